@@ -1,0 +1,14 @@
+import { defineConfig } from 'vitest/config';
+
+export default defineConfig({
+  test: {
+    // Rules are tested on their source; everything else on dist, so that what is tested is what ships.
+    include: ['src/**/*.spec.ts', 'test/**/*.spec.ts'],
+    globalSetup: ['test/support/database.setup.ts'],
+    server: { deps: { external: [/\/dist\//] } },
+    testTimeout: 30_000,
+    hookTimeout: 60_000,
+    // Each file starts a service of its own; more of them at once than cores only makes timeouts.
+    maxWorkers: 2,
+  },
+});
