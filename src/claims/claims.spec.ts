@@ -1,0 +1,119 @@
+import { describe, expect, it } from 'vitest';
+import { canonicalClaims, claimsProblems, covers, equalClaims } from './claims.js';
+
+// JSON.parse makes __proto__ a member like any other; an object literal would not.
+const withProto = JSON.parse('{"__proto__": "x"}') as Record<string, unknown>;
+
+describe('held claims cover required claims (contract §5, spec §2.2)', () => {
+  it.each([
+    [{ org: 'acme', team: 'data' }, { org: 'acme' }, true],
+    [{ org: 'acme' }, { org: 'acme', team: 'data' }, false],
+    [{ org: 'acme' }, { org: 'contoso' }, false],
+    [{ org: 'acme' }, { org: 'Acme' }, false],
+    [{ org: 'acme' }, {}, true],
+    [{}, {}, true],
+    [{}, { org: 'acme' }, false],
+    [{ team: ['data', 'web'] }, { team: 'web' }, true],
+    [{ team: ['data', 'web'] }, { team: 'ops' }, false],
+    [{ team: [] }, { team: 'web' }, false],
+    [{ team: 'web,data' }, { team: 'web' }, false],
+    [{ team: ['data', 'web'] }, { team: ['web', 'data'] }, true],
+    [{ team: ['data'] }, { team: ['web', 'data'] }, false],
+    [{ team: 'data' }, { team: ['data'] }, true],
+    [{ level: 3 }, { level: '3' }, true],
+    [{ level: 3 }, { level: '3.0' }, false],
+    [{ level: [1, 2] }, { level: '2' }, true],
+    [{ admin: true }, { admin: 'true' }, true],
+    [{ admin: false }, { admin: 'true' }, false],
+    [{ admin: null }, { admin: 'null' }, false],
+    [{ level: NaN }, { level: 'null' }, false],
+    [{ org: { name: 'acme' } }, { org: 'acme' }, false],
+    [{ org: [['acme']] }, { org: 'acme' }, false],
+    [{ realm: { roles: ['x'] } }, { 'realm.roles': 'x' }, false],
+    [{ 'realm.roles': ['x'] }, { 'realm.roles': 'x' }, true],
+    [{}, { constructor: 'Object' }, false],
+    [{ constructor: 'x' }, { constructor: 'x' }, true],
+    [{}, withProto, false],
+    [withProto, withProto, true],
+  ])('%j covers %j: %s', (held, required, answer) => expect(covers(held, required, 'all')).toBe(answer));
+
+  it.each([
+    [{ team: ['data'] }, { team: ['web', 'data'] }, true],
+    [{ team: 'web' }, { team: ['web', 'data'] }, true],
+    [{ team: ['ops'] }, { team: ['web', 'data'] }, false],
+    [{ team: 'web' }, { team: ['web', 'data'], org: 'acme' }, false],
+    [{ team: 'web' }, {}, true],
+  ])('%j covers any of %j: %s', (held, required, answer) =>
+    expect(covers(held, required, 'any')).toBe(answer),
+  );
+
+  it.each([
+    [null],
+    [undefined],
+    ['org'],
+    [5],
+    [[]],
+    [['org']],
+    [new Date(0)],
+    [new Map([['org', 'acme']])],
+    [{ org: 5 }],
+    [{ org: null }],
+    [{ org: true }],
+    [{ org: [] }],
+    [{ org: [5] }],
+    [{ org: ['acme', null] }],
+    [{ org: [['acme']] }],
+    [{ org: { name: 'acme' } }],
+    [{ '': 'acme' }],
+  ])('nobody covers %j, which is no claims', (required) => {
+    const held = { org: ['acme', 5, true, null], '': 'acme' };
+    expect([covers(held, required, 'all'), covers(held, required, 'any')]).toEqual([false, false]);
+  });
+});
+
+describe('what is refused as claims', () => {
+  it.each([
+    [null, 'must be a map of claims'],
+    ['org', 'must be a map of claims'],
+    [[], 'must be a map of claims'],
+    [new Date(0), 'must be a map of claims'],
+    [{ org: 5 }, '"org" must be a string or a list of strings'],
+    [{ org: null }, '"org" must be a string or a list of strings'],
+    [{ org: {} }, '"org" must be a string or a list of strings'],
+    [{ org: [['a']] }, '"org" must be a string or a list of strings'],
+    [{ org: ['a', 1] }, '"org" must be a string or a list of strings'],
+    [{ org: [] }, '"org" must not be an empty list'],
+    [{ '': 'a' }, '"" a claim must have a name'],
+    [withProto, '"__proto__" is not a possible name of a claim'],
+    [{ org: 'a\0' }, '"org" holds characters that cannot be stored'],
+    [{ org: ['\ud800'] }, '"org" holds characters that cannot be stored'],
+    [{ 'a\0': 'x' }, '"a\\u0000" the name holds characters that cannot be stored'],
+  ])('%j: %s', (value, sentence) => expect(claimsProblems(value)).toEqual([sentence]));
+
+  it.each([
+    [{}],
+    [{ org: 'acme' }],
+    [{ org: 'acme', team: ['a', 'b'] }],
+    [{ constructor: 'x' }],
+    [{ a: '😀' }],
+  ])('%j is fine', (value) => expect(claimsProblems(value)).toEqual([]));
+});
+
+describe('the canonical text', () => {
+  it.each([
+    [{}, '{}'],
+    [{ b: '1', a: '2' }, '{"a":"2","b":"1"}'],
+    [{ 10: 'x', 9: 'y' }, '{"10":"x","9":"y"}'],
+    [{ team: ['b', 'a', 'b'] }, '{"team":["a","b"]}'],
+    [{ team: ['a'] }, '{"team":"a"}'],
+    [{ team: ['a', 'a'] }, '{"team":"a"}'],
+    [{ 'a"b': 'c\n' }, '{"a\\"b":"c\\n"}'],
+  ])('of %j is %s', (claims, canonical) => expect(canonicalClaims(claims)).toBe(canonical));
+
+  it.each([
+    [{ a: '1', b: ['x', 'y'] }, { b: ['y', 'x', 'x'], a: ['1'] }, true],
+    [{ a: '1' }, { a: '2' }, false],
+    [{ a: '1' }, { a: '1', b: '2' }, false],
+    [{ a: ['x', 'y'] }, { a: ['x'] }, false],
+  ])('%j equals %j: %s', (one, other, answer) => expect(equalClaims(one, other)).toBe(answer));
+});

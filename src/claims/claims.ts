@@ -1,0 +1,117 @@
+/** Labels of a source, registry or entry: a flat map of keys to a value or a set of values (contract §5). */
+export type Claims = Record<string, string | string[]>;
+
+/** Something that keeps a value from being claims; `key` is the member at fault, absent when it is the value itself. */
+export interface ClaimsIssue {
+  readonly key?: string;
+  readonly message: string;
+}
+
+// PostgreSQL's jsonb takes neither NUL nor half a surrogate pair.
+const UNSTORABLE = /\0|\p{Surrogate}/u;
+
+/**
+ * contract §5: strings and flat, non-empty arrays of strings are claims, anything else is refused at every door
+ * (configuration, API, annotation).
+ *
+ * @returns one issue per member that is wrong; empty when the value is `Claims`.
+ */
+export function findClaimsIssues(value: unknown): ClaimsIssue[] {
+  if (!isPlainMap(value)) return [{ message: 'must be a map of claims' }];
+  return Object.entries(value).flatMap(([key, member]) => {
+    if (key === '') return [{ key, message: 'a claim must have a name' }];
+    // Too easily lost, or worse, on the way through code that copies objects.
+    if (key === '__proto__') return [{ key, message: 'is not a possible name of a claim' }];
+    if (UNSTORABLE.test(key)) return [{ key, message: 'the name holds characters that cannot be stored' }];
+    const message = memberIssue(member);
+    return message === undefined ? [] : [{ key, message }];
+  });
+}
+
+/** The same as sentences that name the member, for answers to a client. */
+export function claimsProblems(value: unknown): string[] {
+  return findClaimsIssues(value).map(({ key, message }) =>
+    key === undefined ? message : `${JSON.stringify(key)} ${message}`,
+  );
+}
+
+function memberIssue(member: unknown): string | undefined {
+  const values: unknown[] = Array.isArray(member) ? member : [member];
+  if (values.length === 0) return 'must not be an empty list';
+  if (!values.every((value): value is string => typeof value === 'string'))
+    return 'must be a string or a list of strings';
+  return values.some((value) => UNSTORABLE.test(value))
+    ? 'holds characters that cannot be stored'
+    : undefined;
+}
+
+/**
+ * One text for all claims that mean the same: keys sorted, arrays sorted and without repetitions. An array of one value
+ * is written as that value, because the matcher treats `team: a` and `team: [a]` alike. The text is JSON.
+ */
+export function canonicalClaims(claims: Readonly<Record<string, string | readonly string[]>>): string {
+  // Written by hand: an object would put keys that look like numbers first, whatever the order they are added in.
+  const members = Object.keys(claims)
+    .sort()
+    .map((key) => `${JSON.stringify(key)}:${JSON.stringify(canonicalValue(claims[key] ?? []))}`);
+  return `{${members.join(',')}}`;
+}
+
+function canonicalValue(value: string | readonly string[]): string | string[] {
+  if (typeof value === 'string') return value;
+  const values = [...new Set(value)].sort();
+  const [first] = values;
+  return first !== undefined && values.length === 1 ? first : values;
+}
+
+/** Do the two mean the same? Order and repetitions do not count. */
+export function equalClaims(
+  one: Readonly<Record<string, string | readonly string[]>>,
+  other: Readonly<Record<string, string | readonly string[]>>,
+): boolean {
+  return canonicalClaims(one) === canonicalClaims(other);
+}
+
+/**
+ * contract §5, spec §2.2: does the caller hold everything the resource requires? AND over the keys of `required`; a key
+ * the caller lacks fails; a held array matches by any of its elements. Everybody covers `{}`.
+ *
+ * Fails closed: a `required` that is no map, or has a member that is neither a string nor a flat, non-empty array of
+ * strings, is covered by nobody.
+ *
+ * @param held the caller's claims, straight from the token: any JSON. Numbers and booleans compare by their JSON text.
+ * @param required the resource's claims, or those a request wants to set.
+ * @param arrays what an array in `required` asks for: `all` its values (always so for writes) or `any` of them (role
+ *   rules, and reads with `arrayValues: any`).
+ */
+export function covers(held: Record<string, unknown>, required: unknown, arrays: 'all' | 'any'): boolean {
+  if (!isPlainMap(required)) return false;
+  return Object.entries(required).every(([key, wanted]) => {
+    // Own members only: `constructor` in a rule must not be satisfied by what every object inherits.
+    if (key === '' || !Object.hasOwn(held, key) || memberIssue(wanted) !== undefined) return false;
+    const values = heldValues(held[key]);
+    if (!Array.isArray(wanted)) return values.has(wanted);
+    return arrays === 'all'
+      ? wanted.every((value) => values.has(value))
+      : wanted.some((value) => values.has(value));
+  });
+}
+
+function heldValues(value: unknown): Set<unknown> {
+  const values: unknown[] = Array.isArray(value) ? value : [value];
+  return new Set(
+    values.flatMap((element) => {
+      if (typeof element === 'string') return [element];
+      const isScalar =
+        typeof element === 'boolean' || (typeof element === 'number' && Number.isFinite(element));
+      return isScalar ? [JSON.stringify(element)] : [];
+    }),
+  );
+}
+
+// A Date or a Map has no members of its own: taken for a map it would be `{}`, which everybody covers.
+function isPlainMap(value: unknown): value is Record<string, unknown> {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return false;
+  const prototype: unknown = Object.getPrototypeOf(value);
+  return prototype === Object.prototype || prototype === null;
+}

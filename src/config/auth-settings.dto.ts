@@ -1,0 +1,102 @@
+import { flag, listOf, oneOf, roleRule, text } from './checks.js';
+import { below, issue } from './problems.js';
+import { Checked, Optional, Rule, Section, SectionList } from './shape.js';
+import { httpUrl } from './urls.js';
+
+type ClaimsRule = Record<string, string | string[]>;
+
+/** spec §2.8: one identity provider. */
+@Rule<ProviderSettings>((provider) =>
+  provider.clientSecretFile !== undefined && provider.clientId === undefined
+    ? below(['clientId'], issue('is required beside clientSecretFile'))
+    : [],
+)
+export class ProviderSettings {
+  @Checked(text()) name: string;
+  @Checked(httpUrl({ bare: true })) issuerUrl: string;
+  @Checked(text()) audience: string;
+  @Optional() @Checked(httpUrl()) jwksUrl?: string;
+  @Optional() @Checked(httpUrl()) introspectionUrl?: string;
+  @Optional() @Checked(text()) clientId?: string;
+  @Optional() @Checked(text()) clientSecretFile?: string;
+  @Optional() @Checked(text()) caCertPath?: string;
+  @Optional() @Checked(text()) authTokenFile?: string;
+  @Optional() @Checked(flag) allowPrivateIP?: boolean;
+}
+
+/** spec §2.8 */
+@Rule<OAuthSettings>(({ providers }) => {
+  if (!Array.isArray(providers)) return [];
+  const names = providers.map((provider: unknown) =>
+    provider instanceof ProviderSettings ? provider.name : undefined,
+  );
+  return names.flatMap((name, position) =>
+    name !== undefined && names.indexOf(name) < position
+      ? below(['providers', position, 'name'], issue('is the name of another provider already'))
+      : [],
+  );
+})
+export class OAuthSettings {
+  @Checked(httpUrl({ bare: true })) resourceUrl: string;
+  @Optional() @Checked(text(headerText)) realm?: string;
+  @Optional() @Checked(listOf(text(scopeToken), { unique: true })) scopesSupported?: string[];
+  @Optional() @Checked(listOf(text(publicPath), { unique: true })) publicPaths?: string[];
+  @Optional() @Checked(httpUrl()) resourceDocumentation?: string;
+  @SectionList(() => ProviderSettings, { notEmpty: true }) providers: ProviderSettings[];
+}
+
+/** spec §2.3: who has which role. A role without rules is nobody's. */
+export class RoleSettings {
+  @Optional() @Checked(listOf(roleRule)) superAdmin?: ClaimsRule[];
+  @Optional() @Checked(listOf(roleRule)) manageSources?: ClaimsRule[];
+  @Optional() @Checked(listOf(roleRule)) manageRegistries?: ClaimsRule[];
+  @Optional() @Checked(listOf(roleRule)) manageEntries?: ClaimsRule[];
+}
+
+/** contract §2: choices where the specification leaves room. */
+export class PolicySettings {
+  @Optional() @Checked(oneOf('all', 'any')) arrayValues?: 'all' | 'any';
+  @Optional() @Checked(oneOf('allow', 'deny')) unlabeled?: 'allow' | 'deny';
+  @Optional() @Checked(oneOf('managers', 'readers')) registryListing?: 'managers' | 'readers';
+}
+
+export class AuthzSettings {
+  @Section(() => RoleSettings) roles: RoleSettings;
+  @Optional() @Section(() => PolicySettings) policy?: PolicySettings;
+}
+
+@Rule<AuthSettings>((auth) =>
+  (auth.mode ?? 'oauth') === 'oauth' && auth.oauth === undefined
+    ? below(['oauth'], issue('is required in mode oauth, which is the default'))
+    : [],
+)
+export class AuthSettings {
+  @Optional() @Checked(oneOf('oauth', 'anonymous')) mode?: 'oauth' | 'anonymous';
+  @Optional() @Section(() => OAuthSettings) oauth?: OAuthSettings;
+  @Optional() @Section(() => AuthzSettings) authz?: AuthzSettings;
+}
+
+// It is sent between quotes in WWW-Authenticate.
+function headerText(value: string): string | undefined {
+  return /^[\x20-\x7e]*$/.test(value) && !/["\\]/.test(value)
+    ? undefined
+    : 'must be plain ASCII without quotes and backslashes';
+}
+
+// RFC 6749 §3.3
+function scopeToken(value: string): string | undefined {
+  return /^[\x21\x23-\x5b\x5d-\x7e]+$/.test(value)
+    ? undefined
+    : 'must be a scope: ASCII without spaces and quotes';
+}
+
+// Compared with whole segments of decoded paths: anything else would never match, or match too much.
+function publicPath(value: string): string | undefined {
+  if (!value.startsWith('/')) return 'must begin with "/"';
+  if (/[?#%\\\s]/.test(value)) return 'must be a plain path: no query, no fragment, no percent-encoding';
+  const steps = value.slice(1).split('/');
+  if (steps.some((step) => step === '.' || step === '..')) return 'must not hold "." or ".." as a segment';
+  const stars = steps.filter((step) => step.includes('*'));
+  const starIsLast = stars.length === 0 || (stars.length === 1 && steps.at(-1) === '*');
+  return starIsLast ? undefined : 'may hold "*" only as its last segment, as in /docs/*';
+}

@@ -1,0 +1,82 @@
+import { findClaimsIssues } from '../claims/claims.js';
+import { parseDuration } from './duration.js';
+import { below, type Issue, issue } from './problems.js';
+
+/** Judges one value that is there: no issues means it is fine. Must take anything and never throw. */
+export type Check = (value: unknown) => Issue[];
+
+const CONTROL = /\p{Cc}|\p{Surrogate}/u;
+const DNS_LABEL = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
+
+/** Names what was found instead, without showing it: it may be a secret. */
+export function foundKind(value: unknown): string {
+  if (value === null || value === undefined) return 'nothing';
+  if (Array.isArray(value)) return 'a list';
+  return typeof value === 'object' ? 'a map' : `a ${typeof value}`;
+}
+
+/** A non-empty string without control characters; `more` judges it further and returns a message, or nothing. */
+export function text(more?: (value: string) => string | undefined): Check {
+  return (value) => {
+    if (typeof value === 'number' || typeof value === 'boolean')
+      return issue(`must be a string, not ${foundKind(value)}: put it in quotes`);
+    if (typeof value !== 'string') return issue(`must be a string, not ${foundKind(value)}`);
+    if (value.trim() === '') return issue('must not be empty');
+    if (CONTROL.test(value)) return issue('must not hold control characters');
+    const message = more?.(value);
+    return message === undefined ? [] : issue(message);
+  };
+}
+
+export const dnsLabel: Check = text((value) =>
+  DNS_LABEL.test(value)
+    ? undefined
+    : 'must be a DNS label: lower-case letters, digits and "-" inside, at most 63 characters',
+);
+
+export const duration: Check = (value) =>
+  typeof value === 'string' && parseDuration(value) !== undefined
+    ? []
+    : issue('must be a duration from 1s to 365d with units, such as 30m, 1h30m or 45s');
+
+export const flag: Check = (value) =>
+  typeof value === 'boolean' ? [] : issue(`must be true or false, not ${foundKind(value)}`);
+
+export function wholeNumber(min: number, max: number): Check {
+  return (value) =>
+    typeof value === 'number' && Number.isInteger(value) && value >= min && value <= max
+      ? []
+      : issue(`must be a whole number from ${min} to ${max}`);
+}
+
+export function oneOf(...choices: string[]): Check {
+  return (value) =>
+    typeof value === 'string' && choices.includes(value) ? [] : issue(`must be one of ${choices.join(', ')}`);
+}
+
+export function listOf(each: Check, options: { notEmpty?: boolean; unique?: boolean } = {}): Check {
+  return (value) => {
+    if (!Array.isArray(value)) return issue(`must be a list, not ${foundKind(value)}`);
+    if (options.notEmpty && value.length === 0) return issue('must not be an empty list');
+    return value.flatMap((element: unknown, position) => {
+      if (options.unique && value.indexOf(element) < position)
+        return below([position], issue('stands in the list already'));
+      return below([position], each(element));
+    });
+  };
+}
+
+export const claims: Check = (value) =>
+  findClaimsIssues(value).map(({ key, message }) => ({ path: key === undefined ? [] : [key], message }));
+
+/** spec §2.3: a map that grants a role. Everybody covers an empty one, which nobody can have meant. */
+export const roleRule: Check = (value) => {
+  const issues = claims(value);
+  if (issues.length > 0) return issues;
+  return Object.keys(Object(value)).length === 0
+    ? issue('must name at least one claim: an empty rule fits everybody')
+    : [];
+};
+
+/** Patterns of a filter: `*` and `?`; any other string stands for itself. */
+export const globs: Check = listOf(text());

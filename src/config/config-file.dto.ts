@@ -1,0 +1,40 @@
+import { isAbsolute } from 'node:path';
+import { AuthSettings } from './auth-settings.dto.js';
+import { dnsLabel, listOf, oneOf, text } from './checks.js';
+import { DatabaseSettings } from './database-settings.dto.js';
+import { RegistrySettings } from './registry-settings.dto.js';
+import { Checked, Optional, Section, SectionList } from './shape.js';
+import { SourceSettings } from './source-settings.dto.js';
+import { corsOrigin } from './urls.js';
+
+export const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
+export type LogLevel = (typeof LOG_LEVELS)[number];
+
+export class SourceItem extends SourceSettings {
+  @Checked(dnsLabel) name: string;
+}
+
+export class RegistryItem extends RegistrySettings {
+  @Checked(dnsLabel) name: string;
+}
+
+export class CorsSettings {
+  @Optional() @Checked(listOf(corsOrigin, { unique: true })) origins?: string[];
+}
+
+export class LogSettings {
+  @Optional() @Checked(oneOf(...LOG_LEVELS)) level?: LogLevel;
+}
+
+/** The configuration file as it is written (contract §2). */
+export class ConfigFile {
+  @Section(() => AuthSettings) auth: AuthSettings;
+  @Optional() @SectionList(() => SourceItem) sources?: SourceItem[];
+  @Optional() @SectionList(() => RegistryItem) registries?: RegistryItem[];
+  @Optional() @Section(() => DatabaseSettings) database?: DatabaseSettings;
+  @Optional() @Section(() => CorsSettings) cors?: CorsSettings;
+  @Optional()
+  @Checked(text((value) => (isAbsolute(value) ? undefined : 'must be an absolute path')))
+  adminFileRoot?: string;
+  @Optional() @Section(() => LogSettings) log?: LogSettings;
+}

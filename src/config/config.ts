@@ -1,0 +1,124 @@
+import type { Address } from './address.js';
+import type { LogLevel } from './config-file.dto.js';
+import type { SourceKind } from './source-settings.dto.js';
+
+export type { LogLevel, SourceKind };
+
+/** Options of the command line; those that are absent have their defaults. */
+export interface Flags {
+  /** `HOST:PORT` of the API; `:8080`. */
+  readonly address?: string;
+  /** `HOST:PORT` of health, readiness and version; `:8081`. */
+  readonly internalAddress?: string;
+  /** Overrides `auth.mode`. */
+  readonly authMode?: string;
+}
+
+/** Claims as they were written. */
+export type ConfiguredClaims = Record<string, string | string[]>;
+
+export type AuthMode = 'oauth' | 'anonymous';
+export type RoleName = 'superAdmin' | 'manageSources' | 'manageRegistries' | 'manageEntries';
+
+/** File, environment and flags, judged, complete with defaults, and deeply frozen. Paths are absolute. */
+export interface Config {
+  readonly auth: AuthConfig;
+  readonly sources: readonly SourceConfig[];
+  /** In the order of the file. */
+  readonly registries: readonly RegistryConfig[];
+  /** Null: an embedded PostgreSQL under `dataDirectory`. */
+  readonly database: DatabaseConfig | null;
+  readonly cors: { readonly origins: readonly string[] };
+  /** Where sources made through the API may read files; null: nowhere. */
+  readonly adminFileRoot: string | null;
+  readonly dataDirectory: string;
+  readonly log: { readonly level: LogLevel };
+  readonly addresses: { readonly public: Address; readonly internal: Address };
+  /** REGISTRY_INSECURE_URLS: providers may be reached without TLS. */
+  readonly insecureUrls: boolean;
+}
+
+export interface AuthConfig {
+  readonly mode: AuthMode;
+  /** There in mode `oauth`; possible, and unused, in mode `anonymous`. */
+  readonly oauth?: OAuthConfig;
+  /** Absent: auth-only mode. */
+  readonly authz?: AuthzConfig;
+}
+
+export interface OAuthConfig {
+  readonly resourceUrl: string;
+  readonly realm: string;
+  readonly scopesSupported: readonly string[];
+  readonly publicPaths: readonly string[];
+  readonly resourceDocumentation?: string;
+  readonly providers: readonly ProviderConfig[];
+}
+
+export interface ProviderConfig {
+  readonly name: string;
+  readonly issuerUrl: string;
+  readonly audience: string;
+  readonly jwksUrl?: string;
+  readonly introspectionUrl?: string;
+  readonly clientId?: string;
+  /** What `clientSecretFile` held at start. */
+  readonly clientSecret?: string;
+  /** What `caCertPath` held at start: PEM. */
+  readonly caCert?: string;
+  /** Read again at each fetch (contract §8), hence the path. */
+  readonly authTokenFile?: string;
+  readonly allowPrivateIP: boolean;
+}
+
+export interface AuthzConfig {
+  /** Each role with the maps that grant it; no map, nobody's role. */
+  readonly roles: Readonly<Record<RoleName, readonly ConfiguredClaims[]>>;
+  readonly policy: {
+    readonly arrayValues: 'all' | 'any';
+    readonly unlabeled: 'allow' | 'deny';
+    readonly registryListing: 'managers' | 'readers';
+  };
+}
+
+export interface SourceConfig {
+  readonly name: string;
+  readonly kind: SourceKind;
+  /** What stands below the kind in the file. */
+  readonly settings: Readonly<Record<string, unknown>>;
+  /** Null for kinds that are not synced. */
+  readonly intervalMs: number | null;
+  readonly filter: EntryFilterConfig | null;
+  readonly claims: ConfiguredClaims;
+}
+
+export interface EntryFilterConfig {
+  readonly names?: PatternFilterConfig;
+  readonly tags?: PatternFilterConfig;
+}
+
+export interface PatternFilterConfig {
+  readonly include?: readonly string[];
+  readonly exclude?: readonly string[];
+}
+
+export interface RegistryConfig {
+  readonly name: string;
+  readonly sources: readonly string[];
+  readonly claims: ConfiguredClaims;
+}
+
+/** The names are those of node-postgres. */
+export interface DatabaseConfig {
+  /** A host, or the directory of a socket. */
+  readonly host: string;
+  readonly port: number;
+  readonly user: string;
+  readonly database: string;
+  /** Absent: PGPASSFILE and ~/.pgpass are asked. */
+  readonly password?: string;
+  readonly ssl?: false | object;
+  readonly poolMax: number;
+  /** The role that migrates, when it is another one. */
+  readonly migration?: { readonly user: string; readonly password?: string };
+}

@@ -1,0 +1,43 @@
+import { expect, it } from 'vitest';
+import { parseDatabaseUrl } from './database-url.js';
+
+const plain = { host: 'db', port: 5432, user: 'me', database: 'reg', unused: [] };
+
+it.each([
+  ['postgres://me@db/reg', plain],
+  ['postgresql://me@db:5433/reg', { ...plain, port: 5433 }],
+  ['postgres://me:p%40ss@db/reg', { ...plain, password: 'p@ss' }],
+  ['postgres://me@[::1]/reg', { ...plain, host: '::1' }],
+  ['postgres://me@/reg', { ...plain, host: 'localhost' }],
+  ['postgres://me@%2Fvar%2Frun/reg', { ...plain, host: '/var/run' }],
+  ['postgres:///reg?host=/var/run&user=me', { ...plain, host: '/var/run' }],
+  ['postgres://me@db/reg?sslmode=disable', { ...plain, ssl: false }],
+  ['postgres://me@db/reg?sslmode=require', { ...plain, ssl: { rejectUnauthorized: false } }],
+  ['postgres://me@db/reg?sslmode=verify-full', { ...plain, ssl: {} }],
+  [
+    'postgres://me@db/reg?uselibpqcompat=true&sslmode=require',
+    { ...plain, ssl: { rejectUnauthorized: false } },
+  ],
+  ['postgres://me@db/reg?application_name=x', { ...plain, unused: ['application_name'] }],
+])('%s is understood', (url, parsed) => expect(parseDatabaseUrl(url)).toEqual(parsed));
+
+it.each([
+  [5, 'must be a URL'],
+  ['', 'must be a URL'],
+  ['db', 'must be a URL'],
+  ['mysql://me@db/reg', 'must be a URL'],
+  ['/var/run reg', 'must be a URL'],
+  ['postgres://db/reg', 'must name the user'],
+  ['postgres://me@db', 'must name the database'],
+  ['postgres://me@db:99999/reg', 'is not a valid PostgreSQL URL'],
+  ['postgres://me:hunter2@db:x/reg', 'is not a valid PostgreSQL URL'],
+  ['postgres://me:hunter2@a,b/%', 'is not a valid PostgreSQL URL'],
+  ['postgres://me:hunter2@db/reg?port=0', 'must have a port'],
+  ['postgres://me:hunter2@db/reg?sslmode=prefer', 'must have an sslmode among'],
+  ['postgres://me:hunter2@db/reg?sslmode=verify-ca', 'needs an sslrootcert'],
+  ['postgres://me:hunter2@db/reg?sslrootcert=/nowhere/ca.pem', "can't be read (ENOENT): /nowhere/ca.pem"],
+])('%s is refused without showing it', (url, fragment) => {
+  const sentence = parseDatabaseUrl(url);
+  expect(sentence).toContain(fragment);
+  expect(sentence).not.toContain('hunter2');
+});

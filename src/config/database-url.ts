@@ -1,0 +1,87 @@
+import { parse, toClientConfig } from 'pg-connection-string';
+import { type Check, text } from './checks.js';
+
+/** What a connection URL says, in the words of node-postgres. */
+export interface DatabaseUrl {
+  readonly host: string;
+  readonly port: number;
+  readonly user: string;
+  readonly database: string;
+  readonly password?: string;
+  /** Absent when the URL says nothing about TLS. */
+  readonly ssl?: false | object;
+  /** Parameters that mean nothing here. */
+  readonly unused: readonly string[];
+}
+
+const USED = [
+  'host',
+  'port',
+  'user',
+  'password',
+  'sslmode',
+  'sslcert',
+  'sslkey',
+  'sslrootcert',
+  'uselibpqcompat',
+];
+const MODES = ['disable', 'require', 'verify-ca', 'verify-full'];
+
+/** Messages never show the URL: it may hold a password. */
+export const databaseUrl: Check = text((value) => {
+  const parsed = parseDatabaseUrl(value);
+  return typeof parsed === 'string' ? parsed : undefined;
+});
+
+/**
+ * Reads `postgres://user[:password]@host[:port]/database[?parameters]` as libpq understands it: `sslmode=require`
+ * encrypts without verifying. `host` may be the directory of a socket, as a parameter or percent-encoded.
+ *
+ * @returns a sentence about what is wrong, without any part of the URL, when it can't be used.
+ */
+export function parseDatabaseUrl(value: unknown): DatabaseUrl | string {
+  if (typeof value !== 'string' || !/^postgres(ql)?:\/\//i.test(value))
+    return 'must be a URL such as postgres://user@host:5432/database';
+  const parameters = parametersOf(value);
+  const mode = parameters.get('sslmode');
+  if (mode !== null && !MODES.includes(mode)) return `must have an sslmode among ${MODES.join(', ')}`;
+  try {
+    // Saying it twice is an error there.
+    const options = parameters.has('uselibpqcompat') ? {} : { useLibpqCompat: true };
+    return describe(toClientConfig(parse(value, options)), parameters);
+  } catch (error) {
+    return whyNot(error);
+  }
+}
+
+function describe(
+  client: ReturnType<typeof toClientConfig>,
+  parameters: URLSearchParams,
+): DatabaseUrl | string {
+  const { user, database, password, ssl, port = 5432 } = client;
+  if (!user) return 'must name the user: postgres://user@host:5432/database';
+  if (!database) return 'must name the database: postgres://user@host:5432/database';
+  if (port < 1 || port > 65_535) return 'must have a port from 1 to 65535';
+  return {
+    host: client.host || 'localhost',
+    port,
+    user,
+    database,
+    ...(typeof password === 'string' && password !== '' ? { password } : {}),
+    ...(ssl === undefined ? {} : { ssl: ssl === true ? {} : ssl }),
+    unused: [...new Set(parameters.keys())].filter((name) => !USED.includes(name)),
+  };
+}
+
+function parametersOf(url: string): URLSearchParams {
+  const start = url.indexOf('?');
+  return new URLSearchParams(start < 0 ? '' : url.slice(start + 1).split('#')[0]);
+}
+
+function whyNot(error: unknown): string {
+  const { code, path } = error instanceof Error ? (error as NodeJS.ErrnoException) : {};
+  if (path !== undefined) return `names a certificate or key that can't be read (${code}): ${path}`;
+  if (error instanceof Error && error.message.includes('sslrootcert'))
+    return 'needs an sslrootcert for sslmode=verify-ca';
+  return 'is not a valid PostgreSQL URL; special characters in user and password must be percent-encoded';
+}

@@ -1,0 +1,67 @@
+import { describe, expect, it } from 'vitest';
+import { applyOverrides, buildReport, overridesOf, unknownVariables } from './environment.js';
+
+describe('variables that override scalars', () => {
+  it.each<[NodeJS.ProcessEnv, unknown]>([
+    [{ REGISTRY_AUTH_MODE: 'anonymous' }, { auth: { mode: 'anonymous', oauth: {} } }],
+    [{ REGISTRY_AUTH_OAUTH_RESOURCE_URL: 'x' }, { auth: { mode: 'oauth', oauth: { resourceUrl: 'x' } } }],
+    [{ REGISTRY_AUTH_OAUTH_RESOURCEURL: 'x' }, { auth: { mode: 'oauth', oauth: { resourceUrl: 'x' } } }],
+    [
+      { REGISTRY_DATABASE_POOL_MAX: '5' },
+      { auth: { mode: 'oauth', oauth: {} }, database: { pool: { max: 5 } } },
+    ],
+    [{ REGISTRY_DATABASE_PORT: 'x' }, { auth: { mode: 'oauth', oauth: {} }, database: { port: 'x' } }],
+    [
+      { REGISTRY_DATABASE_PASSWORD: '123' },
+      { auth: { mode: 'oauth', oauth: {} }, database: { password: '123' } },
+    ],
+    [{ REGISTRY_AUTH_MODE: '' }, { auth: { mode: 'oauth', oauth: {} } }],
+    [{ registry_auth_mode: 'anonymous' }, { auth: { mode: 'oauth', oauth: {} } }],
+  ])('%j', (environment, expected) => {
+    const tree = { auth: { mode: 'oauth', oauth: {} } };
+    expect(applyOverrides(tree, overridesOf(environment))).toEqual(expected);
+    expect(tree).toEqual({ auth: { mode: 'oauth', oauth: {} } });
+  });
+
+  it.each([[{ auth: 5 }], [{ auth: null }], [{ auth: [] }], [{ auth: { oauth: 'x' } }]])(
+    'leave a section alone that is no map: %j',
+    (tree) => expect(applyOverrides(tree, overridesOf({ REGISTRY_AUTH_OAUTH_REALM: 'x' }))).toEqual(tree),
+  );
+});
+
+describe('unknown variables', () => {
+  it.each([
+    ['REGISTRY_SERVICE_HOST', '10.0.0.1'],
+    ['REGISTRY_SERVICE_PORT', '8080'],
+    ['REGISTRY_SERVICE_PORT_HTTP', '8080'],
+    ['REGISTRY_PORT', 'tcp://10.0.0.1:8080'],
+    ['REGISTRY_PORT_8080_TCP', 'tcp://10.0.0.1:8080'],
+    ['REGISTRY_PORT_8080_TCP_ADDR', '10.0.0.1'],
+    ['REGISTRY_API_SERVICE_HOST', '10.0.0.1'],
+    ['REGISTRY_API_PORT', 'tcp://10.0.0.1:8080'],
+    ['REGISTRY_API_PORT_8080_TCP_PROTO', 'tcp'],
+    ['REGISTRY_DATA_DIR', '/data'],
+    ['REGISTRY_INSECURE_URLS', 'true'],
+    ['REGISTRY_DATABASE_PORT', '5432'],
+    ['REGISTRYX', ''],
+    ['PATH', '/bin'],
+  ])('%s=%s is none', (name, value) => expect(unknownVariables({ [name]: value })).toEqual([]));
+
+  it.each([
+    ['REGISTRY_DATABASE_URI', 'REGISTRY_DATABASE_URL'],
+    ['REGISTRY_AUTHMODE', 'REGISTRY_AUTH_MODE'],
+    ['REGISTRY_DATABSE_PORT', 'REGISTRY_DATABASE_PORT'],
+  ])('%s was meant as %s', (name, meant) => {
+    expect(unknownVariables({ [name]: 'hunter2' })).toEqual([
+      expect.stringContaining(`did you mean ${meant}?`),
+    ]);
+    expect(unknownVariables({ [name]: 'hunter2' })[0]).not.toContain('hunter2');
+  });
+});
+
+it('the build is told by the image', () => {
+  expect(buildReport({ REGISTRY_COMMIT: 'abc', REGISTRY_BUILD_DATE: '' })).toEqual({
+    commit: 'abc',
+    date: undefined,
+  });
+});

@@ -1,0 +1,124 @@
+import { nearest } from './near.js';
+import { formatPath, type Path } from './path.js';
+
+/** The one place that reads the environment of the process; everything else is handed what it needs. */
+export function readEnvironment(): NodeJS.ProcessEnv {
+  return process.env;
+}
+
+/** What this build was made from; the image sets the variables. */
+export function buildReport(environment = readEnvironment()): {
+  commit: string | undefined;
+  date: string | undefined;
+} {
+  return {
+    commit: environment['REGISTRY_COMMIT'] || undefined,
+    date: environment['REGISTRY_BUILD_DATE'] || undefined,
+  };
+}
+
+/** Variables without a place in the file. */
+const ENVIRONMENT_ONLY = [
+  'REGISTRY_DATA_DIR',
+  'REGISTRY_INSECURE_URLS',
+  'REGISTRY_COMMIT',
+  'REGISTRY_BUILD_DATE',
+];
+
+/** Scalars of the file that a variable may override (contract §2). */
+const OVERRIDABLE: readonly { path: Path; number?: true }[] = [
+  { path: ['auth', 'mode'] },
+  { path: ['auth', 'oauth', 'resourceUrl'] },
+  { path: ['auth', 'oauth', 'realm'] },
+  { path: ['auth', 'oauth', 'resourceDocumentation'] },
+  { path: ['auth', 'authz', 'policy', 'arrayValues'] },
+  { path: ['auth', 'authz', 'policy', 'unlabeled'] },
+  { path: ['auth', 'authz', 'policy', 'registryListing'] },
+  { path: ['database', 'url'] },
+  { path: ['database', 'host'] },
+  { path: ['database', 'port'], number: true },
+  { path: ['database', 'user'] },
+  { path: ['database', 'database'] },
+  { path: ['database', 'sslMode'] },
+  { path: ['database', 'pool', 'max'], number: true },
+  { path: ['database', 'password'] },
+  { path: ['database', 'passwordFile'] },
+  { path: ['database', 'migrationUser'] },
+  { path: ['database', 'migrationPassword'] },
+  { path: ['database', 'migrationPasswordFile'] },
+  { path: ['adminFileRoot'] },
+  { path: ['log', 'level'] },
+];
+
+/** `resourceUrl` is both RESOURCE_URL and RESOURCEURL: people write either. */
+function variableNames(path: Path): string[] {
+  const separated = path.map((step) => String(step).replaceAll(/(?<=[a-z])(?=[A-Z])/g, '_'));
+  return [...new Set([separated, path].map((steps) => `REGISTRY_${steps.join('_').toUpperCase()}`))];
+}
+
+const VARIABLES = new Map(
+  OVERRIDABLE.flatMap((scalar) => variableNames(scalar.path).map((name) => [name, scalar] as const)),
+);
+
+/** A value from outside the file, and the name of what set it. */
+export interface Override {
+  readonly path: Path;
+  readonly value: unknown;
+  readonly setBy: string;
+}
+
+/** The overrides of this environment. An empty variable counts as absent, as Compose and Helm write it. */
+export function overridesOf(environment: NodeJS.ProcessEnv): Override[] {
+  return [...VARIABLES].flatMap(([name, { path, number }]) => {
+    const text = environment[name];
+    if (text === undefined || text === '') return [];
+    return [{ path, value: number && /^\d+$/.test(text) ? Number(text) : text, setBy: name }];
+  });
+}
+
+/** Puts the overrides into a copy of the tree. A section that is no map stays as it is: its own problem is reported. */
+export function applyOverrides(tree: unknown, overrides: readonly Override[]): unknown {
+  return overrides.reduce((result, { path, value }) => withValue(result, path, value), tree);
+}
+
+function withValue(tree: unknown, [step, ...rest]: Path, value: unknown): unknown {
+  if (step === undefined) return value;
+  if (tree !== undefined && (typeof tree !== 'object' || tree === null || Array.isArray(tree))) return tree;
+  const members = new Map(Object.entries(tree ?? {}));
+  members.set(String(step), withValue(members.get(String(step)), rest, value));
+  return Object.fromEntries(members);
+}
+
+/** Which variable set the value at this path, or is the reason that there is a section at all. */
+export function setterOf(path: Path, overrides: readonly Override[]): string | undefined {
+  const at = formatPath(path);
+  const exact = overrides.find((override) => formatPath(override.path) === at);
+  return exact?.setBy;
+}
+
+/** The variables that put something below this path. */
+export function settersBelow(path: Path, overrides: readonly Override[]): string[] {
+  return overrides.filter((o) => path.every((step, index) => o.path[index] === step)).map((o) => o.setBy);
+}
+
+/** Sentences about REGISTRY_ variables that mean nothing here. */
+export function unknownVariables(environment: NodeJS.ProcessEnv): string[] {
+  const known = [...VARIABLES.keys(), ...ENVIRONMENT_ONLY];
+  return Object.keys(environment)
+    .filter(
+      (name) =>
+        name.startsWith('REGISTRY_') && !known.includes(name) && !isServiceLink(name, environment[name]),
+    )
+    .sort()
+    .map((name) => {
+      const meant = nearest(name, known);
+      return `the environment variable ${name} is not known and has no effect${meant ? `; did you mean ${meant}?` : ''}`;
+    });
+}
+
+// Kubernetes tells every pod of every Service: one called "registry" or "registry-api" makes such names.
+function isServiceLink(name: string, value = ''): boolean {
+  if (/^REGISTRY_(\w+_)?SERVICE_(HOST|PORT(_\w+)?)$/.test(name)) return true;
+  if (/^REGISTRY_(\w+_)?PORT_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?$/.test(name)) return true;
+  return /^REGISTRY_(\w+_)?PORT$/.test(name) && (name === 'REGISTRY_PORT' || /^(tcp|udp|sctp):/.test(value));
+}

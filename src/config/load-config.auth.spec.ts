@@ -1,0 +1,214 @@
+import { mkdtempSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { readConfig } from './load-config.js';
+import { ConfigurationError } from './problems.js';
+
+const directory = mkdtempSync(join(tmpdir(), 'registry-config-'));
+const PEM = '-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----';
+for (const [name, content] of [
+  ['secret', 'hunter2\n'],
+  ['ca.pem', `${PEM}\n`],
+  ['empty', '\n'],
+] as const)
+  writeFileSync(join(directory, name), content);
+
+const provider = { name: 'corporate', issuerUrl: 'https://idp.example.com', audience: 'api://registry' };
+const oauth = { resourceUrl: 'https://registry.example.com', providers: [provider] };
+const roles = { superAdmin: [{ role: 'super-admin' }] };
+
+function read(auth: unknown, environment: NodeJS.ProcessEnv = {}) {
+  const file = join(directory, 'config.yaml');
+  writeFileSync(file, JSON.stringify(auth === undefined ? { sources: [] } : { auth }));
+  return readConfig(file, environment, {}).config.auth;
+}
+
+const withOAuth = (changed: object) => ({ oauth: { ...oauth, ...changed } });
+const withProvider = (changed: object) => withOAuth({ providers: [{ ...provider, ...changed }] });
+const withAuthz = (authz: unknown) => ({ oauth, authz });
+
+describe('the auth section', () => {
+  const P = 'auth.oauth.providers[0]';
+  it.each<[unknown, string, string]>([
+    [undefined, 'auth', 'is required'],
+    [null, 'auth', 'must be a map, not nothing'],
+    ['anonymous', 'auth', 'must be a map, not a string'],
+    [{}, 'auth.oauth', 'is required in mode oauth'],
+    [{ mode: 'oauth' }, 'auth.oauth', 'is required in mode oauth'],
+    [{ mode: 'none' }, 'auth.mode', 'must be one of oauth, anonymous'],
+    [{ mode: 'Anonymous' }, 'auth.mode', 'must be one of'],
+    [{ mode: null, oauth }, 'auth.mode', 'must be one of'],
+    [{ mode: ['anonymous'], oauth }, 'auth.mode', 'must be one of'],
+    [{ mode: 'anonymous', modes: 1 }, 'auth.modes', 'did you mean mode?'],
+    [{ oauth: 'x' }, 'auth.oauth', 'must be a map, not a string'],
+    [withOAuth({ resourceUrl: undefined }), 'auth.oauth.resourceUrl', 'is required'],
+    [withOAuth({ resourceUrl: 'registry.example.com' }), 'auth.oauth.resourceUrl', 'http:// or https://'],
+    [withOAuth({ resourceUrl: 'https://x/?a=b' }), 'auth.oauth.resourceUrl', 'a query or a fragment'],
+    [withOAuth({ resourceUrl: 'https://x/#a' }), 'auth.oauth.resourceUrl', 'a query or a fragment'],
+    [withOAuth({ resourceUrl: 'https://u@x/' }), 'auth.oauth.resourceUrl', 'a user or a password'],
+    [withOAuth({ realm: '' }), 'auth.oauth.realm', 'must not be empty'],
+    [withOAuth({ realm: 'a"b' }), 'auth.oauth.realm', 'plain ASCII without quotes'],
+    [withOAuth({ realm: 'a\r\nb' }), 'auth.oauth.realm', 'control characters'],
+    [withOAuth({ scopesSupported: 'read' }), 'auth.oauth.scopesSupported', 'must be a list'],
+    [withOAuth({ scopesSupported: ['a b'] }), 'auth.oauth.scopesSupported[0]', 'must be a scope'],
+    [withOAuth({ publicPaths: ['docs'] }), 'auth.oauth.publicPaths[0]', 'must begin with "/"'],
+    [withOAuth({ publicPaths: ['/a', '/a*'] }), 'auth.oauth.publicPaths[1]', 'only as its last segment'],
+    [withOAuth({ publicPaths: ['/*/a'] }), 'auth.oauth.publicPaths[0]', 'only as its last segment'],
+    [withOAuth({ publicPaths: ['/*/*'] }), 'auth.oauth.publicPaths[0]', 'only as its last segment'],
+    [withOAuth({ publicPaths: ['/a/../b'] }), 'auth.oauth.publicPaths[0]', '".."'],
+    [withOAuth({ publicPaths: ['/a?b'] }), 'auth.oauth.publicPaths[0]', 'must be a plain path'],
+    [withOAuth({ resourceDocumentation: 5 }), 'auth.oauth.resourceDocumentation', 'must be a string'],
+    [
+      withOAuth({ resourceDocumentation: 'javascript:x' }),
+      'auth.oauth.resourceDocumentation',
+      'http:// or https://',
+    ],
+    [withOAuth({ providers: undefined }), 'auth.oauth.providers', 'is required'],
+    [withOAuth({ providers: [] }), 'auth.oauth.providers', 'must not be an empty list'],
+    [withOAuth({ providers: provider }), 'auth.oauth.providers', 'must be a list, not a map'],
+    [withOAuth({ providers: [null] }), P, 'must be a map, not nothing'],
+    [withOAuth({ providers: [[provider]] }), P, 'must be a map, not a list'],
+    [withOAuth({ providers: [provider, provider] }), 'auth.oauth.providers[1].name', 'another provider'],
+    [withProvider({ name: undefined }), `${P}.name`, 'is required'],
+    [withProvider({ issuerUrl: undefined }), `${P}.issuerUrl`, 'is required'],
+    [withProvider({ issuerUrl: 'idp' }), `${P}.issuerUrl`, 'http:// or https://'],
+    [withProvider({ issuerUrl: 'http://idp.example.com' }), `${P}.issuerUrl`, 'must be https://'],
+    [withProvider({ issuerUrl: 'http://localhost.example.com' }), `${P}.issuerUrl`, 'must be https://'],
+    [withProvider({ issuerUrl: 'http://127.0.0.1.example.com' }), `${P}.issuerUrl`, 'must be https://'],
+    [withProvider({ issuerURL: 'x' }), `${P}.issuerURL`, 'did you mean issuerUrl?'],
+    [withProvider({ jwksUrl: 'http://10.0.0.1/keys' }), `${P}.jwksUrl`, 'must be https://'],
+    [withProvider({ introspectionUrl: 'http://idp/i' }), `${P}.introspectionUrl`, 'must be https://'],
+    [withProvider({ audience: '' }), `${P}.audience`, 'must not be empty'],
+    [withProvider({ audience: ['a'] }), `${P}.audience`, 'must be a string, not a list'],
+    [withProvider({ allowPrivateIP: 'true' }), `${P}.allowPrivateIP`, 'must be true or false'],
+    [withProvider({ clientSecret: 'hunter2' }), `${P}.clientSecret`, 'is not a known key'],
+    [withProvider({ clientSecretFile: 'secret' }), `${P}.clientId`, 'is required beside clientSecretFile'],
+    [withProvider({ clientId: 'a', clientSecretFile: 'none' }), `${P}.clientSecretFile`, 'does not exist'],
+    [
+      withProvider({ clientId: 'a', clientSecretFile: '.' }),
+      `${P}.clientSecretFile`,
+      'is not a regular file',
+    ],
+    [withProvider({ clientId: 'a', clientSecretFile: 'empty' }), `${P}.clientSecretFile`, 'is empty'],
+    [withProvider({ caCertPath: 'none' }), `${P}.caCertPath`, 'does not exist'],
+    [withProvider({ caCertPath: 'secret' }), `${P}.caCertPath`, 'holds no certificate'],
+    [withProvider({ authTokenFile: 'none' }), `${P}.authTokenFile`, 'does not exist'],
+    [withAuthz(null), 'auth.authz', 'must be a map, not nothing'],
+    [withAuthz({}), 'auth.authz.roles', 'is required'],
+    [withAuthz({ roles: [] }), 'auth.authz.roles', 'must be a map, not a list'],
+    [withAuthz({ roles: { superadmin: [] } }), 'auth.authz.roles.superadmin', 'did you mean superAdmin?'],
+    [
+      withAuthz({ roles: { superAdmin: { a: 'b' } } }),
+      'auth.authz.roles.superAdmin',
+      'must be a list, not a map',
+    ],
+    [
+      withAuthz({ roles: { superAdmin: [{}] } }),
+      'auth.authz.roles.superAdmin[0]',
+      'must name at least one claim',
+    ],
+    [
+      withAuthz({ roles: { superAdmin: ['a'] } }),
+      'auth.authz.roles.superAdmin[0]',
+      'must be a map of claims',
+    ],
+    [
+      withAuthz({ roles: { manageEntries: [{ a: 'b' }, { a: 1 }] } }),
+      'auth.authz.roles.manageEntries[1].a',
+      'a string or a list',
+    ],
+    [
+      withAuthz({ roles: { manageEntries: [{ a: [] }] } }),
+      'auth.authz.roles.manageEntries[0].a',
+      'must not be an empty list',
+    ],
+    [
+      withAuthz({ roles, policy: { arrayValues: 'some' } }),
+      'auth.authz.policy.arrayValues',
+      'must be one of all, any',
+    ],
+    [
+      withAuthz({ roles, policy: { unlabeled: true } }),
+      'auth.authz.policy.unlabeled',
+      'must be one of allow, deny',
+    ],
+    [
+      withAuthz({ roles, policy: { registryListing: 'all' } }),
+      'auth.authz.policy.registryListing',
+      'managers, readers',
+    ],
+    [withAuthz({ roles, policies: {} }), 'auth.authz.policies', 'is not a known key'],
+  ])('%j is refused at %s: %s', (auth, path, fragment) => {
+    const error = refusal(() => read(auth));
+    expect(error.problems.map((problem) => problem.path)).toEqual([path]);
+    expect(error.message).toContain(fragment);
+    expect(error.message).not.toContain('hunter2');
+  });
+
+  it.each<[unknown]>([
+    [{ mode: 'anonymous' }],
+    [{ mode: 'anonymous', oauth }],
+    [{ oauth }],
+    [withOAuth({ publicPaths: ['/', '/*', '/registry/public/*', '/v1/me'], scopesSupported: [] })],
+    [withOAuth({ resourceUrl: 'http://registry.example.com:8080/base' })],
+    [withOAuth({ providers: [provider, { ...provider, name: 'other' }] })],
+    [
+      withProvider({
+        issuerUrl: 'http://localhost:9000/',
+        jwksUrl: 'http://[::1]/k',
+        introspectionUrl: 'http://127.0.0.1/i',
+      }),
+    ],
+    [withProvider({ clientId: 'a', clientSecretFile: 'secret' })],
+    [withAuthz({ roles: {} })],
+    [withAuthz({ roles: { superAdmin: [], manageSources: [{ org: 'a', role: ['x', 'y'] }] } })],
+  ])('%j is fine', (auth) => expect(read(auth)).toHaveProperty('mode'));
+
+  it('has the defaults of the contract', () => {
+    expect(read(withAuthz({ roles }))).toEqual({
+      mode: 'oauth',
+      oauth: {
+        ...oauth,
+        realm: 'mcp-registry',
+        scopesSupported: ['mcp-registry:read', 'mcp-registry:write'],
+        publicPaths: [],
+        providers: [{ ...provider, allowPrivateIP: false }],
+      },
+      authz: {
+        roles: { superAdmin: roles.superAdmin, manageSources: [], manageRegistries: [], manageEntries: [] },
+        policy: { arrayValues: 'all', unlabeled: 'allow', registryListing: 'managers' },
+      },
+    });
+  });
+
+  it('holds what the secret files held, without the last line break', () => {
+    const files = {
+      clientId: 'a',
+      clientSecretFile: 'secret',
+      caCertPath: 'ca.pem',
+      authTokenFile: 'secret',
+    };
+    expect(read(withProvider(files)).oauth?.providers[0]).toMatchObject({
+      clientSecret: 'hunter2',
+      caCert: PEM,
+      authTokenFile: join(directory, 'secret'),
+    });
+  });
+
+  it('may have http:// URLs of providers when the environment says so', () => {
+    const auth = withProvider({ issuerUrl: 'http://idp.example.com' });
+    expect(read(auth, { REGISTRY_INSECURE_URLS: 'true' }).mode).toBe('oauth');
+    expect(refusal(() => read(auth, { REGISTRY_INSECURE_URLS: 'false' })).problems).toHaveLength(1);
+  });
+});
+
+function refusal(act: () => unknown): ConfigurationError {
+  try {
+    act();
+  } catch (error) {
+    if (error instanceof ConfigurationError) return error;
+    throw error;
+  }
+  throw new Error('Nothing was refused');
+}

@@ -1,0 +1,299 @@
+import { mkdtempSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { readConfig } from './load-config.js';
+import { ConfigurationError } from './problems.js';
+
+const directory = mkdtempSync(join(tmpdir(), 'registry-config-'));
+const secret = join(directory, 'secret');
+writeFileSync(secret, 'hunter2\n');
+
+const git = { repository: 'https://git.example.com/a.git', branch: 'main', path: 'registry.json' };
+const synced = { syncPolicy: { interval: '30m' } };
+
+/** A source `s` with these members, and a registry of it with those. */
+function read(source: unknown, registry: unknown = { sources: ['s'] }) {
+  const file = join(directory, 'config.yaml');
+  const named = (value: unknown) => (isMap(value) ? { name: 's', ...value } : value);
+  // JSON is YAML.
+  writeFileSync(
+    file,
+    JSON.stringify({ auth: { mode: 'anonymous' }, sources: [named(source)], registries: [named(registry)] }),
+  );
+  return readConfig(file, {}, {}).config;
+}
+
+function problems(source: unknown, registry?: unknown): string[] {
+  try {
+    read(source, registry);
+    return [];
+  } catch (error) {
+    if (!(error instanceof ConfigurationError)) throw error;
+    return error.problems.map(({ path, message }) => `${path}: ${message}`);
+  }
+}
+
+function isMap(value: unknown): value is object {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+describe('a source', () => {
+  it.each<[unknown, string, string]>([
+    [5, 'sources[0]', 'must be a map, not a number'],
+    [null, 'sources[0]', 'must be a map, not nothing'],
+    ['file', 'sources[0]', 'must be a map, not a string'],
+    [[], 'sources[0]', 'must be a map, not a list'],
+    [{ name: null, file: { path: 'a' }, ...synced }, 'sources[0].name', 'must be a string, not nothing'],
+    [{ name: 5, file: { path: 'a' }, ...synced }, 'sources[0].name', 'put it in quotes'],
+    [{ name: 'Catalog', file: { path: 'a' }, ...synced }, 'sources[0].name', 'DNS label'],
+    [{ name: 'a_b', file: { path: 'a' }, ...synced }, 'sources[0].name', 'DNS label'],
+    [{ name: '-a', file: { path: 'a' }, ...synced }, 'sources[0].name', 'DNS label'],
+    [{ name: 'a.b', file: { path: 'a' }, ...synced }, 'sources[0].name', 'DNS label'],
+    [{ name: 'a'.repeat(64), file: { path: 'a' }, ...synced }, 'sources[0].name', 'DNS label'],
+    [{}, 'sources[0]', 'has no kind'],
+    [{ ...synced }, 'sources[0]', 'has no kind'],
+    [{ file: { path: 'a' }, git, ...synced }, 'sources[0]', 'has file and git'],
+    [{ managed: {}, fille: { path: 'a' } }, 'sources[0].fille', 'did you mean file?'],
+    [{ file: { path: 'a' } }, 'sources[0].syncPolicy', 'is required for a source of kind file'],
+    [{ git }, 'sources[0].syncPolicy', 'is required for a source of kind git'],
+    [
+      { api: { endpoint: 'https://r.example.com' } },
+      'sources[0].syncPolicy',
+      'is required for a source of kind api',
+    ],
+    [{ managed: {}, ...synced }, 'sources[0].syncPolicy', 'is not possible for a source of kind managed'],
+    [
+      { kubernetes: {}, ...synced },
+      'sources[0].syncPolicy',
+      'is not possible for a source of kind kubernetes',
+    ],
+    [{ file: { path: 'a' }, syncPolicy: null }, 'sources[0].syncPolicy', 'must be a map, not nothing'],
+    [{ file: { path: 'a' }, syncPolicy: '30m' }, 'sources[0].syncPolicy', 'must be a map, not a string'],
+    [{ file: { path: 'a' }, syncPolicy: {} }, 'sources[0].syncPolicy.interval', 'is required'],
+    [
+      { file: { path: 'a' }, syncPolicy: { interval: 30 } },
+      'sources[0].syncPolicy.interval',
+      'must be a duration',
+    ],
+    [
+      { file: { path: 'a' }, syncPolicy: { interval: '30' } },
+      'sources[0].syncPolicy.interval',
+      'must be a duration',
+    ],
+    [
+      { file: { path: 'a' }, syncPolicy: { interval: '' } },
+      'sources[0].syncPolicy.interval',
+      'must be a duration',
+    ],
+    [
+      { file: { path: 'a' }, syncPolicy: { interval: '-5m' } },
+      'sources[0].syncPolicy.interval',
+      'must be a duration',
+    ],
+    [
+      { file: { path: 'a' }, syncPolicy: { interval: '366d' } },
+      'sources[0].syncPolicy.interval',
+      'must be a duration',
+    ],
+    [{ file: null, ...synced }, 'sources[0].file', 'must be a map, not nothing'],
+    [{ file: 'a.json', ...synced }, 'sources[0].file', 'must be a map, not a string'],
+    [{ file: [{ path: 'a' }], ...synced }, 'sources[0].file', 'must be a map, not a list'],
+    [{ file: {}, ...synced }, 'sources[0].file', 'needs a path or a url'],
+    [{ file: { path: 'a', url: 'https://x' }, ...synced }, 'sources[0].file', 'has a path and a url'],
+    [{ file: { path: '' }, ...synced }, 'sources[0].file.path', 'must not be empty'],
+    [{ file: { path: 'a\0b' }, ...synced }, 'sources[0].file.path', 'control characters'],
+    [{ file: { path: ['a'] }, ...synced }, 'sources[0].file.path', 'must be a string, not a list'],
+    [{ file: { url: 'file:///etc/passwd' }, ...synced }, 'sources[0].file.url', 'http:// or https://'],
+    [{ file: { url: 'example.com' }, ...synced }, 'sources[0].file.url', 'http:// or https://'],
+    [{ file: { url: 'https:example.com' }, ...synced }, 'sources[0].file.url', 'http:// or https://'],
+    [{ file: { url: 'https://a b' }, ...synced }, 'sources[0].file.url', 'http:// or https://'],
+    [{ file: { url: 'https://u:p@x/' }, ...synced }, 'sources[0].file.url', 'a user or a password'],
+    [{ git: { ...git, repository: undefined }, ...synced }, 'sources[0].git.repository', 'is required'],
+    [
+      { git: { ...git, repository: 'git@x:a.git' }, ...synced },
+      'sources[0].git.repository',
+      'http:// or https://',
+    ],
+    [
+      { git: { ...git, repository: 'ext::sh -c x' }, ...synced },
+      'sources[0].git.repository',
+      'http:// or https://',
+    ],
+    [
+      { git: { ...git, repository: '/srv/a.git' }, ...synced },
+      'sources[0].git.repository',
+      'http:// or https://',
+    ],
+    [{ git: { ...git, tag: 'v1' }, ...synced }, 'sources[0].git', 'has branch and tag'],
+    [{ git: { ...git, commit: 'a'.repeat(40) }, ...synced }, 'sources[0].git', 'has branch and commit'],
+    [
+      { git: { ...git, branch: '--upload-pack=x' }, ...synced },
+      'sources[0].git.branch',
+      'is not a possible name',
+    ],
+    [{ git: { ...git, branch: 'a..b' }, ...synced }, 'sources[0].git.branch', 'is not a possible name'],
+    [
+      { git: { ...git, branch: undefined, commit: 'abc' }, ...synced },
+      'sources[0].git.commit',
+      'full commit id',
+    ],
+    [{ git: { ...git, path: '../x' }, ...synced }, 'sources[0].git.path', 'inside the repository'],
+    [{ git: { ...git, path: '/x' }, ...synced }, 'sources[0].git.path', 'inside the repository'],
+    [
+      { git: { ...git, auth: { passwordFile: secret } }, ...synced },
+      'sources[0].git.auth.username',
+      'is required',
+    ],
+    [
+      { git: { ...git, auth: { username: 'u', passwordFile: '/nowhere' } }, ...synced },
+      'sources[0].git.auth.passwordFile',
+      'the file /nowhere does not exist',
+    ],
+    [
+      { git: { ...git, auth: { username: 'u', password: 'hunter2', passwordFile: secret } }, ...synced },
+      'sources[0].git.auth.password',
+      'is not a known key',
+    ],
+    [{ api: {}, ...synced }, 'sources[0].api.endpoint', 'is required'],
+    [{ api: { endpoint: 'https://x/?a' }, ...synced }, 'sources[0].api.endpoint', 'a query or a fragment'],
+    [
+      { api: { endpoint: 'https://x', timeout: 5 }, ...synced },
+      'sources[0].api.timeout',
+      'must be a duration',
+    ],
+    [{ managed: null }, 'sources[0].managed', 'must be a map, not nothing'],
+    [{ managed: true }, 'sources[0].managed', 'must be a map, not a boolean'],
+    [{ managed: { a: 1 } }, 'sources[0].managed.a', 'is not a known key'],
+    [{ kubernetes: { namespaces: 'a' } }, 'sources[0].kubernetes.namespaces', 'must be a list, not a string'],
+    [{ kubernetes: { namespaces: ['A'] } }, 'sources[0].kubernetes.namespaces[0]', 'DNS label'],
+    [
+      { kubernetes: { namespaces: ['a', 'a'] } },
+      'sources[0].kubernetes.namespaces[1]',
+      'stands in the list already',
+    ],
+    [{ managed: {}, filter: [] }, 'sources[0].filter', 'must be a map, not a list'],
+    [{ managed: {}, filter: { name: {} } }, 'sources[0].filter.name', 'did you mean names?'],
+    [{ managed: {}, filter: { names: ['a'] } }, 'sources[0].filter.names', 'must be a map, not a list'],
+    [
+      { managed: {}, filter: { names: { include: 'a' } } },
+      'sources[0].filter.names.include',
+      'must be a list',
+    ],
+    [
+      { managed: {}, filter: { tags: { exclude: ['a', 5] } } },
+      'sources[0].filter.tags.exclude[1]',
+      'must be a string',
+    ],
+    [{ managed: {}, claims: [] }, 'sources[0].claims', 'must be a map of claims'],
+    [{ managed: {}, claims: null }, 'sources[0].claims', 'must be a map of claims'],
+    [{ managed: {}, claims: { org: 5 } }, 'sources[0].claims.org', 'must be a string or a list of strings'],
+    [{ managed: {}, claims: { team: [] } }, 'sources[0].claims.team', 'must not be an empty list'],
+    [
+      { managed: {}, claims: { 'a b': { c: 'd' } } },
+      'sources[0].claims["a b"]',
+      'must be a string or a list',
+    ],
+    [{ managed: {}, constructor: 'x' }, 'sources[0].constructor', 'is not a known key'],
+    [{ managed: {}, toString: 'x' }, 'sources[0].toString', 'is not a known key'],
+  ])('%j is refused at %s: %s', (source, path, fragment) => {
+    const found = problems(source).filter((problem) => problem.startsWith('sources'));
+    expect(found).toEqual([expect.stringContaining(`${path}: `)]);
+    expect(found[0]).toContain(fragment);
+    expect(found[0]).not.toContain('hunter2');
+  });
+
+  it.each<[unknown, object]>([
+    [
+      { file: { path: 'a.json' }, ...synced },
+      {
+        name: 's',
+        kind: 'file',
+        settings: { path: join(directory, 'a.json') },
+        intervalMs: 1_800_000,
+        filter: null,
+        claims: {},
+      },
+    ],
+    [
+      { file: { path: '/srv/a.json' }, syncPolicy: { interval: '1h30m' } },
+      { settings: { path: '/srv/a.json' }, intervalMs: 5_400_000 },
+    ],
+    [
+      { file: { url: 'http://x.example/a.json?b#c' }, ...synced },
+      { settings: { url: 'http://x.example/a.json?b#c' } },
+    ],
+    [
+      { git, ...synced },
+      { kind: 'git', settings: git },
+    ],
+    [
+      {
+        git: {
+          repository: 'http://x/a',
+          commit: 'a'.repeat(40),
+          auth: { username: 'u', passwordFile: 'secret' },
+        },
+        ...synced,
+      },
+      {
+        settings: {
+          repository: 'http://x/a',
+          commit: 'a'.repeat(40),
+          auth: { username: 'u', passwordFile: secret },
+        },
+      },
+    ],
+    [
+      { api: { endpoint: 'https://x', timeout: '10s' }, ...synced },
+      { kind: 'api', settings: { endpoint: 'https://x', timeout: '10s' } },
+    ],
+    [{ managed: {} }, { kind: 'managed', settings: {}, intervalMs: null }],
+    [
+      { kubernetes: { namespaces: [] } },
+      { kind: 'kubernetes', settings: { namespaces: [] }, intervalMs: null },
+    ],
+    [
+      { managed: {}, filter: { names: { include: ['a/*'], exclude: [] } } },
+      { filter: { names: { include: ['a/*'], exclude: [] } } },
+    ],
+    [
+      { managed: {}, claims: { org: 'acme', constructor: ['a', 'b'] } },
+      { claims: { org: 'acme', constructor: ['a', 'b'] } },
+    ],
+    [{ name: 'a'.repeat(63), managed: {} }, { name: 'a'.repeat(63) }],
+  ])('%j is fine', (source, expected) => {
+    const name = isMap(source) && 'name' in source ? source.name : 's';
+    expect(read(source, { sources: [name] }).sources[0]).toMatchObject(expected);
+  });
+});
+
+describe('a registry', () => {
+  it.each<[unknown, string, string]>([
+    [5, 'registries[0]', 'must be a map, not a number'],
+    [{}, 'registries[0].sources', 'is required'],
+    [{ sources: [] }, 'registries[0].sources', 'must not be an empty list'],
+    [{ sources: 's' }, 'registries[0].sources', 'must be a list, not a string'],
+    [{ sources: { s: 1 } }, 'registries[0].sources', 'must be a list, not a map'],
+    [{ sources: ['s', 's'] }, 'registries[0].sources[1]', 'stands in the list already'],
+    [{ sources: ['s', 'other'] }, 'registries[0].sources[1]', 'is not the name of a source in this file'],
+    [{ sources: [null] }, 'registries[0].sources[0]', 'must be a string, not nothing'],
+    [{ name: 'R', sources: ['s'] }, 'registries[0].name', 'DNS label'],
+    [{ sources: ['s'], claims: 'x' }, 'registries[0].claims', 'must be a map of claims'],
+    [
+      { sources: ['s'], claims: { org: [['a']] } },
+      'registries[0].claims.org',
+      'must be a string or a list of strings',
+    ],
+    [{ sources: ['s'], source: ['s'] }, 'registries[0].source', 'did you mean sources?'],
+  ])('%j is refused at %s: %s', (registry, path, fragment) => {
+    const found = problems({ managed: {} }, registry);
+    expect(found).toEqual([expect.stringContaining(`${path}: `)]);
+    expect(found[0]).toContain(fragment);
+  });
+
+  it('is fine with sources that exist, and claims', () => {
+    const { registries } = read({ managed: {} }, { sources: ['s'], claims: { org: ['a', 'b'] } });
+    expect(registries).toEqual([{ name: 's', sources: ['s'], claims: { org: ['a', 'b'] } }]);
+  });
+});

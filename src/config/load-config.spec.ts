@@ -1,0 +1,279 @@
+import { mkdtempSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import type { Flags } from './config.js';
+import { readConfig } from './load-config.js';
+import { ConfigurationError } from './problems.js';
+
+const directory = mkdtempSync(join(tmpdir(), 'registry-config-'));
+const file = join(directory, 'config.yaml');
+writeFileSync(join(directory, 'secret'), 'hunter2\r\n');
+
+const base = { auth: { mode: 'anonymous' } };
+const parts = { host: 'db', user: 'me', database: 'reg' };
+const url = 'postgres://me@db/reg';
+
+function read(tree: unknown, environment: NodeJS.ProcessEnv = {}, flags: Flags = {}) {
+  writeFileSync(file, typeof tree === 'string' ? tree : JSON.stringify(tree));
+  return readConfig(file, environment, flags);
+}
+
+function refusal(act: () => unknown): ConfigurationError {
+  try {
+    act();
+  } catch (error) {
+    if (error instanceof ConfigurationError) return error;
+    throw error;
+  }
+  throw new Error('Nothing was refused');
+}
+
+describe('the other sections', () => {
+  it.each<[unknown, string, string]>([
+    [{ sources: 5 }, 'sources', 'must be a list, not a number'],
+    [{ sources: null }, 'sources', 'must be a list, not nothing'],
+    [{ sources: {} }, 'sources', 'must be a list, not a map'],
+    [
+      {
+        sources: [
+          { name: 'a', managed: {} },
+          { name: 'a', kubernetes: {} },
+        ],
+      },
+      'sources[1].name',
+      'names are unique',
+    ],
+    [
+      {
+        sources: [
+          { name: 'a', managed: {} },
+          { name: 'b', managed: {} },
+        ],
+      },
+      'sources[1].managed',
+      'second managed source',
+    ],
+    [{ registries: 'default' }, 'registries', 'must be a list, not a string'],
+    [
+      { registries: [{ name: 'a', sources: ['s'] }] },
+      'registries[0].sources[0]',
+      'is not the name of a source',
+    ],
+    [{ database: null }, 'database', 'must be a map, not nothing'],
+    [{ database: url }, 'database', 'must be a map, not a string'],
+    [{ database: { url: 'mysql://x' } }, 'database.url', 'must be a URL such as'],
+    [{ database: { url: 'postgres://me:hunter2@db' } }, 'database.url', 'must name the database'],
+    [{ database: { url, host: 'db' } }, 'database.host', 'is not possible beside a url'],
+    [{ database: { url, port: 5432 } }, 'database.port', 'is not possible beside a url'],
+    [{ database: { url, user: 'me' } }, 'database.user', 'is not possible beside a url'],
+    [{ database: { url, database: 'reg' } }, 'database.database', 'is not possible beside a url'],
+    [
+      { database: { url: `${url}?sslmode=require`, sslMode: 'disable' } },
+      'database.sslMode',
+      'not possible beside a url',
+    ],
+    [
+      { database: { url: 'postgres://me:hunter2@db/r', password: 'x' } },
+      'database.password',
+      'the url holds a password',
+    ],
+    [{ database: { ...parts, host: undefined } }, 'database.host', 'is required without a url'],
+    [{ database: { ...parts, user: undefined } }, 'database.user', 'is required without a url'],
+    [{ database: { ...parts, database: undefined } }, 'database.database', 'is required without a url'],
+    [{ database: { ...parts, host: 'a b' } }, 'database.host', 'must be a host name'],
+    [{ database: { ...parts, port: '5432' } }, 'database.port', 'must be a whole number'],
+    [{ database: { ...parts, port: 0 } }, 'database.port', 'from 1 to 65535'],
+    [{ database: { ...parts, port: 1.5 } }, 'database.port', 'must be a whole number'],
+    [{ database: { ...parts, sslMode: 'prefer' } }, 'database.sslMode', 'must be one of disable'],
+    [{ database: { ...parts, sslMode: false } }, 'database.sslMode', 'must be one of disable'],
+    [{ database: { ...parts, pool: 5 } }, 'database.pool', 'must be a map, not a number'],
+    [{ database: { ...parts, pool: { max: 0 } } }, 'database.pool.max', 'from 1 to 1000'],
+    [{ database: { ...parts, password: 123 } }, 'database.password', 'put it in quotes'],
+    [
+      { database: { ...parts, password: 'hunter2', passwordFile: 'secret' } },
+      'database.passwordFile',
+      'not possible beside password',
+    ],
+    [{ database: { ...parts, passwordFile: 'none' } }, 'database.passwordFile', 'does not exist'],
+    [
+      { database: { ...parts, migrationPassword: 'hunter2' } },
+      'database.migrationUser',
+      'is required beside a password',
+    ],
+    [
+      {
+        database: {
+          ...parts,
+          migrationUser: 'a',
+          migrationPassword: 'hunter2',
+          migrationPasswordFile: 'secret',
+        },
+      },
+      'database.migrationPasswordFile',
+      'not possible beside migrationPassword',
+    ],
+    [{ database: { ...parts, username: 'a' } }, 'database.username', 'is not a known key'],
+    [{ cors: [] }, 'cors', 'must be a map, not a list'],
+    [{ cors: { origins: '*' } }, 'cors.origins', 'must be a list, not a string'],
+    [{ cors: { origins: ['https://a.example/'] } }, 'cors.origins[0]', 'must be "*" or an origin'],
+    [{ cors: { origins: ['*.example.com'] } }, 'cors.origins[0]', 'must be "*" or an origin'],
+    [{ cors: { origins: ['null'] } }, 'cors.origins[0]', 'must be "*" or an origin'],
+    [{ cors: { origin: ['*'] } }, 'cors.origin', 'did you mean origins?'],
+    [{ adminFileRoot: 'relative' }, 'adminFileRoot', 'must be an absolute path'],
+    [{ adminFileRoot: '/nowhere' }, 'adminFileRoot', 'is not a directory'],
+    [{ adminFileRoot: {} }, 'adminFileRoot', 'must be a string, not a map'],
+    [{ log: 'debug' }, 'log', 'must be a map, not a string'],
+    [{ log: { level: 'verbose' } }, 'log.level', 'must be one of trace'],
+    [{ dataDirectory: './x' }, 'dataDirectory', 'is not a known key'],
+    [{ source: [] }, 'source', 'did you mean sources?'],
+    [{ 'a b': 1 }, '["a b"]', 'is not a known key'],
+  ])('%j is refused at %s: %s', (changed, path, fragment) => {
+    const error = refusal(() => read({ ...base, ...(changed as object) }));
+    expect(error.problems.map((problem) => problem.path)).toEqual([path]);
+    expect(error.message).toContain(fragment);
+    expect(error.message).not.toContain('hunter2');
+  });
+
+  it.each<[object, object]>([
+    [{ url }, { host: 'db', port: 5432, user: 'me', database: 'reg', poolMax: 10 }],
+    [
+      { url, pool: { max: 3 }, password: 'hunter2' },
+      { poolMax: 3, password: 'hunter2' },
+    ],
+    [{ url, sslMode: 'verify-full' }, { ssl: {} }],
+    [{ url: 'postgres://me:hunter2@db/reg?sslmode=disable' }, { password: 'hunter2', ssl: false }],
+    [
+      { ...parts, host: '/var/run/postgresql', passwordFile: 'secret' },
+      { host: '/var/run/postgresql', password: 'hunter2' },
+    ],
+    [{ ...parts, sslMode: 'require' }, { ssl: { rejectUnauthorized: false } }],
+    [
+      { ...parts, port: 6432, sslMode: 'disable' },
+      { port: 6432, ssl: false },
+    ],
+    [{ url, migrationUser: 'owner' }, { migration: { user: 'owner' } }],
+    [
+      { url, migrationUser: 'owner', migrationPasswordFile: 'secret' },
+      { migration: { user: 'owner', password: 'hunter2' } },
+    ],
+  ])('a database %j is fine', (database, expected) => {
+    expect(read({ ...base, database }).config.database).toMatchObject(expected);
+  });
+
+  it('have defaults', () => {
+    expect(read(base).config).toEqual({
+      auth: { mode: 'anonymous' },
+      sources: [],
+      registries: [],
+      database: null,
+      cors: { origins: ['*'] },
+      adminFileRoot: null,
+      dataDirectory: resolve('data'),
+      log: { level: 'info' },
+      addresses: { public: { port: 8080 }, internal: { port: 8081 } },
+      insecureUrls: false,
+    });
+  });
+
+  it('take what is written', () => {
+    const written = {
+      cors: { origins: ['https://a.example', 'http://localhost:3000'] },
+      adminFileRoot: directory,
+      log: { level: 'silent' },
+    };
+    expect(read({ ...base, ...written }).config).toMatchObject(written);
+  });
+});
+
+describe('a refusal', () => {
+  it('lists everything at once, as it stands in the file', () => {
+    const text = [
+      'auth:',
+      '  mode: none',
+      'sources:',
+      '  - name: A',
+      '    file: {}',
+      'logs: {}',
+      'registries: 5',
+    ].join('\n');
+    expect(
+      refusal(() => read(text))
+        .message.split('\n')
+        .slice(1),
+    ).toEqual([
+      '  auth.mode: must be one of oauth, anonymous (line 2)',
+      expect.stringMatching(/^ {2}sources\[0\]\.name: .* \(line 4\)$/),
+      expect.stringMatching(/^ {2}sources\[0\]\.syncPolicy: .* \(line 4\)$/),
+      '  sources[0].file: needs a path or a url (line 5)',
+      '  logs: is not a known key; did you mean log? (line 6)',
+      '  registries: must be a list, not a number (line 7)',
+    ]);
+  });
+
+  it('names the file when the file itself is the problem', () => {
+    expect(refusal(() => readConfig('/nowhere.yaml', {}, {})).problems).toEqual([
+      { path: '/nowhere.yaml', message: 'does not exist' },
+    ]);
+  });
+
+  it('names the variable or the flag that is to blame', () => {
+    const environment = { REGISTRY_LOG_LEVEL: 'loud', REGISTRY_DATABASE_PASSWORD: 'hunter2' };
+    const { message } = refusal(() => read(base, environment, { authMode: 'none' }));
+    expect(message).toContain('auth.mode: must be one of oauth, anonymous (set by --auth-mode)');
+    expect(message).toContain(
+      'log.level: must be one of trace, debug, info, warn, error, fatal, silent (set by REGISTRY_LOG_LEVEL)',
+    );
+    expect(message).toContain('database.host: is required without a url (set by REGISTRY_DATABASE_PASSWORD)');
+    expect(message).not.toContain('hunter2');
+  });
+});
+
+describe('flags', () => {
+  it.each<[Flags, string]>([
+    [{ address: '8080' }, '--address'],
+    [{ internalAddress: 'x:y' }, '--internal-address'],
+    [{ address: ':9000', internalAddress: '127.0.0.1:9000' }, '--internal-address'],
+    [{ authMode: 'oauth' }, 'auth.oauth'],
+    [{ authMode: '' }, 'auth.mode'],
+  ])('%j is refused at %s', (flags, path) => {
+    expect(refusal(() => read(base, {}, flags)).problems.map((problem) => problem.path)).toEqual([path]);
+  });
+
+  it('win over variables, which win over the file', () => {
+    const tree = { auth: { mode: 'oauth' }, log: { level: 'error' } };
+    const environment = { REGISTRY_AUTH_MODE: 'oauth', REGISTRY_LOG_LEVEL: 'debug' };
+    const { config } = read(tree, environment, {
+      authMode: 'anonymous',
+      address: '[::1]:0',
+      internalAddress: ':0',
+    });
+    expect(config).toMatchObject({
+      auth: { mode: 'anonymous' },
+      log: { level: 'debug' },
+      addresses: { public: { host: '::1', port: 0 }, internal: { port: 0 } },
+    });
+  });
+});
+
+describe('the result', () => {
+  it('is frozen to the last claim, but for the TLS options that node-postgres changes', () => {
+    const sources = [{ name: 's', managed: {}, claims: { org: ['a'] } }];
+    const { config } = read({ ...base, sources, database: { ...parts, sslMode: 'require' } });
+    expect(
+      [config, config.auth, config.sources, config.sources[0]?.claims['org']].every(Object.isFrozen),
+    ).toBe(true);
+    expect(Object.isFrozen(config.database?.ssl)).toBe(false);
+  });
+
+  it('comes with warnings about what has no effect', () => {
+    const { warnings } = read(
+      { ...base, database: { url: `${url}?application_name=x` } },
+      { REGISTRY_LOG_LEVLE: 'debug' },
+    );
+    expect(warnings).toEqual([
+      'the environment variable REGISTRY_LOG_LEVLE is not known and has no effect; did you mean REGISTRY_LOG_LEVEL?',
+      'database.url: the parameter "application_name" has no effect',
+    ]);
+  });
+});

@@ -1,0 +1,153 @@
+import { statSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
+import { type Address, collide, parseAddress } from './address.js';
+import type { Config, Flags } from './config.js';
+import { ConfigFile } from './config-file.dto.js';
+import { readConfigText } from './config-source.js';
+import { crossIssues } from './cross-rules.js';
+import { parseDatabaseUrl } from './database-url.js';
+import {
+  applyOverrides,
+  type Override,
+  overridesOf,
+  setterOf,
+  settersBelow,
+  unknownVariables,
+} from './environment.js';
+import { freeze } from './freeze.js';
+import { notBuiltIssues } from './not-built.js';
+import { formatPath, type Path } from './path.js';
+import { below, ConfigurationError, type Issue, issue, type Locator, problemsOf } from './problems.js';
+import { readReferencedFiles } from './referenced-files.js';
+import { resolveConfig } from './resolve-config.js';
+import { checkShape } from './shape.js';
+import { parseYaml } from './yaml-tree.js';
+
+export interface LoadedConfig {
+  readonly config: Config;
+  /** Sentences for the operator; nothing is wrong enough to stop. */
+  readonly warnings: string[];
+}
+
+/**
+ * File, environment and flags → one `Config`, or a refusal that lists everything that is wrong.
+ *
+ * Flags win over variables, variables over the file. Starts and writes nothing.
+ *
+ * @throws ConfigurationError, the only error it throws for what an operator can get wrong.
+ */
+export function loadConfig(file: string, environment: NodeJS.ProcessEnv, flags: Flags): LoadedConfig {
+  const { config, warnings, locator } = readConfig(file, environment, flags);
+  refuse(notBuiltIssues(config), locator);
+  return { config, warnings };
+}
+
+/** The same without regard to what this version has built: the whole contract §2. */
+export function readConfig(
+  file: string,
+  environment: NodeJS.ProcessEnv,
+  flags: Flags,
+): LoadedConfig & { locator: Locator } {
+  const { tree, lines } = parseYaml(readConfigText(file), file);
+  const overrides = [...overridesOf(environment), ...modeFlag(flags)];
+  const locator = locate(lines, overrides);
+  const { value, issues } = checkShape(ConfigFile, applyOverrides(tree, overrides));
+  const insecureUrls = environment['REGISTRY_INSECURE_URLS'] === 'true';
+  const directory = dirname(resolve(file));
+  const referenced = readReferencedFiles(value, directory);
+  const outside = readOutside(environment, flags);
+  refuse(
+    [
+      ...issues,
+      ...crossIssues(value, insecureUrls),
+      ...referenced.issues,
+      ...adminFileRoot(value.adminFileRoot),
+      ...doubleVariables(overrides),
+      ...outside.issues,
+    ],
+    locator,
+  );
+  const config: Config = {
+    ...resolveConfig(value, { directory, contents: referenced.contents }),
+    dataDirectory: resolve(environment['REGISTRY_DATA_DIR'] || './data'),
+    addresses: outside.addresses,
+    insecureUrls,
+  };
+  return {
+    config: freeze(config),
+    warnings: [...unknownVariables(environment), ...unusedParameters(value)],
+    locator,
+  };
+}
+
+function refuse(issues: readonly Issue[], locator: Locator): void {
+  if (issues.length > 0) throw new ConfigurationError(problemsOf(issues, locator));
+}
+
+function modeFlag({ authMode }: Flags): Override[] {
+  return authMode === undefined ? [] : [{ path: ['auth', 'mode'], value: authMode, setBy: '--auth-mode' }];
+}
+
+// A member that is not in the file is looked for on the line of the section that lacks it.
+function locate(lines: ReadonlyMap<string, number>, overrides: readonly Override[]): Locator {
+  return {
+    find: (path: Path) => {
+      const setBy = setterOf(path, overrides);
+      if (setBy !== undefined) return { setBy };
+      for (let length = path.length; length >= 0; length--) {
+        const above = path.slice(0, length);
+        const line = lines.get(formatPath(above));
+        if (line !== undefined && length > 0) return { line };
+        const setters = length > 0 ? settersBelow(above, overrides) : [];
+        if (setters.length > 0) return { setBy: setters.join(', ') };
+      }
+      return {};
+    },
+  };
+}
+
+function readOutside(
+  environment: NodeJS.ProcessEnv,
+  flags: Flags,
+): { addresses: Config['addresses']; issues: Issue[] } {
+  const issues: Issue[] = [];
+  const read = (option: string, text: string): Address => {
+    const address = parseAddress(text);
+    if (!address)
+      issues.push(
+        ...below([option], issue('must be HOST:PORT, [IPv6]:PORT or :PORT, with a port from 0 to 65535')),
+      );
+    return address ?? { port: 0 };
+  };
+  const addresses = {
+    public: read('--address', flags.address ?? ':8080'),
+    internal: read('--internal-address', flags.internalAddress ?? ':8081'),
+  };
+  if (collide(addresses.public, addresses.internal))
+    issues.push(...below(['--internal-address'], issue('is the same as --address')));
+  if (!['', 'true', 'false'].includes(environment['REGISTRY_INSECURE_URLS'] ?? ''))
+    issues.push(...below(['REGISTRY_INSECURE_URLS'], issue('must be true or false')));
+  return { addresses, issues };
+}
+
+function adminFileRoot(directory: unknown): Issue[] {
+  if (typeof directory !== 'string' || !directory.startsWith('/') || directory.includes('\0')) return [];
+  const isDirectory = statSync(directory, { throwIfNoEntry: false })?.isDirectory() ?? false;
+  return isDirectory ? [] : below(['adminFileRoot'], issue('is not a directory'));
+}
+
+// REGISTRY_AUTH_OAUTH_RESOURCE_URL and …_RESOURCEURL: two answers to one question.
+function doubleVariables(overrides: readonly Override[]): Issue[] {
+  return overrides.flatMap(({ path, value, setBy }, position) => {
+    const earlier = overrides.slice(0, position).find((other) => formatPath(other.path) === formatPath(path));
+    return earlier && setBy.startsWith('REGISTRY_') && earlier.value !== value
+      ? below([setBy], issue(`differs from ${earlier.setBy}, which means the same`))
+      : [];
+  });
+}
+
+function unusedParameters({ database }: ConfigFile): string[] {
+  const parsed = database?.url === undefined ? undefined : parseDatabaseUrl(database.url);
+  if (parsed === undefined || typeof parsed === 'string') return [];
+  return parsed.unused.map((name) => `database.url: the parameter ${JSON.stringify(name)} has no effect`);
+}

@@ -1,0 +1,41 @@
+import { mkdtempSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import { loadConfig } from './load-config.js';
+import { ConfigurationError } from './problems.js';
+
+const file = join(mkdtempSync(join(tmpdir(), 'registry-config-')), 'config.yaml');
+const anonymous = { mode: 'anonymous' };
+const provider = { name: 'a', issuerUrl: 'https://idp.example.com', audience: 'a' };
+const oauth = { resourceUrl: 'https://registry.example.com', providers: [provider] };
+const syncPolicy = { interval: '30m' };
+const source = (settings: object) => ({ auth: anonymous, sources: [{ name: 's', ...settings }] });
+
+function load(tree: object, authMode?: string) {
+  writeFileSync(file, JSON.stringify(tree));
+  return loadConfig(file, {}, authMode === undefined ? {} : { authMode }).config;
+}
+
+it.each<[object, string]>([
+  [{ auth: { oauth } }, 'auth.mode'],
+  [source({ git: { repository: 'https://x/a' }, syncPolicy }), 'sources[0].git'],
+  [source({ api: { endpoint: 'https://x' }, syncPolicy }), 'sources[0].api'],
+  [source({ managed: {} }), 'sources[0].managed'],
+  [source({ kubernetes: {} }), 'sources[0].kubernetes'],
+  [source({ file: { url: 'https://x/a' }, syncPolicy }), 'sources[0].file.url'],
+  [{ auth: anonymous, adminFileRoot: tmpdir() }, 'adminFileRoot'],
+])('%j is valid and yet refused at %s', (tree, path) => {
+  const act = () => load(tree);
+  expect(act).toThrow(ConfigurationError);
+  expect(act).toThrow('not built yet in this version');
+  expect(act).toThrow(`  ${path}: `);
+});
+
+it.each<[object, string | undefined]>([
+  [{ auth: anonymous }, undefined],
+  [{ auth: { oauth } }, 'anonymous'],
+  [source({ file: { path: 'a.json' }, syncPolicy }), undefined],
+])('%j runs, with --auth-mode %s', (tree, authMode) =>
+  expect(load(tree, authMode).auth.mode).toBe('anonymous'),
+);

@@ -1,0 +1,86 @@
+import { readFileSync, statSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { OAuthSettings } from './auth-settings.dto.js';
+import type { ConfigFile } from './config-file.dto.js';
+import { unreadable } from './config-source.js';
+import type { Path } from './path.js';
+import { below, type Issue, issue } from './problems.js';
+import type { Unjudged } from './shape.js';
+
+const MAX_BYTES = 1024 * 1024;
+
+/** What the files named in the configuration held at start, by absolute path. */
+export interface ReferencedFiles {
+  readonly issues: Issue[];
+  readonly contents: ReadonlyMap<string, string>;
+}
+
+/**
+ * Reads every secret and certificate the configuration names. Issues name the file, never what is in it.
+ *
+ * @param directory relative paths begin here: the directory of the configuration file.
+ */
+export function readReferencedFiles(file: Unjudged<ConfigFile>, directory: string): ReferencedFiles {
+  const contents = new Map<string, string>();
+  const issues = references(file).flatMap(({ path, name }) => {
+    if (typeof name !== 'string' || name === '' || name.includes('\0')) return [];
+    const absolute = resolve(directory, name);
+    const read = readSecret(absolute);
+    if ('problem' in read) return below(path, issue(`the file ${absolute} ${read.problem}`));
+    contents.set(absolute, read.content);
+    return path.at(-1) === 'caCertPath' && !read.content.includes('-----BEGIN CERTIFICATE-----')
+      ? below(path, issue(`the file ${absolute} holds no certificate in PEM form`))
+      : [];
+  });
+  return { issues, contents };
+}
+
+function readSecret(file: string): { content: string } | { problem: string } {
+  try {
+    const stats = statSync(file);
+    // A pipe would keep the start waiting for ever.
+    if (!stats.isFile()) return { problem: 'is not a regular file' };
+    if (stats.size > MAX_BYTES) return { problem: 'is larger than 1 MiB' };
+    // Editors and `echo` end a file with a line break that is no part of the secret.
+    const content = readFileSync(file, 'utf8').replace(/\r?\n$/, '');
+    return content === '' ? { problem: 'is empty' } : { content };
+  } catch (error) {
+    return { problem: unreadable(error) };
+  }
+}
+
+interface Reference {
+  readonly path: Path;
+  readonly name: unknown;
+}
+
+function references({ auth, sources, database }: Unjudged<ConfigFile>): Reference[] {
+  const oauth = member(auth, 'oauth');
+  const providers = oauth instanceof OAuthSettings ? oauth.providers : [];
+  return [
+    ...list(providers).flatMap((provider, position) =>
+      ['clientSecretFile', 'caCertPath', 'authTokenFile'].map((key) => ({
+        path: ['auth', 'oauth', 'providers', position, key],
+        name: member(provider, key),
+      })),
+    ),
+    ...list(sources).map((source, position) => ({
+      path: ['sources', position, 'git', 'auth', 'passwordFile'],
+      name: member(member(member(source, 'git'), 'auth'), 'passwordFile'),
+    })),
+    ...['passwordFile', 'migrationPasswordFile'].map((key) => ({
+      path: ['database', key],
+      name: member(database, key),
+    })),
+  ];
+}
+
+function list(value: unknown): unknown[] {
+  return Array.isArray(value) ? value : [];
+}
+
+function member(value: unknown, key: string): unknown {
+  return typeof value === 'object' && value !== null && Object.hasOwn(value, key)
+    ? Reflect.get(value, key)
+    : undefined;
+}

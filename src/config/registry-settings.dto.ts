@@ -1,0 +1,9 @@
+import { claims, dnsLabel, listOf } from './checks.js';
+import { Checked, Optional } from './shape.js';
+
+/** A registry without its name: an item of `registries:`, and the body of `PUT /v1/registries/{name}` (contract §2, §7). */
+export class RegistrySettings {
+  /** Names of sources; the order decides who wins when a name is in several. */
+  @Checked(listOf(dnsLabel, { notEmpty: true, unique: true })) sources: string[];
+  @Optional() @Checked(claims) claims?: Record<string, string | string[]>;
+}

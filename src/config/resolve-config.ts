@@ -1,0 +1,176 @@
+import { resolve } from 'node:path';
+import type { AuthSettings, ProviderSettings } from './auth-settings.dto.js';
+import type {
+  AuthConfig,
+  Config,
+  DatabaseConfig,
+  ProviderConfig,
+  RegistryConfig,
+  SourceConfig,
+} from './config.js';
+import type { ConfigFile, RegistryItem, SourceItem } from './config-file.dto.js';
+import type { DatabaseSettings, SslMode } from './database-settings.dto.js';
+import { type DatabaseUrl, parseDatabaseUrl } from './database-url.js';
+import { parseDuration } from './duration.js';
+import { kindOf } from './source-settings.dto.js';
+
+/** Turns paths of the file into absolute ones and knows what the files named there held. */
+export interface Files {
+  readonly directory: string;
+  readonly contents: ReadonlyMap<string, string>;
+}
+
+const POOL_MAX = 10;
+
+/** Everything of the `Config` that comes from the file, with its defaults. The file must have been judged before. */
+export function resolveConfig(
+  file: ConfigFile,
+  files: Files,
+): Pick<Config, 'auth' | 'sources' | 'registries' | 'database' | 'cors' | 'adminFileRoot' | 'log'> {
+  return {
+    auth: authOf(file.auth, files),
+    sources: (file.sources ?? []).map((source) => sourceOf(source, files)),
+    registries: (file.registries ?? []).map(registryOf),
+    database: file.database ? databaseOf(file.database, files) : null,
+    cors: { origins: file.cors?.origins ?? ['*'] },
+    adminFileRoot: file.adminFileRoot === undefined ? null : resolve(file.adminFileRoot),
+    log: { level: file.log?.level ?? 'info' },
+  };
+}
+
+function authOf({ mode = 'oauth', oauth, authz }: AuthSettings, files: Files): AuthConfig {
+  return compact({
+    mode,
+    oauth: oauth && {
+      resourceUrl: oauth.resourceUrl,
+      realm: oauth.realm ?? 'mcp-registry',
+      scopesSupported: oauth.scopesSupported ?? ['mcp-registry:read', 'mcp-registry:write'],
+      publicPaths: oauth.publicPaths ?? [],
+      ...compact({ resourceDocumentation: oauth.resourceDocumentation }),
+      providers: oauth.providers.map((provider) => providerOf(provider, files)),
+    },
+    authz: authz && {
+      roles: {
+        superAdmin: authz.roles.superAdmin ?? [],
+        manageSources: authz.roles.manageSources ?? [],
+        manageRegistries: authz.roles.manageRegistries ?? [],
+        manageEntries: authz.roles.manageEntries ?? [],
+      },
+      policy: {
+        arrayValues: authz.policy?.arrayValues ?? 'all',
+        unlabeled: authz.policy?.unlabeled ?? 'allow',
+        registryListing: authz.policy?.registryListing ?? 'managers',
+      },
+    },
+  });
+}
+
+function providerOf(provider: ProviderSettings, files: Files): ProviderConfig {
+  return compact({
+    name: provider.name,
+    issuerUrl: provider.issuerUrl,
+    audience: provider.audience,
+    jwksUrl: provider.jwksUrl,
+    introspectionUrl: provider.introspectionUrl,
+    clientId: provider.clientId,
+    clientSecret: contentOf(provider.clientSecretFile, files),
+    caCert: contentOf(provider.caCertPath, files),
+    authTokenFile: absolute(provider.authTokenFile, files),
+    allowPrivateIP: provider.allowPrivateIP ?? false,
+  });
+}
+
+function sourceOf(source: SourceItem, files: Files): SourceConfig {
+  const kind = kindOf(source);
+  if (kind === undefined) throw new Error('A source without a kind was not refused');
+  return {
+    name: source.name,
+    kind,
+    settings: settingsOf(source, files),
+    intervalMs: source.syncPolicy ? (parseDuration(source.syncPolicy.interval) ?? null) : null,
+    filter: source.filter ? plain(source.filter) : null,
+    claims: source.claims ?? {},
+  };
+}
+
+// The password file of Git stays a path: settings are stored in the database, secrets are not.
+function settingsOf({ file, git, api, kubernetes }: SourceItem, files: Files): Record<string, unknown> {
+  if (file) return compact({ path: absolute(file.path, files), url: file.url });
+  if (git)
+    return compact({
+      ...plain(git),
+      auth: git.auth && {
+        username: git.auth.username,
+        passwordFile: resolve(files.directory, git.auth.passwordFile),
+      },
+    });
+  return plain(api ?? kubernetes ?? {});
+}
+
+function registryOf({ name, sources, claims = {} }: RegistryItem): RegistryConfig {
+  return { name, sources, claims };
+}
+
+function databaseOf(settings: DatabaseSettings, files: Files): DatabaseConfig {
+  const { sslMode, pool, migrationUser, migrationPassword, migrationPasswordFile } = settings;
+  const password = settings.password ?? contentOf(settings.passwordFile, files);
+  const migration = migrationUser !== undefined && {
+    user: migrationUser,
+    password: migrationPassword ?? contentOf(migrationPasswordFile, files),
+  };
+  return compact({
+    host: settings.host ?? 'localhost',
+    port: settings.port ?? 5432,
+    user: settings.user ?? '',
+    database: settings.database ?? '',
+    ssl: sslMode && sslOf(sslMode),
+    ...(settings.url === undefined ? {} : partsOf(settings.url)),
+    ...compact({ password }),
+    poolMax: pool?.max ?? POOL_MAX,
+    migration: migration ? compact(migration) : undefined,
+  });
+}
+
+function partsOf(url: string): Omit<DatabaseUrl, 'unused'> {
+  const parsed = parseDatabaseUrl(url);
+  if (typeof parsed === 'string') throw new Error('A database URL that cannot be used was not refused');
+  const { host, port, user, database, password, ssl } = parsed;
+  return { host, port, user, database, ...compact({ password, ssl }) };
+}
+
+// As libpq: `require` encrypts without looking at the certificate, `verify-ca` does not compare the host's name.
+// The authorities are those of Node, with NODE_EXTRA_CA_CERTS.
+function sslOf(mode: SslMode): false | object {
+  switch (mode) {
+    case 'disable':
+      return false;
+    case 'require':
+      return { rejectUnauthorized: false };
+    case 'verify-ca':
+      return { checkServerIdentity: () => undefined };
+    case 'verify-full':
+      return {};
+  }
+}
+
+function absolute(name: string | undefined, { directory }: Files): string | undefined {
+  return name === undefined ? undefined : resolve(directory, name);
+}
+
+function contentOf(name: string | undefined, files: Files): string | undefined {
+  return name === undefined ? undefined : files.contents.get(resolve(files.directory, name));
+}
+
+type Compact<T> = { [K in keyof T as undefined extends T[K] ? never : K]: T[K] } & {
+  [K in keyof T as undefined extends T[K] ? K : never]?: Exclude<T[K], undefined>;
+};
+
+/** Without the members that are undefined: what is absent in the file is absent in the result. */
+function compact<T extends object>(value: T): Compact<T> {
+  return Object.fromEntries(Object.entries(value).filter(([, member]) => member !== undefined)) as Compact<T>;
+}
+
+// Class instances, whose absent members are there as undefined, to plain data.
+function plain(value: object): Record<string, unknown> {
+  return JSON.parse(JSON.stringify(value)) as Record<string, unknown>;
+}

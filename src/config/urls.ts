@@ -1,0 +1,41 @@
+import { type Check, text } from './checks.js';
+
+interface UrlRules {
+  /** No query and no fragment. */
+  readonly bare?: boolean;
+}
+
+/** An `http:` or `https:` URL without user and password: URLs are shown and stored, secrets are not. */
+export function httpUrl({ bare = false }: UrlRules = {}): Check {
+  return text((value) => {
+    const url = parseHttpUrl(value);
+    if (!url) return 'must be an http:// or https:// URL';
+    if (url.username !== '' || url.password !== '') return 'must not hold a user or a password';
+    if (bare && (value.includes('?') || value.includes('#'))) return 'must not have a query or a fragment';
+    return undefined;
+  });
+}
+
+/** @returns undefined for anything that is no absolute http(s) URL, also for what URL() would silently repair. */
+export function parseHttpUrl(value: unknown): URL | undefined {
+  if (typeof value !== 'string' || !/^https?:\/\/[^/\\\s]+[^\s\\]*$/i.test(value)) return undefined;
+  return URL.canParse(value) ? new URL(value) : undefined;
+}
+
+/** Does the URL send what it carries in clear over a network? (`http:`, and the host is not this machine.) */
+export function isInsecure(url: URL): boolean {
+  const { hostname } = url;
+  const loopback =
+    hostname === 'localhost' ||
+    hostname.endsWith('.localhost') ||
+    hostname === '[::1]' ||
+    /^127\.\d+\.\d+\.\d+$/.test(hostname);
+  return url.protocol === 'http:' && !loopback;
+}
+
+/** `*`, or an origin as browsers send it: no path, no slash at the end, no default port. */
+export const corsOrigin: Check = text((value) =>
+  value === '*' || parseHttpUrl(value)?.origin === value
+    ? undefined
+    : 'must be "*" or an origin such as https://portal.example.com',
+);
