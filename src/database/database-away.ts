@@ -1,0 +1,41 @@
+/** SQLSTATE classes and codes that say "not now": connection failures, shut-downs, recovery, too many connections. */
+const AWAY_STATES = /^(08...|57P0[1-5]|53300|25006)$/;
+const AWAY_ERRNO = new Set([
+  'ECONNREFUSED',
+  'ECONNRESET',
+  'ENOENT',
+  'EPIPE',
+  'ETIMEDOUT',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+]);
+const AWAY_MESSAGES =
+  /^(Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error|Cannot use a pool after calling end|Query read timeout|Connection is not established|Driver not Connected|the database is not initialized)/i;
+
+/**
+ * Whether an error of node-postgres or TypeORM means that the database can't be reached for now, as against a fault of
+ * ours. Decides between 503 (try again) and 500.
+ */
+export function isDatabaseAway(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  if (error instanceof AggregateError) return error.errors.some(isDatabaseAway);
+  const { code, driverError, syscall } = error as Error & {
+    code?: unknown;
+    driverError?: unknown;
+    syscall?: unknown;
+  };
+  if (driverError instanceof Error && driverError !== error && isDatabaseAway(driverError)) return true;
+  if (typeof code === 'string') {
+    if (AWAY_STATES.test(code)) return true;
+    // ENOENT counts for a missing socket only, not for a missing file.
+    if (AWAY_ERRNO.has(code)) return code !== 'ENOENT' || syscall === 'connect';
+  }
+  return AWAY_MESSAGES.test(error.message);
+}
+
+/** Whether PostgreSQL gave up on a statement because it took too long (SQLSTATE 57014). */
+export function isStatementTimeout(error: unknown): boolean {
+  return error instanceof Error && (error as Error & { code?: unknown }).code === '57014';
+}
