@@ -1,0 +1,59 @@
+import { randomUUID } from 'node:crypto';
+import { type IncomingMessage, type Server, STATUS_CODES, type ServerResponse } from 'node:http';
+import type { Duplex } from 'node:stream';
+import { ApiError, type ErrorCode, errorBody } from './errors.js';
+
+/**
+ * Gives the error shape to what Node answers before any application code runs: bytes that are no HTTP, headers over the
+ * limit, requests that stall, CONNECT, and an Expect header we do not know.
+ */
+export function answerConnectionErrors(server: Server): void {
+  // Node would answer a request without a Host header itself, and without a body; `refuseMissingHost` does it instead.
+  Object.assign(server, { requireHostHeader: false });
+  server.on('clientError', (error: NodeJS.ErrnoException, socket: Duplex) => {
+    if (error.code === 'ECONNRESET' || !socket.writable) {
+      socket.destroy();
+      return;
+    }
+    writeRaw(socket, codeOf(error));
+  });
+  server.on('connect', (_request: IncomingMessage, socket: Duplex) => {
+    socket.on('error', () => socket.destroy());
+    writeRaw(socket, 'route_not_found');
+  });
+  server.on('checkExpectation', (_request: IncomingMessage, response: ServerResponse) => {
+    const error = new ApiError('expectation_failed');
+    const body = JSON.stringify(errorBody(error, randomUUID()));
+    response.writeHead(error.status, {
+      'Content-Type': 'application/json; charset=utf-8',
+      'Content-Length': Buffer.byteLength(body),
+    });
+    response.end(body);
+  });
+}
+
+/** RFC 9112 §3.2: a request of HTTP/1.1 without a Host header is answered with 400. */
+export function refuseMissingHost(
+  request: IncomingMessage,
+  _response: ServerResponse,
+  next: (error?: unknown) => void,
+): void {
+  const missing = request.headers.host === undefined && request.httpVersion === '1.1';
+  next(missing ? new ApiError('malformed_request') : undefined);
+}
+
+function codeOf(error: NodeJS.ErrnoException): ErrorCode {
+  if (error.code === 'HPE_HEADER_OVERFLOW') return 'headers_too_large';
+  if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT') return 'request_timeout';
+  return 'malformed_request';
+}
+
+function writeRaw(socket: Duplex, code: ErrorCode): void {
+  const error = new ApiError(code);
+  const body = JSON.stringify(errorBody(error, randomUUID()));
+  socket.end(
+    `HTTP/1.1 ${error.status} ${STATUS_CODES[error.status]}\r\n` +
+      `Content-Type: application/json; charset=utf-8\r\nContent-Length: ${Buffer.byteLength(body)}\r\n` +
+      `Connection: close\r\n\r\n${body}`,
+  );
+}

@@ -1,0 +1,22 @@
+import type { CorsOptions, CorsOptionsDelegate } from '@nestjs/common/internal';
+import type { Request } from 'express';
+
+/** The consumer API, discovery and OpenAPI; nothing else may be read by a page of another origin. */
+const SHARED = /^\/(registry(\/|$)|\.well-known\/|openapi\.json$)/;
+
+/**
+ * contract §6: `Access-Control-*` on the consumer API, discovery and OpenAPI only, error answers included.
+ *
+ * @param origins `['*']`, or the exact origins that may read.
+ */
+export function corsFor(origins: readonly string[]): CorsOptionsDelegate<Request> {
+  const shared: CorsOptions = {
+    origin: origins.includes('*') ? '*' : [...origins],
+    methods: 'GET, OPTIONS',
+    allowedHeaders: 'Authorization, Content-Type',
+    exposedHeaders: 'WWW-Authenticate, ETag',
+    maxAge: 600,
+    optionsSuccessStatus: 204,
+  };
+  return (request, callback) => callback(null, SHARED.test(request.path) ? shared : { origin: false });
+}

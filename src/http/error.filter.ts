@@ -1,0 +1,95 @@
+import {
+  type ArgumentsHost,
+  Catch,
+  type ExceptionFilter,
+  HttpException,
+  Injectable,
+  Logger,
+} from '@nestjs/common';
+import type { Request, Response } from 'express';
+import { isDatabaseAway, isStatementTimeout } from '../database/database-away.js';
+import { ApiError, errorBody } from './errors.js';
+
+const RETRY_AFTER_SECONDS = '2';
+
+/** The one place that writes error answers. What is not in the catalogue becomes `internal_error`. */
+@Catch()
+@Injectable()
+export class ErrorFilter implements ExceptionFilter {
+  private readonly logger = new Logger('http');
+
+  catch(thrown: unknown, host: ArgumentsHost): void {
+    const http = host.switchToHttp();
+    const request = http.getRequest<Request>();
+    const response = http.getResponse<Response>();
+    const error = toApiError(thrown);
+    const requestId = String(request.id);
+    if (error.status >= 500) {
+      const cause = error.cause ?? thrown;
+      this.logger.error({ requestId, code: error.code, err: cause }, error.message);
+    }
+    if (response.headersSent) {
+      response.destroy();
+      return;
+    }
+    if (error.status === 503) response.setHeader('Retry-After', RETRY_AFTER_SECONDS);
+    response.removeHeader('ETag');
+    response.setHeader('Cache-Control', 'no-store');
+    response.status(error.status).json(errorBody(error, requestId));
+  }
+}
+
+/** Any thrown value as an entry of the catalogue; the original goes along as the cause. */
+export function toApiError(thrown: unknown): ApiError {
+  if (thrown instanceof ApiError) return thrown;
+  if (isDatabaseAway(thrown))
+    return new ApiError('database_unavailable', undefined, undefined, { cause: thrown });
+  if (isStatementTimeout(thrown))
+    return new ApiError('database_timeout', undefined, undefined, { cause: thrown });
+  const inner = thrown instanceof HttpException && thrown.cause instanceof Error ? thrown.cause : thrown;
+  if (inner instanceof URIError) return new ApiError('malformed_path');
+  const parser = parserError(inner);
+  if (parser) return parser;
+  if (thrown instanceof HttpException) return fromHttpException(thrown);
+  return new ApiError('internal_error', undefined, undefined, { cause: thrown });
+}
+
+/** Errors of Express' body parsers carry a `type`: https://github.com/expressjs/body-parser#errors */
+function parserError(error: unknown): ApiError | null {
+  const type = error instanceof Error ? (error as Error & { type?: unknown }).type : undefined;
+  switch (type) {
+    case 'entity.parse.failed':
+      return new ApiError('malformed_json');
+    case 'entity.too.large':
+    case 'parameters.too.many':
+      return new ApiError('body_too_large');
+    case 'charset.unsupported':
+    case 'encoding.unsupported':
+      return new ApiError('unsupported_media_type');
+    case 'request.aborted':
+    case 'request.size.invalid':
+    case 'entity.verify.failed':
+    case 'stream.encoding.set':
+    case 'stream.not.readable':
+      return new ApiError('malformed_body');
+    default:
+      return null;
+  }
+}
+
+function fromHttpException(exception: HttpException): ApiError {
+  switch (exception.getStatus()) {
+    case 400:
+      return new ApiError('malformed_body');
+    case 404:
+      return new ApiError('route_not_found');
+    case 408:
+      return new ApiError('request_timeout');
+    case 413:
+      return new ApiError('body_too_large');
+    case 415:
+      return new ApiError('unsupported_media_type');
+    default:
+      return new ApiError('internal_error', undefined, undefined, { cause: exception });
+  }
+}

@@ -1,0 +1,71 @@
+/**
+ * The catalogue of errors: for each stable code its status and its sentence. Codes never change, sentences may.
+ * contract: the body is `{ error, code, requestId, details? }`.
+ */
+export const ERROR_CATALOGUE = {
+  invalid_parameter: { status: 400, sentence: 'A parameter of the request is not valid' },
+  invalid_cursor: {
+    status: 400,
+    sentence: 'The cursor is not one that this service gave out: begin again without a cursor',
+  },
+  malformed_path: { status: 400, sentence: 'The path holds a malformed percent-encoding' },
+  malformed_json: { status: 400, sentence: 'The body is not valid JSON' },
+  malformed_body: { status: 400, sentence: 'The body could not be read as it was announced' },
+  malformed_request: { status: 400, sentence: 'The request is not valid HTTP' },
+  route_not_found: { status: 404, sentence: 'There is nothing at this path and method' },
+  registry_not_found: { status: 404, sentence: 'There is no such registry' },
+  source_not_found: { status: 404, sentence: 'There is no such source' },
+  entry_not_found: { status: 404, sentence: 'There is no such entry in this registry' },
+  version_not_found: { status: 404, sentence: 'This entry has no such version' },
+  access_undeclared: { status: 403, sentence: 'This route declares nobody who may use it' },
+  request_timeout: { status: 408, sentence: 'The request took too long to arrive' },
+  body_too_large: { status: 413, sentence: 'The body is larger than this service accepts' },
+  unsupported_media_type: { status: 415, sentence: 'The body must be JSON in UTF-8 (application/json)' },
+  expectation_failed: {
+    status: 417,
+    sentence: 'The Expect header asks for something this service does not do',
+  },
+  headers_too_large: {
+    status: 431,
+    sentence: 'The headers of the request are larger than this service accepts',
+  },
+  internal_error: {
+    status: 500,
+    sentence: 'Something went wrong on our side; the log has the cause under the requestId',
+  },
+  database_unavailable: { status: 503, sentence: 'The database is away for the moment: try again shortly' },
+  database_timeout: { status: 503, sentence: 'The database took too long to answer: try again shortly' },
+} as const satisfies Record<string, { status: number; sentence: string }>;
+
+export type ErrorCode = keyof typeof ERROR_CATALOGUE;
+
+/** A refusal a caller may read. Its cause, if any, goes to the log only. */
+export class ApiError extends Error {
+  readonly status: number;
+
+  constructor(
+    readonly code: ErrorCode,
+    sentence?: string,
+    readonly details?: readonly unknown[],
+    options?: { cause?: unknown },
+  ) {
+    super(sentence ?? ERROR_CATALOGUE[code].sentence, options);
+    this.status = ERROR_CATALOGUE[code].status;
+  }
+}
+
+export interface ErrorBody {
+  error: string;
+  code: ErrorCode;
+  requestId: string;
+  details?: readonly unknown[];
+}
+
+export function errorBody(error: ApiError, requestId: string): ErrorBody {
+  return {
+    error: error.message,
+    code: error.code,
+    requestId,
+    ...(error.details ? { details: error.details } : {}),
+  };
+}

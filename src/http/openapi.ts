@@ -1,0 +1,58 @@
+import type { NestExpressApplication } from '@nestjs/platform-express';
+import { DocumentBuilder, type OpenAPIObject, SwaggerModule } from '@nestjs/swagger';
+import type { Request, Response } from 'express';
+import { stringify } from 'yaml';
+
+const CONSUMER_PATH = /^\/registry(\/\{registry\}\/v0\.1\/|$)/;
+
+/** Documents every route at `/openapi.json` and `/docs`, and the consumer API alone at its `openapi.yaml`. */
+export function publishOpenApi(app: NestExpressApplication): void {
+  const document = describeApi(app);
+  const consumerYaml = stringify(consumerApi(document), { aliasDuplicateObjects: false });
+  SwaggerModule.setup('docs', app, document, {
+    jsonDocumentUrl: 'openapi.json',
+    yamlDocumentUrl: 'openapi.yaml',
+    customSiteTitle: 'Registry Server API',
+    swaggerOptions: { validatorUrl: null },
+  });
+  // The same bytes for every name: a public path must not tell which registries exist.
+  app
+    .getHttpAdapter()
+    .getInstance()
+    .get(
+      ['/registry/:registry/v0.1/openapi.yaml', '/registry/:registry/v0/openapi.yaml'],
+      (_: Request, response: Response) => {
+        response.type('application/yaml').send(consumerYaml);
+      },
+    );
+}
+
+/** The OpenAPI 3.1 document of every route. */
+export function describeApi(app: NestExpressApplication): OpenAPIObject {
+  const config = new DocumentBuilder()
+    .setOpenAPIVersion('3.1.0')
+    .setTitle('Registry Server')
+    .setVersion('1.0.0')
+    .setDescription(
+      'Catalogues of MCP servers and skills as named registries. The consumer API follows the MCP Registry v0.1 API ' +
+        '(https://github.com/modelcontextprotocol/registry).',
+    )
+    .setLicense('Apache-2.0', 'https://www.apache.org/licenses/LICENSE-2.0')
+    .addTag('catalog', 'The consumer API: what a registry holds')
+    .addTag('sources', 'The admin API: where entries come from')
+    .build();
+  return SwaggerModule.createDocument(app, config, {
+    operationIdFactory: (controller, method, version) =>
+      `${controller.replace(/Controller$/, '')}_${method}${version ? `_${version}` : ''}`,
+  });
+}
+
+/** The consumer API alone, as clients of the MCP Registry expect to find it. */
+export function consumerApi(document: OpenAPIObject): OpenAPIObject {
+  const paths = Object.entries(document.paths).filter(([path]) => CONSUMER_PATH.test(path));
+  return {
+    ...document,
+    paths: Object.fromEntries(paths),
+    tags: (document.tags ?? []).filter((t) => t.name === 'catalog'),
+  };
+}
