@@ -1,0 +1,54 @@
+import type { EntryType } from './entry-types.js';
+
+/** One validated version on its way into the database. `text` is the document as it will be served. */
+export interface IncomingVersion {
+  readonly type: EntryType;
+  readonly name: string;
+  readonly version: string;
+  readonly text: string;
+  /** SHA-256 of `text`. */
+  readonly digest: Buffer;
+  readonly status: string;
+  readonly searchText: string;
+}
+
+/** One version as it stands in the database, without its document. */
+export interface StoredVersion {
+  readonly entryId: string;
+  readonly versionId: string;
+  readonly type: EntryType;
+  readonly name: string;
+  readonly version: string;
+  readonly digest: Buffer;
+}
+
+/** What has to be written to make a source's rows equal its content. */
+export interface CatalogueDiff {
+  readonly added: IncomingVersion[];
+  readonly changed: { readonly stored: StoredVersion; readonly incoming: IncomingVersion }[];
+  readonly gone: StoredVersion[];
+  readonly unchanged: number;
+}
+
+/** Compares by (type, name, version), and a version's documents by digest. Both sides hold each version once. */
+export function diffCatalogue(
+  stored: readonly StoredVersion[],
+  incoming: readonly IncomingVersion[],
+): CatalogueDiff {
+  const left = new Map(stored.map((version) => [keyOf(version), version]));
+  const diff: CatalogueDiff & { unchanged: number } = { added: [], changed: [], gone: [], unchanged: 0 };
+  for (const version of incoming) {
+    const known = left.get(keyOf(version));
+    left.delete(keyOf(version));
+    if (!known) diff.added.push(version);
+    else if (known.digest.equals(version.digest)) diff.unchanged += 1;
+    else diff.changed.push({ stored: known, incoming: version });
+  }
+  diff.gone.push(...left.values());
+  return diff;
+}
+
+// Neither a name nor a version holds a NUL, so the parts can't run into each other.
+function keyOf({ type, name, version }: Pick<StoredVersion, 'type' | 'name' | 'version'>): string {
+  return `${type}\0${name}\0${version}`;
+}

@@ -1,0 +1,192 @@
+import { Injectable } from '@nestjs/common';
+import type { EntityManager } from 'typeorm';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import {
+  type CatalogueDiff,
+  diffCatalogue,
+  type IncomingVersion,
+  type StoredVersion,
+} from './catalogue-diff.js';
+import type { EntryType } from './entry-types.js';
+import { versionKey } from './version-order.js';
+
+/** Rows a statement carries: some hundred kilobytes of documents, so that encoding them never holds the event loop up. */
+const BATCH = 100;
+
+export interface WriteCounts {
+  readonly added: number;
+  readonly changed: number;
+  readonly removed: number;
+  readonly unchanged: number;
+}
+
+/** The only writer of entry rows. Every method runs inside its caller's transaction. */
+@Injectable()
+export class EntryWriter {
+  /**
+   * Makes the entries of a source equal `incoming`. Versions whose digest is unchanged are not touched; what left the
+   * source is deleted; each entry's latest version is found anew where something changed.
+   *
+   * The caller holds the row lock of the source, so that two runs can't interleave.
+   */
+  async replaceAll(
+    manager: EntityManager,
+    sourceId: number,
+    claimSetId: number,
+    incoming: readonly IncomingVersion[],
+  ): Promise<WriteCounts> {
+    const diff = diffCatalogue(await storedVersions(manager, sourceId), incoming);
+    const now = await transactionTime(manager);
+    const touched = new Set<string>();
+    await this.remove(manager, diff.gone, touched);
+    await this.change(manager, diff.changed, now, touched);
+    await this.add(manager, sourceId, claimSetId, diff.added, now, touched);
+    await this.electLatest(manager, [...touched]);
+    return countsOf(diff);
+  }
+
+  /** Gives every entry of a source these claims, at once (contract §5). */
+  async relabel(manager: EntityManager, sourceId: number, claimSetId: number): Promise<void> {
+    await manager.query(`update entry set claim_set_id = $2 where source_id = $1 and claim_set_id <> $2`, [
+      sourceId,
+      claimSetId,
+    ]);
+  }
+
+  private async remove(
+    manager: EntityManager,
+    gone: readonly StoredVersion[],
+    touched: Set<string>,
+  ): Promise<void> {
+    for await (const batch of batches(gone)) {
+      await manager.query(`delete from entry_version where id = any($1::bigint[])`, [
+        batch.map((v) => v.versionId),
+      ]);
+      const entryIds = [...new Set(batch.map((version) => version.entryId))];
+      const emptied = await manager.query<[{ id: string }[], number]>(
+        `delete from entry e where e.id = any($1::bigint[])
+         and not exists (select 1 from entry_version v where v.entry_id = e.id) returning e.id`,
+        [entryIds],
+      );
+      for (const id of entryIds) touched.add(id);
+      for (const { id } of emptied[0]) touched.delete(id);
+    }
+  }
+
+  private async change(
+    manager: EntityManager,
+    changed: CatalogueDiff['changed'],
+    now: Date,
+    touched: Set<string>,
+  ): Promise<void> {
+    for await (const batch of batches(changed)) {
+      await manager.query(
+        `update entry_version v set document = c.document, digest = c.digest, search = c.search, updated_at = $6,
+           status_changed_at = case when v.status = c.status then v.status_changed_at else $6 end, status = c.status
+         from unnest($1::bigint[], $2::text[], $3::bytea[], $4::text[], $5::text[])
+           as c(id, document, digest, search, status)
+         where v.id = c.id`,
+        [
+          batch.map(({ stored }) => stored.versionId),
+          batch.map(({ incoming }) => incoming.text),
+          batch.map(({ incoming }) => incoming.digest),
+          batch.map(({ incoming }) => incoming.searchText),
+          batch.map(({ incoming }) => incoming.status),
+          now,
+        ],
+      );
+      for (const { stored } of batch) touched.add(stored.entryId);
+    }
+  }
+
+  private async add(
+    manager: EntityManager,
+    sourceId: number,
+    claimSetId: number,
+    added: readonly IncomingVersion[],
+    now: Date,
+    touched: Set<string>,
+  ): Promise<void> {
+    for await (const batch of batches(added)) {
+      const types = batch.map((version) => version.type);
+      const names = batch.map((version) => version.name);
+      await manager.query(
+        `insert into entry (source_id, type, name, claim_set_id)
+         select distinct $1::int, n.type, n.name, $2::int from unnest($3::text[], $4::text[]) as n(type, name)
+         on conflict (source_id, type, name) do nothing`,
+        [sourceId, claimSetId, types, names],
+      );
+      const rows = await manager.query<{ entry_id: string }[]>(
+        `insert into entry_version (entry_id, version, version_key, document, digest, status, status_changed_at,
+           published_at, updated_at, search)
+         select e.id, n.version, n.version_key, n.document, n.digest, n.status, $10, $10, $10, n.search
+         from unnest($2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::bytea[], $8::text[], $9::text[])
+           as n(type, name, version, version_key, document, digest, status, search)
+         join entry e on e.source_id = $1 and e.type = n.type and e.name = n.name
+         returning entry_id`,
+        [
+          sourceId,
+          types,
+          names,
+          batch.map((version) => version.version),
+          batch.map((version) => versionKey(version.version, now)),
+          batch.map((version) => version.text),
+          batch.map((version) => version.digest),
+          batch.map((version) => version.status),
+          batch.map((version) => version.searchText),
+          now,
+        ],
+      );
+      for (const row of rows) touched.add(row.entry_id);
+    }
+  }
+
+  // The newest version that is not deleted is the latest; when all are, the newest of them.
+  private async electLatest(manager: EntityManager, entryIds: readonly string[]): Promise<void> {
+    for await (const batch of batches(entryIds, 2_000)) {
+      const elected = `select distinct on (entry_id) id from entry_version where entry_id = any($1::bigint[])
+        order by entry_id, (status = 'deleted'), version_key desc`;
+      // Two statements: the index that allows one latest per entry is checked row by row.
+      await manager.query(
+        `update entry_version set is_latest = false
+         where entry_id = any($1::bigint[]) and is_latest and id not in (${elected})`,
+        [batch],
+      );
+      await manager.query(
+        `update entry_version set is_latest = true where not is_latest and id in (${elected})`,
+        [batch],
+      );
+    }
+  }
+}
+
+async function storedVersions(manager: EntityManager, sourceId: number): Promise<StoredVersion[]> {
+  return manager.query<(StoredVersion & { type: EntryType })[]>(
+    `select e.id as "entryId", v.id as "versionId", e.type, e.name, v.version, v.digest
+     from entry e join entry_version v on v.entry_id = e.id where e.source_id = $1`,
+    [sourceId],
+  );
+}
+
+// One time for all rows of a run, from the database's clock because replicas' clocks differ.
+async function transactionTime(manager: EntityManager): Promise<Date> {
+  const rows = await manager.query<{ now: Date }[]>(`select date_trunc('milliseconds', now()) as now`);
+  if (!rows[0]) throw new Error('The database told no time');
+  return rows[0].now;
+}
+
+async function* batches<T>(items: readonly T[], size = BATCH): AsyncGenerator<T[]> {
+  for (let start = 0; start < items.length; start += size) {
+    yield items.slice(start, start + size);
+    await nextTurn();
+  }
+}
+
+function countsOf(diff: CatalogueDiff): WriteCounts {
+  return {
+    added: diff.added.length,
+    changed: diff.changed.length,
+    removed: diff.gone.length,
+    unchanged: diff.unchanged,
+  };
+}

@@ -1,0 +1,67 @@
+import { createHash } from 'node:crypto';
+import { constants } from 'node:fs';
+import { open } from 'node:fs/promises';
+
+export const MAX_FILE_BYTES = 64 * 1024 * 1024;
+const CHUNK_BYTES = 256 * 1024;
+
+/** Why a source could not be fetched, as a sentence for the operator. */
+export class FetchError extends Error {}
+
+export interface Fetched {
+  readonly bytes: Buffer;
+  /** SHA-256 of the bytes. */
+  readonly digest: Buffer;
+}
+
+/**
+ * Reads a catalogue file: a regular file of at most 64 MiB (contract §7). Read and digested chunk by chunk, so that a
+ * large file does not hold the event loop up.
+ *
+ * @throws FetchError with a sentence that names the path and the cause.
+ */
+export async function fetchFile(path: string): Promise<Fetched> {
+  // Non-blocking, because opening a named pipe would otherwise wait for a writer.
+  const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK).catch(
+    (error: NodeJS.ErrnoException) => {
+      throw new FetchError(`${path} could not be opened: ${reasonOf(error)}`);
+    },
+  );
+  try {
+    const found = await file.stat();
+    if (!found.isFile()) throw new FetchError(`${path} is not a regular file`);
+    const hash = createHash('sha256');
+    const chunks: Buffer[] = [];
+    let total = 0;
+    for (;;) {
+      const { bytesRead, buffer } = await file.read(Buffer.allocUnsafe(CHUNK_BYTES), 0, CHUNK_BYTES, null);
+      if (bytesRead === 0) break;
+      total += bytesRead;
+      if (total > MAX_FILE_BYTES)
+        throw new FetchError(`${path} is larger than 64 MiB, the most that is read`);
+      const chunk = buffer.subarray(0, bytesRead);
+      hash.update(chunk);
+      chunks.push(chunk);
+    }
+    return { bytes: Buffer.concat(chunks, total), digest: hash.digest() };
+  } catch (error) {
+    if (error instanceof FetchError) throw error;
+    throw new FetchError(`${path} could not be read: ${reasonOf(error as NodeJS.ErrnoException)}`);
+  } finally {
+    await file.close();
+  }
+}
+
+function reasonOf(error: NodeJS.ErrnoException): string {
+  switch (error.code) {
+    case 'ENOENT':
+      return 'there is no such file';
+    case 'EACCES':
+    case 'EPERM':
+      return 'the server may not read it';
+    case 'EISDIR':
+      return 'it is a directory';
+    default:
+      return error.code ?? error.message;
+  }
+}

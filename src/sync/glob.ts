@@ -1,0 +1,30 @@
+/**
+ * Whether a name matches a pattern in which `*` stands for any characters, "/" included, and `?` for exactly one
+ * (contract §2). Time grows with pattern times name at worst: patterns come from users, so a regular expression, which
+ * can take exponential time, will not do.
+ */
+export function matchesGlob(pattern: string, name: string): boolean {
+  const wanted = [...pattern];
+  const given = [...name];
+  let at = 0;
+  let next = 0;
+  let star = -1;
+  let resumeAt = 0;
+  while (next < given.length) {
+    if (wanted[at] === '*') {
+      star = at;
+      resumeAt = next;
+      at += 1;
+    } else if (at < wanted.length && (wanted[at] === '?' || wanted[at] === given[next])) {
+      at += 1;
+      next += 1;
+    } else if (star >= 0) {
+      // The last star takes one character more. Earlier stars never have to be tried again.
+      at = star + 1;
+      resumeAt += 1;
+      next = resumeAt;
+    } else return false;
+  }
+  while (wanted[at] === '*') at += 1;
+  return at === wanted.length;
+}

@@ -1,0 +1,12 @@
+import { Module } from '@nestjs/common';
+import { EntriesModule } from '../entries/entries.module.js';
+import { SyncScheduler } from './scheduler.js';
+import { SyncQueries } from './sync.queries.js';
+import { SyncRun } from './sync-run.js';
+
+@Module({
+  imports: [EntriesModule],
+  providers: [SyncQueries, SyncRun, SyncScheduler],
+  exports: [SyncScheduler],
+})
+export class SyncModule {}

@@ -1,0 +1,143 @@
+import { Injectable } from '@nestjs/common';
+import { DataSource, type EntityManager } from 'typeorm';
+import type { WriteCounts } from '../entries/entry-writer.js';
+import type { Skipped } from './registry-file.js';
+
+/** A source whose lease this replica holds. */
+export interface LeasedSource {
+  readonly id: number;
+  readonly name: string;
+  readonly kind: string;
+  readonly settings: Record<string, unknown>;
+  readonly filter: Record<string, unknown> | null;
+  readonly intervalMs: number;
+  readonly contentDigest: Buffer | null;
+  /** Runs since the last one that succeeded, this one included. */
+  readonly attempts: number;
+}
+
+export interface SyncOutcome {
+  readonly contentDigest: Buffer;
+  readonly counts: WriteCounts & {
+    readonly entries: number;
+    readonly skipped: number;
+    readonly filtered: number;
+  };
+  readonly skipped: readonly Skipped[];
+}
+
+/** The states of `source_sync`: who may run a source now, and how its last run ended. */
+@Injectable()
+export class SyncQueries {
+  constructor(private readonly dataSource: DataSource) {}
+
+  /** Takes the lease of the source that has been due longest, if any. A lease that ran out is free again. */
+  async leaseDue(owner: string, leaseMs: number): Promise<LeasedSource | undefined> {
+    const [rows] = await this.dataSource.query<[LeasedSource[], number]>(
+      `update source_sync y set status = 'syncing', lease_owner = $1, attempts = y.attempts + 1, last_attempt_at = now(),
+         lease_until = now() + $2 * interval '1 millisecond'
+       from source s
+       where s.id = y.source_id and y.source_id = (
+         select d.source_id from source_sync d
+         where d.next_run_at <= now() and (d.lease_until is null or d.lease_until < now())
+         order by d.next_run_at limit 1 for update skip locked
+       )
+       returning s.id, s.name, s.kind, s.settings, s.filter, s.interval_ms::float8 as "intervalMs",
+         y.content_digest as "contentDigest", y.attempts`,
+      [owner, leaseMs],
+    );
+    return rows[0];
+  }
+
+  async renew(owner: string, sourceId: number, leaseMs: number): Promise<void> {
+    await this.dataSource.query(
+      `update source_sync set lease_until = now() + $3 * interval '1 millisecond'
+       where source_id = $2 and lease_owner = $1`,
+      [owner, sourceId, leaseMs],
+    );
+  }
+
+  /**
+   * Locks the source's row and, when this replica still holds its lease and the settings are those the run began with,
+   * returns the claim set its entries carry. Undefined: what was fetched is out of date and must not be written.
+   */
+  async lockForWrite(
+    manager: EntityManager,
+    owner: string,
+    source: LeasedSource,
+  ): Promise<number | undefined> {
+    const rows = await manager.query<{ claim_set_id: number }[]>(
+      `select s.claim_set_id from source s join source_sync y on y.source_id = s.id
+       where s.id = $1 and y.lease_owner = $2 and s.settings = $3::jsonb and s.filter is not distinct from $4::jsonb
+       for update of s`,
+      [source.id, owner, JSON.stringify(source.settings), source.filter && JSON.stringify(source.filter)],
+    );
+    return rows[0]?.claim_set_id;
+  }
+
+  /** Moves the revision of a source in the transaction that changed its rows. */
+  async moveRevision(manager: EntityManager, sourceId: number): Promise<void> {
+    await manager.query(`update source set revision = revision + 1 where id = $1`, [sourceId]);
+  }
+
+  async complete(
+    manager: EntityManager,
+    owner: string,
+    sourceId: number,
+    outcome: SyncOutcome,
+    nextInMs: number,
+  ): Promise<void> {
+    await manager.query(
+      `update source_sync set status = 'complete', attempts = 0, last_success_at = now(), error = null,
+         next_run_at = now() + $3 * interval '1 millisecond', content_digest = $4, counts = $5, skipped = $6,
+         lease_owner = null, lease_until = null
+       where source_id = $2 and lease_owner = $1`,
+      [
+        owner,
+        sourceId,
+        nextInMs,
+        outcome.contentDigest,
+        JSON.stringify(outcome.counts),
+        JSON.stringify(outcome.skipped),
+      ],
+    );
+  }
+
+  /** The content is what it was at the last success: only the times move. */
+  async completeUnchanged(owner: string, sourceId: number, nextInMs: number): Promise<void> {
+    await this.dataSource.query(
+      `update source_sync set status = 'complete', attempts = 0, last_success_at = now(), error = null,
+         next_run_at = now() + $3 * interval '1 millisecond', lease_owner = null, lease_until = null
+       where source_id = $2 and lease_owner = $1`,
+      [owner, sourceId, nextInMs],
+    );
+  }
+
+  async fail(owner: string, sourceId: number, error: string, nextInMs: number): Promise<void> {
+    await this.dataSource.query(
+      `update source_sync set status = 'failed', error = $3, next_run_at = now() + $4 * interval '1 millisecond',
+         lease_owner = null, lease_until = null
+       where source_id = $2 and lease_owner = $1`,
+      [owner, sourceId, error, nextInMs],
+    );
+  }
+
+  /** Hands every lease of this replica back: others, or its successor, may run the sources at once. */
+  async release(owner: string): Promise<void> {
+    await this.dataSource.query(
+      `update source_sync set status = case when last_success_at is null then 'pending' else 'complete' end,
+         attempts = greatest(attempts - 1, 0), lease_owner = null, lease_until = null
+       where lease_owner = $1`,
+      [owner],
+    );
+  }
+
+  /** How many sources have never ended a run, neither in success nor in failure. */
+  async countNeverRun(): Promise<number> {
+    const rows = await this.dataSource.query<{ count: number }[]>(
+      `select count(*)::int as count from source_sync
+       where next_run_at is not null and last_success_at is null and status in ('pending', 'syncing')`,
+    );
+    return rows[0]?.count ?? 0;
+  }
+}
