@@ -1,0 +1,53 @@
+import { type DynamicModule, Module, ValidationPipe } from '@nestjs/common';
+import { ConfigModule } from '@nestjs/config';
+import { APP_FILTER, APP_GUARD, APP_INTERCEPTOR, APP_PIPE } from '@nestjs/core';
+import type { DataSource } from 'typeorm';
+import { AuthGuard } from './auth/auth.guard.js';
+import { AuthModule } from './auth/auth.module.js';
+import { AuthzModule } from './authz/authz.module.js';
+import { ClaimsInterceptor } from './authz/claims.interceptor.js';
+import { RolesGuard } from './authz/roles.guard.js';
+import { CatalogModule } from './catalog/catalog.module.js';
+import type { Config } from './config/config.js';
+import { DatabaseModule } from './database/database.module.js';
+import { EntriesModule } from './entries/entries.module.js';
+import { ErrorFilter } from './http/error.filter.js';
+import { RepresentationInterceptor } from './http/representation.interceptor.js';
+import { validationPipe } from './http/validation.js';
+import { RegistriesModule } from './registries/registries.module.js';
+import { SourcesModule } from './sources/sources.module.js';
+import { SyncModule } from './sync/sync.module.js';
+
+/** The whole public application. The global steps stand in the order in which they run. */
+@Module({})
+export class AppModule {
+  static with(config: Config, dataSource: DataSource): DynamicModule {
+    return {
+      module: AppModule,
+      imports: [
+        ConfigModule.forRoot({
+          isGlobal: true,
+          ignoreEnvFile: true,
+          skipProcessEnv: true,
+          load: [() => config],
+        }),
+        DatabaseModule.with(dataSource),
+        AuthModule,
+        AuthzModule,
+        SourcesModule,
+        RegistriesModule,
+        EntriesModule,
+        CatalogModule,
+        SyncModule,
+      ],
+      providers: [
+        { provide: APP_FILTER, useClass: ErrorFilter },
+        { provide: APP_GUARD, useClass: AuthGuard },
+        { provide: APP_GUARD, useClass: RolesGuard },
+        { provide: APP_INTERCEPTOR, useClass: RepresentationInterceptor },
+        { provide: APP_INTERCEPTOR, useClass: ClaimsInterceptor },
+        { provide: APP_PIPE, useFactory: (): ValidationPipe => validationPipe() },
+      ],
+    };
+  }
+}

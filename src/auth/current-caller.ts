@@ -1,0 +1,23 @@
+import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
+import type { Request } from 'express';
+import type { Caller } from './caller.js';
+
+export interface AuthenticatedRequest extends Request {
+  caller?: Caller;
+}
+
+/**
+ * The caller the AuthGuard found.
+ *
+ * @throws Error when there is none: that is a fault of ours and never "anonymous".
+ */
+export function callerOf(context: ExecutionContext): Caller {
+  const { caller } = context.switchToHttp().getRequest<AuthenticatedRequest>();
+  if (!caller) throw new Error('A guarded route was reached without a caller');
+  return caller;
+}
+
+/** Hands `callerOf` the request of a handler. */
+export const CurrentCaller = createParamDecorator((_: unknown, context: ExecutionContext) =>
+  callerOf(context),
+);

@@ -1,0 +1,25 @@
+import { type CanActivate, type ExecutionContext, Injectable } from '@nestjs/common';
+import { Reflector } from '@nestjs/core';
+import { callerOf } from '../auth/current-caller.js';
+import { RouteAccessOf } from '../auth/route-access.js';
+import { ApiError } from '../http/errors.js';
+import { AccessPolicy } from './access-policy.js';
+
+/** May the caller's role use this route? A route that declares nothing is refused to everybody. */
+@Injectable()
+export class RolesGuard implements CanActivate {
+  constructor(
+    private readonly reflector: Reflector,
+    private readonly policy: AccessPolicy,
+  ) {}
+
+  canActivate(context: ExecutionContext): boolean {
+    const access = this.reflector.getAllAndOverride(RouteAccessOf, [
+      context.getHandler(),
+      context.getClass(),
+    ]);
+    if (access === undefined) throw new ApiError('access_undeclared');
+    if (access === 'public' || access === 'caller') return true;
+    return this.policy.mayAct(callerOf(context), access.role);
+  }
+}

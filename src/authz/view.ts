@@ -1,0 +1,13 @@
+/** One claim set of one source: the unit in which entries are visible or not. */
+export interface Partition {
+  readonly sourceId: number;
+  readonly claimSetId: number;
+}
+
+/**
+ * What one caller sees of one registry: partitions in the order of the registry's sources, so that of two entries with
+ * one name the earlier shadows the later. Two callers with equal views get equal bytes.
+ */
+export interface View {
+  readonly partitions: readonly Partition[];
+}

@@ -1,0 +1,12 @@
+import { Module } from '@nestjs/common';
+import { CatalogQueries } from './catalog.queries.js';
+import { CatalogService } from './catalog.service.js';
+import { ServersController } from './servers.controller.js';
+import { SkillsController } from './skills.controller.js';
+
+/** The consumer side as a whole: what the MCP Registry v0.1 API shows of a registry. */
+@Module({
+  controllers: [ServersController, SkillsController],
+  providers: [CatalogQueries, CatalogService],
+})
+export class CatalogModule {}

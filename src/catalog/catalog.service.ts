@@ -1,0 +1,65 @@
+import { Injectable } from '@nestjs/common';
+import type { View } from '../authz/view.js';
+import { ENTRY_TYPES, type EntryType } from '../entries/entry-types.js';
+import { ApiError } from '../http/errors.js';
+import { JsonText } from '../http/representation.interceptor.js';
+import { CatalogQueries, type VersionRow } from './catalog.queries.js';
+import { type ListRequest, nextCursor } from './list-request.js';
+
+/** How a stored version is written out: servers as an Item with `_meta` around it, skills as the bare document. */
+type Shape = (row: VersionRow) => string;
+
+const SHAPES: Record<EntryType, Shape> = { server: serverItem, skill: (row) => row.document };
+
+/** What the consumer API shows of a view. Bodies are put together from stored text. */
+@Injectable()
+export class CatalogService {
+  constructor(private readonly queries: CatalogQueries) {}
+
+  async list(view: View, type: EntryType, request: ListRequest): Promise<JsonText> {
+    const found = await this.queries.page(view, type, request);
+    const rows = found.slice(0, request.limit);
+    const last = rows.at(-1);
+    const cursor =
+      last && found.length > rows.length ? nextCursor(ENTRY_TYPES[type].listKey, request, last) : undefined;
+    return listBody(type, rows, cursor);
+  }
+
+  async versions(view: View, type: EntryType, name: string, includeDeleted: boolean): Promise<JsonText> {
+    const rows = isStorable(name) ? await this.queries.versions(view, type, name, includeDeleted) : [];
+    if (rows.length === 0) throw new ApiError('entry_not_found');
+    return listBody(type, rows);
+  }
+
+  async version(view: View, type: EntryType, name: string, version: string): Promise<JsonText> {
+    if (!isStorable(name)) throw new ApiError('entry_not_found');
+    const row = isStorable(version) ? await this.queries.findVersion(view, type, name, version) : undefined;
+    if (row) return new JsonText(SHAPES[type](row));
+    throw new ApiError((await this.queries.has(view, type, name)) ? 'version_not_found' : 'entry_not_found');
+  }
+}
+
+function listBody(type: EntryType, rows: readonly VersionRow[], cursor?: string): JsonText {
+  const metadata = { count: rows.length, ...(cursor ? { nextCursor: cursor } : {}) };
+  const { listKey } = ENTRY_TYPES[type];
+  return new JsonText(
+    `{"${listKey}":[${rows.map(SHAPES[type]).join(',')}],"metadata":${JSON.stringify(metadata)}}`,
+  );
+}
+
+function serverItem(row: VersionRow): string {
+  const official = {
+    status: row.status,
+    statusChangedAt: row.statusChangedAt,
+    ...(row.statusMessage === null ? {} : { statusMessage: row.statusMessage }),
+    publishedAt: row.publishedAt,
+    updatedAt: row.updatedAt,
+    isLatest: row.isLatest,
+  };
+  return `{"server":${row.document},"_meta":{"io.modelcontextprotocol.registry/official":${JSON.stringify(official)}}}`;
+}
+
+// PostgreSQL takes no NUL in text: such a name or version exists nowhere.
+function isStorable(text: string): boolean {
+  return !text.includes('\0');
+}

@@ -1,0 +1,58 @@
+import { Controller, Get, Param, Query } from '@nestjs/common';
+import { ApiOkResponse, ApiOperation, ApiParam, ApiTags } from '@nestjs/swagger';
+import { AnyCaller } from '../auth/route-access.js';
+import { EnteredView, EntersRegistry } from '../authz/claims.interceptor.js';
+import type { View } from '../authz/view.js';
+import { ApiErrors } from '../http/api-errors.js';
+import type { JsonText } from '../http/representation.interceptor.js';
+import { CatalogService } from './catalog.service.js';
+import { ServerItem, ServerList } from './catalog.responses.js';
+import { ServerListQuery, ServerVersionsQuery } from './list-query.dto.js';
+import { serverListRequest } from './list-request.js';
+
+const NAME = { name: 'name', description: 'Its one slash sent as %2F', example: 'io.github.example/weather' };
+
+@ApiTags('catalog')
+@ApiParam({ name: 'registry', description: 'A name from GET /registry' })
+@Controller(['registry/:registry/v0.1/servers', 'registry/:registry/v0/servers'])
+@AnyCaller()
+@EntersRegistry(true)
+@ApiErrors('registry_not_found', 'malformed_path', 'database_unavailable', 'database_timeout')
+export class ServersController {
+  constructor(private readonly catalog: CatalogService) {}
+
+  @Get()
+  @ApiOperation({ summary: 'Server versions in order of name, the newest version of a name first' })
+  @ApiOkResponse({ type: ServerList })
+  @ApiErrors('invalid_parameter', 'invalid_cursor')
+  list(@EnteredView() view: View, @Query() query: ServerListQuery): Promise<JsonText> {
+    return this.catalog.list(view, 'server', serverListRequest(query));
+  }
+
+  @Get(':name/versions')
+  @ApiOperation({ summary: 'Every version of one server, newest first' })
+  @ApiParam(NAME)
+  @ApiOkResponse({ type: ServerList })
+  @ApiErrors('invalid_parameter', 'entry_not_found')
+  versions(
+    @EnteredView() view: View,
+    @Param('name') name: string,
+    @Query() query: ServerVersionsQuery,
+  ): Promise<JsonText> {
+    return this.catalog.versions(view, 'server', name, query.include_deleted === 'true');
+  }
+
+  @Get(':name/versions/:version')
+  @ApiOperation({ summary: 'One version of one server' })
+  @ApiParam(NAME)
+  @ApiParam({ name: 'version', description: '`latest`, or one exact version', example: 'latest' })
+  @ApiOkResponse({ type: ServerItem })
+  @ApiErrors('entry_not_found', 'version_not_found')
+  version(
+    @EnteredView() view: View,
+    @Param('name') name: string,
+    @Param('version') version: string,
+  ): Promise<JsonText> {
+    return this.catalog.version(view, 'server', name, version);
+  }
+}

@@ -1,0 +1,69 @@
+import { Controller, Get, Param, Query } from '@nestjs/common';
+import { ApiOkResponse, ApiOperation, ApiParam, ApiTags } from '@nestjs/swagger';
+import { AnyCaller } from '../auth/route-access.js';
+import { EnteredView, EntersRegistry } from '../authz/claims.interceptor.js';
+import type { View } from '../authz/view.js';
+import { ApiErrors } from '../http/api-errors.js';
+import type { JsonText } from '../http/representation.interceptor.js';
+import { CatalogService } from './catalog.service.js';
+import { SkillDocument, SkillList } from './catalog.responses.js';
+import { SkillListQuery } from './list-query.dto.js';
+import { skillListRequest } from './list-request.js';
+
+const SKILLS = 'x/dev.toolhive/skills';
+
+@ApiTags('catalog')
+@ApiParam({ name: 'registry', description: 'A name from GET /registry' })
+@Controller([`registry/:registry/v0.1/${SKILLS}`, `registry/:registry/v0/${SKILLS}`])
+@AnyCaller()
+@EntersRegistry(true)
+@ApiErrors('registry_not_found', 'malformed_path', 'database_unavailable', 'database_timeout')
+export class SkillsController {
+  constructor(private readonly catalog: CatalogService) {}
+
+  @Get()
+  @ApiOperation({ summary: 'Skills in order of name, each with its latest version' })
+  @ApiOkResponse({ type: SkillList })
+  @ApiErrors('invalid_parameter', 'invalid_cursor')
+  list(@EnteredView() view: View, @Query() query: SkillListQuery): Promise<JsonText> {
+    return this.catalog.list(view, 'skill', skillListRequest(query));
+  }
+
+  @Get(':namespace/:name')
+  @ApiOperation({ summary: 'The latest version of one skill' })
+  @ApiOkResponse({ type: SkillDocument })
+  @ApiErrors('entry_not_found')
+  latest(
+    @EnteredView() view: View,
+    @Param('namespace') namespace: string,
+    @Param('name') name: string,
+  ): Promise<JsonText> {
+    return this.catalog.version(view, 'skill', `${namespace}/${name}`, 'latest');
+  }
+
+  @Get(':namespace/:name/versions')
+  @ApiOperation({ summary: 'Every version of one skill, newest first' })
+  @ApiOkResponse({ type: SkillList })
+  @ApiErrors('entry_not_found')
+  versions(
+    @EnteredView() view: View,
+    @Param('namespace') namespace: string,
+    @Param('name') name: string,
+  ): Promise<JsonText> {
+    return this.catalog.versions(view, 'skill', `${namespace}/${name}`, false);
+  }
+
+  @Get(':namespace/:name/versions/:version')
+  @ApiOperation({ summary: 'One version of one skill' })
+  @ApiParam({ name: 'version', description: '`latest`, or one exact version', example: 'latest' })
+  @ApiOkResponse({ type: SkillDocument })
+  @ApiErrors('entry_not_found', 'version_not_found')
+  version(
+    @EnteredView() view: View,
+    @Param('namespace') namespace: string,
+    @Param('name') name: string,
+    @Param('version') version: string,
+  ): Promise<JsonText> {
+    return this.catalog.version(view, 'skill', `${namespace}/${name}`, version);
+  }
+}

@@ -1,0 +1,15 @@
+import type { Flags } from '../config/config.js';
+import { configuration } from './configuration.js';
+
+/** Loads and validates; starts and writes nothing. Exit code 0 or 1. */
+export function check(file: string, flags: Flags): number {
+  const loaded = configuration(file, flags);
+  if (!loaded) return 1;
+  for (const warning of loaded.warnings) process.stderr.write(`warning: ${warning}\n`);
+  const { sources, registries, auth, database } = loaded.config;
+  process.stdout.write(
+    `${file} is valid: ${auth.mode} mode, ${sources.length} source(s), ${registries.length} registry(ies), ` +
+      `${database ? `PostgreSQL at ${database.host}:${database.port}` : 'embedded PostgreSQL'}\n`,
+  );
+  return 0;
+}

@@ -1,0 +1,35 @@
+import { createServer, type Server, type ServerResponse } from 'node:http';
+import { randomUUID } from 'node:crypto';
+import { ApiError, errorBody } from '../http/errors.js';
+import { answerConnectionErrors } from '../http/connection-errors.js';
+import type { HealthState } from './health-state.js';
+import type { VersionReport } from './version-report.js';
+
+/**
+ * The internal server (spec §4.7). Plain node:http, listening before the application is built: it has to answer while
+ * migrations run and while the database is awaited.
+ */
+export function createInternalServer(state: HealthState, version: VersionReport): Server {
+  const server = createServer((request, response) => {
+    const path = (request.url ?? '').split('?', 1)[0];
+    const readable = request.method === 'GET' || request.method === 'HEAD';
+    if (readable && path === '/health') send(response, 200, { status: 'healthy' });
+    else if (readable && path === '/version') send(response, 200, version);
+    else if (readable && path === '/readiness')
+      void state.isReady().then(
+        (ready) => send(response, ready ? 200 : 503, { status: ready ? 'ready' : 'not ready' }),
+        () => send(response, 503, { status: 'not ready' }),
+      );
+    else send(response, 404, errorBody(new ApiError('route_not_found'), randomUUID()));
+  });
+  answerConnectionErrors(server);
+  return server;
+}
+
+function send(response: ServerResponse, status: number, body: object): void {
+  response.writeHead(status, {
+    'Content-Type': 'application/json; charset=utf-8',
+    'Cache-Control': 'no-store',
+  });
+  response.end(JSON.stringify(body));
+}

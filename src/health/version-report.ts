@@ -1,0 +1,25 @@
+import { readFileSync } from 'node:fs';
+
+/** The answer of `GET /version` (contract §1). */
+export interface VersionReport {
+  readonly version: string;
+  readonly commit: string;
+  readonly build_date: string;
+  readonly node_version: string;
+  readonly platform: string;
+}
+
+/** @param build what the image was built from, where that is known. */
+export function versionReport(build: {
+  commit: string | undefined;
+  date: string | undefined;
+}): VersionReport {
+  const manifest: unknown = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
+  return {
+    version: String((manifest as { version: unknown }).version),
+    commit: build.commit ?? 'unknown',
+    build_date: build.date ?? 'unknown',
+    node_version: process.version,
+    platform: `${process.platform}/${process.arch}`,
+  };
+}

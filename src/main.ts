@@ -1,0 +1,52 @@
+import 'reflect-metadata';
+import { Command, Option } from 'commander';
+import { check } from './cli/check.js';
+import { type MigrateAction, migrate } from './cli/migrate.js';
+import { serve } from './cli/serve.js';
+
+interface ServeOptions {
+  config: string;
+  address?: string;
+  internalAddress?: string;
+  authMode?: string;
+}
+
+const program = new Command('registry-server').description('A registry server for MCP servers and skills');
+const config = () => new Option('--config <file>', 'the configuration, a YAML file').makeOptionMandatory();
+const authMode = () =>
+  new Option('--auth-mode <mode>', 'anonymous or oauth; overrides auth.mode of the file');
+
+program
+  .command('serve')
+  .description('apply pending migrations, then serve until SIGTERM')
+  .addOption(config())
+  .option('--address <host:port>', 'where the API listens', ':8080')
+  .option('--internal-address <host:port>', 'where health, readiness and version listen', ':8081')
+  .addOption(authMode())
+  .action(async ({ config: file, ...flags }: ServeOptions) => exit(await serve(file, flags)));
+
+program
+  .command('check')
+  .description('validate the configuration and print every problem; starts nothing')
+  .addOption(config())
+  .addOption(authMode())
+  .action(({ config: file, ...flags }: ServeOptions) => exit(check(file, flags)));
+
+program
+  .command('migrate')
+  .description('apply, take back or list database migrations')
+  .argument('<action>', 'up, down (the newest one) or status')
+  .addOption(config())
+  .action(async (action: string, options: { config: string }) => {
+    if (!['up', 'down', 'status'].includes(action))
+      program.error(`migrate: ${action} is none of up, down and status`);
+    exit(await migrate(action as MigrateAction, options.config));
+  });
+
+await program.parseAsync();
+
+function exit(code: number): void {
+  process.exitCode = code;
+  // Handles left open by a failed start must not keep the process alive.
+  if (code !== 0) process.exit(code);
+}

@@ -1,0 +1,66 @@
+import { NestFactory } from '@nestjs/core';
+import { ExpressAdapter, type NestExpressApplication } from '@nestjs/platform-express';
+import express from 'express';
+import helmet from 'helmet';
+import type { Logger } from 'pino';
+import type { DataSource } from 'typeorm';
+import { AppModule } from './app.module.js';
+import type { Config } from './config/config.js';
+import { answerConnectionErrors, refuseMissingHost } from './http/connection-errors.js';
+import { corsFor } from './http/cors.js';
+import { publishOpenApi } from './http/openapi.js';
+import { NestLogger } from './telemetry/logger.js';
+import { requestLog } from './telemetry/request-log.js';
+
+const MAX_BODY = '1mb';
+
+/** The public application, ready to listen: every step a request passes before Nest's own, in running order. */
+export async function createPublicApp(
+  config: Config,
+  dataSource: DataSource,
+  logger: Logger,
+): Promise<NestExpressApplication> {
+  const server = express();
+  // Off by default in Express: /V1/Sources and /v1/sources/ would be aliases that no rule was written for.
+  server.set('case sensitive routing', true);
+  server.set('strict routing', true);
+  server.set('x-powered-by', false);
+  server.set('etag', false);
+  const app = await NestFactory.create<NestExpressApplication>(
+    AppModule.with(config, dataSource),
+    new ExpressAdapter(server),
+    { logger: new NestLogger(logger), bodyParser: false, abortOnError: false },
+  );
+  answerConnectionErrors(app.getHttpServer());
+  app.use(requestLog(logger));
+  app.use(refuseMissingHost);
+  app.use(securityHeaders());
+  app.enableCors(corsFor(config.cors.origins));
+  app.use(express.json({ limit: MAX_BODY }));
+  publishOpenApi(app);
+  return app;
+}
+
+// No HSTS and no upgrade of requests: TLS ends in front of this server, if anywhere. The pages of /docs load only what
+// comes from here.
+function securityHeaders(): ReturnType<typeof helmet> {
+  return helmet({
+    strictTransportSecurity: false,
+    crossOriginOpenerPolicy: false,
+    // Answers are meant to be read by pages of the origins that CORS names.
+    crossOriginResourcePolicy: false,
+    contentSecurityPolicy: {
+      useDefaults: false,
+      directives: {
+        defaultSrc: ["'self'"],
+        scriptSrc: ["'self'"],
+        styleSrc: ["'self'", "'unsafe-inline'"],
+        imgSrc: ["'self'", 'data:'],
+        connectSrc: ["'self'"],
+        frameAncestors: ["'none'"],
+        objectSrc: ["'none'"],
+        baseUri: ["'self'"],
+      },
+    },
+  });
+}

@@ -1,0 +1,22 @@
+import { Controller, Get } from '@nestjs/common';
+import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
+import { AnyCaller } from '../auth/route-access.js';
+import { ApiErrors } from '../http/api-errors.js';
+import { JsonText } from '../http/representation.interceptor.js';
+import { RegistriesService } from './registries.service.js';
+import { RegistryList } from './registries.responses.js';
+
+@ApiTags('catalog')
+@Controller('registry')
+@AnyCaller()
+export class RegistryListController {
+  constructor(private readonly registries: RegistriesService) {}
+
+  @Get()
+  @ApiOperation({ summary: 'The registries this caller may enter, in the order of the configuration' })
+  @ApiOkResponse({ type: RegistryList })
+  @ApiErrors('database_unavailable')
+  async list(): Promise<JsonText> {
+    return new JsonText(JSON.stringify(await this.registries.list()));
+  }
+}

@@ -1,0 +1,76 @@
+import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
+
+export class SkippedEntry {
+  @ApiProperty({ type: String, nullable: true })
+  name: string | null;
+
+  @ApiProperty({ type: String, nullable: true })
+  version: string | null;
+
+  /** Each names the path inside the document and the rule. */
+  reasons: string[];
+}
+
+export class SourceSyncAnswer {
+  @ApiProperty({ enum: ['pending', 'syncing', 'complete', 'failed'] })
+  status: string;
+
+  @ApiProperty({ type: String, format: 'date-time', nullable: true })
+  lastAttemptAt: string | null;
+
+  @ApiProperty({ type: String, format: 'date-time', nullable: true })
+  lastSuccessAt: string | null;
+
+  @ApiProperty({ type: String, format: 'date-time', nullable: true })
+  nextRunAt: string | null;
+
+  /** Runs since the last one that succeeded. */
+  attempts: number;
+
+  /** Why the last run failed; the earlier entries stay. */
+  error?: string;
+
+  /** Of the last run that wrote: entries, added, changed, removed, unchanged, skipped, filtered. */
+  @ApiProperty({ type: 'object', additionalProperties: { type: 'integer' } })
+  counts: Record<string, number>;
+
+  /** Entries of the content that are not valid, with the reasons. */
+  skipped: SkippedEntry[];
+}
+
+/** A source as the configuration declares it, its settings below a key named like its kind. */
+export class SourceAnswer {
+  name: string;
+
+  @ApiProperty({ enum: ['file', 'git', 'api', 'managed', 'kubernetes'] })
+  kind: string;
+
+  @ApiPropertyOptional({ type: 'object', additionalProperties: { type: 'string' } })
+  syncPolicy?: { interval: string };
+
+  @ApiPropertyOptional({ type: 'object', additionalProperties: true })
+  filter?: object;
+
+  @ApiProperty({ type: 'object', additionalProperties: true })
+  claims: object;
+
+  @ApiProperty({ enum: ['config', 'api'] })
+  origin: string;
+
+  @ApiProperty({ format: 'date-time' })
+  createdAt: string;
+
+  @ApiProperty({ format: 'date-time' })
+  updatedAt: string;
+
+  sync?: SourceSyncAnswer | undefined;
+}
+
+export class SourceListMetadata {
+  count: number;
+}
+
+export class SourceList {
+  sources: SourceAnswer[];
+  metadata: SourceListMetadata;
+}

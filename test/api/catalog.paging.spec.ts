@@ -1,0 +1,69 @@
+import { describe, expect, it } from 'vitest';
+import { aServer } from '../support/documents.js';
+import { cursorIn, versionsIn } from '../support/matchers.js';
+import { aService, type ServiceUnderTest } from '../support/service.js';
+
+const LIST = '/registry/main/v0.1/servers';
+
+function numbered(prefix: string, names: number, versions: number): unknown[] {
+  return Array.from({ length: names * versions }, (_, index) =>
+    aServer(`${prefix}${String(index % names).padStart(3, '0')}`, `1.${Math.floor(index / names)}.0`),
+  );
+}
+
+/** Every row of the list, page by page. */
+async function walk(
+  service: ServiceUnderTest,
+  limit: number,
+  between?: () => Promise<unknown>,
+): Promise<string[]> {
+  const rows: string[] = [];
+  for (let cursor: string | undefined = ''; cursor !== undefined;) {
+    const page = await service.get(`${LIST}?limit=${limit}&cursor=${cursor}`);
+    rows.push(...versionsIn(page));
+    cursor = cursorIn(page);
+    await between?.();
+  }
+  return rows;
+}
+
+describe('walking the pages of 300 versions in two sources', () => {
+  const service = aService()
+    .source('one', { servers: numbered('io.acme/a', 60, 3) })
+    .source('two', { servers: [...numbered('io.acme/a0', 5, 1), ...numbered('io.acme/b', 100, 1)] })
+    .registry('main', { sources: ['one', 'two'] })
+    .runs();
+
+  it('gives each version exactly once and in order, at every limit from 1 to 100', async () => {
+    const everything = await walk(service, 100);
+    // "io.acme/a0000" and its four neighbours are names of their own; nothing here is shadowed.
+    expect(everything).toHaveLength(285);
+    expect(new Set(everything).size).toBe(285);
+    const names = everything.map((row) => row.split('@')[0] ?? '');
+    expect(names).toEqual([...names].sort());
+    expect(everything.slice(0, 3)).toEqual([
+      'io.acme/a000@1.2.0',
+      'io.acme/a000@1.1.0',
+      'io.acme/a000@1.0.0',
+    ]);
+    for (let limit = 1; limit < 100; limit += 1) expect(await walk(service, limit)).toEqual(everything);
+  });
+
+  it('loses and doubles nothing that stays while syncs change the catalogue between the pages', async () => {
+    const staying = numbered('io.acme/b', 100, 1);
+    let round = 0;
+    const rows = await walk(service, 7, async () => {
+      round += 1;
+      // Names come and go before, between and behind those that stay.
+      const passing = ['io.acme/b', 'io.acme/Z', 'io.acme/c'].flatMap((name) => [
+        aServer(`${name}x${round}`),
+        aServer(`${name}0${round}x`),
+      ]);
+      await service.rewrite('two', { servers: [...passing, ...staying] });
+      expect((await service.synced('two')).status).toBe('complete');
+    });
+    const stayed = rows.filter((row) => /^io\.acme\/(a\d{3}|b\d{3})@/.test(row));
+    expect(stayed).toHaveLength(280);
+    expect(new Set(rows).size).toBe(rows.length);
+  });
+});

@@ -1,0 +1,152 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { Cli } from '../support/cli.js';
+import { aDatabase } from '../support/database.js';
+import { aCatalogue, aServer } from '../support/documents.js';
+
+let folder = '';
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'registry-cli-'));
+  await writeFile(join(folder, 'catalog.json'), JSON.stringify(aCatalogue([aServer('io.acme/a')])));
+});
+afterAll(() => rm(folder, { recursive: true, force: true }));
+
+async function file(text: string): Promise<string> {
+  const path = join(folder, 'registry.yaml');
+  await writeFile(path, text);
+  return path;
+}
+
+const GOOD = `auth: { mode: anonymous }
+sources:
+  - { name: catalog, file: { path: catalog.json }, syncPolicy: { interval: 30m } }
+registries:
+  - { name: main, sources: [catalog] }
+`;
+
+describe('check', () => {
+  it('says that a good configuration is valid', async () => {
+    const { code, output } = await new Cli(['check', '--config', await file(GOOD)]).finished;
+    expect({ code, output }).toMatchObject({
+      code: 0,
+      output: expect.stringContaining('is valid: anonymous mode, 1 source(s)'),
+    });
+  });
+
+  it('lists every problem with its path and line, and exits with 1', async () => {
+    const bad = GOOD.replace('30m', 'often').replace('[catalog]', '[nobody]').concat('colour: blue\n');
+    const { code, output } = await new Cli(['check', '--config', await file(bad)]).finished;
+    expect(code).toBe(1);
+    expect(output).toMatch(/sources\[0\]\.syncPolicy\.interval: .*\(line 3\)/);
+    expect(output).toMatch(/registries\[0\]\.sources\[0\]: .*\(line 5\)/);
+    expect(output).toMatch(/colour: .*\(line 6\)/);
+  });
+
+  it.each([
+    [
+      'auth.mode',
+      GOOD.replace(
+        'mode: anonymous',
+        'mode: oauth, oauth: { resourceUrl: "https://r.example", providers: [{ name: p, issuerUrl: "https://i.example", audience: a }] }',
+      ),
+    ],
+    [
+      'sources[0].managed',
+      GOOD.replace('file: { path: catalog.json }, syncPolicy: { interval: 30m }', 'managed: {}'),
+    ],
+    [
+      'sources[0].api',
+      GOOD.replace('file: { path: catalog.json }', 'api: { endpoint: "https://r.example" }'),
+    ],
+    ['sources[0].file.url', GOOD.replace('path: catalog.json', 'url: "https://r.example/c.json"')],
+  ])('refuses %s with a sentence that says it is not built yet', async (path, text) => {
+    const { code, output } = await new Cli(['check', '--config', await file(text)]).finished;
+    expect(code).toBe(1);
+    expect(output).toContain(path);
+    expect(output).toMatch(/not built yet/);
+  });
+});
+
+describe('serve', () => {
+  it('starts and writes nothing when the configuration is bad', async () => {
+    const data = join(folder, 'never');
+    const bad = await file(GOOD.replace('anonymous', 'nobody'));
+    const { code, output } = await new Cli(['serve', '--config', bad], { REGISTRY_DATA_DIR: data }).finished;
+    expect(code).toBe(1);
+    expect(output).toMatch(/auth\.mode: .*line 1/);
+    await expect(rm(data, { recursive: true })).rejects.toMatchObject({ code: 'ENOENT' });
+  });
+
+  it.each([
+    ['--config /nowhere/registry.yaml', /\/nowhere\/registry\.yaml/],
+    ['--config', /argument missing/],
+    ['', /required option '--config <file>'/],
+  ])('explains serve %s', async (args, why) => {
+    const { code, output } = await new Cli(['serve', ...args.split(' ').filter(Boolean)]).finished;
+    expect(code).toBe(1);
+    expect(output).toMatch(why);
+    expect(output).not.toMatch(/ at .*\.js:\d+/);
+  });
+
+  it('says which port is taken', async () => {
+    const database = await aDatabase();
+    const { host, port, user } = database;
+    const text = `${GOOD}database: ${JSON.stringify({ host, port, user, database: database.database })}\n`;
+    const config = await file(text);
+    const first = new Cli([
+      'serve',
+      '--config',
+      config,
+      '--address',
+      '127.0.0.1:0',
+      '--internal-address',
+      '127.0.0.1:0',
+    ]);
+    const ready = await first.logs('"Ready"');
+    const taken = /127\.0\.0\.1:(\d+)\/registry/.exec(ready)?.[1];
+    const second = new Cli([
+      'serve',
+      '--config',
+      config,
+      '--address',
+      `127.0.0.1:${taken}`,
+      '--internal-address',
+      '127.0.0.1:0',
+    ]);
+    expect(await second.finished).toMatchObject({
+      code: 1,
+      output: expect.stringContaining(`Port ${taken} is in use already`),
+    });
+    first.child.kill('SIGTERM');
+    expect((await first.finished).code).toBe(0);
+    await database.drop();
+  });
+});
+
+describe('migrate', () => {
+  it('applies, lists and takes back', async () => {
+    const database = await aDatabase({ migrated: false });
+    const { host, port, user } = database;
+    const text = `${GOOD}database: ${JSON.stringify({ host, port, user, database: database.database })}\n`;
+    const config = await file(text);
+    const run = async (action: string) =>
+      (await new Cli(['migrate', action, '--config', config]).finished).output;
+    const tables = async () =>
+      (
+        await database.query(
+          `select 1 from pg_tables where schemaname = 'public' and tablename <> 'schema_migration'`,
+        )
+      ).length;
+    expect(await run('status')).toMatch(/^pending {2}InitialSchema/);
+    expect(await run('up')).toMatch(/^applied InitialSchema/);
+    expect(await tables()).toBe(7);
+    expect(await run('up')).toMatch(/nothing to apply/);
+    expect(await run('status')).toMatch(/^applied {2}InitialSchema/);
+    expect(await run('down')).toMatch(/^took back InitialSchema/);
+    expect(await tables()).toBe(0);
+    expect(await run('sideways')).toMatch(/none of up, down and status/);
+    await database.drop();
+  });
+});

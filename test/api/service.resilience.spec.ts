@@ -1,0 +1,183 @@
+import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../dist/database/embedded-postgres.js';
+import { Cli } from '../support/cli.js';
+import { aDatabase } from '../support/database.js';
+import { aCatalogue, aServer } from '../support/documents.js';
+import { call } from '../support/http.js';
+import { expectRefused, versionsIn } from '../support/matchers.js';
+
+let folder = '';
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'registry-resilience-'));
+  await chmod(folder, 0o755);
+});
+afterAll(() => rm(folder, { recursive: true, force: true }));
+
+async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
+  const { port } = server.address() as { port: number };
+  await new Promise((done) => server.close(done));
+  return port;
+}
+
+async function configuration(name: string, catalogue: unknown, database: unknown): Promise<string> {
+  const file = join(folder, `${name}.json`);
+  await writeFile(file, JSON.stringify(catalogue));
+  const yaml = join(folder, `${name}.yaml`);
+  const declared = {
+    auth: { mode: 'anonymous' },
+    sources: [{ name: 'main', file: { path: file }, syncPolicy: { interval: '1h' } }],
+    registries: [{ name: 'main', sources: ['main'] }],
+    ...(database ? { database } : {}),
+  };
+  await writeFile(yaml, JSON.stringify(declared));
+  return yaml;
+}
+
+/** A process that serves the configuration, and where. */
+async function serving(config: string, environment: Record<string, string> = {}) {
+  const [port, internalPort] = [await freePort(), await freePort()];
+  const addresses = ['--address', `127.0.0.1:${port}`, '--internal-address', `127.0.0.1:${internalPort}`];
+  const cli = new Cli(['serve', '--config', config, ...addresses], environment);
+  const list = () => call(`http://127.0.0.1:${port}/registry/main/v0.1/servers?limit=100`);
+  const internal = (path: string) => call(`http://127.0.0.1:${internalPort}${path}`);
+  return { cli, list, internal };
+}
+
+describe('a database that goes away under load', () => {
+  let postgres: EmbeddedPostgres;
+  const start = (socket?: string) =>
+    startEmbeddedPostgres(join(folder, 'away'), socket === undefined ? {} : { socketDirectory: socket });
+
+  it('is answered with 503 meanwhile, and needs no restart of ours when it is back', async () => {
+    postgres = await start();
+    const { host, port, user, database } = postgres.connection;
+    const config = await configuration('away', aCatalogue([aServer('io.acme/a')]), {
+      host,
+      port,
+      user,
+      database,
+    });
+    const { cli, list, internal } = await serving(config);
+    await cli.logs('"Ready"');
+    const statuses = new Set<number>();
+    let loading = true;
+    const load = Promise.all(
+      Array.from({ length: 8 }, async () => {
+        while (loading) statuses.add((await list()).status);
+      }),
+    );
+    await postgres.stop();
+    for (let reply = await list(); reply.status !== 503;) reply = await list();
+    const refused = await list();
+    expectRefused(refused, 503, 'database_unavailable');
+    expect(refused.headers['retry-after']).toBe('2');
+    expect((await internal('/readiness')).status).toBe(503);
+    expect((await internal('/health')).status).toBe(200);
+    postgres = await start(host);
+    for (let reply = await list(); reply.status !== 200;) reply = await list();
+    expect(versionsIn(await list())).toEqual(['io.acme/a@1.0.0']);
+    expect((await internal('/readiness')).json).toEqual({ status: 'ready' });
+    loading = false;
+    await load;
+    expect([...statuses].sort()).toEqual([200, 503]);
+    cli.child.kill('SIGTERM');
+    expect((await cli.finished).code).toBe(0);
+    await postgres.stop();
+  });
+});
+
+describe('a server that is killed with -9 during a sync', () => {
+  const generation = (round: number) =>
+    aCatalogue(
+      Array.from({ length: 3_000 }, (_, i) =>
+        aServer(`io.acme/s${i}`, `1.0.${round}`, { filler: 'x'.repeat(500) }),
+      ),
+    );
+
+  it('leaves the old catalogue or the new one, never a mixture', async () => {
+    const database = await aDatabase();
+    const { host, port, user } = database;
+    const config = await configuration('killed', generation(0), {
+      host,
+      port,
+      user,
+      database: database.database,
+    });
+    const first = await serving(config);
+    await first.cli.logs('"Ready"');
+    first.cli.child.kill('SIGTERM');
+    await first.cli.finished;
+    const seen = new Set<string>();
+    for (let round = 1; round <= 8; round += 1) {
+      await writeFile(join(folder, 'killed.json'), JSON.stringify(generation(round)));
+      // A dead replica's lease would be waited for; what is at stake here is what its transaction leaves.
+      await database.query(`update source_sync set lease_owner = null, lease_until = null`);
+      const { cli } = await serving(config);
+      await cli.logs('"plan"');
+      await new Promise((done) => setTimeout(done, 50 + round * 175));
+      cli.child.kill('SIGKILL');
+      await cli.finished;
+      const rows = await database.query<{ version: string; count: number; latest: number }>(
+        `select version, count(*)::int, count(*) filter (where is_latest)::int as latest from entry_version group by 1`,
+      );
+      expect(rows).toHaveLength(1);
+      expect(rows[0]).toMatchObject({ count: 3_000, latest: 3_000 });
+      seen.add(rows[0]?.version ?? '');
+    }
+    expect(seen.size).toBeGreaterThan(1);
+    await database.drop();
+  }, 90_000);
+});
+
+describe('an embedded PostgreSQL', () => {
+  it('keeps its data between runs, ends with the server, and recovers from a kill -9', async () => {
+    const config = await configuration('embedded', aCatalogue([aServer('io.acme/a')]), null);
+    const environment = { REGISTRY_DATA_DIR: join(folder, 'data'), PGHOST: '/nonexistent', PGPORT: '1' };
+    const first = await serving(config, environment);
+    await first.cli.logs('"Ready"');
+    const before = (await first.list()).text;
+    first.cli.child.kill('SIGTERM');
+    expect((await first.cli.finished).code).toBe(0);
+    const second = await serving(config, environment);
+    await second.cli.logs('"Ready"');
+    expect((await second.list()).text).toBe(before);
+    second.cli.child.kill('SIGKILL');
+    await second.cli.finished;
+    const third = await serving(config, environment);
+    await third.cli.logs('"Ready"');
+    expect((await third.list()).text).toBe(before);
+    const fourth = await serving(config, environment);
+    expect(await fourth.cli.finished).toMatchObject({
+      code: 1,
+      output: expect.stringContaining('in use by another running'),
+    });
+    third.cli.child.kill('SIGINT');
+    expect((await third.cli.finished).code).toBe(0);
+  });
+});
+
+describe('several replicas that start at once on an empty database', () => {
+  it('migrate exactly once and serve the same', async () => {
+    const database = await aDatabase({ migrated: false });
+    const { host, port, user } = database;
+    const config = await configuration('replicas', aCatalogue([aServer('io.acme/a')]), {
+      host,
+      port,
+      user,
+      database: database.database,
+    });
+    const replicas = await Promise.all([1, 2, 3, 4].map(() => serving(config)));
+    for (const { cli } of replicas) await cli.logs('"Ready"');
+    expect(replicas.filter(({ cli }) => cli.output.includes('Migrations applied'))).toHaveLength(1);
+    for (const { list } of replicas) expect(versionsIn(await list())).toEqual(['io.acme/a@1.0.0']);
+    for (const { cli } of replicas) cli.child.kill('SIGTERM');
+    for (const { cli } of replicas) expect((await cli.finished).code).toBe(0);
+    await database.drop();
+  });
+});

@@ -1,0 +1,244 @@
+import { mkdir, rename, rm, writeFile } from 'node:fs/promises';
+import { describe, expect, it } from 'vitest';
+import { aCatalogue, aServer, aSkill } from '../support/documents.js';
+import { expectRefused, versionsIn } from '../support/matchers.js';
+import { aService, type ServiceUnderTest } from '../support/service.js';
+
+const list = async (service: ServiceUnderTest, registry = 'main') =>
+  versionsIn(await service.get(`/registry/${registry}/v0.1/servers?limit=100`));
+
+/** A mark that changes with every row written to the catalogue: where each row lies and which transaction wrote it. */
+async function rowMark(service: ServiceUnderTest): Promise<string> {
+  const rows = ['entry', 'entry_version', 'claim_set', 'source', 'registry'].map(
+    (table) =>
+      `select '${table}', count(*), md5(string_agg(ctid::text || xmin::text, ',' order by id)) from ${table}`,
+  );
+  return JSON.stringify(await service.database.query(rows.join(' union all ')));
+}
+
+describe('a file that changes', () => {
+  const odd = { nested: [{ 'odd key': null, n: 1.5e3 }], '': 'empty', ключ: '✓ \u0000 \ud83d\ude80' };
+  const kept = aServer('io.acme/kept', '1.0.0', {
+    odd,
+    _meta: { 'io.modelcontextprotocol.registry/publisher-provided': odd },
+  });
+  const service = aService()
+    .source('main', {
+      servers: [kept, aServer('io.acme/leaves'), aServer('io.acme/changes')],
+      claims: { org: 'acme' },
+    })
+    .registry('main', { sources: ['main'] })
+    .runs();
+
+  it('serves documents deep-equal to those of the file, unknown keys included', async () => {
+    const reply = await service.get('/registry/main/v0.1/servers/io.acme%2Fkept/versions/latest');
+    expect((reply.json as { server: unknown }).server).toEqual(kept);
+  });
+
+  it('stores the claims of the source on its entries', async () => {
+    const rows = await service.database.query<{ claims: unknown }>(
+      `select distinct c.claims from entry e join claim_set c on c.id = e.claim_set_id`,
+    );
+    expect(rows).toEqual([{ claims: { org: 'acme' } }]);
+  });
+
+  it('follows additions, changes and removals, and lets what is unchanged alone', async () => {
+    const before = (await service.get('/registry/main/v0.1/servers/io.acme%2Fkept/versions/latest')).text;
+    await service.rewrite('main', {
+      servers: [
+        kept,
+        aServer('io.acme/changes', '1.0.0', { description: 'new' }),
+        aServer('io.acme/changes', '2.0.0'),
+      ],
+    });
+    const report = await service.synced('main');
+    expect(report.counts).toMatchObject({ added: 1, changed: 1, removed: 1, unchanged: 1, entries: 3 });
+    expect(await list(service)).toEqual([
+      'io.acme/changes@2.0.0',
+      'io.acme/changes@1.0.0',
+      'io.acme/kept@1.0.0',
+    ]);
+    expect((await service.get('/registry/main/v0.1/servers/io.acme%2Fkept/versions/latest')).text).toBe(
+      before,
+    );
+    const latest = await service.get('/registry/main/v0.1/servers/io.acme%2Fchanges/versions/latest');
+    expect(latest.json).toMatchObject({ server: { version: '2.0.0' } });
+  });
+
+  it('goes back to the next version when the latest leaves', async () => {
+    await service.rewrite('main', { servers: [kept, aServer('io.acme/changes')] });
+    await service.synced('main');
+    const latest = await service.get('/registry/main/v0.1/servers/io.acme%2Fchanges/versions/latest');
+    expect(latest.json).toMatchObject({ server: { version: '1.0.0' } });
+  });
+
+  it('writes no rows when the content is the same, nor when only its spelling is', async () => {
+    await service.synced('main');
+    const before = await rowMark(service);
+    await service.synced('main');
+    expect(await rowMark(service)).toBe(before);
+    const text = JSON.stringify(aCatalogue([kept, aServer('io.acme/changes')]), null, 4);
+    await service.rewrite('main', { text: `\ufeff\n${text}\n` });
+    expect((await service.synced('main')).counts).toMatchObject({ unchanged: 2, changed: 0 });
+    expect(await rowMark(service)).toBe(before);
+  });
+});
+
+describe('a file that can not be used', () => {
+  const service = aService()
+    .source('main', { servers: [aServer('io.acme/stays')] })
+    .registry('main', { sources: ['main'] })
+    .runs();
+
+  const legacy = { version: '1.0.0', last_updated: '', servers: { weather: { image: 'x' } } };
+  it.each([
+    ['nothing', '', /valid JSON|registry format/],
+    ['half a file', JSON.stringify(aCatalogue([aServer('io.acme/new')])).slice(0, -9), /valid JSON/],
+    ['no JSON', '<html>', /valid JSON/],
+    ['a list', '[]', /not a JSON object/],
+    ['another format', '{}', /version: .*meta\.last_updated: .*data: /],
+    ['the legacy format', JSON.stringify(legacy), /legacy ToolHive registry format.*[Cc]onvert/],
+    [
+      'no valid entry',
+      JSON.stringify(aCatalogue([{ name: 'x' }])),
+      /None of the 1 entries is valid.*description: is required/,
+    ],
+    ['no entry', JSON.stringify(aCatalogue([])), /no entries/],
+    ['an unclosed string', '{"version":"1.0.0', /never closed/],
+    [
+      'two lists of servers',
+      '{"version":"1.0.0","meta":{"last_updated":"2026-01-01T00:00:00Z"},"data":{"servers":[],"servers":[]}}',
+      /twice/,
+    ],
+    [
+      'a trailing comma',
+      '{"version":"1.0.0","meta":{"last_updated":"2026-01-01T00:00:00Z"},"data":{"servers":[1,]}}',
+      /malformed/,
+    ],
+  ])('keeps the earlier entries and says why: %s', async (_what, text, why) => {
+    await service.rewrite('main', { text });
+    const report = await service.synced('main');
+    expect(report.status).toBe('failed');
+    expect(report.error).toMatch(why);
+    expect(await list(service)).toEqual(['io.acme/stays@1.0.0']);
+  });
+
+  it('says that a file is missing, is a directory or is no text, and goes on when it is there again', async () => {
+    const file = service.fileOf('main');
+    await rename(file, `${file}.away`);
+    expect((await service.synced('main')).error).toMatch(/there is no such file/);
+    await mkdir(file);
+    expect((await service.synced('main')).error).toMatch(/not a regular file/);
+    await rm(file, { recursive: true });
+    await writeFile(file, Buffer.from([0x7b, 0xff, 0xfe, 0x7d]));
+    expect((await service.synced('main')).error).toMatch(/not UTF-8/);
+    expect(await list(service)).toEqual(['io.acme/stays@1.0.0']);
+    await service.rewrite('main', { servers: [aServer('io.acme/stays'), aServer('io.acme/again')] });
+    expect(await service.synced('main')).toMatchObject({ status: 'complete', attempts: 0, error: null });
+    expect(await list(service)).toEqual(['io.acme/again@1.0.0', 'io.acme/stays@1.0.0']);
+  });
+
+  it('shows the state of the sync to administrators', async () => {
+    await service.rewrite('main', { text: '[]' });
+    await service.synced('main');
+    expect((await service.get('/v1/sources/main')).json).toMatchObject({
+      name: 'main',
+      kind: 'file',
+      origin: 'config',
+      sync: { status: 'failed', error: 'The file is not a JSON object', attempts: 1 },
+    });
+    expect((await service.get('/v1/sources')).json).toMatchObject({
+      sources: [{ name: 'main' }],
+      metadata: { count: 1 },
+    });
+    expectRefused(await service.get('/v1/sources/nobody'), 404, 'source_not_found');
+  });
+});
+
+describe('a file with bad entries among good ones', () => {
+  const bad = [
+    [null, 'must be an object, not null'],
+    [
+      { ...aServer('io.acme/long'), description: 'x'.repeat(101) },
+      'description: has 101 characters, at most 100',
+    ],
+    [aServer('no-slash'), 'name: "no-slash" does not match'],
+    [aServer('io.acme/range', '^1.2.0'), 'version: "^1.2.0" is a range'],
+    [aServer('io.acme/latest', 'latest'), 'version: "latest" names no version'],
+    [aServer('io.acme/kept', '1.0.0', { description: 'again' }), 'twice'],
+    [
+      aServer('io.acme/p', '1.0.0', { packages: [{ identifier: 'x', transport: { type: 'sse' } }] }),
+      'packages[0].registryType: is required; packages[0].transport.url: is required',
+    ],
+  ] as const;
+  const twice = `{"name":"io.acme/twice","name":"io.acme/kept2","description":"d","version":"1.0.0"}`;
+  const text = JSON.stringify(
+    aCatalogue([aServer('io.acme/kept'), ...bad.map(([document]) => document)], [aSkill('io.acme/sk'), {}]),
+  );
+  const service = aService()
+    .source('main', { text: text.replace('"servers":[', `"servers":[${twice},`) })
+    .registry('main', { sources: ['main'] })
+    .runs();
+
+  it('takes the good ones and reports the others with their reasons', async () => {
+    expect(await list(service)).toEqual(['io.acme/kept@1.0.0']);
+    const { sync } = (await service.get('/v1/sources/main')).json as {
+      sync: { status: string; counts: object; skipped: { name: string | null; reasons: string[] }[] };
+    };
+    expect(sync).toMatchObject({ status: 'complete', counts: { entries: 2, skipped: 9 } });
+    const reasons = sync.skipped.map((entry) => entry.reasons.join('; '));
+    expect(reasons[0]).toBe('an object holds the same key twice');
+    for (const [index, [, reason]] of bad.entries()) expect(reasons[index + 1]).toContain(reason);
+  });
+});
+
+describe('a source with a filter', () => {
+  const tagged = (name: string, ...tags: string[]) =>
+    aServer(name, '1.0.0', {
+      _meta: {
+        'io.modelcontextprotocol.registry/publisher-provided': { 'io.acme': { 'image:1': { tags } } },
+      },
+    });
+  const servers = [
+    tagged('io.acme/a', 'data', 'beta'),
+    tagged('io.acme/b', 'data'),
+    tagged('com.other/c', 'data'),
+    tagged('io.acme/d'),
+  ];
+  const service = aService()
+    .source('names', { servers, filter: { names: { include: ['io.acme/*'], exclude: ['*/b'] } } })
+    .source('tags', { servers, filter: { tags: { include: ['da?a'], exclude: ['beta'] } } })
+    .source('nothing', { servers, filter: { names: { include: ['io.acme'] } } })
+    .registry('names', { sources: ['names'] })
+    .registry('tags', { sources: ['tags'] })
+    .registry('nothing', { sources: ['nothing'] })
+    .runs();
+
+  it.each([
+    ['names', ['io.acme/a@1.0.0', 'io.acme/d@1.0.0']],
+    ['tags', ['com.other/c@1.0.0', 'io.acme/b@1.0.0']],
+    ['nothing', []],
+  ])('takes by %s what passes, exclude winning', async (registry, expected) => {
+    expect(await list(service, registry)).toEqual(expected);
+    expect((await service.synced(registry)).status).toBe('complete');
+  });
+});
+
+describe('10 000 servers in one file', () => {
+  const filler = { text: 'x'.repeat(2_500) };
+  const servers = Array.from({ length: 10_000 }, (_, index) =>
+    aServer(`io.acme/s${index}`, '1.0.0', { filler }),
+  );
+  const service = aService()
+    .source('main', { servers: servers.slice(0, 1) })
+    .registry('main', { sources: ['main'] })
+    .runs();
+
+  it('are synced, and a second time without a write', async () => {
+    await service.rewrite('main', { servers });
+    expect((await service.synced('main')).counts).toMatchObject({ entries: 10_000 });
+    const before = await rowMark(service);
+    await service.synced('main');
+    expect(await rowMark(service)).toBe(before);
+  });
+});

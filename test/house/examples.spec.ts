@@ -1,0 +1,58 @@
+import { readdir, readFile } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
+import { loadConfig } from '../../dist/config/load-config.js';
+import { readRegistryFile } from '../../dist/sync/registry-file.js';
+
+const ROOT = resolve(import.meta.dirname, '../..');
+const EXAMPLES = join(ROOT, 'examples');
+const files = await readdir(EXAMPLES);
+
+describe('the examples', () => {
+  let before: string | undefined;
+  beforeAll(() => (before = process.cwd()));
+  afterAll(() => expect(process.cwd()).toBe(before));
+
+  it.each(files.filter((file) => file.endsWith('.json')))(
+    '%s holds nothing that would be skipped',
+    async (file) => {
+      const { entries, skipped } = await readRegistryFile(await readFile(join(EXAMPLES, file)), null);
+      expect(skipped).toEqual([]);
+      expect(entries.length).toBeGreaterThan(4);
+    },
+  );
+
+  it('catalog.json shows every list feature: 25 servers and 5 skills at least, with several versions', async () => {
+    const { entries } = await readRegistryFile(await readFile(join(EXAMPLES, 'catalog.json')), null);
+    const names = (type: string) =>
+      new Set(entries.filter((entry) => entry.type === type).map((entry) => entry.name));
+    expect(names('server').size).toBeGreaterThanOrEqual(25);
+    expect(names('skill').size).toBeGreaterThanOrEqual(5);
+    expect(entries.length - names('server').size - names('skill').size).toBeGreaterThan(15);
+  });
+
+  it('sample.yaml loads', () => {
+    const { config, warnings } = loadConfig(join(EXAMPLES, 'sample.yaml'), {}, {});
+    expect(warnings).toEqual([]);
+    expect(config.sources.map((source) => source.name)).toEqual(['catalog', 'second-team', 'payments']);
+  });
+
+  it('docker.yaml loads once its secret is there', () => {
+    const environment = {
+      REGISTRY_DATABASE_PASSWORD_FILE: join(ROOT, 'deploy/database_password'),
+    };
+    const { config } = loadConfig(join(EXAMPLES, 'docker.yaml'), environment, {});
+    expect(config.database).toMatchObject({ host: 'postgres', password: 'change-me' });
+  });
+
+  it('docker-compose.yml mounts files that exist', async () => {
+    const compose = parse(await readFile(join(ROOT, 'docker-compose.yml'), 'utf8')) as {
+      services: { registry: { volumes: string[] } };
+    };
+    const { volumes } = compose.services.registry;
+    expect(volumes).toHaveLength(3);
+    for (const volume of volumes)
+      await expect(readFile(join(ROOT, volume.split(':')[0] ?? ''))).resolves.toBeTruthy();
+  });
+});

@@ -1,0 +1,139 @@
+import { RequestMethod } from '@nestjs/common';
+import { METHOD_METADATA, PATH_METADATA } from '@nestjs/common/constants.js';
+import { describe, expect, it } from 'vitest';
+import { RouteAccessOf } from '../../dist/auth/route-access.js';
+import { ServersController } from '../../dist/catalog/servers.controller.js';
+import { SkillsController } from '../../dist/catalog/skills.controller.js';
+import { RegistryListController } from '../../dist/registries/registry-list.controller.js';
+import { SourcesController } from '../../dist/sources/sources.controller.js';
+import { aServer } from '../support/documents.js';
+import { call } from '../support/http.js';
+import { aService } from '../support/service.js';
+
+interface OpenApi {
+  openapi: string;
+  info: { version: string; description: string };
+  paths: Record<
+    string,
+    Record<
+      string,
+      { summary?: string; responses: Record<string, { content?: Record<string, { schema?: object }> }> }
+    >
+  >;
+  components: { schemas: Record<string, { properties?: object }> };
+}
+
+const CONTROLLERS = [RegistryListController, ServersController, SkillsController, SourcesController];
+
+/** `GET /path/{parameter}` of every handler, from the decorators. */
+function routesOf(controller: (typeof CONTROLLERS)[number]): { route: string; access: unknown }[] {
+  const bases = [Reflect.getMetadata(PATH_METADATA, controller) as string | string[]].flat();
+  const prototype = controller.prototype as unknown as Record<string, object>;
+  return Object.getOwnPropertyNames(prototype).flatMap((name) => {
+    const handler = prototype[name] as object;
+    const path = Reflect.getMetadata(PATH_METADATA, handler) as string | undefined;
+    if (name === 'constructor' || path === undefined) return [];
+    const method = RequestMethod[Reflect.getMetadata(METHOD_METADATA, handler) as number];
+    const key = RouteAccessOf.KEY;
+    const access: unknown = Reflect.getMetadata(key, handler) ?? Reflect.getMetadata(key, controller);
+    return bases.map((base) => ({
+      route: `${method} ${`/${base}/${path}`.replaceAll(/\/+/g, '/').replace(/(.)\/$/, '$1')}`.replaceAll(
+        /:(\w+)/g,
+        '{$1}',
+      ),
+      access,
+    }));
+  });
+}
+
+describe('every route', () => {
+  const service = aService()
+    .source('main', { servers: [aServer('io.acme/a')] })
+    .registry('main', { sources: ['main'] })
+    .runs();
+  const document = async () => (await service.get('/openapi.json')).json as OpenApi;
+  const routes = CONTROLLERS.flatMap(routesOf);
+
+  it('declares who may use it', () => {
+    expect(routes.length).toBeGreaterThan(10);
+    for (const { route, access } of routes)
+      expect({ route, access: typeof access }).not.toEqual({ route, access: 'undefined' });
+  });
+
+  it('stands in the OpenAPI document, and nothing else does', async () => {
+    const { paths } = await document();
+    const documented = Object.entries(paths).flatMap(([path, methods]) =>
+      Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`),
+    );
+    expect(documented.sort()).toEqual(routes.map(({ route }) => route).sort());
+  });
+
+  it('is described with a summary, the shape of its answer and its errors', async () => {
+    const { paths } = await document();
+    for (const [path, methods] of Object.entries(paths))
+      for (const operation of Object.values(methods)) {
+        expect(operation.summary, path).toBeTruthy();
+        expect(operation.responses['200']?.content?.['application/json']?.schema, path).toBeTruthy();
+        expect(Object.keys(operation.responses), path).toContain('503');
+      }
+  });
+
+  it('has shapes with properties', async () => {
+    const { components, openapi } = await document();
+    expect(openapi).toBe('3.1.0');
+    for (const [name, schema] of Object.entries(components.schemas))
+      expect(Object.keys(schema.properties ?? {}).length, name).toBeGreaterThan(0);
+  });
+
+  it('of the consumer API is in a public openapi.yaml, the same for every name', async () => {
+    const yaml = await service.get('/registry/main/v0.1/openapi.yaml');
+    expect(yaml.status).toBe(200);
+    expect(yaml.text).toMatch(/version: 1\.0\.0/);
+    expect(yaml.text).toContain('https://github.com/modelcontextprotocol/registry');
+    expect(yaml.text).not.toContain('/v1/sources');
+    expect((await service.get('/registry/nobody/v0/openapi.yaml')).text).toBe(yaml.text);
+  });
+
+  it('can be tried at /docs with nothing from elsewhere', async () => {
+    const page = await service.get('/docs');
+    expect(page.status).toBe(200);
+    expect(page.text).not.toMatch(/(src|href)="https?:/);
+    const assets = [...page.text.matchAll(/(?:src|href)="(\.?\/[^"]+)"/g)].map(
+      (match) => new URL(match[1] ?? '', `${service.origin}/docs`),
+    );
+    expect(assets.length).toBeGreaterThan(3);
+    for (const asset of assets) expect((await call(asset.href)).status, asset.pathname).toBe(200);
+  });
+});
+
+describe('the internal server', () => {
+  const service = aService()
+    .source('main', { servers: [aServer('io.acme/a')] })
+    .registry('main', { sources: ['main'] })
+    .runs();
+
+  it.each([
+    ['/health', { status: 'healthy' }],
+    ['/readiness', { status: 'ready' }],
+    [
+      '/version',
+      {
+        version: expect.any(String),
+        commit: 'test',
+        build_date: 'test',
+        node_version: process.version,
+        platform: 'test',
+      },
+    ],
+  ])('answers %s, which the public port does not know', async (path, body) => {
+    const reply = await call(service.internalOrigin + path);
+    expect({ status: reply.status, body: reply.json as unknown }).toEqual({ status: 200, body });
+    expect((await service.get(path)).status).toBe(404);
+  });
+
+  it('knows nothing else', async () => {
+    for (const path of ['/', '/registry', '/health/'])
+      expect((await call(service.internalOrigin + path)).status).toBe(404);
+    expect((await call(`${service.internalOrigin}/health`, { method: 'POST' })).status).toBe(404);
+  });
+});

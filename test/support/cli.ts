@@ -1,0 +1,37 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { resolve } from 'node:path';
+
+const MAIN = resolve(import.meta.dirname, '../../dist/main.js');
+
+export interface Finished {
+  readonly code: number | null;
+  readonly output: string;
+}
+
+/** The program as a process of its own, as an administrator starts it. */
+export class Cli {
+  readonly child: ChildProcess;
+  readonly finished: Promise<Finished>;
+  output = '';
+
+  constructor(args: string[], environment: Record<string, string> = {}) {
+    const env = { PATH: process.env['PATH'] ?? '', ...environment };
+    this.child = spawn(process.execPath, [MAIN, ...args], { env, stdio: ['ignore', 'pipe', 'pipe'] });
+    for (const stream of [this.child.stdout, this.child.stderr])
+      stream?.on('data', (chunk: Buffer) => (this.output += chunk.toString()));
+    this.finished = new Promise((done) =>
+      this.child.once('close', (code) => done({ code, output: this.output })),
+    );
+  }
+
+  /** Resolves once the log holds the text; rejects when the process ends before that. */
+  async logs(text: string): Promise<string> {
+    let over = false;
+    void this.finished.then(() => (over = true));
+    while (!this.output.includes(text)) {
+      if (over) throw new Error(`The process ended before it logged ${text}:\n${this.output}`);
+      await new Promise((done) => setTimeout(done, 20));
+    }
+    return this.output;
+  }
+}

@@ -1,0 +1,47 @@
+import { randomUUID } from 'node:crypto';
+import pg from 'pg';
+import { inject } from 'vitest';
+
+export interface TestDatabase {
+  readonly host: string;
+  readonly port: number;
+  readonly user: string;
+  readonly database: string;
+  query<T extends object>(sql: string, values?: unknown[]): Promise<T[]>;
+  drop(): Promise<void>;
+}
+
+/** A database of its own for one test file or service: a copy of the migrated template, or an empty one. */
+export async function aDatabase(options: { migrated?: boolean } = {}): Promise<TestDatabase> {
+  const { host, port, user, template } = inject('postgres');
+  const name = `t_${randomUUID().replaceAll('-', '')}`;
+  const connect = async (database: string) => {
+    const client = new pg.Client({ host, port, user, database });
+    client.on('error', () => undefined);
+    await client.connect();
+    return client;
+  };
+  const admin = await connect('postgres');
+  // Copies of one template must not overlap: PostgreSQL refuses while another session is connected to it.
+  await admin.query(`select pg_advisory_lock(1)`);
+  await admin.query(
+    `create database ${name} template ${options.migrated === false ? 'template1' : template}`,
+  );
+  await admin.query(`select pg_advisory_unlock(1)`);
+  await admin.end();
+  const client = await connect(name);
+  return {
+    host,
+    port,
+    user,
+    database: name,
+    query: async <T extends object>(sql: string, values: unknown[] = []) =>
+      (await client.query<T>(sql, values)).rows,
+    drop: async () => {
+      await client.end();
+      const last = await connect('postgres');
+      await last.query(`drop database ${name} with (force)`);
+      await last.end();
+    },
+  };
+}

@@ -1,0 +1,178 @@
+import { randomUUID } from 'node:crypto';
+import { mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Writable } from 'node:stream';
+import { afterAll, beforeAll } from 'vitest';
+import { stringify } from 'yaml';
+import { loadConfig } from '../../dist/config/load-config.js';
+import { type RunningService, startService } from '../../dist/service.js';
+import { createLogger } from '../../dist/telemetry/logger.js';
+import { aDatabase, type TestDatabase } from './database.js';
+import { aCatalogue, type Document } from './documents.js';
+import { call, type Reply } from './http.js';
+
+interface DeclaredSource {
+  servers?: unknown[];
+  skills?: unknown[];
+  /** The file as text, for files that are no catalogue. */
+  text?: string;
+  /** Nobody writes the file. */
+  missing?: boolean;
+  filter?: unknown;
+  claims?: unknown;
+  interval?: string;
+}
+
+interface DeclaredRegistry {
+  sources: string[];
+  claims?: unknown;
+}
+
+export interface SourceReport {
+  status: string;
+  error?: string;
+  attempts: number;
+  counts: Record<string, number>;
+  skipped: { name: string | null; version: string | null; reasons: string[] }[];
+}
+
+/** Describes a service; `runs()` starts it before the tests of the file and stops it after them. */
+export function aService(): ServiceUnderTest {
+  return new ServiceUnderTest();
+}
+
+export class ServiceUnderTest {
+  readonly log: string[] = [];
+  database: TestDatabase;
+  private readonly sources = new Map<string, DeclaredSource>();
+  private readonly registries = new Map<string, DeclaredRegistry>();
+  private extra: Document = {};
+  private folder = '';
+  private running: RunningService | undefined;
+
+  source(name: string, declared: DeclaredSource): this {
+    this.sources.set(name, declared);
+    return this;
+  }
+
+  registry(name: string, declared: DeclaredRegistry): this {
+    this.registries.set(name, declared);
+    return this;
+  }
+
+  /** More members of the configuration, such as `cors`. */
+  configuration(extra: Document): this {
+    this.extra = { ...this.extra, ...extra };
+    return this;
+  }
+
+  runs(): this {
+    beforeAll(async () => {
+      this.database = await aDatabase();
+      this.folder = await mkdtemp(join(tmpdir(), 'registry-service-'));
+      await this.start();
+    });
+    afterAll(async () => {
+      await this.stop();
+      await this.database.drop();
+      await rm(this.folder, { recursive: true, force: true });
+    });
+    return this;
+  }
+
+  async start(): Promise<void> {
+    for (const [name, declared] of this.sources) if (!declared.missing) await this.writeFile(name, declared);
+    const file = join(this.folder, 'registry.yaml');
+    await writeFile(file, this.yaml());
+    const sink = new Writable({
+      write: (chunk: Buffer, _encoding, done) => {
+        this.log.push(chunk.toString());
+        done();
+      },
+    });
+    const flags = { address: '127.0.0.1:0', internalAddress: '127.0.0.1:0' };
+    const { config } = loadConfig(file, {}, flags);
+    const version = {
+      version: '0',
+      commit: 'test',
+      build_date: 'test',
+      node_version: process.version,
+      platform: 'test',
+    };
+    this.running = await startService(config, version, createLogger('debug', sink));
+  }
+
+  async stop(): Promise<void> {
+    await this.running?.stop();
+    this.running = undefined;
+  }
+
+  get origin(): string {
+    return `http://127.0.0.1:${this.running?.publicPort}`;
+  }
+
+  get internalOrigin(): string {
+    return `http://127.0.0.1:${this.running?.internalPort}`;
+  }
+
+  get port(): number {
+    return this.running?.publicPort ?? 0;
+  }
+
+  get(path: string, headers: Record<string, string> = {}): Promise<Reply> {
+    return call(this.origin + path, { headers });
+  }
+
+  /** Replaces a source's file in one step, as a careful writer does. */
+  async rewrite(name: string, declared: DeclaredSource): Promise<void> {
+    this.sources.set(name, { ...this.sources.get(name), ...declared });
+    await this.writeFile(name, declared);
+  }
+
+  /** Runs the source now and answers once it has ended, in whatever state. */
+  async synced(name: string): Promise<SourceReport> {
+    const [before] = await this.database.query<{ at: Date | null }>(
+      `update source_sync y set next_run_at = now() from source s where s.id = y.source_id and s.name = $1
+       returning greatest(y.last_attempt_at, clock_timestamp()) as at`,
+      [name],
+    );
+    for (;;) {
+      const [row] = await this.database.query<SourceReport & { done: boolean }>(
+        `select y.status, y.error, y.attempts, y.counts, y.skipped,
+           y.last_attempt_at >= date_trunc('milliseconds', $2::timestamptz) and y.lease_owner is null as done
+         from source_sync y join source s on s.id = y.source_id where s.name = $1`,
+        [name, before?.at],
+      );
+      if (row?.done) return row;
+      await new Promise((resolve) => setTimeout(resolve, 25));
+    }
+  }
+
+  fileOf(name: string): string {
+    return join(this.folder, `${name}.json`);
+  }
+
+  private async writeFile(name: string, { servers, skills, text }: DeclaredSource): Promise<void> {
+    const temporary = join(this.folder, randomUUID());
+    await writeFile(temporary, text ?? JSON.stringify(aCatalogue(servers ?? [], skills ?? [])));
+    await rename(temporary, this.fileOf(name));
+  }
+
+  private yaml(): string {
+    const { host, port, user, database } = this.database;
+    return stringify({
+      auth: { mode: 'anonymous' },
+      sources: [...this.sources].map(([name, declared]) => ({
+        name,
+        file: { path: this.fileOf(name) },
+        syncPolicy: { interval: declared.interval ?? '1h' },
+        ...(declared.filter ? { filter: declared.filter } : {}),
+        ...(declared.claims ? { claims: declared.claims } : {}),
+      })),
+      registries: [...this.registries].map(([name, declared]) => ({ name, ...declared })),
+      database: { host, port, user, database },
+      ...this.extra,
+    });
+  }
+}
