@@ -1,0 +1,31 @@
+import { describe, expect, it } from 'vitest';
+import { isDatabaseAway, isStatementTimeout } from './database-away.js';
+
+const error = (message: string, more: object = {}) => Object.assign(new Error(message), more);
+
+describe('an error of the database', () => {
+  it.each([
+    [error('x', { code: 'ECONNREFUSED' }), true],
+    [error('x', { code: '57P01' }), true],
+    [error('x', { code: '57P03' }), true],
+    [error('x', { code: '08006' }), true],
+    [error('x', { code: '53300' }), true],
+    [error('connect', { code: 'ENOENT', syscall: 'connect' }), true],
+    [error('open', { code: 'ENOENT', syscall: 'open' }), false],
+    [error('Connection terminated unexpectedly'), true],
+    [error('timeout exceeded when trying to connect'), true],
+    [error('wrapped', { driverError: error('x', { code: 'ECONNRESET' }) }), true],
+    [new AggregateError([error('x', { code: 'ECONNREFUSED' })], 'both addresses'), true],
+    [error('x', { code: '23505' }), false],
+    [error('x', { code: '28P01' }), false],
+    [error('x', { code: '57014' }), false],
+    [error('syntax error'), false],
+    ['ECONNREFUSED', false],
+    [null, false],
+  ])('%s means that it is away: %s', (value, answer) => expect(isDatabaseAway(value)).toBe(answer));
+
+  it('57014 is a statement that took too long, and nothing else is', () => {
+    expect(isStatementTimeout(error('x', { code: '57014' }))).toBe(true);
+    expect(isStatementTimeout(error('x', { code: '57P01' }))).toBe(false);
+  });
+});

@@ -1,0 +1,116 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { JsonSliceError, JsonSlicer, type Slice } from './json-slices.js';
+
+async function slice(text: string): Promise<{ slices: Slice[]; skeleton: string }> {
+  const slicer = new JsonSlicer(Buffer.from(text), ['servers', 'skills']);
+  const slices: Slice[] = [];
+  for await (const found of slicer.slices()) slices.push(found);
+  return { slices, skeleton: slicer.skeleton };
+}
+
+/** Accepts what JSON.parse accepts, the way the reader uses the slicer. */
+async function reads(text: string): Promise<boolean> {
+  try {
+    const { slices, skeleton } = await slice(text);
+    JSON.parse(skeleton);
+    for (const found of slices) JSON.parse(found.text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+const parses = (text: string): boolean => {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+};
+
+const file = fc.record({
+  version: fc.string(),
+  data: fc.record({
+    servers: fc.array(fc.jsonValue({ maxDepth: 3 }), { maxLength: 4 }),
+    other: fc.jsonValue(),
+    skills: fc.array(fc.jsonValue({ maxDepth: 3 }), { maxLength: 3 }),
+  }),
+});
+const spelled = fc
+  .tuple(file, fc.constantFrom(undefined, 1, '\t', ' \r\n '))
+  .map(([value, space]) => JSON.stringify(value, null, space));
+
+describe('slicing', () => {
+  it('gives every element of the lists as it would be parsed, and the rest as the skeleton', async () => {
+    await fc.assert(
+      fc.asyncProperty(spelled, async (text) => {
+        const value = JSON.parse(text) as { data: { servers: unknown[]; skills: unknown[] } };
+        const { slices, skeleton } = await slice(text);
+        const of = (list: string) =>
+          slices.filter((found) => found.list === list).map((found) => JSON.parse(found.text) as unknown);
+        expect(of('servers')).toEqual(value.data.servers);
+        expect(of('skills')).toEqual(value.data.skills);
+        expect(JSON.parse(skeleton)).toEqual({ ...value, data: { ...value.data, servers: [], skills: [] } });
+      }),
+      { numRuns: 1_000 },
+    );
+  });
+
+  it('takes no text that JSON.parse refuses, cut off or altered at any place', async () => {
+    const text = JSON.stringify(
+      { data: { servers: [{ a: [1, 'x\\"', { b: null }] }, 2.5e3, 'y]'], skills: [] }, z: true },
+      null,
+      1,
+    );
+    for (let at = 0; at < text.length; at += 1) {
+      expect({ at, reads: await reads(text.slice(0, at)) }).toEqual({ at, reads: parses(text.slice(0, at)) });
+      for (const put of ['"', '}', ']', '{', '[', ',', ':', ' ', '1', '\\', 'x']) {
+        const altered = text.slice(0, at) + put + text.slice(at + 1);
+        // A list that stands there twice is legal JSON and refused on purpose; no single change makes one here.
+        expect({ altered, reads: await reads(altered) }).toEqual({ altered, reads: parses(altered) });
+      }
+    }
+  });
+
+  it('keeps the spelling of numbers and strings, and drops only blanks between tokens', async () => {
+    const { slices } = await slice(
+      '{"data":{"servers":[ { "n" : 12345678901234567890 , "f": 1.0,\n"s": "a  \\u00e9 b" } ]}}',
+    );
+    expect(slices[0]?.text).toBe('{"n":12345678901234567890,"f":1.0,"s":"a  \\u00e9 b"}');
+  });
+
+  it('does not join what a blank parts', async () => {
+    expect(await reads('{"data":{"servers":[1 2]}}')).toBe(false);
+    expect(await reads('{"data":{"servers":[tr ue]}}')).toBe(false);
+    expect(await reads('{"data":{"servers":[- 1]}}')).toBe(false);
+  });
+
+  it('counts keys where they are written, and levels', async () => {
+    const { slices } = await slice('{"data":{"servers":[{"a":1,"a":{"b":[":"]}}, 7]}}');
+    expect(slices.map(({ keys, depth }) => ({ keys, depth }))).toEqual([
+      { keys: 3, depth: 3 },
+      { keys: 0, depth: 0 },
+    ]);
+  });
+
+  it('slices only the lists below data', async () => {
+    const { slices, skeleton } = await slice(
+      '{"servers":[1],"x":{"data":{"servers":[2]}},"data":{"y":{"servers":[3]}}}',
+    );
+    expect(slices).toEqual([]);
+    expect(JSON.parse(skeleton)).toEqual({
+      servers: [1],
+      x: { data: { servers: [2] } },
+      data: { y: { servers: [3] } },
+    });
+  });
+
+  it.each(['{"data":{"servers":[],"servers":[]}}', '{"data":{"servers":[],"skills":[],"skills":[1]}}'])(
+    'refuses the second of two lists: %s',
+    async (text) => {
+      await expect(slice(text)).rejects.toThrow(JsonSliceError);
+    },
+  );
+});
