@@ -1,4 +1,4 @@
-import { migrateDown, migrationStatus } from '../database/migrate.js';
+import { migrationStatus } from '../database/migrate.js';
 import { type OpenDatabase, openDatabase } from '../database/open-database.js';
 import { ENTITIES } from '../service.js';
 import { configuration } from './configuration.js';
@@ -34,7 +34,7 @@ async function act(action: MigrateAction, database: OpenDatabase): Promise<strin
       return applied.length > 0 ? applied.map((name) => `applied ${name}`) : ['nothing to apply'];
     }
     case 'down': {
-      const name = await migrateDown(database.dataSource);
+      const name = await database.undoMigration();
       return [name === null ? 'nothing to take back' : `took back ${name}`];
     }
     case 'status': {

@@ -4,7 +4,7 @@ import { type ConnectionConfig } from './connection.js';
 import { createDataSource } from './data-source.js';
 import { isDatabaseAway } from './database-away.js';
 import { startEmbeddedPostgres } from './embedded-postgres.js';
-import { grantTo, migrateUp } from './migrate.js';
+import { grantTo, migrateDown, migrateUp } from './migrate.js';
 
 const PATIENCE_MS = 60_000;
 const RETRY_MS = 1_000;
@@ -12,13 +12,12 @@ const EMBEDDED_POOL = 10;
 
 export interface DatabaseSettings {
   /** Null: an embedded PostgreSQL under `dataDirectory`. */
-  readonly connection: (ConnectionConfig & { readonly migration?: MigrationRole | undefined }) | null;
+  readonly connection:
+    | (ConnectionConfig & {
+        readonly migration?: { user: string; password?: string | undefined } | undefined;
+      })
+    | null;
   readonly dataDirectory: string;
-}
-
-interface MigrationRole {
-  readonly user: string;
-  readonly password?: string | undefined;
 }
 
 export interface OpenDatabase {
@@ -27,6 +26,8 @@ export interface OpenDatabase {
   readonly lost: Promise<string>;
   /** Applies pending migrations, as the migration role if there is one. Returns their names. */
   migrate(): Promise<string[]>;
+  /** Takes the newest migration back, as the migration role if there is one. Returns its name, or null without any. */
+  undoMigration(): Promise<string | null>;
   close(): Promise<void>;
 }
 
@@ -50,6 +51,7 @@ export async function openDatabase(
       dataSource,
       lost: embedded.exited,
       migrate: () => migrateUp(dataSource),
+      undoMigration: () => migrateDown(dataSource),
       close: async () => {
         await dataSource.destroy();
         await embedded.stop();
@@ -67,35 +69,33 @@ async function openConfigured(
   log: Log,
 ): Promise<OpenDatabase> {
   const dataSource = await connect(connection, entities, log);
+  const { migration: role } = connection;
+  // A role of its own may own the tables; the one the server runs as is then allowed to use them.
+  const asOwner = async <T>(work: (owner: DataSource) => Promise<T>): Promise<T> => {
+    if (!role) return work(dataSource);
+    const owner = await connect(
+      { ...connection, user: role.user, password: role.password, poolMax: 2 },
+      entities,
+      log,
+    );
+    try {
+      return await work(owner);
+    } finally {
+      await owner.destroy();
+    }
+  };
   return {
     dataSource,
     lost: new Promise(() => undefined),
     migrate: () =>
-      connection.migration
-        ? migrateAs(connection.migration, connection, entities, log)
-        : migrateUp(dataSource),
+      asOwner(async (owner) => {
+        const applied = await migrateUp(owner);
+        if (role && role.user !== connection.user) await grantTo(owner, connection.user);
+        return applied;
+      }),
+    undoMigration: () => asOwner(migrateDown),
     close: () => dataSource.destroy(),
   };
-}
-
-async function migrateAs(
-  role: MigrationRole,
-  connection: ConnectionConfig,
-  entities: MixedList<Function | string | EntitySchema>,
-  log: Log,
-): Promise<string[]> {
-  const dataSource = await connect(
-    { ...connection, ...role, password: role.password, poolMax: 2 },
-    entities,
-    log,
-  );
-  try {
-    const applied = await migrateUp(dataSource);
-    if (role.user !== connection.user) await grantTo(dataSource, connection.user);
-    return applied;
-  } finally {
-    await dataSource.destroy();
-  }
 }
 
 async function connect(

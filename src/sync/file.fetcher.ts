@@ -30,20 +30,20 @@ export async function fetchFile(path: string): Promise<Fetched> {
   try {
     const found = await file.stat();
     if (!found.isFile()) throw new FetchError(`${path} is not a regular file`);
+    if (found.size > MAX_FILE_BYTES)
+      throw new FetchError(`${path} is larger than 64 MiB, the most that is read`);
+    // Read to its place at once: putting chunks together would copy the whole file in one go.
+    const bytes = Buffer.allocUnsafeSlow(found.size);
     const hash = createHash('sha256');
-    const chunks: Buffer[] = [];
-    let total = 0;
-    for (;;) {
-      const { bytesRead, buffer } = await file.read(Buffer.allocUnsafe(CHUNK_BYTES), 0, CHUNK_BYTES, null);
-      if (bytesRead === 0) break;
-      total += bytesRead;
-      if (total > MAX_FILE_BYTES)
-        throw new FetchError(`${path} is larger than 64 MiB, the most that is read`);
-      const chunk = buffer.subarray(0, bytesRead);
-      hash.update(chunk);
-      chunks.push(chunk);
+    for (let read = 0; read < bytes.length;) {
+      const { bytesRead } = await file.read(bytes, read, Math.min(CHUNK_BYTES, bytes.length - read), read);
+      if (bytesRead === 0) throw new FetchError(`${path} became shorter while it was read`);
+      hash.update(bytes.subarray(read, read + bytesRead));
+      read += bytesRead;
     }
-    return { bytes: Buffer.concat(chunks, total), digest: hash.digest() };
+    const { bytesRead: more } = await file.read(Buffer.alloc(1), 0, 1, bytes.length);
+    if (more > 0) throw new FetchError(`${path} became longer while it was read`);
+    return { bytes, digest: hash.digest() };
   } catch (error) {
     if (error instanceof FetchError) throw error;
     throw new FetchError(`${path} could not be read: ${reasonOf(error as NodeJS.ErrnoException)}`);

@@ -149,4 +149,28 @@ describe('migrate', () => {
     expect(await run('sideways')).toMatch(/none of up, down and status/);
     await database.drop();
   });
+
+  it('runs as the role that owns the tables, and lets the other one use them', async () => {
+    const database = await aDatabase({ migrated: false });
+    const { host, port } = database;
+    const [owner, app] = [`owner_${database.database}`, `app_${database.database}`];
+    await database.query(`create role ${owner} login; create role ${app} login`);
+    await database.query(`grant create on schema public to ${owner}`);
+    await database.query(`create extension pg_trgm`);
+    const connection = { host, port, user: app, database: database.database, migrationUser: owner };
+    const config = await file(`${GOOD}database: ${JSON.stringify(connection)}\n`);
+    const addresses = ['--address', '127.0.0.1:0', '--internal-address', '127.0.0.1:0'];
+    const serving = new Cli(['serve', '--config', config, ...addresses]);
+    await serving.logs('"Ready"');
+    serving.child.kill('SIGTERM');
+    expect((await serving.finished).code).toBe(0);
+    const owners = await database.query(
+      `select distinct tableowner from pg_tables where schemaname = 'public'`,
+    );
+    expect(owners).toEqual([{ tableowner: owner }]);
+    const { output } = await new Cli(['migrate', 'down', '--config', config]).finished;
+    expect(output).toMatch(/^took back/);
+    await database.query(`drop owned by ${owner}, ${app}; drop role ${owner}; drop role ${app}`);
+    await database.drop();
+  });
 });
