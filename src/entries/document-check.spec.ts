@@ -32,6 +32,8 @@ const SERVERS: [object, string, object][] = [
   [{ version: '1 || 2' }, 'version:', { version: '2025-11-25' }],
   [{ version: '1 - 2' }, 'version:', { version: '1-2' }],
   [{ version: ' 1' }, 'version:', { version: 'v1' }],
+  [{ version: 'v1.x' }, 'version: "v1.x" is a range', { version: 'v1.0' }],
+  [{ version: '1\ud800' }, 'version: holds half a character', { version: '1🚀' }],
   [{ version: '1\u0000' }, 'version: holds a control character', { version: '1+b' }],
   [{ $schema: 'no uri' }, '$schema: "no uri" is no absolute URI', { $schema: 'https://a.example/s.json' }],
   [{ websiteUrl: '/path' }, 'websiteUrl:', { websiteUrl: 'https://a.example' }],
@@ -67,6 +69,7 @@ const SERVERS: [object, string, object][] = [
 const SKILLS: [object, string, object][] = [
   [{ namespace: undefined }, 'namespace: is required', { namespace: 'com.example' }],
   [{ namespace: 'ab' }, 'namespace: needs at least 3', { namespace: 'abc' }],
+  [{ namespace: 'io.\u0000' }, 'namespace:', { namespace: 'io.a_b' }],
   [{ namespace: 'a/b' }, 'namespace: "a/b" does not match', { namespace: 'a.b' }],
   [{ name: 'a' }, 'name: "a" does not match', { name: 'ab' }],
   [{ name: 'Ab' }, 'name:', { name: 'a-b' }],
@@ -109,6 +112,11 @@ describe.each([
 
   it.each([null, undefined, 5, 'x', [], true])('that is %j is refused', (value) => {
     expect(check(value)).not.toEqual([]);
+  });
+
+  it('says one thing of a large document that is wrong in very many places', () => {
+    const packages = Array.from({ length: 100_000 }, () => ({}));
+    expect(check({ ...good, packages })).toHaveLength(1);
   });
 
   it('lists no more than 20 problems', () => {

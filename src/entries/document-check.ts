@@ -10,10 +10,22 @@ export interface Problem {
 }
 
 const MAX_PROBLEMS = 20;
-const ajv = new Ajv({ allErrors: true, strict: false, verbose: true });
-ajv.addFormat('uri', fullFormats.uri);
-const isServer = ajv.compile(serverDocumentSchema);
-const isSkill = ajv.compile(skillDocumentSchema);
+/** Above this length only the first problem is looked for: a document can be wrong in 300 000 places. */
+const THOROUGH_LENGTH = 64 * 1024;
+const isServer = validators(serverDocumentSchema);
+const isSkill = validators(skillDocumentSchema);
+
+/** Two validators of one schema: one that ends at the first error, and one that finds them all. */
+interface Validators {
+  readonly first: ValidateFunction;
+  readonly all: ValidateFunction;
+}
+
+function validators(schema: object): Validators {
+  const compile = (allErrors: boolean) =>
+    new Ajv({ allErrors, strict: false, verbose: true }).addFormat('uri', fullFormats.uri).compile(schema);
+  return { first: compile(false), all: compile(true) };
+}
 
 /** Everything wrong with a server document, at most 20 problems. Empty: it may be stored and served. */
 export function checkServer(document: unknown): Problem[] {
@@ -32,9 +44,12 @@ export function sentenceOf({ path, message }: Problem): string {
   return path === '' ? message : `${path}: ${message}`;
 }
 
-function schemaProblems(validate: ValidateFunction, document: unknown): Problem[] {
-  if (validate(document)) return [];
-  return (validate.errors ?? []).flatMap(problemOf).slice(0, MAX_PROBLEMS);
+function schemaProblems({ first, all }: Validators, document: unknown): Problem[] {
+  if (first(document)) return [];
+  const thorough = (JSON.stringify(document)?.length ?? 0) <= THOROUGH_LENGTH;
+  if (thorough) all(document);
+  const problems = ((thorough ? all : first).errors ?? []).slice(0, 2 * MAX_PROBLEMS).flatMap(problemOf);
+  return problems.length > 0 ? problems.slice(0, MAX_PROBLEMS) : [{ path: '', message: 'is not valid' }];
 }
 
 function problemOf(error: ErrorObject): Problem[] {
@@ -85,12 +100,13 @@ function problemOf(error: ErrorObject): Problem[] {
 }
 
 // The schema leaves the form of versions to the registry: ranges and moving targets name no version.
-const RANGE = /^[\^~<>=]|[<>=|*]|\s|^(\d+\.)*[xX](\.[xX\d]+)*$/;
+const RANGE = /^[\^~<>=]|[<>=|*]|\s|^[vV]?(\d+\.)*[xX](\.[xX\d]+)*$/;
 
 function versionProblems(document: unknown): Problem[] {
   const version = String((document as Record<string, unknown>)['version']);
   const refuse = (message: string) => [{ path: 'version', message }];
   if (version.toLowerCase() === 'latest') return refuse('"latest" names no version');
+  if (/\p{Surrogate}/u.test(version)) return refuse('holds half a character');
   if (/\p{Cc}/u.test(version)) return refuse('holds a control character');
   if (RANGE.test(version)) return refuse(`${shown(version)} is a range, not one version`);
   return [];

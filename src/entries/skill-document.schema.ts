@@ -6,7 +6,7 @@ export const skillDocumentSchema = {
   type: 'object',
   required: ['namespace', 'name', 'description', 'version'],
   properties: {
-    namespace: { type: 'string', minLength: 3, maxLength: 128, pattern: '^[^/\\s]+$' },
+    namespace: { type: 'string', minLength: 3, maxLength: 128, pattern: '^[a-zA-Z0-9][a-zA-Z0-9._-]*$' },
     name: { type: 'string', minLength: 1, maxLength: 64, pattern: '^[a-z0-9][a-z0-9-]*[a-z0-9]$' },
     description: { type: 'string', minLength: 1, maxLength: 1024 },
     version: { type: 'string', minLength: 1, maxLength: 255 },

@@ -25,6 +25,8 @@ const CLOSE_BRACKET = 0x5d;
 const OPEN_BRACE = 0x7b;
 const CLOSE_BRACE = 0x7d;
 const CHECK_EVERY = 16_384;
+const MAX_OUTER_DEPTH = 100;
+const MAX_OUTER_BYTES = 4 * 1024 * 1024;
 
 /**
  * Cuts the elements of the arrays at `data.<list>` out of one large JSON text, without ever building the whole of it: a
@@ -72,7 +74,10 @@ export class JsonSlicer {
           this.position += 1;
           continue;
         }
-        opened.push(byte);
+        if (opened.push(byte) > MAX_OUTER_DEPTH)
+          throw new JsonSliceError(
+            `the text around the entries is nested deeper than ${MAX_OUTER_DEPTH} levels`,
+          );
         path[opened.length - 1] = key;
         key = '';
       } else if (byte === CLOSE_BRACE || byte === CLOSE_BRACKET) {
@@ -82,6 +87,8 @@ export class JsonSlicer {
       if (this.position % CHECK_EVERY === 0) await slice.pause();
     }
     if (opened.length > 0) throw new JsonSliceError('the text ends before its last bracket is closed');
+    if (this.skeleton.length + this.bytes.length - keptFrom > MAX_OUTER_BYTES)
+      throw new JsonSliceError('there are more than 4 MiB of text around the entries');
     this.skeleton += this.bytes.toString('utf8', keptFrom);
   }
 

@@ -48,11 +48,12 @@ export async function readRegistryFile(bytes: Buffer, filter: EntryFilter | null
   try {
     for await (const element of slicer.slices()) {
       const type = types.get(element.list);
-      const value = parse(element.text, `data.${element.list}[${element.index}]`, element.depth);
-      if (type) reader.read(type, element, value);
+      const tooLarge = sizeProblem(element);
+      const value = tooLarge === null ? parse(element.text, `data.${element.list}[${element.index}]`) : null;
+      if (type) reader.read(type, element, value, tooLarge);
       await slice.pause();
     }
-    checkSkeleton(parse(slicer.skeleton, 'the text around the entries', 0));
+    checkSkeleton(parse(slicer.skeleton, 'the text around the entries'));
   } catch (error) {
     if (error instanceof JsonSliceError)
       throw new RegistryFileError(`The file is not valid JSON: ${error.message}`);
@@ -69,8 +70,8 @@ class EntryReader {
 
   constructor(private readonly filter: EntryFilter | null) {}
 
-  read(type: EntryType, slice: Slice, document: unknown): void {
-    const tooLarge = sizeProblem(slice);
+  /** @param tooLarge why the element was not even parsed, if it was not. */
+  read(type: EntryType, slice: Slice, document: unknown, tooLarge: string | null): void {
     const reasons = tooLarge === null ? ENTRY_TYPES[type].check(document).map(sentenceOf) : [tooLarge];
     if (reasons.length === 0 && countKeys(document) !== slice.keys)
       reasons.push('an object holds the same key twice');
@@ -120,21 +121,25 @@ class EntryReader {
     const told = (key: string) => {
       const value: unknown = isRecord(document) ? document[key] : undefined;
       // What names itself at length, or with a NUL the database can't keep, goes by its index alone.
-      return typeof value === 'string' && value.length <= 255 ? value.replaceAll('\0', '') : null;
+      return typeof value === 'string' && value.length <= 255 ? storable(value) : null;
     };
-    const text = reasons.map((reason) => reason.replaceAll('\0', ''));
+    const text = reasons.map(storable);
     this.skipped.push({ type, index, name: told('name'), version: told('version'), reasons: text });
   }
 }
 
 // The parser's own message quotes the text, and an administrator may have named a file that is no catalogue but a secret.
-function parse(text: string, where: string, depth: number): unknown {
-  if (depth > MAX_DEPTH) return null;
+function parse(text: string, where: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
     throw new JsonSliceError(`${where} is malformed`);
   }
+}
+
+// PostgreSQL's text and jsonb take neither NUL nor half a surrogate pair.
+function storable(text: string): string {
+  return text.replaceAll(/\0|\p{Surrogate}/gu, '\ufffd');
 }
 
 function sizeProblem({ text, depth }: Slice): string | null {
@@ -157,7 +162,7 @@ function checkSkeleton(file: unknown): void {
   const updated = isRecord(meta) ? meta['last_updated'] : undefined;
   if (
     typeof updated !== 'string' ||
-    !/^\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d/.test(updated) ||
+    !/^\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)$/.test(updated) ||
     Number.isNaN(Date.parse(updated))
   )
     problems.push('meta.last_updated: must be an RFC 3339 date and time');

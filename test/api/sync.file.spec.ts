@@ -192,6 +192,31 @@ describe('a file with bad entries among good ones', () => {
   });
 });
 
+describe('entries with characters the database can not keep', () => {
+  const half = '\\ud83d';
+  const raw = [
+    `{"name":"io.acme/${half}","description":"d","version":"1.0.0"}`,
+    `{"name":"io.acme/v","description":"d","version":"1${half}"}`,
+    `{"name":"io.acme/w","description":"d","version":"1","websiteUrl":"${'x'.repeat(74)}\\ud83d\\ude80${'x'.repeat(9)}"}`,
+    `{"name":"io.acme/n\\u0000","description":"d","version":"1.0.0"}`,
+  ];
+  const skills = [`{"namespace":"io.\\u0000","name":"sk","description":"d","version":"1.0.0"}`];
+  const file = (servers: string[]) =>
+    `{"version":"1.0.0","meta":{"last_updated":"2026-01-01T00:00:00Z"},"data":{"servers":[${servers.join()}],"skills":[${skills.join()}]}}`;
+  const kept = JSON.stringify(aServer('io.acme/kept')).replace('"The', `"${half} The`);
+  const service = aService()
+    .source('main', { text: file([kept, ...raw]) })
+    .registry('main', { sources: ['main'] })
+    .runs();
+
+  it('are skipped alone, and one with such characters elsewhere is served', async () => {
+    expect(await list(service)).toEqual(['io.acme/kept@1.0.0']);
+    expect((await service.get('/v1/sources/main')).json).toMatchObject({
+      sync: { status: 'complete', counts: { entries: 1, skipped: 5 } },
+    });
+  });
+});
+
 describe('a source with a filter', () => {
   const tagged = (name: string, ...tags: string[]) =>
     aServer(name, '1.0.0', {
