@@ -3,6 +3,7 @@ import { DocumentBuilder, type OpenAPIObject, SwaggerModule } from '@nestjs/swag
 import type { Request, Response } from 'express';
 import { stringify } from 'yaml';
 
+const ALIAS_PATH = /^\/registry\/\{registry\}\/v0\//;
 const CONSUMER_PATH = /^\/registry(\/\{registry\}\/v0\.1\/|$)/;
 
 /** Documents every route at `/openapi.json` and `/docs`, and the consumer API alone at its `openapi.yaml`. */
@@ -41,10 +42,14 @@ export function describeApi(app: NestExpressApplication): OpenAPIObject {
     .addTag('catalog', 'The consumer API: what a registry holds')
     .addTag('sources', 'The admin API: where entries come from')
     .build();
-  return SwaggerModule.createDocument(app, config, {
+  const document = SwaggerModule.createDocument(app, config, {
     operationIdFactory: (controller, method, version) =>
       `${controller.replace(/Controller$/, '')}_${method}${version ? `_${version}` : ''}`,
   });
+  // The alias has the handlers of the path it stands for, but an id may stand in the document only once.
+  for (const [path, { get }] of Object.entries(document.paths))
+    if (get && ALIAS_PATH.test(path)) get.operationId = `${get.operationId}_v0`;
+  return document;
 }
 
 /** The consumer API alone, as clients of the MCP Registry expect to find it. */

@@ -17,7 +17,11 @@ interface OpenApi {
     string,
     Record<
       string,
-      { summary?: string; responses: Record<string, { content?: Record<string, { schema?: object }> }> }
+      {
+        summary?: string;
+        operationId: string;
+        responses: Record<string, { content?: Record<string, { schema?: object }> }>;
+      }
     >
   >;
   components: { schemas: Record<string, { properties?: object }> };
@@ -76,6 +80,14 @@ describe('every route', () => {
         expect(operation.responses['200']?.content?.['application/json']?.schema, path).toBeTruthy();
         expect(Object.keys(operation.responses), path).toContain('503');
       }
+  });
+
+  it('has an id of its own', async () => {
+    const { paths } = await document();
+    const ids = Object.values(paths).flatMap((methods) =>
+      Object.values(methods).map((operation) => operation.operationId),
+    );
+    expect(new Set(ids).size).toBe(ids.length);
   });
 
   it('has shapes with properties', async () => {
