@@ -4,14 +4,14 @@ import tseslint from 'typescript-eslint';
 // Imports point one way: a folder may import those on lines above its own, and itself. `app` is the rest of src.
 const LAYERS = [
   ['claims'],
-  ['config', 'database', 'telemetry'],
+  ['config', 'database', 'telemetry', 'outbound'],
   ['http'],
   ['auth'],
   ['authz'],
   ['sources'],
   ['registries'],
   ['entries'],
-  ['catalog', 'sync', 'health'],
+  ['catalog', 'discovery', 'sync', 'health'],
 ];
 
 const direction = LAYERS.flatMap((folders, level) =>

@@ -10,6 +10,7 @@ import { RolesGuard } from './authz/roles.guard.js';
 import { CatalogModule } from './catalog/catalog.module.js';
 import type { Config } from './config/config.js';
 import { DatabaseModule } from './database/database.module.js';
+import { DiscoveryModule } from './discovery/discovery.module.js';
 import { EntriesModule } from './entries/entries.module.js';
 import { ErrorFilter } from './http/error.filter.js';
 import { RepresentationInterceptor } from './http/representation.interceptor.js';
@@ -32,8 +33,9 @@ export class AppModule {
           load: [() => config],
         }),
         DatabaseModule.with(dataSource),
-        AuthModule,
-        AuthzModule,
+        AuthModule.with(config),
+        AuthzModule.with(config),
+        DiscoveryModule.with(config.auth),
         SourcesModule,
         RegistriesModule,
         EntriesModule,

@@ -1,15 +1,25 @@
 import { type CanActivate, type ExecutionContext, Injectable } from '@nestjs/common';
-import { ANONYMOUS_CALLER } from './caller.js';
+import { Reflector } from '@nestjs/core';
+import { Authenticator } from './authenticator.js';
 import type { AuthenticatedRequest } from './current-caller.js';
+import { RouteAccessOf } from './route-access.js';
 
-/**
- * Says who is calling. Only the anonymous mode is built, and a configuration that asks for another one is refused at
- * start, so no token is looked at here.
- */
+/** The first of the three global steps: who is calling? Nobody is asked on a public route. */
 @Injectable()
 export class AuthGuard implements CanActivate {
-  canActivate(context: ExecutionContext): boolean {
-    context.switchToHttp().getRequest<AuthenticatedRequest>().caller = ANONYMOUS_CALLER;
+  constructor(
+    private readonly reflector: Reflector,
+    private readonly authenticator: Authenticator,
+  ) {}
+
+  async canActivate(context: ExecutionContext): Promise<boolean> {
+    const access = this.reflector.getAllAndOverride(RouteAccessOf, [
+      context.getHandler(),
+      context.getClass(),
+    ]);
+    if (access === 'public') return true;
+    const request = context.switchToHttp().getRequest<AuthenticatedRequest>();
+    request.caller = await this.authenticator.identify(request);
     return true;
   }
 }

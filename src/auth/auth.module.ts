@@ -1,5 +1,41 @@
-import { Module } from '@nestjs/common';
+import {
+  type DynamicModule,
+  Global,
+  Inject,
+  Module,
+  type OnApplicationShutdown,
+  Optional,
+} from '@nestjs/common';
+import type { Config } from '../config/config.js';
 import { AuthGuard } from './auth.guard.js';
+import { AnonymousAuthenticator, Authenticator, TokenAuthenticator } from './authenticator.js';
+import { TokenVerifier } from './token-verifier.js';
 
-@Module({ providers: [AuthGuard], exports: [AuthGuard] })
-export class AuthModule {}
+/** Global because whoever needs to know who is calling asks the one authenticator. */
+@Global()
+@Module({})
+export class AuthModule implements OnApplicationShutdown {
+  static with({ auth, insecureUrls }: Config): DynamicModule {
+    const { oauth } = auth;
+    const verifier = auth.mode === 'oauth' && oauth ? new TokenVerifier(oauth.providers, insecureUrls) : null;
+    return {
+      module: AuthModule,
+      providers: [
+        AuthGuard,
+        { provide: TokenVerifier, useValue: verifier },
+        {
+          provide: Authenticator,
+          useValue:
+            verifier && oauth ? new TokenAuthenticator(oauth, verifier) : new AnonymousAuthenticator(),
+        },
+      ],
+      exports: [AuthGuard, Authenticator],
+    };
+  }
+
+  constructor(@Optional() @Inject(TokenVerifier) private readonly verifier: TokenVerifier | null) {}
+
+  async onApplicationShutdown(): Promise<void> {
+    await this.verifier?.close();
+  }
+}

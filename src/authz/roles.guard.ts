@@ -20,6 +20,7 @@ export class RolesGuard implements CanActivate {
     ]);
     if (access === undefined) throw new ApiError('access_undeclared');
     if (access === 'public' || access === 'caller') return true;
-    return this.policy.mayAct(callerOf(context), access.role);
+    if (!this.policy.mayAct(callerOf(context), access.role)) throw new ApiError('role_required');
+    return true;
   }
 }

@@ -18,7 +18,7 @@ function load(tree: object, authMode?: string) {
 }
 
 it.each<[object, string]>([
-  [{ auth: { oauth } }, 'auth.mode'],
+  [{ auth: { oauth, authz: { roles: { superAdmin: [{ role: 'boss' }] } } } }, 'auth.authz'],
   [source({ git: { repository: 'https://x/a' }, syncPolicy }), 'sources[0].git'],
   [source({ api: { endpoint: 'https://x' }, syncPolicy }), 'sources[0].api'],
   [source({ managed: {} }), 'sources[0].managed'],
@@ -34,7 +34,7 @@ it.each<[object, string]>([
 
 it.each<[object, string | undefined]>([
   [{ auth: anonymous }, undefined],
-  [{ auth: { oauth } }, 'anonymous'],
+  [{ auth: { oauth, authz: { roles: { superAdmin: [{ role: 'boss' }] } } } }, 'anonymous'],
   [source({ file: { path: 'a.json' }, syncPolicy }), undefined],
 ])('%j runs, with --auth-mode %s', (tree, authMode) =>
   expect(load(tree, authMode).auth.mode).toBe('anonymous'),

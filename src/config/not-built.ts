@@ -10,12 +10,11 @@ type Unbuilt = (config: Config) => { path: Path; sentence: string }[];
  */
 const NOT_BUILT: readonly Unbuilt[] = [
   ({ auth }) =>
-    auth.mode === 'oauth'
+    auth.mode === 'oauth' && auth.authz !== undefined
       ? [
           {
-            path: ['auth', 'mode'],
-            sentence:
-              'oauth is not built yet in this version; set auth.mode: anonymous to run without access control',
+            path: ['auth', 'authz'],
+            sentence: 'authz is not built yet in this version; leave it out for the auth-only mode',
           },
         ]
       : [],

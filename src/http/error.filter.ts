@@ -24,7 +24,8 @@ export class ErrorFilter implements ExceptionFilter {
     const response = http.getResponse<Response>();
     const error = toApiError(thrown);
     const requestId = String(request.id);
-    if (error.status >= 500) {
+    // What a provider did is in the log of the one that asked it already.
+    if (error.status >= 500 && error.code !== 'provider_unavailable') {
       const cause = error.cause ?? thrown;
       this.logger.error({ requestId, code: error.code, err: cause }, error.message);
     }
@@ -33,6 +34,7 @@ export class ErrorFilter implements ExceptionFilter {
       return;
     }
     if (error.status === 503) response.setHeader('Retry-After', RETRY_AFTER_SECONDS);
+    for (const [name, value] of Object.entries(error.headers)) response.setHeader(name, value);
     response.removeHeader('ETag');
     response.setHeader('Cache-Control', 'no-store');
     response.status(error.status).json(errorBody(error, requestId));

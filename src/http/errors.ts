@@ -12,6 +12,10 @@ export const ERROR_CATALOGUE = {
   malformed_json: { status: 400, sentence: 'The body is not valid JSON' },
   malformed_body: { status: 400, sentence: 'The body could not be read as it was announced' },
   malformed_request: { status: 400, sentence: 'The request is not valid HTTP' },
+  token_missing: { status: 401, sentence: 'This needs a bearer token in the Authorization header' },
+  token_invalid: { status: 401, sentence: 'The token is not one that this server accepts' },
+  anonymous_mode: { status: 401, sentence: 'This server runs in anonymous mode: nobody is identified' },
+  role_required: { status: 403, sentence: 'The caller has no role that allows this' },
   route_not_found: { status: 404, sentence: 'There is nothing at this path and method' },
   registry_not_found: { status: 404, sentence: 'There is no such registry' },
   source_not_found: { status: 404, sentence: 'There is no such source' },
@@ -33,6 +37,10 @@ export const ERROR_CATALOGUE = {
     status: 500,
     sentence: 'Something went wrong on our side; the log has the cause under the requestId',
   },
+  provider_unavailable: {
+    status: 503,
+    sentence: 'The identity provider that could judge this token does not answer: try again shortly',
+  },
   database_unavailable: { status: 503, sentence: 'The database is away for the moment: try again shortly' },
   database_timeout: { status: 503, sentence: 'The database took too long to answer: try again shortly' },
 } as const satisfies Record<string, { status: number; sentence: string }>;
@@ -42,14 +50,17 @@ export type ErrorCode = keyof typeof ERROR_CATALOGUE;
 /** A refusal a caller may read. Its cause, if any, goes to the log only. */
 export class ApiError extends Error {
   readonly status: number;
+  /** To be sent with the answer. */
+  readonly headers: Readonly<Record<string, string>>;
 
   constructor(
     readonly code: ErrorCode,
     sentence?: string,
     readonly details?: readonly unknown[],
-    options?: { cause?: unknown },
+    { headers = {}, ...options }: { cause?: unknown; headers?: Record<string, string> } = {},
   ) {
     super(sentence ?? ERROR_CATALOGUE[code].sentence, options);
+    this.headers = headers;
     this.status = ERROR_CATALOGUE[code].status;
   }
 }

@@ -1,0 +1,86 @@
+import { Logger } from '@nestjs/common';
+import type { Request } from 'express';
+import type { OAuthConfig } from '../config/config.js';
+import { ApiError } from '../http/errors.js';
+import { sentToken } from './bearer-token.js';
+import { type Caller, UNIDENTIFIED_CALLER } from './caller.js';
+import { challenge } from './challenge.js';
+import { isPublicPath } from './public-paths.js';
+import type { Attempt, TokenVerifier } from './token-verifier.js';
+
+/** Finds out who sent a request. Chosen once at start, by `auth.mode`. */
+export abstract class Authenticator {
+  /** @throws ApiError 401, or 503 when nobody can be asked. */
+  abstract identify(request: Request): Caller | Promise<Caller>;
+  /** The refusal of somebody who was let in without saying who they are, where that has to be known. */
+  abstract unidentified(): ApiError;
+}
+
+/** spec §5.1: no token is looked at. */
+export class AnonymousAuthenticator extends Authenticator {
+  identify(): Caller {
+    return UNIDENTIFIED_CALLER;
+  }
+
+  unidentified(): ApiError {
+    return new ApiError('anonymous_mode', undefined, undefined, {
+      headers: { 'WWW-Authenticate': 'Bearer realm="mcp-registry"' },
+    });
+  }
+}
+
+/** spec §5.2: a bearer token that one of the providers vouches for. */
+export class TokenAuthenticator extends Authenticator {
+  private readonly logger = new Logger('auth');
+
+  constructor(
+    private readonly oauth: OAuthConfig,
+    private readonly verifier: TokenVerifier,
+  ) {
+    super();
+  }
+
+  async identify(request: Request): Promise<Caller> {
+    const sent = sentToken(request.rawHeaders);
+    if (sent.kind === 'none') {
+      if (isPublicPath(request.path, this.oauth.publicPaths)) return UNIDENTIFIED_CALLER;
+      throw this.unidentified();
+    }
+    if (sent.kind === 'unusable') {
+      this.logger.warn({ requestId: request.id, reason: sent.reason }, 'Token refused');
+      throw this.refusal(sent.reason);
+    }
+    const verdict = await this.verifier.verify(sent.token);
+    if (verdict.kind === 'accepted') return verdict.caller;
+    this.logger.warn({ requestId: request.id, attempts: verdict.attempts }, 'Token refused');
+    throw verdict.kind === 'unavailable'
+      ? new ApiError('provider_unavailable')
+      : this.refusal(sentenceFor(verdict.attempts));
+  }
+
+  unidentified(): ApiError {
+    return this.unauthorized('token_missing', undefined, null);
+  }
+
+  private refusal(sentence: string): ApiError {
+    return this.unauthorized('token_invalid', sentence, sentence);
+  }
+
+  private unauthorized(
+    code: 'token_missing' | 'token_invalid',
+    sentence: string | undefined,
+    problem: string | null,
+  ): ApiError {
+    const { realm, resourceUrl } = this.oauth;
+    return new ApiError(code, sentence, undefined, {
+      headers: { 'WWW-Authenticate': challenge(realm, resourceUrl, problem) },
+    });
+  }
+}
+
+/** What the holder of a token may know: whether a new one would help. Anything else is for the log. */
+function sentenceFor(attempts: readonly Attempt[]): string {
+  return attempts.some(({ reason }) => reason === 'the token has expired')
+    ? 'The token has expired'
+    : 'The token is not one that this server accepts';
+}

@@ -1,0 +1,29 @@
+/** What the Authorization header of a request holds. */
+export type SentToken =
+  | { readonly kind: 'none' }
+  | { readonly kind: 'token'; readonly token: string }
+  | { readonly kind: 'unusable'; readonly reason: string };
+
+/** RFC 6750 §2.1: `b64token`. */
+const BEARER = /^bearer +([A-Za-z0-9\-._~+/]+=*)$/i;
+
+/**
+ * The bearer token of a request, from its header alone (contract §8: never from the query or the body). A header of
+ * another scheme is no bearer token; two headers are refused, since a proxy in front may have judged the other one.
+ *
+ * @param rawHeaders names and values in turn, as Node received them: its own map drops a second Authorization.
+ */
+export function sentToken(rawHeaders: readonly string[]): SentToken {
+  const values = rawHeaders.filter(
+    (_, position) => position % 2 === 1 && rawHeaders[position - 1]?.toLowerCase() === 'authorization',
+  );
+  const [value] = values;
+  if (value === undefined) return { kind: 'none' };
+  if (values.length > 1)
+    return { kind: 'unusable', reason: 'The request has more than one Authorization header' };
+  if (!/^bearer(\s|$)/i.test(value.trim())) return { kind: 'none' };
+  const token = BEARER.exec(value.trim())?.[1];
+  return token === undefined
+    ? { kind: 'unusable', reason: 'The Authorization header holds no well-formed bearer token' }
+    : { kind: 'token', token };
+}

@@ -1,0 +1,80 @@
+import { createHash } from 'node:crypto';
+import { LRUCache } from 'lru-cache';
+import { Strategy } from 'passport';
+import type { ProviderConfig } from '../config/config.js';
+import { type TokenRequest, type Verified, verified } from './jwt.strategy.js';
+import { type ProviderHttp, ProviderUnavailable } from './provider-http.js';
+import { introspectionRefusal } from './token-claims.js';
+
+/** contract §8: longest time an answer is kept. */
+const KEEP_MS = 60_000;
+/** Answers kept; the oldest go first. */
+const KEPT_ANSWERS = 10_000;
+/** Questions to a provider at a time: a flood of made-up tokens must not pile up here. */
+const MAX_PENDING = 256;
+
+type Answer = Readonly<Record<string, unknown>>;
+
+/** Asks the provider about a token (RFC 7662). Concurrent questions about one token are asked once. */
+export class IntrospectionStrategy extends Strategy {
+  private readonly answers = new LRUCache<string, Answer>({ max: KEPT_ANSWERS, ttl: KEEP_MS });
+  private readonly pending = new Map<string, Promise<Answer>>();
+
+  constructor(
+    private readonly provider: ProviderConfig & { readonly introspectionUrl: string },
+    private readonly http: ProviderHttp,
+  ) {
+    super();
+  }
+
+  override authenticate(request: unknown): void {
+    this.verify((request as TokenRequest).token).then(
+      (outcome) =>
+        outcome instanceof Error ? this.fail(outcome as unknown as string) : this.success(outcome),
+      (error: unknown) => this.error(error),
+    );
+  }
+
+  private async verify(token: string): Promise<Verified | Error> {
+    const digest = createHash('sha256').update(token).digest('base64url');
+    const answer = this.answers.get(digest) ?? (await this.ask(token, digest));
+    const refusal = introspectionRefusal(answer, this.provider, Date.now());
+    if (refusal !== null) return new Error(refusal);
+    const claims = Object.fromEntries(Object.entries(answer).filter(([name]) => name !== 'active'));
+    return verified(claims, () => this.answers.peek(digest) === answer);
+  }
+
+  private async ask(token: string, digest: string): Promise<Answer> {
+    const running = this.pending.get(digest);
+    if (running) return running;
+    if (this.pending.size >= MAX_PENDING)
+      throw new ProviderUnavailable('too many tokens wait to be introspected');
+    const asking = this.introspect(token).finally(() => this.pending.delete(digest));
+    this.pending.set(digest, asking);
+    const answer = await asking;
+    this.answers.set(digest, answer);
+    return answer;
+  }
+
+  private async introspect(token: string): Promise<Answer> {
+    const { introspectionUrl, clientId, clientSecret } = this.provider;
+    const answer = await this.http.postForm(
+      introspectionUrl,
+      {
+        token,
+        token_type_hint: 'access_token',
+        ...(clientId !== undefined && clientSecret === undefined ? { client_id: clientId } : {}),
+      },
+      clientId !== undefined && clientSecret !== undefined ? basic(clientId, clientSecret) : undefined,
+    );
+    if (typeof answer !== 'object' || answer === null || Array.isArray(answer))
+      throw new ProviderUnavailable(`${introspectionUrl}: the answer is no introspection response`);
+    return answer as Answer;
+  }
+}
+
+/** RFC 6749 §2.3.1: both halves are form-encoded before they are joined. */
+function basic(clientId: string, clientSecret: string): string {
+  const encode = (text: string) => new URLSearchParams([['', text]]).toString().slice(1);
+  return `Basic ${Buffer.from(`${encode(clientId)}:${encode(clientSecret)}`).toString('base64')}`;
+}

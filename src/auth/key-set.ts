@@ -1,0 +1,125 @@
+import type { KeyObject } from 'node:crypto';
+
+/** Keys are believed for this long after they were fetched: the longest a key outlives its removal at the provider. */
+export const KEY_TTL_MS = 10 * 60_000;
+/** From this age on a use of the keys refreshes them in the background. */
+export const KEY_REFRESH_MS = 5 * 60_000;
+/** contract §8: an unknown `kid` causes at most one fetch per provider in this time. */
+export const REFETCH_COOLDOWN_MS = 30_000;
+/** A provider that failed is left alone for this long. */
+export const FAILURE_PAUSE_MS = 1_000;
+
+/** One public key of a provider. */
+export interface ProviderKey {
+  readonly kid: string | undefined;
+  /** The only algorithm the provider allows for it, if it says so. */
+  readonly alg: string | undefined;
+  readonly key: KeyObject;
+}
+
+interface Loaded {
+  readonly keys: readonly ProviderKey[];
+  readonly at: number;
+}
+
+/**
+ * The keys of one provider: fetched when first needed, shared by concurrent requests, refreshed in the background,
+ * fetched anew for a `kid` that is not known, within limits.
+ */
+export class KeySet {
+  private loaded: Loaded | undefined;
+  private fetching: Promise<void> | undefined;
+  private refetchedAt = -Infinity;
+  private failure: { readonly error: unknown; readonly at: number } | undefined;
+
+  /**
+   * @param fetchKeys asks the provider; rejects when it can't be asked.
+   * @param now milliseconds on any clock that does not jump.
+   */
+  constructor(
+    private readonly fetchKeys: () => Promise<readonly ProviderKey[]>,
+    private readonly now: () => number,
+  ) {}
+
+  /**
+   * The key a token was signed with, or undefined when the provider has no such key. A token without a `kid` is taken
+   * to mean the only key there is.
+   *
+   * @throws whatever `fetchKeys` rejects with, when keys are needed that are not there.
+   */
+  async find(kid: string | undefined, alg: string): Promise<ProviderKey | undefined> {
+    const askedAt = this.now();
+    await this.load();
+    const known = this.pick(kid, alg);
+    if (known) return known;
+    if (this.fetching) await this.fetching.catch(() => undefined);
+    else if (this.mayRefetch(askedAt)) {
+      this.refetchedAt = this.now();
+      await this.fetch();
+    }
+    const found = this.pick(kid, alg);
+    // As long as the provider can't be asked, nobody knows whether the key is one of its new ones.
+    if (!found && this.failure) throw this.failure.error;
+    return found;
+  }
+
+  /** Is this key still one of the provider's, as far as is known and still to be believed? */
+  holds(key: ProviderKey): boolean {
+    return this.isFresh(KEY_TTL_MS) && (this.loaded?.keys.includes(key) ?? false);
+  }
+
+  private async load(): Promise<void> {
+    if (!this.isFresh(KEY_TTL_MS)) {
+      if (this.failure && this.now() - this.failure.at < FAILURE_PAUSE_MS) throw this.failure.error;
+      await this.fetch();
+    } else if (!this.isFresh(KEY_REFRESH_MS)) {
+      if (!this.failure || this.now() - this.failure.at >= REFETCH_COOLDOWN_MS)
+        this.fetch().catch(() => undefined);
+    }
+  }
+
+  private mayRefetch(askedAt: number): boolean {
+    const isNews = this.loaded === undefined || this.loaded.at < askedAt;
+    return isNews && this.now() - this.refetchedAt >= REFETCH_COOLDOWN_MS;
+  }
+
+  private pick(kid: string | undefined, alg: string): ProviderKey | undefined {
+    const keys = this.loaded?.keys ?? [];
+    const named = kid === undefined ? (keys.length === 1 ? keys : []) : keys.filter((key) => key.kid === kid);
+    return named.find((key) => fits(key, alg));
+  }
+
+  private isFresh(age: number): boolean {
+    return this.loaded !== undefined && this.now() - this.loaded.at < age;
+  }
+
+  private fetch(): Promise<void> {
+    this.fetching ??= this.fetchNow().finally(() => {
+      this.fetching = undefined;
+    });
+    return this.fetching;
+  }
+
+  private async fetchNow(): Promise<void> {
+    try {
+      const keys = await this.fetchKeys();
+      this.loaded = { keys: keys.map((key) => this.same(key) ?? key), at: this.now() };
+      this.failure = undefined;
+    } catch (error) {
+      this.failure = { error, at: this.now() };
+      throw error;
+    }
+  }
+
+  // What was verified with a key stays verified when the same key comes again.
+  private same({ kid, alg, key }: ProviderKey): ProviderKey | undefined {
+    return this.loaded?.keys.find((known) => known.kid === kid && known.alg === alg && known.key.equals(key));
+  }
+}
+
+const TYPE_OF_ALGORITHM: Readonly<Record<string, string>> = { RS: 'rsa', PS: 'rsa', ES: 'ec' };
+
+function fits({ alg, key }: ProviderKey, wanted: string): boolean {
+  if (alg !== undefined && alg !== wanted) return false;
+  return TYPE_OF_ALGORITHM[wanted.slice(0, 2)] === key.asymmetricKeyType;
+}

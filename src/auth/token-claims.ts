@@ -1,0 +1,68 @@
+/** What a provider expects of its tokens. */
+export interface Expected {
+  readonly issuerUrl: string;
+  readonly audience: string;
+}
+
+/** Why claims are refused: a sentence that quotes none of them. */
+export type Refusal = string;
+
+/** 9999-12-31: a number beyond it is no time, whatever a comparison says. */
+const LAST_SECOND = 253_402_300_799;
+
+/**
+ * Judges the claims of a JWT, signature aside (spec §5.2.4, contract §8): `iss` exact, `aud` equal to or containing the
+ * audience, `exp` there and ahead, `nbf` behind, no tolerance.
+ *
+ * @param nowMs milliseconds since the epoch.
+ */
+export function jwtRefusal(
+  claims: Readonly<Record<string, unknown>>,
+  expected: Expected,
+  nowMs: number,
+): Refusal | null {
+  if (claims['iss'] !== expected.issuerUrl) return 'the issuer is another one';
+  if (claims['exp'] === undefined) return 'the token has no expiry';
+  return (
+    audienceRefusal(claims['aud'], expected.audience) ?? timeRefusal(claims, nowMs) ?? subjectRefusal(claims)
+  );
+}
+
+/**
+ * Judges an introspection answer (RFC 7662 §2.2, contract §8): `active` true, `aud` as for a JWT, `iss` and `exp` when
+ * they are given.
+ */
+export function introspectionRefusal(
+  answer: Readonly<Record<string, unknown>>,
+  expected: Expected,
+  nowMs: number,
+): Refusal | null {
+  if (answer['active'] !== true) return 'the token is not active';
+  if (answer['iss'] !== undefined && answer['iss'] !== expected.issuerUrl) return 'the issuer is another one';
+  return (
+    audienceRefusal(answer['aud'], expected.audience) ?? timeRefusal(answer, nowMs) ?? subjectRefusal(answer)
+  );
+}
+
+function audienceRefusal(aud: unknown, audience: string): Refusal | null {
+  const audiences = Array.isArray(aud) ? aud : [aud];
+  if (!audiences.every((one) => typeof one === 'string')) return 'the audience is missing or malformed';
+  return audiences.includes(audience) ? null : 'the audience is another one';
+}
+
+function timeRefusal(claims: Readonly<Record<string, unknown>>, nowMs: number): Refusal | null {
+  const { exp, nbf } = claims;
+  if (exp !== undefined && !isTime(exp)) return 'the expiry is malformed';
+  if (nbf !== undefined && !isTime(nbf)) return 'the "not before" time is malformed';
+  if (typeof exp === 'number' && exp * 1000 <= nowMs) return 'the token has expired';
+  if (typeof nbf === 'number' && nbf * 1000 > nowMs) return 'the token is not valid yet';
+  return null;
+}
+
+function subjectRefusal({ sub }: Readonly<Record<string, unknown>>): Refusal | null {
+  return sub === undefined || typeof sub === 'string' ? null : 'the subject is malformed';
+}
+
+function isTime(value: unknown): value is number {
+  return typeof value === 'number' && value >= 0 && value <= LAST_SECOND;
+}

@@ -1,0 +1,28 @@
+import { Controller, Get } from '@nestjs/common';
+import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
+import { Authenticator } from '../auth/authenticator.js';
+import type { Caller } from '../auth/caller.js';
+import { CurrentCaller } from '../auth/current-caller.js';
+import { AnyCaller } from '../auth/route-access.js';
+import { ApiErrors } from '../http/api-errors.js';
+import { AccessPolicy } from './access-policy.js';
+import { MeAnswer } from './me.responses.js';
+
+@ApiTags('identity')
+@Controller('v1/me')
+@AnyCaller()
+export class MeController {
+  constructor(
+    private readonly authenticator: Authenticator,
+    private readonly policy: AccessPolicy,
+  ) {}
+
+  @Get()
+  @ApiOperation({ summary: 'Who the caller is, and in which roles' })
+  @ApiOkResponse({ type: MeAnswer })
+  @ApiErrors('anonymous_mode')
+  me(@CurrentCaller() caller: Caller): MeAnswer {
+    if (!caller.identified) throw this.authenticator.unidentified();
+    return { subject: caller.subject, roles: [...this.policy.rolesOf(caller)] };
+  }
+}

@@ -1,0 +1,58 @@
+import { Controller, Get, Inject, Param } from '@nestjs/common';
+import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
+import { resourceMetadataUrl } from '../auth/challenge.js';
+import { Public } from '../auth/route-access.js';
+import type { OAuthConfig } from '../config/config.js';
+import { ApiErrors } from '../http/api-errors.js';
+import { ApiError } from '../http/errors.js';
+import { JsonText } from '../http/representation.interceptor.js';
+import { ProtectedResource } from './discovery.responses.js';
+
+/** The OAuth settings, or null where no token is asked for. */
+export const PROTECTED_RESOURCE = Symbol('protected resource');
+
+/** RFC 9728: tells clients where tokens for this server come from. */
+@ApiTags('discovery')
+@Controller('.well-known/oauth-protected-resource')
+@Public()
+export class DiscoveryController {
+  private readonly document: JsonText | null;
+  private readonly path: string;
+
+  constructor(@Inject(PROTECTED_RESOURCE) oauth: OAuthConfig | null) {
+    this.document = oauth ? new JsonText(JSON.stringify(describe(oauth))) : null;
+    this.path = oauth ? new URL(resourceMetadataUrl(oauth.resourceUrl)).pathname : '';
+  }
+
+  @Get()
+  @ApiOperation({ summary: 'What a client needs to know to get a token (RFC 9728)' })
+  @ApiOkResponse({ type: ProtectedResource })
+  @ApiErrors('route_not_found')
+  get(): JsonText {
+    if (!this.document) throw new ApiError('route_not_found');
+    return this.document;
+  }
+
+  @Get('*path')
+  @ApiOperation({ summary: 'The same, below the path of the resource URL' })
+  @ApiOkResponse({ type: ProtectedResource })
+  @ApiErrors('route_not_found')
+  getBelowPath(@Param('path') segments: string[]): JsonText {
+    const asked = `/.well-known/oauth-protected-resource/${segments.map(encodeURIComponent).join('/')}`;
+    if (!this.document || asked !== this.path) throw new ApiError('route_not_found');
+    return this.document;
+  }
+}
+
+function describe(oauth: OAuthConfig): ProtectedResource {
+  const issuers = new Set(oauth.providers.map(({ issuerUrl }) => issuerUrl));
+  return {
+    resource: oauth.resourceUrl,
+    authorization_servers: [...issuers],
+    scopes_supported: [...oauth.scopesSupported],
+    bearer_methods_supported: ['header'],
+    ...(oauth.resourceDocumentation === undefined
+      ? {}
+      : { resource_documentation: oauth.resourceDocumentation }),
+  };
+}

@@ -1,0 +1,14 @@
+import { type DynamicModule, Module } from '@nestjs/common';
+import type { AuthConfig } from '../config/config.js';
+import { DiscoveryController, PROTECTED_RESOURCE } from './discovery.controller.js';
+
+@Module({})
+export class DiscoveryModule {
+  static with({ mode, oauth }: AuthConfig): DynamicModule {
+    return {
+      module: DiscoveryModule,
+      controllers: [DiscoveryController],
+      providers: [{ provide: PROTECTED_RESOURCE, useValue: mode === 'oauth' ? (oauth ?? null) : null }],
+    };
+  }
+}

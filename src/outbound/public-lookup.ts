@@ -1,0 +1,53 @@
+import { type LookupAddress, lookup as systemLookup } from 'node:dns';
+import { isIP, type LookupFunction } from 'node:net';
+import { isPrivateAddress } from './private-address.js';
+
+/** Resolves a name to all of its addresses, in the manner of `dns.lookup` with `all: true`. */
+export type ResolveAll = (
+  hostname: string,
+  done: (error: Error | null, addresses: LookupAddress[]) => void,
+) => void;
+
+/** A connection to a private, loopback or link-local address was refused. */
+export class PrivateAddressError extends Error {
+  override readonly name = 'PrivateAddressError';
+
+  constructor(hostname: string) {
+    super(`${hostname} is at a private address, which is not allowed here`);
+  }
+}
+
+/**
+ * A `lookup` for connections that must leave the private networks. It is asked for each new connection and the address
+ * it answers is the one that is used, so a name that changes its mind afterwards (DNS rebinding) gains nothing. One
+ * private address among several is enough to refuse: the connection might take it.
+ */
+export function publicLookup(resolve: ResolveAll = resolveBySystem): LookupFunction {
+  return (hostname, options, done) => {
+    resolve(hostname, (error, addresses) => {
+      const fitting = addresses.filter(
+        ({ family }) => !options.family || options.family === family || options.family === `IPv${family}`,
+      );
+      const [first] = fitting;
+      if (error || !first) done(error ?? new Error(`${hostname} has no address`), '', 0);
+      else if (addresses.some(({ address }) => isPrivateAddress(address)))
+        done(new PrivateAddressError(hostname), '', 0);
+      else if (options.all) done(null, fitting);
+      else done(null, first.address, first.family);
+    });
+  };
+}
+
+/**
+ * Refuses URLs that name a private address outright: those are connected to without a lookup.
+ *
+ * @throws PrivateAddressError
+ */
+export function checkLiteralAddress(url: URL): void {
+  const host = url.hostname.replace(/^\[|\]$/g, '');
+  if (isIP(host) !== 0 && isPrivateAddress(host)) throw new PrivateAddressError(host);
+}
+
+function resolveBySystem(hostname: string, done: Parameters<ResolveAll>[1]): void {
+  systemLookup(hostname, { all: true }, (error, addresses) => done(error, error ? [] : addresses));
+}
