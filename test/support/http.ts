@@ -8,9 +8,12 @@ export interface Reply {
   readonly json: never;
 }
 
+/** A list is sent as several lines of the same name. */
+export type Headers = Record<string, string | string[]>;
+
 interface Call {
   method?: string;
-  headers?: Record<string, string>;
+  headers?: Headers;
   body?: string | Buffer;
 }
 
@@ -43,4 +46,46 @@ function parse(text: string): unknown {
   } catch {
     return undefined;
   }
+}
+
+export interface Sent {
+  headers?: Headers;
+  /** Text and bytes go out as they are, anything else as JSON. */
+  body?: unknown;
+}
+
+/** Somebody who sends requests to one service. */
+export abstract class Sender {
+  abstract send(method: string, path: string, sent?: Sent): Promise<Reply>;
+
+  get(path: string, headers: Headers = {}): Promise<Reply> {
+    return this.send('GET', path, { headers });
+  }
+
+  post(path: string, body?: unknown, headers: Headers = {}): Promise<Reply> {
+    return this.send('POST', path, { body, headers });
+  }
+
+  put(path: string, body?: unknown, headers: Headers = {}): Promise<Reply> {
+    return this.send('PUT', path, { body, headers });
+  }
+
+  patch(path: string, body?: unknown, headers: Headers = {}): Promise<Reply> {
+    return this.send('PATCH', path, { body, headers });
+  }
+
+  delete(path: string, headers: Headers = {}): Promise<Reply> {
+    return this.send('DELETE', path, { headers });
+  }
+}
+
+/** The request of `Sent`, with the headers that go with its body. */
+export function callWith(url: string, method: string, { headers = {}, body }: Sent): Promise<Reply> {
+  if (body === undefined) return call(url, { method, headers });
+  const isRaw = typeof body === 'string' || Buffer.isBuffer(body);
+  return call(url, {
+    method,
+    headers: { 'Content-Type': 'application/json', ...headers },
+    body: isRaw ? body : JSON.stringify(body),
+  });
 }

@@ -25,3 +25,23 @@ export function versionsIn(reply: Reply): string[] {
 export function cursorIn(reply: Reply): string | undefined {
   return (reply.json as Listed).metadata.nextCursor;
 }
+
+const METADATA = 'https://registry.example.com/.well-known/oauth-protected-resource';
+
+interface Challenge {
+  /** Absent: no token was sent, and the challenge says nothing but where to get one. */
+  error?: 'invalid_token';
+  realm?: string;
+  metadata?: string;
+}
+
+/** Checks a 401 whole: the error, and the challenge of contract §8. */
+export function expectChallenge(reply: Reply, expected: Challenge = {}): void {
+  const { error, realm = 'mcp-registry', metadata = METADATA } = expected;
+  expectRefused(reply, 401, error ? 'token_invalid' : 'token_missing');
+  const challenge = String(reply.headers['www-authenticate']);
+  const description = /error_description="([\x20-\x7e]+?)"/.exec(challenge)?.[1];
+  expect(description === undefined).toBe(error === undefined);
+  const refusal = error ? `, error="${error}", error_description="${description}"` : '';
+  expect(challenge).toBe(`Bearer realm="${realm}"${refusal}, resource_metadata="${metadata}"`);
+}

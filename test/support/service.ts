@@ -1,18 +1,26 @@
 import { randomUUID } from 'node:crypto';
+import { writeFileSync } from 'node:fs';
 import { mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Writable } from 'node:stream';
-import { afterAll, beforeAll } from 'vitest';
+import { afterAll, beforeAll, expect } from 'vitest';
 import { stringify } from 'yaml';
 import { loadConfig } from '../../dist/config/load-config.js';
 import { type RunningService, startService } from '../../dist/service.js';
 import { createLogger } from '../../dist/telemetry/logger.js';
+import { type AuthOptions, authSection } from './auth-section.js';
 import { aDatabase, type TestDatabase } from './database.js';
 import { aCatalogue, type Document } from './documents.js';
-import { call, type Reply } from './http.js';
+import { callWith, type Reply, Sender, type Sent } from './http.js';
+import { anIssuer } from './issuer.js';
+import { findSecrets } from './secrets.js';
 
 interface DeclaredSource {
+  /** `file` unless it says otherwise. */
+  kind?: 'file' | 'managed' | 'git' | 'api' | 'kubernetes';
+  /** What stands below the kind; a file's path is filled in. */
+  settings?: Document;
   servers?: unknown[];
   skills?: unknown[];
   /** The file as text, for files that are no catalogue. */
@@ -37,16 +45,26 @@ export interface SourceReport {
   skipped: { name: string | null; version: string | null; reasons: string[] }[];
 }
 
-/** Describes a service; `runs()` starts it before the tests of the file and stops it after them. */
-export function aService(): ServiceUnderTest {
-  return new ServiceUnderTest();
+export interface LogLine {
+  level: string;
+  msg: string;
+  [field: string]: unknown;
 }
 
-export class ServiceUnderTest {
+/** Describes a service; `runs()` starts it before the tests of the file and stops it after them. */
+export function aService(auth: AuthOptions = {}): ServiceUnderTest {
+  return new ServiceUnderTest().auth(auth);
+}
+
+export class ServiceUnderTest extends Sender {
   readonly log: string[] = [];
+  /** The identity provider of the oauth modes. */
+  readonly issuer = anIssuer();
   database: TestDatabase;
   private readonly sources = new Map<string, DeclaredSource>();
   private readonly registries = new Map<string, DeclaredRegistry>();
+  private readonly tokens = new Map<string, string>();
+  private authOptions: AuthOptions = {};
   private extra: Document = {};
   private folder = '';
   private running: RunningService | undefined;
@@ -61,6 +79,12 @@ export class ServiceUnderTest {
     return this;
   }
 
+  /** Changes what was said before about who may do what. */
+  auth(options: AuthOptions): this {
+    this.authOptions = { ...this.authOptions, ...options };
+    return this;
+  }
+
   /** More members of the configuration, such as `cors`. */
   configuration(extra: Document): this {
     this.extra = { ...this.extra, ...extra };
@@ -71,10 +95,12 @@ export class ServiceUnderTest {
     beforeAll(async () => {
       this.database = await aDatabase();
       this.folder = await mkdtemp(join(tmpdir(), 'registry-service-'));
+      await this.issuer.start();
       await this.start();
     });
     afterAll(async () => {
       await this.stop();
+      await this.issuer.stop();
       await this.database.drop();
       await rm(this.folder, { recursive: true, force: true });
     });
@@ -82,7 +108,8 @@ export class ServiceUnderTest {
   }
 
   async start(): Promise<void> {
-    for (const [name, declared] of this.sources) if (!declared.missing) await this.writeFile(name, declared);
+    for (const [name, declared] of this.sources)
+      if (!declared.missing && isFile(declared)) await this.writeFile(name, declared);
     const file = join(this.folder, 'registry.yaml');
     await writeFile(file, this.yaml());
     const sink = new Writable({
@@ -104,8 +131,42 @@ export class ServiceUnderTest {
   }
 
   async stop(): Promise<void> {
-    await this.running?.stop();
+    if (!this.running) return;
+    await this.running.stop();
     this.running = undefined;
+    await this.keptItsSecrets();
+  }
+
+  /** Stops, changes what is declared, and starts again on the same database. */
+  async restart(edit: (service: this) => void = () => undefined): Promise<void> {
+    await this.stop();
+    edit(this);
+    await this.start();
+  }
+
+  /** Somebody whose token holds these claims, and the issuer's usual ones. */
+  as(claims: Record<string, unknown>): Sender {
+    const key = JSON.stringify(claims);
+    const token = this.tokens.get(key) ?? this.issuer.sign(claims);
+    this.tokens.set(key, token);
+    return this.bearing(token);
+  }
+
+  /** Somebody with this token. */
+  bearing(token: string): Sender {
+    return new Bearer(this, token);
+  }
+
+  /** The log so far, a line at a time. */
+  logs(): LogLine[] {
+    return this.log.map((line) => JSON.parse(line) as LogLine);
+  }
+
+  /** Writes a file that the configuration can name. */
+  write(name: string, content: string): string {
+    const file = join(this.folder, name);
+    writeFileSync(file, content);
+    return file;
   }
 
   get origin(): string {
@@ -120,8 +181,8 @@ export class ServiceUnderTest {
     return this.running?.publicPort ?? 0;
   }
 
-  get(path: string, headers: Record<string, string> = {}): Promise<Reply> {
-    return call(this.origin + path, { headers });
+  send(method: string, path: string, sent: Sent = {}): Promise<Reply> {
+    return callWith(this.origin + path, method, sent);
   }
 
   /** Replaces a source's file in one step, as a careful writer does. */
@@ -159,14 +220,34 @@ export class ServiceUnderTest {
     await rename(temporary, this.fileOf(name));
   }
 
+  // contract §8: tokens and secrets never reach a log or the database.
+  private async keptItsSecrets(): Promise<void> {
+    const tables = await this.database.query<{ name: string }>(
+      `select quote_ident(tablename) as name from pg_tables where schemaname = 'public'`,
+    );
+    const rows: string[] = [];
+    for (const { name } of tables)
+      for (const { row } of await this.database.query<{ row: string }>(
+        `select t::text as row from ${name} t`,
+      ))
+        rows.push(row);
+    const found = {
+      inLog: findSecrets(this.log.join('')),
+      inDatabase: findSecrets(rows.join('\n')),
+    };
+    expect(found, 'what the service wrote down of tokens and secrets').toEqual({ inLog: [], inDatabase: [] });
+  }
+
   private yaml(): string {
     const { host, port, user, database } = this.database;
     return stringify({
-      auth: { mode: 'anonymous' },
+      auth: authSection(this.authOptions, this),
       sources: [...this.sources].map(([name, declared]) => ({
         name,
-        file: { path: this.fileOf(name) },
-        syncPolicy: { interval: declared.interval ?? '1h' },
+        ...(isFile(declared)
+          ? { file: { path: this.fileOf(name), ...declared.settings } }
+          : { [String(declared.kind)]: declared.settings ?? {} }),
+        ...(isSynced(declared) ? { syncPolicy: { interval: declared.interval ?? '1h' } } : {}),
         ...(declared.filter ? { filter: declared.filter } : {}),
         ...(declared.claims ? { claims: declared.claims } : {}),
       })),
@@ -175,4 +256,28 @@ export class ServiceUnderTest {
       ...this.extra,
     });
   }
+}
+
+class Bearer extends Sender {
+  constructor(
+    private readonly service: ServiceUnderTest,
+    private readonly token: string,
+  ) {
+    super();
+  }
+
+  send(method: string, path: string, { headers, body }: Sent = {}): Promise<Reply> {
+    return this.service.send(method, path, {
+      headers: { Authorization: `Bearer ${this.token}`, ...headers },
+      body,
+    });
+  }
+}
+
+function isFile({ kind = 'file' }: DeclaredSource): boolean {
+  return kind === 'file';
+}
+
+function isSynced({ kind = 'file' }: DeclaredSource): boolean {
+  return kind !== 'managed' && kind !== 'kubernetes';
 }

@@ -1,0 +1,40 @@
+import type { Document } from './documents.js';
+import type { ServiceUnderTest } from './service.js';
+
+/** `full` is oauth with roles, `auth-only` is oauth without. */
+export interface AuthOptions {
+  mode?: 'anonymous' | 'auth-only' | 'full';
+  roles?: Document;
+  policy?: Document;
+  realm?: string;
+  publicPaths?: string[];
+  resourceUrl?: string;
+  resourceDocumentation?: string;
+  scopesSupported?: string[];
+  /** Instead of the service's own issuer. Read at each start, when the issuers are listening. */
+  providers?: (service: ServiceUnderTest) => Document[];
+}
+
+const ROLES = {
+  superAdmin: [{ role: 'super-admin' }],
+  manageSources: [{ role: 'admin' }],
+  manageRegistries: [{ role: 'admin' }],
+  manageEntries: [{ role: 'writer' }],
+};
+
+/** The `auth` section of the configuration. */
+export function authSection(options: AuthOptions, service: ServiceUnderTest): Document {
+  const { mode = 'anonymous', roles, policy, providers, ...oauth } = options;
+  if (mode === 'anonymous') return { mode };
+  const { iss, audience } = service.issuer;
+  const own = { name: 'corporate', issuerUrl: iss, audience, allowPrivateIP: true };
+  return {
+    mode: 'oauth',
+    oauth: {
+      resourceUrl: 'https://registry.example.com',
+      ...oauth,
+      providers: providers?.(service) ?? [own],
+    },
+    ...(mode === 'full' ? { authz: { roles: { ...ROLES, ...roles }, ...(policy ? { policy } : {}) } } : {}),
+  };
+}

@@ -1,0 +1,65 @@
+import { constants, createHmac, generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
+
+/** The algorithms the service accepts (contract §8). */
+export const ALGORITHMS = [
+  'RS256',
+  'RS384',
+  'RS512',
+  'PS256',
+  'PS384',
+  'PS512',
+  'ES256',
+  'ES384',
+  'ES512',
+] as const;
+export type Algorithm = (typeof ALGORITHMS)[number];
+
+export interface KeyPair {
+  readonly privateKey: KeyObject;
+  readonly publicKey: KeyObject;
+}
+
+const CURVES: Record<string, string> = { ES256: 'P-256', ES384: 'P-384', ES512: 'P-521' };
+
+export function makeKeyPair(alg: Algorithm): KeyPair {
+  const namedCurve = CURVES[alg];
+  return namedCurve
+    ? generateKeyPairSync('ec', { namedCurve })
+    : generateKeyPairSync('rsa', { modulusLength: 2048 });
+}
+
+/** A part of a token: an object as JSON, text and bytes as they are. */
+export type Part = Record<string, unknown> | string | Buffer;
+
+export interface RawToken {
+  readonly header: Part;
+  readonly payload: Part;
+  /** Absent: the signature is empty. */
+  readonly key?: KeyObject | string;
+  /** How it is signed, when that is not what the header says. */
+  readonly alg?: string;
+}
+
+/** A compact JWS of any shape, right or wrong. */
+export function makeToken({ header, payload, key, alg }: RawToken): string {
+  const input = `${encodePart(header)}.${encodePart(payload)}`;
+  const said = typeof header === 'object' && 'alg' in header ? String(header['alg']) : 'none';
+  return `${input}.${key === undefined ? '' : signature(alg ?? said, input, key).toString('base64url')}`;
+}
+
+function signature(alg: string, input: string, key: KeyObject | string): Buffer {
+  const hash = `sha${alg.slice(2)}`;
+  if (alg.startsWith('HS')) return createHmac(hash, key).update(input).digest();
+  const data = Buffer.from(input);
+  if (typeof key === 'string') throw new Error(`${alg} needs a private key`);
+  if (alg.startsWith('PS')) {
+    const { RSA_PKCS1_PSS_PADDING: padding, RSA_PSS_SALTLEN_DIGEST: saltLength } = constants;
+    return sign(hash, data, { key, padding, saltLength });
+  }
+  return sign(hash, data, { key, dsaEncoding: 'ieee-p1363' });
+}
+
+export function encodePart(part: Part): string {
+  const isJson = typeof part === 'object' && !Buffer.isBuffer(part);
+  return Buffer.from(isJson ? JSON.stringify(part) : part).toString('base64url');
+}
