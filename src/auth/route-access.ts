@@ -1,4 +1,6 @@
+import { applyDecorators } from '@nestjs/common';
 import { Reflector } from '@nestjs/core';
+import { ApiErrors } from '../http/api-errors.js';
 
 /** spec §2.3. */
 export const ROLES = ['superAdmin', 'manageSources', 'manageRegistries', 'manageEntries'] as const;
@@ -12,6 +14,8 @@ export const RouteAccessOf = Reflector.createDecorator<RouteAccess>();
 /** No token is looked at. */
 export const Public = () => RouteAccessOf('public');
 /** Whoever the AuthGuard lets in, whatever their roles. */
-export const AnyCaller = () => RouteAccessOf('caller');
+export const AnyCaller = () =>
+  applyDecorators(RouteAccessOf('caller'), ApiErrors('token_missing', 'token_invalid'));
 /** Callers with this role, or with superAdmin. */
-export const RequiresRole = (role: Role) => RouteAccessOf({ role });
+export const RequiresRole = (role: Role) =>
+  applyDecorators(RouteAccessOf({ role }), ApiErrors('token_missing', 'token_invalid', 'role_required'));

@@ -46,13 +46,6 @@ describe('check', () => {
 
   it.each([
     [
-      'auth.mode',
-      GOOD.replace(
-        'mode: anonymous',
-        'mode: oauth, oauth: { resourceUrl: "https://r.example", providers: [{ name: p, issuerUrl: "https://i.example", audience: a }] }',
-      ),
-    ],
-    [
       'sources[0].managed',
       GOOD.replace('file: { path: catalog.json }, syncPolicy: { interval: 30m }', 'managed: {}'),
     ],
