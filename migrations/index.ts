@@ -1,4 +1,5 @@
 import { InitialSchema1795000000000 } from './1795000000000-initial-schema.js';
+import { RequestedSyncs1795200000000 } from './1795200000000-requested-syncs.js';
 
 /** Every migration, oldest first. A released one is never edited: a change is a new file. */
-export const migrations = [InitialSchema1795000000000];
+export const migrations = [InitialSchema1795000000000, RequestedSyncs1795200000000];

@@ -12,6 +12,7 @@ import type { Config } from './config/config.js';
 import { DatabaseModule } from './database/database.module.js';
 import { DiscoveryModule } from './discovery/discovery.module.js';
 import { EntriesModule } from './entries/entries.module.js';
+import { BodyInterceptor } from './http/body.interceptor.js';
 import { ErrorFilter } from './http/error.filter.js';
 import { RepresentationInterceptor } from './http/representation.interceptor.js';
 import { validationPipe } from './http/validation.js';
@@ -48,6 +49,7 @@ export class AppModule {
         { provide: APP_GUARD, useClass: RolesGuard },
         { provide: APP_INTERCEPTOR, useClass: RepresentationInterceptor },
         { provide: APP_INTERCEPTOR, useClass: ClaimsInterceptor },
+        { provide: APP_INTERCEPTOR, useClass: BodyInterceptor },
         { provide: APP_PIPE, useFactory: (): ValidationPipe => validationPipe() },
       ],
     };

@@ -6,6 +6,7 @@ import type { Logger } from 'pino';
 import type { DataSource } from 'typeorm';
 import { AppModule } from './app.module.js';
 import type { Config } from './config/config.js';
+import { parseBody } from './http/body.interceptor.js';
 import { answerConnectionErrors, refuseMissingHost } from './http/connection-errors.js';
 import { corsFor } from './http/cors.js';
 import { publishOpenApi } from './http/openapi.js';
@@ -36,7 +37,7 @@ export async function createPublicApp(
   app.use(refuseMissingHost);
   app.use(securityHeaders());
   app.enableCors(corsFor(config.cors.origins));
-  app.use(express.json({ limit: MAX_BODY }));
+  app.use(parseBody(MAX_BODY));
   publishOpenApi(app);
   return app;
 }

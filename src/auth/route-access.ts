@@ -6,8 +6,8 @@ import { ApiErrors } from '../http/api-errors.js';
 export const ROLES = ['superAdmin', 'manageSources', 'manageRegistries', 'manageEntries'] as const;
 export type Role = (typeof ROLES)[number];
 
-/** Who may use a route: everybody without a token, every caller, or the callers with a role. */
-export type RouteAccess = 'public' | 'caller' | { readonly role: Role };
+/** Who may use a route: everybody without a token, every caller, who may list registries, or who has a role. */
+export type RouteAccess = 'public' | 'caller' | 'registryListing' | { readonly role: Role };
 
 export const RouteAccessOf = Reflector.createDecorator<RouteAccess>();
 
@@ -19,3 +19,9 @@ export const AnyCaller = () =>
 /** Callers with this role, or with superAdmin. */
 export const RequiresRole = (role: Role) =>
   applyDecorators(RouteAccessOf({ role }), ApiErrors('token_missing', 'token_invalid', 'role_required'));
+/** Callers with manageRegistries; every caller where the policy `registryListing` says readers (contract §2). */
+export const ListsRegistries = () =>
+  applyDecorators(
+    RouteAccessOf('registryListing'),
+    ApiErrors('token_missing', 'token_invalid', 'role_required'),
+  );

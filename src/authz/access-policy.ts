@@ -1,5 +1,9 @@
 import type { Caller } from '../auth/caller.js';
 import { type Role, ROLES } from '../auth/route-access.js';
+import { type Claims, covers } from '../claims/claims.js';
+import type { AuthzConfig } from '../config/config.js';
+import { ApiError } from '../http/errors.js';
+import { resolveRoles } from './roles.js';
 
 /** What a mode of operation changes (contract §4), asked here and nowhere else. Chosen once at start. */
 export abstract class AccessPolicy {
@@ -7,8 +11,24 @@ export abstract class AccessPolicy {
   abstract rolesOf(caller: Caller): readonly Role[];
   /** May the caller act in this role? */
   abstract mayAct(caller: Caller, role: Role): boolean;
-  /** The claim sets among these whose entries the caller sees. */
-  abstract visibleClaimSets(caller: Caller, claimSetIds: readonly number[]): ReadonlySet<number>;
+  /** May the caller ask which registries there are through the admin API? */
+  abstract mayListRegistries(caller: Caller): boolean;
+  /** The gate of a registry, and whether a source or registry exists for this caller of the admin API. */
+  abstract mayReach(caller: Caller, required: Claims): boolean;
+  /** Is an entry with these claims shown to this consumer? */
+  abstract maySee(caller: Caller, required: Claims): boolean;
+  /**
+   * May the caller give a source or registry these claims?
+   *
+   * @throws ApiError 400 `claims_required`, `claims_not_subset`.
+   */
+  abstract checkGrant(caller: Caller, claims: Claims): void;
+  /**
+   * What `maySee` depends on: callers with equal answers see the same of every entry whose claims have no keys but these.
+   *
+   * @param keys sorted.
+   */
+  abstract likeness(caller: Caller, keys: readonly string[]): string;
 }
 
 /** spec §1.2: no authentication, every check is bypassed. */
@@ -21,8 +41,24 @@ export class AnonymousPolicy extends AccessPolicy {
     return true;
   }
 
-  visibleClaimSets(_caller: Caller, claimSetIds: readonly number[]): ReadonlySet<number> {
-    return new Set(claimSetIds);
+  mayListRegistries(): boolean {
+    return true;
+  }
+
+  mayReach(): boolean {
+    return true;
+  }
+
+  maySee(): boolean {
+    return true;
+  }
+
+  checkGrant(): void {
+    // Everything is allowed.
+  }
+
+  likeness(): string {
+    return '';
   }
 }
 
@@ -36,7 +72,82 @@ export class AuthOnlyPolicy extends AccessPolicy {
     return caller.identified;
   }
 
-  visibleClaimSets(_caller: Caller, claimSetIds: readonly number[]): ReadonlySet<number> {
-    return new Set(claimSetIds);
+  mayListRegistries(caller: Caller): boolean {
+    return caller.identified;
   }
+
+  mayReach(): boolean {
+    return true;
+  }
+
+  maySee(): boolean {
+    return true;
+  }
+
+  checkGrant(): void {
+    // Admin scoping is off.
+  }
+
+  likeness(): string {
+    return '';
+  }
+}
+
+/** spec §1.2: roles, the registry gate, the entry filter and admin scoping are all enforced. */
+export class FullPolicy extends AccessPolicy {
+  // Tokens are remembered with their caller, so the rules are asked once per token and not per request.
+  private readonly roles = new WeakMap<Caller, readonly Role[]>();
+
+  constructor(private readonly authz: AuthzConfig) {
+    super();
+  }
+
+  rolesOf(caller: Caller): readonly Role[] {
+    const known = this.roles.get(caller);
+    if (known) return known;
+    const roles = caller.identified ? resolveRoles(caller.claims, this.authz.roles) : [];
+    this.roles.set(caller, roles);
+    return roles;
+  }
+
+  mayAct(caller: Caller, role: Role): boolean {
+    return this.isSuperAdmin(caller) || this.rolesOf(caller).includes(role);
+  }
+
+  mayListRegistries(caller: Caller): boolean {
+    return this.authz.policy.registryListing === 'readers' || this.mayAct(caller, 'manageRegistries');
+  }
+
+  mayReach(caller: Caller, required: Claims): boolean {
+    if (this.isSuperAdmin(caller)) return true;
+    if (isUnlabeled(required)) return this.authz.policy.unlabeled === 'allow';
+    return covers(caller.claims, required, this.authz.policy.arrayValues);
+  }
+
+  // spec §2.2.3: both sides must have claims, so an entry without any is for super-admins only.
+  maySee(caller: Caller, required: Claims): boolean {
+    if (this.isSuperAdmin(caller)) return true;
+    return !isUnlabeled(required) && covers(caller.claims, required, this.authz.policy.arrayValues);
+  }
+
+  // spec §4.4; an array asks for all its values here, whatever the policy for reads (contract §5).
+  checkGrant(caller: Caller, claims: Claims): void {
+    if (this.isSuperAdmin(caller)) return;
+    if (isUnlabeled(claims) && this.authz.policy.unlabeled === 'deny') throw new ApiError('claims_required');
+    if (!covers(caller.claims, claims, 'all')) throw new ApiError('claims_not_subset');
+  }
+
+  likeness(caller: Caller, keys: readonly string[]): string {
+    if (this.isSuperAdmin(caller)) return 'all';
+    const held = keys.filter((key) => Object.hasOwn(caller.claims, key));
+    return JSON.stringify(held.map((key) => [key, caller.claims[key]]));
+  }
+
+  private isSuperAdmin(caller: Caller): boolean {
+    return this.rolesOf(caller).includes('superAdmin');
+  }
+}
+
+function isUnlabeled(claims: Claims): boolean {
+  return Object.keys(claims).length === 0;
 }

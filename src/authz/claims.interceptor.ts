@@ -14,10 +14,31 @@ import type { View } from './view.js';
 /** Consumer routes: `:registry` must exist and let the caller in, and the handler gets the caller's view of it. */
 export const EntersRegistry = Reflector.createDecorator<true>();
 
+/** What an admin route does to the source or registry it names as `:name`. */
+export interface Reach {
+  readonly noun: 'source' | 'registry';
+  /** `change` needs one that is not read-only; `put` also goes on when there is none. */
+  readonly to: 'read' | 'change' | 'put';
+}
+
+/** Admin routes: what `:name` says must be there for this caller, before the body is looked at. */
+export const Reaches = Reflector.createDecorator<Reach>();
+
 /** Knows the registries. Answers 404 for one that is not there, 403 for one whose gate the caller does not pass. */
 export abstract class RegistryGate {
   abstract enter(caller: Caller, registryName: string): Promise<View>;
 }
+
+/**
+ * Knows the sources, or the registries, as far as the admin API is concerned.
+ *
+ * @throws ApiError 404 for one that is not there or hidden from the caller, 403 for a change of one that is read-only.
+ */
+export abstract class Reachable {
+  abstract reach(caller: Caller, name: string, to: Reach['to']): Promise<void>;
+}
+export abstract class ReachableSources extends Reachable {}
+export abstract class ReachableRegistries extends Reachable {}
 
 interface EnteredRequest extends AuthenticatedRequest {
   view?: View;
@@ -29,16 +50,19 @@ export class ClaimsInterceptor implements NestInterceptor {
   constructor(
     private readonly reflector: Reflector,
     private readonly gate: RegistryGate,
+    private readonly sources: ReachableSources,
+    private readonly registries: ReachableRegistries,
   ) {}
 
   async intercept(context: ExecutionContext, next: CallHandler): Promise<Observable<unknown>> {
-    const enters = this.reflector.getAllAndOverride(EntersRegistry, [
-      context.getHandler(),
-      context.getClass(),
-    ]);
-    if (enters) {
-      const request = context.switchToHttp().getRequest<EnteredRequest>();
+    const route = [context.getHandler(), context.getClass()];
+    const request = context.switchToHttp().getRequest<EnteredRequest>();
+    if (this.reflector.getAllAndOverride(EntersRegistry, route))
       request.view = await this.gate.enter(callerOf(context), String(request.params['registry']));
+    const reach = this.reflector.getAllAndOverride(Reaches, route);
+    if (reach) {
+      const reachable = reach.noun === 'source' ? this.sources : this.registries;
+      await reachable.reach(callerOf(context), String(request.params['name']), reach.to);
     }
     return next.handle();
   }

@@ -20,7 +20,12 @@ export class RolesGuard implements CanActivate {
     ]);
     if (access === undefined) throw new ApiError('access_undeclared');
     if (access === 'public' || access === 'caller') return true;
-    if (!this.policy.mayAct(callerOf(context), access.role)) throw new ApiError('role_required');
+    const caller = callerOf(context);
+    const may =
+      access === 'registryListing'
+        ? this.policy.mayListRegistries(caller)
+        : this.policy.mayAct(caller, access.role);
+    if (!may) throw new ApiError('role_required');
     return true;
   }
 }

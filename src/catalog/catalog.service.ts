@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { View } from '../authz/view.js';
+import { isStorable } from '../database/storable.js';
 import { ENTRY_TYPES, type EntryType } from '../entries/entry-types.js';
 import { ApiError } from '../http/errors.js';
 import { JsonText } from '../http/representation.interceptor.js';
@@ -57,9 +58,4 @@ function serverItem(row: VersionRow): string {
     isLatest: row.isLatest,
   };
   return `{"server":${row.document},"_meta":{"io.modelcontextprotocol.registry/official":${JSON.stringify(official)}}}`;
-}
-
-// PostgreSQL takes no NUL in text: such a name or version exists nowhere.
-function isStorable(text: string): boolean {
-  return !text.includes('\0');
 }

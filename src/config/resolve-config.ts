@@ -12,7 +12,7 @@ import type { ConfigFile, RegistryItem, SourceItem } from './config-file.dto.js'
 import type { DatabaseSettings, SslMode } from './database-settings.dto.js';
 import { type DatabaseUrl, parseDatabaseUrl } from './database-url.js';
 import { parseDuration } from './duration.js';
-import { kindOf } from './source-settings.dto.js';
+import { kindOf, type SourceSettings } from './source-settings.dto.js';
 
 /** Turns paths of the file into absolute ones and knows what the files named there held. */
 export interface Files {
@@ -78,6 +78,15 @@ function providerOf(provider: ProviderSettings, files: Files): ProviderConfig {
     authTokenFile: absolute(provider.authTokenFile, files),
     allowPrivateIP: provider.allowPrivateIP ?? false,
   });
+}
+
+/**
+ * A source as its settings were given elsewhere than in the file. They must have been judged before.
+ *
+ * @param directory where relative paths begin.
+ */
+export function resolveSource(name: string, settings: SourceSettings, directory: string): SourceConfig {
+  return sourceOf({ ...settings, name }, { directory, contents: new Map() });
 }
 
 function sourceOf(source: SourceItem, files: Files): SourceConfig {

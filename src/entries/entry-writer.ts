@@ -7,6 +7,7 @@ import {
   type IncomingVersion,
   type StoredVersion,
 } from './catalogue-diff.js';
+import { EntryLabels } from '../sources/source-writer.js';
 import type { EntryType } from './entry-types.js';
 import { versionKey } from './version-order.js';
 
@@ -22,7 +23,7 @@ export interface WriteCounts {
 
 /** The only writer of entry rows. Every method runs inside its caller's transaction. */
 @Injectable()
-export class EntryWriter {
+export class EntryWriter extends EntryLabels {
   /**
    * Makes the entries of a source equal `incoming`. Versions whose digest is unchanged are not touched; what left the
    * source is deleted; each entry's latest version is found anew where something changed.
@@ -46,7 +47,7 @@ export class EntryWriter {
   }
 
   /** Gives every entry of a source these claims, at once (contract §5). */
-  async relabel(manager: EntityManager, sourceId: number, claimSetId: number): Promise<void> {
+  override async relabel(manager: EntityManager, sourceId: number, claimSetId: number): Promise<void> {
     await manager.query(`update entry set claim_set_id = $2 where source_id = $1 and claim_set_id <> $2`, [
       sourceId,
       claimSetId,

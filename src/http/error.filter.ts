@@ -8,6 +8,7 @@ import {
 } from '@nestjs/common';
 import type { Request, Response } from 'express';
 import { isDatabaseAway, isStatementTimeout } from '../database/database-away.js';
+import { bodyProblemOf } from './body.interceptor.js';
 import { ApiError, errorBody } from './errors.js';
 
 const RETRY_AFTER_SECONDS = '2';
@@ -22,7 +23,10 @@ export class ErrorFilter implements ExceptionFilter {
     const http = host.switchToHttp();
     const request = http.getRequest<Request>();
     const response = http.getResponse<Response>();
-    const error = toApiError(thrown);
+    const found = toApiError(thrown);
+    // No step looked at the body where there is no route; what is wrong with it is still the nearer answer.
+    const problem = found.code === 'route_not_found' ? bodyProblemOf(request) : undefined;
+    const error = problem === undefined ? found : toApiError(problem);
     const requestId = String(request.id);
     // What a provider did is in the log of the one that asked it already.
     if (error.status >= 500 && error.code !== 'provider_unavailable') {
@@ -75,8 +79,17 @@ function parserError(error: unknown): ApiError | null {
     case 'stream.not.readable':
       return new ApiError('malformed_body');
     default:
-      return null;
+      return isClientError(error) ? new ApiError('malformed_body') : null;
   }
+}
+
+// What decompression throws has a status and no type.
+function isClientError(error: unknown): boolean {
+  return (
+    error instanceof Error &&
+    !(error instanceof HttpException) &&
+    (error as Error & { status?: unknown }).status === 400
+  );
 }
 
 function fromHttpException(exception: HttpException): ApiError {

@@ -11,6 +11,24 @@ export const ERROR_CATALOGUE = {
   malformed_path: { status: 400, sentence: 'The path holds a malformed percent-encoding' },
   malformed_json: { status: 400, sentence: 'The body is not valid JSON' },
   malformed_body: { status: 400, sentence: 'The body could not be read as it was announced' },
+  invalid_body: { status: 400, sentence: 'The body is not valid' },
+  invalid_name: {
+    status: 400,
+    sentence:
+      'The name must be a DNS label: lower-case letters, digits and "-" inside, at most 63 characters',
+  },
+  kind_immutable: {
+    status: 400,
+    sentence: 'The kind of a source cannot be changed: delete the source and create it anew',
+  },
+  unknown_source: { status: 400, sentence: 'A source that is named here does not exist' },
+  path_not_allowed: {
+    status: 400,
+    sentence: 'Sources made through the API may read regular files below adminFileRoot only',
+  },
+  not_synced: { status: 400, sentence: 'A source of this kind is not synced' },
+  claims_required: { status: 400, sentence: 'Claims are required here' },
+  claims_not_subset: { status: 400, sentence: 'The claims go beyond those of the caller' },
   malformed_request: { status: 400, sentence: 'The request is not valid HTTP' },
   token_missing: { status: 401, sentence: 'This needs a bearer token in the Authorization header' },
   token_invalid: { status: 401, sentence: 'The token is not one that this server accepts' },
@@ -21,8 +39,19 @@ export const ERROR_CATALOGUE = {
   source_not_found: { status: 404, sentence: 'There is no such source' },
   entry_not_found: { status: 404, sentence: 'There is no such entry in this registry' },
   version_not_found: { status: 404, sentence: 'This entry has no such version' },
+  registry_forbidden: { status: 403, sentence: 'The caller may not enter this registry' },
+  config_managed: {
+    status: 403,
+    sentence: 'This comes from the configuration file and can be changed there only',
+  },
   access_undeclared: { status: 403, sentence: 'This route declares nobody who may use it' },
   request_timeout: { status: 408, sentence: 'The request took too long to arrive' },
+  source_in_use: { status: 409, sentence: 'The source is part of a registry: take it out first' },
+  managed_source_exists: { status: 409, sentence: 'There is a managed source already: one is possible' },
+  precondition_failed: {
+    status: 412,
+    sentence: 'It is not, or no longer, what the request expects (If-Match, If-None-Match): read it again',
+  },
   body_too_large: { status: 413, sentence: 'The body is larger than this service accepts' },
   unsupported_media_type: { status: 415, sentence: 'The body must be JSON in UTF-8 (application/json)' },
   expectation_failed: {

@@ -40,7 +40,10 @@ export function describeApi(app: NestExpressApplication): OpenAPIObject {
     )
     .setLicense('Apache-2.0', 'https://www.apache.org/licenses/LICENSE-2.0')
     .addTag('catalog', 'The consumer API: what a registry holds')
+    .addTag('discovery', 'Where tokens for this server come from')
+    .addTag('identity', 'Who the caller is')
     .addTag('sources', 'The admin API: where entries come from')
+    .addTag('registries', 'The admin API: which sources are shown together, and to whom')
     .build();
   const document = SwaggerModule.createDocument(app, config, {
     operationIdFactory: (controller, method, version) =>

@@ -5,7 +5,13 @@ import { map, type Observable } from 'rxjs';
 
 /** A JSON answer that is text already: documents are stored as text and never parsed on the way out. */
 export class JsonText {
-  constructor(readonly text: string) {}
+  /**
+   * @param contentTag of what a PUT may change, where there is such a thing.
+   */
+  constructor(
+    readonly text: string,
+    readonly contentTag?: string,
+  ) {}
 }
 
 /**
@@ -21,9 +27,10 @@ export class RepresentationInterceptor implements NestInterceptor {
         if (!(body instanceof JsonText)) return body;
         response.vary('Authorization, Origin');
         response.setHeader('Cache-Control', 'private, no-cache');
+        const digest = createHash('sha256').update(body.text).digest('base64url').slice(0, 27);
         response.setHeader(
           'ETag',
-          `"${createHash('sha256').update(body.text).digest('base64url').slice(0, 27)}"`,
+          body.contentTag === undefined ? `"${digest}"` : `"${body.contentTag}.${digest}"`,
         );
         response.type('json');
         return body.text;

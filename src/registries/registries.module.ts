@@ -1,18 +1,22 @@
 import { Global, Module } from '@nestjs/common';
-import { RegistryGate } from '../authz/claims.interceptor.js';
+import { ReachableRegistries, RegistryGate } from '../authz/claims.interceptor.js';
+import { RegistriesController } from './registries.controller.js';
 import { RegistriesQueries } from './registries.queries.js';
 import { RegistriesService } from './registries.service.js';
 import { RegistryListController } from './registry-list.controller.js';
+import { Views } from './views.js';
 
 /** Global because the ClaimsInterceptor of every consumer route enters through the gate provided here. */
 @Global()
 @Module({
-  controllers: [RegistryListController],
+  controllers: [RegistryListController, RegistriesController],
   providers: [
     RegistriesQueries,
     RegistriesService,
+    Views,
     { provide: RegistryGate, useExisting: RegistriesService },
+    { provide: ReachableRegistries, useExisting: RegistriesService },
   ],
-  exports: [RegistryGate],
+  exports: [RegistriesService, RegistryGate, ReachableRegistries],
 })
 export class RegistriesModule {}

@@ -1,56 +1,112 @@
 import { Injectable } from '@nestjs/common';
-import { DataSource } from 'typeorm';
-import type { Partition } from '../authz/view.js';
+import { DataSource, type EntityManager } from 'typeorm';
+import type { Claims } from '../claims/claims.js';
+import { isStorable } from '../database/storable.js';
+import type { Origin } from '../sources/source.entity.js';
+
+/** A source of a registry, in its place. */
+export interface RegistrySourceRow {
+  readonly id: number;
+  readonly name: string;
+  /** Moves with every change of the source's entries. */
+  readonly revision: string;
+}
 
 export interface RegistryRow {
   readonly id: number;
   readonly name: string;
+  readonly claims: Claims;
+  readonly origin: Origin;
+  /** In the registry's order. */
+  readonly sources: readonly RegistrySourceRow[];
   readonly createdAt: Date;
   readonly updatedAt: Date;
 }
 
-const COLUMNS = `id, name, created_at as "createdAt", updated_at as "updatedAt"`;
+/** The entries of one source that carry one claim set. */
+export interface LabeledPartition {
+  readonly sourceId: number;
+  readonly claimSetId: number;
+  readonly claims: Claims;
+}
 
 @Injectable()
 export class RegistriesQueries {
   constructor(private readonly dataSource: DataSource) {}
 
-  async findByName(name: string): Promise<RegistryRow | undefined> {
-    const rows = await this.dataSource.query<RegistryRow[]>(
-      `select ${COLUMNS} from registry where name = $1`,
-      [name],
-    );
-    return rows[0];
+  async findByName(
+    name: string,
+    manager: EntityManager = this.dataSource.manager,
+  ): Promise<RegistryRow | undefined> {
+    if (!isStorable(name)) return undefined;
+    const [row] = await this.select(manager, 'where r.name = $1', [name]);
+    return row;
+  }
+
+  /** The same, and nobody else changes the registry until the transaction ends. */
+  async lockByName(name: string, manager: EntityManager): Promise<RegistryRow | undefined> {
+    await manager.query(`select 1 from registry where name = $1 for update`, [name]);
+    return this.findByName(name, manager);
   }
 
   /** Every registry: those of the configuration in its order, then those made through the API by age. */
   async all(): Promise<RegistryRow[]> {
-    return this.dataSource.query<RegistryRow[]>(
-      `select ${COLUMNS} from registry order by origin = 'api', position, id`,
+    return this.select(this.dataSource.manager, '');
+  }
+
+  /** The claims of the sources that bear one of these names. */
+  async sourceClaims(names: readonly string[], manager: EntityManager): Promise<Map<string, Claims>> {
+    const rows = await manager.query<{ name: string; claims: Claims }[]>(
+      `select s.name, c.claims from source s join claim_set c on c.id = s.claim_set_id
+       where s.name = any($1::text[]) for share of s`,
+      [names],
     );
+    return new Map(rows.map(({ name, claims }) => [name, claims]));
+  }
+
+  async remove(registryId: number, manager: EntityManager): Promise<void> {
+    await manager.query(`delete from registry where id = $1`, [registryId]);
   }
 
   /**
-   * The partitions in use of one registry, in the order of its sources. Steps from one claim set to the next along the
-   * partition index, so the cost follows the number of partitions and not that of entries.
+   * The partitions in use of these sources, with their claims. Steps from one claim set to the next along the partition
+   * index, so the cost follows the number of partitions and not that of entries.
    */
-  async partitions(registryId: number): Promise<Partition[]> {
-    return this.dataSource.query<Partition[]>(
+  async partitions(sourceIds: readonly number[]): Promise<LabeledPartition[]> {
+    return this.dataSource.query<LabeledPartition[]>(
       `with recursive step as (
-         select rs.position, rs.source_id, t.type, (
-           select min(e.claim_set_id) from entry e where e.source_id = rs.source_id and e.type = t.type
+         select s.source_id, t.type, (
+           select min(e.claim_set_id) from entry e where e.source_id = s.source_id and e.type = t.type
          ) as claim_set_id
-         from registry_source rs cross join (values ('server'), ('skill')) t(type) where rs.registry_id = $1
+         from unnest($1::int[]) as s(source_id) cross join (values ('server'), ('skill')) t(type)
          union all
-         select s.position, s.source_id, s.type, (
+         select s.source_id, s.type, (
            select min(e.claim_set_id) from entry e
            where e.source_id = s.source_id and e.type = s.type and e.claim_set_id > s.claim_set_id
          )
          from step s where s.claim_set_id is not null
        )
-       select source_id as "sourceId", claim_set_id as "claimSetId" from step where claim_set_id is not null
-       group by position, source_id, claim_set_id order by position, claim_set_id`,
-      [registryId],
+       select p.source_id as "sourceId", p.claim_set_id as "claimSetId", c.claims
+       from (select distinct source_id, claim_set_id from step where claim_set_id is not null) p
+       join claim_set c on c.id = p.claim_set_id
+       order by array_position($1::int[], p.source_id), p.claim_set_id`,
+      [sourceIds],
+    );
+  }
+
+  private async select(
+    manager: EntityManager,
+    condition: string,
+    values: unknown[] = [],
+  ): Promise<RegistryRow[]> {
+    return manager.query<RegistryRow[]>(
+      `select r.id, r.name, c.claims, r.origin, r.created_at as "createdAt", r.updated_at as "updatedAt", coalesce((
+         select json_agg(json_build_object('id', s.id, 'name', s.name, 'revision', s.revision::text)
+           order by rs.position)
+         from registry_source rs join source s on s.id = rs.source_id where rs.registry_id = r.id), '[]') as sources
+       from registry r join claim_set c on c.id = r.claim_set_id
+       ${condition} order by r.origin = 'api', r.position, r.id`,
+      values,
     );
   }
 }

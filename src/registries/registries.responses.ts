@@ -1,3 +1,6 @@
+import { ApiProperty } from '@nestjs/swagger';
+import { AdminListMetadata } from '../http/admin-list.responses.js';
+
 export class RegistrySummary {
   /** The name that stands in the path of the consumer API. */
   name: string;
@@ -9,4 +12,29 @@ export class RegistrySummary {
 
 export class RegistryList {
   registries: RegistrySummary[];
+}
+
+/** A registry as the configuration declares it. */
+export class RegistryAnswer {
+  name: string;
+
+  /** In the order in which they win when a name is in several. */
+  sources: string[];
+
+  @ApiProperty({ type: 'object', additionalProperties: true })
+  claims: object;
+
+  @ApiProperty({ enum: ['config', 'api'] })
+  origin: string;
+
+  @ApiProperty({ format: 'date-time' })
+  createdAt: string;
+
+  @ApiProperty({ format: 'date-time' })
+  updatedAt: string;
+}
+
+export class RegistryAnswerList {
+  registries: RegistryAnswer[];
+  metadata: AdminListMetadata;
 }

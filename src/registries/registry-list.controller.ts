@@ -1,5 +1,7 @@
 import { Controller, Get } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
+import type { Caller } from '../auth/caller.js';
+import { CurrentCaller } from '../auth/current-caller.js';
 import { AnyCaller } from '../auth/route-access.js';
 import { ApiErrors } from '../http/api-errors.js';
 import { JsonText } from '../http/representation.interceptor.js';
@@ -15,8 +17,8 @@ export class RegistryListController {
   @Get()
   @ApiOperation({ summary: 'The registries this caller may enter, in the order of the configuration' })
   @ApiOkResponse({ type: RegistryList })
-  @ApiErrors('database_unavailable')
-  async list(): Promise<JsonText> {
-    return new JsonText(JSON.stringify(await this.registries.list()));
+  @ApiErrors('database_unavailable', 'provider_unavailable')
+  async list(@CurrentCaller() caller: Caller): Promise<JsonText> {
+    return new JsonText(JSON.stringify(await this.registries.listEnterable(caller)));
   }
 }

@@ -1,29 +1,109 @@
-import { Controller, Get, Param } from '@nestjs/common';
-import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
+import { Body, Controller, Delete, Get, HttpCode, Param, Post, Put, Query, Res } from '@nestjs/common';
+import {
+  ApiAcceptedResponse,
+  ApiBody,
+  ApiCreatedResponse,
+  ApiNoContentResponse,
+  ApiOkResponse,
+  ApiOperation,
+  ApiTags,
+} from '@nestjs/swagger';
+import type { Response } from 'express';
+import type { Caller } from '../auth/caller.js';
+import { CurrentCaller } from '../auth/current-caller.js';
 import { RequiresRole } from '../auth/route-access.js';
+import { Reaches } from '../authz/claims.interceptor.js';
+import { SourceSettings } from '../config/source-settings.dto.js';
+import { AdminListParameters } from '../http/admin-list.dto.js';
 import { ApiErrors } from '../http/api-errors.js';
+import { DnsNamePipe } from '../http/dns-name.pipe.js';
+import { RequestPreconditions } from '../http/preconditions.decorator.js';
+import type { Preconditions } from '../http/preconditions.js';
+import type { JsonText } from '../http/representation.interceptor.js';
+import { ShapePipe } from '../http/shape.pipe.js';
 import { SourceAnswer, SourceList } from './sources.responses.js';
 import { SourcesService } from './sources.service.js';
 
 @ApiTags('sources')
 @Controller('v1/sources')
 @RequiresRole('manageSources')
-@ApiErrors('database_unavailable')
+@ApiErrors('database_unavailable', 'provider_unavailable')
 export class SourcesController {
   constructor(private readonly sources: SourcesService) {}
 
   @Get()
-  @ApiOperation({ summary: 'The sources, each with the state of its last sync' })
+  @ApiOperation({ summary: 'The sources this caller may manage, each with the state of its last sync' })
   @ApiOkResponse({ type: SourceList })
-  list(): Promise<SourceList> {
-    return this.sources.list();
+  @ApiErrors('invalid_parameter', 'invalid_cursor')
+  list(@CurrentCaller() caller: Caller, @Query() query: AdminListParameters): Promise<JsonText> {
+    return this.sources.list(caller, query);
   }
 
   @Get(':name')
+  @Reaches({ noun: 'source', to: 'read' })
   @ApiOperation({ summary: 'One source; `sync.skipped` lists the entries left out, with the reasons' })
   @ApiOkResponse({ type: SourceAnswer })
   @ApiErrors('source_not_found')
-  get(@Param('name') name: string): Promise<SourceAnswer> {
-    return this.sources.get(name);
+  get(@CurrentCaller() caller: Caller, @Param('name') name: string): Promise<JsonText> {
+    return this.sources.get(caller, name);
+  }
+
+  @Put(':name')
+  @Reaches({ noun: 'source', to: 'put' })
+  @ApiOperation({ summary: 'Creates a source, or replaces its settings; the kind stays' })
+  @ApiBody({ type: SourceSettings })
+  @ApiOkResponse({ type: SourceAnswer, description: 'Replaced' })
+  @ApiCreatedResponse({ type: SourceAnswer, description: 'Created' })
+  @ApiErrors(
+    'invalid_body',
+    'invalid_name',
+    'kind_immutable',
+    'path_not_allowed',
+    'claims_required',
+    'claims_not_subset',
+    'config_managed',
+    'source_not_found',
+    'managed_source_exists',
+    'precondition_failed',
+  )
+  async put(
+    @CurrentCaller() caller: Caller,
+    @Param('name', DnsNamePipe) name: string,
+    @Body(new ShapePipe(SourceSettings)) settings: unknown,
+    @RequestPreconditions() preconditions: Preconditions,
+    @Res({ passthrough: true }) response: Response,
+  ): Promise<JsonText> {
+    const { created, answer } = await this.sources.put(
+      caller,
+      name,
+      settings as SourceSettings,
+      preconditions,
+    );
+    response.status(created ? 201 : 200);
+    return answer;
+  }
+
+  @Delete(':name')
+  @HttpCode(204)
+  @Reaches({ noun: 'source', to: 'change' })
+  @ApiOperation({ summary: 'Deletes a source with its entries' })
+  @ApiNoContentResponse()
+  @ApiErrors('config_managed', 'source_not_found', 'source_in_use', 'precondition_failed')
+  delete(
+    @CurrentCaller() caller: Caller,
+    @Param('name') name: string,
+    @RequestPreconditions() preconditions: Preconditions,
+  ): Promise<void> {
+    return this.sources.remove(caller, name, preconditions);
+  }
+
+  @Post(':name/sync')
+  @HttpCode(202)
+  @Reaches({ noun: 'source', to: 'read' })
+  @ApiOperation({ summary: 'Starts a sync of the source now' })
+  @ApiAcceptedResponse({ type: SourceAnswer })
+  @ApiErrors('not_synced', 'source_not_found')
+  sync(@CurrentCaller() caller: Caller, @Param('name') name: string): Promise<JsonText> {
+    return this.sources.sync(caller, name);
   }
 }

@@ -1,4 +1,5 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
+import { AdminListMetadata } from '../http/admin-list.responses.js';
 
 export class SkippedEntry {
   @ApiProperty({ type: String, nullable: true })
@@ -66,11 +67,7 @@ export class SourceAnswer {
   sync?: SourceSyncAnswer | undefined;
 }
 
-export class SourceListMetadata {
-  count: number;
-}
-
 export class SourceList {
   sources: SourceAnswer[];
-  metadata: SourceListMetadata;
+  metadata: AdminListMetadata;
 }

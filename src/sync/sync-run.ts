@@ -1,7 +1,10 @@
 import { createHash } from 'node:crypto';
 import { Injectable, Logger } from '@nestjs/common';
+import { ConfigService } from '@nestjs/config';
 import { DataSource } from 'typeorm';
 import { isDatabaseAway } from '../database/database-away.js';
+import { ApiError } from '../http/errors.js';
+import { checkAdminFile } from '../sources/admin-files.js';
 import { EntryWriter } from '../entries/entry-writer.js';
 import type { EntryFilter } from './entry-filter.js';
 import { fetchFile, FetchError } from './file.fetcher.js';
@@ -16,12 +19,16 @@ const FIRST_RETRY_MS = 5_000;
 @Injectable()
 export class SyncRun {
   private readonly logger = new Logger('sync');
+  private readonly adminFileRoot: string | null;
 
   constructor(
     private readonly dataSource: DataSource,
     private readonly queries: SyncQueries,
     private readonly writer: EntryWriter,
-  ) {}
+    config: ConfigService,
+  ) {
+    this.adminFileRoot = config.get<string | null>('adminFileRoot') ?? null;
+  }
 
   /**
    * Fetches and validates first, outside any transaction; then makes the rows equal in one (design, "Tables"). A run
@@ -30,7 +37,7 @@ export class SyncRun {
   async run(owner: string, source: LeasedSource): Promise<void> {
     const started = performance.now();
     try {
-      const { bytes, digest } = await fetchFile(String(source.settings['path']));
+      const { bytes, digest } = await fetchFile(await this.readableFile(source));
       const contentDigest = digestOf(digest, source);
       if (source.contentDigest?.equals(contentDigest)) {
         await this.queries.completeUnchanged(owner, source.id, source.intervalMs);
@@ -43,6 +50,15 @@ export class SyncRun {
       if (isDatabaseAway(error)) throw error;
       await this.fail(owner, source, error);
     }
+  }
+
+  // What the rules for sources made through the API allow may have changed since, and so may what is behind the path.
+  private async readableFile({ settings, origin }: LeasedSource): Promise<string> {
+    const path = String(settings['path']);
+    if (origin === 'config') return path;
+    return checkAdminFile(path, this.adminFileRoot).catch((error: unknown) => {
+      throw error instanceof ApiError ? new FetchError(`${path} may not be read: ${error.message}`) : error;
+    });
   }
 
   private async write(

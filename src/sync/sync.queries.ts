@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
+import type { Origin } from '../sources/source.entity.js';
 import type { WriteCounts } from '../entries/entry-writer.js';
 import type { Skipped } from './registry-file.js';
 
@@ -8,6 +9,7 @@ export interface LeasedSource {
   readonly id: number;
   readonly name: string;
   readonly kind: string;
+  readonly origin: Origin;
   readonly settings: Record<string, unknown>;
   readonly filter: Record<string, unknown> | null;
   readonly intervalMs: number;
@@ -26,6 +28,11 @@ export interface SyncOutcome {
   readonly skipped: readonly Skipped[];
 }
 
+// A sync that was asked for while this one ran comes right after it.
+function nextRun(ms: string): string {
+  return `case when requested_at > last_attempt_at then now() else now() + ${ms} * interval '1 millisecond' end`;
+}
+
 /** The states of `source_sync`: who may run a source now, and how its last run ended. */
 @Injectable()
 export class SyncQueries {
@@ -42,7 +49,7 @@ export class SyncQueries {
          where d.next_run_at <= now() and (d.lease_until is null or d.lease_until < now())
          order by d.next_run_at limit 1 for update skip locked
        )
-       returning s.id, s.name, s.kind, s.settings, s.filter, s.interval_ms::float8 as "intervalMs",
+       returning s.id, s.name, s.kind, s.origin, s.settings, s.filter, s.interval_ms::float8 as "intervalMs",
          y.content_digest as "contentDigest", y.attempts`,
       [owner, leaseMs],
     );
@@ -89,7 +96,7 @@ export class SyncQueries {
   ): Promise<void> {
     await manager.query(
       `update source_sync set status = 'complete', attempts = 0, last_success_at = now(), error = null,
-         next_run_at = now() + $3 * interval '1 millisecond', content_digest = $4, counts = $5, skipped = $6,
+         next_run_at = ${nextRun('$3')}, content_digest = $4, counts = $5, skipped = $6,
          lease_owner = null, lease_until = null
        where source_id = $2 and lease_owner = $1`,
       [
@@ -107,7 +114,7 @@ export class SyncQueries {
   async completeUnchanged(owner: string, sourceId: number, nextInMs: number): Promise<void> {
     await this.dataSource.query(
       `update source_sync set status = 'complete', attempts = 0, last_success_at = now(), error = null,
-         next_run_at = now() + $3 * interval '1 millisecond', lease_owner = null, lease_until = null
+         next_run_at = ${nextRun('$3')}, lease_owner = null, lease_until = null
        where source_id = $2 and lease_owner = $1`,
       [owner, sourceId, nextInMs],
     );
@@ -115,7 +122,7 @@ export class SyncQueries {
 
   async fail(owner: string, sourceId: number, error: string, nextInMs: number): Promise<void> {
     await this.dataSource.query(
-      `update source_sync set status = 'failed', error = $3, next_run_at = now() + $4 * interval '1 millisecond',
+      `update source_sync set status = 'failed', error = $3, next_run_at = ${nextRun('$4')},
          lease_owner = null, lease_until = null
        where source_id = $2 and lease_owner = $1`,
       [owner, sourceId, error, nextInMs],

@@ -46,10 +46,6 @@ describe('check', () => {
 
   it.each([
     [
-      'sources[0].managed',
-      GOOD.replace('file: { path: catalog.json }, syncPolicy: { interval: 30m }', 'managed: {}'),
-    ],
-    [
       'sources[0].api',
       GOOD.replace('file: { path: catalog.json }', 'api: { endpoint: "https://r.example" }'),
     ],
@@ -137,6 +133,8 @@ describe('migrate', () => {
     expect(await tables()).toBe(7);
     expect(await run('up')).toMatch(/nothing to apply/);
     expect(await run('status')).toMatch(/^applied {2}InitialSchema/);
+    expect(await run('down')).toMatch(/^took back RequestedSyncs/);
+    expect(await run('status')).toMatch(/^applied {2}InitialSchema\w+\npending {2}RequestedSyncs/);
     expect(await run('down')).toMatch(/^took back InitialSchema/);
     expect(await tables()).toBe(0);
     expect(await run('sideways')).toMatch(/none of up, down and status/);

@@ -93,7 +93,10 @@ describe('every route', () => {
     for (const [path, methods] of Object.entries(paths))
       for (const operation of Object.values(methods)) {
         expect(operation.summary, path).toBeTruthy();
-        expect(operation.responses['200']?.content?.['application/json']?.schema, path).toBeTruthy();
+        const good = Object.entries(operation.responses).filter(([status]) => status.startsWith('2'));
+        expect(good.length, path).toBeGreaterThan(0);
+        for (const [status, { content }] of good)
+          expect(status === '204' || content?.['application/json']?.schema, `${path} ${status}`).toBeTruthy();
         if (!path.startsWith('/.well-known/'))
           expect(Object.keys(operation.responses), path).toEqual(expect.arrayContaining(['401', '503']));
       }
@@ -111,7 +114,9 @@ describe('every route', () => {
     const { components, openapi } = await document();
     expect(openapi).toBe('3.1.0');
     for (const [name, schema] of Object.entries(components.schemas))
-      expect(Object.keys(schema.properties ?? {}).length, name).toBeGreaterThan(0);
+      // The one that is empty by its nature.
+      if (name !== 'ManagedSettings')
+        expect(Object.keys(schema.properties ?? {}).length, name).toBeGreaterThan(0);
   });
 
   it('of the consumer API is in a public openapi.yaml, the same for every name', async () => {

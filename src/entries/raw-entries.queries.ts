@@ -1,0 +1,48 @@
+import { Injectable } from '@nestjs/common';
+import { DataSource } from 'typeorm';
+import type { EntryType } from './entry-types.js';
+
+/** The place of an entry in a raw list. */
+export interface RawPosition {
+  readonly name: string;
+  readonly type: EntryType;
+  /** The rank of its source. */
+  readonly rank: number;
+}
+
+export interface RawEntryRow extends RawPosition {
+  readonly source: string;
+  readonly claims: object;
+  readonly versions: readonly { version: string; status: string; isLatest: boolean; publishedAt: string }[];
+}
+
+@Injectable()
+export class RawEntriesQueries {
+  constructor(private readonly dataSource: DataSource) {}
+
+  /** Entries of these sources in order of name, type and source, versions newest first, after a position. */
+  async page(sourceIds: readonly number[], after: RawPosition | null, limit: number): Promise<RawEntryRow[]> {
+    return this.dataSource.query<RawEntryRow[]>(
+      `with near as (
+         select e.id, e.name, e.type, n.rank::int as rank, s.name as source, c.claims
+         from unnest($1::int[]) with ordinality as n(source_id, rank)
+         join source s on s.id = n.source_id
+         cross join lateral (
+           select e.id, e.name, e.type, e.claim_set_id from entry e
+           where e.source_id = n.source_id
+             and ($2::text is null or (e.name, e.type, n.rank::int) > ($2 collate "C", $3 collate "C", $4::int))
+           order by e.name, e.type limit $5
+         ) e
+         join claim_set c on c.id = e.claim_set_id
+         order by e.name, e.type, n.rank limit $5
+       )
+       select near.name, near.type, near.rank, near.source, near.claims, (
+         select json_agg(json_build_object('version', v.version, 'status', v.status, 'isLatest', v.is_latest,
+           'publishedAt', to_char(v.published_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))
+           order by v.version_key desc)
+         from entry_version v where v.entry_id = near.id) as versions
+       from near order by near.name, near.type, near.rank`,
+      [sourceIds, after?.name ?? null, after?.type ?? null, after?.rank ?? null, limit],
+    );
+  }
+}

@@ -1,0 +1,35 @@
+import { ApiProperty } from '@nestjs/swagger';
+import { AdminListMetadata } from '../http/admin-list.responses.js';
+
+export class RawVersion {
+  version: string;
+
+  @ApiProperty({ enum: ['active', 'deprecated', 'deleted', 'archived'] })
+  status: string;
+
+  isLatest: boolean;
+
+  @ApiProperty({ format: 'date-time' })
+  publishedAt: string;
+}
+
+export class RawEntry {
+  @ApiProperty({ enum: ['server', 'skill'] })
+  type: string;
+
+  name: string;
+
+  /** The source it is in. */
+  source: string;
+
+  @ApiProperty({ type: 'object', additionalProperties: true })
+  claims: object;
+
+  /** Newest first. */
+  versions: RawVersion[];
+}
+
+export class RawEntryList {
+  entries: RawEntry[];
+  metadata: AdminListMetadata;
+}

@@ -1,0 +1,81 @@
+import { Injectable } from '@nestjs/common';
+import type { Caller } from '../auth/caller.js';
+import type { AdminListQuery } from '../http/admin-list.js';
+import { decodeCursor, encodeCursor } from '../http/cursor.js';
+import { JsonText } from '../http/representation.interceptor.js';
+import { RegistriesService } from '../registries/registries.service.js';
+import { SourcesService } from '../sources/sources.service.js';
+import { RawEntriesQueries, type RawEntryRow, type RawPosition } from './raw-entries.queries.js';
+
+/** Entries read at a time when the whole list is asked for. */
+const BATCH = 500;
+
+interface Walk {
+  readonly after: RawPosition;
+  readonly limit: number;
+}
+
+/**
+ * What is in a source or a registry, shadowed entries included, whatever the entries' own claims: whoever manages the
+ * parent may know (spec §4.4).
+ */
+@Injectable()
+export class RawEntriesService {
+  constructor(
+    private readonly queries: RawEntriesQueries,
+    private readonly sources: SourcesService,
+    private readonly registries: RegistriesService,
+  ) {}
+
+  async ofSource(caller: Caller, name: string, query: AdminListQuery): Promise<JsonText> {
+    const { id } = await this.sources.getReachable(caller, name);
+    return this.list('source-entries', [id], query);
+  }
+
+  async ofRegistry(caller: Caller, name: string, query: AdminListQuery): Promise<JsonText> {
+    const { sources } = await this.registries.getReachable(caller, name);
+    const ids = sources.map(({ id }) => id);
+    return this.list('registry-entries', ids, query);
+  }
+
+  private async list(list: string, sourceIds: readonly number[], query: AdminListQuery): Promise<JsonText> {
+    const walk = query.cursor ? decodeCursor(list, query.cursor, isWalk) : undefined;
+    const limit = query.limit === undefined ? walk?.limit : Number(query.limit);
+    const written: string[] = [];
+    let after = walk?.after ?? null;
+    for (;;) {
+      const wanted = limit ?? BATCH;
+      const found = await this.queries.page(sourceIds, after, wanted + 1);
+      const rows = found.slice(0, wanted);
+      for (const row of rows) written.push(describe(row));
+      const last = rows.at(-1);
+      if (!last || found.length <= wanted) return body(written);
+      after = { name: last.name, type: last.type, rank: last.rank };
+      if (limit !== undefined) return body(written, encodeCursor(list, { after, limit }));
+    }
+  }
+}
+
+function body(entries: readonly string[], nextCursor?: string): JsonText {
+  const metadata = { count: entries.length, ...(nextCursor === undefined ? {} : { nextCursor }) };
+  return new JsonText(`{"entries":[${entries.join(',')}],"metadata":${JSON.stringify(metadata)}}`);
+}
+
+function describe({ type, name, source, claims, versions }: RawEntryRow): string {
+  return JSON.stringify({ type, name, source, claims, versions });
+}
+
+function isWalk(value: unknown): value is Walk {
+  if (typeof value !== 'object' || value === null) return false;
+  const { after, limit } = value as { after?: Partial<RawPosition>; limit?: unknown };
+  return (
+    Number.isInteger(limit) &&
+    Number(limit) >= 1 &&
+    Number(limit) <= 100 &&
+    typeof after === 'object' &&
+    typeof after.name === 'string' &&
+    !after.name.includes('\0') &&
+    (after.type === 'server' || after.type === 'skill') &&
+    Number.isSafeInteger(after.rank)
+  );
+}

@@ -1,0 +1,44 @@
+import { type CallHandler, type ExecutionContext, Injectable, type NestInterceptor } from '@nestjs/common';
+import express, { type NextFunction, type Request, type RequestHandler, type Response } from 'express';
+import type { Observable } from 'rxjs';
+import { ApiError } from './errors.js';
+
+interface ParsedRequest extends Request {
+  bodyProblem?: unknown;
+}
+
+/**
+ * Parses JSON bodies, and keeps what is wrong with one for later: a caller without a token, or one who may not know what
+ * they named, learns that first (contract §3: token, role, load or 404, body).
+ */
+export function parseBody(limit: string): RequestHandler {
+  const parse = express.json({ limit });
+  return (request: ParsedRequest, response: Response, next: NextFunction) => {
+    parse(request, response, (problem?: unknown) => {
+      if (problem !== undefined) request.bodyProblem = problem;
+      next();
+    });
+  };
+}
+
+/** What kept the body of a request from being read, if anything did. */
+export function bodyProblemOf(request: Request): unknown {
+  return (request as ParsedRequest).bodyProblem;
+}
+
+/** After the three global steps: is there a body that could be read? */
+@Injectable()
+export class BodyInterceptor implements NestInterceptor {
+  intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> {
+    const request = context.switchToHttp().getRequest<ParsedRequest>();
+    if (request.bodyProblem !== undefined) throw request.bodyProblem;
+    const unread = request.body === undefined && hasBody(request);
+    if (unread && request.method !== 'GET' && request.method !== 'HEAD')
+      throw new ApiError('unsupported_media_type');
+    return next.handle();
+  }
+}
+
+function hasBody({ headers }: Request): boolean {
+  return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
+}

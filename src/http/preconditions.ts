@@ -1,0 +1,33 @@
+import { createHash } from 'node:crypto';
+import { ApiError } from './errors.js';
+
+/** The conditions of a PUT, as they were sent. */
+export interface Preconditions {
+  readonly ifMatch: string | undefined;
+  readonly ifNoneMatch: string | undefined;
+}
+
+/** What may be changed of a resource, as a short text: equal for equal content. Made into the first half of its ETag. */
+export function contentTag(content: unknown): string {
+  return createHash('sha256').update(JSON.stringify(content)).digest('base64url').slice(0, 16);
+}
+
+/**
+ * Does the resource still have the content the request was made for (RFC 9110 §13.1)? The second half of an ETag follows
+ * what nobody can change, such as the state of a sync, and is not compared.
+ *
+ * @param current the `contentTag` of what is stored; null when there is nothing.
+ * @throws ApiError 412 `precondition_failed`.
+ */
+export function checkPreconditions({ ifMatch, ifNoneMatch }: Preconditions, current: string | null): void {
+  const failed =
+    (ifMatch !== undefined && !matches(ifMatch, current)) ||
+    (ifNoneMatch !== undefined && matches(ifNoneMatch, current));
+  if (failed) throw new ApiError('precondition_failed');
+}
+
+function matches(condition: string, current: string | null): boolean {
+  if (current === null) return false;
+  if (condition.trim() === '*') return true;
+  return condition.split(',').some((tag) => /^\s*"([\w-]+)\.[\w-]+"\s*$/.exec(tag)?.[1] === current);
+}
