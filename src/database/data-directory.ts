@@ -1,6 +1,7 @@
 import { execFile } from 'node:child_process';
 import { existsSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, statSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { rm } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { bareEnvironment, findAccount, giveTo, type PostgresAccount } from './postgres-account.js';
 import type { PostgresBinaries } from './postgres-binaries.js';
@@ -10,6 +11,7 @@ const MAJOR = '18';
 
 /**
  * Makes sure that the directory holds data the server can use, creating it on first use, and says who is to run it.
+ * The caller owns the directory: nobody else prepares it at the same time.
  *
  * @throws Error with a sentence for the administrator: made by another major version, not a data directory, no account.
  */
@@ -37,12 +39,14 @@ export async function prepareDataDirectory(
 }
 
 // A data directory appears by its final name only when it is whole: an initdb that was killed leaves a stray sibling.
+// It may even still be running, so the name is never used twice; and neighbours have strays of their own.
 async function initialise(directory: string, binaries: PostgresBinaries): Promise<PostgresAccount> {
   const parent = dirname(directory);
+  const stray = `.${basename(directory)}.initdb-`;
   for (const name of readdirSync(parent))
-    if (name.startsWith('.initdb-')) rmSync(join(parent, name), { recursive: true });
+    if (name.startsWith(stray)) await rm(join(parent, name), { recursive: true, maxRetries: 10 });
   const account = await findAccount(undefined, binaries, parent);
-  const fresh = mkdtempSync(join(parent, '.initdb-'));
+  const fresh = mkdtempSync(join(parent, stray));
   giveTo(fresh, account);
   const run = promisify(execFile);
   const data = join(fresh, 'data');

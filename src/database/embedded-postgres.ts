@@ -1,6 +1,7 @@
-import { mkdirSync } from 'node:fs';
-import { dirname, resolve } from 'node:path';
+import { existsSync, mkdirSync, realpathSync } from 'node:fs';
+import { basename, dirname, join, resolve } from 'node:path';
 import { prepareDataDirectory } from './data-directory.js';
+import { lockDataDirectory } from './data-directory-lock.js';
 import { stopLeftOver } from './left-over-postgres.js';
 import { findPostgresBinaries } from './postgres-binaries.js';
 import { type PostgresProcess, type ProcessOptions, runPostgres } from './postgres-process.js';
@@ -22,11 +23,25 @@ export async function startEmbeddedPostgres(
   dataDirectory: string,
   options: Options = {},
 ): Promise<EmbeddedPostgres> {
-  const directory = resolve(dataDirectory);
   const log = options.log ?? (() => undefined);
   const binaries = await findPostgresBinaries();
-  mkdirSync(dirname(directory), { recursive: true });
-  const account = await prepareDataDirectory(directory, binaries, log);
-  await stopLeftOver(directory, log);
-  return runPostgres(directory, binaries, account, options);
+  mkdirSync(dirname(resolve(dataDirectory)), { recursive: true });
+  const directory = trueName(dataDirectory);
+  const lock = await lockDataDirectory(directory);
+  try {
+    const account = await prepareDataDirectory(directory, binaries, log);
+    await stopLeftOver(directory, log);
+    const server = await runPostgres(directory, binaries, account, options);
+    return { ...server, stop: () => server.stop().finally(lock.release) };
+  } catch (error) {
+    lock.release();
+    throw error;
+  }
+}
+
+// Two names of one directory must lead to one lock.
+function trueName(directory: string): string {
+  if (existsSync(directory)) return realpathSync(directory);
+  const path = resolve(directory);
+  return join(realpathSync(dirname(path)), basename(path));
 }

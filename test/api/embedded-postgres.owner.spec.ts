@@ -1,0 +1,117 @@
+import { mkdir, readdir, symlink } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { startEmbeddedPostgres } from '../../dist/database/embedded-postgres.js';
+import { childrenOf, EmbeddedFolder, killNine } from '../support/embedded.js';
+
+let folder: EmbeddedFolder;
+beforeAll(async () => {
+  folder = await EmbeddedFolder.create();
+});
+afterAll(() => folder.remove());
+
+describe('first starts at the same moment', () => {
+  it('on one data directory: one serves, the others are told so', async () => {
+    const all = [1, 2, 3].map(() => folder.serve('race'));
+    const outcomes = await Promise.allSettled(all.map((cli) => cli.logs('"Ready"')));
+    const winners = all.filter((_, i) => outcomes[i]?.status === 'fulfilled');
+    const losers = all.filter((cli) => !winners.includes(cli));
+    expect(winners).toHaveLength(1);
+    for (const loser of losers)
+      expect(await loser.finished).toMatchObject({
+        code: 1,
+        output: expect.stringContaining(
+          `in use by another running registry (process ${winners[0]?.child.pid})`,
+        ),
+      });
+    winners[0]?.child.kill('SIGTERM');
+    expect((await winners[0]?.finished)?.code).toBe(0);
+    expect((await readdir(join(folder.path, 'race'))).sort()).toEqual(['postgres', 'postgres.lock']);
+  });
+
+  it('on neighbouring data directories: the later one leaves the work of the earlier one alone', async () => {
+    const parent = join(folder.path, 'neighbours');
+    await mkdir(parent);
+    const unfinished = async () => (await readdir(parent)).filter((name) => name.includes('initdb'));
+    const earlier = startEmbeddedPostgres(join(parent, 'a'));
+    while ((await unfinished()).length === 0);
+    const later = startEmbeddedPostgres(join(parent, 'b'));
+    const servers = await Promise.all([earlier, later]);
+    expect(servers[0].pid).not.toBe(servers[1].pid);
+    await Promise.all(servers.map((server) => server.stop()));
+    expect(await unfinished()).toEqual([]);
+  });
+
+  it('clear away what is left of one that was killed before it was done', async () => {
+    const parent = join(folder.path, 'stray');
+    await mkdir(parent);
+    const killed = folder.serve('stray');
+    const unfinished = async () => (await readdir(parent)).filter((name) => name.includes('initdb'));
+    while ((await unfinished()).length === 0);
+    killed.child.kill('SIGKILL');
+    await killed.finished;
+    expect(await unfinished()).toHaveLength(1);
+    const server = await startEmbeddedPostgres(join(parent, 'postgres'));
+    await server.stop();
+    expect((await readdir(parent)).sort()).toEqual(['postgres', 'postgres.lock']);
+  });
+});
+
+describe('a second start on a data directory that is in use', () => {
+  it('is refused while no client is connected, and leaves that PostgreSQL alone', async () => {
+    const owner = await startEmbeddedPostgres(join(folder.path, 'idle', 'postgres'));
+    expect(await folder.serve('idle').finished).toMatchObject({
+      code: 1,
+      output: expect.stringContaining('in use by another running registry'),
+    });
+    const { pid, client } = folder.postmaster('idle');
+    expect(pid).toBe(owner.pid);
+    const connected = await client();
+    expect((await connected.query('select 1 as one')).rows).toEqual([{ one: 1 }]);
+    await connected.end();
+    await owner.stop();
+  });
+
+  it('is refused by any name of the directory', async () => {
+    const owner = await startEmbeddedPostgres(join(folder.path, 'named', 'postgres'));
+    await symlink(join(folder.path, 'named'), join(folder.path, 'alias'));
+    await mkdir(join(folder.path, 'elsewhere'));
+    await symlink(join(folder.path, 'named', 'postgres'), join(folder.path, 'elsewhere', 'postgres'));
+    for (const name of ['alias', 'elsewhere'])
+      await expect(startEmbeddedPostgres(join(folder.path, name, 'postgres'))).rejects.toThrow(
+        /in use by another running registry/,
+      );
+    await owner.stop();
+  });
+
+  it('succeeds once the owner has stopped, or could not start', async () => {
+    const path = join(folder.path, 'again', 'postgres');
+    await expect(startEmbeddedPostgres(path, { settings: { shared_buffers: 'many' } })).rejects.toThrow(
+      /did not start/,
+    );
+    const first = await startEmbeddedPostgres(path);
+    await first.stop();
+    const second = await startEmbeddedPostgres(path);
+    expect(second.pid).not.toBe(first.pid);
+    await second.stop();
+  });
+
+  it('succeeds after a kill -9 of the owner and its guard, though the PostgreSQL lives on with a client', async () => {
+    const owner = await folder.serving('orphan');
+    const { pid, client } = folder.postmaster('orphan');
+    const children = await childrenOf(owner.child.pid ?? 0);
+    expect(children).toContain(pid);
+    const connected = await client();
+    const gone = new Promise((done) => connected.once('end', done));
+    await killNine(
+      owner,
+      children.filter((child) => child !== pid),
+    );
+    expect((await connected.query('select 1 as one')).rows).toEqual([{ one: 1 }]);
+    const heir = await folder.serving('orphan');
+    await gone;
+    expect(folder.postmaster('orphan').pid).not.toBe(pid);
+    heir.child.kill('SIGTERM');
+    expect((await heir.finished).code).toBe(0);
+  });
+});
