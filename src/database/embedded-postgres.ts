@@ -1,10 +1,14 @@
 import { existsSync, mkdirSync, realpathSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { prepareDataDirectory } from './data-directory.js';
 import { lockDataDirectory } from './data-directory-lock.js';
 import { stopLeftOver } from './left-over-postgres.js';
 import { findPostgresBinaries } from './postgres-binaries.js';
 import { type PostgresProcess, type ProcessOptions, runPostgres } from './postgres-process.js';
+
+const RECOVERY_PATIENCE_MS = 10_000;
+const RECOVERY_RETRY_MS = 250;
 
 export type EmbeddedPostgres = PostgresProcess;
 
@@ -30,12 +34,32 @@ export async function startEmbeddedPostgres(
   const lock = await lockDataDirectory(directory);
   try {
     const account = await prepareDataDirectory(directory, binaries, log);
-    await stopLeftOver(directory, log);
-    const server = await runPostgres(directory, binaries, account, options);
+    const server = await startAfter(
+      () => stopLeftOver(directory, log),
+      (stalePid) => runPostgres(directory, binaries, account, stalePid, options),
+    );
     return { ...server, stop: () => server.stop().finally(lock.release) };
   } catch (error) {
     lock.release();
     throw error;
+  }
+}
+
+// Processes of a PostgreSQL that was killed may work on for some seconds, and until they end no other one is let in. A
+// start that found nothing left over has nothing to wait for.
+async function startAfter(
+  leftOver: () => Promise<number | undefined>,
+  start: (stalePid: number | undefined) => Promise<PostgresProcess>,
+): Promise<PostgresProcess> {
+  const deadline = Date.now() + RECOVERY_PATIENCE_MS;
+  for (;;) {
+    const stalePid = await leftOver();
+    try {
+      return await start(stalePid);
+    } catch (error) {
+      if (stalePid === undefined || Date.now() > deadline) throw error;
+      await sleep(RECOVERY_RETRY_MS);
+    }
   }
 }
 

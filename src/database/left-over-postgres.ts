@@ -1,6 +1,9 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { execFile } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import { bareEnvironment } from './postgres-account.js';
 
 const PATIENCE_MS = 12_000;
 
@@ -8,17 +11,24 @@ const PATIENCE_MS = 12_000;
  * Ends the PostgreSQL that a `kill -9` of the server left running: it lives on for a moment, or longer if the guard was
  * killed too. Only the owner of the directory may ask for it. Clients it may have do not keep it: they are not ours.
  *
+ * @returns the process id that a PostgreSQL which is dead left in the directory, if any: a zombie's, or by now somebody
+ * else's.
  * @throws Error with a sentence for the administrator, when it does not end.
  */
-export async function stopLeftOver(directory: string, log: (message: string) => void): Promise<void> {
+export async function stopLeftOver(
+  directory: string,
+  log: (message: string) => void,
+): Promise<number | undefined> {
   const pidFile = join(directory, 'postmaster.pid');
   const deadline = Date.now() + PATIENCE_MS;
-  for (let asked = false; existsSync(pidFile); asked = true) {
-    const [pid = ''] = readFileSync(pidFile, 'utf8').split('\n');
-    if (!isPostgres(Number(pid), directory)) return;
+  for (let asked = false; ; asked = true) {
+    const lines = unlessGone(() => readFileSync(pidFile, 'utf8').split('\n'));
+    if (lines === undefined) return undefined;
+    const [pid, itsDirectory] = [Number(lines[0]), lines[1] ?? ''];
+    if (!(await commandLine(pid)).includes(`postgres -D ${itsDirectory} `)) return pid;
     if (!asked) {
       log(`Stopping a PostgreSQL left over from a server that was killed (process ${pid})`);
-      process.kill(Number(pid), 'SIGINT');
+      unlessGone(() => process.kill(pid, 'SIGINT'));
     }
     if (Date.now() > deadline)
       throw new Error(`PostgreSQL process ${pid} holds ${directory} and does not end`);
@@ -26,17 +36,25 @@ export async function stopLeftOver(directory: string, log: (message: string) => 
   }
 }
 
-// A process id can have gone to somebody else since, and a zombie holds nothing.
-function isPostgres(pid: number, directory: string): boolean {
+// The guard may be ending it at the same moment.
+function unlessGone<T>(look: () => T): T | undefined {
   try {
-    process.kill(pid, 0);
-  } catch {
-    return false;
+    return look();
+  } catch (error) {
+    if (['ENOENT', 'ESRCH'].includes((error as NodeJS.ErrnoException).code ?? '')) return undefined;
+    throw error;
   }
-  if (process.platform !== 'linux') return true;
+}
+
+/** With a space after each argument; empty for a zombie, and for a process that is not there. */
+async function commandLine(pid: number): Promise<string> {
   try {
-    return readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0').includes(directory);
+    if (process.platform === 'linux')
+      return readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ');
+    const args = ['-ww', '-o', 'command=', '-p', String(pid)];
+    const { stdout } = await promisify(execFile)('ps', args, { env: bareEnvironment() });
+    return `${stdout.trim()} `;
   } catch {
-    return false;
+    return '';
   }
 }

@@ -40,11 +40,14 @@ export interface ProcessOptions {
 /**
  * Runs the server on a data directory that nobody else uses, and returns when its database can be connected to. It ends
  * with this process, however that ends.
+ *
+ * @param stalePid a process id in the directory's `postmaster.pid` that is known to be no PostgreSQL's.
  */
 export async function runPostgres(
   directory: string,
   binaries: PostgresBinaries,
   account: PostgresAccount,
+  stalePid: number | undefined,
   options: ProcessOptions,
 ): Promise<PostgresProcess> {
   const socket = options.socketDirectory ?? mkdtempSync(join(tmpdir(), 'registry-pg-'));
@@ -64,8 +67,11 @@ export async function runPostgres(
   const logFile = join(directory, 'server.log');
   const output = openSync(logFile, 'a', 0o600);
   // Detached: Ctrl-C is meant for us, and we still need the database while requests are finished.
-  const how: SpawnOptions = { ...account.identity, env: bareEnvironment(), cwd: '/', detached: true };
-  const server = spawn(program, args, { ...how, stdio: ['ignore', output, output] });
+  const how: SpawnOptions = { ...account.identity, cwd: '/', detached: true };
+  // PostgreSQL refuses to start while a process of the id in that file lives, unless told that it is its grandparent's.
+  // Removing the file instead would also keep it from looking whether the dead one's memory is still in use.
+  const env = { ...bareEnvironment(), ...(stalePid && { PG_GRANDPARENT_PID: String(stalePid) }) };
+  const server = spawn(program, args, { ...how, env, stdio: ['ignore', output, output] });
   closeSync(output);
   const ended = new Promise<string>((done) => {
     server.once('error', (error) => done(error.message));
