@@ -10,7 +10,7 @@ beforeAll(async () => {
 });
 afterAll(() => folder.remove());
 
-describe('first starts at the same moment', () => {
+describe('first starts at the same moment', { timeout: 90_000 }, () => {
   it('on one data directory: one serves, the others are told so', async () => {
     const all = [1, 2, 3].map(() => folder.serve('race'));
     const outcomes = await Promise.allSettled(all.map((cli) => cli.logs('"Ready"')));
@@ -57,7 +57,7 @@ describe('first starts at the same moment', () => {
   });
 });
 
-describe('a second start on a data directory that is in use', () => {
+describe('a second start on a data directory that is in use', { timeout: 90_000 }, () => {
   it('is refused while no client is connected, and leaves that PostgreSQL alone', async () => {
     const owner = await startEmbeddedPostgres(join(folder.path, 'idle', 'postgres'));
     expect(await folder.serve('idle').finished).toMatchObject({
