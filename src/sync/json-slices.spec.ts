@@ -1,12 +1,27 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { JsonSliceError, JsonSlicer, type Slice } from './json-slices.js';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { JsonSlicer, RepeatedKeyError, type Slice } from './json-slices.js';
 
-async function slice(text: string): Promise<{ slices: Slice[]; skeleton: string }> {
-  const slicer = new JsonSlicer(Buffer.from(text), ['servers', 'skills']);
+const MAX = 64 * 1024;
+const HUGE = 40_000_000;
+
+async function drain(slicer: JsonSlicer): Promise<Slice[]> {
   const slices: Slice[] = [];
   for await (const found of slicer.slices()) slices.push(found);
-  return { slices, skeleton: slicer.skeleton };
+  return slices;
+}
+
+interface Sliced {
+  slices: Slice[];
+  skeleton: string;
+  skeletonKeys: number;
+}
+
+async function slice(text: string): Promise<Sliced> {
+  const slicer = new JsonSlicer(Buffer.from(text), ['servers', 'skills'], MAX);
+  const slices = await drain(slicer);
+  return { slices, skeleton: slicer.skeleton, skeletonKeys: slicer.skeletonKeys };
 }
 
 /** Accepts what JSON.parse accepts, the way the reader uses the slicer. */
@@ -14,7 +29,7 @@ async function reads(text: string): Promise<boolean> {
   try {
     const { slices, skeleton } = await slice(text);
     JSON.parse(skeleton);
-    for (const found of slices) JSON.parse(found.text);
+    for (const found of slices) JSON.parse(String(found.text));
     return true;
   } catch {
     return false;
@@ -49,7 +64,9 @@ describe('slicing', () => {
         const value = JSON.parse(text) as { data: { servers: unknown[]; skills: unknown[] } };
         const { slices, skeleton } = await slice(text);
         const of = (list: string) =>
-          slices.filter((found) => found.list === list).map((found) => JSON.parse(found.text) as unknown);
+          slices
+            .filter((found) => found.list === list)
+            .map((found) => JSON.parse(String(found.text)) as unknown);
         expect(of('servers')).toEqual(value.data.servers);
         expect(of('skills')).toEqual(value.data.skills);
         expect(JSON.parse(skeleton)).toEqual({ ...value, data: { ...value.data, servers: [], skills: [] } });
@@ -87,6 +104,45 @@ describe('slicing', () => {
     expect(await reads('{"data":{"servers":[- 1]}}')).toBe(false);
   });
 
+  // Measured in processor time, which another process on the same machine can't stretch.
+  it.each([
+    ['a string', `"${'✓'.repeat(HUGE / 3)}"`],
+    ['a string of escapes', `"${'\\\\'.repeat(HUGE / 2)}"`],
+    ['many strings', `[${'"0123456789",'.repeat(HUGE / 13)}0]`],
+    ['white space', `[0,${' '.repeat(HUGE)}0]`],
+    ['numbers', `[${'1, '.repeat(HUGE / 3)}0]`],
+  ])('gives way while it reads 40 MB of %s, within an element and around them', async (_what, text) => {
+    for (const file of [`{"data":{"servers":[${text}]}}`, `{"meta":${text},"data":{"servers":[]}}`]) {
+      const bytes = Buffer.from(file);
+      let longest = 0;
+      let last = process.cpuUsage();
+      let watching = true;
+      const turn = () => {
+        const used = process.cpuUsage(last);
+        longest = Math.max(longest, (used.user + used.system) / 1_000);
+        last = process.cpuUsage();
+        if (watching) setImmediate(turn);
+      };
+      setImmediate(turn);
+      await nextTurn();
+      await drain(new JsonSlicer(bytes, ['servers'], MAX)).catch(() => undefined);
+      await nextTurn();
+      watching = false;
+      expect(longest).toBeLessThan(50);
+    }
+  });
+
+  it('keeps no text of an element that is too long, and goes on behind it', async () => {
+    const long = `["${'é'.repeat(MAX / 2)}"]`;
+    const { slices } = await slice(`{"data":{"servers":[1,${long}, "${'x'.repeat(MAX - 2)}" ,2]}}`);
+    expect(slices.map(({ text, bytes }) => [text?.length ?? null, bytes])).toEqual([
+      [1, 1],
+      [null, MAX + 4],
+      [MAX, MAX],
+      [1, 1],
+    ]);
+  });
+
   it('counts keys where they are written, and levels', async () => {
     const { slices } = await slice('{"data":{"servers":[{"a":1,"a":{"b":[":"]}}, 7]}}');
     expect(slices.map(({ keys, depth }) => ({ keys, depth }))).toEqual([
@@ -107,10 +163,22 @@ describe('slicing', () => {
     });
   });
 
-  it.each(['{"data":{"servers":[],"servers":[]}}', '{"data":{"servers":[],"skills":[],"skills":[1]}}'])(
-    'refuses the second of two lists: %s',
-    async (text) => {
-      await expect(slice(text)).rejects.toThrow(JsonSliceError);
-    },
-  );
+  it.each([
+    ['{"data":{"servers":[],"servers":[]}}', 'data.servers'],
+    ['{"data":{"servers":[],"skills":[],"skills":[1]}}', 'data.skills'],
+    ['{"data":{"servers":[1],"s\\u0065rvers":[2]}}', 'data.servers'],
+    ['{"data":{"servers":[1]},"data":{"skills":[2]}}', 'data'],
+    ['{"d\\u0061ta":{"servers":[1]},"data":{"servers":[2]}}', 'data'],
+  ])('refuses a second list or a second data, however spelled: %s', async (text, path) => {
+    await expect(slice(text)).rejects.toThrow(new RepeatedKeyError(path));
+  });
+
+  it('knows a list by what its key says, not by its spelling', async () => {
+    const { slices } = await slice('{"\\u0064ata":{"\\u0073ervers":[1],"skil\\ls":[2]}}');
+    expect(slices.map(({ list, text }) => [list, text])).toEqual([['servers', '1']]);
+  });
+
+  it('counts the keys around the elements where they are written', async () => {
+    expect((await slice('{"a":{"b":1,"b":":"},"data":{"servers":[{"c":1}]}}')).skeletonKeys).toBe(5);
+  });
 });

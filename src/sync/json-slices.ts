@@ -5,8 +5,13 @@ export interface Slice {
   /** The key of the array it stands in, below `data`. */
   readonly list: string;
   readonly index: number;
-  /** The element with the white space between its tokens removed; numbers and strings are as they were written. */
-  readonly text: string;
+  /**
+   * The element with the white space between its tokens removed; numbers and strings are as they were written. Null when
+   * that is longer than the slicer was told to keep: such an element is only known to close its brackets and strings.
+   */
+  readonly text: string | null;
+  /** The length of that text in UTF-8. */
+  readonly bytes: number;
   /** Keys of all objects in it, counted where they are written, so that a key given twice counts twice. */
   readonly keys: number;
   /** How deep its arrays and objects are nested. */
@@ -16,6 +21,13 @@ export interface Slice {
 /** The text is no JSON, as far as its brackets and strings tell. */
 export class JsonSliceError extends Error {}
 
+/** The text is JSON, but two readers could read two things out of it. */
+export class RepeatedKeyError extends JsonSliceError {
+  constructor(readonly path: string) {
+    super(`the key "${path}" is given twice`);
+  }
+}
+
 const QUOTE = 0x22;
 const COMMA = 0x2c;
 const COLON = 0x3a;
@@ -24,119 +36,158 @@ const BACKSLASH = 0x5c;
 const CLOSE_BRACKET = 0x5d;
 const OPEN_BRACE = 0x7b;
 const CLOSE_BRACE = 0x7d;
+const BLANK = 0x20;
 const CHECK_EVERY = 16_384;
+const MAX_KEY_BYTES = 64;
 const MAX_OUTER_DEPTH = 100;
-const MAX_OUTER_BYTES = 4 * 1024 * 1024;
+const MAX_OUTER_BYTES = 1024 * 1024;
 
 /**
  * Cuts the elements of the arrays at `data.<list>` out of one large JSON text, without ever building the whole of it: a
  * document of any size is read in short slices of time, and each element keeps its own spelling.
  *
- * Only brackets and strings are understood here. Each element's text, and the rest of the text with those arrays emptied
- * (`skeleton`), have to go through JSON.parse, which checks everything else.
+ * Only brackets, strings and the keys on the way to the lists are understood here. Each element's text, and the rest of
+ * the text with those arrays emptied (`skeleton`), have to go through JSON.parse, which checks everything else.
  *
- * @throws JsonSliceError when brackets or strings do not close, or one of the lists stands there twice.
+ * @throws JsonSliceError when brackets or strings do not close.
+ * @throws RepeatedKeyError when `data` or one of the lists is given twice, in whatever spelling.
  */
 export class JsonSlicer {
   /** After `slices()` has ended: the text around the elements, the sliced arrays empty. */
   skeleton = '';
+  /** Keys of all objects in the skeleton, counted like those of a slice. */
+  skeletonKeys = 0;
   private readonly seen = new Set<string>();
+  private readonly slice = new TimeSlice();
+  private readonly scratch: Buffer;
   private position = 0;
+  private nextCheck = CHECK_EVERY;
+  private outerBytes = 0;
 
   constructor(
     private readonly bytes: Buffer,
     private readonly lists: readonly string[],
-  ) {}
+    private readonly maxElementBytes: number,
+  ) {
+    // Elements are put together here: making strings of their pieces takes far longer than copying bytes.
+    this.scratch = Buffer.allocUnsafeSlow(Math.min(maxElementBytes, bytes.length));
+  }
 
   async *slices(): AsyncGenerator<Slice> {
-    const slice = new TimeSlice();
     const path: string[] = [];
     const opened: number[] = [];
     let keptFrom = 0;
     let key = '';
     while (this.position < this.bytes.length) {
+      if (this.isDue()) await this.slice.pause();
       const byte = this.bytes[this.position];
       if (byte === QUOTE) {
         const start = this.position;
-        this.skipString();
-        key = this.bytes.toString('utf8', start, this.position);
+        this.position += 1;
+        while (!this.endsString(start)) await this.slice.pause();
+        key = this.keyFrom(start);
         continue;
       }
       if (byte === OPEN_BRACE || byte === OPEN_BRACKET) {
-        const list =
-          byte === OPEN_BRACKET && opened.length === 2 && path[1] === '"data"' ? this.listOf(key) : null;
-        if (list !== null) {
-          this.skeleton += this.bytes.toString('utf8', keptFrom, this.position + 1);
+        const list = byte === OPEN_BRACKET && opened.length === 2 && path[1] === 'data' ? key : null;
+        if (list !== null && this.lists.includes(list)) {
+          this.see(`data.${list}`);
+          this.keepOuter(keptFrom, this.position + 1);
           this.position += 1;
-          yield* this.elements(list, slice);
+          yield* this.elements(list);
           // The closing bracket stays in the skeleton.
           keptFrom = this.position;
           this.position += 1;
           continue;
         }
+        if (opened.length === 1 && key === 'data') this.see('data');
         if (opened.push(byte) > MAX_OUTER_DEPTH)
           throw new JsonSliceError(
             `the text around the entries is nested deeper than ${MAX_OUTER_DEPTH} levels`,
           );
         path[opened.length - 1] = key;
         key = '';
-      } else if (byte === CLOSE_BRACE || byte === CLOSE_BRACKET) {
-        this.checkCloses(opened.pop(), byte);
-      } else if (byte === COMMA) key = '';
+      } else if (byte === CLOSE_BRACE || byte === CLOSE_BRACKET) this.checkCloses(opened.pop(), byte);
+      else if (byte === COMMA) key = '';
+      else if (byte === COLON) this.skeletonKeys += 1;
       this.position += 1;
-      if (this.position % CHECK_EVERY === 0) await slice.pause();
     }
     if (opened.length > 0) throw new JsonSliceError('the text ends before its last bracket is closed');
-    if (this.skeleton.length + this.bytes.length - keptFrom > MAX_OUTER_BYTES)
-      throw new JsonSliceError('there are more than 4 MiB of text around the entries');
-    this.skeleton += this.bytes.toString('utf8', keptFrom);
+    this.keepOuter(keptFrom, this.bytes.length);
   }
 
-  private listOf(key: string): string | null {
-    const list = this.lists.find((name) => key === `"${name}"`);
-    if (list === undefined) return null;
-    if (this.seen.has(list)) throw new JsonSliceError(`data.${list} stands there twice`);
-    this.seen.add(list);
-    return list;
+  private see(path: string): void {
+    if (this.seen.has(path)) throw new RepeatedKeyError(path);
+    this.seen.add(path);
+  }
+
+  private keepOuter(from: number, to: number): void {
+    this.outerBytes += to - from;
+    if (this.outerBytes > MAX_OUTER_BYTES)
+      throw new JsonSliceError('there is more than 1 MiB of text around the entries');
+    this.skeleton += this.bytes.toString('utf8', from, to);
+  }
+
+  // Keys are compared by what they say: "s\u0065rvers" is another spelling of "servers".
+  private keyFrom(start: number): string {
+    if (this.position - start > MAX_KEY_BYTES) return '';
+    try {
+      return String(JSON.parse(this.bytes.toString('utf8', start, this.position)));
+    } catch {
+      // It stays in the skeleton, which will be found malformed.
+      return '';
+    }
   }
 
   // From behind the "[" to the "]" that closes the list.
-  private async *elements(list: string, slice: TimeSlice): AsyncGenerator<Slice> {
+  private async *elements(list: string): AsyncGenerator<Slice> {
     for (let index = 0; ; index += 1) {
-      const element = await this.element(list, index, slice);
+      const element = await this.element(list, index);
       const end = this.bytes[this.position];
       const isLast = end === CLOSE_BRACKET;
       // "[]" holds nothing; "[1,]" holds an element without text, which JSON.parse will refuse.
       if (element.text !== '' || index > 0 || !isLast) yield element;
       if (isLast) return;
       this.position += 1;
-      await slice.pause();
     }
   }
 
   // Stops at the "," or "]" behind the element.
-  private async element(list: string, index: number, slice: TimeSlice): Promise<Slice> {
-    const parts: string[] = [];
+  private async element(list: string, index: number): Promise<Slice> {
     const opened: number[] = [];
     let from = this.position;
+    let bytes = 0;
     let keys = 0;
     let depth = 0;
-    for (let step = 1; ; step += 1) {
-      if (step % CHECK_EVERY === 0) await slice.pause();
+    const keep = () => {
+      const length = this.position - from;
+      if (bytes + length <= this.maxElementBytes) this.bytes.copy(this.scratch, bytes, from, this.position);
+      bytes += length;
+    };
+    for (;;) {
+      if (this.isDue()) await this.slice.pause();
       const byte = this.bytes[this.position];
       if (byte === undefined) throw new JsonSliceError(`the text ends inside data.${list}[${index}]`);
       if (byte === QUOTE) {
-        this.skipString();
+        const start = this.position;
+        this.position += 1;
+        while (!this.endsString(start)) await this.slice.pause();
         continue;
       }
       if (opened.length === 0 && (byte === COMMA || byte === CLOSE_BRACKET)) break;
-      if (byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09) {
-        // A blank inside a number or a word would vanish and glue its halves together: keep one, and let JSON.parse judge.
-        if (from < this.position) parts.push(this.bytes.toString('utf8', from, this.position));
+      if (isBlank(byte)) {
+        keep();
         const joins = isWordByte(this.bytes[this.position - 1]);
-        this.skipBlank();
-        if (joins && isWordByte(this.bytes[this.position])) parts.push(' ');
+        while (isBlank(this.bytes[this.position])) {
+          this.position += 1;
+          if (this.isDue()) await this.slice.pause();
+        }
         from = this.position;
+        // A blank inside a number or a word would vanish and glue its halves together: keep one, and let JSON.parse judge.
+        if (joins && isWordByte(this.bytes[this.position])) {
+          if (bytes < this.maxElementBytes) this.scratch[bytes] = BLANK;
+          bytes += 1;
+        }
         continue;
       }
       if (byte === OPEN_BRACE || byte === OPEN_BRACKET) depth = Math.max(depth, opened.push(byte));
@@ -144,36 +195,39 @@ export class JsonSlicer {
       else if (byte === COLON) keys += 1;
       this.position += 1;
     }
-    if (from < this.position) parts.push(this.bytes.toString('utf8', from, this.position));
-    return { list, index, text: parts.join(''), keys, depth };
+    keep();
+    const text = bytes <= this.maxElementBytes ? this.scratch.toString('utf8', 0, bytes) : null;
+    return { list, index, text, bytes, keys, depth };
   }
 
-  private skipBlank(): void {
-    for (;;) {
+  // Counted in bytes, not in steps: one step may pass a long string.
+  private isDue(): boolean {
+    if (this.position < this.nextCheck) return false;
+    this.nextCheck = this.position + CHECK_EVERY;
+    return true;
+  }
+
+  // Goes on inside a string, and stops behind its closing quote (true) or when it is time to pause.
+  private endsString(start: number): boolean {
+    const end = Math.min(this.position + CHECK_EVERY, this.bytes.length);
+    while (this.position < end) {
       const byte = this.bytes[this.position];
-      if (byte !== 0x20 && byte !== 0x0a && byte !== 0x0d && byte !== 0x09) return;
-      this.position += 1;
+      this.position += byte === BACKSLASH ? 2 : 1;
+      if (byte === QUOTE) return true;
     }
-  }
-
-  // From an opening quote to behind the closing one.
-  private skipString(): void {
-    const start = this.position;
-    for (;;) {
-      const quote = this.bytes.indexOf(QUOTE, this.position + 1);
-      if (quote < 0) throw new JsonSliceError(`the string that begins at byte ${start} is never closed`);
-      let backslashes = 0;
-      while (this.bytes[quote - 1 - backslashes] === BACKSLASH) backslashes += 1;
-      this.position = quote;
-      if (backslashes % 2 === 0) break;
-    }
-    this.position += 1;
+    if (this.position >= this.bytes.length)
+      throw new JsonSliceError(`the string that begins at byte ${start} is never closed`);
+    return false;
   }
 
   private checkCloses(opener: number | undefined, closer: number): void {
     if (opener !== (closer === CLOSE_BRACE ? OPEN_BRACE : OPEN_BRACKET))
       throw new JsonSliceError(`the bracket at byte ${this.position} closes nothing`);
   }
+}
+
+function isBlank(byte: number | undefined): boolean {
+  return byte === BLANK || byte === 0x0a || byte === 0x0d || byte === 0x09;
 }
 
 function isWordByte(byte: number | undefined): boolean {

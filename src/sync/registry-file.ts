@@ -2,9 +2,10 @@ import { isUtf8 } from 'node:buffer';
 import { createHash } from 'node:crypto';
 import type { IncomingVersion } from '../entries/catalogue-diff.js';
 import { sentenceOf } from '../entries/document-check.js';
+import { countKeys, repeatedKey } from '../entries/repeated-key.js';
 import { type Document, ENTRY_TYPES, type EntryType, searchTextOf } from '../entries/entry-types.js';
 import { type EntryFilter, passesFilter } from './entry-filter.js';
-import { JsonSliceError, JsonSlicer, type Slice } from './json-slices.js';
+import { JsonSliceError, JsonSlicer, RepeatedKeyError, type Slice } from './json-slices.js';
 import { TimeSlice } from './time-slice.js';
 
 const MAX_DOCUMENT_BYTES = 1024 * 1024;
@@ -42,25 +43,35 @@ export async function readRegistryFile(bytes: Buffer, filter: EntryFilter | null
   const types = new Map(
     Object.entries(ENTRY_TYPES).map(([type, row]) => [row.listKey as string, type as EntryType]),
   );
-  const slicer = new JsonSlicer(withoutMark(bytes), [...types.keys(), 'plugins']);
+  const slicer = new JsonSlicer(withoutMark(bytes), [...types.keys(), 'plugins'], MAX_DOCUMENT_BYTES);
   const reader = new EntryReader(filter);
   const slice = new TimeSlice();
   try {
     for await (const element of slicer.slices()) {
       const type = types.get(element.list);
       const tooLarge = sizeProblem(element);
-      const value = tooLarge === null ? parse(element.text, `data.${element.list}[${element.index}]`) : null;
-      if (type) reader.read(type, element, value, tooLarge);
+      const text = tooLarge === null ? (element.text ?? '') : 'null';
+      const value = parse(text, `data.${element.list}[${element.index}]`);
+      if (type) reader.read(type, { ...element, text }, value, tooLarge);
       await slice.pause();
     }
-    checkSkeleton(parse(slicer.skeleton, 'the text around the entries'));
+    const skeleton = parse(slicer.skeleton, 'the text around the entries');
+    if (countKeys(skeleton) !== slicer.skeletonKeys)
+      throw new RepeatedKeyError(repeatedKey(slicer.skeleton) ?? '');
+    checkSkeleton(skeleton);
   } catch (error) {
+    if (error instanceof RepeatedKeyError)
+      throw new RegistryFileError(
+        `The key "${error.path}" is given twice in the file, and only one of the two would be read`,
+      );
     if (error instanceof JsonSliceError)
       throw new RegistryFileError(`The file is not valid JSON: ${error.message}`);
     throw error;
   }
   return reader.result();
 }
+
+type ReadSlice = Slice & { readonly text: string };
 
 class EntryReader {
   private readonly entries: IncomingVersion[] = [];
@@ -71,10 +82,12 @@ class EntryReader {
   constructor(private readonly filter: EntryFilter | null) {}
 
   /** @param tooLarge why the element was not even parsed, if it was not. */
-  read(type: EntryType, slice: Slice, document: unknown, tooLarge: string | null): void {
+  read(type: EntryType, slice: ReadSlice, document: unknown, tooLarge: string | null): void {
     const reasons = tooLarge === null ? ENTRY_TYPES[type].check(document).map(sentenceOf) : [tooLarge];
-    if (reasons.length === 0 && countKeys(document) !== slice.keys)
-      reasons.push('an object holds the same key twice');
+    if (reasons.length === 0 && countKeys(document) !== slice.keys) {
+      const path = repeatedKey(slice.text) ?? '';
+      reasons.push(`${path}: the key is given twice in one object`);
+    }
     if (reasons.length > 0) {
       this.skip(type, slice, document, reasons);
       return;
@@ -93,7 +106,7 @@ class EntryReader {
     return { entries, skipped, filtered };
   }
 
-  private take(type: EntryType, slice: Slice, document: Document): void {
+  private take(type: EntryType, slice: ReadSlice, document: Document): void {
     const name = ENTRY_TYPES[type].nameOf(document);
     const version = String(document['version']);
     const key = `${type}\0${name}\0${version}`;
@@ -142,9 +155,9 @@ function storable(text: string): string {
   return text.replaceAll(/\0|\p{Surrogate}/gu, '\ufffd');
 }
 
-function sizeProblem({ text, depth }: Slice): string | null {
+function sizeProblem({ bytes, depth }: Slice): string | null {
   if (depth > MAX_DEPTH) return `is nested ${depth} levels deep, at most ${MAX_DEPTH} are allowed`;
-  if (Buffer.byteLength(text) > MAX_DOCUMENT_BYTES) return 'is larger than 1 MiB';
+  if (bytes > MAX_DOCUMENT_BYTES) return 'is larger than 1 MiB';
   return null;
 }
 
@@ -175,13 +188,6 @@ function checkSkeleton(file: unknown): void {
   }
   if (problems.length > 0)
     throw new RegistryFileError(`The file is not in the registry format: ${problems.join('; ')}`);
-}
-
-function countKeys(value: unknown): number {
-  if (Array.isArray(value)) return value.reduce<number>((sum, item) => sum + countKeys(item), 0);
-  if (!isRecord(value)) return 0;
-  const keys = Object.keys(value);
-  return keys.reduce((sum, key) => sum + countKeys(value[key]), keys.length);
 }
 
 function withoutMark(bytes: Buffer): Buffer {

@@ -108,7 +108,22 @@ describe('a file that can not be used', () => {
     [
       'two lists of servers',
       '{"version":"1.0.0","meta":{"last_updated":"2026-01-01T00:00:00Z"},"data":{"servers":[],"servers":[]}}',
-      /twice/,
+      /"data\.servers" is given twice/,
+    ],
+    [
+      'two lists of servers, one of them spelled otherwise',
+      `{"version":"1.0.0","meta":{"last_updated":"2026-01-01T00:00:00Z"},"data":{"servers":[${JSON.stringify(aServer('io.acme/one'))}],"s\\u0065rvers":[]}}`,
+      /"data\.servers" is given twice/,
+    ],
+    [
+      'a key of the file given twice',
+      `{"version":"1.0.0","meta":{"last_updated":"2026-01-01T00:00:00Z"},"data":{"servers":[${JSON.stringify(aServer('io.acme/one'))}]},"data":5}`,
+      /The key "data" is given twice/,
+    ],
+    [
+      'a key of its head given twice',
+      `{"version":"1.0.0","meta":{"last_updated":"2026-01-01T00:00:00Z","last_updated":"x"},"data":{"servers":[]}}`,
+      /The key "meta\.last_updated" is given twice/,
     ],
     [
       'a trailing comma',
@@ -187,7 +202,7 @@ describe('a file with bad entries among good ones', () => {
     };
     expect(sync).toMatchObject({ status: 'complete', counts: { entries: 2, skipped: 9 } });
     const reasons = sync.skipped.map((entry) => entry.reasons.join('; '));
-    expect(reasons[0]).toBe('an object holds the same key twice');
+    expect(reasons[0]).toBe('name: the key is given twice in one object');
     for (const [index, [, reason]] of bad.entries()) expect(reasons[index + 1]).toContain(reason);
   });
 });
