@@ -1,4 +1,4 @@
-import { pathOf } from './document-path.js';
+import { pathOf } from './document-problem.js';
 
 /** An open bracket. */
 interface Level {
