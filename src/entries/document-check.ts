@@ -1,148 +1,71 @@
-import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv';
-import { fullFormats } from 'ajv-formats/dist/formats.js';
-import { serverDocumentSchema } from './server-document.schema.js';
-import { skillDocumentSchema } from './skill-document.schema.js';
+import { createHash } from 'node:crypto';
+import type { IncomingVersion } from './catalogue-diff.js';
+import { MAX_PROBLEMS, type Problem } from './document-problem.js';
+import { walk } from './document-walk.js';
+import { type Document, ENTRY_TYPES, type EntryType, findName, searchTextOf } from './entry-types.js';
+import { repeatedKey } from './repeated-key.js';
 
-/** One thing wrong with a document: where, such as `packages[0].transport.url`, and the rule it breaks. */
-export interface Problem {
-  readonly path: string;
-  readonly message: string;
+export { type Problem, sentenceOf } from './document-problem.js';
+
+/** The longest document that is stored, as compact JSON in UTF-8. */
+export const MAX_DOCUMENT_BYTES = 1024 * 1024;
+
+/** How a document was written, where that is known. */
+export interface Written {
+  /** Its text without the white space between tokens, no longer than the limit; stored as it is. */
+  readonly text: string;
+  /** Its keys, counted where they are written. */
+  readonly keys: number;
 }
 
-const MAX_PROBLEMS = 20;
-/** Above this length only the first problem is looked for: a document can be wrong in 300 000 places. */
-const THOROUGH_LENGTH = 64 * 1024;
-const isServer = validators(serverDocumentSchema);
-const isSkill = validators(skillDocumentSchema);
+/** Everything wrong with a document, at most 20 problems; or the version to store. */
+export type CheckedDocument =
+  | { readonly problems: readonly [Problem, ...Problem[]]; readonly version?: undefined }
+  | { readonly problems: readonly []; readonly version: IncomingVersion };
 
-/** Two validators of one schema: one that ends at the first error, and one that finds them all. */
-interface Validators {
-  readonly first: ValidateFunction;
-  readonly all: ValidateFunction;
+/**
+ * The one door to the database for documents, synced and published alike: the rules of their type, 1 MiB, 100 levels. For
+ * any value that JSON.parse can give, it answers and does not throw.
+ *
+ * A document of a file comes as it was `written` and keeps its spelling (decision 002), so keys given twice are found. A
+ * published one has been parsed on the way and is spelled anew: what would not survive that, or is no text to most
+ * readers, is refused, because here somebody is there to be told (`__proto__`, NUL, half characters, 1e999).
+ */
+export function checkDocument(type: EntryType, document: unknown, written?: Written): CheckedDocument {
+  const { keys, tooDeep, unfaithful } = walk(document);
+  if (tooDeep) return { problems: [tooDeep] };
+  const text = written?.text ?? JSON.stringify(document) ?? '';
+  const bytes = Buffer.byteLength(text);
+  if (bytes > MAX_DOCUMENT_BYTES) return { problems: [sizeProblem(bytes)] };
+  const [first, ...others] = [
+    ...ENTRY_TYPES[type].check(document),
+    ...(written ? repetition(written, keys) : unfaithful),
+  ].slice(0, MAX_PROBLEMS);
+  if (first) return { problems: [first, ...others] };
+  return { problems: [], version: versionOf(type, document as Document, text) };
 }
 
-function validators(schema: object): Validators {
-  const compile = (allErrors: boolean) =>
-    new Ajv({ allErrors, strict: false, verbose: true }).addFormat('uri', fullFormats.uri).compile(schema);
-  return { first: compile(false), all: compile(true) };
+/** What is said of a document that is too large, which need not even be parsed for it. */
+export function sizeProblem(bytes: number): Problem {
+  return {
+    path: '',
+    message: `has ${bytes} bytes as compact JSON, at most ${MAX_DOCUMENT_BYTES} (1 MiB) are allowed`,
+  };
 }
 
-/** Everything wrong with a server document, at most 20 problems. Empty: it may be stored and served. */
-export function checkServer(document: unknown): Problem[] {
-  const problems = schemaProblems(isServer, document);
-  return problems.length > 0 ? problems : [...versionProblems(document), ...packageProblems(document)];
+function repetition({ text, keys: written }: Written, keys: number): Problem[] {
+  if (written === keys) return [];
+  return [{ path: repeatedKey(text) ?? '', message: 'the key is given twice in one object' }];
 }
 
-/** The same for a skill document. */
-export function checkSkill(document: unknown): Problem[] {
-  const problems = schemaProblems(isSkill, document);
-  return problems.length > 0 ? problems : versionProblems(document);
-}
-
-/** A problem as one sentence. */
-export function sentenceOf({ path, message }: Problem): string {
-  return path === '' ? message : `${path}: ${message}`;
-}
-
-function schemaProblems({ first, all }: Validators, document: unknown): Problem[] {
-  if (first(document)) return [];
-  const thorough = (JSON.stringify(document)?.length ?? 0) <= THOROUGH_LENGTH;
-  if (thorough) all(document);
-  const problems = ((thorough ? all : first).errors ?? []).slice(0, 2 * MAX_PROBLEMS).flatMap(problemOf);
-  return problems.length > 0 ? problems.slice(0, MAX_PROBLEMS) : [{ path: '', message: 'is not valid' }];
-}
-
-function problemOf(error: ErrorObject): Problem[] {
-  const path = pathOf(error.instancePath);
-  const params = error.params as Record<string, unknown>;
-  const at = (key: unknown) => (path === '' ? String(key) : `${path}.${String(key)}`);
-  switch (error.keyword) {
-    case 'required':
-      // The two halves of "value or valueHint" are reported together, below.
-      return error.schemaPath.includes('/anyOf/')
-        ? []
-        : [{ path: at(params['missingProperty']), message: 'is required' }];
-    case 'anyOf':
-      return [{ path, message: 'a positional argument needs value or valueHint' }];
-    case 'if':
-      return [];
-    case 'type':
-      return [{ path, message: `must be ${article(String(params['type']))}, not ${typeName(error.data)}` }];
-    case 'minLength':
-      return [{ path, message: `needs at least ${String(params['limit'])} character(s)` }];
-    case 'maxLength':
-      return [
-        {
-          path,
-          message: `has ${[...String(error.data)].length} characters, at most ${String(params['limit'])} are allowed`,
-        },
-      ];
-    case 'pattern':
-      return [{ path, message: `${shown(error.data)} does not match ${String(params['pattern'])}` }];
-    case 'enum':
-      return [
-        {
-          path,
-          message: `${shown(error.data)} is none of ${(params['allowedValues'] as unknown[]).join(', ')}`,
-        },
-      ];
-    case 'format':
-      return [{ path, message: `${shown(error.data)} is no absolute URI` }];
-    case 'not':
-      return [{ path, message: `${shown(error.data)} is not allowed here` }];
-    case 'uniqueItems':
-      return [{ path, message: 'holds the same item twice' }];
-    case 'additionalProperties':
-      return [{ path: at(params['additionalProperty']), message: 'is not a key of this object' }];
-    default:
-      return [{ path, message: error.message ?? 'is not valid' }];
-  }
-}
-
-// The schema leaves the form of versions to the registry: ranges and moving targets name no version.
-const RANGE = /^[\^~<>=]|[<>=|*]|\s|^[vV]?(\d+\.)*[xX](\.[xX\d]+)*$/;
-
-function versionProblems(document: unknown): Problem[] {
-  const version = String((document as Record<string, unknown>)['version']);
-  const refuse = (message: string) => [{ path: 'version', message }];
-  if (version.toLowerCase() === 'latest') return refuse('"latest" names no version');
-  if (/\p{Surrogate}/u.test(version)) return refuse('holds half a character');
-  if (/\p{Cc}/u.test(version)) return refuse('holds a control character');
-  if (RANGE.test(version)) return refuse(`${shown(version)} is a range, not one version`);
-  return [];
-}
-
-function packageProblems(document: unknown): Problem[] {
-  const { packages } = document as { packages?: { registryType: string; fileSha256?: string }[] };
-  return (packages ?? []).flatMap((item, index) =>
-    item.registryType === 'mcpb' && item.fileSha256 === undefined
-      ? [{ path: `packages[${index}].fileSha256`, message: 'is required for an mcpb package' }]
-      : [],
-  );
-}
-
-function pathOf(pointer: string): string {
-  return pointer
-    .split('/')
-    .slice(1)
-    .map((part) => part.replaceAll('~1', '/').replaceAll('~0', '~'))
-    .reduce((path, part) => {
-      if (/^\d+$/.test(part)) return `${path}[${part}]`;
-      return path === '' ? part : `${path}.${part}`;
-    }, '');
-}
-
-function shown(value: unknown): string {
-  const text = JSON.stringify(value) ?? 'undefined';
-  return text.length > 80 ? `${text.slice(0, 77)}...` : text;
-}
-
-function typeName(value: unknown): string {
-  if (value === null) return 'null';
-  if (Array.isArray(value)) return 'an array';
-  return article(typeof value);
-}
-
-function article(type: string): string {
-  return /^[aeio]/.test(type) ? `an ${type}` : `a ${type}`;
+function versionOf(type: EntryType, document: Document, text: string): IncomingVersion {
+  return {
+    type,
+    name: findName(type, document) ?? '',
+    version: String(document['version']),
+    text,
+    digest: createHash('sha256').update(text).digest(),
+    status: ENTRY_TYPES[type].statusOf(document),
+    searchText: searchTextOf(type, document),
+  };
 }

@@ -1,5 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { checkServer, checkSkill, sentenceOf } from './document-check.js';
+import { sentenceOf } from './document-problem.js';
+import { checkServer, checkSkill, PUBLISHER_PROVIDED } from './document-rules.js';
+import { serverDocumentSchema } from './server-document.schema.js';
+import { skillDocumentSchema } from './skill-document.schema.js';
 
 const SERVER = { name: 'io.acme/a', description: 'd', version: '1.0.0' };
 const SKILL = { namespace: 'io.acme', name: 'review', description: 'd', version: '1.0.0' };
@@ -7,22 +10,28 @@ const oci = { registryType: 'oci', identifier: 'x', transport: { type: 'stdio' }
 const remote = { type: 'sse', url: 'https://a.example' };
 const MCPB = { ...oci, registryType: 'mcpb' };
 
+/** An object of so many bytes as compact JSON, most of them in characters of three. */
+function ofBytes(bytes: number): object {
+  const room = bytes - '{"text":""}'.length;
+  return { text: '✓'.repeat(Math.floor(room / 3)) + 'x'.repeat(room % 3) };
+}
+
 /** What is changed in a good server, where the problem is found, and what good value takes its place. */
 const SERVERS: [object, string, object][] = [
   [{ name: undefined }, 'name: is required', { name: 'a/b' }],
   [{ name: 5 }, 'name: must be a string, not a number', { name: 'A.b-c/_d.e' }],
-  [{ name: 'ab' }, 'name: needs at least 3', { name: 'a/b' }],
-  [{ name: 'a/b/c' }, 'name: "a/b/c" does not match', { name: 'a/b.c' }],
+  [{ name: 'ab' }, 'name: has 2 characters, at least 3 are needed', { name: 'a/b' }],
+  [{ name: 'a/b/c' }, 'name: "a/b/c" must be a namespace and a name with exactly one slash between them', { name: 'a/b.c' }],
   [{ name: `a/${'b'.repeat(199)}` }, 'name: has 201 characters', { name: `a/${'b'.repeat(198)}` }],
-  [{ description: '' }, 'description: needs at least 1', { description: 'x' }],
+  [{ description: '' }, 'description: has no characters, at least 1 is needed', { description: 'x' }],
   [{ description: 'x'.repeat(101) }, 'description: has 101 characters, at most 100', { description: '🚀'.repeat(100) }],
   [{ description: null }, 'description: must be a string, not null', { description: 'x' }],
-  [{ title: '' }, 'title: needs', { title: 'x' }],
+  [{ title: '' }, 'title: has no characters', { title: 'x' }],
   [{ title: ['x'] }, 'title: must be a string, not an array', { title: 'x'.repeat(100) }],
-  [{ version: '' }, 'version: needs', { version: '0' }],
+  [{ version: '' }, 'version: has no characters', { version: '0' }],
   [{ version: 'x'.repeat(256) }, 'version: has 256', { version: 'y'.repeat(255) }],
   [{ version: 'latest' }, 'version: "latest" names no version', { version: 'newest' }],
-  [{ version: 'LATEST' }, 'version: "latest" names no version', { version: 'latest-1' }],
+  [{ version: 'LATEST' }, 'version: "LATEST" names no version', { version: 'latest-1' }],
   [{ version: '^1.2' }, 'version: "^1.2" is a range', { version: '1.2' }],
   [{ version: '~1' }, 'version:', { version: '1' }],
   [{ version: '>=1' }, 'version:', { version: '1.0' }],
@@ -35,60 +44,67 @@ const SERVERS: [object, string, object][] = [
   [{ version: 'v1.x' }, 'version: "v1.x" is a range', { version: 'v1.0' }],
   [{ version: '1\ud800' }, 'version: holds half a character', { version: '1🚀' }],
   [{ version: '1\u0000' }, 'version: holds a control character', { version: '1+b' }],
-  [{ $schema: 'no uri' }, '$schema: "no uri" is no absolute URI', { $schema: 'https://a.example/s.json' }],
+  [{ $schema: 'no uri' }, '$schema: "no uri" must be an absolute URI', { $schema: 'https://a.example/s.json' }],
   [{ websiteUrl: '/path' }, 'websiteUrl:', { websiteUrl: 'https://a.example' }],
   [{ repository: {} }, 'repository.url: is required', { repository: { url: 'https://a.example', source: 'git' } }],
   [{ repository: { url: 'x', source: 'git' } }, 'repository.url:', { repository: { url: 'a:b', source: 'git', id: '1' } }],
   [{ icons: {} }, 'icons: must be an array, not an object', { icons: [] }],
   [{ icons: [{}] }, 'icons[0].src: is required', { icons: [{ src: 'https://a.example/i.png' }] }],
-  [{ icons: [{ src: 'https://a', theme: 'blue' }] }, 'icons[0].theme: "blue" is none of light, dark', { icons: [{ src: 'https://a', theme: 'dark' }] }],
+  [{ icons: [{ src: 'https://a', theme: 'blue' }] }, 'icons[0].theme: must be one of "light", "dark", not "blue"', { icons: [{ src: 'https://a', theme: 'dark' }] }],
   [{ icons: [{ src: 'https://a', sizes: ['big'] }] }, 'icons[0].sizes[0]:', { icons: [{ src: 'https://a', sizes: ['any', '48x48'] }] }],
   [{ icons: [{ src: 'https://a', mimeType: 'image/gif' }] }, 'icons[0].mimeType:', { icons: [{ src: 'https://a', mimeType: 'image/webp' }] }],
   [{ packages: [{}] }, 'packages[0].registryType: is required', { packages: [oci] }],
   [{ packages: [{ ...oci, transport: {} }] }, 'packages[0].transport.type: is required', { packages: [oci] }],
-  [{ packages: [{ ...oci, transport: { type: 'tcp' } }] }, 'packages[0].transport.type: "tcp" is none of', { packages: [oci] }],
-  [{ packages: [{ ...oci, transport: { type: 'sse' } }] }, 'packages[0].transport.url: is required', { packages: [{ ...oci, transport: remote }] }],
-  [{ packages: [{ ...oci, version: 'latest' }] }, 'packages[0].version: "latest" is not allowed', { packages: [{ ...oci, version: '1' }] }],
-  [{ packages: [MCPB] }, 'packages[0].fileSha256: is required for an mcpb package', { packages: [{ ...MCPB, fileSha256: 'a'.repeat(64) }] }],
+  [{ packages: [{ ...oci, transport: { type: 'tcp' } }] }, 'packages[0].transport.type: must be one of "stdio", "streamable-http", "sse", not "tcp"', { packages: [oci] }],
+  [{ packages: [{ ...oci, transport: { type: 'sse' } }] }, 'packages[0].transport.url: is required for a transport of type "sse"', { packages: [{ ...oci, transport: remote }] }],
+  [{ packages: [{ ...oci, version: 'latest' }] }, 'packages[0].version: "latest" names no version', { packages: [{ ...oci, version: '1' }] }],
+  [{ packages: [{ ...oci, version: 'Latest' }] }, 'packages[0].version: "Latest" names no version', { packages: [{ ...oci, version: 'newest' }] }],
+  [{ packages: [{ ...oci, version: '^1.0' }] }, 'packages[0].version: "^1.0" is a range', { packages: [{ ...oci, version: 'v1.0' }] }],
+  [{ packages: [oci, { ...oci, version: '>=1 <2' }] }, 'packages[1].version: ">=1 <2" is a range', { packages: [oci, { ...oci, version: '1.0 beta' }] }],
+  [{ packages: [oci, { ...oci, version: '*' }, 5] }, 'packages[1].version: "*" is a range', { packages: [oci, { ...oci, version: '1.0-snapshot' }] }],
+  [{ packages: [{ ...oci, transport: { type: 5 } }] }, 'packages[0].transport.type: must be one of "stdio", "streamable-http", "sse", not a number', { packages: [oci] }],
+  [{ packages: [MCPB] }, 'packages[0].fileSha256: is required for a package of type "mcpb"', { packages: [{ ...MCPB, fileSha256: 'a'.repeat(64) }] }],
   [{ packages: [{ ...oci, fileSha256: 'A'.repeat(64) }] }, 'packages[0].fileSha256:', { packages: [{ ...oci, fileSha256: '0'.repeat(64) }] }],
   [{ packages: [{ ...oci, environmentVariables: [{ value: 'x' }] }] }, 'packages[0].environmentVariables[0].name: is required', { packages: [{ ...oci, environmentVariables: [{ name: 'X' }] }] }],
   [{ packages: [{ ...oci, environmentVariables: [{ name: 'X', isSecret: 'yes' }] }] }, 'packages[0].environmentVariables[0].isSecret: must be a boolean', { packages: [{ ...oci, environmentVariables: [{ name: 'X', isSecret: true }] }] }],
   [{ packages: [{ ...oci, environmentVariables: [{ name: 'X', format: 'date' }] }] }, 'packages[0].environmentVariables[0].format:', { packages: [{ ...oci, environmentVariables: [{ name: 'X', format: 'filepath' }] }] }],
   [{ packages: [{ ...oci, packageArguments: [{}] }] }, 'packages[0].packageArguments[0].type: is required', { packages: [{ ...oci, packageArguments: [{ type: 'positional', value: 'x' }] }] }],
-  [{ packages: [{ ...oci, packageArguments: [{ type: 'positional' }] }] }, 'packages[0].packageArguments[0]: a positional argument needs', { packages: [{ ...oci, packageArguments: [{ type: 'positional', valueHint: 'x' }] }] }],
-  [{ packages: [{ ...oci, runtimeArguments: [{ type: 'named' }] }] }, 'packages[0].runtimeArguments[0].name: is required', { packages: [{ ...oci, runtimeArguments: [{ type: 'named', name: '--x' }] }] }],
+  [{ packages: [{ ...oci, packageArguments: [{ type: 'positional' }] }] }, 'packages[0].packageArguments[0]: an argument of type "positional" needs value or valueHint', { packages: [{ ...oci, packageArguments: [{ type: 'positional', valueHint: 'x' }] }] }],
+  [{ packages: [{ ...oci, runtimeArguments: [{ type: 'named' }] }] }, 'packages[0].runtimeArguments[0].name: is required for an argument of type "named"', { packages: [{ ...oci, runtimeArguments: [{ type: 'named', name: '--x' }] }] }],
   [{ packages: [{ ...oci, runtimeArguments: [{ type: 'named', name: '-x', variables: { a: 5 } }] }] }, 'packages[0].runtimeArguments[0].variables.a: must be an object', { packages: [{ ...oci, runtimeArguments: [{ type: 'named', name: '-x', variables: { a: { default: '1' } } }] }] }],
   [{ remotes: [{ type: 'stdio' }] }, 'remotes[0].', { remotes: [remote] }],
-  [{ remotes: [{ type: 'sse' }] }, 'remotes[0].url: is required', { remotes: [remote] }],
-  [{ remotes: [{ ...remote, url: 'ftp://a' }] }, 'remotes[0].url: "ftp://a" does not match', { remotes: [{ ...remote, url: 'http://a/{b}' }] }],
+  [{ remotes: [{ type: 'sse' }] }, 'remotes[0].url: is required for a transport of type "sse"', { remotes: [remote] }],
+  [{ remotes: [{ ...remote, url: 'ftp://a' }] }, 'remotes[0].url: "ftp://a" must begin with http:// or https:// and hold no white space', { remotes: [{ ...remote, url: 'http://a/{b}' }] }],
   [{ remotes: [{ ...remote, headers: [{}] }] }, 'remotes[0].headers[0].name: is required', { remotes: [{ ...remote, headers: [{ name: 'X' }] }] }],
+  [{ _meta: { [PUBLISHER_PROVIDED]: ofBytes(65_537) } }, `_meta.${PUBLISHER_PROVIDED}: has 65537 bytes as compact JSON, at most 65536 (64 KiB) are allowed`, { _meta: { [PUBLISHER_PROVIDED]: ofBytes(65_536), other: ofBytes(90_000) } }],
   [{ _meta: [] }, '_meta: must be an object, not an array', { _meta: { anything: 1 } }],
   [{ _meta: { 'io.modelcontextprotocol.registry/publisher-provided': 'x' } }, '_meta.io.modelcontextprotocol.registry/publisher-provided: must be an object', { _meta: { 'io.modelcontextprotocol.registry/publisher-provided': {} } }],
 ]; // prettier-ignore
 
 const SKILLS: [object, string, object][] = [
   [{ namespace: undefined }, 'namespace: is required', { namespace: 'com.example' }],
-  [{ namespace: 'ab' }, 'namespace: needs at least 3', { namespace: 'abc' }],
+  [{ namespace: 'ab' }, 'namespace: has 2 characters, at least 3 are needed', { namespace: 'abc' }],
   [{ namespace: 'io.\u0000' }, 'namespace:', { namespace: 'io.a_b' }],
-  [{ namespace: 'a/b' }, 'namespace: "a/b" does not match', { namespace: 'a.b' }],
-  [{ name: 'a' }, 'name: "a" does not match', { name: 'ab' }],
+  [{ namespace: 'a/b' }, 'namespace: "a/b" must begin with a letter or digit', { namespace: 'a.b' }],
+  [{ name: 'a' }, 'name: "a" must have at least two characters', { name: 'ab' }],
   [{ name: 'Ab' }, 'name:', { name: 'a-b' }],
   [{ name: '-ab' }, 'name:', { name: 'a--b' }],
   [{ name: 'a'.repeat(65) }, 'name: has 65', { name: 'a'.repeat(64) }],
   [{ description: 'x'.repeat(1025) }, 'description: has 1025', { description: 'x'.repeat(1024) }],
-  [{ version: '' }, 'version:', { version: 'abc123' }],
+  [{ version: '' }, 'version: has no characters', { version: 'abc123' }],
   [{ version: '>1' }, 'version:', { version: '1' }],
-  [{ status: 'deleted' }, 'status: "deleted" is none of active, deprecated, archived', { status: 'archived' }],
+  [{ status: 'deleted' }, 'status: must be one of "active", "deprecated", "archived", not "deleted"', { status: 'archived' }],
   [{ title: 'x'.repeat(101) }, 'title: has 101', { title: '' }],
   [{ license: 'x'.repeat(257) }, 'license: has 257', { license: 'MIT' }],
   [{ compatibility: 'x'.repeat(501) }, 'compatibility: has 501', { compatibility: 'any' }],
-  [{ allowedTools: ['a', 'a'] }, 'allowedTools: holds the same item twice', { allowedTools: ['a', 'b'] }],
+  [{ allowedTools: ['a', 'a'] }, 'allowedTools: holds the same item twice, at 0 and 1', { allowedTools: ['a', 'b'] }],
   [{ allowedTools: [1] }, 'allowedTools[0]: must be a string', { allowedTools: [] }],
   [{ icons: [{}] }, 'icons[0].src: is required', { icons: [{ src: 'i.png', size: '1x1', label: 'i' }] }],
   [{ packages: [{}] }, 'packages[0].registryType: is required', { packages: [{ registryType: 'oci' }] }],
-  [{ packages: [{ registryType: 'npm' }] }, 'packages[0].registryType: "npm" is none of oci, git', { packages: [{ registryType: 'git', url: 'https://a' }] }],
-  [{ provenance: { oops: 1 } }, 'provenance.oops: is not a key of this object', { provenance: { signer_identity: 'x' } }],
-  [{ provenance: { attestation: { x: 1 } } }, 'provenance.attestation.x: is not a key', { provenance: { attestation: {} } }],
+  [{ packages: [{ registryType: 'npm' }] }, 'packages[0].registryType: must be one of "oci", "git", not "npm"', { packages: [{ registryType: 'git', url: 'https://a' }] }],
+  [{ provenance: { oops: 1 } }, 'provenance.oops: is not allowed here; the keys of this object are sigstore_url,', { provenance: { signer_identity: 'x' } }],
+  [{ provenance: { attestation: { x: 1 } } }, 'provenance.attestation.x: is not allowed here', { provenance: { attestation: {} } }],
+  [{ _meta: { [PUBLISHER_PROVIDED]: ofBytes(65_537) } }, `_meta.${PUBLISHER_PROVIDED}: has 65537 bytes`, { _meta: { [PUBLISHER_PROVIDED]: ofBytes(65_536), other: ofBytes(90_000) } }],
   [{ metadata: 'x' }, 'metadata: must be an object', { metadata: { a: [1] } }],
   [{ repository: { url: 'x' } }, 'repository.url:', { repository: { url: 'https://a', type: 'git' } }],
 ]; // prettier-ignore
@@ -123,4 +139,20 @@ describe.each([
     const packages = Array.from({ length: 50 }, () => ({}));
     expect(check({ ...good, packages }).length).toBeLessThanOrEqual(20);
   });
+
+  it('tells problems of several kinds at once', () => {
+    expect(check({ ...good, description: 5, version: 'latest' }).map(({ path }) => path)).toEqual(
+      expect.arrayContaining(['description', 'version']),
+    );
+  });
+});
+
+it('says every pattern of the schemas in words', () => {
+  const patterns: unknown[] = [];
+  JSON.stringify([serverDocumentSchema, skillDocumentSchema], (_key, value: unknown) => {
+    if (typeof value === 'object' && value !== null && 'pattern' in value) patterns.push(value);
+    return value;
+  });
+  expect(patterns.length).toBeGreaterThan(4);
+  for (const pattern of patterns) expect(pattern).toHaveProperty('rule');
 });

@@ -1,5 +1,5 @@
-import type { Problem } from './document-check.js';
-import { checkServer, checkSkill } from './document-check.js';
+import type { Problem } from './document-problem.js';
+import { checkServer, checkSkill, PUBLISHER_PROVIDED } from './document-rules.js';
 
 export type EntryType = 'server' | 'skill';
 
@@ -11,36 +11,44 @@ interface EntryTypeRow {
   /** The key of its list, in registry files and in answers alike. */
   readonly listKey: 'servers' | 'skills';
   readonly check: (document: unknown) => Problem[];
-  /** The entry's name; a skill's is `namespace/name`. */
-  readonly nameOf: (document: Document) => string;
+  /** The keys that make up the entry's name; a skill's is `namespace/name`. */
+  readonly nameKeys: readonly string[];
   /** The status a version begins with. */
   readonly statusOf: (document: Document) => string;
   /** What `filter.tags` looks at. */
   readonly tagsOf: (document: Document) => string[];
 }
 
-const PUBLISHER_PROVIDED = 'io.modelcontextprotocol.registry/publisher-provided';
+const MAX_NAME_LENGTH = 255;
 
 export const ENTRY_TYPES: Record<EntryType, EntryTypeRow> = {
   server: {
     listKey: 'servers',
     check: checkServer,
-    nameOf: (document) => String(document['name']),
+    nameKeys: ['name'],
     statusOf: () => 'active',
     tagsOf: publisherTags,
   },
   skill: {
     listKey: 'skills',
     check: checkSkill,
-    nameOf: (document) => `${String(document['namespace'])}/${String(document['name'])}`,
+    nameKeys: ['namespace', 'name'],
     statusOf: (document) => String(document['status'] ?? 'active'),
     tagsOf: publisherTags,
   },
 };
 
+/** The name of the entry a document belongs to. Undefined only when the document would not pass its check. */
+export function findName(type: EntryType, document: Document): string | undefined {
+  const parts = ENTRY_TYPES[type].nameKeys.map((key) => document[key]);
+  return parts.every((part) => typeof part === 'string' && part.length <= MAX_NAME_LENGTH)
+    ? parts.join('/')
+    : undefined;
+}
+
 /** What `search` looks through: name, title and description, in lower case. */
 export function searchTextOf(type: EntryType, document: Document): string {
-  const parts = [ENTRY_TYPES[type].nameOf(document), document['title'], document['description']];
+  const parts = [findName(type, document), document['title'], document['description']];
   return parts
     .filter((part) => typeof part === 'string')
     .join('\n')

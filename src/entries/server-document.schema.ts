@@ -34,33 +34,44 @@ const argument = {
     isRepeated: flag,
   },
   if: { properties: { type: { const: 'named' } } },
-  then: { required: ['name'], properties: { name: text } },
+  then: { required: ['name'], of: 'an argument', properties: { name: text } },
   else: { anyOf: [{ required: ['valueHint'] }, { required: ['value'] }], properties: { valueHint: text } },
 } as const;
 const argumentList = { type: 'array', items: argument } as const;
 
-const url = { type: 'string', pattern: '^https?://[^\\s]+$' } as const;
-const overHttp = { required: ['url'], properties: { url, headers: namedList } } as const;
+const url = {
+  type: 'string',
+  pattern: '^https?://[^\\s]+$',
+  rule: 'must begin with http:// or https:// and hold no white space',
+} as const;
+const overHttp = { required: ['url'], of: 'a transport', properties: { url, headers: namedList } } as const;
 const packageTransport = {
   type: 'object',
   required: ['type'],
   properties: { type: { enum: ['stdio', 'streamable-http', 'sse'] } },
-  if: { properties: { type: { const: 'stdio' } } },
-  else: overHttp,
+  // Of a type that is not known, nothing more is asked: to say that it lacks a URL would lead astray.
+  if: { required: ['type'], properties: { type: { enum: ['streamable-http', 'sse'] } } },
+  then: overHttp,
 } as const;
 const remote = {
   type: 'object',
   required: ['type', 'url'],
+  of: 'a transport',
   properties: { type: { enum: ['streamable-http', 'sse'] }, url, headers: namedList, variables },
 } as const;
 
+const size = {
+  type: 'string',
+  pattern: '^(\\d+x\\d+|any)$',
+  rule: 'must be a width and a height such as "48x48", or "any"',
+} as const;
 const icon = {
   type: 'object',
   required: ['src'],
   properties: {
     src: { type: 'string', format: 'uri', maxLength: 255 },
     mimeType: { enum: ['image/png', 'image/jpeg', 'image/jpg', 'image/svg+xml', 'image/webp'] },
-    sizes: { type: 'array', items: { type: 'string', pattern: '^(\\d+x\\d+|any)$' } },
+    sizes: { type: 'array', items: size },
     theme: { enum: ['light', 'dark'] },
   },
 } as const;
@@ -71,9 +82,14 @@ const packageSchema = {
   properties: {
     registryType: text,
     identifier: text,
-    version: { type: 'string', minLength: 1, not: { const: 'latest' } },
+    // "latest" and ranges are refused in version-rules.ts.
+    version: { type: 'string', minLength: 1 },
     registryBaseUrl: uri,
-    fileSha256: { type: 'string', pattern: '^[a-f0-9]{64}$' },
+    fileSha256: {
+      type: 'string',
+      pattern: '^[a-f0-9]{64}$',
+      rule: 'must be a SHA-256 digest of 64 hexadecimal digits in lower case',
+    },
     runtimeHint: text,
     runtimeArguments: argumentList,
     packageArguments: argumentList,
@@ -85,13 +101,23 @@ const packageSchema = {
 /**
  * The rules of a server document, after the server schema of 2025-12-11
  * (https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json). Keys it does not name are allowed.
+ * Two words are ours and read by document-rules.ts alone: `rule` says a pattern in words, and `of` what needs its required
+ * keys because of its `type`.
  */
 export const serverDocumentSchema = {
   type: 'object',
   required: ['name', 'description', 'version'],
   properties: {
     $schema: uri,
-    name: { type: 'string', minLength: 3, maxLength: 200, pattern: '^[a-zA-Z0-9.-]+/[a-zA-Z0-9._-]+$' },
+    name: {
+      type: 'string',
+      minLength: 3,
+      maxLength: 200,
+      pattern: '^[a-zA-Z0-9.-]+/[a-zA-Z0-9._-]+$',
+      rule:
+        'must be a namespace and a name with exactly one slash between them, such as "io.example/server", of letters, ' +
+        'digits, dots and hyphens, behind the slash also underscores',
+    },
     description: { type: 'string', minLength: 1, maxLength: 100 },
     title: { type: 'string', minLength: 1, maxLength: 100 },
     version: { type: 'string', minLength: 1, maxLength: 255 },

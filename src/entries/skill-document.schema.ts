@@ -1,13 +1,27 @@
 const text = { type: 'string' } as const;
 const uri = { type: 'string', format: 'uri' } as const;
 
-/** The rules of a skill document in the registry format. Keys it does not name are allowed, but not in `provenance`. */
+/** The rules of a skill document in the registry format. Keys it does not name are allowed, but not in `provenance`. `rule` says a pattern in words. */
 export const skillDocumentSchema = {
   type: 'object',
   required: ['namespace', 'name', 'description', 'version'],
   properties: {
-    namespace: { type: 'string', minLength: 3, maxLength: 128, pattern: '^[a-zA-Z0-9][a-zA-Z0-9._-]*$' },
-    name: { type: 'string', minLength: 1, maxLength: 64, pattern: '^[a-z0-9][a-z0-9-]*[a-z0-9]$' },
+    namespace: {
+      type: 'string',
+      minLength: 3,
+      maxLength: 128,
+      pattern: '^[a-zA-Z0-9][a-zA-Z0-9._-]*$',
+      rule: 'must begin with a letter or digit and hold only letters, digits, dots, underscores and hyphens',
+    },
+    name: {
+      type: 'string',
+      minLength: 1,
+      maxLength: 64,
+      pattern: '^[a-z0-9][a-z0-9-]*[a-z0-9]$',
+      rule:
+        'must have at least two characters, only letters in lower case, digits and hyphens, and neither begin nor end ' +
+        'with a hyphen',
+    },
     description: { type: 'string', minLength: 1, maxLength: 1024 },
     version: { type: 'string', minLength: 1, maxLength: 255 },
     status: { enum: ['active', 'deprecated', 'archived'] },

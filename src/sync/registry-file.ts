@@ -1,15 +1,19 @@
 import { isUtf8 } from 'node:buffer';
-import { createHash } from 'node:crypto';
 import type { IncomingVersion } from '../entries/catalogue-diff.js';
-import { sentenceOf } from '../entries/document-check.js';
+import {
+  checkDocument,
+  type CheckedDocument,
+  MAX_DOCUMENT_BYTES,
+  type Problem,
+  sentenceOf,
+  sizeProblem,
+} from '../entries/document-check.js';
+import { MAX_DEPTH } from '../entries/document-walk.js';
+import { ENTRY_TYPES, type EntryType, findName } from '../entries/entry-types.js';
 import { countKeys, repeatedKey } from '../entries/repeated-key.js';
-import { type Document, ENTRY_TYPES, type EntryType, searchTextOf } from '../entries/entry-types.js';
 import { type EntryFilter, passesFilter } from './entry-filter.js';
 import { JsonSliceError, JsonSlicer, RepeatedKeyError, type Slice } from './json-slices.js';
 import { TimeSlice } from './time-slice.js';
-
-const MAX_DOCUMENT_BYTES = 1024 * 1024;
-const MAX_DEPTH = 100;
 
 /** An entry of the file that is left out, and why. */
 export interface Skipped {
@@ -24,7 +28,7 @@ export interface Skipped {
 export interface RegistryFile {
   readonly entries: IncomingVersion[];
   readonly skipped: Skipped[];
-  /** How many valid entries the filter left out. */
+  /** How many entries the filter left out, valid or not. */
   readonly filtered: number;
 }
 
@@ -49,10 +53,9 @@ export async function readRegistryFile(bytes: Buffer, filter: EntryFilter | null
   try {
     for await (const element of slicer.slices()) {
       const type = types.get(element.list);
-      const tooLarge = sizeProblem(element);
-      const text = tooLarge === null ? (element.text ?? '') : 'null';
-      const value = parse(text, `data.${element.list}[${element.index}]`);
-      if (type) reader.read(type, { ...element, text }, value, tooLarge);
+      const unread = unreadable(element);
+      const value = unread ? null : parse(element.text ?? '', `data.${element.list}[${element.index}]`);
+      if (type) reader.read(type, element, value, unread);
       await slice.pause();
     }
     const skeleton = parse(slicer.skeleton, 'the text around the entries');
@@ -71,66 +74,54 @@ export async function readRegistryFile(bytes: Buffer, filter: EntryFilter | null
   return reader.result();
 }
 
-type ReadSlice = Slice & { readonly text: string };
-
 class EntryReader {
   private readonly entries: IncomingVersion[] = [];
   private readonly skipped: Skipped[] = [];
   private readonly seen = new Set<string>();
   private filtered = 0;
+  /** The filter may leave out everything; that nothing at all is valid is taken for an accident. */
+  private foundValid = false;
 
   constructor(private readonly filter: EntryFilter | null) {}
 
-  /** @param tooLarge why the element was not even parsed, if it was not. */
-  read(type: EntryType, slice: ReadSlice, document: unknown, tooLarge: string | null): void {
-    const reasons = tooLarge === null ? ENTRY_TYPES[type].check(document).map(sentenceOf) : [tooLarge];
-    if (reasons.length === 0 && countKeys(document) !== slice.keys) {
-      const path = repeatedKey(slice.text) ?? '';
-      reasons.push(`${path}: the key is given twice in one object`);
-    }
-    if (reasons.length > 0) {
-      this.skip(type, slice, document, reasons);
-      return;
-    }
-    this.take(type, slice, document as Document);
+  /** @param unread why the element was not even parsed, if it was not. */
+  read(type: EntryType, { index, text, keys }: Slice, document: unknown, unread: Problem | null): void {
+    const { problems, version }: CheckedDocument = unread
+      ? { problems: [unread] }
+      : checkDocument(type, document, { text: text ?? '', keys });
+    const isSecond = version !== undefined && this.isSecond(version);
+    if (version) this.foundValid = true;
+    // What the filter leaves out is none of this source's business, valid or not.
+    if (version && !isSecond && this.leavesOut(type, document)) this.filtered += 1;
+    else if (!version) this.skip(type, index, document, problems.map(sentenceOf));
+    else if (isSecond)
+      this.skip(type, index, document, ['the file holds this name and version twice; the first one counts']);
+    else this.entries.push(version);
   }
 
   result(): RegistryFile {
     const { entries, skipped, filtered } = this;
-    if (entries.length === 0 && filtered === 0)
-      throw new RegistryFileError(
-        skipped[0]
-          ? `None of the ${skipped.length} entries is valid; the first: ${skipped[0].reasons.join('; ')}`
-          : 'The file holds no entries',
-      );
+    const [first] = skipped;
+    if (first && !this.foundValid) throw new RegistryFileError(noneIsValid(first, skipped.length + filtered));
+    if (entries.length + skipped.length + filtered === 0)
+      throw new RegistryFileError('The file holds no entries');
     return { entries, skipped, filtered };
   }
 
-  private take(type: EntryType, slice: ReadSlice, document: Document): void {
-    const name = ENTRY_TYPES[type].nameOf(document);
-    const version = String(document['version']);
+  private isSecond({ type, name, version }: IncomingVersion): boolean {
     const key = `${type}\0${name}\0${version}`;
-    if (this.seen.has(key)) {
-      this.skip(type, slice, document, ['the file holds this name and version twice; the first one counts']);
-      return;
-    }
+    if (this.seen.has(key)) return true;
     this.seen.add(key);
-    if (this.filter && !passesFilter(this.filter, name, ENTRY_TYPES[type].tagsOf(document))) {
-      this.filtered += 1;
-      return;
-    }
-    this.entries.push({
-      type,
-      name,
-      version,
-      text: slice.text,
-      digest: createHash('sha256').update(slice.text).digest(),
-      status: ENTRY_TYPES[type].statusOf(document),
-      searchText: searchTextOf(type, document),
-    });
+    return false;
   }
 
-  private skip(type: EntryType, { index }: Slice, document: unknown, reasons: string[]): void {
+  private leavesOut(type: EntryType, document: unknown): boolean {
+    if (!this.filter || !isRecord(document)) return false;
+    const name = findName(type, document);
+    return name !== undefined && !passesFilter(this.filter, name, ENTRY_TYPES[type].tagsOf(document));
+  }
+
+  private skip(type: EntryType, index: number, document: unknown, reasons: string[]): void {
     const told = (key: string) => {
       const value: unknown = isRecord(document) ? document[key] : undefined;
       // What names itself at length, or with a NUL the database can't keep, goes by its index alone.
@@ -139,6 +130,12 @@ class EntryReader {
     const text = reasons.map(storable);
     this.skipped.push({ type, index, name: told('name'), version: told('version'), reasons: text });
   }
+}
+
+function noneIsValid({ type, index, name, version, reasons }: Skipped, count: number): string {
+  const called = [name, version].filter((part) => part !== null && part !== '').join(' ');
+  const first = `data.${ENTRY_TYPES[type].listKey}[${index}]${called === '' ? '' : ` (${called})`}`;
+  return `None of the ${count} entries is valid; the first, ${first}: ${reasons[0] ?? 'is not valid'}`;
 }
 
 // The parser's own message quotes the text, and an administrator may have named a file that is no catalogue but a secret.
@@ -155,9 +152,11 @@ function storable(text: string): string {
   return text.replaceAll(/\0|\p{Surrogate}/gu, '\ufffd');
 }
 
-function sizeProblem({ bytes, depth }: Slice): string | null {
-  if (depth > MAX_DEPTH) return `is nested ${depth} levels deep, at most ${MAX_DEPTH} are allowed`;
-  if (bytes > MAX_DOCUMENT_BYTES) return 'is larger than 1 MiB';
+// Parsing a text of very many levels or of any size would take too long at a stretch.
+function unreadable({ bytes, depth }: Slice): Problem | null {
+  if (bytes > MAX_DOCUMENT_BYTES) return sizeProblem(bytes);
+  if (depth > MAX_DEPTH)
+    return { path: '', message: `is nested ${depth} levels deep, at most ${MAX_DEPTH} are allowed` };
   return null;
 }
 

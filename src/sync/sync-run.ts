@@ -12,7 +12,7 @@ import { readRegistryFile, RegistryFileError } from './registry-file.js';
 import { type LeasedSource, SyncQueries } from './sync.queries.js';
 
 /** Goes up when the reader or the document rules change, so that unchanged content is read again with the new ones. */
-const READER_VERSION = 'reader-1';
+const READER_VERSION = 'reader-2';
 const FIRST_RETRY_MS = 5_000;
 
 /** One run of one leased source. */

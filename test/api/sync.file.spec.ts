@@ -100,8 +100,8 @@ describe('a file that can not be used', () => {
     ['the legacy format', JSON.stringify(legacy), /legacy ToolHive registry format.*[Cc]onvert/],
     [
       'no valid entry',
-      JSON.stringify(aCatalogue([{ name: 'x' }])),
-      /None of the 1 entries is valid.*description: is required/,
+      JSON.stringify(aCatalogue([{ name: 'io.acme/x', version: '1' }], [{}])),
+      /^None of the 2 entries is valid; the first, data\.servers\[0\] \(io\.acme\/x 1\): description: is required$/,
     ],
     ['no entry', JSON.stringify(aCatalogue([])), /no entries/],
     ['an unclosed string', '{"version":"1.0.0', /never closed/],
@@ -177,13 +177,16 @@ describe('a file with bad entries among good ones', () => {
       { ...aServer('io.acme/long'), description: 'x'.repeat(101) },
       'description: has 101 characters, at most 100',
     ],
-    [aServer('no-slash'), 'name: "no-slash" does not match'],
+    [
+      aServer('no-slash'),
+      'name: "no-slash" must be a namespace and a name with exactly one slash between them',
+    ],
     [aServer('io.acme/range', '^1.2.0'), 'version: "^1.2.0" is a range'],
     [aServer('io.acme/latest', 'latest'), 'version: "latest" names no version'],
     [aServer('io.acme/kept', '1.0.0', { description: 'again' }), 'twice'],
     [
       aServer('io.acme/p', '1.0.0', { packages: [{ identifier: 'x', transport: { type: 'sse' } }] }),
-      'packages[0].registryType: is required; packages[0].transport.url: is required',
+      'packages[0].registryType: is required; packages[0].transport.url: is required for a transport of type "sse"',
     ],
   ] as const;
   const twice = `{"name":"io.acme/twice","name":"io.acme/kept2","description":"d","version":"1.0.0"}`;

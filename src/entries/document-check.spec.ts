@@ -1,0 +1,142 @@
+import fc from 'fast-check';
+import { createHash } from 'node:crypto';
+import { describe, expect, it } from 'vitest';
+import { checkDocument, MAX_DOCUMENT_BYTES, sentenceOf } from './document-check.js';
+import type { EntryType } from './entry-types.js';
+
+const SERVER = { name: 'io.acme/a', description: 'd', version: '1.0.0' };
+const SKILL = { namespace: 'io.acme', name: 'review', description: 'd', version: '1.0.0' };
+const GOOD: [EntryType, Record<string, unknown>][] = [
+  ['server', SERVER],
+  ['skill', SKILL],
+];
+
+const parsed = (text: string): unknown => JSON.parse(text);
+/** A good document with one more member, given as text. */
+const withMember = (good: object, member: string) =>
+  parsed(`${JSON.stringify(good).slice(0, -1)},${member}}`);
+const nested = (levels: number) => `${'['.repeat(levels)}${']'.repeat(levels)}`;
+const sentences = (type: EntryType, document: unknown) =>
+  checkDocument(type, document).problems.map(sentenceOf);
+
+describe('a document that is published', () => {
+  it('is given back as the version to store, its text compact and its digest that of the text', () => {
+    const document = { ...SERVER, title: 'Émile', _meta: { other: [1] } };
+    const text = JSON.stringify(document);
+    expect(checkDocument('server', document)).toEqual({
+      problems: [],
+      version: {
+        type: 'server',
+        name: 'io.acme/a',
+        version: '1.0.0',
+        text,
+        digest: createHash('sha256').update(text).digest(),
+        status: 'active',
+        searchText: 'io.acme/a\némile\nd',
+      },
+    });
+  });
+
+  it('is a skill by namespace and name, with the status it says', () => {
+    expect(checkDocument('skill', { ...SKILL, status: 'deprecated' }).version).toMatchObject({
+      name: 'io.acme/review',
+      status: 'deprecated',
+    });
+  });
+
+  it.each(GOOD)('is a %s that keeps to its rules, or is refused with path and message', (type, good) => {
+    expect(checkDocument(type, { ...good, description: 5, version: '^1' }).problems).toEqual([
+      { path: 'description', message: 'must be a string, not a number' },
+      { path: 'version', message: '"^1" is a range, not one version such as "1.2.3"' },
+    ]);
+  });
+
+  it.each([
+    ['"__proto__":{"a":1}', '__proto__: is a key that no document may have', '"proto":{"a":1}'],
+    ['"_meta":{"a":[{"__proto__":1}]}', '_meta.a[0].__proto__: is a key', '"_meta":{"a":["__proto__"]}'],
+    ['"x":"a\\u0000"', 'x: holds a NUL character', '"x":"a\\\\u0000"'],
+    ['"x":{"\\u0000":1}', 'x.\u0000: its key holds a NUL', '"x":{"\\u0001":1}'],
+    ['"x":[0,"\\ud83d"]', 'x[1]: holds half a character', '"x":[0,"\\ud83d\\ude80"]'],
+    ['"\\udc00":0', '\udc00: its key holds half a character', '"\\ud800\\udc00":0'],
+    ['"x":{"n":-1e999}', 'x.n: is too large a number', '"x":{"n":-1e300}'],
+    [`"x":${nested(100)}`, 'x[0][0]', `"x":${nested(99)}`],
+    [`"x":${nested(400_000)}`, 'x[0][0]', `"x":${nested(2)}`],
+    ['"title":"t\\u0000"', 'title: holds a NUL', '"title":"t"'],
+  ])('may not hold %s', (member, problem, twin) => {
+    for (const [type, good] of GOOD) {
+      expect(
+        sentences(type, withMember(good, member)).map((sentence) => sentence.slice(0, problem.length)),
+      ).toContain(problem);
+      const document = withMember(good, twin);
+      const { problems, version } = checkDocument(type, document);
+      expect(problems).toEqual([]);
+      expect(parsed(version?.text ?? '')).toEqual(document);
+    }
+  });
+
+  it('says how deep is too deep, at a path that stays short', () => {
+    expect(checkDocument('server', withMember(SERVER, `"x":${nested(100)}`)).problems).toEqual([
+      { path: expect.stringMatching(/^x(\[0\]){40,70}/), message: 'is nested more than 100 levels deep' },
+    ]);
+  });
+
+  it('is at most 1 MiB long in UTF-8', () => {
+    const room = MAX_DOCUMENT_BYTES - JSON.stringify({ ...SERVER, x: '' }).length;
+    expect(sentences('server', { ...SERVER, x: 'a'.repeat(room) })).toEqual([]);
+    expect(sentences('server', { ...SERVER, x: `é${'a'.repeat(room - 1)}` })).toEqual([
+      'has 1048577 bytes as compact JSON, at most 1048576 (1 MiB) are allowed',
+    ]);
+  });
+
+  it.each([undefined, null, 5, 'x', [], [[]], true, {}])(
+    'is refused without an exception when it is %j',
+    (value) => {
+      for (const [type] of GOOD) expect(checkDocument(type, value).problems).not.toEqual([]);
+    },
+  );
+
+  it('never throws, and answers with at most 20 problems or a text that parses to the document', () => {
+    const keys = fc.constantFrom(
+      'name',
+      'version',
+      '_meta',
+      'packages',
+      'icons',
+      '__proto__',
+      'constructor',
+      'toJSON',
+      'length',
+    );
+    const value = fc.jsonValue({ maxDepth: 3, stringUnit: 'binary' });
+    const document = fc.tuple(fc.dictionary(keys, value), fc.constantFrom({}, SERVER, SKILL));
+    fc.assert(
+      fc.property(document, fc.constantFrom<EntryType>('server', 'skill'), ([odd, good], type) => {
+        const given = parsed(JSON.stringify({ ...odd, ...good }));
+        const { problems, version } = checkDocument(type, given);
+        expect(problems.length === 0).toBe(version !== undefined);
+        expect(problems.length).toBeLessThanOrEqual(20);
+        for (const problem of problems) expect(problem.message).not.toBe('');
+        if (version) expect(parsed(version.text)).toEqual(given);
+      }),
+      { numRuns: 2_000 },
+    );
+  });
+});
+
+describe('a document as it was written in a file', () => {
+  const check = (text: string, keys: number) => checkDocument('server', parsed(text), { text, keys });
+
+  it('keeps its spelling, odd characters included', () => {
+    const text =
+      '{"name":"io.acme/a","description":"\\u0064 \\ud83d","version":"1","n":1.0,"odd":"\\u0000","__proto__":1e999}';
+    expect(check(text, 6).version?.text).toBe(text);
+  });
+
+  it('may not give a key twice, and hears which', () => {
+    const text = '{"name":"io.acme/a","description":"d","version":"1","_meta":{"a":1,"\\u0061":2}}';
+    expect(check(text, 6).problems).toEqual([
+      { path: '_meta.a', message: 'the key is given twice in one object' },
+    ]);
+    expect(check(text.replace('\\u0061', 'b'), 6).problems).toEqual([]);
+  });
+});

@@ -1,0 +1,160 @@
+import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv';
+import { fullFormats } from 'ajv-formats/dist/formats.js';
+import { MAX_PROBLEMS, pathOf, type Problem, shown, typeName, withArticle } from './document-problem.js';
+import { serverDocumentSchema } from './server-document.schema.js';
+import { skillDocumentSchema } from './skill-document.schema.js';
+import { packageVersionProblem, versionProblem } from './version-rules.js';
+
+/** The block of `_meta` that belongs to the publisher; `filter.tags` looks into it too. */
+export const PUBLISHER_PROVIDED = 'io.modelcontextprotocol.registry/publisher-provided';
+
+/** Above this length only the first problem is looked for: a document can be wrong in 300 000 places. */
+const THOROUGH_LENGTH = 64 * 1024;
+const MAX_PUBLISHER_BYTES = 64 * 1024;
+const isServer = validators(serverDocumentSchema);
+const isSkill = validators(skillDocumentSchema);
+
+/** Two validators of one schema: one that ends at the first error, and one that finds them all. */
+interface Validators {
+  readonly first: ValidateFunction;
+  readonly all: ValidateFunction;
+}
+
+function validators(schema: object): Validators {
+  const compile = (allErrors: boolean) =>
+    new Ajv({ allErrors, strict: false, verbose: true }).addFormat('uri', fullFormats.uri).compile(schema);
+  return { first: compile(false), all: compile(true) };
+}
+
+/**
+ * What a server document breaks of the server schema of 2025-12-11 and of the rules beyond it: versions, the digest of an
+ * mcpb package, the size of the publisher's block. At most 20 problems.
+ */
+export function checkServer(document: unknown): Problem[] {
+  return problemsOf(isServer, document, [versionProblems, packageProblems, publisherProblems]);
+}
+
+/** The same for a skill document and the skill schema. */
+export function checkSkill(document: unknown): Problem[] {
+  return problemsOf(isSkill, document, [versionProblems, publisherProblems]);
+}
+
+function problemsOf(
+  schema: Validators,
+  document: unknown,
+  rules: ((document: Record<string, unknown>) => Problem[])[],
+): Problem[] {
+  const beyond = isRecord(document) ? rules.flatMap((rule) => rule(document)) : [];
+  return [...schemaProblems(schema, document), ...beyond].slice(0, MAX_PROBLEMS);
+}
+
+function schemaProblems({ first, all }: Validators, document: unknown): Problem[] {
+  if (first(document)) return [];
+  const thorough = (JSON.stringify(document)?.length ?? 0) <= THOROUGH_LENGTH;
+  if (thorough) all(document);
+  const problems = ((thorough ? all : first).errors ?? []).slice(0, 2 * MAX_PROBLEMS).flatMap(problemOf);
+  return problems.length > 0 ? problems : [{ path: '', message: 'is not valid' }];
+}
+
+function problemOf(error: ErrorObject): Problem[] {
+  const params = error.params as Record<string, unknown>;
+  const told = (message: string, key?: unknown) => [{ path: pathAt(error.instancePath, key), message }];
+  switch (error.keyword) {
+    case 'required':
+      // The two halves of "value or valueHint" are reported together, below.
+      return error.schemaPath.includes('/anyOf/')
+        ? []
+        : told(`is required${becauseOfType(error)}`, params['missingProperty']);
+    case 'anyOf':
+      return told('an argument of type "positional" needs value or valueHint');
+    case 'if':
+      return [];
+    case 'type':
+      return told(`must be ${withArticle(String(params['type']))}, not ${typeName(error.data)}`);
+    case 'minLength':
+      return told(`has ${charactersOf(error.data)}, at least ${areOf(params['limit'])} needed`);
+    case 'maxLength':
+      return told(`has ${charactersOf(error.data)}, at most ${areOf(params['limit'])} allowed`);
+    case 'pattern':
+      return told(`${shown(error.data)} ${String(error.parentSchema?.['rule'])}`);
+    case 'enum':
+      return told(
+        `must be one of ${(params['allowedValues'] as unknown[]).map(shown).join(', ')}, not ${found(error.data)}`,
+      );
+    case 'format':
+      return told(`${shown(error.data)} must be an absolute URI such as "https://example.com/page"`);
+    case 'uniqueItems':
+      return told(`holds the same item twice, at ${String(params['i'])} and ${String(params['j'])}`);
+    case 'additionalProperties':
+      return told(
+        `is not allowed here; the keys of this object are ${Object.keys(error.parentSchema?.['properties'] as object).join(', ')}`,
+        params['additionalProperty'],
+      );
+    default:
+      return told(error.message ?? 'is not valid');
+  }
+}
+
+function becauseOfType({ data, parentSchema }: ErrorObject): string {
+  const of: unknown = parentSchema?.['of'];
+  const type = isRecord(data) ? data['type'] : undefined;
+  return typeof of === 'string' && typeof type === 'string' ? ` for ${of} of type ${shown(type)}` : '';
+}
+
+// Counted as the schema counts: by code points.
+function charactersOf(value: unknown): string {
+  const length = [...String(value)].length;
+  return length === 1 ? '1 character' : `${length === 0 ? 'no' : length} characters`;
+}
+
+function areOf(limit: unknown): string {
+  return limit === 1 ? '1 is' : `${String(limit)} are`;
+}
+
+function found(value: unknown): string {
+  return typeof value === 'string' ? shown(value) : typeName(value);
+}
+
+function versionProblems({ version }: Record<string, unknown>): Problem[] {
+  const message = typeof version === 'string' && version !== '' ? versionProblem(version) : null;
+  return message === null ? [] : [{ path: 'version', message }];
+}
+
+function packageProblems({ packages }: Record<string, unknown>): Problem[] {
+  if (!Array.isArray(packages)) return [];
+  return packages.flatMap((item: unknown, index) => {
+    if (!isRecord(item)) return [];
+    const { registryType, version, fileSha256 } = item;
+    const told = (key: string, message: string) => ({ path: pathOf(['packages', index, key]), message });
+    const problems: Problem[] = [];
+    const wrong = typeof version === 'string' ? packageVersionProblem(version) : null;
+    if (wrong !== null) problems.push(told('version', wrong));
+    if (registryType === 'mcpb' && fileSha256 === undefined)
+      problems.push(told('fileSha256', 'is required for a package of type "mcpb"'));
+    return problems;
+  });
+}
+
+// The block is free inside, and every answer that holds the document carries it: its size is all that bounds it.
+function publisherProblems({ _meta: meta }: Record<string, unknown>): Problem[] {
+  const block = isRecord(meta) ? meta[PUBLISHER_PROVIDED] : undefined;
+  if (block === undefined) return [];
+  const bytes = Buffer.byteLength(JSON.stringify(block));
+  if (bytes <= MAX_PUBLISHER_BYTES) return [];
+  const message = `has ${bytes} bytes as compact JSON, at most ${MAX_PUBLISHER_BYTES} (64 KiB) are allowed`;
+  return [{ path: pathOf(['_meta', PUBLISHER_PROVIDED]), message }];
+}
+
+// A JSON pointer tells places in arrays and keys of digits alike; the former are far likelier.
+function pathAt(pointer: string, key: unknown): string {
+  const parts = pointer
+    .split('/')
+    .slice(1)
+    .map((part) => part.replaceAll('~1', '/').replaceAll('~0', '~'))
+    .map((part) => (/^\d{1,9}$/.test(part) ? Number(part) : part));
+  return pathOf(key === undefined ? parts : [...parts, String(key)]);
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,68 @@
+import { MAX_PROBLEMS, pathOf, type Problem } from './document-problem.js';
+
+/** How deep arrays and objects of a document may be nested. */
+export const MAX_DEPTH = 100;
+
+/** What a look at every value of a document finds. */
+export interface Walked {
+  /** The keys of all its objects. */
+  readonly keys: number;
+  /** Nested too deep for anything that recurses: nothing else may be done with the document. */
+  readonly tooDeep: Problem | undefined;
+  /** What would not come back as it was given, once parsed and spelled anew. */
+  readonly unfaithful: readonly Problem[];
+}
+
+/** Looks at every value of a parsed document, at most `MAX_DEPTH` levels down. Throws for no document. */
+export function walk(document: unknown): Walked {
+  const walker = new Walker();
+  walker.visit(document);
+  return walker;
+}
+
+class Walker implements Walked {
+  keys = 0;
+  tooDeep: Problem | undefined;
+  readonly unfaithful: Problem[] = [];
+  private readonly path: (string | number)[] = [];
+
+  visit(value: unknown): void {
+    if (typeof value === 'string') this.checkText(value, '');
+    // JSON.parse reads 1e999 as Infinity, which JSON.stringify writes as null.
+    else if (typeof value === 'number' && !Number.isFinite(value)) this.report('is too large a number');
+    if (typeof value !== 'object' || value === null || this.tooDeep) return;
+    if (this.path.length >= MAX_DEPTH) {
+      this.tooDeep = {
+        path: pathOf(this.path),
+        message: `is nested more than ${MAX_DEPTH} levels deep`,
+      };
+    } else if (Array.isArray(value)) for (const [index, item] of value.entries()) this.enter(index, item);
+    else for (const [key, member] of Object.entries(value)) this.enterMember(key, member);
+  }
+
+  private enterMember(key: string, member: unknown): void {
+    this.keys += 1;
+    this.path.push(key);
+    this.checkText(key, 'its key ');
+    // Copied into another object by assignment, it would become the object's prototype and vanish.
+    if (key === '__proto__') this.report('is a key that no document may have');
+    this.path.pop();
+    this.enter(key, member);
+  }
+
+  private enter(part: string | number, value: unknown): void {
+    this.path.push(part);
+    this.visit(value);
+    this.path.pop();
+  }
+
+  private checkText(text: string, what: string): void {
+    if (text.includes('\0')) this.report(`${what}holds a NUL character`);
+    if (/\p{Surrogate}/u.test(text))
+      this.report(`${what}holds half a character (a surrogate without its pair)`);
+  }
+
+  private report(message: string): void {
+    if (this.unfaithful.length < MAX_PROBLEMS) this.unfaithful.push({ path: pathOf(this.path), message });
+  }
+}
