@@ -92,7 +92,7 @@ class EntryReader {
     const isSecond = version !== undefined && this.isSecond(version);
     if (version) this.foundValid = true;
     // What the filter leaves out is none of this source's business, valid or not.
-    if (version && !isSecond && this.leavesOut(type, document)) this.filtered += 1;
+    if (this.leavesOut(type, document)) this.filtered += 1;
     else if (!version) this.skip(type, index, document, problems.map(sentenceOf));
     else if (isSecond)
       this.skip(type, index, document, ['the file holds this name and version twice; the first one counts']);

@@ -267,6 +267,39 @@ describe('a source with a filter', () => {
   });
 });
 
+describe('a source with a filter and bad entries', () => {
+  const bad = (name: string, tags: string[]) => ({
+    ...aServer(name, '^1'),
+    _meta: { 'io.modelcontextprotocol.registry/publisher-provided': { a: { b: { tags } } } },
+  });
+  const filter = { names: { include: ['io.acme/*', 'io.skills/*'] }, tags: { exclude: ['beta'] } };
+  const servers = [
+    aServer('io.acme/good'),
+    bad('io.acme/bad', []),
+    bad('io.acme/beta', ['beta']),
+    bad('com.other/bad', []),
+    aServer('com.other/good'),
+    aServer('com.other/good'),
+    { description: 'nobody can say whose this is' },
+  ];
+  const skills = [aSkill('com.skills/bad', '^1'), aSkill('io.skills/bad', '^1')];
+  const service = aService()
+    .source('main', { servers, skills, filter })
+    .source('nothing', { servers: [bad('com.other/bad', [])], filter })
+    .registry('main', { sources: ['main', 'nothing'] })
+    .runs();
+
+  it('reports only those the filter would have let through', async () => {
+    const report = await service.synced('main');
+    expect(report.skipped.map(({ name }) => name)).toEqual(['io.acme/bad', null, 'bad']);
+    expect(report.counts).toMatchObject({ entries: 1, skipped: 3, filtered: 5 });
+  });
+
+  it('has nothing to report when the filter leaves out all of them', async () => {
+    expect(await service.synced('nothing')).toMatchObject({ status: 'complete', skipped: [] });
+  });
+});
+
 describe('10 000 servers in one file', () => {
   const filler = { text: 'x'.repeat(2_500) };
   const servers = Array.from({ length: 10_000 }, (_, index) =>
