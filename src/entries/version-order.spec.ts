@@ -1,7 +1,9 @@
 import fc from 'fast-check';
-import { compareBuild } from 'semver';
+import { compareBuild, parse } from 'semver';
 import { describe, expect, it } from 'vitest';
+import { REAL_VERSIONS } from '../../test/support/versions.js';
 import { versionKey } from './version-order.js';
+import { versionProblem } from './version-rules.js';
 
 const AT = new Date('2026-01-01T00:00:00Z');
 const LATER = new Date('2026-01-02T00:00:00Z');
@@ -72,5 +74,55 @@ describe('the order of versions', () => {
   it('gives different versions different keys', () => {
     expect(versionKey('1.0.0-00a', AT)).not.toBe(versionKey('1.0.0-0a', AT));
     expect(versionKey('a', AT)).not.toBe(versionKey('b', AT));
+  });
+});
+
+/** Whether the semver library takes the string as it stands; it would also forgive a "v" or blanks. */
+function isSemver(version: string): boolean {
+  const found = parse(version);
+  const build = found?.build.length ? `+${found.build.join('.')}` : '';
+  return found !== null && found.version + build === version;
+}
+
+describe('the order of 200 versions that have been published', () => {
+  const pairs = REAL_VERSIONS.flatMap((one) => REAL_VERSIONS.map((other) => [one, other] as const));
+  const compare = (one: string, other: string) => bytes(versionKey(one, AT), versionKey(other, AT));
+  const sorted = [...REAL_VERSIONS].sort(compare);
+
+  it('has all of them, none refused, and of every kind', () => {
+    expect(new Set(REAL_VERSIONS).size).toBe(REAL_VERSIONS.length);
+    expect(REAL_VERSIONS.length).toBeGreaterThanOrEqual(200);
+    expect(REAL_VERSIONS.filter((version) => versionProblem(version) !== null)).toEqual([]);
+    expect(REAL_VERSIONS.filter((version) => !isSemver(version)).length).toBeGreaterThan(40);
+    expect(
+      REAL_VERSIONS.filter((version) => /^[^+]*-/.test(version) && isSemver(version)).length,
+    ).toBeGreaterThan(40);
+    expect(
+      REAL_VERSIONS.filter((version) => version.includes('+') && isSemver(version)).length,
+    ).toBeGreaterThan(15);
+  });
+
+  it('is total: each stands before or behind each other one, and all pairs agree on one row', () => {
+    const place = new Map(sorted.map((version, index) => [version, index]));
+    for (const [one, other] of pairs) {
+      const expected = Math.sign((place.get(one) ?? 0) - (place.get(other) ?? 0));
+      expect([one, other, Math.sign(compare(one, other))]).toEqual([one, other, expected]);
+    }
+  });
+
+  it('is that of the semver library for all pairs it knows', () => {
+    for (const [one, other] of pairs) {
+      if (!isSemver(one) || !isSemver(other) || one === other) continue;
+      expect([one, other, Math.sign(compare(one, other))]).toEqual([one, other, compareBuild(one, other)]);
+    }
+  });
+
+  it('puts all that are not semver below all that are, in the order of their publication', () => {
+    const others = REAL_VERSIONS.filter((version) => !isSemver(version));
+    expect(new Set(sorted.slice(0, others.length))).toEqual(new Set(others));
+    const keys = others.map((version, index) => versionKey(version, new Date(AT.getTime() + index)));
+    expect([...keys].sort(bytes)).toEqual(keys);
+    const lowest = versionKey(sorted[others.length] ?? '', AT);
+    for (const version of others) expect(bytes(versionKey(version, LATER), lowest)).toBeLessThan(0);
   });
 });
