@@ -32,7 +32,7 @@ export type CheckedDocument =
  * readers, is refused, because here somebody is there to be told (`__proto__`, NUL, half characters, 1e999).
  */
 export function checkDocument(type: EntryType, document: unknown, written?: Written): CheckedDocument {
-  const { keys, tooDeep, unfaithful } = walk(document);
+  const { keys, tooDeep, unfaithful } = walk(document, written === undefined);
   if (tooDeep) return { problems: [tooDeep] };
   const text = written?.text ?? JSON.stringify(document) ?? '';
   const bytes = Buffer.byteLength(text);

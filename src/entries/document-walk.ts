@@ -13,9 +13,13 @@ export interface Walked {
   readonly unfaithful: readonly Problem[];
 }
 
-/** Looks at every value of a parsed document, at most `MAX_DEPTH` levels down. Throws for no document. */
-export function walk(document: unknown): Walked {
-  const walker = new Walker();
+/**
+ * Looks at every value of a parsed document, at most `MAX_DEPTH` levels down. Throws for no document.
+ *
+ * @param toBeSpelled whether the document will be spelled anew; otherwise nothing is `unfaithful`.
+ */
+export function walk(document: unknown, toBeSpelled: boolean): Walked {
+  const walker = new Walker(toBeSpelled);
   walker.visit(document);
   return walker;
 }
@@ -26,34 +30,44 @@ class Walker implements Walked {
   readonly unfaithful: Problem[] = [];
   private readonly path: (string | number)[] = [];
 
+  constructor(private readonly toBeSpelled: boolean) {}
+
   visit(value: unknown): void {
-    if (typeof value === 'string') this.checkText(value, '');
-    // JSON.parse reads 1e999 as Infinity, which JSON.stringify writes as null.
-    else if (typeof value === 'number' && !Number.isFinite(value)) this.report('is too large a number');
+    if (this.toBeSpelled) this.checkScalar(value);
     if (typeof value !== 'object' || value === null || this.tooDeep) return;
     if (this.path.length >= MAX_DEPTH) {
       this.tooDeep = {
         path: pathOf(this.path),
         message: `is nested more than ${MAX_DEPTH} levels deep`,
       };
-    } else if (Array.isArray(value)) for (const [index, item] of value.entries()) this.enter(index, item);
+    } else if (Array.isArray(value)) for (const [index, item] of value.entries()) this.enterItem(index, item);
     else for (const [key, member] of Object.entries(value)) this.enterMember(key, member);
   }
 
   private enterMember(key: string, member: unknown): void {
     this.keys += 1;
     this.path.push(key);
+    if (this.toBeSpelled) this.checkKey(key);
+    this.visit(member);
+    this.path.pop();
+  }
+
+  private enterItem(index: number, item: unknown): void {
+    this.path.push(index);
+    this.visit(item);
+    this.path.pop();
+  }
+
+  private checkKey(key: string): void {
     this.checkText(key, 'its key ');
     // Copied into another object by assignment, it would become the object's prototype and vanish.
     if (key === '__proto__') this.report('is a key that no document may have');
-    this.path.pop();
-    this.enter(key, member);
   }
 
-  private enter(part: string | number, value: unknown): void {
-    this.path.push(part);
-    this.visit(value);
-    this.path.pop();
+  private checkScalar(value: unknown): void {
+    if (typeof value === 'string') this.checkText(value, '');
+    // JSON.parse reads 1e999 as Infinity, which JSON.stringify writes as null.
+    else if (typeof value === 'number' && !Number.isFinite(value)) this.report('is too large a number');
   }
 
   private checkText(text: string, what: string): void {

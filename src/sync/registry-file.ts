@@ -65,7 +65,7 @@ export async function readRegistryFile(bytes: Buffer, filter: EntryFilter | null
   } catch (error) {
     if (error instanceof RepeatedKeyError)
       throw new RegistryFileError(
-        `The key "${error.path}" is given twice in the file, and only one of the two would be read`,
+        `The key "${storable(error.path)}" is given twice in the file, and only one of the two would be read`,
       );
     if (error instanceof JsonSliceError)
       throw new RegistryFileError(`The file is not valid JSON: ${error.message}`);

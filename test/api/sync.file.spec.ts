@@ -121,6 +121,11 @@ describe('a file that can not be used', () => {
       /The key "data" is given twice/,
     ],
     [
+      'a key the database can not keep given twice',
+      `{"version":"1.0.0","meta":{"\\u0000\\ud83d":1,"\\u0000\\ud83d":2},"data":{"servers":[]}}`,
+      /The key "meta\.\ufffd\ufffd" is given twice/,
+    ],
+    [
       'a key of its head given twice',
       `{"version":"1.0.0","meta":{"last_updated":"2026-01-01T00:00:00Z","last_updated":"x"},"data":{"servers":[]}}`,
       /The key "meta\.last_updated" is given twice/,
@@ -232,71 +237,6 @@ describe('entries with characters the database can not keep', () => {
     expect((await service.get('/v1/sources/main')).json).toMatchObject({
       sync: { status: 'complete', counts: { entries: 1, skipped: 5 } },
     });
-  });
-});
-
-describe('a source with a filter', () => {
-  const tagged = (name: string, ...tags: string[]) =>
-    aServer(name, '1.0.0', {
-      _meta: {
-        'io.modelcontextprotocol.registry/publisher-provided': { 'io.acme': { 'image:1': { tags } } },
-      },
-    });
-  const servers = [
-    tagged('io.acme/a', 'data', 'beta'),
-    tagged('io.acme/b', 'data'),
-    tagged('com.other/c', 'data'),
-    tagged('io.acme/d'),
-  ];
-  const service = aService()
-    .source('names', { servers, filter: { names: { include: ['io.acme/*'], exclude: ['*/b'] } } })
-    .source('tags', { servers, filter: { tags: { include: ['da?a'], exclude: ['beta'] } } })
-    .source('nothing', { servers, filter: { names: { include: ['io.acme'] } } })
-    .registry('names', { sources: ['names'] })
-    .registry('tags', { sources: ['tags'] })
-    .registry('nothing', { sources: ['nothing'] })
-    .runs();
-
-  it.each([
-    ['names', ['io.acme/a@1.0.0', 'io.acme/d@1.0.0']],
-    ['tags', ['com.other/c@1.0.0', 'io.acme/b@1.0.0']],
-    ['nothing', []],
-  ])('takes by %s what passes, exclude winning', async (registry, expected) => {
-    expect(await list(service, registry)).toEqual(expected);
-    expect((await service.synced(registry)).status).toBe('complete');
-  });
-});
-
-describe('a source with a filter and bad entries', () => {
-  const bad = (name: string, tags: string[]) => ({
-    ...aServer(name, '^1'),
-    _meta: { 'io.modelcontextprotocol.registry/publisher-provided': { a: { b: { tags } } } },
-  });
-  const filter = { names: { include: ['io.acme/*', 'io.skills/*'] }, tags: { exclude: ['beta'] } };
-  const servers = [
-    aServer('io.acme/good'),
-    bad('io.acme/bad', []),
-    bad('io.acme/beta', ['beta']),
-    bad('com.other/bad', []),
-    aServer('com.other/good'),
-    aServer('com.other/good'),
-    { description: 'nobody can say whose this is' },
-  ];
-  const skills = [aSkill('com.skills/bad', '^1'), aSkill('io.skills/bad', '^1')];
-  const service = aService()
-    .source('main', { servers, skills, filter })
-    .source('nothing', { servers: [bad('com.other/bad', [])], filter })
-    .registry('main', { sources: ['main', 'nothing'] })
-    .runs();
-
-  it('reports only those the filter would have let through', async () => {
-    const report = await service.synced('main');
-    expect(report.skipped.map(({ name }) => name)).toEqual(['io.acme/bad', null, 'bad']);
-    expect(report.counts).toMatchObject({ entries: 1, skipped: 3, filtered: 5 });
-  });
-
-  it('has nothing to report when the filter leaves out all of them', async () => {
-    expect(await service.synced('nothing')).toMatchObject({ status: 'complete', skipped: [] });
   });
 });
 
