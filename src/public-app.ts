@@ -5,7 +5,7 @@ import helmet from 'helmet';
 import type { Logger } from 'pino';
 import type { DataSource } from 'typeorm';
 import { AppModule } from './app.module.js';
-import type { Config } from './config/config.js';
+import type { Config, OAuthConfig } from './config/config.js';
 import { parseBody } from './http/body.interceptor.js';
 import { answerConnectionErrors, refuseMissingHost } from './http/connection-errors.js';
 import { corsFor } from './http/cors.js';
@@ -32,19 +32,21 @@ export async function createPublicApp(
     new ExpressAdapter(server),
     { logger: new NestLogger(logger), bodyParser: false, abortOnError: false },
   );
+  const oauth = config.auth.mode === 'oauth' ? config.auth.oauth : undefined;
   answerConnectionErrors(app.getHttpServer());
   app.use(requestLog(logger));
   app.use(refuseMissingHost);
-  app.use(securityHeaders());
+  app.use(securityHeaders(oauth));
   app.enableCors(corsFor(config.cors.origins));
   app.use(parseBody(MAX_BODY));
-  publishOpenApi(app);
+  publishOpenApi(app, oauth);
   return app;
 }
 
 // No HSTS and no upgrade of requests: TLS ends in front of this server, if anywhere. The pages of /docs load only what
-// comes from here.
-function securityHeaders(): ReturnType<typeof helmet> {
+// comes from here; to log in they ask the identity providers for their discovery document and for the token.
+function securityHeaders(oauth: OAuthConfig | undefined): ReturnType<typeof helmet> {
+  const issuers = new Set((oauth?.providers ?? []).map(({ issuerUrl }) => new URL(issuerUrl).origin));
   return helmet({
     strictTransportSecurity: false,
     crossOriginOpenerPolicy: false,
@@ -57,7 +59,7 @@ function securityHeaders(): ReturnType<typeof helmet> {
         scriptSrc: ["'self'"],
         styleSrc: ["'self'", "'unsafe-inline'"],
         imgSrc: ["'self'", 'data:'],
-        connectSrc: ["'self'"],
+        connectSrc: ["'self'", ...issuers],
         frameAncestors: ["'none'"],
         objectSrc: ["'none'"],
         baseUri: ["'self'"],

@@ -2,19 +2,26 @@ import type { NestExpressApplication } from '@nestjs/platform-express';
 import { DocumentBuilder, type OpenAPIObject, SwaggerModule } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
 import { stringify } from 'yaml';
+import type { OAuthConfig } from '../config/config.js';
+import { comeBackToThisHost, limitDiscovery, offerCodeFlowOnly } from './docs-page.js';
+import { describeTokens } from './openapi-security.js';
 
 const ALIAS_PATH = /^\/registry\/\{registry\}\/v0\//;
 const CONSUMER_PATH = /^\/registry(\/\{registry\}\/v0\.1\/|$)/;
 
-/** Documents every route at `/openapi.json` and `/docs`, and the consumer API alone at its `openapi.yaml`. */
-export function publishOpenApi(app: NestExpressApplication): void {
-  const document = describeApi(app);
+/**
+ * Documents every route at `/openapi.json` and `/docs`, and the consumer API alone at its `openapi.yaml`.
+ *
+ * @param oauth where tokens come from; undefined when none are asked for, and then nothing offers to send one.
+ */
+export function publishOpenApi(app: NestExpressApplication, oauth: OAuthConfig | undefined): void {
+  const document = describeApi(app, oauth);
   const consumerYaml = stringify(consumerApi(document), { aliasDuplicateObjects: false });
   SwaggerModule.setup('docs', app, document, {
     jsonDocumentUrl: 'openapi.json',
     yamlDocumentUrl: 'openapi.yaml',
     customSiteTitle: 'Registry Server API',
-    swaggerOptions: { validatorUrl: null },
+    swaggerOptions: { validatorUrl: null, ...(oauth ? logInOptions(oauth) : {}) },
   });
   // The same bytes for every name: a public path must not tell which registries exist.
   app
@@ -28,8 +35,18 @@ export function publishOpenApi(app: NestExpressApplication): void {
     );
 }
 
-/** The OpenAPI 3.1 document of every route. */
-export function describeApi(app: NestExpressApplication): OpenAPIObject {
+// The client id is for the person at the page to give: it belongs to the provider, and the configuration has none for browsers.
+function logInOptions({ scopesSupported }: OAuthConfig): Record<string, unknown> {
+  return {
+    onComplete: comeBackToThisHost,
+    requestInterceptor: limitDiscovery,
+    responseInterceptor: offerCodeFlowOnly,
+    initOAuth: { usePkceWithAuthorizationCodeGrant: true, scopes: scopesSupported },
+  };
+}
+
+/** The OpenAPI 3.1 document of every route; with `oauth`, also how to send a token. */
+export function describeApi(app: NestExpressApplication, oauth?: OAuthConfig): OpenAPIObject {
   const config = new DocumentBuilder()
     .setOpenAPIVersion('3.1.0')
     .setTitle('Registry Server')
@@ -52,6 +69,7 @@ export function describeApi(app: NestExpressApplication): OpenAPIObject {
   // The alias has the handlers of the path it stands for, but an id may stand in the document only once.
   for (const [path, { get }] of Object.entries(document.paths))
     if (get && ALIAS_PATH.test(path)) get.operationId = `${get.operationId}_v0`;
+  if (oauth) describeTokens(document, oauth);
   return document;
 }
 
