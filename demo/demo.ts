@@ -1,0 +1,80 @@
+import { chmod, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Config, OAuthConfig } from '#service/config/config.js';
+import { loadConfig } from '#service/config/load-config.js';
+import { startService } from '#service/service.js';
+import { createLogger } from '#service/telemetry/logger.js';
+import { type DemoProvider, startDemoProvider } from './provider.js';
+
+export interface DemoOptions {
+  /** The configuration: one provider, on loopback. */
+  readonly configuration: string;
+  /** Where the API listens, and the provider; 0 for the provider: any free one. */
+  readonly port: number;
+  readonly providerPort: number;
+}
+
+export interface Demo {
+  /** Where the API is. */
+  readonly origin: string;
+  readonly issuer: string;
+  tokenFor(user: string): Promise<string>;
+  /** Settles with a reason when PostgreSQL is gone. */
+  readonly lost: Promise<string>;
+  /** Leaves nothing running and nothing on disk. */
+  stop(): Promise<void>;
+}
+
+const VERSION = {
+  version: 'demo',
+  commit: '',
+  build_date: '',
+  node_version: process.version,
+  platform: process.platform,
+};
+
+/** Starts identity provider, PostgreSQL and server, all on loopback, with data that end with the demo. */
+export async function startDemo({ configuration, port, providerPort }: DemoOptions): Promise<Demo> {
+  const data = await mkdtemp(join(tmpdir(), 'registry-demo-'));
+  // mkdtemp makes it 0700 for us; when we are root, PostgreSQL runs as somebody else and has to get in.
+  await chmod(data, 0o755);
+  let provider: DemoProvider | undefined;
+  try {
+    const flags = { address: `127.0.0.1:${port}`, internalAddress: '127.0.0.1:0' };
+    const { config } = loadConfig(configuration, { REGISTRY_DATA_DIR: data }, flags);
+    const origin = `http://127.0.0.1:${port}`;
+    const { oauth } = config.auth;
+    const audience = oauth?.providers[0]?.audience;
+    if (!oauth || audience === undefined) throw new Error(`${configuration} names no identity provider`);
+    const running = await startDemoProvider({ port: providerPort, audience, scopes: oauth.scopesSupported });
+    provider = running;
+    const { issuer } = running;
+    const service = await startService(
+      withAddresses(config, oauth, origin, issuer),
+      VERSION,
+      createLogger(config.log.level),
+    );
+    return {
+      origin,
+      issuer,
+      tokenFor: (user) => running.tokenFor(user),
+      lost: service.lost,
+      stop: async () => {
+        await service.stop();
+        await running.stop();
+        await rm(data, { recursive: true, force: true });
+      },
+    };
+  } catch (error) {
+    await provider?.stop();
+    await rm(data, { recursive: true, force: true });
+    throw error;
+  }
+}
+
+// The file names the usual ports; others can be asked for when those are taken.
+function withAddresses(config: Config, oauth: OAuthConfig, resourceUrl: string, issuerUrl: string): Config {
+  const providers = oauth.providers.map((provider) => ({ ...provider, issuerUrl }));
+  return { ...config, auth: { ...config.auth, oauth: { ...oauth, resourceUrl, providers } } };
+}

@@ -1,0 +1,27 @@
+import type { Demo } from './demo.js';
+import { DOCS_CLIENT } from './provider.js';
+import { DEMO_USERS } from './users.js';
+
+/** What the demo prints when it is ready: where everything is, and a request for each user that can be pasted into a shell. */
+export async function welcome({ origin, issuer, tokenFor }: Demo): Promise<string> {
+  const users = DEMO_USERS.map(
+    async ({ name, who }) => `${name}, ${who}
+  curl -H 'Authorization: Bearer ${await tokenFor(name)}' '${origin}/registry/acme/v0.1/servers?version=latest'`,
+  );
+  return `
+The demo is ready, for development only: its identity provider asks nobody for a password.
+
+  API and log-in      ${origin}/docs
+  Identity provider   ${issuer}
+
+Log in at /docs: press Authorize; under "demo" enter the client id ${DOCS_CLIENT}, press Authorize and choose a user.
+Or paste a token of the lines below under "bearer". Tokens are valid for 8 hours, while the demo runs.
+
+${(await Promise.all(users)).join('\n\n')}
+
+More to try with each: /v1/me, /registry, /v1/sources, /registry/community/v0.1/servers.
+Without a token: curl -i ${origin}/registry
+
+Ctrl-C ends the demo and removes its data.
+`;
+}
