@@ -1,9 +1,10 @@
-import { defineConfig } from 'vitest/config';
+import { configDefaults, defineConfig } from 'vitest/config';
 
 export default defineConfig({
   test: {
     // Rules are tested on their source; everything else on dist, so that what is tested is what ships.
     include: ['src/**/*.spec.ts', 'test/**/*.spec.ts'],
+    exclude: [...configDefaults.exclude, 'test/browser/**'],
     globalSetup: ['test/support/database.setup.ts'],
     server: { deps: { external: [/\/dist\//] } },
     testTimeout: 30_000,

@@ -1,0 +1,46 @@
+import { accessSync, constants, statSync } from 'node:fs';
+import { delimiter, join } from 'node:path';
+import type { TestProject } from 'vitest/node';
+
+declare module 'vitest' {
+  export interface ProvidedContext {
+    chromium: string;
+  }
+}
+
+const NAMES = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable', 'chrome'];
+const ELSEWHERE = [
+  '/usr/bin/chromium',
+  '/snap/bin/chromium',
+  '/Applications/Chromium.app/Contents/MacOS/Chromium',
+  '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome',
+];
+
+/** Finds the browser; without one there is nothing to test. */
+export default function setup(project: TestProject): void {
+  project.provide('chromium', findChromium());
+}
+
+function findChromium(): string {
+  const told = process.env['CHROMIUM'];
+  if (told) {
+    if (isProgram(told)) return told;
+    throw new Error(`CHROMIUM names ${told}, which is no program that can be run`);
+  }
+  const onPath = (process.env['PATH'] ?? '')
+    .split(delimiter)
+    .flatMap((folder) => NAMES.map((name) => join(folder, name)));
+  const found = [...onPath, ...ELSEWHERE].find(isProgram);
+  if (found === undefined)
+    throw new Error('No Chromium was found: install one, or set CHROMIUM to the path of its program');
+  return found;
+}
+
+function isProgram(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK);
+    return statSync(path).isFile();
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,56 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createServer } from 'node:net';
+import type { AddressInfo } from 'node:net';
+import { resolve } from 'node:path';
+
+const MAIN = resolve(import.meta.dirname, '../../dist/demo/main.js');
+
+/** `npm run demo` as a newcomer starts it, on ports of its own. */
+export class DemoProcess {
+  output = '';
+  origin = '';
+  private child: ChildProcess | undefined;
+
+  async start(): Promise<void> {
+    const [port, providerPort] = await freePorts();
+    this.origin = `http://127.0.0.1:${port}`;
+    const child = spawn(process.execPath, [MAIN, `--port=${port}`, `--provider-port=${providerPort}`], {
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    this.child = child;
+    const ready = new Promise<void>((done, fail) => {
+      for (const stream of [child.stdout, child.stderr])
+        stream.on('data', (chunk: Buffer) => {
+          this.output += chunk.toString();
+          if (this.output.includes('Ctrl-C ends the demo')) done();
+        });
+      child.once('exit', () => fail(new Error(`The demo ended before it was ready:\n${this.output}`)));
+    });
+    await ready;
+  }
+
+  /** Ends it as Ctrl-C does. */
+  async stop(): Promise<number | null> {
+    if (!this.child) return null;
+    const ended = once(this.child, 'exit');
+    this.child.kill('SIGINT');
+    const [code] = (await ended) as [number | null];
+    return code;
+  }
+
+  /** The token in the line that is printed for a user. */
+  tokenOf(user: string): string {
+    const token = new RegExp(`^${user},[^]*?Bearer ([\\w.-]+)'`, 'm').exec(this.output)?.[1];
+    if (token === undefined) throw new Error(`No token is printed for ${user}:\n${this.output}`);
+    return token;
+  }
+}
+
+async function freePorts(): Promise<number[]> {
+  const servers = [createServer(), createServer()];
+  await Promise.all(servers.map((server) => once(server.listen(0, '127.0.0.1'), 'listening')));
+  const ports = servers.map((server) => (server.address() as AddressInfo).port);
+  await Promise.all(servers.map((server) => new Promise((done) => server.close(done))));
+  return ports;
+}

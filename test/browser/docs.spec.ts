@@ -1,0 +1,102 @@
+import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, inject, it } from 'vitest';
+import { DemoProcess } from './demo-process.js';
+
+const demo = new DemoProcess();
+let browser: Browser;
+let context: BrowserContext;
+let page: Page;
+let complaints: string[];
+
+beforeAll(async () => {
+  await demo.start();
+  // In a container there is often no user but root, as whom Chromium runs without a sandbox only.
+  browser = await chromium.launch({ executablePath: inject('chromium'), chromiumSandbox: false });
+});
+afterAll(async () => {
+  await browser?.close();
+  expect(await demo.stop()).toBe(0);
+});
+
+beforeEach(async () => {
+  context = await browser.newContext({ viewport: { width: 1200, height: 1000 } });
+  context.setDefaultTimeout(15_000);
+  page = await context.newPage();
+  complaints = [];
+  page.on('console', (message) => {
+    if (message.type() === 'error') complaints.push(message.text());
+  });
+  page.on('pageerror', (error) => complaints.push(error.message));
+});
+afterEach(async () => {
+  await context.close();
+  expect(complaints).toEqual([]);
+});
+
+describe('the page /docs in oauth mode', () => {
+  it('takes a pasted token, and "Try it out" then says who that is', async () => {
+    await open(`${demo.origin}/docs`);
+    const form = page.locator('.auth-container', { hasText: 'bearer' });
+    await form.locator('input').fill(demo.tokenOf('pia'));
+    await form.getByRole('button', { name: 'Apply credentials' }).click();
+    await page.locator('.modal-ux').getByRole('button', { name: 'Close' }).first().click();
+    expect(await tryMe()).toMatchObject({ status: '200', body: { subject: 'pia' } });
+  });
+
+  it.each([
+    ['the address that is printed', () => `${demo.origin}/docs`],
+    ['the same with a slash', () => `${demo.origin}/docs/`],
+    ['another name of this machine', () => `${demo.origin.replace('127.0.0.1', 'localhost')}/docs`],
+  ])('logs in at the provider, opened at %s', async (_, address) => {
+    await open(address());
+    const form = page.locator('.auth-container', { hasText: 'demo (OAuth2' });
+    await form.getByLabel('client_id').fill('docs');
+    const [window] = await Promise.all([
+      context.waitForEvent('page'),
+      form.getByRole('button', { name: 'Apply given OAuth2 credentials' }).click(),
+    ]);
+    await Promise.all([
+      window.waitForEvent('close'),
+      window.getByRole('button', { name: 'dev' }).click({ noWaitAfter: true }),
+    ]);
+    await form.getByText('Authorized', { exact: true }).waitFor();
+    await form.getByRole('button', { name: 'Close' }).click();
+    expect(await tryMe()).toMatchObject({ status: '200', body: { subject: 'dev' } });
+  });
+
+  it('offers the code flow alone, with the scopes of the registry', async () => {
+    await open(`${demo.origin}/docs`);
+    const forms = page.locator('.auth-container');
+    await forms.nth(1).waitFor();
+    expect(await forms.count()).toBe(2);
+    expect(await forms.nth(1).locator('.scopes .checkbox').allInnerTexts()).toEqual([
+      'openid',
+      'mcp-registry:read',
+      'mcp-registry:write',
+    ]);
+  });
+
+  it('says 401 without a token', async () => {
+    await page.goto(`${demo.origin}/docs`);
+    expect(await tryMe()).toMatchObject({ status: '401', body: { code: 'token_missing' } });
+    // The browser itself complains about a 401.
+    complaints = complaints.filter((text) => !text.includes('401'));
+  });
+});
+
+async function open(address: string): Promise<void> {
+  await page.goto(address);
+  await page.locator('.scheme-container').getByRole('button', { name: 'Authorize' }).click();
+}
+
+/** GET /v1/me, as somebody at the page sends it. */
+async function tryMe(): Promise<{ status: string; body: unknown }> {
+  const operation = page.locator('.opblock', { has: page.locator('[data-path="/v1/me"]') });
+  await operation.locator('.opblock-summary-control').click();
+  await operation.getByRole('button', { name: 'Try it out' }).click();
+  await operation.getByRole('button', { name: 'Execute' }).click();
+  const answer = operation.locator('.live-responses-table tbody tr').first();
+  const status = await answer.locator('.response-col_status').innerText();
+  const text = await answer.locator('.highlight-code code').first().innerText();
+  return { status: status.trim(), body: JSON.parse(text) };
+}

@@ -1,0 +1,11 @@
+import { defineConfig } from 'vitest/config';
+
+// Apart from the other tests, because it needs a browser, which no package of npm brings along.
+export default defineConfig({
+  test: {
+    include: ['test/browser/**/*.spec.ts'],
+    globalSetup: ['test/browser/chromium.setup.ts'],
+    testTimeout: 60_000,
+    hookTimeout: 60_000,
+  },
+});
