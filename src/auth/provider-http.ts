@@ -105,7 +105,8 @@ export class ProviderHttp {
     try {
       const response = await ask(signal);
       if (response.statusCode !== 200) {
-        response.body.destroy();
+        // What cuts the rest off is reported as an error of the stream, which nobody else listens to.
+        response.body.on('error', () => undefined).destroy();
         throw new ProviderUnavailable(`it answers with status ${response.statusCode}`);
       }
       const text = await response.body.text();
