@@ -11,6 +11,9 @@ const MAX_REDIRECTS = 3;
 /** Requests to one provider at a time; more would only queue behind a provider that is in trouble. */
 const MAX_CONNECTIONS = 32;
 
+/** Some providers, Kubernetes among them, refuse to send keys to whoever names the first of these only. */
+const ACCEPT = 'application/json, application/jwk-set+json';
+
 /** The provider could not be asked, or its answer is none: neither the token's fault nor ours. */
 export class ProviderUnavailable extends Error {
   override readonly name = 'ProviderUnavailable';
@@ -93,7 +96,7 @@ export class ProviderHttp {
     options: Pick<Dispatcher.RequestOptions, 'method' | 'headers' | 'body' | 'signal'>,
   ): Promise<Dispatcher.ResponseData> {
     if (!this.options.allowPrivateIP) checkLiteralAddress(url);
-    const headers = { accept: 'application/json', ...(options.headers as Record<string, string>) };
+    const headers = { accept: ACCEPT, ...(options.headers as Record<string, string>) };
     return request(url, { ...options, headers, dispatcher: this.agent });
   }
 

@@ -208,9 +208,11 @@ export class Issuer {
   private async answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const endpoint = PATHS[request.url ?? ''] ?? 'other';
     const body = await text(request);
-    const { authorization } = request.headers;
+    const { authorization, accept = '*/*' } = request.headers;
     this.requests.push({ endpoint, method: request.method ?? '', authorization, body });
     if (endpoint === 'other') return send(response, 404, {});
+    // As the API server of Kubernetes does.
+    if (endpoint === 'jwks' && !/jwk-set\+json|\*\/\*/.test(accept)) return send(response, 406, {});
     if (endpoint !== 'discovery' && !this.admits(endpoint, authorization)) return send(response, 401, {});
     const right = this.rightAnswer(endpoint, body);
     const how = this.behaviour.get(endpoint);
