@@ -1,4 +1,5 @@
-import { readdir, readFile } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
@@ -38,12 +39,39 @@ describe('the examples', () => {
     expect(config.sources.map((source) => source.name)).toEqual(['catalog', 'second-team', 'payments']);
   });
 
+  it('the configuration of the demo loads', () => {
+    const { config, warnings } = loadConfig(join(ROOT, 'demo/registry.yaml'), {}, {});
+    expect(warnings).toEqual([]);
+    expect(config.auth.mode).toBe('oauth');
+  });
+
   it('docker.yaml loads once its secret is there', () => {
     const environment = {
       REGISTRY_DATABASE_PASSWORD_FILE: join(ROOT, 'deploy/database_password'),
     };
     const { config } = loadConfig(join(EXAMPLES, 'docker.yaml'), environment, {});
     expect(config.database).toMatchObject({ host: 'postgres', password: 'change-me' });
+  });
+
+  it('cluster.yaml loads where the files of a pod are', async () => {
+    const pod = await mkdtemp(join(tmpdir(), 'registry-pod-'));
+    const text = await readFile(join(EXAMPLES, 'cluster.yaml'), 'utf8');
+    const files = [...text.matchAll(/\S*\/run\/secrets\/\S+/g)].map(([path]) => path);
+    expect(files).toHaveLength(3);
+    for (const [index, file] of files.entries()) {
+      const content = file.endsWith('.crt') ? '-----BEGIN CERTIFICATE-----' : 'a secret';
+      await writeFile(join(pod, String(index)), content);
+    }
+    const inPod = files.reduce((yaml, file, index) => yaml.replace(file, join(pod, String(index))), text);
+    await writeFile(join(pod, 'cluster.yaml'), inPod);
+    const { config, warnings } = loadConfig(join(pod, 'cluster.yaml'), {}, {});
+    await rm(pod, { recursive: true });
+    expect(warnings).toEqual([]);
+    expect(config.auth.oauth?.providers[0]).toMatchObject({
+      name: 'cluster',
+      caCert: '-----BEGIN CERTIFICATE-----',
+      allowPrivateIP: true,
+    });
   });
 
   it('docker-compose.yml mounts files that exist', async () => {

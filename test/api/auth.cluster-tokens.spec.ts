@@ -1,0 +1,98 @@
+import { randomUUID } from 'node:crypto';
+import { readFileSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
+import { aServer, type Document } from '../support/documents.js';
+import { anIssuer } from '../support/issuer.js';
+import { expectChallenge, expectRefused } from '../support/matchers.js';
+import { aService, type ServiceUnderTest } from '../support/service.js';
+
+const EXAMPLE = join(import.meta.dirname, '../../examples/cluster.yaml');
+const { auth } = parse(readFileSync(EXAMPLE, 'utf8')) as { auth: { oauth: { providers: Document[] } } };
+const [provider = {}] = auth.oauth.providers;
+const WORKLOAD = { sub: 'system:serviceaccount:tools:portal' };
+
+describe('a cluster whose service accounts are callers', () => {
+  // What the API server demands of whoever fetches its keys; the kubelet writes it to the file, and changes it.
+  let mounted = `mounted-${randomUUID()}`;
+  const cluster = anIssuer({
+    tls: true,
+    iss: String(provider['issuerUrl']),
+    audience: String(provider['audience']),
+    bearer: () => mounted,
+  }).runs();
+  // The provider of examples/cluster.yaml, with the addresses and files of this test in place of the cluster's.
+  const asInTheExample = (service: ServiceUnderTest, changed: Document = {}): Document[] => [
+    {
+      ...provider,
+      jwksUrl: cluster.jwksUrl,
+      caCertPath: service.write('ca.crt', cluster.ca),
+      authTokenFile: service.write('token', mounted),
+      ...changed,
+    },
+  ];
+  const service = aService({ mode: 'auth-only', providers: asInTheExample })
+    .source('main', { servers: [aServer('io.acme/a')] })
+    .registry('main', { sources: ['main'] })
+    .runs();
+  const me = (claims: Document) => service.bearing(cluster.sign({ ...WORKLOAD, ...claims })).get('/v1/me');
+  const lastReason = () => JSON.stringify(service.logs().findLast(({ msg }) => msg === 'Token refused'));
+
+  it('lets in a workload with a token for this registry', async () => {
+    expect((await me({})).json).toMatchObject({ subject: WORKLOAD.sub });
+  });
+
+  it("refuses the token every pod has, which is for the cluster's own API", async () => {
+    expectChallenge(await me({ aud: [cluster.iss] }), { error: 'invalid_token' });
+    expect(lastReason()).toContain('the audience is another one');
+  });
+
+  it('shows the mounted token to get the keys, and never asks for the discovery document', async () => {
+    await me({});
+    expect(cluster.requestsTo('jwks').at(-1)?.authorization).toBe(`Bearer ${mounted}`);
+    expect(cluster.requestsTo('discovery')).toEqual([]);
+  });
+
+  it('shows the new token when the mounted one has changed', async () => {
+    mounted = `rotated-${randomUUID()}`;
+    service.write('token', mounted);
+    cluster.rotate();
+    expect((await me({})).status).toBe(200);
+    expect(cluster.requestsTo('jwks').at(-1)?.authorization).toBe(`Bearer ${mounted}`);
+  });
+
+  it.each<[string, (service: ServiceUnderTest) => Document, string]>([
+    [
+      'the mounted token is no longer valid',
+      (here) => ({ authTokenFile: here.write('old', 'outdated') }),
+      'it answers with status 401',
+    ],
+    [
+      'the certificate of the cluster is unknown',
+      () => ({ caCertPath: undefined }),
+      'unable to verify the first certificate',
+    ],
+    [
+      'private addresses are not allowed',
+      () => ({ allowPrivateIP: false }),
+      'is at a private address, which is not allowed here',
+    ],
+  ])('answers 503, and says why in the log, when %s', async (_, changed, reason) => {
+    await service.restart((here) =>
+      here.auth({ providers: (starting) => asInTheExample(starting, changed(starting)) }),
+    );
+    expectRefused(await me({}), 503, 'provider_unavailable');
+    expect(lastReason()).toContain(reason);
+  });
+
+  it('answers 503, and says why in the log, when the token file is gone', async () => {
+    const file = service.write('short-lived', mounted);
+    await service.restart((here) =>
+      here.auth({ providers: (starting) => asInTheExample(starting, { authTokenFile: file }) }),
+    );
+    rmSync(file);
+    expectRefused(await me({}), 503, 'provider_unavailable');
+    expect(lastReason()).toContain(`the token file ${file} can't be read`);
+  });
+});
