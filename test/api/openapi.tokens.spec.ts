@@ -1,0 +1,86 @@
+import { describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
+import { aServer } from '../support/documents.js';
+import { aService, type ServiceUnderTest } from '../support/service.js';
+
+interface OpenApi {
+  paths: Record<string, Record<string, { security?: Record<string, string[]>[] }>>;
+  components: { securitySchemes?: Record<string, { type: string; openIdConnectUrl?: string }> };
+}
+
+const documentOf = async (service: ServiceUnderTest) => (await service.get('/openapi.json')).json as OpenApi;
+const connectSource = async (service: ServiceUnderTest) =>
+  /connect-src ([^;]*)/.exec(String((await service.get('/docs')).headers['content-security-policy']))?.[1];
+
+describe('the OpenAPI document in oauth mode', () => {
+  const service = aService({
+    mode: 'auth-only',
+    // Nobody listens at any of them.
+    providers: () => [
+      { name: 'corporate', issuerUrl: 'https://idp.example/tenant/', audience: 'one' },
+      { name: 'corporate, other audience', issuerUrl: 'https://idp.example/tenant/', audience: 'two' },
+      { name: 'Größe & more', issuerUrl: 'https://other.example:8443', audience: 'one' },
+      { name: 'bearer', issuerUrl: 'https://idp.example/third', audience: 'one' },
+    ],
+  })
+    .source('main', { servers: [aServer('io.acme/a')] })
+    .registry('main', { sources: ['main'] })
+    .runs();
+
+  it('offers a pasted token, and a log-in for each issuer', async () => {
+    const { components } = await documentOf(service);
+    const schemes = Object.entries(components.securitySchemes ?? {});
+    expect(schemes.map(([name, { type, openIdConnectUrl }]) => [name, type, openIdConnectUrl])).toEqual([
+      ['bearer', 'http', undefined],
+      ['corporate', 'openIdConnect', 'https://idp.example/tenant/.well-known/openid-configuration'],
+      ['Gr-e-more', 'openIdConnect', 'https://other.example:8443/.well-known/openid-configuration'],
+      ['bearer-2', 'openIdConnect', 'https://idp.example/third/.well-known/openid-configuration'],
+    ]);
+  });
+
+  it('asks for one of them on the APIs, and for none on public paths', async () => {
+    const { paths } = await documentOf(service);
+    const any = [{ bearer: [] }, { corporate: [] }, { 'Gr-e-more': [] }, { 'bearer-2': [] }];
+    for (const [path, operations] of Object.entries(paths))
+      for (const { security } of Object.values(operations))
+        expect({ path, security }).toEqual({
+          path,
+          security: path.startsWith('/.well-known/') ? undefined : any,
+        });
+  });
+
+  it('says the same in the openapi.yaml of the consumer API', async () => {
+    const yaml = parse((await service.get('/registry/main/v0.1/openapi.yaml')).text) as OpenApi;
+    const { components } = await documentOf(service);
+    expect(yaml.components.securitySchemes).toEqual(components.securitySchemes);
+    expect(yaml.paths['/registry']?.['get']?.security).toHaveLength(4);
+  });
+
+  it('is the same after a restart', async () => {
+    const before = (await service.get('/openapi.json')).text;
+    await service.restart();
+    expect((await service.get('/openapi.json')).text).toBe(before);
+  });
+
+  it('lets the page /docs connect to the issuers, and to nothing else', async () => {
+    expect(await connectSource(service)).toBe("'self' https://idp.example https://other.example:8443");
+  });
+});
+
+describe('the OpenAPI document in anonymous mode', () => {
+  const service = aService()
+    .source('main', { servers: [aServer('io.acme/a')] })
+    .registry('main', { sources: ['main'] })
+    .runs();
+
+  it('asks for no token', async () => {
+    const { components, paths } = await documentOf(service);
+    expect(components.securitySchemes).toBeUndefined();
+    for (const operations of Object.values(paths))
+      for (const operation of Object.values(operations)) expect(operation.security).toBeUndefined();
+  });
+
+  it('lets the page /docs connect to this server only', async () => {
+    expect(await connectSource(service)).toBe("'self'");
+  });
+});
