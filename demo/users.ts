@@ -6,34 +6,42 @@ export interface DemoUser {
   readonly who: string;
   /** What their tokens carry beside `sub`. */
   readonly claims: Readonly<Record<string, string | readonly string[]>>;
+  /** What the claims and `registry.yaml` come to. */
+  readonly sees: string;
 }
 
 const everyone = ['everyone'] as const;
 
+/** `registry.yaml` grants by these claims, and a test holds `sees` to it. */
 export const DEMO_USERS: readonly DemoUser[] = [
   {
     name: 'ada',
     who: 'super-admin',
     claims: { org: 'acme', role: 'super-admin', groups: everyone },
+    sees: 'everything, and may change everything',
   },
   {
     name: 'max',
     who: 'administrator of acme, in both teams',
     claims: { org: 'acme', team: ['platform', 'data'], role: 'admin', groups: everyone },
+    sees: 'every entry; manages the sources, registries and entries of acme',
   },
   {
     name: 'pia',
     who: 'publisher of the platform team',
     claims: { org: 'acme', team: ['platform'], role: 'publisher', groups: everyone },
+    sees: "the platform team's entries, the company's and the community's; none of the data team",
   },
   {
     name: 'dev',
     who: 'developer of the data team',
     claims: { org: 'acme', team: ['data'], groups: everyone },
+    sees: "the data team's entries, the company's and the community's; has no role",
   },
   {
     name: 'ext',
     who: 'somebody of another organisation',
     claims: { org: 'contoso', groups: everyone },
+    sees: 'the registry "community" only: "acme" answers 403',
   },
 ];

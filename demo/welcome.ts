@@ -5,7 +5,8 @@ import { DEMO_USERS } from './users.js';
 /** What the demo prints when it is ready: where everything is, and a request for each user that can be pasted into a shell. */
 export async function welcome({ origin, issuer, tokenFor }: Demo): Promise<string> {
   const users = DEMO_USERS.map(
-    async ({ name, who }) => `${name}, ${who}
+    async ({ name, who, sees }) => `${name}, ${who}
+  sees ${sees}
   curl -H 'Authorization: Bearer ${await tokenFor(name)}' '${origin}/registry/acme/v0.1/servers?version=latest'`,
   );
   return `

@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Demo, startDemo } from '../../demo/demo.js';
 import { DEMO_USERS } from '../../demo/users.js';
 import { call } from '../support/http.js';
+import { expectRefused } from '../support/matchers.js';
 
 const FOLDER = join(import.meta.dirname, '../../demo');
 
@@ -26,10 +27,32 @@ describe('the demo', () => {
     expect(reply.json).toMatchObject({ subject: name });
   });
 
-  it('serves all of its entries', async () => {
-    const reply = await get('ada', '/registry/acme/v0.1/servers?version=latest&limit=100');
-    const { metadata } = reply.json as { metadata: { count: number } };
-    expect(metadata.count).toBeGreaterThan(20);
+  // What users.ts says they see.
+  it.each([
+    ['ada', ['community', 'company', 'data', 'platform']],
+    ['max', ['community', 'company', 'data', 'platform']],
+    ['pia', ['community', 'company', 'platform']],
+    ['dev', ['community', 'company', 'data']],
+  ])('shows %s the entries of %j', async (name, groups) => {
+    const reply = await get(name, '/registry/acme/v0.1/servers?version=latest&limit=100');
+    const { servers } = reply.json as { servers: { server: { name: string } }[] };
+    const seen = new Set(servers.map(({ server }) => groupOf(server.name)));
+    expect([...seen].sort()).toEqual(groups);
+  });
+
+  it('lets somebody of another organisation into the registry "community" only', async () => {
+    expect((await get('ext', '/registry/community/v0.1/servers')).status).toBe(200);
+    expectRefused(await get('ext', '/registry/acme/v0.1/servers'), 403, 'registry_forbidden');
+  });
+
+  it.each([
+    ['ada', ['superAdmin']],
+    ['max', ['manageSources', 'manageRegistries', 'manageEntries']],
+    ['pia', ['manageEntries']],
+    ['dev', []],
+    ['ext', []],
+  ])('gives %s the roles %j', async (name, roles) => {
+    expect((await get(name, '/v1/me')).json).toMatchObject({ roles });
   });
 
   it('asks for a token', async () => {
@@ -56,6 +79,12 @@ describe('the demo in production', () => {
     expect(start('development')).toMatchObject({ status: 0, stderr: '' });
   });
 });
+
+/** The source of an entry, by the filters of registry.yaml. */
+function groupOf(name: string): string {
+  const [, team = 'community'] = /^com\.example\.(\w+)\//.exec(name) ?? [];
+  return ['docs', 'payments', 'people'].includes(team) ? 'company' : team;
+}
 
 async function freePort(): Promise<number> {
   const server = createServer();
