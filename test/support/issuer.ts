@@ -3,27 +3,14 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
-import { Readable } from 'node:stream';
-import { pipeline } from 'node:stream/promises';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll } from 'vitest';
 import { type Certificates, makeCertificates } from './certificates.js';
+import { type Misbehaviour, misbehave, send } from './misbehaviour.js';
 import { keepSecret } from './secrets.js';
 import { type Algorithm, type KeyPair, makeKeyPair, makeToken, type RawToken } from './tokens.js';
 
 export type Endpoint = 'discovery' | 'jwks' | 'introspection';
-
-export type Misbehaviour =
-  | 'hang' // takes the request and never answers
-  | 'drip' // answers one byte at a time, for ever
-  | 'down' // closes the connection
-  | 'error' // 500
-  | 'html' // 200 with a page
-  | 'garbage' // 200 with half a JSON document
-  | 'huge' // the right answer in 50 MB
-  | 'wrong-issuer' // the right answer, and somebody else's issuer in it
-  | { readonly redirect: string }
-  | { readonly answer: unknown };
 
 export interface ReceivedRequest {
   readonly endpoint: Endpoint | 'other';
@@ -56,8 +43,8 @@ const PATHS: Record<string, Endpoint> = {
   '/introspect': 'introspection',
 };
 
-const HUGE_BYTES = 50_000_000;
-const DRIP_MS = 100;
+/** Where the endpoints are as well, always well-behaved: for redirects to follow. */
+const MOVED = '/moved';
 const HOUR_S = 3600;
 
 /** Describes an identity provider on 127.0.0.1; `runs()` starts it before the tests of the file and stops it after them. */
@@ -166,14 +153,15 @@ export class Issuer {
     return { iss: this.iss, aud: this.audience, sub: 'somebody', iat: now, exp: now + HOUR_S, ...more };
   }
 
-  /** A token as this issuer signs it; members of the header can be changed or, being undefined, left out. */
-  sign(
-    claims: Claims = {},
-    { kid = this.currentKid, ...header }: { kid?: string; [name: string]: unknown } = {},
-  ): string {
-    const { alg, privateKey } = this.key(kid);
+  /**
+   * A token as this issuer signs it. Members of the header can be changed or, being undefined, left out; it is signed
+   * with the key that `kid` names, and with the newest one when that is none of its own.
+   */
+  sign(claims: Claims = {}, header: Claims = {}): string {
+    const kid = String(header['kid']);
+    const { alg, privateKey } = this.key(this.keys.has(kid) ? kid : this.currentKid);
     return this.raw({
-      header: { alg, typ: 'JWT', kid, ...header },
+      header: { alg, typ: 'JWT', kid: this.currentKid, ...header },
       payload: this.claims(claims),
       key: privateKey,
       alg,
@@ -206,7 +194,9 @@ export class Issuer {
   }
 
   private async answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const endpoint = PATHS[request.url ?? ''] ?? 'other';
+    const path = request.url ?? '';
+    const isMoved = path.startsWith(MOVED);
+    const endpoint = PATHS[isMoved ? path.slice(MOVED.length) : path] ?? 'other';
     const body = await text(request);
     const { authorization, accept = '*/*' } = request.headers;
     this.requests.push({ endpoint, method: request.method ?? '', authorization, body });
@@ -215,7 +205,7 @@ export class Issuer {
     if (endpoint === 'jwks' && !/jwk-set\+json|\*\/\*/.test(accept)) return send(response, 406, {});
     if (endpoint !== 'discovery' && !this.admits(endpoint, authorization)) return send(response, 401, {});
     const right = this.rightAnswer(endpoint, body);
-    const how = this.behaviour.get(endpoint);
+    const how = isMoved ? undefined : this.behaviour.get(endpoint);
     return how === undefined ? send(response, 200, right) : misbehave(response, how, right);
   }
 
@@ -223,7 +213,11 @@ export class Issuer {
     const { bearer, client } = this.options;
     if (bearer) return authorization === `Bearer ${keepSecret(bearer())}`;
     if (endpoint !== 'introspection' || !client) return true;
-    const basic = Buffer.from(`${client.id}:${client.secret}`).toString('base64');
+    // RFC 6749 §2.3.1: both are form-encoded before they are joined.
+    const pair = [client.id, client.secret].map((half) =>
+      new URLSearchParams({ '': half }).toString().slice(1),
+    );
+    const basic = Buffer.from(pair.join(':')).toString('base64');
     return authorization === `Basic ${keepSecret(basic)}`;
   }
 
@@ -248,50 +242,5 @@ export class Issuer {
       };
     const token = new URLSearchParams(body).get('token');
     return this.answers.get(token ?? '') ?? { active: false };
-  }
-}
-
-function send(response: ServerResponse, status: number, answer: unknown): void {
-  response.writeHead(status, { 'Content-Type': 'application/json' }).end(JSON.stringify(answer));
-}
-
-async function misbehave(response: ServerResponse, how: Misbehaviour, right: Claims): Promise<void> {
-  if (typeof how === 'object')
-    return 'answer' in how
-      ? send(response, 200, how.answer)
-      : void response.writeHead(302, { Location: how.redirect }).end();
-  switch (how) {
-    case 'hang':
-      return;
-    case 'down':
-      return void response.destroy();
-    case 'error':
-      return send(response, 500, { error: 'server_error' });
-    case 'html':
-      return void response.writeHead(200, { 'Content-Type': 'text/html' }).end('<h1>Please sign in</h1>');
-    case 'garbage':
-      return void response.writeHead(200, { 'Content-Type': 'application/json' }).end('{"keys": [');
-    case 'wrong-issuer':
-      return send(response, 200, { ...right, issuer: 'https://evil.example', iss: 'https://evil.example' });
-    case 'huge':
-    case 'drip':
-      response.writeHead(200, { 'Content-Type': 'application/json' });
-      return pipeline(Readable.from(how === 'huge' ? padded(right) : drops(right)), response);
-  }
-}
-
-/** Valid JSON that says the same and never seems to end. */
-function* padded(answer: Claims): Generator<string> {
-  const block = 'x'.repeat(100_000);
-  yield `${JSON.stringify(answer).slice(0, -1)},"padding":"`;
-  for (let sent = 0; sent < HUGE_BYTES; sent += block.length) yield block;
-  yield '"}';
-}
-
-async function* drops(answer: Claims): AsyncGenerator<string> {
-  yield JSON.stringify(answer).slice(0, -1);
-  for (;;) {
-    await new Promise((resolve) => setTimeout(resolve, DRIP_MS));
-    yield ' ';
   }
 }

@@ -1,5 +1,6 @@
 import { expect } from 'vitest';
 import type { Reply } from './http.js';
+import { findSecrets } from './secrets.js';
 
 interface Listed {
   servers: { server: { name: string; version: string } }[];
@@ -43,5 +44,6 @@ export function expectChallenge(reply: Reply, expected: Challenge = {}): void {
   const description = /error_description="([\x20-\x7e]+?)"/.exec(challenge)?.[1];
   expect(description === undefined).toBe(error === undefined);
   const refusal = error ? `, error="${error}", error_description="${description}"` : '';
+  expect(findSecrets(JSON.stringify(reply))).toEqual([]);
   expect(challenge).toBe(`Bearer realm="${realm}"${refusal}, resource_metadata="${metadata}"`);
 }
