@@ -63,3 +63,23 @@ export function encodePart(part: Part): string {
   const isJson = typeof part === 'object' && !Buffer.isBuffer(part);
   return Buffer.from(isJson ? JSON.stringify(part) : part).toString('base64url');
 }
+
+interface Alterations {
+  header?: (members: Record<string, unknown>) => Part;
+  payload?: (members: Record<string, unknown>) => Part;
+  signature?: (bytes: Buffer) => Buffer;
+}
+
+/** A token with parts of it changed after it was signed. */
+export function alter(token: string, { header, payload, signature }: Alterations): string {
+  const [first = '', second = '', third = ''] = token.split('.');
+  return [
+    header ? encodePart(header(members(first))) : first,
+    payload ? encodePart(payload(members(second))) : second,
+    signature ? encodePart(signature(Buffer.from(third, 'base64url'))) : third,
+  ].join('.');
+}
+
+function members(part: string): Record<string, unknown> {
+  return JSON.parse(Buffer.from(part, 'base64url').toString()) as Record<string, unknown>;
+}

@@ -1,0 +1,140 @@
+import { describe, expect, it } from 'vitest';
+import { anIssuer, type Issuer } from '../support/issuer.js';
+import { expectChallenge } from '../support/matchers.js';
+import { aService } from '../support/service.js';
+
+type Claims = Record<string, unknown>;
+/** The claims of a token that is accepted, and of one that is refused and differs in one thing. */
+type Twins = [accepted: string, claims: Changes, refused: string, claims: Changes][];
+type Changes = Claims | ((iss: string) => Claims);
+
+const other = anIssuer().runs();
+const provider = ({ iss: issuerUrl }: Issuer, name: string, audience = 'registry') => ({
+  name,
+  issuerUrl,
+  audience,
+  allowPrivateIP: true,
+});
+const service = aService({
+  mode: 'auth-only',
+  providers: ({ issuer }) => [
+    provider(issuer, 'corporate'),
+    provider(issuer, 'partners', 'api://partners'),
+    provider(other, 'other'),
+    { ...provider(issuer, 'slashed'), issuerUrl: `${issuer.iss}/`, jwksUrl: issuer.jwksUrl },
+    { ...provider(issuer, 'tenant'), issuerUrl: `${issuer.iss}/tenant`, jwksUrl: issuer.jwksUrl },
+  ],
+}).runs();
+const { issuer } = service;
+
+const inSeconds = (seconds: number) => Math.floor(Date.now() / 1000) + seconds;
+const AHEAD = inSeconds(600);
+const PAST = inSeconds(-600);
+
+const EXPIRY: Twins = [
+  ['expires in ten minutes', { exp: AHEAD }, 'expired ten minutes ago', { exp: PAST }],
+  ['expires in a minute', { exp: inSeconds(60) }, 'expired a second ago', { exp: inSeconds(-1) }],
+  ['expires in a fraction', { exp: AHEAD + 0.5 }, 'expired a fraction ago', { exp: Date.now() / 1000 - 0.5 }],
+  ['has an exp', { exp: AHEAD }, 'has no exp', { exp: undefined }],
+  ['has a number as exp', { exp: AHEAD }, 'has the same number as text', { exp: String(AHEAD) }],
+  ['has a number as exp', { exp: AHEAD }, 'has a list of it', { exp: [AHEAD] }],
+  ['has a number as exp', { exp: AHEAD }, 'has it in an object', { exp: { at: AHEAD } }],
+  ['has a number as exp', { exp: AHEAD }, 'has null as exp', { exp: null }],
+  ['has a number as exp', { exp: AHEAD }, 'has true as exp', { exp: true }],
+  ['has a number as exp', { exp: AHEAD }, 'has an empty text as exp', { exp: '' }],
+  ['expires late', { exp: AHEAD }, 'expired in 1970', { exp: 0 }],
+  ['expires late', { exp: AHEAD }, 'has a negative exp', { exp: -AHEAD }],
+  ['expires in the year 9999', { exp: 253_402_300_000 }, 'expires after all years', { exp: 1e308 }],
+];
+
+const NOT_BEFORE: Twins = [
+  ['is valid since ten minutes', { nbf: PAST }, 'is valid in ten minutes', { nbf: AHEAD }],
+  ['is valid since a second', { nbf: inSeconds(-1) }, 'is valid in a minute', { nbf: inSeconds(60) }],
+  ['has a number as nbf', { nbf: PAST }, 'has the same number as text in nbf', { nbf: String(PAST) }],
+  ['has a number as nbf', { nbf: PAST }, 'has a list of it in nbf', { nbf: [PAST] }],
+  ['has no nbf', { nbf: undefined }, 'has null as nbf', { nbf: null }],
+];
+
+const ISSUER: Twins = [
+  ['is of the issuer', {}, 'is of another issuer', { iss: 'https://idp.evil.example' }],
+  ['is of the issuer', {}, 'names an issuer that is trusted, and not this one', () => ({ iss: other.iss })],
+  ['names its issuer', {}, 'names no issuer', { iss: undefined }],
+  ['names its issuer', {}, 'has null as issuer', { iss: null }],
+  ['names its issuer', {}, 'has an empty issuer', { iss: '' }],
+  ['names its issuer as text', (iss) => ({ iss }), 'names it in a list', (iss) => ({ iss: [iss] })],
+  ['names its issuer as text', (iss) => ({ iss }), 'names it in an object', (iss) => ({ iss: { iss } })],
+  [
+    'says /tenant',
+    (iss) => ({ iss: `${iss}/tenant` }),
+    'says /tenant/',
+    (iss) => ({ iss: `${iss}/tenant/` }),
+  ],
+  ['says /tenant', (iss) => ({ iss: `${iss}/tenant` }), 'says /Tenant', (iss) => ({ iss: `${iss}/Tenant` })],
+  ['says /tenant', (iss) => ({ iss: `${iss}/tenant` }), 'says /tenan', (iss) => ({ iss: `${iss}/tenan` })],
+  [
+    'ends in the slash of its issuer',
+    (iss) => ({ iss: `${iss}/` }),
+    'ends in two',
+    (iss) => ({ iss: `${iss}//` }),
+  ],
+  ['names its issuer exactly', (iss) => ({ iss }), 'with a space before', (iss) => ({ iss: ` ${iss}` })],
+  ['names its issuer exactly', (iss) => ({ iss }), 'with a query', (iss) => ({ iss: `${iss}?` })],
+  ['names its issuer exactly', (iss) => ({ iss }), 'in capitals', (iss) => ({ iss: iss.toUpperCase() })],
+];
+
+const AUDIENCE: Twins = [
+  ['is for the registry', { aud: 'registry' }, 'is for somebody else', { aud: 'billing' }],
+  ['is for the registry', { aud: 'registry' }, 'is for nobody', { aud: undefined }],
+  ['is for the registry', { aud: 'registry' }, 'has null as audience', { aud: null }],
+  ['is for the registry', { aud: 'registry' }, 'has an empty audience', { aud: '' }],
+  ['is for the registry', { aud: 'registry' }, 'is for the Registry', { aud: 'Registry' }],
+  ['is for the registry', { aud: 'registry' }, 'is for what begins alike', { aud: 'registry-admin' }],
+  ['is for the registry', { aud: 'registry' }, 'is for a part of it', { aud: 'regis' }],
+  ['is for the other provider', { aud: 'api://partners' }, 'is for a part of that', { aud: 'partners' }],
+  ['is for both providers', { aud: ['api://partners', 'registry'] }, 'is for none', { aud: ['api', 'wiki'] }],
+  ['is for several', { aud: ['wiki', 'registry'] }, 'is for several others', { aud: ['wiki', 'billing'] }],
+  ['is for a list', { aud: ['wiki', 'registry'] }, 'is for the list in one text', { aud: 'wiki registry' }],
+  ['is for a list of one', { aud: ['registry'] }, 'is for an empty list', { aud: [] }],
+  ['is for a list of one', { aud: ['registry'] }, 'is for a list in a list', { aud: [['registry']] }],
+  ['is for a list of one', { aud: ['registry'] }, 'is for an object', { aud: { 0: 'registry', length: 1 } }],
+];
+
+describe.each([
+  ['expiry', EXPIRY],
+  ['beginning', NOT_BEFORE],
+  ['issuer', ISSUER],
+  ['audience', AUDIENCE],
+])('judged by its %s, a token that', (_claim, twins) => {
+  const token = (changes: Changes) =>
+    issuer.sign(typeof changes === 'function' ? changes(issuer.iss) : changes);
+  const accepted = new Map(twins.map(([what, changes]) => [what, changes]));
+
+  it.each([...accepted])('%s is accepted', async (_what, changes) => {
+    const { status, json } = await service.bearing(token(changes)).get('/v1/me');
+    expect({ status, json }).toMatchObject({ status: 200, json: { subject: 'somebody' } });
+  });
+
+  it.each(twins.map(([, , what, changes]): [string, Changes] => [what, changes]))(
+    '%s is refused',
+    async (_what, changes) => {
+      expectChallenge(await service.bearing(token(changes)).get('/v1/me'), { error: 'invalid_token' });
+    },
+  );
+});
+
+describe('several providers', () => {
+  it('each vouch for their own audience: that of one provider is none of another', async () => {
+    const wanted = { aud: 'api://partners' };
+    expect((await service.bearing(issuer.sign(wanted)).get('/v1/me')).status).toBe(200);
+    expectChallenge(await service.bearing(other.sign(wanted)).get('/v1/me'), { error: 'invalid_token' });
+  });
+
+  it('each vouch with their own keys, also where the key ids are the same', async () => {
+    const { alg, privateKey: key } = other.key(issuer.currentKid);
+    const header = { alg, kid: issuer.currentKid };
+    const good = other.raw({ header, payload: other.claims(), key });
+    expect((await service.bearing(good).get('/v1/me')).status).toBe(200);
+    const bad = other.raw({ header, payload: issuer.claims(), key });
+    expectChallenge(await service.bearing(bad).get('/v1/me'), { error: 'invalid_token' });
+  });
+});

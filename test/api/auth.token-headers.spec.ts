@@ -1,0 +1,94 @@
+import { beforeAll, describe, expect, it } from 'vitest';
+import { anIssuer } from '../support/issuer.js';
+import { expectChallenge } from '../support/matchers.js';
+import { aService } from '../support/service.js';
+import { alter } from '../support/tokens.js';
+
+/** Has keys of the same ids, and is nobody the services know. */
+const attacker = anIssuer().runs();
+
+type Members = Record<string, unknown>;
+
+describe('the header of a token of a provider with several keys', () => {
+  const service = aService({ mode: 'auth-only' }).runs();
+  const { issuer } = service;
+
+  beforeAll(() => {
+    for (const kid of ['first', 'second']) issuer.key(kid);
+    attacker.key('first');
+  });
+
+  const signed = (header: Members) => issuer.sign({}, { kid: 'first', ...header });
+  const ask = (token: string) => service.bearing(token).get('/v1/me');
+
+  // RFC 7515 §4.1.11: what `crit` names must be understood, and nothing is.
+  it.each<[accepted: string, Members, refused: string, Members]>([
+    ['no crit', {}, 'a crit', { crit: ['exp'] }],
+    ['a member of its own', { exp: 1 }, 'one that crit demands', { exp: 1, crit: ['exp'] }],
+    ['no crit', {}, 'b64 that crit demands', { b64: false, crit: ['b64'] }],
+    ['no crit', {}, 'an empty crit', { crit: [] }],
+    ['no crit', {}, 'a crit that is text', { crit: 'exp' }],
+    ['no crit', {}, 'a crit that is null', { crit: null }],
+    ['its key id', {}, 'an unknown key id', { kid: 'nobody' }],
+    ['its key id', {}, 'its key id in capitals', { kid: 'FIRST' }],
+    ['its key id', {}, 'no key id', { kid: undefined }],
+    ['its key id', {}, 'an empty key id', { kid: '' }],
+    ['its key id', {}, 'a key id that is a number', { kid: 1 }],
+    ['its key id', {}, 'a key id that is null', { kid: null }],
+    ['its key id', {}, 'its key id in a list', { kid: ['first'] }],
+    ['its key id', {}, 'a key id that is a path', { kid: '../../../dev/null' }],
+    ['its key id', {}, 'a key id that every object has', { kid: '__proto__' }],
+    ['its key id', {}, 'a key id of 4 000 characters', { kid: 'k'.repeat(4000) }],
+  ])('may have %s (%j); with %s it is refused', async (...[, accepted, , refused]) => {
+    expect((await ask(signed(accepted))).status).toBe(200);
+    expectChallenge(await ask(signed(refused)), { error: 'invalid_token' });
+  });
+
+  it.each<[what: string, Members]>([
+    ['typ at+jwt', { typ: 'at+jwt' }],
+    ['no typ', { typ: undefined }],
+    ['a cty', { cty: 'JWT' }],
+    ['members in Unicode', { note: 'Zoë 🦊' }],
+  ])('may have %s', async (_what, header) => {
+    expect((await ask(signed(header))).status).toBe(200);
+  });
+
+  it.each<[what: string, (members: Members) => Members]>([
+    ['another member', (members) => ({ ...members, typ: 'at+jwt' })],
+    ['the id of another key', (members) => ({ ...members, kid: 'second' })],
+    ['another algorithm', (members) => ({ ...members, alg: 'RS512' })],
+    ['its members in another order', ({ kid, ...members }) => ({ kid, ...members })],
+  ])('is refused when it was given %s after signing', async (_what, edit) => {
+    expect((await ask(signed({}))).status).toBe(200);
+    expectChallenge(await ask(alter(signed({}), { header: edit })), { error: 'invalid_token' });
+  });
+
+  it.each<[what: string, () => Members]>([
+    ['jku', () => ({ jku: attacker.jwksUrl })],
+    ['x5u', () => ({ x5u: `${attacker.url}/certificate.pem` })],
+    ['jwk', () => ({ jwk: { ...attacker.key('first').publicKey.export({ format: 'jwk' }), kid: 'first' } })],
+    ['x5c', () => ({ x5c: ['MIIB'] })],
+  ])('does not lead to another key by %s, and nobody is asked there', async (_what, pointer) => {
+    expect((await ask(signed(pointer()))).status).toBe(200);
+    const strange = attacker.sign(issuer.claims(), { kid: 'first', ...pointer() });
+    expectChallenge(await ask(strange), { error: 'invalid_token' });
+    expect(attacker.requests).toEqual([]);
+  });
+});
+
+describe('the header of a token of a provider with one key', () => {
+  const service = aService({ mode: 'auth-only' }).runs();
+  const { issuer } = service;
+
+  it('may leave the key id out; a wrong one is refused all the same', async () => {
+    const unnamed = issuer.sign({}, { kid: undefined });
+    expect((await service.bearing(unnamed).get('/v1/me')).status).toBe(200);
+    const misnamed = issuer.sign({}, { kid: 'nobody' });
+    expectChallenge(await service.bearing(misnamed).get('/v1/me'), { error: 'invalid_token' });
+  });
+
+  it('does not make up for a wrong key by leaving the key id out', async () => {
+    const strange = attacker.sign(issuer.claims(), { kid: undefined });
+    expectChallenge(await service.bearing(strange).get('/v1/me'), { error: 'invalid_token' });
+  });
+});
