@@ -231,16 +231,19 @@ export class Issuer {
         token_endpoint: `${this.url}/token`,
         response_types_supported: ['code'],
       };
-    if (endpoint === 'jwks')
-      return {
-        keys: [...this.keys].map(([kid, { alg, publicKey }]) => ({
-          ...publicKey.export({ format: 'jwk' }),
-          kid,
-          alg,
-          use: 'sig',
-        })),
-      };
+    if (endpoint === 'jwks') return { keys: this.publishedKeys() };
     const token = new URLSearchParams(body).get('token');
     return this.answers.get(token ?? '') ?? { active: false };
+  }
+
+  private publishedKeys(): object[] {
+    // There is a key from the first moment on, also before the first token was signed.
+    if (this.keys.size === 0) this.rotate();
+    return [...this.keys].map(([kid, { alg, publicKey }]) => ({
+      ...publicKey.export({ format: 'jwk' }),
+      kid,
+      alg,
+      use: 'sig',
+    }));
   }
 }

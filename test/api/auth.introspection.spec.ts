@@ -1,0 +1,148 @@
+import { describe, expect, it } from 'vitest';
+import { Clock } from '../support/clock.js';
+import { anIssuer } from '../support/issuer.js';
+import { expectChallenge, expectRefused } from '../support/matchers.js';
+import { aService } from '../support/service.js';
+
+type Claims = Record<string, unknown>;
+
+const client = { id: 'registry & co', secret: 'söme:secret+with/odd=characters %' };
+const clock = new Clock().runs();
+/** Judges opaque tokens, for clients that prove who they are. */
+const issuer = anIssuer({ client }).runs();
+const service = aService({
+  mode: 'auth-only',
+  providers: (service) => [
+    {
+      name: 'opaque',
+      issuerUrl: issuer.iss,
+      audience: 'registry',
+      introspectionUrl: issuer.introspectionUrl,
+      clientId: client.id,
+      clientSecretFile: service.write('client-secret', `${client.secret}\n`),
+      allowPrivateIP: true,
+    },
+  ],
+}).runs();
+
+const inSeconds = (seconds: number) => Math.floor(Date.now() / 1000) + seconds;
+const ask = (token: string) => service.bearing(token).get('/v1/me');
+const asked = () => issuer.requestsTo('introspection');
+
+describe('an opaque token', () => {
+  it.each<[accepted: string, () => Claims, refused: string, () => Claims]>([
+    ['active', () => ({}), 'inactive', () => ({ active: false })],
+    ['active', () => ({}), 'active in words', () => ({ active: 'true' })],
+    ['active', () => ({}), 'active with 1', () => ({ active: 1 })],
+    ['active', () => ({}), 'active in a list', () => ({ active: [true] })],
+    ['active', () => ({}), 'neither active nor inactive', () => ({ active: undefined })],
+    ['for the registry', () => ({ aud: 'registry' }), 'for somebody else', () => ({ aud: 'billing' })],
+    ['for the registry', () => ({ aud: 'registry' }), 'for nobody', () => ({ aud: undefined })],
+    ['for the registry', () => ({ aud: 'registry' }), 'for what begins alike', () => ({ aud: 'registry2' })],
+    ['for several', () => ({ aud: ['a', 'registry'] }), 'for several others', () => ({ aud: ['a', 'b'] })],
+    ['for several', () => ({ aud: ['registry'] }), 'for none', () => ({ aud: [] })],
+    ['not to expire', () => ({ exp: undefined }), 'expired', () => ({ exp: inSeconds(-60) })],
+    ['to expire', () => ({ exp: inSeconds(60) }), 'expired just now', () => ({ exp: inSeconds(-1) })],
+    ['to expire', () => ({ exp: inSeconds(60) }), 'to expire in words', () => ({ exp: 'tomorrow' })],
+    ['of the issuer', () => ({ iss: issuer.iss }), 'of another', () => ({ iss: 'https://idp.evil.example' })],
+    [
+      'of nobody',
+      () => ({ iss: undefined }),
+      'of the issuer with a slash',
+      () => ({ iss: `${issuer.iss}/` }),
+    ],
+  ])('said to be %s is accepted; %s (%s) is refused', async (...[, accepted, , refused]) => {
+    const { status, json } = await ask(issuer.opaque(accepted()));
+    expect({ status, json }).toMatchObject({ status: 200, json: { subject: 'somebody' } });
+    expectChallenge(await ask(issuer.opaque(refused())), { error: 'invalid_token' });
+  });
+
+  it('that the provider has never seen is refused', async () => {
+    expectChallenge(await ask('2YotnFZFEjr1zCsicMWpAA'), { error: 'invalid_token' });
+  });
+
+  it.each(['a.b.c', 'a.b.c.d.e', 'v2.local.x-y_z~+/==', 'x'.repeat(4000)])(
+    'of any shape is accepted when it is active, such as %.20s',
+    async (shape) => {
+      issuer.knows(shape, { active: true, ...issuer.claims() });
+      expect((await ask(shape)).status).toBe(200);
+    },
+  );
+
+  it('is sent in a form, with the proof of who asks', async () => {
+    const token = issuer.opaque();
+    expect((await ask(token)).status).toBe(200);
+    const { method, body, authorization } = asked().at(-1) ?? {};
+    expect({ method, token: new URLSearchParams(body).get('token') }).toEqual({ method: 'POST', token });
+    expect(authorization).toMatch(/^Basic [A-Za-z0-9+/]+=*$/);
+  });
+});
+
+describe('what a provider said about a token', () => {
+  it('is remembered for a minute at most: a revoked token ends then', async () => {
+    const token = issuer.opaque();
+    const before = asked().length;
+    for (let again = 0; again < 5; again++) expect((await ask(token)).status).toBe(200);
+    expect(asked().length).toBe(before + 1);
+    issuer.knows(token, { active: false });
+    clock.passes(60_000);
+    expectChallenge(await ask(token), { error: 'invalid_token' });
+    expect(asked().length).toBe(before + 2);
+  });
+
+  it('is not remembered past the expiry of the token', async () => {
+    const token = issuer.opaque({ exp: inSeconds(30) });
+    expect((await ask(token)).status).toBe(200);
+    clock.passes(30_000);
+    expectChallenge(await ask(token), { error: 'invalid_token' });
+  });
+
+  it('is not remembered for another token', async () => {
+    const token = issuer.opaque();
+    expect((await ask(token)).status).toBe(200);
+    expectChallenge(await ask(`${token}x`), { error: 'invalid_token' });
+    expectChallenge(await ask(token.toUpperCase()), { error: 'invalid_token' });
+  });
+});
+
+describe('a JWT that no key vouches for', () => {
+  const stranger = anIssuer();
+
+  it('is accepted when its provider says that it is active, and refused when it does not', async () => {
+    const token = stranger.sign(issuer.claims());
+    issuer.knows(token, { active: true, ...issuer.claims() });
+    expect((await ask(token)).status).toBe(200);
+    expectChallenge(await ask(stranger.sign(issuer.claims({ sub: 'nobody' }))), { error: 'invalid_token' });
+  });
+
+  it('is not asked about when one of the keys does vouch for it', async () => {
+    const before = asked().length;
+    expect((await ask(issuer.sign())).status).toBe(200);
+    expect(asked().length).toBe(before);
+  });
+});
+
+describe('a service that can not prove who it is', () => {
+  const wrong = aService({
+    mode: 'auth-only',
+    providers: (service) => [
+      {
+        name: 'opaque',
+        issuerUrl: issuer.iss,
+        audience: 'registry',
+        introspectionUrl: issuer.introspectionUrl,
+        clientId: client.id,
+        clientSecretFile: service.write('client-secret', 'the secret of somebody else'),
+        allowPrivateIP: true,
+      },
+    ],
+  }).runs();
+
+  it('says so with 503, since the token may be good', async () => {
+    const token = issuer.opaque();
+    expect((await ask(token)).status).toBe(200);
+    const reply = await wrong.bearing(token).get('/v1/me');
+    expectRefused(reply, 503, 'provider_unavailable');
+    expect(reply.headers['retry-after']).toMatch(/^\d+$/);
+  });
+});
