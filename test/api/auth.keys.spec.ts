@@ -1,0 +1,183 @@
+import { describe, expect, it } from 'vitest';
+import { Clock } from '../support/clock.js';
+import { anIssuer } from '../support/issuer.js';
+import { expectChallenge, expectRefused } from '../support/matchers.js';
+import { aService, type ServiceUnderTest } from '../support/service.js';
+
+const SECOND = 1_000;
+/** How long the guide says that a key is believed. */
+const KEY_LIFETIME = 600 * SECOND;
+/** contract §8: one refetch for an unknown `kid` in this time. */
+const COOLDOWN = 30 * SECOND;
+
+const clock = new Clock().runs();
+
+const aProtectedService = () => aService({ mode: 'auth-only' }).runs();
+const ask = (service: ServiceUnderTest, token: string) => service.bearing(token).get('/v1/me');
+const statusOf = async (service: ServiceUnderTest, token: string) => (await ask(service, token)).status;
+const fetchesOf = ({ issuer }: ServiceUnderTest) => ({
+  discovery: issuer.requestsTo('discovery').length,
+  jwks: issuer.requestsTo('jwks').length,
+});
+
+describe('the keys of a provider', () => {
+  const service = aProtectedService();
+
+  it('are fetched when they are needed, once for all who wait for them', async () => {
+    expect(fetchesOf(service)).toEqual({ discovery: 0, jwks: 0 });
+    expectChallenge(await service.get('/v1/me'));
+    expect(fetchesOf(service)).toEqual({ discovery: 0, jwks: 0 });
+    const tokens = Array.from({ length: 20 }, (_, n) => service.issuer.sign({ sub: `caller-${n}` }));
+    const replies = await Promise.all(tokens.map((token) => statusOf(service, token)));
+    expect(new Set(replies)).toEqual(new Set([200]));
+    expect(fetchesOf(service)).toEqual({ discovery: 1, jwks: 1 });
+  });
+});
+
+describe('a provider that publishes a new key', () => {
+  const service = aProtectedService();
+  const { issuer } = service;
+
+  it('has its tokens accepted at once, with one more fetch, and those of the old key as before', async () => {
+    const old = issuer.sign();
+    expect(await statusOf(service, old)).toBe(200);
+    issuer.rotate();
+    const tokens = Array.from({ length: 50 }, (_, n) => issuer.sign({ sub: `caller-${n}` }));
+    const replies = await Promise.all(tokens.map((token) => statusOf(service, token)));
+    expect(new Set(replies)).toEqual(new Set([200]));
+    expect(fetchesOf(service).jwks).toBe(2);
+    expect(await statusOf(service, old)).toBe(200);
+  });
+
+  it('waits half a minute when it does that twice in a row', async () => {
+    clock.passes(COOLDOWN);
+    expect(await statusOf(service, issuer.sign({}, { kid: issuer.rotate() }))).toBe(200);
+    const token = issuer.sign({}, { kid: issuer.rotate() });
+    expectChallenge(await ask(service, token), { error: 'invalid_token' });
+    clock.passes(COOLDOWN);
+    expect(await statusOf(service, token)).toBe(200);
+  });
+});
+
+describe('a provider that takes a key back', () => {
+  const service = aProtectedService();
+  const { issuer } = service;
+
+  it('has its tokens refused as soon as the keys are fetched anew, also those that were accepted before', async () => {
+    const leaked = issuer.currentKid;
+    const token = issuer.sign();
+    expect(await statusOf(service, token)).toBe(200);
+    issuer.rotate();
+    issuer.remove(leaked);
+    expect(await statusOf(service, issuer.sign())).toBe(200);
+    expectChallenge(await ask(service, token), { error: 'invalid_token' });
+  });
+
+  it('has its tokens refused after the lifetime of keys, when nothing else happens', async () => {
+    const removed = issuer.currentKid;
+    const token = issuer.sign();
+    expect(await statusOf(service, token)).toBe(200);
+    issuer.rotate();
+    issuer.remove(removed);
+    clock.passes(KEY_LIFETIME);
+    expectChallenge(await ask(service, token), { error: 'invalid_token' });
+    expect(await statusOf(service, issuer.sign())).toBe(200);
+  });
+
+  it('can put another one under the same id', async () => {
+    const kid = issuer.currentKid;
+    const before = issuer.sign();
+    expect(await statusOf(service, before)).toBe(200);
+    issuer.remove(kid);
+    issuer.key(kid);
+    clock.passes(KEY_LIFETIME);
+    expect(await statusOf(service, issuer.sign({}, { kid }))).toBe(200);
+    expectChallenge(await ask(service, before), { error: 'invalid_token' });
+  });
+});
+
+describe('a provider whose keys can not be fetched any more', () => {
+  const service = aProtectedService();
+  const { issuer } = service;
+
+  it('is believed for the lifetime of its keys, and not longer', async () => {
+    expect(await statusOf(service, issuer.sign())).toBe(200);
+    issuer.misbehave('jwks', 'down');
+    clock.passes(KEY_LIFETIME - 10 * SECOND);
+    expect(await statusOf(service, issuer.sign())).toBe(200);
+    clock.passes(10 * SECOND);
+    expectRefused(await ask(service, issuer.sign()), 503, 'provider_unavailable');
+    issuer.behave();
+    clock.passes(COOLDOWN);
+    expect(await statusOf(service, issuer.sign())).toBe(200);
+  });
+});
+
+describe('a flood of tokens', () => {
+  const service = aProtectedService();
+  const { issuer } = service;
+  const attacker = anIssuer();
+
+  const flood = async (tokens: number, make: (n: number) => string) => {
+    const statuses = new Set<number>();
+    for (let sent = 0; sent < tokens; sent += 50) {
+      const batch = Array.from({ length: 50 }, (_, n) => statusOf(service, make(sent + n)));
+      for (const status of await Promise.all(batch)) statuses.add(status);
+    }
+    return statuses;
+  };
+
+  it('with 1 000 unknown key ids makes two fetches at most, and harms nobody', async () => {
+    attacker.key('own', { alg: 'ES256' });
+    const { privateKey: key } = attacker.key('own');
+    const statuses = await flood(1_000, (n) =>
+      attacker.raw({ header: { alg: 'ES256', kid: `unknown-${n}` }, payload: issuer.claims(), key }),
+    );
+    expect(statuses).toEqual(new Set([401]));
+    expect(fetchesOf(service).jwks).toBeLessThanOrEqual(2);
+    expect(await statusOf(service, issuer.sign())).toBe(200);
+  });
+
+  it('with a known key id and wrong signatures makes no fetch at all', async () => {
+    expect(await statusOf(service, issuer.sign())).toBe(200);
+    const before = fetchesOf(service);
+    const { privateKey: key } = attacker.key('rsa');
+    const statuses = await flood(50, (n) =>
+      attacker.raw({
+        header: { alg: 'RS256', kid: issuer.currentKid },
+        payload: issuer.claims({ sub: `${n}` }),
+        key,
+      }),
+    );
+    expect(statuses).toEqual(new Set([401]));
+    expect(fetchesOf(service)).toEqual(before);
+  });
+
+  it('of other issuers makes no fetch at all', async () => {
+    const before = fetchesOf(service);
+    expect(await flood(50, (n) => attacker.sign({ sub: `${n}` }))).toEqual(new Set([401]));
+    expect(fetchesOf(service)).toEqual(before);
+  });
+});
+
+describe('a provider with a jwksUrl', () => {
+  const issuer = anIssuer().runs();
+  const service = aService({
+    mode: 'auth-only',
+    providers: () => [
+      {
+        name: 'corporate',
+        issuerUrl: 'https://idp.example.com',
+        jwksUrl: issuer.jwksUrl,
+        audience: 'registry',
+        allowPrivateIP: true,
+      },
+    ],
+  }).runs();
+
+  it('is not asked where its keys are', async () => {
+    expect(await statusOf(service, issuer.sign({ iss: 'https://idp.example.com' }))).toBe(200);
+    expectChallenge(await ask(service, issuer.sign({ iss: issuer.iss })), { error: 'invalid_token' });
+    expect(issuer.requests.map(({ endpoint, method }) => `${method} ${endpoint}`)).toEqual(['GET jwks']);
+  });
+});
