@@ -1,0 +1,165 @@
+import { describe, expect, it } from 'vitest';
+import { Clock } from '../support/clock.js';
+import type { Reply } from '../support/http.js';
+import { call } from '../support/http.js';
+import { anIssuer, type Issuer } from '../support/issuer.js';
+import { expectChallenge, expectRefused } from '../support/matchers.js';
+import type { Misbehaviour } from '../support/misbehaviour.js';
+import { aService } from '../support/service.js';
+
+const SECOND = 1_000;
+const KEY_LIFETIME = 600 * SECOND;
+const MINUTE = 60 * SECOND;
+const MEBIBYTE = 1024 * 1024;
+
+const clock = new Clock().runs();
+const [troubled, healthy, elsewhere] = [anIssuer().runs(), anIssuer().runs(), anIssuer().runs()];
+const provider = (name: string, { iss, audience }: Issuer) => ({
+  name,
+  issuerUrl: iss,
+  audience,
+  allowPrivateIP: true,
+});
+const service = aService({
+  mode: 'auth-only',
+  providers: () => [
+    { ...provider('troubled', troubled), introspectionUrl: troubled.introspectionUrl },
+    provider('healthy', healthy),
+  ],
+}).runs();
+
+const ask = (token: string) => service.bearing(token).get('/v1/me');
+
+function expectUnavailable(reply: Reply): void {
+  expectRefused(reply, 503, 'provider_unavailable');
+  expect(reply.headers['retry-after']).toMatch(/^[1-9]\d*$/);
+  expect(reply.headers).not.toHaveProperty('www-authenticate');
+}
+
+/** What goes wrong, the longest it may keep a caller waiting, and what it is. */
+const TROUBLE: [what: string, longest: number, how: () => Misbehaviour][] = [
+  ['takes the question and never answers', 6 * SECOND, () => 'hang'],
+  ['answers a byte at a time', 6 * SECOND, () => 'drip'],
+  ['closes the connection', 2 * SECOND, () => 'down'],
+  ['answers with status 500', 2 * SECOND, () => 'error'],
+  ['answers with a page', 2 * SECOND, () => 'html'],
+  ['answers with half a document', 2 * SECOND, () => 'garbage'],
+  ['answers with 50 MB', 3 * SECOND, () => 'huge'],
+  ['answers with a byte more than 1 MiB', 2 * SECOND, () => ({ padding: MEBIBYTE + 1 })],
+  ['redirects to another origin', 2 * SECOND, () => ({ redirect: elsewhere.jwksUrl })],
+  ['redirects to itself', 2 * SECOND, () => ({ redirect: troubled.jwksUrl })],
+  ['redirects to no URL', 2 * SECOND, () => ({ redirect: 'http://[' })],
+];
+
+describe('a provider whose key document', () => {
+  it.each(TROUBLE)('%s is waited for no longer than %i ms, and the others serve on', async (...trouble) => {
+    const [, longest, how] = trouble;
+    clock.passes(KEY_LIFETIME);
+    troubled.misbehave('jwks', how());
+    const [token, otherToken] = [troubled.sign(), healthy.sign()];
+    const startedAt = Date.now();
+    const [reply, other, missing, ready] = await Promise.all([
+      ask(token),
+      ask(otherToken),
+      service.get('/v1/me'),
+      call(`${service.internalOrigin}/readiness`),
+    ]);
+    expectUnavailable(reply);
+    expect(Date.now() - startedAt).toBeLessThan(longest);
+    expect({ other: other.status, ready: ready.status }).toEqual({ other: 200, ready: 200 });
+    expectChallenge(missing);
+    expect(elsewhere.requests).toEqual([]);
+
+    troubled.behave();
+    clock.passes(MINUTE);
+    expect((await ask(troubled.sign())).status).toBe(200);
+  });
+
+  it.each<[what: string, how: () => Misbehaviour]>([
+    ['has exactly 1 MiB', () => ({ padding: MEBIBYTE })],
+    ['has moved within the origin', () => ({ redirect: `${troubled.url}/moved/jwks` })],
+  ])('%s is read', async (_what, how) => {
+    clock.passes(KEY_LIFETIME);
+    troubled.misbehave('jwks', how());
+    expect((await ask(troubled.sign())).status).toBe(200);
+    troubled.behave();
+  });
+});
+
+describe('a provider whose discovery document', () => {
+  it.each<[what: string, how: () => Misbehaviour]>([
+    ['never comes', () => 'hang'],
+    ['is not there', () => 'error'],
+    ['is a page', () => 'html'],
+    ['is 50 MB long', () => 'huge'],
+    ['is elsewhere', () => ({ redirect: `${elsewhere.url}/.well-known/openid-configuration` })],
+    ['speaks for another issuer', () => 'wrong-issuer'],
+    ['speaks for the issuer with a slash', () => document({ issuer: `${troubled.iss}/` })],
+    ['names no issuer', () => document({ issuer: undefined })],
+    ['names no key document', () => document({ jwks_uri: undefined })],
+    ['names something else than a URL', () => document({ jwks_uri: 7 })],
+    ['names a file', () => document({ jwks_uri: 'file:///etc/passwd' })],
+    ['names a relative URL', () => document({ jwks_uri: '/jwks' })],
+    ['names an unencrypted URL', () => document({ jwks_uri: 'http://idp.example/jwks' })],
+    ['is null', () => ({ answer: null })],
+    ['is a list', () => ({ answer: [] })],
+  ])('%s has no keys for now', async (_what, how) => {
+    clock.passes(KEY_LIFETIME);
+    troubled.misbehave('discovery', how());
+    const [reply, other] = await Promise.all([ask(troubled.sign()), ask(healthy.sign())]);
+    expectUnavailable(reply);
+    expect(other.status).toBe(200);
+    expect(elsewhere.requests).toEqual([]);
+
+    troubled.behave();
+    clock.passes(MINUTE);
+    expect((await ask(troubled.sign())).status).toBe(200);
+  });
+
+  const document = (changes: object) => ({
+    answer: { issuer: troubled.iss, jwks_uri: troubled.jwksUrl, ...changes },
+  });
+});
+
+describe('a provider that is asked about an opaque token and', () => {
+  it.each(TROUBLE)('%s is waited for no longer than %i ms', async (...trouble) => {
+    const [, longest, how] = trouble;
+    troubled.misbehave('introspection', how());
+    const [token, otherToken, expiredToken] = [troubled.opaque(), healthy.sign(), healthy.sign({ exp: 1 })];
+    const startedAt = Date.now();
+    const [reply, other, expired] = await Promise.all([ask(token), ask(otherToken), ask(expiredToken)]);
+    expectUnavailable(reply);
+    expect(Date.now() - startedAt).toBeLessThan(longest);
+    expect(other.status).toBe(200);
+    // Only the provider in trouble could say something about its own tokens, and nothing about this one.
+    expectChallenge(expired, { error: 'invalid_token' });
+    expect(elsewhere.requests).toEqual([]);
+
+    troubled.behave();
+    clock.passes(MINUTE);
+    expect((await ask(troubled.opaque())).status).toBe(200);
+  });
+
+  it.each<[what: string, answer: unknown]>([
+    ['a list', [{ active: true }]],
+    ['text', 'active'],
+    ['true', true],
+    ['null', null],
+  ])('answers with %s has not answered', async (_what, answer) => {
+    troubled.misbehave('introspection', { answer });
+    expectUnavailable(await ask(troubled.opaque()));
+    troubled.behave();
+  });
+
+  it('redirects within its origin is not followed: the form holds the token', async () => {
+    troubled.misbehave('introspection', { redirect: `${troubled.url}/moved/introspect` });
+    expectUnavailable(await ask(troubled.opaque()));
+    troubled.behave();
+  });
+
+  it('answers with exactly 1 MiB is understood', async () => {
+    troubled.misbehave('introspection', { padding: MEBIBYTE });
+    expect((await ask(troubled.opaque())).status).toBe(200);
+    troubled.behave();
+  });
+});
