@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { Clock } from '../support/clock.js';
 import { anIssuer } from '../support/issuer.js';
 import { expectChallenge, expectRefused } from '../support/matchers.js';
+import { keepSecret } from '../support/secrets.js';
 import { aService } from '../support/service.js';
 
 type Claims = Record<string, unknown>;
@@ -144,5 +145,59 @@ describe('a service that can not prove who it is', () => {
     const reply = await wrong.bearing(token).get('/v1/me');
     expectRefused(reply, 503, 'provider_unavailable');
     expect(reply.headers['retry-after']).toMatch(/^\d+$/);
+  });
+});
+
+describe('a provider that knows the service by a token of its own', () => {
+  const own = keepSecret('the-token-of-the-service-itself');
+  const bearing = anIssuer({ bearer: () => own }).runs();
+  const service = aService({
+    mode: 'auth-only',
+    providers: (service) => [
+      {
+        name: 'opaque',
+        issuerUrl: bearing.iss,
+        audience: 'registry',
+        introspectionUrl: bearing.introspectionUrl,
+        authTokenFile: service.write('token', own),
+        allowPrivateIP: true,
+      },
+    ],
+  }).runs();
+
+  it('is asked with the token of the file', async () => {
+    expect((await service.bearing(bearing.opaque()).get('/v1/me')).status).toBe(200);
+    expect(bearing.requests.map(({ authorization }) => authorization)).toEqual([`Bearer ${own}`]);
+  });
+});
+
+describe('several providers that can be asked', () => {
+  const [first, second] = [anIssuer().runs(), anIssuer().runs()];
+  const service = aService({
+    mode: 'auth-only',
+    providers: () =>
+      [first, second].map((issuer, position) => ({
+        name: `provider-${position}`,
+        issuerUrl: issuer.iss,
+        audience: 'registry',
+        introspectionUrl: issuer.introspectionUrl,
+        allowPrivateIP: true,
+      })),
+  }).runs();
+  const ask = (token: string) => service.bearing(token).get('/v1/me');
+
+  it('vouch for a token if one of them does, also while another is down', async () => {
+    for (const issuer of [first, second]) expect((await ask(issuer.opaque())).status).toBe(200);
+    first.misbehave('introspection', 'down');
+    expect((await ask(second.opaque())).status).toBe(200);
+    first.behave();
+  });
+
+  it('refuse a token together only when all of them could be asked', async () => {
+    expectChallenge(await ask('known-to-nobody'), { error: 'invalid_token' });
+    second.misbehave('introspection', 'down');
+    expectRefused(await ask('known-to-nobody-either'), 503, 'provider_unavailable');
+    second.behave();
+    expectChallenge(await ask('known-to-nobody-either'), { error: 'invalid_token' });
   });
 });
