@@ -18,7 +18,13 @@ const ELSEWHERE = [
 
 /** Finds the browser; without one there is nothing to test. */
 export default function setup(project: TestProject): void {
-  project.provide('chromium', findChromium());
+  try {
+    project.provide('chromium', findChromium());
+  } catch (error) {
+    // Thrown on, the sentence would stand below a stack and "No test files found".
+    process.stderr.write(`${(error as Error).message}\n`);
+    process.exit(1);
+  }
 }
 
 function findChromium(): string {
