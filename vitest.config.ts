@@ -7,8 +7,9 @@ export default defineConfig({
     exclude: [...configDefaults.exclude, 'test/browser/**'],
     globalSetup: ['test/support/database.setup.ts'],
     server: { deps: { external: [/\/dist\//] } },
-    testTimeout: 30_000,
-    hookTimeout: 60_000,
+    // Generous: a machine that is busy is no failure.
+    testTimeout: 90_000,
+    hookTimeout: 120_000,
     // Each file starts a service of its own; more of them at once than cores only makes timeouts.
     maxWorkers: 2,
   },
