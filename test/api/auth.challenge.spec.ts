@@ -73,6 +73,14 @@ describe('a caller without a good token', () => {
     expect(service.log.join('')).not.toContain('somebody@example.com');
   });
 
+  it.each([
+    ['malformed', '{', 400, 'malformed_json'],
+    ['too large', `"${'x'.repeat(2_000_000)}"`, 413, 'body_too_large'],
+  ])('is challenged before anybody reads a body that is %s', async (_what, body, status, code) => {
+    expectChallenge(await service.put('/v1/sources/tools', body));
+    expectRefused(await service.as({}).put('/v1/sources/tools', body), status, code);
+  });
+
   it('is refused on the public port only: the internal server asks for no token', async () => {
     for (const path of ['/health', '/readiness', '/version'])
       expect((await call(service.internalOrigin + path)).status).toBe(200);
