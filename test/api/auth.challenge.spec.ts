@@ -94,6 +94,7 @@ describe('the challenge', () => {
     ['https://registry.example.com', `https://registry.example.com${WELL_KNOWN}`],
     ['https://registry.example.com/', `https://registry.example.com${WELL_KNOWN}`],
     ['https://registry.example.com/mcp', `https://registry.example.com${WELL_KNOWN}/mcp`],
+    ['https://registry.example.com/mcp/', `https://registry.example.com${WELL_KNOWN}/mcp/`],
     ['https://registry.example.com:8443/a/b', `https://registry.example.com:8443${WELL_KNOWN}/a/b`],
     ['http://127.0.0.1:8080/mcp', `http://127.0.0.1:8080${WELL_KNOWN}/mcp`],
   ])('of %s leads to %s, and the document is there', async (resourceUrl, metadata) => {
