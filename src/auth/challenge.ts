@@ -1,10 +1,10 @@
 /** RFC 9728 §3: where clients learn how to get a token. */
 const METADATA_PATH = '/.well-known/oauth-protected-resource';
 
-/** The well-known path is put between the host and the path of the resource (RFC 9728 §3.1). */
+/** The well-known path is put between host and path of the resource; only a slash right after the host goes (RFC 9728 §3.1). */
 export function resourceMetadataUrl(resourceUrl: string): string {
   const { origin, pathname } = new URL(resourceUrl);
-  return `${origin}${METADATA_PATH}${pathname === '/' ? '' : pathname.replace(/\/$/, '')}`;
+  return `${origin}${METADATA_PATH}${pathname === '/' ? '' : pathname}`;
 }
 
 /**

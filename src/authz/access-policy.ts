@@ -23,6 +23,22 @@ export abstract class AccessPolicy {
    * @throws ApiError 400 `claims_required`, `claims_not_subset`.
    */
   abstract checkGrant(caller: Caller, claims: Claims): void;
+  /** Does an entry of the managed source exist for this caller of the admin API? */
+  abstract mayManage(caller: Caller, required: Claims): boolean;
+  /**
+   * May the caller publish an entry with these claims (spec §4.2)?
+   *
+   * @throws ApiError 400 `claims_required`, `claims_not_subset`.
+   */
+  abstract checkPublish(caller: Caller, claims: Claims): void;
+  /**
+   * May the caller set the claims of an entry they manage to these (spec §4.3)? None at all clears them.
+   *
+   * @throws ApiError 400 `claims_not_subset`.
+   */
+  abstract checkRelabel(caller: Caller, claims: Claims): void;
+  /** Does a later version that is published without claims take over those of the first (contract §4)? */
+  abstract inheritsClaims(caller: Caller): boolean;
   /**
    * What `maySee` depends on: callers with equal answers see the same of every entry whose claims have no keys but these.
    *
@@ -57,6 +73,22 @@ export class AnonymousPolicy extends AccessPolicy {
     // Everything is allowed.
   }
 
+  mayManage(): boolean {
+    return true;
+  }
+
+  checkPublish(): void {
+    // Everything is allowed.
+  }
+
+  checkRelabel(): void {
+    // Everything is allowed.
+  }
+
+  inheritsClaims(): boolean {
+    return false;
+  }
+
   likeness(): string {
     return '';
   }
@@ -86,6 +118,23 @@ export class AuthOnlyPolicy extends AccessPolicy {
 
   checkGrant(): void {
     // Admin scoping is off.
+  }
+
+  mayManage(): boolean {
+    return true;
+  }
+
+  // contract §4: everybody has every role here, and the rules of publishing hold all the same.
+  checkPublish(caller: Caller, claims: Claims): void {
+    checkPublishedClaims(caller, claims);
+  }
+
+  checkRelabel(caller: Caller, claims: Claims): void {
+    checkSubset(caller, claims);
+  }
+
+  inheritsClaims(): boolean {
+    return false;
   }
 
   likeness(): string {
@@ -134,7 +183,24 @@ export class FullPolicy extends AccessPolicy {
   checkGrant(caller: Caller, claims: Claims): void {
     if (this.isSuperAdmin(caller)) return;
     if (isUnlabeled(claims) && this.authz.policy.unlabeled === 'deny') throw new ApiError('claims_required');
-    if (!covers(caller.claims, claims, 'all')) throw new ApiError('claims_not_subset');
+    checkSubset(caller, claims);
+  }
+
+  // Everybody covers `{}`: an entry whose claims were cleared stays within the reach of its managers (contract §5).
+  mayManage(caller: Caller, required: Claims): boolean {
+    return this.isSuperAdmin(caller) || covers(caller.claims, required, this.authz.policy.arrayValues);
+  }
+
+  checkPublish(caller: Caller, claims: Claims): void {
+    if (!this.isSuperAdmin(caller)) checkPublishedClaims(caller, claims);
+  }
+
+  checkRelabel(caller: Caller, claims: Claims): void {
+    if (!this.isSuperAdmin(caller)) checkSubset(caller, claims);
+  }
+
+  inheritsClaims(caller: Caller): boolean {
+    return this.isSuperAdmin(caller);
   }
 
   likeness(caller: Caller, keys: readonly string[]): string {
@@ -146,6 +212,17 @@ export class FullPolicy extends AccessPolicy {
   private isSuperAdmin(caller: Caller): boolean {
     return this.rolesOf(caller).includes('superAdmin');
   }
+}
+
+// spec §4.2.1 and §4.2.2
+function checkPublishedClaims(caller: Caller, claims: Claims): void {
+  if (isUnlabeled(claims)) throw new ApiError('claims_required');
+  checkSubset(caller, claims);
+}
+
+// contract §5: whatever is written asks for all values of an array.
+function checkSubset(caller: Caller, claims: Claims): void {
+  if (!covers(caller.claims, claims, 'all')) throw new ApiError('claims_not_subset');
 }
 
 function isUnlabeled(claims: Claims): boolean {

@@ -14,9 +14,9 @@ import type { View } from './view.js';
 /** Consumer routes: `:registry` must exist and let the caller in, and the handler gets the caller's view of it. */
 export const EntersRegistry = Reflector.createDecorator<true>();
 
-/** What an admin route does to the source or registry it names as `:name`. */
+/** What an admin route does to the source, registry or entry it names as `:name`. */
 export interface Reach {
-  readonly noun: 'source' | 'registry';
+  readonly noun: 'source' | 'registry' | 'entry';
   /** `change` needs one that is not read-only; `put` also goes on when there is none. */
   readonly to: 'read' | 'change' | 'put';
 }
@@ -29,16 +29,24 @@ export abstract class RegistryGate {
   abstract enter(caller: Caller, registryName: string): Promise<View>;
 }
 
+/** What the path of an admin route names; `type` and `version` for entries only. */
+export interface ReachedPath {
+  readonly name: string;
+  readonly type: string;
+  readonly version: string | undefined;
+}
+
 /**
- * Knows the sources, or the registries, as far as the admin API is concerned.
+ * Knows the sources, the registries or the published entries, as far as the admin API is concerned.
  *
  * @throws ApiError 404 for one that is not there or hidden from the caller, 403 for a change of one that is read-only.
  */
 export abstract class Reachable {
-  abstract reach(caller: Caller, name: string, to: Reach['to']): Promise<void>;
+  abstract reach(caller: Caller, path: ReachedPath, to: Reach['to']): Promise<void>;
 }
 export abstract class ReachableSources extends Reachable {}
 export abstract class ReachableRegistries extends Reachable {}
+export abstract class ReachableEntries extends Reachable {}
 
 interface EnteredRequest extends AuthenticatedRequest {
   view?: View;
@@ -47,12 +55,17 @@ interface EnteredRequest extends AuthenticatedRequest {
 /** The last of the three global steps: what may this caller see behind the path they named? */
 @Injectable()
 export class ClaimsInterceptor implements NestInterceptor {
+  private readonly reachable: Readonly<Record<Reach['noun'], Reachable>>;
+
   constructor(
     private readonly reflector: Reflector,
     private readonly gate: RegistryGate,
-    private readonly sources: ReachableSources,
-    private readonly registries: ReachableRegistries,
-  ) {}
+    source: ReachableSources,
+    registry: ReachableRegistries,
+    entry: ReachableEntries,
+  ) {
+    this.reachable = { source, registry, entry };
+  }
 
   async intercept(context: ExecutionContext, next: CallHandler): Promise<Observable<unknown>> {
     const route = [context.getHandler(), context.getClass()];
@@ -61,8 +74,9 @@ export class ClaimsInterceptor implements NestInterceptor {
       request.view = await this.gate.enter(callerOf(context), String(request.params['registry']));
     const reach = this.reflector.getAllAndOverride(Reaches, route);
     if (reach) {
-      const reachable = reach.noun === 'source' ? this.sources : this.registries;
-      await reachable.reach(callerOf(context), String(request.params['name']), reach.to);
+      const { name, type, version } = request.params;
+      const path = { name: String(name), type: String(type), version: version as string | undefined };
+      await this.reachable[reach.noun].reach(callerOf(context), path, reach.to);
     }
     return next.handle();
   }

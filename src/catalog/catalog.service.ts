@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import type { View } from '../authz/view.js';
 import { isStorable } from '../database/storable.js';
 import { ENTRY_TYPES, type EntryType } from '../entries/entry-types.js';
+import { officialMeta } from '../entries/official-meta.js';
 import { ApiError } from '../http/errors.js';
 import { JsonText } from '../http/representation.interceptor.js';
 import { CatalogQueries, type VersionRow } from './catalog.queries.js';
@@ -49,13 +50,5 @@ function listBody(type: EntryType, rows: readonly VersionRow[], cursor?: string)
 }
 
 function serverItem(row: VersionRow): string {
-  const official = {
-    status: row.status,
-    statusChangedAt: row.statusChangedAt,
-    ...(row.statusMessage === null ? {} : { statusMessage: row.statusMessage }),
-    publishedAt: row.publishedAt,
-    updatedAt: row.updatedAt,
-    isLatest: row.isLatest,
-  };
-  return `{"server":${row.document},"_meta":{"io.modelcontextprotocol.registry/official":${JSON.stringify(official)}}}`;
+  return `{"server":${row.document},"_meta":${officialMeta(row)}}`;
 }

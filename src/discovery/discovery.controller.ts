@@ -1,5 +1,6 @@
-import { Controller, Get, Inject, Param } from '@nestjs/common';
-import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
+import { Controller, Get, Inject, Req } from '@nestjs/common';
+import { ApiOkResponse, ApiOperation, ApiParam, ApiTags } from '@nestjs/swagger';
+import type { Request } from 'express';
 import { resourceMetadataUrl } from '../auth/challenge.js';
 import { Public } from '../auth/route-access.js';
 import type { OAuthConfig } from '../config/config.js';
@@ -34,12 +35,12 @@ export class DiscoveryController {
   }
 
   @Get('*path')
+  @ApiParam({ name: 'path', type: String })
   @ApiOperation({ summary: 'The same, below the path of the resource URL' })
   @ApiOkResponse({ type: ProtectedResource })
   @ApiErrors('route_not_found')
-  getBelowPath(@Param('path') segments: string[]): JsonText {
-    const asked = `/.well-known/oauth-protected-resource/${segments.map(encodeURIComponent).join('/')}`;
-    if (!this.document || asked !== this.path) throw new ApiError('route_not_found');
+  getBelowPath(@Req() { path }: Request): JsonText {
+    if (!this.document || path !== this.path) throw new ApiError('route_not_found');
     return this.document;
   }
 }

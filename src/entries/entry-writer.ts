@@ -9,6 +9,7 @@ import {
 } from './catalogue-diff.js';
 import { EntryLabels } from '../sources/source-writer.js';
 import type { EntryType } from './entry-types.js';
+import { electLatest } from './latest-version.js';
 import { versionKey } from './version-order.js';
 
 /** Rows a statement carries: some hundred kilobytes of documents, so that encoding them never holds the event loop up. */
@@ -21,7 +22,7 @@ export interface WriteCounts {
   readonly unchanged: number;
 }
 
-/** The only writer of entry rows. Every method runs inside its caller's transaction. */
+/** Writes what sources bring; what is published is written by PublishedEntries. Runs inside its caller's transaction. */
 @Injectable()
 export class EntryWriter extends EntryLabels {
   /**
@@ -42,7 +43,7 @@ export class EntryWriter extends EntryLabels {
     await this.remove(manager, diff.gone, touched);
     await this.change(manager, diff.changed, now, touched);
     await this.add(manager, sourceId, claimSetId, diff.added, now, touched);
-    await this.electLatest(manager, [...touched]);
+    for await (const batch of batches([...touched], 2_000)) await electLatest(manager, batch);
     return countsOf(diff);
   }
 
@@ -139,24 +140,6 @@ export class EntryWriter extends EntryLabels {
         ],
       );
       for (const row of rows) touched.add(row.entry_id);
-    }
-  }
-
-  // The newest version that is not deleted is the latest; when all are, the newest of them.
-  private async electLatest(manager: EntityManager, entryIds: readonly string[]): Promise<void> {
-    for await (const batch of batches(entryIds, 2_000)) {
-      const elected = `select distinct on (entry_id) id from entry_version where entry_id = any($1::bigint[])
-        order by entry_id, (status = 'deleted'), version_key desc`;
-      // Two statements: the index that allows one latest per entry is checked row by row.
-      await manager.query(
-        `update entry_version set is_latest = false
-         where entry_id = any($1::bigint[]) and is_latest and id not in (${elected})`,
-        [batch],
-      );
-      await manager.query(
-        `update entry_version set is_latest = true where not is_latest and id in (${elected})`,
-        [batch],
-      );
     }
   }
 }

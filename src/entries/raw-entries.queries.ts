@@ -20,8 +20,17 @@ export interface RawEntryRow extends RawPosition {
 export class RawEntriesQueries {
   constructor(private readonly dataSource: DataSource) {}
 
-  /** Entries of these sources in order of name, type and source, versions newest first, after a position. */
-  async page(sourceIds: readonly number[], after: RawPosition | null, limit: number): Promise<RawEntryRow[]> {
+  /**
+   * Entries of these sources in order of name, type and source, versions newest first, after a position.
+   *
+   * @param claimSetIds only entries with one of these claim sets; null for all.
+   */
+  async page(
+    sourceIds: readonly number[],
+    claimSetIds: readonly number[] | null,
+    after: RawPosition | null,
+    limit: number,
+  ): Promise<RawEntryRow[]> {
     return this.dataSource.query<RawEntryRow[]>(
       `with near as (
          select e.id, e.name, e.type, n.rank::int as rank, s.name as source, c.claims
@@ -31,6 +40,7 @@ export class RawEntriesQueries {
            select e.id, e.name, e.type, e.claim_set_id from entry e
            where e.source_id = n.source_id
              and ($2::text is null or (e.name, e.type, n.rank::int) > ($2 collate "C", $3 collate "C", $4::int))
+             and ($6::int[] is null or e.claim_set_id = any($6::int[]))
            order by e.name, e.type limit $5
          ) e
          join claim_set c on c.id = e.claim_set_id
@@ -42,7 +52,7 @@ export class RawEntriesQueries {
            order by v.version_key desc)
          from entry_version v where v.entry_id = near.id) as versions
        from near order by near.name, near.type, near.rank`,
-      [sourceIds, after?.name ?? null, after?.type ?? null, after?.rank ?? null, limit],
+      [sourceIds, after?.name ?? null, after?.type ?? null, after?.rank ?? null, limit, claimSetIds],
     );
   }
 }

@@ -1,9 +1,12 @@
 import { Injectable } from '@nestjs/common';
 import type { Caller } from '../auth/caller.js';
+import { AccessPolicy } from '../authz/access-policy.js';
 import type { AdminListQuery } from '../http/admin-list.js';
 import { decodeCursor, encodeCursor } from '../http/cursor.js';
 import { JsonText } from '../http/representation.interceptor.js';
+import { RegistriesQueries } from '../registries/registries.queries.js';
 import { RegistriesService } from '../registries/registries.service.js';
+import { SourcesQueries } from '../sources/sources.queries.js';
 import { SourcesService } from '../sources/sources.service.js';
 import { RawEntriesQueries, type RawEntryRow, type RawPosition } from './raw-entries.queries.js';
 
@@ -25,27 +28,47 @@ export class RawEntriesService {
     private readonly queries: RawEntriesQueries,
     private readonly sources: SourcesService,
     private readonly registries: RegistriesService,
+    private readonly allSources: SourcesQueries,
+    private readonly partitions: RegistriesQueries,
+    private readonly policy: AccessPolicy,
   ) {}
 
   async ofSource(caller: Caller, name: string, query: AdminListQuery): Promise<JsonText> {
     const { id } = await this.sources.getReachable(caller, name);
-    return this.list('source-entries', [id], query);
+    return this.list('source-entries', [id], null, query);
   }
 
   async ofRegistry(caller: Caller, name: string, query: AdminListQuery): Promise<JsonText> {
     const { sources } = await this.registries.getReachable(caller, name);
     const ids = sources.map(({ id }) => id);
-    return this.list('registry-entries', ids, query);
+    return this.list('registry-entries', ids, null, query);
   }
 
-  private async list(list: string, sourceIds: readonly number[], query: AdminListQuery): Promise<JsonText> {
+  /** The entries of the managed source this caller may manage. */
+  async manageable(caller: Caller, query: AdminListQuery): Promise<JsonText> {
+    const managed = (await this.allSources.all())
+      .filter(({ kind }) => kind === 'managed')
+      .map(({ id }) => id);
+    const partitions = await this.partitions.partitions(managed);
+    const claimSetIds = partitions
+      .filter(({ claims }) => this.policy.mayManage(caller, claims))
+      .map(({ claimSetId }) => claimSetId);
+    return this.list('entries', managed, claimSetIds, query);
+  }
+
+  private async list(
+    list: string,
+    sourceIds: readonly number[],
+    claimSetIds: readonly number[] | null,
+    query: AdminListQuery,
+  ): Promise<JsonText> {
     const walk = query.cursor ? decodeCursor(list, query.cursor, isWalk) : undefined;
     const limit = query.limit === undefined ? walk?.limit : Number(query.limit);
     const written: string[] = [];
     let after = walk?.after ?? null;
     for (;;) {
       const wanted = limit ?? BATCH;
-      const found = await this.queries.page(sourceIds, after, wanted + 1);
+      const found = await this.queries.page(sourceIds, claimSetIds, after, wanted + 1);
       const rows = found.slice(0, wanted);
       for (const row of rows) written.push(describe(row));
       const last = rows.at(-1);

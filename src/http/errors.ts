@@ -27,6 +27,11 @@ export const ERROR_CATALOGUE = {
     sentence: 'Sources made through the API may read regular files below adminFileRoot only',
   },
   not_synced: { status: 400, sentence: 'A source of this kind is not synced' },
+  invalid_document: { status: 400, sentence: 'The document is not valid' },
+  claims_mismatch: {
+    status: 400,
+    sentence: 'The claims differ from those of the versions published before: they must be equal',
+  },
   claims_required: { status: 400, sentence: 'Claims are required here' },
   claims_not_subset: { status: 400, sentence: 'The claims go beyond those of the caller' },
   malformed_request: { status: 400, sentence: 'The request is not valid HTTP' },
@@ -37,7 +42,7 @@ export const ERROR_CATALOGUE = {
   route_not_found: { status: 404, sentence: 'There is nothing at this path and method' },
   registry_not_found: { status: 404, sentence: 'There is no such registry' },
   source_not_found: { status: 404, sentence: 'There is no such source' },
-  entry_not_found: { status: 404, sentence: 'There is no such entry in this registry' },
+  entry_not_found: { status: 404, sentence: 'There is no such entry' },
   version_not_found: { status: 404, sentence: 'This entry has no such version' },
   registry_forbidden: { status: 403, sentence: 'The caller may not enter this registry' },
   config_managed: {
@@ -48,6 +53,14 @@ export const ERROR_CATALOGUE = {
   request_timeout: { status: 408, sentence: 'The request took too long to arrive' },
   source_in_use: { status: 409, sentence: 'The source is part of a registry: take it out first' },
   managed_source_exists: { status: 409, sentence: 'There is a managed source already: one is possible' },
+  version_exists: {
+    status: 409,
+    sentence: 'This version is published already, and a published version never changes: publish another',
+  },
+  no_managed_source: {
+    status: 409,
+    sentence: 'There is no managed source to publish to: an administrator has to declare one',
+  },
   precondition_failed: {
     status: 412,
     sentence: 'It is not, or no longer, what the request expects (If-Match, If-None-Match): read it again',
@@ -62,6 +75,7 @@ export const ERROR_CATALOGUE = {
     status: 431,
     sentence: 'The headers of the request are larger than this service accepts',
   },
+  use_admin_api: { status: 501, sentence: 'Entries are changed through the admin API, below /v1/entries' },
   internal_error: {
     status: 500,
     sentence: 'Something went wrong on our side; the log has the cause under the requestId',

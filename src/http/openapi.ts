@@ -61,6 +61,7 @@ export function describeApi(app: NestExpressApplication, oauth?: OAuthConfig): O
     .addTag('identity', 'Who the caller is')
     .addTag('sources', 'The admin API: where entries come from')
     .addTag('registries', 'The admin API: which sources are shown together, and to whom')
+    .addTag('entries', 'The admin API: publishing to the managed source')
     .build();
   const document = SwaggerModule.createDocument(app, config, {
     operationIdFactory: (controller, method, version) =>

@@ -17,6 +17,6 @@ import { Views } from './views.js';
     { provide: RegistryGate, useExisting: RegistriesService },
     { provide: ReachableRegistries, useExisting: RegistriesService },
   ],
-  exports: [RegistriesService, RegistryGate, ReachableRegistries],
+  exports: [RegistriesQueries, RegistriesService, RegistryGate, ReachableRegistries],
 })
 export class RegistriesModule {}

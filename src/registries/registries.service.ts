@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
 import type { Caller } from '../auth/caller.js';
 import { AccessPolicy } from '../authz/access-policy.js';
-import type { Reach, ReachableRegistries, RegistryGate } from '../authz/claims.interceptor.js';
+import type { Reach, ReachableRegistries, ReachedPath, RegistryGate } from '../authz/claims.interceptor.js';
 import type { View } from '../authz/view.js';
 import type { RegistrySettings } from '../config/registry-settings.dto.js';
 import { type AdminListQuery, pageOf } from '../http/admin-list.js';
@@ -46,7 +46,7 @@ export class RegistriesService implements RegistryGate, ReachableRegistries {
     };
   }
 
-  async reach(caller: Caller, name: string, to: Reach['to']): Promise<void> {
+  async reach(caller: Caller, { name }: ReachedPath, to: Reach['to']): Promise<void> {
     this.check(caller, await this.queries.findByName(name), to);
   }
 

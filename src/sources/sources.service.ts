@@ -3,7 +3,7 @@ import { ConfigService } from '@nestjs/config';
 import { DataSource, type EntityManager, QueryFailedError } from 'typeorm';
 import type { Caller } from '../auth/caller.js';
 import { AccessPolicy } from '../authz/access-policy.js';
-import type { Reach, ReachableSources } from '../authz/claims.interceptor.js';
+import type { Reach, ReachableSources, ReachedPath } from '../authz/claims.interceptor.js';
 import type { SourceConfig } from '../config/config.js';
 import { notBuiltSourceIssues } from '../config/not-built.js';
 import { formatPath } from '../config/path.js';
@@ -35,7 +35,7 @@ export class SourcesService implements ReachableSources {
     this.adminFileRoot = config.get<string | null>('adminFileRoot') ?? null;
   }
 
-  async reach(caller: Caller, name: string, to: Reach['to']): Promise<void> {
+  async reach(caller: Caller, { name }: ReachedPath, to: Reach['to']): Promise<void> {
     this.check(caller, await this.queries.findByName(name), to);
   }
 

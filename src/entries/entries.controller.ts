@@ -1,0 +1,188 @@
+import { Body, Controller, Delete, Get, HttpCode, Param, Patch, Post, Put, Query } from '@nestjs/common';
+import {
+  ApiBody,
+  ApiCreatedResponse,
+  ApiNoContentResponse,
+  ApiOkResponse,
+  ApiOperation,
+  ApiParam,
+  ApiTags,
+} from '@nestjs/swagger';
+import type { Caller } from '../auth/caller.js';
+import { CurrentCaller } from '../auth/current-caller.js';
+import { RequiresRole } from '../auth/route-access.js';
+import { Reaches } from '../authz/claims.interceptor.js';
+import { AdminListParameters } from '../http/admin-list.dto.js';
+import { ApiErrors } from '../http/api-errors.js';
+import { JsonText } from '../http/representation.interceptor.js';
+import { ClaimsBody, PublishBody, PublishQuery, StatusBody } from './entries.dto.js';
+import { EntryClaims, ManagedEntry, PublishedVersionAnswer } from './entries.responses.js';
+import { EntriesService } from './entries.service.js';
+import { RawEntryList } from './raw-entries.responses.js';
+import { RawEntriesService } from './raw-entries.service.js';
+
+const TYPE = { name: 'type', enum: ['server', 'skill'] };
+const NAME = { name: 'name', description: 'Its one slash sent as %2F', example: 'io.acme/weather' };
+const PUBLISH_ERRORS = [
+  'invalid_body',
+  'invalid_document',
+  'claims_required',
+  'claims_not_subset',
+  'claims_mismatch',
+  'version_exists',
+  'no_managed_source',
+] as const;
+
+@ApiTags('entries')
+@Controller('v1/entries')
+@RequiresRole('manageEntries')
+@ApiErrors('database_unavailable', 'provider_unavailable')
+export class EntriesController {
+  constructor(
+    private readonly entries: EntriesService,
+    private readonly raw: RawEntriesService,
+  ) {}
+
+  @Get()
+  @ApiOperation({ summary: 'The published entries this caller may manage' })
+  @ApiOkResponse({ type: RawEntryList })
+  @ApiErrors('invalid_parameter', 'invalid_cursor')
+  list(@CurrentCaller() caller: Caller, @Query() query: AdminListParameters): Promise<JsonText> {
+    return this.raw.manageable(caller, query);
+  }
+
+  @Post()
+  @ApiOperation({ summary: 'Publishes a version of a server or a skill to the managed source' })
+  @ApiBody({ type: PublishBody })
+  @ApiCreatedResponse({ type: PublishedVersionAnswer })
+  @ApiErrors('invalid_parameter', ...PUBLISH_ERRORS)
+  async publish(
+    @CurrentCaller() caller: Caller,
+    @Query() { dry_run: dryRun }: PublishQuery,
+    @Body() body: unknown,
+  ): Promise<JsonText> {
+    return new JsonText(await this.entries.publish(caller, body, dryRun === 'true'));
+  }
+
+  @Post('validate')
+  @ApiOperation({ summary: 'Answers what publishing would answer, and writes nothing' })
+  @ApiBody({ type: PublishBody })
+  @ApiCreatedResponse({ type: PublishedVersionAnswer, description: 'It could be published' })
+  @ApiErrors(...PUBLISH_ERRORS)
+  async validate(@CurrentCaller() caller: Caller, @Body() body: unknown): Promise<JsonText> {
+    return new JsonText(await this.entries.publish(caller, body, true));
+  }
+
+  @Get(':type/:name')
+  @ApiOperation({ summary: 'A published entry with its claims and versions' })
+  @ApiParam(NAME)
+  @ApiParam(TYPE)
+  @ApiOkResponse({ type: ManagedEntry })
+  @ApiErrors('entry_not_found')
+  get(
+    @CurrentCaller() caller: Caller,
+    @Param('type') type: string,
+    @Param('name') name: string,
+  ): Promise<JsonText> {
+    return this.entries.get(caller, { type, name });
+  }
+
+  @Get(':type/:name/versions/:version')
+  @ApiOperation({ summary: 'One version of a published entry' })
+  @ApiParam(NAME)
+  @ApiParam(TYPE)
+  @ApiOkResponse({ type: PublishedVersionAnswer })
+  @ApiErrors('entry_not_found', 'version_not_found')
+  getVersion(
+    @CurrentCaller() caller: Caller,
+    @Param('type') type: string,
+    @Param('name') name: string,
+    @Param('version') version: string,
+  ): Promise<JsonText> {
+    return this.entries.getVersion(caller, { type, name }, version);
+  }
+
+  @Delete(':type/:name/versions/:version')
+  @HttpCode(204)
+  @Reaches({ noun: 'entry', to: 'change' })
+  @ApiOperation({ summary: 'Removes a version; the entry goes with its last one' })
+  @ApiParam(NAME)
+  @ApiParam(TYPE)
+  @ApiNoContentResponse()
+  @ApiErrors('entry_not_found', 'version_not_found')
+  removeVersion(
+    @CurrentCaller() caller: Caller,
+    @Param('type') type: string,
+    @Param('name') name: string,
+    @Param('version') version: string,
+  ): Promise<void> {
+    return this.entries.removeVersion(caller, { type, name }, version);
+  }
+
+  @Get(':type/:name/claims')
+  @ApiOperation({ summary: 'The claims of a published entry' })
+  @ApiParam(NAME)
+  @ApiParam(TYPE)
+  @ApiOkResponse({ type: EntryClaims })
+  @ApiErrors('entry_not_found')
+  getClaims(
+    @CurrentCaller() caller: Caller,
+    @Param('type') type: string,
+    @Param('name') name: string,
+  ): Promise<JsonText> {
+    return this.entries.getClaims(caller, { type, name });
+  }
+
+  @Put(':type/:name/claims')
+  @HttpCode(204)
+  @Reaches({ noun: 'entry', to: 'change' })
+  @ApiOperation({ summary: 'Sets the claims of every version of an entry; an empty map clears them' })
+  @ApiParam(NAME)
+  @ApiParam(TYPE)
+  @ApiBody({ type: ClaimsBody })
+  @ApiNoContentResponse()
+  @ApiErrors('invalid_body', 'claims_not_subset', 'entry_not_found')
+  setClaims(
+    @CurrentCaller() caller: Caller,
+    @Param('type') type: string,
+    @Param('name') name: string,
+    @Body() body: unknown,
+  ): Promise<void> {
+    return this.entries.setClaims(caller, { type, name }, body);
+  }
+
+  @Patch(':type/:name/status')
+  @Reaches({ noun: 'entry', to: 'change' })
+  @ApiOperation({ summary: 'Sets the status of every version of an entry' })
+  @ApiParam(NAME)
+  @ApiParam(TYPE)
+  @ApiBody({ type: StatusBody })
+  @ApiOkResponse({ type: ManagedEntry })
+  @ApiErrors('invalid_body', 'entry_not_found')
+  setStatus(
+    @CurrentCaller() caller: Caller,
+    @Param('type') type: string,
+    @Param('name') name: string,
+    @Body() body: unknown,
+  ): Promise<JsonText> {
+    return this.entries.setStatus(caller, { type, name }, body);
+  }
+
+  @Patch(':type/:name/versions/:version/status')
+  @Reaches({ noun: 'entry', to: 'change' })
+  @ApiOperation({ summary: 'Sets the status of one version' })
+  @ApiParam(NAME)
+  @ApiParam(TYPE)
+  @ApiBody({ type: StatusBody })
+  @ApiOkResponse({ type: PublishedVersionAnswer })
+  @ApiErrors('invalid_body', 'entry_not_found', 'version_not_found')
+  setVersionStatus(
+    @CurrentCaller() caller: Caller,
+    @Param('type') type: string,
+    @Param('name') name: string,
+    @Param('version') version: string,
+    @Body() body: unknown,
+  ): Promise<JsonText> {
+    return this.entries.setStatus(caller, { type, name }, body, version);
+  }
+}

@@ -1,0 +1,219 @@
+import { createHash } from 'node:crypto';
+import { Injectable } from '@nestjs/common';
+import { DataSource, type EntityManager } from 'typeorm';
+import type { Caller } from '../auth/caller.js';
+import { AccessPolicy } from '../authz/access-policy.js';
+import type { ReachableEntries, ReachedPath } from '../authz/claims.interceptor.js';
+import { type Claims, equalClaims } from '../claims/claims.js';
+import { isStorable } from '../database/storable.js';
+import { ApiError } from '../http/errors.js';
+import { JsonText } from '../http/representation.interceptor.js';
+import type { EntryType } from './entry-types.js';
+import { officialMeta } from './official-meta.js';
+import { readClaimsRequest, readPublishRequest, readStatusRequest } from './publish-request.js';
+import { PublishedEntries, type PublishedEntry, type PublishedVersion } from './published-entries.js';
+
+/** An entry by what a path says of it. */
+export interface EntryName {
+  readonly type: string;
+  readonly name: string;
+}
+
+/** Ends a transaction without writing, and carries its answer out. */
+class DryRun extends Error {
+  constructor(readonly answer: string) {
+    super('dry run');
+  }
+}
+
+/** Publishing, and what becomes of what was published (spec §4.2, §4.3, contract §7). */
+@Injectable()
+export class EntriesService implements ReachableEntries {
+  constructor(
+    private readonly dataSource: DataSource,
+    private readonly entries: PublishedEntries,
+    private readonly policy: AccessPolicy,
+  ) {}
+
+  /**
+   * spec §4.2: claims are required and a subset of the caller's; a later version has the claims of the first. A name
+   * belongs to whoever published it first, by its claims.
+   *
+   * @param dryRun answers the same and writes nothing.
+   */
+  async publish(caller: Caller, body: unknown, dryRun: boolean): Promise<string> {
+    const { version, claims } = readPublishRequest(body);
+    // A super-admin who sends no claims for a later version inherits; who may send none is said by checkPublish.
+    this.policy.checkPublish(caller, claims);
+    try {
+      return await this.dataSource.transaction(async (manager) => {
+        const sourceId = await this.entries.findManagedSource(manager);
+        if (sourceId === undefined) throw new ApiError('no_managed_source');
+        await this.entries.lockName(manager, version.type, version.name);
+        const entry = await this.entries.find(manager, version.type, version.name);
+        if (entry) this.checkLater(caller, entry, claims);
+        if (entry && (await this.entries.versions(manager, entry.id, version.version)).length > 0)
+          throw new ApiError('version_exists');
+        const id = await this.entries.add(manager, sourceId, entry, claims, version);
+        const [stored] = await this.entries.versions(manager, id, version.version);
+        if (!stored) throw new Error('A version that was published is not there');
+        const answer = describeVersion(version, entry?.claims ?? claims, stored);
+        if (dryRun) throw new DryRun(answer);
+        return answer;
+      });
+    } catch (error) {
+      if (error instanceof DryRun) return error.answer;
+      throw error;
+    }
+  }
+
+  async get(caller: Caller, entryName: EntryName): Promise<JsonText> {
+    return this.dataSource.transaction(async (manager) => {
+      const { type, entry } = await this.getManageable(manager, caller, entryName);
+      const versions = await this.entries.versions(manager, entry.id);
+      return new JsonText(describeEntry(type, entryName.name, entry.claims, versions));
+    });
+  }
+
+  async getVersion(caller: Caller, entryName: EntryName, version: string): Promise<JsonText> {
+    return this.dataSource.transaction(async (manager) => {
+      const { type, entry } = await this.getManageable(manager, caller, entryName);
+      const stored = await this.getStored(manager, entry, version);
+      return new JsonText(describeVersion({ type, name: entryName.name }, entry.claims, stored));
+    });
+  }
+
+  async getClaims(caller: Caller, entryName: EntryName): Promise<JsonText> {
+    const { entry } = await this.getManageable(this.dataSource.manager, caller, entryName);
+    return new JsonText(JSON.stringify({ claims: entry.claims }));
+  }
+
+  async reach(caller: Caller, { version, ...entryName }: ReachedPath): Promise<void> {
+    const { entry } = await this.getManageable(this.dataSource.manager, caller, entryName);
+    if (version !== undefined) await this.getStored(this.dataSource.manager, entry, version);
+  }
+
+  /** spec §4.3: the caller must satisfy the claims there are, or the entry is none of theirs, and those to come. */
+  async setClaims(caller: Caller, entryName: EntryName, body: unknown): Promise<void> {
+    const claims = readClaimsRequest(body);
+    await this.change(caller, entryName, async (manager, { entry }) => {
+      this.policy.checkRelabel(caller, claims);
+      await this.entries.setClaims(manager, entry, claims);
+    });
+  }
+
+  async removeVersion(caller: Caller, entryName: EntryName, version: string): Promise<void> {
+    await this.change(caller, entryName, async (manager, { entry }) => {
+      await this.getStored(manager, entry, version);
+      await this.entries.remove(manager, entry, version);
+    });
+  }
+
+  /** Sets the status of one version, or of all versions at once. */
+  async setStatus(caller: Caller, entryName: EntryName, body: unknown, version?: string): Promise<JsonText> {
+    const { status, message } = readStatusRequest(entryName.type as EntryType, body);
+    return this.change(caller, entryName, async (manager, { type, entry }) => {
+      const versions =
+        version === undefined
+          ? await this.entries.versions(manager, entry.id)
+          : [await this.getStored(manager, entry, version)];
+      const changed = versions.map((stored) => ({
+        version: stored.version,
+        ...withStatus(type, stored.document, status),
+      }));
+      await this.entries.setStatus(manager, entry, changed, status, message);
+      if (version === undefined)
+        return new JsonText(
+          describeEntry(type, entryName.name, entry.claims, await this.entries.versions(manager, entry.id)),
+        );
+      const stored = await this.getStored(manager, entry, version);
+      return new JsonText(describeVersion({ type, name: entryName.name }, entry.claims, stored));
+    });
+  }
+
+  private async change<T>(
+    caller: Caller,
+    entryName: EntryName,
+    work: (manager: EntityManager, found: { type: EntryType; entry: PublishedEntry }) => Promise<T>,
+  ): Promise<T> {
+    const type = typeOf(entryName);
+    return this.dataSource.transaction(async (manager) => {
+      await this.entries.lockName(manager, type, entryName.name);
+      return work(manager, await this.getManageable(manager, caller, entryName));
+    });
+  }
+
+  // contract §4: equal claims for everyone; who may not see the name learns no more than that theirs differ.
+  private checkLater(caller: Caller, entry: PublishedEntry, claims: Claims): void {
+    if (this.policy.inheritsClaims(caller) && Object.keys(claims).length === 0) return;
+    if (!this.policy.mayManage(caller, entry.claims) || !equalClaims(entry.claims, claims))
+      throw new ApiError('claims_mismatch');
+  }
+
+  private async getManageable(
+    manager: EntityManager,
+    caller: Caller,
+    entryName: EntryName,
+  ): Promise<{ type: EntryType; entry: PublishedEntry }> {
+    const type = typeOf(entryName);
+    const entry = await this.entries.find(manager, type, entryName.name);
+    if (!entry || !this.policy.mayManage(caller, entry.claims)) throw new ApiError('entry_not_found');
+    return { type, entry };
+  }
+
+  private async getStored(
+    manager: EntityManager,
+    entry: PublishedEntry,
+    version: string,
+  ): Promise<PublishedVersion> {
+    const [stored] = isStorable(version) ? await this.entries.versions(manager, entry.id, version) : [];
+    if (!stored) throw new ApiError('version_not_found');
+    return stored;
+  }
+}
+
+function typeOf({ type, name }: EntryName): EntryType {
+  if ((type === 'server' || type === 'skill') && isStorable(name)) return type;
+  throw new ApiError('entry_not_found');
+}
+
+// Skills carry their status in the document; a server's stands beside it.
+function withStatus(type: EntryType, document: string, status: string): { document: string; digest: Buffer } {
+  const text = type === 'skill' ? withMember(document, status) : document;
+  return { document: text, digest: createHash('sha256').update(text).digest() };
+}
+
+function withMember(document: string, status: string): string {
+  const skill = JSON.parse(document) as { status?: string };
+  return (skill.status ?? 'active') === status ? document : JSON.stringify({ ...skill, status });
+}
+
+function describeVersion(
+  { type, name }: { readonly type: EntryType; readonly name: string },
+  claims: Claims,
+  stored: PublishedVersion,
+): string {
+  const head = JSON.stringify({ type, name, version: stored.version, claims }).slice(0, -1);
+  return `${head},"${type}":${stored.document},"_meta":${officialMeta(stored)}}`;
+}
+
+function describeEntry(
+  type: EntryType,
+  name: string,
+  claims: Claims,
+  versions: readonly PublishedVersion[],
+): string {
+  return JSON.stringify({
+    type,
+    name,
+    claims,
+    versions: versions.map(({ version, status, statusMessage, isLatest, publishedAt, updatedAt }) => ({
+      version,
+      status,
+      ...(statusMessage === null ? {} : { statusMessage }),
+      isLatest,
+      publishedAt,
+      updatedAt,
+    })),
+  });
+}

@@ -1,0 +1,98 @@
+import { type Claims, claimsProblems } from '../claims/claims.js';
+import { ApiError } from '../http/errors.js';
+import type { IncomingVersion } from './catalogue-diff.js';
+import { checkDocument, sentenceOf } from './document-check.js';
+import type { EntryType } from './entry-types.js';
+import { STATUSES } from './official-meta.js';
+
+const MAX_STATUS_MESSAGE = 500;
+
+/** A version somebody wants to publish, judged by all rules that need no database. */
+export interface PublishRequest {
+  readonly version: IncomingVersion;
+  /** `{}` when none were sent. */
+  readonly claims: Claims;
+}
+
+/**
+ * Reads the body of a publish request: `{ server | skill, claims? }` (contract §7).
+ *
+ * @throws ApiError 400 `invalid_body`, `invalid_document`, with one sentence per problem in the details.
+ */
+export function readPublishRequest(body: unknown): PublishRequest {
+  const members = mapOf(body, ['server', 'skill', 'claims']);
+  const types = (['server', 'skill'] as const).filter((type) => members[type] !== undefined);
+  const [type] = types;
+  if (type === undefined || types.length > 1)
+    throw invalid([
+      `the body needs exactly one of server and skill, and has ${types.length === 0 ? 'none' : 'both'}`,
+    ]);
+  const claims = members['claims'] === undefined ? {} : readClaims(members['claims']);
+  const { problems, version } = checkDocument(type, members[type]);
+  if (version) return { version, claims };
+  const details = problems.map(
+    (problem) =>
+      `${type}${problem.path === '' || problem.path.startsWith('[') ? ' ' : '.'}${sentenceOf(problem)}`,
+  );
+  throw new ApiError('invalid_document', `The ${type} is not valid: ${details.join('; ')}`, details);
+}
+
+/**
+ * Reads `{ claims }`; the member must be there.
+ *
+ * @throws ApiError 400 `invalid_body`.
+ */
+export function readClaimsRequest(body: unknown): Claims {
+  const members = mapOf(body, ['claims']);
+  if (!Object.hasOwn(members, 'claims'))
+    throw invalid(['claims is required; an empty map clears the claims of the entry']);
+  return readClaims(members['claims']);
+}
+
+/** A status to be set. */
+export interface StatusRequest {
+  readonly status: string;
+  readonly message: string | null;
+}
+
+/**
+ * Reads `{ status, statusMessage? }`.
+ *
+ * @throws ApiError 400 `invalid_body`.
+ */
+export function readStatusRequest(type: EntryType, body: unknown): StatusRequest {
+  const { status, statusMessage } = mapOf(body, ['status', 'statusMessage']);
+  const problems: string[] = [];
+  if (typeof status !== 'string' || !STATUSES[type].includes(status))
+    problems.push(`status must be one of ${STATUSES[type].join(', ')}`);
+  if (statusMessage !== undefined && !isMessage(statusMessage))
+    problems.push(`statusMessage must be text of at most ${MAX_STATUS_MESSAGE} characters`);
+  if (problems.length > 0) throw invalid(problems);
+  return { status: String(status), message: isMessage(statusMessage) ? statusMessage : null };
+}
+
+function readClaims(value: unknown): Claims {
+  const problems = claimsProblems(value);
+  if (problems.length > 0) throw invalid(problems.map((problem) => `claims: ${problem}`));
+  return value as Claims;
+}
+
+function mapOf(body: unknown, known: readonly string[]): Record<string, unknown> {
+  if (typeof body !== 'object' || body === null || Array.isArray(body))
+    throw invalid(['a JSON object is needed']);
+  const unknown = Object.keys(body).filter((key) => !known.includes(key));
+  if (unknown.length > 0)
+    throw invalid(
+      unknown.map((key) => `${JSON.stringify(key)} is not a known key; known are ${known.join(', ')}`),
+    );
+  return body as Record<string, unknown>;
+}
+
+// PostgreSQL takes neither NUL nor half a surrogate pair.
+function isMessage(value: unknown): value is string {
+  return typeof value === 'string' && value.length <= MAX_STATUS_MESSAGE && !/\0|\p{Surrogate}/u.test(value);
+}
+
+function invalid(details: readonly string[]): ApiError {
+  return new ApiError('invalid_body', `The body is not valid: ${details.join('; ')}`, details);
+}
