@@ -23,12 +23,14 @@ export async function applyConfiguredCatalogue(dataSource: DataSource, config: C
     // Replicas that start together take turns.
     await manager.query(`select pg_advisory_xact_lock(${LOCK})`);
     const plan: Plan = [];
-    // Registries that left the file go first: they may hold the last reference to a source that left too.
+    // What left the file goes first: registries, because they may hold the last reference to a source that left too, and
+    // sources, because of the managed kind there can be one only, whatever its name.
     await removeRegistries(manager, config, plan);
+    await removeSources(manager, config, plan);
+    await refuseSecondManaged(manager, config);
     for (const source of config.sources) await putSource(manager, source, plan);
     for (const [position, registry] of config.registries.entries())
       await putRegistry(manager, registry, position, plan);
-    await removeSources(manager, config, plan);
     // Every start syncs what can be synced: the file may have changed while the server was down.
     await manager.query(
       `update source_sync y set next_run_at = now() from source s
@@ -63,28 +65,43 @@ async function removeRegistries(manager: EntityManager, config: Config, plan: Pl
   for (const { name } of removed) plan.push(`registry ${name}: removed`);
 }
 
+// A source whose kind is another one now leaves too: what it held came from somewhere else.
 async function removeSources(manager: EntityManager, config: Config, plan: Plan): Promise<void> {
-  const names = config.sources.map((source) => source.name);
+  const leaving = await manager.query<{ id: number; name: string }[]>(
+    `select id, name from source where origin = 'config' and (name, kind) not in (
+       select * from unnest($1::text[], $2::text[])) order by name for update`,
+    [config.sources.map(({ name }) => name), config.sources.map(({ kind }) => kind)],
+  );
+  const ids = leaving.map(({ id }) => id);
   const used = await manager.query<{ source: string; registry: string }[]>(
     `select s.name as source, r.name as registry from source s
      join registry_source rs on rs.source_id = s.id join registry r on r.id = rs.registry_id
-     where s.origin = 'config' and s.name <> all($1::text[]) order by 1, 2`,
-    [names],
+     where s.id = any($1::int[]) and r.origin = 'api' order by 1, 2`,
+    [ids],
   );
   if (used.length > 0)
     throw new ConfigurationConflict(
       used
         .map(
           ({ source, registry }) =>
-            `sources: ${source} left the configuration, but the registry ${registry}, made through the API, still uses it`,
+            `sources: ${source} left the configuration, or is of another kind there, but the registry ${registry}, made through the API, still uses it`,
         )
         .join('\n'),
     );
-  const [removed] = await manager.query<[{ name: string }[], number]>(
-    `delete from source where origin = 'config' and name <> all($1::text[]) returning name`,
-    [names],
+  await manager.query(`delete from registry_source where source_id = any($1::int[])`, [ids]);
+  await manager.query(`delete from source where id = any($1::int[])`, [ids]);
+  for (const { name } of leaving) plan.push(`source ${name}: removed with its entries`);
+}
+
+async function refuseSecondManaged(manager: EntityManager, { sources }: Config): Promise<void> {
+  const declared = sources.find(({ kind }) => kind === 'managed');
+  const [other] = await manager.query<{ name: string }[]>(
+    `select name from source where kind = 'managed' and origin = 'api'`,
   );
-  for (const { name } of removed) plan.push(`source ${name}: removed with its entries`);
+  if (declared && other)
+    throw new ConfigurationConflict(
+      `sources: ${declared.name} is a managed source, and there is one already, made through the API: ${other.name}`,
+    );
 }
 
 async function refuseApiMade(

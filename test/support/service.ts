@@ -74,6 +74,11 @@ export class ServiceUnderTest extends Sender {
     return this;
   }
 
+  withoutSource(name: string): this {
+    this.sources.delete(name);
+    return this;
+  }
+
   registry(name: string, declared: DeclaredRegistry): this {
     this.registries.set(name, declared);
     return this;

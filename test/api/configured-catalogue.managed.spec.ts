@@ -1,0 +1,58 @@
+import { describe, expect, it } from 'vitest';
+import { aServer } from '../support/documents.js';
+import { expectRefused, versionsIn } from '../support/matchers.js';
+import { aService } from '../support/service.js';
+
+const CLAIMS = { org: 'acme' };
+
+describe('the managed source of the configuration', () => {
+  const service = aService({ mode: 'full' })
+    .source('published', { kind: 'managed' })
+    .registry('main', { sources: ['published'] })
+    .runs();
+  const publisher = () => service.as({ role: 'writer', ...CLAIMS });
+  const list = async () => versionsIn(await publisher().get('/registry/main/v0.1/servers'));
+
+  it('keeps what was published over a restart, and goes with it when it is renamed', async () => {
+    const server = aServer('io.acme/kept', '1.0.0');
+    expect((await publisher().post('/v1/entries', { server, claims: CLAIMS })).status).toBe(201);
+    await service.restart();
+    expect(await list()).toEqual(['io.acme/kept@1.0.0']);
+    await service.restart((again) =>
+      again
+        .withoutSource('published')
+        .source('renamed', { kind: 'managed' })
+        .registry('main', { sources: ['renamed'] }),
+    );
+    expect(await list()).toEqual([]);
+    const plan = service.logs().findLast(({ plan }) => plan !== undefined)?.['plan'];
+    expect(plan).toEqual([
+      'source published: removed with its entries',
+      'source renamed: created',
+      'registry main: changed',
+    ]);
+    expect((await publisher().post('/v1/entries', { server, claims: CLAIMS })).status).toBe(201);
+  });
+
+  it('drops what a source held when the same name gets another kind', async () => {
+    await service.restart((again) =>
+      again
+        .withoutSource('renamed')
+        .source('renamed', { kind: 'file', servers: [aServer('io.acme/from-file')], claims: CLAIMS }),
+    );
+    await service.synced('renamed');
+    expect(await list()).toEqual(['io.acme/from-file@1.0.0']);
+    const refused = await publisher().post('/v1/entries', { server: aServer('io.acme/b'), claims: CLAIMS });
+    expectRefused(refused, 409, 'no_managed_source');
+  });
+
+  it('is refused at start, in words, when there is one that was made through the API', async () => {
+    const admin = service.as({ role: 'super-admin' });
+    expect((await admin.put('/v1/sources/by-hand', { managed: {} })).status).toBe(201);
+    await expect(service.restart((again) => again.source('declared', { kind: 'managed' }))).rejects.toThrow(
+      /declared is a managed source, and there is one already, made through the API: by-hand/,
+    );
+    await service.restart((again) => again.withoutSource('declared'));
+    expect((await admin.get('/v1/sources/by-hand')).status).toBe(200);
+  });
+});
