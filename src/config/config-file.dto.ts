@@ -1,6 +1,6 @@
 import { isAbsolute } from 'node:path';
 import { AuthSettings } from './auth-settings.dto.js';
-import { dnsLabel, listOf, oneOf, text } from './checks.js';
+import { dnsLabel, flag, listOf, oneOf, text } from './checks.js';
 import { DatabaseSettings } from './database-settings.dto.js';
 import { RegistrySettings } from './registry-settings.dto.js';
 import { Checked, Optional, Section, SectionList } from './shape.js';
@@ -36,5 +36,7 @@ export class ConfigFile {
   @Optional()
   @Checked(text((value) => (isAbsolute(value) ? undefined : 'must be an absolute path')))
   adminFileRoot?: string;
+  /** May sources made through the API be fetched from private addresses? */
+  @Optional() @Checked(flag) adminAllowPrivateIP?: boolean;
   @Optional() @Section(() => LogSettings) log?: LogSettings;
 }

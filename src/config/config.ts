@@ -31,6 +31,8 @@ export interface Config {
   readonly cors: { readonly origins: readonly string[] };
   /** Where sources made through the API may read files; null: nowhere. */
   readonly adminFileRoot: string | null;
+  /** May sources made through the API be fetched from private addresses? */
+  readonly adminAllowPrivateIP: boolean;
   readonly dataDirectory: string;
   readonly log: { readonly level: LogLevel };
   readonly addresses: { readonly public: Address; readonly internal: Address };

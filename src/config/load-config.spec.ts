@@ -169,6 +169,7 @@ describe('the other sections', () => {
       database: null,
       cors: { origins: ['*'] },
       adminFileRoot: null,
+      adminAllowPrivateIP: false,
       dataDirectory: resolve('data'),
       log: { level: 'info' },
       addresses: { public: { port: 8080 }, internal: { port: 8081 } },

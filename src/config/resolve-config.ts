@@ -26,7 +26,10 @@ const POOL_MAX = 10;
 export function resolveConfig(
   file: ConfigFile,
   files: Files,
-): Pick<Config, 'auth' | 'sources' | 'registries' | 'database' | 'cors' | 'adminFileRoot' | 'log'> {
+): Pick<
+  Config,
+  'auth' | 'sources' | 'registries' | 'database' | 'cors' | 'adminFileRoot' | 'adminAllowPrivateIP' | 'log'
+> {
   return {
     auth: authOf(file.auth, files),
     sources: (file.sources ?? []).map((source) => sourceOf(source, files)),
@@ -34,6 +37,7 @@ export function resolveConfig(
     database: file.database ? databaseOf(file.database, files) : null,
     cors: { origins: file.cors?.origins ?? ['*'] },
     adminFileRoot: file.adminFileRoot === undefined ? null : resolve(file.adminFileRoot),
+    adminAllowPrivateIP: file.adminAllowPrivateIP ?? false,
     log: { level: file.log?.level ?? 'info' },
   };
 }

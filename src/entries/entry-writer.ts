@@ -47,6 +47,33 @@ export class EntryWriter extends EntryLabels {
     return countsOf(diff);
   }
 
+  /**
+   * Makes the source's versions that are named in `changed` and `gone` what is said there, and lets all others alone. What
+   * is gone already is no error. Otherwise as `replaceAll`.
+   */
+  async applyChanges(
+    manager: EntityManager,
+    sourceId: number,
+    claimSetId: number,
+    changed: readonly IncomingVersion[],
+    gone: readonly Pick<IncomingVersion, 'type' | 'name' | 'version'>[],
+  ): Promise<WriteCounts> {
+    const stored = await storedAmong(manager, sourceId, [...changed, ...gone]);
+    const leaving = new Set(gone.map(nameOf));
+    const diff = diffCatalogue(
+      stored.filter((version) => !leaving.has(nameOf(version))),
+      changed,
+    );
+    const now = await transactionTime(manager);
+    const touched = new Set<string>();
+    const removed = stored.filter((version) => leaving.has(nameOf(version)));
+    await this.remove(manager, removed, touched);
+    await this.change(manager, diff.changed, now, touched);
+    await this.add(manager, sourceId, claimSetId, diff.added, now, touched);
+    for await (const batch of batches([...touched], 2_000)) await electLatest(manager, batch);
+    return { ...countsOf(diff), removed: removed.length };
+  }
+
   /** Gives every entry of a source these claims, at once (contract §5). */
   override async relabel(manager: EntityManager, sourceId: number, claimSetId: number): Promise<void> {
     await manager.query(`update entry set claim_set_id = $2 where source_id = $1 and claim_set_id <> $2`, [
@@ -150,6 +177,29 @@ async function storedVersions(manager: EntityManager, sourceId: number): Promise
      from entry e join entry_version v on v.entry_id = e.id where e.source_id = $1`,
     [sourceId],
   );
+}
+
+async function storedAmong(
+  manager: EntityManager,
+  sourceId: number,
+  versions: readonly Pick<IncomingVersion, 'type' | 'name' | 'version'>[],
+): Promise<StoredVersion[]> {
+  return manager.query<StoredVersion[]>(
+    `select e.id as "entryId", v.id as "versionId", e.type, e.name, v.version, v.digest
+     from unnest($2::text[], $3::text[], $4::text[]) as n(type, name, version)
+     join entry e on e.source_id = $1 and e.type = n.type and e.name = n.name
+     join entry_version v on v.entry_id = e.id and v.version = n.version`,
+    [
+      sourceId,
+      versions.map(({ type }) => type),
+      versions.map(({ name }) => name),
+      versions.map(({ version }) => version),
+    ],
+  );
+}
+
+function nameOf({ type, name, version }: Pick<IncomingVersion, 'type' | 'name' | 'version'>): string {
+  return JSON.stringify([type, name, version]);
 }
 
 // One time for all rows of a run, from the database's clock because replicas' clocks differ.

@@ -61,7 +61,7 @@ export class SourceWriter {
     );
     if (!sameContent)
       await manager.query(
-        `update source_sync set content_digest = null, lease_owner = null, lease_until = null,
+        `update source_sync set content_digest = null, fetch_state = null, lease_owner = null, lease_until = null,
            next_run_at = case when $2 then now() end
          where source_id = $1`,
         [found.id, declared.intervalMs !== null],

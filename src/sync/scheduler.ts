@@ -19,6 +19,7 @@ export class SyncScheduler implements OnApplicationBootstrap, OnApplicationShutd
   private readonly logger = new Logger('sync');
   private readonly owner = randomUUID();
   private readonly running = new Set<Promise<void>>();
+  private readonly stopping = new AbortController();
   private timer: NodeJS.Timeout | undefined;
   private polling: Promise<void> = Promise.resolve();
   private stopped = false;
@@ -38,6 +39,8 @@ export class SyncScheduler implements OnApplicationBootstrap, OnApplicationShutd
     clearTimeout(this.timer);
     await this.polling;
     // A run that is nearly done may finish; one that is not is cut off by its lease going to somebody else.
+    await Promise.race([Promise.allSettled(this.running), sleep(STOP_PATIENCE_MS)]);
+    this.stopping.abort();
     await Promise.race([Promise.allSettled(this.running), sleep(STOP_PATIENCE_MS)]);
     await this.queries.release(this.owner).catch(() => undefined);
   }
@@ -71,7 +74,7 @@ export class SyncScheduler implements OnApplicationBootstrap, OnApplicationShutd
         this.queries.renew(this.owner, source.id, LEASE_MS).catch(() => undefined);
       }, RENEW_MS);
       const run = this.syncRun
-        .run(this.owner, source)
+        .run(this.owner, source, this.stopping.signal)
         .catch((error: unknown) => {
           this.logger.warn(
             { source: source.name, err: error },

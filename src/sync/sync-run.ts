@@ -1,14 +1,12 @@
 import { createHash } from 'node:crypto';
 import { Injectable, Logger } from '@nestjs/common';
-import { ConfigService } from '@nestjs/config';
 import { DataSource } from 'typeorm';
 import { isDatabaseAway } from '../database/database-away.js';
-import { ApiError } from '../http/errors.js';
-import { checkAdminFile } from '../sources/admin-files.js';
 import { EntryWriter } from '../entries/entry-writer.js';
 import type { EntryFilter } from './entry-filter.js';
-import { fetchFile, FetchError } from './file.fetcher.js';
-import { readRegistryFile, RegistryFileError } from './registry-file.js';
+import { FetchError, type FetchState, type VersionName } from './fetcher.js';
+import { Fetchers } from './fetchers.js';
+import { readRegistryFile, type RegistryFile, RegistryFileError } from './registry-file.js';
 import { type LeasedSource, SyncQueries } from './sync.queries.js';
 
 /** Goes up when the reader or the document rules change, so that unchanged content is read again with the new ones. */
@@ -19,64 +17,62 @@ const FIRST_RETRY_MS = 5_000;
 @Injectable()
 export class SyncRun {
   private readonly logger = new Logger('sync');
-  private readonly adminFileRoot: string | null;
 
   constructor(
     private readonly dataSource: DataSource,
     private readonly queries: SyncQueries,
     private readonly writer: EntryWriter,
-    config: ConfigService,
-  ) {
-    this.adminFileRoot = config.get<string | null>('adminFileRoot') ?? null;
-  }
+    private readonly fetchers: Fetchers,
+  ) {}
 
   /**
    * Fetches and validates first, outside any transaction; then makes the rows equal in one (design, "Tables"). A run
    * that fails leaves the entries as they were and says why. Throws only when the database is away.
    */
-  async run(owner: string, source: LeasedSource): Promise<void> {
+  async run(owner: string, source: LeasedSource, signal: AbortSignal): Promise<void> {
     const started = performance.now();
+    const rules = rulesDigest(source);
     try {
-      const { bytes, digest } = await fetchFile(await this.readableFile(source));
-      const contentDigest = digestOf(digest, source);
-      if (source.contentDigest?.equals(contentDigest)) {
-        await this.queries.completeUnchanged(owner, source.id, source.intervalMs);
+      const fetched = await this.fetchers.of(source.kind).fetch(source, stateOf(source, rules), signal);
+      const fetchState = { rules, state: fetched.state };
+      const contentDigest = fetched.kind === 'file' ? withRules(fetched.digest, rules) : null;
+      const isKnown = contentDigest !== null && source.contentDigest?.equals(contentDigest);
+      if (fetched.kind === 'unchanged' || isKnown) {
+        await this.queries.completeUnchanged(owner, source.id, fetchState, source.intervalMs);
         this.logger.debug({ source: source.name }, 'Source is unchanged');
         return;
       }
-      const content = await readRegistryFile(bytes, source.filter as EntryFilter | null);
-      await this.write(owner, source, contentDigest, content, started);
+      const content =
+        fetched.kind === 'file'
+          ? await readRegistryFile(fetched.bytes, source.filter as EntryFilter | null)
+          : fetched.content;
+      const gone = fetched.kind === 'changes' ? fetched.gone : null;
+      await this.write(owner, source, { content, gone, contentDigest, fetchState }, started);
     } catch (error) {
       if (isDatabaseAway(error)) throw error;
+      if (signal.aborted) throw new Error('The sync was cut off', { cause: error });
       await this.fail(owner, source, error);
     }
-  }
-
-  // What the rules for sources made through the API allow may have changed since, and so may what is behind the path.
-  private async readableFile({ settings, origin }: LeasedSource): Promise<string> {
-    const path = String(settings['path']);
-    if (origin === 'config') return path;
-    return checkAdminFile(path, this.adminFileRoot).catch((error: unknown) => {
-      throw error instanceof ApiError ? new FetchError(`${path} may not be read: ${error.message}`) : error;
-    });
   }
 
   private async write(
     owner: string,
     source: LeasedSource,
-    contentDigest: Buffer,
-    content: Awaited<ReturnType<typeof readRegistryFile>>,
+    { content, gone, contentDigest, fetchState }: Found,
     started: number,
   ): Promise<void> {
     const { entries, skipped, filtered } = content;
     const written = await this.dataSource.transaction(async (manager) => {
       const claimSetId = await this.queries.lockForWrite(manager, owner, source);
       if (claimSetId === undefined) return undefined;
-      const counts = await this.writer.replaceAll(manager, source.id, claimSetId, entries);
+      const counts = gone
+        ? await this.writer.applyChanges(manager, source.id, claimSetId, entries, gone)
+        : await this.writer.replaceAll(manager, source.id, claimSetId, entries);
       if (counts.added + counts.changed + counts.removed > 0)
         await this.queries.moveRevision(manager, source.id);
       const outcome = {
         contentDigest,
+        fetchState,
         counts: { ...counts, entries: entries.length, skipped: skipped.length, filtered },
         skipped,
       };
@@ -110,10 +106,27 @@ export class SyncRun {
   }
 }
 
+/** What is to be written. */
+interface Found {
+  readonly content: RegistryFile;
+  /** What left the source, when the content is only what has changed; null when it is everything. */
+  readonly gone: readonly VersionName[] | null;
+  readonly contentDigest: Buffer | null;
+  readonly fetchState: object;
+}
+
 // What was read also depends on the filter and on the rules that read it.
-function digestOf(content: Buffer, source: LeasedSource): Buffer {
+function rulesDigest(source: LeasedSource): string {
   return createHash('sha256')
     .update(JSON.stringify([READER_VERSION, source.filter]))
-    .update(content)
-    .digest();
+    .digest('base64url');
+}
+
+function withRules(digest: Buffer, rules: string): Buffer {
+  return createHash('sha256').update(rules).update(digest).digest();
+}
+
+function stateOf({ fetchState }: LeasedSource, rules: string): FetchState | null {
+  const kept = fetchState as { rules: string; state: FetchState } | null;
+  return kept?.rules === rules ? kept.state : null;
 }

@@ -14,12 +14,15 @@ export interface LeasedSource {
   readonly filter: Record<string, unknown> | null;
   readonly intervalMs: number;
   readonly contentDigest: Buffer | null;
+  /** As `SyncOutcome.fetchState`. */
+  readonly fetchState: unknown;
   /** Runs since the last one that succeeded, this one included. */
   readonly attempts: number;
 }
 
 export interface SyncOutcome {
-  readonly contentDigest: Buffer;
+  readonly contentDigest: Buffer | null;
+  readonly fetchState: object;
   readonly counts: WriteCounts & {
     readonly entries: number;
     readonly skipped: number;
@@ -50,7 +53,7 @@ export class SyncQueries {
          order by d.next_run_at limit 1 for update skip locked
        )
        returning s.id, s.name, s.kind, s.origin, s.settings, s.filter, s.interval_ms::float8 as "intervalMs",
-         y.content_digest as "contentDigest", y.attempts`,
+         y.content_digest as "contentDigest", y.fetch_state as "fetchState", y.attempts`,
       [owner, leaseMs],
     );
     return rows[0];
@@ -97,6 +100,7 @@ export class SyncQueries {
     await manager.query(
       `update source_sync set status = 'complete', attempts = 0, last_success_at = now(), error = null,
          next_run_at = ${nextRun('$3')}, content_digest = $4, counts = $5, skipped = $6,
+         fetch_state = $7,
          lease_owner = null, lease_until = null
        where source_id = $2 and lease_owner = $1`,
       [
@@ -106,17 +110,23 @@ export class SyncQueries {
         outcome.contentDigest,
         JSON.stringify(outcome.counts),
         JSON.stringify(outcome.skipped),
+        JSON.stringify(outcome.fetchState),
       ],
     );
   }
 
   /** The content is what it was at the last success: only the times move. */
-  async completeUnchanged(owner: string, sourceId: number, nextInMs: number): Promise<void> {
+  async completeUnchanged(
+    owner: string,
+    sourceId: number,
+    fetchState: object,
+    nextInMs: number,
+  ): Promise<void> {
     await this.dataSource.query(
       `update source_sync set status = 'complete', attempts = 0, last_success_at = now(), error = null,
-         next_run_at = ${nextRun('$3')}, lease_owner = null, lease_until = null
+         next_run_at = ${nextRun('$3')}, fetch_state = $4, lease_owner = null, lease_until = null
        where source_id = $2 and lease_owner = $1`,
-      [owner, sourceId, nextInMs],
+      [owner, sourceId, nextInMs, JSON.stringify(fetchState)],
     );
   }
 

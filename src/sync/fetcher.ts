@@ -1,0 +1,45 @@
+import type { EntryType } from '../entries/entry-types.js';
+import type { RegistryFile } from './registry-file.js';
+import type { LeasedSource } from './sync.queries.js';
+
+/** Why a source could not be fetched, as a sentence for the operator. It names no secret. */
+export class FetchError extends Error {}
+
+/**
+ * What a fetcher wants to know the next time, such as an ETag or a commit; JSON. Forgotten when the settings or the filter
+ * of the source change, or the rules by which content is read.
+ */
+export type FetchState = Readonly<Record<string, unknown>>;
+
+/** One version of one entry, by name. */
+export interface VersionName {
+  readonly type: EntryType;
+  readonly name: string;
+  readonly version: string;
+}
+
+/** What one run found out about its source. */
+export type Fetched =
+  /** Nothing has changed since the state that was handed in. */
+  | { readonly kind: 'unchanged'; readonly state: FetchState }
+  /** A registry file, to be read and compared. */
+  | { readonly kind: 'file'; readonly bytes: Buffer; readonly digest: Buffer; readonly state: FetchState }
+  /** Everything the source has, read and judged. */
+  | { readonly kind: 'entries'; readonly content: RegistryFile; readonly state: FetchState }
+  /** What has changed since the state that was handed in, read and judged; the rest stays. */
+  | {
+      readonly kind: 'changes';
+      readonly content: RegistryFile;
+      readonly gone: readonly VersionName[];
+      readonly state: FetchState;
+    };
+
+/** Fetches what a source of one kind holds. Outside any transaction. */
+export abstract class Fetcher {
+  /**
+   * @param state what the last successful run of this source left; null for the first one.
+   * @param signal aborts when the server stops or the lease is lost.
+   * @throws FetchError
+   */
+  abstract fetch(source: LeasedSource, state: FetchState | null, signal: AbortSignal): Promise<Fetched>;
+}
