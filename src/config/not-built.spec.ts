@@ -21,7 +21,6 @@ it.each<[object, string]>([
   [source({ git: { repository: 'https://x/a' }, syncPolicy }), 'sources[0].git'],
   [source({ api: { endpoint: 'https://x' }, syncPolicy }), 'sources[0].api'],
   [source({ kubernetes: {} }), 'sources[0].kubernetes'],
-  [source({ file: { url: 'https://x/a' }, syncPolicy }), 'sources[0].file.url'],
 ])('%j is valid and yet refused at %s', (tree, path) => {
   const act = () => load(tree);
   expect(act).toThrow(ConfigurationError);
@@ -34,6 +33,7 @@ it.each<[object, string | undefined]>([
   [{ auth: { oauth, authz: { roles: { superAdmin: [{ role: 'boss' }] } } } }, 'anonymous'],
   [source({ file: { path: 'a.json' }, syncPolicy }), undefined],
   [source({ managed: {} }), undefined],
+  [source({ file: { url: 'https://x/a' }, syncPolicy }), undefined],
   [{ auth: anonymous, adminFileRoot: tmpdir() }, undefined],
 ])('%j runs, with --auth-mode %s', (tree, authMode) =>
   expect(load(tree, authMode).auth.mode).toBe('anonymous'),

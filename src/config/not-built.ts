@@ -13,13 +13,11 @@ export function notBuiltIssues({ sources }: Config): Issue[] {
 }
 
 /** The same of one source. */
-export function notBuiltSourceIssues({ kind, settings }: SourceConfig): Issue[] {
-  if (!BUILT_KINDS.includes(kind))
-    return below(
-      [kind],
-      issue(`sources of kind ${kind} are not built yet in this version; use ${BUILT_KINDS.join(' or ')}`),
-    );
-  return kind === 'file' && settings['url'] !== undefined
-    ? below(['file', 'url'], issue('file.url is not built yet in this version; use file.path'))
-    : [];
+export function notBuiltSourceIssues({ kind }: SourceConfig): Issue[] {
+  return BUILT_KINDS.includes(kind)
+    ? []
+    : below(
+        [kind],
+        issue(`sources of kind ${kind} are not built yet in this version; use ${BUILT_KINDS.join(' or ')}`),
+      );
 }

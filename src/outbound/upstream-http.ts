@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { Agent, type Dispatcher, request } from 'undici';
 import { checkLiteralAddress, publicLookup, type ResolveAll } from './public-lookup.js';
 
@@ -24,6 +25,8 @@ export interface UpstreamAnswer {
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   /** Empty unless the status is 200. */
   readonly bytes: Buffer;
+  /** SHA-256 of the bytes. */
+  readonly digest: Buffer;
 }
 
 /**
@@ -51,9 +54,9 @@ export class UpstreamHttp {
       const { statusCode: status, headers, body } = response;
       if (status !== 200) {
         await body.dump({ limit: 64 * 1024 }).catch(() => undefined);
-        return { status, headers, bytes: Buffer.alloc(0) };
+        return { status, headers, bytes: Buffer.alloc(0), digest: Buffer.alloc(0) };
       }
-      return { status, headers, bytes: await readAll(body, asked.maxBytes) };
+      return { status, headers, ...(await readAll(body, asked.maxBytes)) };
     } catch (error) {
       if (asked.signal.aborted) throw error;
       const reason = timeout.aborted ? `no whole answer within ${asked.timeoutMs / 1000} s` : describe(error);
@@ -100,16 +103,22 @@ export class UpstreamHttp {
   }
 }
 
-async function readAll(body: AsyncIterable<Buffer>, maxBytes: number): Promise<Buffer> {
+// Digested as it comes: doing it at the end would hold the event loop up for the whole of it.
+async function readAll(
+  body: AsyncIterable<Buffer>,
+  maxBytes: number,
+): Promise<Pick<UpstreamAnswer, 'bytes' | 'digest'>> {
   const chunks: Buffer[] = [];
+  const hash = createHash('sha256');
   let length = 0;
   for await (const chunk of body) {
     length += chunk.length;
     if (length > maxBytes)
       throw new UpstreamError(`the answer is larger than ${Math.floor(maxBytes / 1024 / 1024)} MiB`);
+    hash.update(chunk);
     chunks.push(chunk);
   }
-  return Buffer.concat(chunks, length);
+  return { bytes: Buffer.concat(chunks, length), digest: hash.digest() };
 }
 
 // User and password are refused in configured URLs; a query may hold a key all the same.

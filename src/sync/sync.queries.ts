@@ -20,6 +20,13 @@ export interface LeasedSource {
   readonly attempts: number;
 }
 
+/** A file that a source is read from. */
+export interface WatchedFile {
+  readonly id: number;
+  readonly path: string;
+  readonly lastAttemptAt: Date | null;
+}
+
 export interface SyncOutcome {
   readonly contentDigest: Buffer | null;
   readonly fetchState: object;
@@ -31,9 +38,11 @@ export interface SyncOutcome {
   readonly skipped: readonly Skipped[];
 }
 
-// A sync that was asked for while this one ran comes right after it.
+// A sync that was asked for while this one ran comes right after it. Otherwise up to a tenth later than said, so that
+// sources that began together do not stay together.
 function nextRun(ms: string): string {
-  return `case when requested_at > last_attempt_at then now() else now() + ${ms} * interval '1 millisecond' end`;
+  return `case when requested_at > last_attempt_at then now()
+    else now() + ${ms} * (1 + random() * 0.1) * interval '1 millisecond' end`;
 }
 
 /** The states of `source_sync`: who may run a source now, and how its last run ended. */
@@ -136,6 +145,24 @@ export class SyncQueries {
          lease_owner = null, lease_until = null
        where source_id = $2 and lease_owner = $1`,
       [owner, sourceId, error, nextInMs],
+    );
+  }
+
+  /** The files on this machine that sources are read from. */
+  async watchedFiles(): Promise<WatchedFile[]> {
+    return this.dataSource.query<WatchedFile[]>(
+      `select s.id, s.settings->>'path' as path, y.last_attempt_at as "lastAttemptAt"
+       from source s join source_sync y on y.source_id = s.id where s.kind = 'file' and s.settings ? 'path'`,
+    );
+  }
+
+  /** The source is due now; a run that is under way is followed by another. */
+  async request(sourceId: number): Promise<void> {
+    await this.dataSource.query(
+      `update source_sync set requested_at = clock_timestamp(),
+         next_run_at = case when lease_until > now() then next_run_at else now() end
+       where source_id = $1`,
+      [sourceId],
     );
   }
 

@@ -49,7 +49,6 @@ describe('check', () => {
       'sources[0].api',
       GOOD.replace('file: { path: catalog.json }', 'api: { endpoint: "https://r.example" }'),
     ],
-    ['sources[0].file.url', GOOD.replace('path: catalog.json', 'url: "https://r.example/c.json"')],
   ])('refuses %s with a sentence that says it is not built yet', async (path, text) => {
     const { code, output } = await new Cli(['check', '--config', await file(text)]).finished;
     expect(code).toBe(1);
