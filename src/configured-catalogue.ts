@@ -1,10 +1,9 @@
 import type { DataSource, EntityManager } from 'typeorm';
 import type { Config, RegistryConfig, SourceConfig } from './config/config.js';
+import { lockCatalogue } from './database/locks.js';
 import { EntryWriter } from './entries/entry-writer.js';
 import { RegistryWriter } from './registries/registry-writer.js';
 import { SourceWriter } from './sources/source-writer.js';
-
-const LOCK = 7_264_018_532;
 
 /** What a start changed, as short lines such as `source catalog: created`. */
 export type Plan = string[];
@@ -20,17 +19,17 @@ export class ConfigurationConflict extends Error {}
  */
 export async function applyConfiguredCatalogue(dataSource: DataSource, config: Config): Promise<Plan> {
   return dataSource.transaction(async (manager) => {
-    // Replicas that start together take turns.
-    await manager.query(`select pg_advisory_xact_lock(${LOCK})`);
+    // Replicas that start together take turns, and so do callers of the admin API.
+    await lockCatalogue(manager);
     const plan: Plan = [];
     // What left the file goes first: registries, because they may hold the last reference to a source that left too, and
     // sources, because of the managed kind there can be one only, whatever its name.
     await removeRegistries(manager, config, plan);
-    await removeSources(manager, config, plan);
+    const poorer = await removeSources(manager, config, plan);
     await refuseSecondManaged(manager, config);
     for (const source of config.sources) await putSource(manager, source, plan);
     for (const [position, registry] of config.registries.entries())
-      await putRegistry(manager, registry, position, plan);
+      await putRegistry(manager, registry, position, poorer, plan);
     // Every start syncs what can be synced: the file may have changed while the server was down.
     await manager.query(
       `update source_sync y set next_run_at = now() from source s
@@ -50,11 +49,18 @@ async function putRegistry(
   manager: EntityManager,
   declared: RegistryConfig,
   position: number,
+  poorer: ReadonlySet<string>,
   plan: Plan,
 ): Promise<void> {
   await refuseApiMade(manager, 'registry', declared.name);
   const outcome = await new RegistryWriter().put(manager, declared, 'config', position);
-  if (outcome !== 'unchanged') plan.push(`registry ${declared.name}: ${outcome}`);
+  const isPoorer = outcome === 'unchanged' && poorer.has(declared.name);
+  if (isPoorer)
+    await manager.query(`update registry set revision = revision + 1, updated_at = now() where name = $1`, [
+      declared.name,
+    ]);
+  if (isPoorer || outcome !== 'unchanged')
+    plan.push(`registry ${declared.name}: ${isPoorer ? 'changed' : outcome}`);
 }
 
 async function removeRegistries(manager: EntityManager, config: Config, plan: Plan): Promise<void> {
@@ -65,8 +71,13 @@ async function removeRegistries(manager: EntityManager, config: Config, plan: Pl
   for (const { name } of removed) plan.push(`registry ${name}: removed`);
 }
 
-// A source whose kind is another one now leaves too: what it held came from somewhere else.
-async function removeSources(manager: EntityManager, config: Config, plan: Plan): Promise<void> {
+// A source whose kind is another one now leaves too: what it held came from somewhere else. Answers which registries lost
+// one.
+async function removeSources(
+  manager: EntityManager,
+  config: Config,
+  plan: Plan,
+): Promise<ReadonlySet<string>> {
   const leaving = await manager.query<{ id: number; name: string }[]>(
     `select id, name from source where origin = 'config' and (name, kind) not in (
        select * from unnest($1::text[], $2::text[])) order by name for update`,
@@ -88,9 +99,14 @@ async function removeSources(manager: EntityManager, config: Config, plan: Plan)
         )
         .join('\n'),
     );
-  await manager.query(`delete from registry_source where source_id = any($1::int[])`, [ids]);
+  const [taken] = await manager.query<[{ name: string }[], number]>(
+    `delete from registry_source rs using registry r
+     where r.id = rs.registry_id and rs.source_id = any($1::int[]) returning r.name`,
+    [ids],
+  );
   await manager.query(`delete from source where id = any($1::int[])`, [ids]);
   for (const { name } of leaving) plan.push(`source ${name}: removed with its entries`);
+  return new Set(taken.map(({ name }) => name));
 }
 
 async function refuseSecondManaged(manager: EntityManager, { sources }: Config): Promise<void> {

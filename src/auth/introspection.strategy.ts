@@ -3,22 +3,32 @@ import { LRUCache } from 'lru-cache';
 import { Strategy } from 'passport';
 import type { ProviderConfig } from '../config/config.js';
 import { type TokenRequest, type Verified, verified } from './jwt.strategy.js';
+import { FAILURE_PAUSE_MS } from './key-set.js';
 import { type ProviderHttp, ProviderUnavailable } from './provider-http.js';
 import { introspectionRefusal } from './token-claims.js';
 
 /** contract §8: longest time an answer is kept. */
 const KEEP_MS = 60_000;
-/** Answers kept; the oldest go first. */
-const KEPT_ANSWERS = 10_000;
+/** Memory for answers, in characters of JSON; the oldest go first. */
+const KEPT_CHARACTERS = 16 * 1024 * 1024;
+/** What an answer that was kept costs besides its text. */
+const ANSWER_OVERHEAD = 200;
 /** Questions to a provider at a time: a flood of made-up tokens must not pile up here. */
 const MAX_PENDING = 256;
 
 type Answer = Readonly<Record<string, unknown>>;
 
+const INACTIVE: Answer = Object.freeze({ active: false });
+
 /** Asks the provider about a token (RFC 7662). Concurrent questions about one token are asked once. */
 export class IntrospectionStrategy extends Strategy {
-  private readonly answers = new LRUCache<string, Answer>({ max: KEPT_ANSWERS, ttl: KEEP_MS });
+  private readonly answers = new LRUCache<string, Answer>({
+    maxSize: KEPT_CHARACTERS,
+    ttl: KEEP_MS,
+    sizeCalculation: (answer) => JSON.stringify(answer).length + ANSWER_OVERHEAD,
+  });
   private readonly pending = new Map<string, Promise<Answer>>();
+  private failure: { readonly error: ProviderUnavailable; readonly at: number } | undefined;
 
   constructor(
     private readonly provider: ProviderConfig & { readonly introspectionUrl: string },
@@ -35,8 +45,14 @@ export class IntrospectionStrategy extends Strategy {
     );
   }
 
+  /** Is this a token the provider vouched for a moment ago? */
+  remembers(token: string): boolean {
+    const answer = this.answers.peek(digestOf(token));
+    return answer !== undefined && introspectionRefusal(answer, this.provider, Date.now()) === null;
+  }
+
   private async verify(token: string): Promise<Verified | Error> {
-    const digest = createHash('sha256').update(token).digest('base64url');
+    const digest = digestOf(token);
     const answer = this.answers.get(digest) ?? (await this.ask(token, digest));
     const refusal = introspectionRefusal(answer, this.provider, Date.now());
     if (refusal !== null) return new Error(refusal);
@@ -49,11 +65,18 @@ export class IntrospectionStrategy extends Strategy {
     if (running) return running;
     if (this.pending.size >= MAX_PENDING)
       throw new ProviderUnavailable('too many tokens wait to be introspected');
+    if (this.failure && performance.now() - this.failure.at < FAILURE_PAUSE_MS) throw this.failure.error;
     const asking = this.introspect(token).finally(() => this.pending.delete(digest));
     this.pending.set(digest, asking);
-    const answer = await asking;
-    this.answers.set(digest, answer);
-    return answer;
+    const answer = await asking.catch((error: unknown) => {
+      if (error instanceof ProviderUnavailable) this.failure = { error, at: performance.now() };
+      throw error;
+    });
+    this.failure = undefined;
+    // Whatever else is in it, a refusal says one thing only.
+    const kept = answer['active'] === true ? answer : INACTIVE;
+    this.answers.set(digest, kept);
+    return kept;
   }
 
   private async introspect(token: string): Promise<Answer> {
@@ -71,6 +94,10 @@ export class IntrospectionStrategy extends Strategy {
       throw new ProviderUnavailable(`${introspectionUrl}: the answer is no introspection response`);
     return answer as Answer;
   }
+}
+
+function digestOf(token: string): string {
+  return createHash('sha256').update(token).digest('base64url');
 }
 
 /** RFC 6749 §2.3.1: both halves are form-encoded before they are joined. */

@@ -24,6 +24,10 @@ export interface ProviderHttpOptions {
   readonly caCert?: string | undefined;
   /** Its content is sent as bearer token. Read at each request: mounted tokens rotate. */
   readonly authTokenFile?: string | undefined;
+  /** The URLs that were configured: the bearer token goes to their origins, and to none a provider names. */
+  readonly issuerUrl?: string | undefined;
+  readonly jwksUrl?: string | undefined;
+  readonly introspectionUrl?: string | undefined;
   readonly allowPrivateIP: boolean;
   /** Name resolution; that of the system when absent. */
   readonly resolve?: ResolveAll;
@@ -54,7 +58,11 @@ export class ProviderHttp {
     return this.answer(url, async (signal) => {
       let target = new URL(url);
       for (let redirects = 0; redirects <= MAX_REDIRECTS; redirects += 1) {
-        const response = await this.send(target, { method: 'GET', headers: await this.bearer(), signal });
+        const response = await this.send(target, {
+          method: 'GET',
+          headers: await this.bearer(target),
+          signal,
+        });
         const { location } = response.headers;
         if (response.statusCode < 300 || response.statusCode > 399 || typeof location !== 'string')
           return response;
@@ -79,7 +87,7 @@ export class ProviderHttp {
         method: 'POST',
         headers: {
           'content-type': 'application/x-www-form-urlencoded',
-          ...(authorization === undefined ? await this.bearer() : { authorization }),
+          ...(authorization === undefined ? await this.bearer(new URL(url)) : { authorization }),
         },
         body: new URLSearchParams(form).toString(),
         signal,
@@ -122,9 +130,12 @@ export class ProviderHttp {
     }
   }
 
-  private async bearer(): Promise<Record<string, string>> {
-    const { authTokenFile } = this.options;
-    if (authTokenFile === undefined) return {};
+  private async bearer(target: URL): Promise<Record<string, string>> {
+    const { authTokenFile, issuerUrl, jwksUrl, introspectionUrl } = this.options;
+    const isConfigured = [issuerUrl, jwksUrl, introspectionUrl].some(
+      (url) => url !== undefined && new URL(url).origin === target.origin,
+    );
+    if (authTokenFile === undefined || !isConfigured) return {};
     const token = await readFile(authTokenFile, 'utf8').catch(() => {
       throw new ProviderUnavailable(`the token file ${authTokenFile} can't be read`);
     });

@@ -5,6 +5,8 @@ import { isInsecure, parseHttpUrl } from '../config/urls.js';
 import type { ProviderKey } from './key-set.js';
 import { type ProviderHttp, ProviderUnavailable } from './provider-http.js';
 
+/** Parsing a key takes time, and no provider has as many. */
+const MAX_KEYS = 1_000;
 /** Smaller RSA keys can be factored: NIST SP 800-131A. */
 const MIN_RSA_BITS = 2048;
 
@@ -46,6 +48,7 @@ export function keyFetcher(
 function keyDocument(document: unknown, url: string): { keys: unknown[] } {
   const keys: unknown = isObject(document) ? document['keys'] : undefined;
   if (!Array.isArray(keys)) throw new ProviderUnavailable(`${url}: the answer is no JSON Web Key Set`);
+  if (keys.length > MAX_KEYS) throw new ProviderUnavailable(`${url}: it holds more than ${MAX_KEYS} keys`);
   // One key that is no object would make the client give up on all of them.
   return { keys: keys.filter(isObject) };
 }

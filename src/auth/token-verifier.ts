@@ -33,7 +33,7 @@ interface VerifiedProvider {
   readonly config: ProviderConfig;
   readonly http: ProviderHttp;
   readonly jwt: string;
-  readonly introspection: string | null;
+  readonly introspection: { readonly name: string; readonly strategy: IntrospectionStrategy } | null;
 }
 
 /** Finds out which of the configured providers vouches for a token: by its keys first, then by asking it (spec §5.2). */
@@ -83,19 +83,22 @@ export class TokenVerifier {
       strategy,
       refusal: jwt ? jwtRefusal(jwt.payload, config, Date.now()) : 'the token is no JWT',
     }));
-    const byAsking = this.providers.flatMap(({ config, introspection: strategy }): Candidate[] =>
-      strategy === null
+    const byAsking = this.providers.flatMap(({ config, introspection }) =>
+      introspection === null
         ? []
         : [
             {
               provider: config,
-              method: 'introspection',
-              strategy,
+              method: 'introspection' as const,
+              strategy: introspection.name,
               refusal: jwt ? ruledOut(jwt, config) : null,
+              remembers: introspection.strategy.remembers(token),
             },
           ],
     );
-    return [...byKeys, ...byAsking];
+    // One that vouched for the token already: the others need not be asked, and may be slow.
+    const remembering = byAsking.filter(({ remembers }) => remembers);
+    return [...byKeys, ...(remembering.length > 0 ? remembering : byAsking)];
   }
 
   private async ask(strategy: string, token: string): Promise<Verified | Error> {
@@ -117,13 +120,12 @@ export class TokenVerifier {
       this.strategies.use(name, strategy);
       return name;
     };
+    const asking = hasIntrospection(config) ? new IntrospectionStrategy(config, http) : null;
     return {
       config,
       http,
       jwt: use('jwt', jwtStrategy(config, keys)),
-      introspection: hasIntrospection(config)
-        ? use('introspection', new IntrospectionStrategy(config, http))
-        : null,
+      introspection: asking && { name: use('introspection', asking), strategy: asking },
     };
   }
 }

@@ -7,6 +7,9 @@ export interface ClaimsIssue {
   readonly message: string;
 }
 
+const MAX_CLAIMS = 100;
+const MAX_VALUES = 1_000;
+
 // PostgreSQL's jsonb takes neither NUL nor half a surrogate pair.
 const UNSTORABLE = /\0|\p{Surrogate}/u;
 
@@ -18,6 +21,8 @@ const UNSTORABLE = /\0|\p{Surrogate}/u;
  */
 export function findClaimsIssues(value: unknown): ClaimsIssue[] {
   if (!isPlainMap(value)) return [{ message: 'must be a map of claims' }];
+  if (Object.keys(value).length > MAX_CLAIMS)
+    return [{ message: `must not hold more than ${MAX_CLAIMS} claims` }];
   return Object.entries(value).flatMap(([key, member]) => {
     if (key === '') return [{ key, message: 'a claim must have a name' }];
     // Too easily lost, or worse, on the way through code that copies objects.
@@ -38,6 +43,7 @@ export function claimsProblems(value: unknown): string[] {
 function memberIssue(member: unknown): string | undefined {
   const values: unknown[] = Array.isArray(member) ? member : [member];
   if (values.length === 0) return 'must not be an empty list';
+  if (values.length > MAX_VALUES) return `must not have more than ${MAX_VALUES} values`;
   if (!values.every((value): value is string => typeof value === 'string'))
     return 'must be a string or a list of strings';
   return values.some((value) => UNSTORABLE.test(value))
@@ -102,11 +108,17 @@ function heldValues(value: unknown): Set<unknown> {
   return new Set(
     values.flatMap((element) => {
       if (typeof element === 'string') return [element];
+      // Beyond 2^53 the text that stood in the token is lost, and two tenants would look alike.
       const isScalar =
-        typeof element === 'boolean' || (typeof element === 'number' && Number.isFinite(element));
+        typeof element === 'boolean' ||
+        (typeof element === 'number' && (Number.isSafeInteger(element) || isFraction(element)));
       return isScalar ? [JSON.stringify(element)] : [];
     }),
   );
+}
+
+function isFraction(value: number): boolean {
+  return Number.isFinite(value) && !Number.isInteger(value);
 }
 
 // A Date or a Map has no members of its own: taken for a map it would be `{}`, which everybody covers.

@@ -2,6 +2,10 @@ import { findClaimsIssues } from '../claims/claims.js';
 import { parseDuration } from './duration.js';
 import { below, type Issue, issue } from './problems.js';
 
+/** Lists also come from callers of the API: nothing about them may take long. */
+const MAX_ITEMS = 1_000;
+const MAX_PATTERN = 255;
+
 /** Judges one value that is there: no issues means it is fine. Must take anything and never throw. */
 export type Check = (value: unknown) => Issue[];
 
@@ -54,13 +58,19 @@ export function oneOf(...choices: string[]): Check {
     typeof value === 'string' && choices.includes(value) ? [] : issue(`must be one of ${choices.join(', ')}`);
 }
 
-export function listOf(each: Check, options: { notEmpty?: boolean; unique?: boolean } = {}): Check {
+export function listOf(
+  each: Check,
+  options: { notEmpty?: boolean; unique?: boolean; most?: number } = {},
+): Check {
+  const most = options.most ?? MAX_ITEMS;
   return (value) => {
     if (!Array.isArray(value)) return issue(`must be a list, not ${foundKind(value)}`);
     if (options.notEmpty && value.length === 0) return issue('must not be an empty list');
+    if (value.length > most) return issue(`must not have more than ${most} items`);
+    const seen = new Set<unknown>();
     return value.flatMap((element: unknown, position) => {
-      if (options.unique && value.indexOf(element) < position)
-        return below([position], issue('stands in the list already'));
+      if (options.unique && seen.has(element)) return below([position], issue('stands in the list already'));
+      seen.add(element);
       return below([position], each(element));
     });
   };
@@ -79,4 +89,7 @@ export const roleRule: Check = (value) => {
 };
 
 /** Patterns of a filter: `*` and `?`; any other string stands for itself. */
-export const globs: Check = listOf(text());
+export const globs: Check = listOf(
+  text((value) => (value.length > MAX_PATTERN ? `must have at most ${MAX_PATTERN} characters` : undefined)),
+  { most: 200 },
+);

@@ -23,6 +23,8 @@ interface NestedShape {
   readonly list: boolean;
 }
 
+const MAX_UNKNOWN_KEYS = 100;
+
 const checks = new Map<string, Check>();
 const rules = new WeakMap<object, ((value: object) => Issue[])[]>();
 const sections = new WeakMap<object, Map<string, NestedShape>>();
@@ -115,7 +117,9 @@ function instantiate(shape: Class, tree: unknown, path: Path, issues: Issue[]): 
   const keys = memberNames(shape);
   const members = Object.entries(tree).flatMap(([key, member]): [string, unknown][] => {
     if (!keys.includes(key)) {
-      issues.push(...below([...path, key], issue(unknownKey(key, keys))));
+      // Enough is enough: a body may hold any number of keys.
+      if (issues.length < MAX_UNKNOWN_KEYS)
+        issues.push(...below([...path, key], issue(unknownKey(key, keys))));
       return [];
     }
     const section = sectionOf(shape, key);

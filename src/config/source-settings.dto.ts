@@ -18,7 +18,7 @@ const COMMIT = /^([0-9a-f]{40}|[0-9a-f]{64})$/;
     : [];
 })
 export class FileSettings {
-  @Optional() @Checked(text()) path?: string;
+  @Optional() @Checked(text(filePath)) path?: string;
   @Optional() @Checked(httpUrl()) url?: string;
 }
 
@@ -108,6 +108,11 @@ function kindAndInterval(source: Unjudged<SourceSettings>): Issue[] {
   if (!SYNCED.includes(kind) && source.syncPolicy !== undefined)
     return below(['syncPolicy'], issue(`is not possible for a source of kind ${kind}, which is not synced`));
   return [];
+}
+
+// PATH_MAX of Linux; longer ones exist nowhere, and looking for them takes long.
+function filePath(value: string): string | undefined {
+  return Buffer.byteLength(value) > 4_096 ? 'must have at most 4096 bytes' : undefined;
 }
 
 // git-check-ref-format(1), as far as it matters: nothing that git could take for an option, a range or a pattern.

@@ -35,7 +35,9 @@ export function isDatabaseAway(error: unknown): boolean {
   return AWAY_MESSAGES.test(error.message);
 }
 
-/** Whether PostgreSQL gave up on a statement because it took too long (SQLSTATE 57014). */
+/** Whether PostgreSQL gave up on a statement because it, or its wait for a lock, took too long (57014, 55P03). */
 export function isStatementTimeout(error: unknown): boolean {
-  return error instanceof Error && (error as Error & { code?: unknown }).code === '57014';
+  return (
+    error instanceof Error && ['57014', '55P03'].includes(String((error as Error & { code?: unknown }).code))
+  );
 }

@@ -13,6 +13,9 @@ import { RawEntriesQueries, type RawEntryRow, type RawPosition } from './raw-ent
 /** Entries read at a time when the whole list is asked for. */
 const BATCH = 500;
 
+/** The largest integer of PostgreSQL. */
+const MAX_RANK = 2_147_483_647;
+
 interface Walk {
   readonly after: RawPosition;
   readonly limit: number;
@@ -90,15 +93,18 @@ function describe({ type, name, source, claims, versions }: RawEntryRow): string
 
 function isWalk(value: unknown): value is Walk {
   if (typeof value !== 'object' || value === null) return false;
-  const { after, limit } = value as { after?: Partial<RawPosition>; limit?: unknown };
+  const { after, limit } = value as { after?: Partial<RawPosition> | null; limit?: unknown };
   return (
     Number.isInteger(limit) &&
     Number(limit) >= 1 &&
     Number(limit) <= 100 &&
     typeof after === 'object' &&
+    after !== null &&
     typeof after.name === 'string' &&
     !after.name.includes('\0') &&
     (after.type === 'server' || after.type === 'skill') &&
-    Number.isSafeInteger(after.rank)
+    Number.isInteger(after.rank) &&
+    Number(after.rank) >= 1 &&
+    Number(after.rank) <= MAX_RANK
   );
 }

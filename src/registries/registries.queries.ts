@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
 import type { Claims } from '../claims/claims.js';
+import { lockForChange } from '../database/locks.js';
 import { isStorable } from '../database/storable.js';
 import type { Origin } from '../sources/source.entity.js';
 
@@ -45,6 +46,7 @@ export class RegistriesQueries {
 
   /** The same, and nobody else changes the registry until the transaction ends. */
   async lockByName(name: string, manager: EntityManager): Promise<RegistryRow | undefined> {
+    await lockForChange(manager, 'registry', name);
     await manager.query(`select 1 from registry where name = $1 for update`, [name]);
     return this.findByName(name, manager);
   }

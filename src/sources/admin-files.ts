@@ -1,4 +1,4 @@
-import { realpath, stat } from 'node:fs/promises';
+import { lstat, realpath, stat } from 'node:fs/promises';
 import { dirname, relative, resolve, sep } from 'node:path';
 import { ApiError } from '../http/errors.js';
 
@@ -40,10 +40,19 @@ export function isBelow(directory: string, path: string): boolean {
   return way !== '' && way !== '..' && !way.startsWith(`..${sep}`) && resolve(directory, way) === path;
 }
 
+async function isLink(path: string): Promise<boolean> {
+  return lstat(path).then(
+    (found) => found.isSymbolicLink(),
+    () => false,
+  );
+}
+
 // The real path of a file, or of the deepest directory on the way to it that exists.
 async function existing(path: string): Promise<{ real: string; whole: boolean }> {
   for (let part = path; ; part = dirname(part)) {
     const real = await realpath(part).catch(() => undefined);
+    // A link that leads nowhere may lead somewhere later.
+    if (real === undefined && (await isLink(part))) throw new ApiError('path_not_allowed');
     if (real !== undefined) return { real: resolve(real, relative(part, path)), whole: part === path };
     if (part === dirname(part)) return { real: path, whole: false };
   }

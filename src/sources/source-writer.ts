@@ -66,6 +66,12 @@ export class SourceWriter {
          where source_id = $1`,
         [found.id, declared.intervalMs !== null],
       );
+    else if (!sameInterval)
+      await manager.query(
+        `update source_sync set next_run_at = least(next_run_at, now() + $2 * interval '1 millisecond')
+         where source_id = $1`,
+        [found.id, declared.intervalMs],
+      );
     if (INHERITS_CLAIMS.has(declared.kind)) await this.entries.relabel(manager, found.id, claimSetId);
     return 'changed';
   }

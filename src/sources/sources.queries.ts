@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
 import type { Claims } from '../claims/claims.js';
 import type { EntryFilterConfig, SourceKind } from '../config/config.js';
+import { lockForChange } from '../database/locks.js';
 import { isStorable } from '../database/storable.js';
 import type { Origin } from './source.entity.js';
 
@@ -46,6 +47,7 @@ export class SourcesQueries {
 
   /** The same, and nobody else changes the source until the transaction ends. */
   async lockByName(name: string, manager: EntityManager): Promise<SourceRow | undefined> {
+    await lockForChange(manager, 'source', name);
     await manager.query(`select 1 from source where name = $1 for update`, [name]);
     return this.findByName(name, manager);
   }

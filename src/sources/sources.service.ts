@@ -131,7 +131,6 @@ function asConflict(error: unknown): unknown {
   if (!(error instanceof QueryFailedError)) return error;
   const { code, constraint } = error.driverError as { code?: string; constraint?: string };
   if (code === '23505' && constraint === 'source_one_managed') return new ApiError('managed_source_exists');
-  if (code === '23505' && constraint === 'source_name_key') return new ApiError('precondition_failed');
   if (code === '23503' && constraint === 'registry_source_source_id_fkey')
     return new ApiError('source_in_use');
   return error;

@@ -30,7 +30,8 @@ export class FileFetcher extends Fetcher implements OnApplicationShutdown {
   ): Promise<Fetched> {
     const { url } = source.settings;
     if (typeof url === 'string') return this.fetchUrl(url, source, state, signal);
-    const { bytes, digest } = await readCatalogueFile(await this.readablePath(source));
+    const below = source.origin === 'config' ? null : this.adminFileRoot;
+    const { bytes, digest } = await readCatalogueFile(await this.readablePath(source), below);
     return { kind: 'file', bytes, digest, state: {} };
   }
 

@@ -27,10 +27,16 @@ export interface Skipped {
 
 export interface RegistryFile {
   readonly entries: IncomingVersion[];
+  /** The first of them; the rest is only counted. */
   readonly skipped: Skipped[];
+  readonly skippedCount: number;
   /** How many entries the filter left out, valid or not. */
   readonly filtered: number;
 }
+
+/** Skipped entries that are told one by one. */
+const MAX_REPORTED = 500;
+const MAX_SKIPPED = 100_000;
 
 /** The file as a whole can't be used; the message is a sentence for the operator. */
 export class RegistryFileError extends Error {}
@@ -78,6 +84,7 @@ class EntryReader {
   private readonly entries: IncomingVersion[] = [];
   private readonly skipped: Skipped[] = [];
   private readonly seen = new Set<string>();
+  private skippedCount = 0;
   private filtered = 0;
   /** The filter may leave out everything; that nothing at all is valid is taken for an accident. */
   private foundValid = false;
@@ -100,12 +107,12 @@ class EntryReader {
   }
 
   result(): RegistryFile {
-    const { entries, skipped, filtered } = this;
+    const { entries, skipped, skippedCount, filtered } = this;
     const [first] = skipped;
-    if (first && !this.foundValid) throw new RegistryFileError(noneIsValid(first, skipped.length + filtered));
-    if (entries.length + skipped.length + filtered === 0)
+    if (first && !this.foundValid) throw new RegistryFileError(noneIsValid(first, skippedCount + filtered));
+    if (entries.length + skippedCount + filtered === 0)
       throw new RegistryFileError('The file holds no entries');
-    return { entries, skipped, filtered };
+    return { entries, skipped, skippedCount, filtered };
   }
 
   private isSecond({ type, name, version }: IncomingVersion): boolean {
@@ -122,6 +129,10 @@ class EntryReader {
   }
 
   private skip(type: EntryType, index: number, document: unknown, reasons: string[]): void {
+    this.skippedCount += 1;
+    if (this.skippedCount > MAX_SKIPPED)
+      throw new RegistryFileError(`More than ${MAX_SKIPPED} entries are not valid: this is no catalogue`);
+    if (this.skipped.length >= MAX_REPORTED) return;
     const told = (key: string) => {
       const value: unknown = isRecord(document) ? document[key] : undefined;
       // What names itself at length, or with a NUL the database can't keep, goes by its index alone.

@@ -61,7 +61,7 @@ export class SyncRun {
     { content, gone, contentDigest, fetchState }: Found,
     started: number,
   ): Promise<void> {
-    const { entries, skipped, filtered } = content;
+    const { entries, skipped, skippedCount, filtered } = content;
     const written = await this.dataSource.transaction(async (manager) => {
       const claimSetId = await this.queries.lockForWrite(manager, owner, source);
       if (claimSetId === undefined) return undefined;
@@ -73,7 +73,7 @@ export class SyncRun {
       const outcome = {
         contentDigest,
         fetchState,
-        counts: { ...counts, entries: entries.length, skipped: skipped.length, filtered },
+        counts: { ...counts, entries: entries.length, skipped: skippedCount, filtered },
         skipped,
       };
       await this.queries.complete(manager, owner, source.id, outcome, source.intervalMs);
