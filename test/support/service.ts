@@ -84,6 +84,11 @@ export class ServiceUnderTest extends Sender {
     return this;
   }
 
+  withoutRegistry(name: string): this {
+    this.registries.delete(name);
+    return this;
+  }
+
   /** Changes what was said before about who may do what. */
   auth(options: AuthOptions): this {
     this.authOptions = { ...this.authOptions, ...options };
@@ -199,7 +204,8 @@ export class ServiceUnderTest extends Sender {
   /** Runs the source now and answers once it has ended, in whatever state. */
   async synced(name: string): Promise<SourceReport> {
     const [before] = await this.database.query<{ at: Date | null }>(
-      `update source_sync y set next_run_at = now() from source s where s.id = y.source_id and s.name = $1
+      `update source_sync y set next_run_at = now(), requested_at = clock_timestamp()
+       from source s where s.id = y.source_id and s.name = $1
        returning greatest(y.last_attempt_at, clock_timestamp()) as at`,
       [name],
     );

@@ -1,0 +1,72 @@
+import { expect } from 'vitest';
+import type { Reply } from './http.js';
+import { expectRefused } from './matchers.js';
+
+/** `200`, or `403 role_required` of a refusal, whose body is checked whole. */
+export function outcomeOf(reply: Reply): string {
+  if (reply.status < 400) return String(reply.status);
+  const code = String((reply.json as { code?: unknown } | undefined)?.code);
+  expectRefused(reply, reply.status, code);
+  return `${reply.status} ${code}`;
+}
+
+interface Listing {
+  servers: { server: { name: string } }[];
+  skills: { namespace: string; name: string }[];
+  sources: { name: string }[];
+  registries: { name: string }[];
+  entries: AdminEntry[];
+  metadata: { count: number; nextCursor?: string };
+}
+
+export interface AdminEntry {
+  type: string;
+  name: string;
+  claims: Record<string, unknown>;
+  versions: { version: string; status: string; isLatest: boolean; publishedAt: string }[];
+}
+
+/** The names in a list of servers, each once and in its order; the count must agree. */
+export function serversIn(reply: Reply): string[] {
+  const { servers, metadata } = listing(reply);
+  expect(metadata.count).toBe(servers.length);
+  return [...new Set(servers.map(({ server }) => server.name))];
+}
+
+/** The names in a list of skills, in its order; the count must agree. */
+export function skillsIn(reply: Reply): string[] {
+  const { skills, metadata } = listing(reply);
+  expect(metadata.count).toBe(skills.length);
+  return skills.map(({ namespace, name }) => `${namespace}/${name}`);
+}
+
+/** The names in an admin list of sources, sorted. */
+export function sourcesIn(reply: Reply): string[] {
+  const { sources, metadata } = listing(reply);
+  expect(metadata.count).toBe(sources.length);
+  return sources.map(({ name }) => name).sort();
+}
+
+/** The names in an admin list of registries, sorted. */
+export function registriesIn(reply: Reply): string[] {
+  const { registries, metadata } = listing(reply);
+  expect(metadata.count).toBe(registries.length);
+  return registries.map(({ name }) => name).sort();
+}
+
+/** The names in `GET /registry`, in its order. */
+export function openRegistriesIn(reply: Reply): string[] {
+  return listing(reply).registries.map(({ name }) => name);
+}
+
+/** The entries of an admin list, by name. */
+export function entriesIn(reply: Reply): AdminEntry[] {
+  const { entries, metadata } = listing(reply);
+  expect(metadata.count).toBe(entries.length);
+  return entries.toSorted((one, other) => (one.name < other.name ? -1 : 1));
+}
+
+function listing(reply: Reply): Listing {
+  expect(reply.status).toBe(200);
+  return reply.json;
+}

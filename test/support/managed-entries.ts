@@ -1,0 +1,44 @@
+import { createHash, randomUUID } from 'node:crypto';
+import { canonicalClaims, type Claims } from '../../dist/claims/claims.js';
+import type { Document } from './documents.js';
+import type { ServiceUnderTest } from './service.js';
+
+/** Puts servers with claims of their own into a managed source, as if they had been published. */
+export async function addManaged(
+  service: ServiceUnderTest,
+  source: string,
+  published: { server: Document; claims: Claims }[],
+): Promise<void> {
+  for (const { server, claims } of published) {
+    const document = JSON.stringify(server);
+    const canonical = canonicalClaims(claims);
+    await service.database.query(
+      `insert into claim_set (claims, digest) values ($1, $2) on conflict (digest) do nothing`,
+      [canonical, sha256(canonical)],
+    );
+    await service.database.query(
+      `with added as (
+         insert into entry (source_id, type, name, claim_set_id)
+         select s.id, 'server', $2, c.id from source s, claim_set c where s.name = $1 and c.digest = $3
+         returning id
+       )
+       insert into entry_version (entry_id, version, version_key, document, digest, status, status_changed_at,
+         published_at, updated_at, is_latest, search)
+       select id, $4, $5, $6, $7, 'active', now(), now(), now(), true, lower($2) from added`,
+      [
+        source,
+        server['name'],
+        sha256(canonical),
+        server['version'],
+        randomUUID(),
+        document,
+        sha256(document),
+      ],
+    );
+  }
+  await service.database.query(`update source set revision = revision + 1 where name = $1`, [source]);
+}
+
+function sha256(text: string): Buffer {
+  return createHash('sha256').update(text).digest();
+}
