@@ -1,0 +1,136 @@
+import { describe, expect, it } from 'vitest';
+import { outcomeOf } from '../support/answers.js';
+import { aServer } from '../support/documents.js';
+import type { Reply } from '../support/http.js';
+import { aService } from '../support/service.js';
+import { expectTwins } from '../support/twins.js';
+
+type TokenClaims = Record<string, unknown>;
+
+/** Where each role shows: a route that needs it. */
+const ROUTE_OF = { manageSources: '/v1/sources', manageRegistries: '/v1/registries' } as const;
+
+function rolesIn(reply: Reply): string[] {
+  expect(reply.status).toBe(200);
+  return (reply.json as { roles: string[] }).roles;
+}
+
+describe('rules that grant roles', () => {
+  const service = aService({
+    mode: 'full',
+    roles: {
+      superAdmin: [],
+      manageSources: [
+        { org: 'acme', role: 'admin' },
+        { group: ['ops', 'sre'] },
+        { org: 'contoso', role: 'admin', site: ['east', 'west'] },
+      ],
+      manageRegistries: [
+        { level: '3' },
+        { staff: 'true' },
+        { ratio: '0.5' },
+        { 'realm_access.roles': 'admin' },
+        { constructor: 'admin' },
+        { scope: 'registry:write' },
+        { sub: 'rita' },
+        { none: 'null' },
+      ],
+    },
+  })
+    .source('tools', { claims: { org: 'acme' }, servers: [aServer('io.acme/a')] })
+    .registry('tools', { sources: ['tools'] })
+    .runs();
+
+  const rows: [keyof typeof ROUTE_OF, string, TokenClaims, TokenClaims][] = [
+    ['manageSources', 'all of a map', { org: 'acme', role: 'admin' }, { org: 'acme' }],
+    ['manageSources', 'not half of one map', { org: 'acme', role: 'admin' }, { org: 'acme', role: 'reader' }],
+    ['manageSources', 'not halves of two maps', { org: 'contoso', role: 'admin', site: 'east' }, { org: 'contoso', role: 'admin' }],
+    ['manageSources', 'another map of the list', { org: 'contoso', group: 'ops' }, { org: 'contoso', group: 'dev' }],
+    ['manageSources', 'the first alternative', { group: 'ops' }, { group: 'ops,sre' }],
+    ['manageSources', 'the second alternative', { group: 'sre' }, {}],
+    ['manageSources', 'an alternative beside other keys', { org: 'contoso', role: 'admin', site: 'west' }, { org: 'contoso', role: 'admin', site: 'north' }],
+    ['manageSources', 'any element of a list in the token', { group: ['dev', 'sre'] }, { group: ['dev', 'qa'] }],
+    ['manageSources', 'elements for each key', { org: ['x', 'acme'], role: ['admin'] }, { org: ['x', 'acme'], role: [] }],
+    ['manageSources', 'more than is asked', { org: 'acme', role: 'admin', team: 'x' }, { org: 'Acme', role: 'admin', team: 'x' }],
+    ['manageRegistries', 'a number', { level: 3 }, { level: 30 }],
+    ['manageRegistries', 'a number in a list', { level: [1, 3] }, { level: [1, 2] }],
+    ['manageRegistries', 'a number written as text', { level: '3' }, { level: '3.0' }],
+    ['manageRegistries', 'a fraction', { ratio: 0.5 }, { ratio: 5 }],
+    ['manageRegistries', 'a boolean', { staff: true }, { staff: false }],
+    ['manageRegistries', 'a boolean and not what looks true', { staff: true }, { staff: 1 }],
+    ['manageRegistries', 'null is no value', { none: 'null' }, { none: null }],
+    ['manageRegistries', 'an object is no value', { level: 3 }, { level: { 3: 3, level: 3 } }],
+    ['manageRegistries', 'a key with a dot, not a path', { 'realm_access.roles': 'admin', realm_access: { roles: ['admin'] } }, { realm_access: { roles: ['admin'] } }],
+    ['manageRegistries', 'a scope as one text', { scope: 'registry:write' }, { scope: 'registry:read registry:write' }],
+    ['manageRegistries', 'the subject', { sub: 'rita' }, { sub: 'Rita' }],
+    ['manageRegistries', 'a key every object inherits, when held', { constructor: 'admin' }, {}],
+    ['manageRegistries', 'nothing below __proto__', { ...underProto({ level: 3 }), level: 3 }, underProto({ level: 3 })],
+    ['manageSources', 'nothing below constructor', { constructor: { prototype: { group: 'ops' } }, group: 'ops' }, { constructor: { prototype: { group: 'ops' } } }],
+    ['manageSources', 'no claim named like a role', { manageSources: true, roles: ['manageSources'], group: 'ops' }, { manageSources: true, roles: ['manageSources'] }],
+  ]; // prettier-ignore
+
+  it.each(rows)('grant %s by %s: %j', async (role, _rule, granted) => {
+    const caller = service.as(granted);
+    expect(rolesIn(await caller.get('/v1/me'))).toEqual([role]);
+    expect(outcomeOf(await caller.get(ROUTE_OF[role]))).toBe('200');
+  });
+
+  it.each(rows)('refuse %s by %s, beside %j: %j', async (role, _rule, granted, refused) => {
+    expectTwins(granted, refused);
+    const caller = service.as(refused);
+    expect(rolesIn(await caller.get('/v1/me'))).toEqual([]);
+    expect(outcomeOf(await caller.get(ROUTE_OF[role]))).toBe('403 role_required');
+  });
+
+  it('grant several roles at once, named in the order of the specification', async () => {
+    const caller = service.as({ level: 3, group: 'ops', role: 'writer' });
+    expect(rolesIn(await caller.get('/v1/me'))).toEqual([
+      'manageSources',
+      'manageRegistries',
+      'manageEntries',
+    ]);
+  });
+
+  it('make nobody a super-admin while there is no rule', async () => {
+    const caller = service.as({ role: 'super-admin', superAdmin: true });
+    expect(rolesIn(await caller.get('/v1/me'))).toEqual([]);
+  });
+});
+
+describe('GET /v1/me in full mode', () => {
+  const service = aService({ mode: 'full' })
+    .source('tools', { servers: [aServer('io.acme/a')] })
+    .registry('tools', { sources: ['tools'] })
+    .runs();
+
+  it.each([
+    [{ sub: 'nemo' }, []],
+    [{ sub: 'wim', role: 'writer' }, ['manageEntries']],
+    [{ sub: 'ada', role: 'admin' }, ['manageSources', 'manageRegistries']],
+    [{ sub: 'alma', role: ['writer', 'admin'] }, ['manageSources', 'manageRegistries', 'manageEntries']],
+    [{ sub: 'sigrid', role: 'super-admin' }, ['superAdmin']],
+    [
+      { sub: 'all', role: ['super-admin', 'admin', 'writer'] },
+      ['superAdmin', 'manageSources', 'manageRegistries', 'manageEntries'],
+    ],
+  ])('says to %j who they are: %j', async (claims, roles) => {
+    const reply = await service.as(claims).get('/v1/me');
+    expect({ status: reply.status, body: reply.json as unknown }).toEqual({
+      status: 200,
+      body: { subject: claims.sub, roles },
+    });
+  });
+
+  it('needs a token', async () => {
+    expect(outcomeOf(await service.get('/v1/me'))).toBe('401 token_missing');
+  });
+
+  it('knows callers whose token names no subject', async () => {
+    const reply = await service.as({ sub: undefined, role: 'writer' }).get('/v1/me');
+    expect(reply.json).toEqual({ subject: null, roles: ['manageEntries'] });
+  });
+});
+
+function underProto(claims: TokenClaims): TokenClaims {
+  return JSON.parse(`{"__proto__":${JSON.stringify(claims)}}`) as TokenClaims;
+}
