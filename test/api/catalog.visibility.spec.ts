@@ -1,0 +1,197 @@
+import { beforeAll, describe, expect, it } from 'vitest';
+import { outcomeOf, serversIn, skillsIn } from '../support/answers.js';
+import { ACME_DATA, ACME_PLATFORM, CONTOSO_READER, SUPER_ADMIN } from '../support/callers.js';
+import { aServer, aSkill } from '../support/documents.js';
+import { addManaged } from '../support/managed-entries.js';
+import { cursorIn, versionsIn } from '../support/matchers.js';
+import { aService } from '../support/service.js';
+import { CLAIMS_PAIRS, expectTwins } from '../support/twins.js';
+
+const LIST = '/registry/acme/v0.1/servers';
+const SKILLS = '/registry/acme/v0.1/x/dev.toolhive/skills';
+
+describe('entries labelled for one team', () => {
+  const service = aService({ mode: 'full' })
+    .source('platform', {
+      claims: { org: 'acme', team: 'platform' },
+      servers: [aServer('io.acme/deploy'), aServer('io.acme/deploy', '1.1.0')],
+      skills: [aSkill('io.acme/review')],
+    })
+    .source('shared', {
+      claims: { org: 'acme' },
+      servers: [aServer('io.acme/wiki')],
+      skills: [aSkill('io.acme/write')],
+    })
+    .registry('acme', { sources: ['platform', 'shared'], claims: { org: 'acme' } })
+    .runs();
+
+  it('are listed for a member of the team', async () => {
+    expectTwins(ACME_PLATFORM, { ...ACME_DATA, sub: ACME_PLATFORM.sub });
+    expect(serversIn(await service.as(ACME_PLATFORM).get(LIST))).toEqual(['io.acme/deploy', 'io.acme/wiki']);
+    expect(skillsIn(await service.as(ACME_PLATFORM).get(SKILLS))).toEqual([
+      'io.acme/review',
+      'io.acme/write',
+    ]);
+  });
+
+  it('are absent for another team, and from its counts', async () => {
+    expect(serversIn(await service.as(ACME_DATA).get(LIST))).toEqual(['io.acme/wiki']);
+    expect(skillsIn(await service.as(ACME_DATA).get(SKILLS))).toEqual(['io.acme/write']);
+  });
+
+  it.each([
+    'search=deploy',
+    'version=1.1.0',
+    'version=latest&search=deploy',
+    'updated_since=2020-01-01T00:00:00Z&search=deploy',
+  ])('are not found by %s either', async (query) => {
+    expect(serversIn(await service.as(ACME_DATA).get(`${LIST}?${query}`))).toEqual([]);
+    expect(serversIn(await service.as(ACME_PLATFORM).get(`${LIST}?${query}`))).toEqual(['io.acme/deploy']);
+  });
+
+  const byName = [
+    `${LIST}/io.acme%2Fdeploy/versions`,
+    `${LIST}/io.acme%2Fdeploy/versions/1.0.0`,
+    `${LIST}/io.acme%2Fdeploy/versions/latest`,
+    `${SKILLS}/io.acme/review`,
+    `${SKILLS}/io.acme/review/versions`,
+    `${SKILLS}/io.acme/review/versions/1.0.0`,
+  ];
+
+  it.each(byName)('answer a member at %s', async (path) => {
+    expect(outcomeOf(await service.as(ACME_PLATFORM).get(path))).toBe('200');
+  });
+
+  it.each(byName)('answer another team at %s like entries that do not exist', async (path) => {
+    const absent = path.replace('deploy', 'nowhere').replace('review', 'nowhere');
+    const [hidden, missing] = await Promise.all([
+      service.as(ACME_DATA).get(path),
+      service.as(ACME_DATA).get(absent),
+    ]);
+    expect(outcomeOf(hidden)).toBe('404 entry_not_found');
+    expect(withoutId(hidden.json)).toEqual(withoutId(missing.json));
+  });
+
+  it.each([...byName, LIST, SKILLS])('are shown to super-admins at %s', async (path) => {
+    expect(outcomeOf(await service.as(SUPER_ADMIN).get(path))).toBe('200');
+  });
+
+  it('are seen by somebody of several teams', async () => {
+    const both = { org: 'acme', team: ['data', 'platform'] };
+    expect(serversIn(await service.as(both).get(LIST))).toEqual(['io.acme/deploy', 'io.acme/wiki']);
+  });
+
+  it('stay hidden behind a cursor that somebody else was given', async () => {
+    const first = await service.as(SUPER_ADMIN).get(`${LIST}?limit=1`);
+    expect(versionsIn(first)).toEqual(['io.acme/deploy@1.1.0']);
+    const next = `${LIST}?limit=1&cursor=${cursorIn(first)}`;
+    expect(versionsIn(await service.as(ACME_PLATFORM).get(next))).toEqual(['io.acme/deploy@1.0.0']);
+    expect(versionsIn(await service.as(ACME_DATA).get(next))).toEqual(['io.acme/wiki@1.0.0']);
+    expect(outcomeOf(await service.as(CONTOSO_READER).get(next))).toBe('403 registry_forbidden');
+  });
+
+  it('are told apart by the ETag, and equal views share one', async () => {
+    const etag = async (caller: Record<string, unknown>) =>
+      (await service.as(caller).get(LIST)).headers['etag'];
+    expect(await etag(ACME_DATA)).not.toBe(await etag(ACME_PLATFORM));
+    expect(await etag({ org: 'acme', team: 'web' })).toBe(await etag(ACME_DATA));
+  });
+
+  it('answer 304 only to those who see the same', async () => {
+    const { headers } = await service.as(ACME_PLATFORM).get(LIST);
+    const known = { 'If-None-Match': String(headers['etag']) };
+    expect((await service.as(ACME_PLATFORM).get(LIST, known)).status).toBe(304);
+    expect(serversIn(await service.as(ACME_DATA).get(LIST, known))).toEqual(['io.acme/wiki']);
+  });
+});
+
+describe('one name in two sources', () => {
+  const service = aService({ mode: 'full' })
+    .source('internal', {
+      claims: { org: 'acme', team: 'platform' },
+      servers: [aServer('io.acme/both', '2.0.0')],
+    })
+    .source('outside', { claims: { org: 'acme' }, servers: [aServer('io.acme/both', '1.0.0')] })
+    .registry('acme', { sources: ['internal', 'outside'] })
+    .runs();
+  const versions = `${LIST}/io.acme%2Fboth/versions`;
+
+  it('comes from the first source for those who see it there', async () => {
+    expect(versionsIn(await service.as(ACME_PLATFORM).get(LIST))).toEqual(['io.acme/both@2.0.0']);
+    expect(outcomeOf(await service.as(ACME_PLATFORM).get(`${versions}/1.0.0`))).toBe('404 version_not_found');
+  });
+
+  it('comes from the next for those who do not', async () => {
+    expect(versionsIn(await service.as(ACME_DATA).get(LIST))).toEqual(['io.acme/both@1.0.0']);
+    expect(versionsIn(await service.as(ACME_DATA).get(versions))).toEqual(['io.acme/both@1.0.0']);
+    expect(outcomeOf(await service.as(ACME_DATA).get(`${versions}/2.0.0`))).toBe('404 version_not_found');
+    expect(outcomeOf(await service.as(ACME_DATA).get(`${versions}/1.0.0`))).toBe('200');
+  });
+
+  it('comes from nowhere for those who see neither', async () => {
+    expect(versionsIn(await service.as(CONTOSO_READER).get(LIST))).toEqual([]);
+    expect(outcomeOf(await service.as(CONTOSO_READER).get(versions))).toBe('404 entry_not_found');
+  });
+});
+
+describe('entries without claims', () => {
+  const service = aService({ mode: 'full' })
+    .source('plain', { servers: [aServer('io.acme/plain')], skills: [aSkill('io.acme/plain')] })
+    .source('managed', { kind: 'managed', claims: { org: 'acme' } })
+    .registry('acme', { sources: ['plain', 'managed'] })
+    .runs();
+  beforeAll(() => addManaged(service, 'managed', [{ server: aServer('io.acme/cleared'), claims: {} }]));
+
+  it.each([{}, ACME_DATA, { ...SUPER_ADMIN, role: 'admin' }])('are hidden from %j', async (caller) => {
+    expect(serversIn(await service.as(caller).get(LIST))).toEqual([]);
+    expect(skillsIn(await service.as(caller).get(SKILLS))).toEqual([]);
+    expect(outcomeOf(await service.as(caller).get(`${LIST}/io.acme%2Fplain/versions`))).toBe(
+      '404 entry_not_found',
+    );
+    expect(outcomeOf(await service.as(caller).get(`${LIST}/io.acme%2Fcleared/versions`))).toBe(
+      '404 entry_not_found',
+    );
+  });
+
+  it('are shown to super-admins', async () => {
+    expect(serversIn(await service.as(SUPER_ADMIN).get(LIST))).toEqual(['io.acme/cleared', 'io.acme/plain']);
+    expect(skillsIn(await service.as(SUPER_ADMIN).get(SKILLS))).toEqual(['io.acme/plain']);
+  });
+});
+
+describe('the claims of published entries', () => {
+  const rows = CLAIMS_PAIRS.map((pair, row) => ({ ...pair, name: `io.acme/pair-${row}` }));
+  const service = aService({ mode: 'full' })
+    .source('managed', { kind: 'managed', claims: { org: 'nobody has this' } })
+    .registry('acme', { sources: ['managed'] })
+    .runs();
+  beforeAll(() =>
+    addManaged(
+      service,
+      'managed',
+      rows.map(({ name, required }) => ({ server: aServer(name), claims: required })),
+    ),
+  );
+  const all = `${LIST}?limit=100`;
+
+  it.each(rows)('$rule: $required shows it to $covering', async ({ name, covering }) => {
+    expect(serversIn(await service.as(covering).get(all))).toContain(name);
+    const path = `${LIST}/${encodeURIComponent(name)}/versions/1.0.0`;
+    expect(outcomeOf(await service.as(covering).get(path))).toBe('200');
+  });
+
+  it.each(rows)('$rule: $required hides it from $lacking', async ({ name, covering, lacking }) => {
+    expectTwins(covering, lacking);
+    expect(serversIn(await service.as(lacking).get(all))).not.toContain(name);
+    const path = `${LIST}/${encodeURIComponent(name)}/versions/1.0.0`;
+    expect(outcomeOf(await service.as(lacking).get(path))).toBe('404 entry_not_found');
+  });
+
+  it('are all that counts: those of the managed source say who manages it', async () => {
+    expect(serversIn(await service.as(SUPER_ADMIN).get(all))).toHaveLength(rows.length);
+  });
+});
+
+function withoutId(body: unknown): unknown {
+  return { ...(body as object), requestId: '' };
+}

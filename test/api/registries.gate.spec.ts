@@ -1,0 +1,157 @@
+import { describe, expect, it } from 'vitest';
+import { openRegistriesIn, outcomeOf, serversIn } from '../support/answers.js';
+import { ACME_DATA, ACME_PLATFORM, CONTOSO_READER, NOBODY, SUPER_ADMIN } from '../support/callers.js';
+import { aServer, aSkill } from '../support/documents.js';
+import { aService } from '../support/service.js';
+import { CLAIMS_PAIRS, expectTwins } from '../support/twins.js';
+
+const BEHIND_THE_GATE = [
+  '/servers',
+  '/servers?limit=1&search=deploy&version=latest&updated_since=2020-01-01T00:00:00Z',
+  '/servers/io.acme%2Fdeploy/versions',
+  '/servers/io.acme%2Fdeploy/versions/1.0.0',
+  '/servers/io.acme%2Fdeploy/versions/latest',
+  '/x/dev.toolhive/skills',
+  '/x/dev.toolhive/skills/io.acme/review',
+  '/x/dev.toolhive/skills/io.acme/review/versions',
+  '/x/dev.toolhive/skills/io.acme/review/versions/1.0.0',
+];
+
+describe('a registry for one organisation', () => {
+  const service = aService({ mode: 'full' })
+    .source('tools', {
+      claims: { org: 'acme' },
+      servers: [aServer('io.acme/deploy')],
+      skills: [aSkill('io.acme/review')],
+    })
+    .registry('acme', { sources: ['tools'], claims: { org: 'acme' } })
+    .runs();
+
+  describe.each(['v0.1', 'v0'])('under %s', (version) => {
+    it.each(BEHIND_THE_GATE)('lets its members in at %s', async (path) => {
+      const reply = await service.as(ACME_DATA).get(`/registry/acme/${version}${path}`);
+      expect(outcomeOf(reply)).toBe('200');
+    });
+
+    it.each(BEHIND_THE_GATE)('stops members of another organisation at %s', async (path) => {
+      const outsider = { ...ACME_DATA, org: 'contoso' };
+      expectTwins(ACME_DATA, outsider);
+      const reply = await service.as(outsider).get(`/registry/acme/${version}${path}`);
+      expect(outcomeOf(reply)).toBe('403 registry_forbidden');
+    });
+
+    it.each(BEHIND_THE_GATE)('asks for a token first at %s', async (path) => {
+      const reply = await service.get(`/registry/acme/${version}${path}`);
+      expect(outcomeOf(reply)).toBe('401 token_missing');
+    });
+
+    it.each(BEHIND_THE_GATE)('lets super-admins in whatever else they are, at %s', async (path) => {
+      const reply = await service.as(SUPER_ADMIN).get(`/registry/acme/${version}${path}`);
+      expect(outcomeOf(reply)).toBe('200');
+    });
+  });
+
+  it.each([
+    ['/servers/io.acme%2Fnothing/versions', '404 entry_not_found'],
+    ['/servers/io.acme%2Fdeploy/versions/9.9.9', '404 version_not_found'],
+    ['/x/dev.toolhive/skills/io.acme/nothing', '404 entry_not_found'],
+    ['/servers?limit=0', '400 invalid_parameter'],
+    ['/servers?cursor=x', '400 invalid_cursor'],
+  ])('tells members what is wrong with %s, and others only that they may not enter', async (path, wrong) => {
+    expect(outcomeOf(await service.as(ACME_DATA).get(`/registry/acme/v0.1${path}`))).toBe(wrong);
+    const reply = await service.as(CONTOSO_READER).get(`/registry/acme/v0.1${path}`);
+    expect(outcomeOf(reply)).toBe('403 registry_forbidden');
+  });
+
+  it('lets nobody in who holds only a role', async () => {
+    const writer = { role: 'writer' };
+    const member = { ...writer, org: 'acme' };
+    expectTwins(member, writer);
+    expect(outcomeOf(await service.as(writer).get('/registry/acme/v0.1/servers'))).toBe(
+      '403 registry_forbidden',
+    );
+    expect(outcomeOf(await service.as(member).get('/registry/acme/v0.1/servers'))).toBe('200');
+  });
+});
+
+describe('a registry that is not there', () => {
+  const service = aService({ mode: 'full' })
+    .source('tools', { claims: { org: 'acme' }, servers: [aServer('io.acme/deploy')] })
+    .registry('acme', { sources: ['tools'], claims: { org: 'acme' } })
+    .runs();
+
+  it.each([NOBODY, ACME_PLATFORM, SUPER_ADMIN])('is a 404 for %j', async (caller) => {
+    const reply = await service.as(caller).get('/registry/nowhere/v0.1/servers');
+    expect(outcomeOf(reply)).toBe('404 registry_not_found');
+  });
+});
+
+describe('a registry without claims', () => {
+  const service = aService({ mode: 'full' })
+    .source('tools', { claims: { org: 'acme' }, servers: [aServer('io.acme/deploy')] })
+    .registry('open', { sources: ['tools'] })
+    .registry('empty', { sources: ['tools'], claims: {} })
+    .runs();
+
+  it.each(['open', 'empty'])(
+    'lets every caller into %s; the claims of its entries still count',
+    async (name) => {
+      expect(serversIn(await service.as(NOBODY).get(`/registry/${name}/v0.1/servers`))).toEqual([]);
+      expect(serversIn(await service.as(ACME_DATA).get(`/registry/${name}/v0.1/servers`))).toEqual([
+        'io.acme/deploy',
+      ]);
+    },
+  );
+
+  it('still asks for a token', async () => {
+    expect(outcomeOf(await service.get('/registry/open/v0.1/servers'))).toBe('401 token_missing');
+  });
+});
+
+describe('the list of registries', () => {
+  const service = aService({ mode: 'full' })
+    .source('tools', { claims: { org: 'acme' }, servers: [aServer('io.acme/deploy')] })
+    .registry('platform', { sources: ['tools'], claims: { org: 'acme', team: 'platform' } })
+    .registry('open', { sources: ['tools'] })
+    .registry('contoso', { sources: ['tools'], claims: { org: 'contoso' } })
+    .registry('acme', { sources: ['tools'], claims: { org: 'acme' } })
+    .runs();
+
+  it.each([
+    [NOBODY, ['open']],
+    [CONTOSO_READER, ['open', 'contoso']],
+    [ACME_DATA, ['open', 'acme']],
+    [ACME_PLATFORM, ['platform', 'open', 'acme']],
+    [SUPER_ADMIN, ['platform', 'open', 'contoso', 'acme']],
+  ])('shows %j those whose gate they pass, in the order of the configuration', async (caller, names) => {
+    expect(openRegistriesIn(await service.as(caller).get('/registry'))).toEqual(names);
+  });
+
+  it('needs a token', async () => {
+    expect(outcomeOf(await service.get('/registry'))).toBe('401 token_missing');
+  });
+});
+
+describe('the claims of a registry', () => {
+  const service = aService({ mode: 'full' }).source('tools', {
+    claims: { org: 'acme' },
+    servers: [aServer('io.acme/deploy')],
+  });
+  for (const [row, { required }] of CLAIMS_PAIRS.entries())
+    service.registry(`pair-${row}`, { sources: ['tools'], claims: required });
+  service.runs();
+  const rows = CLAIMS_PAIRS.map((pair, row) => ({ ...pair, path: `/registry/pair-${row}/v0.1/servers` }));
+
+  it.each(rows)('$rule: $required lets in $covering', async ({ path, covering }) => {
+    expect(outcomeOf(await service.as(covering).get(path))).toBe('200');
+  });
+
+  it.each(rows)('$rule: $required stops $lacking', async ({ path, covering, lacking }) => {
+    expectTwins(covering, lacking);
+    expect(outcomeOf(await service.as(lacking).get(path))).toBe('403 registry_forbidden');
+  });
+
+  it.each(rows)('$rule: a super-admin passes without it', async ({ path }) => {
+    expect(outcomeOf(await service.as(SUPER_ADMIN).get(path))).toBe('200');
+  });
+});
