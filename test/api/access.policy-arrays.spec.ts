@@ -1,0 +1,140 @@
+import { beforeAll, describe, expect, it } from 'vitest';
+import { openRegistriesIn, outcomeOf, registriesIn, serversIn, sourcesIn } from '../support/answers.js';
+import { SUPER_ADMIN } from '../support/callers.js';
+import { aServer } from '../support/documents.js';
+import { aFolder } from '../support/folder.js';
+import { addManaged } from '../support/managed-entries.js';
+import { aService } from '../support/service.js';
+import { expectTwins } from '../support/twins.js';
+
+const BOTH_TEAMS = { org: 'acme', team: ['platform', 'data'] };
+const inBoth = { org: 'acme', role: 'admin', team: ['data', 'platform', 'web'] };
+const inOne = { org: 'acme', role: 'admin', team: 'data' };
+const inNone = { org: 'acme', role: 'admin', team: 'web' };
+
+/** contract §5: what a list asks for in reads. Writes ask for all its values whatever the policy is. */
+const READERS_OF = {
+  all: [
+    { who: 'both', caller: inBoth, reads: true, grants: true },
+    { who: 'one', caller: inOne, reads: false, grants: false },
+    { who: 'none', caller: inNone, reads: false, grants: false },
+  ],
+  any: [
+    { who: 'both', caller: inBoth, reads: true, grants: true },
+    { who: 'one', caller: inOne, reads: true, grants: false },
+    { who: 'none', caller: inNone, reads: false, grants: false },
+  ],
+};
+
+describe.each([
+  { means: 'all', policy: { arrayValues: 'all' } },
+  { means: 'any', policy: { arrayValues: 'any' } },
+  { means: 'all', policy: {} },
+] as const)('two teams in the claims of a resource, policy $policy', ({ means, policy }) => {
+  const folder = aFolder();
+  const file = { path: folder.catalogue('made', [aServer('io.acme/made')]) };
+  const aSource = { file, syncPolicy: { interval: '1h' }, claims: BOTH_TEAMS };
+  const aView = { sources: ['plain'], claims: BOTH_TEAMS };
+  const service = aService({ mode: 'full', policy })
+    .source('plain', { servers: [aServer('io.acme/plain')] })
+    .source('joint', { claims: BOTH_TEAMS, servers: [aServer('io.acme/joint')] })
+    .source('published', { kind: 'managed', claims: BOTH_TEAMS })
+    .registry('joint', { sources: ['joint'], claims: BOTH_TEAMS })
+    .registry('open', { sources: ['joint', 'published'] })
+    .configuration({ adminFileRoot: folder.path })
+    .runs();
+  const readers = READERS_OF[means];
+
+  beforeAll(async () => {
+    await addManaged(service, 'published', [{ server: aServer('io.acme/published'), claims: BOTH_TEAMS }]);
+    for (const { who } of readers)
+      for (const fate of ['kept', 'narrowed', 'doomed']) {
+        await service.as(SUPER_ADMIN).put(`/v1/sources/${fate}-${who}`, aSource);
+        await service.as(SUPER_ADMIN).put(`/v1/registries/${fate}-${who}`, aView);
+      }
+  });
+
+  it('are asked of callers who differ in one claim', () => {
+    expectTwins(inBoth, inOne);
+    expectTwins(inOne, inNone);
+  });
+
+  it.each(readers)('at the gate let in a caller of $who: $reads', async ({ caller, reads }) => {
+    const reply = await service.as(caller).get('/registry/joint/v0.1/servers');
+    expect(outcomeOf(reply)).toBe(reads ? '200' : '403 registry_forbidden');
+  });
+
+  it.each(readers)('show in GET /registry to a caller of $who: $reads', async ({ caller, reads }) => {
+    const names = openRegistriesIn(await service.as(caller).get('/registry'));
+    expect(names.includes('joint')).toBe(reads);
+  });
+
+  it.each(readers)('show the entries of a source to a caller of $who: $reads', async ({ caller, reads }) => {
+    const shown = serversIn(await service.as(caller).get('/registry/open/v0.1/servers'));
+    expect(shown.includes('io.acme/joint')).toBe(reads);
+  });
+
+  it.each(readers)('show a published entry to a caller of $who: $reads', async ({ caller, reads }) => {
+    const path = '/registry/open/v0.1/servers/io.acme%2Fpublished/versions/latest';
+    expect(outcomeOf(await service.as(caller).get(path))).toBe(reads ? '200' : '404 entry_not_found');
+  });
+
+  it.each(readers)('show in the admin lists to a caller of $who: $reads', async ({ caller, reads }) => {
+    expect(sourcesIn(await service.as(caller).get('/v1/sources')).includes('joint')).toBe(reads);
+    expect(registriesIn(await service.as(caller).get('/v1/registries')).includes('joint')).toBe(reads);
+  });
+
+  it.each(readers.flatMap((row) => ['', '/entries'].map((below) => ({ ...row, below }))))(
+    'answer GET NAME$below of the admin API for a caller of $who: $reads',
+    async ({ caller, reads, below }) => {
+      const source = await service.as(caller).get(`/v1/sources/joint${below}`);
+      expect(outcomeOf(source)).toBe(reads ? '200' : '404 source_not_found');
+      const registry = await service.as(caller).get(`/v1/registries/joint${below}`);
+      expect(outcomeOf(registry)).toBe(reads ? '200' : '404 registry_not_found');
+    },
+  );
+
+  it.each(readers)('let a caller of $who start a sync: $reads', async ({ caller, reads }) => {
+    const reply = await service.as(caller).post('/v1/sources/joint/sync');
+    expect(outcomeOf(reply)).toBe(reads ? '202' : '404 source_not_found');
+  });
+
+  it.each(readers)(
+    'are given to something new by a caller of $who: $grants',
+    async ({ caller, who, grants }) => {
+      const made = grants ? '201' : '400 claims_not_subset';
+      expect(outcomeOf(await service.as(caller).put(`/v1/sources/made-${who}`, aSource))).toBe(made);
+      expect(outcomeOf(await service.as(caller).put(`/v1/registries/made-${who}`, aView))).toBe(made);
+    },
+  );
+
+  it.each(readers)(
+    'are given to it once more by a caller of $who: $reads, $grants',
+    async ({ caller, who, reads, grants }) => {
+      const answer = (noun: string) =>
+        grants ? '200' : reads ? '400 claims_not_subset' : `404 ${noun}_not_found`;
+      const source = await service.as(caller).put(`/v1/sources/kept-${who}`, aSource);
+      expect(outcomeOf(source)).toBe(answer('source'));
+      const registry = await service.as(caller).put(`/v1/registries/kept-${who}`, aView);
+      expect(outcomeOf(registry)).toBe(answer('registry'));
+    },
+  );
+
+  it.each(readers)(
+    'are replaced by their own by a caller of $who: $reads',
+    async ({ caller, who, reads }) => {
+      const claims = { org: caller.org, team: caller.team };
+      const source = await service.as(caller).put(`/v1/sources/narrowed-${who}`, { ...aSource, claims });
+      expect(outcomeOf(source)).toBe(reads ? '200' : '404 source_not_found');
+      const registry = await service.as(caller).put(`/v1/registries/narrowed-${who}`, { ...aView, claims });
+      expect(outcomeOf(registry)).toBe(reads ? '200' : '404 registry_not_found');
+    },
+  );
+
+  it.each(readers)('let a caller of $who delete: $reads', async ({ caller, who, reads }) => {
+    const registry = await service.as(caller).delete(`/v1/registries/doomed-${who}`);
+    expect(outcomeOf(registry)).toBe(reads ? '204' : '404 registry_not_found');
+    const source = await service.as(caller).delete(`/v1/sources/doomed-${who}`);
+    expect(outcomeOf(source)).toBe(reads ? '204' : '404 source_not_found');
+  });
+});

@@ -1,0 +1,91 @@
+import { beforeAll, describe, expect, it } from 'vitest';
+import { outcomeOf, registriesIn } from '../support/answers.js';
+import { SUPER_ADMIN } from '../support/callers.js';
+import { aServer } from '../support/documents.js';
+import { aService } from '../support/service.js';
+import { expectTwins } from '../support/twins.js';
+
+const manager = { org: 'acme', role: 'admin' };
+const reader = { org: 'acme', role: 'reader' };
+const writer = { org: 'acme', role: 'writer' };
+const outsider = { org: 'contoso', role: 'reader' };
+
+describe.each([
+  { readersMay: false, policy: { registryListing: 'managers' } },
+  { readersMay: true, policy: { registryListing: 'readers' } },
+  { readersMay: false, policy: {} },
+])('the admin list of registries, policy $policy', ({ readersMay, policy }) => {
+  const service = aService({ mode: 'full', policy })
+    .source('tools', { claims: { org: 'acme' }, servers: [aServer('io.acme/a')] })
+    .registry('acme', { sources: ['tools'], claims: { org: 'acme' } })
+    .registry('open', { sources: ['tools'] })
+    .runs();
+  beforeAll(() =>
+    service.as(SUPER_ADMIN).put('/v1/registries/made', { sources: ['tools'], claims: { org: 'acme' } }),
+  );
+  const refused = '403 role_required';
+
+  it('is asked for by callers who differ in one claim', () => {
+    expectTwins(manager, reader);
+    expectTwins(reader, outsider);
+  });
+
+  it('shows managers what their claims cover', async () => {
+    expect(registriesIn(await service.as(manager).get('/v1/registries'))).toEqual(['acme', 'made', 'open']);
+    const foreign = await service.as({ ...manager, org: 'contoso' }).get('/v1/registries');
+    expect(registriesIn(foreign)).toEqual(['open']);
+  });
+
+  it.each([
+    { caller: reader, names: ['acme', 'made', 'open'] },
+    { caller: writer, names: ['acme', 'made', 'open'] },
+    { caller: outsider, names: ['open'] },
+  ])(`${readersMay ? 'shows' : 'is refused to'} $caller: $names`, async ({ caller, names }) => {
+    const reply = await service.as(caller).get('/v1/registries');
+    expect(readersMay ? registriesIn(reply) : outcomeOf(reply)).toEqual(readersMay ? names : refused);
+  });
+
+  it.each([
+    { caller: manager, path: '/v1/registries/acme', answer: '200' },
+    { caller: { ...manager, org: 'contoso' }, path: '/v1/registries/acme', answer: '404 registry_not_found' },
+    { caller: manager, path: '/v1/registries/nowhere', answer: '404 registry_not_found' },
+    { caller: reader, path: '/v1/registries/acme', answer: readersMay ? '200' : refused },
+    { caller: writer, path: '/v1/registries/acme', answer: readersMay ? '200' : refused },
+    {
+      caller: outsider,
+      path: '/v1/registries/acme',
+      answer: readersMay ? '404 registry_not_found' : refused,
+    },
+    { caller: outsider, path: '/v1/registries/open', answer: readersMay ? '200' : refused },
+    {
+      caller: reader,
+      path: '/v1/registries/nowhere',
+      answer: readersMay ? '404 registry_not_found' : refused,
+    },
+    { caller: SUPER_ADMIN, path: '/v1/registries/acme', answer: '200' },
+  ])('answers GET $path of $caller with $answer', async ({ caller, path, answer }) => {
+    expect(outcomeOf(await service.as(caller).get(path))).toBe(answer);
+  });
+
+  const forManagers = [
+    { method: 'GET', path: '/v1/registries/acme/entries', answer: '200' },
+    { method: 'PUT', path: '/v1/registries/made', answer: '200' },
+    { method: 'PUT', path: '/v1/registries/acme', answer: '403 config_managed' },
+    { method: 'DELETE', path: '/v1/registries/acme', answer: '403 config_managed' },
+    { method: 'GET', path: '/v1/sources', answer: '200' },
+    { method: 'GET', path: '/v1/sources/tools', answer: '200' },
+  ];
+  const body = { sources: ['tools'], claims: { org: 'acme' } };
+  const sent = (method: string) => (method === 'PUT' ? { body } : {});
+
+  it.each(forManagers)('leaves $method $path to managers', async ({ method, path, answer }) => {
+    expect(outcomeOf(await service.as(manager).send(method, path, sent(method)))).toBe(answer);
+    expect(outcomeOf(await service.as(reader).send(method, path, sent(method)))).toBe(refused);
+    expect(outcomeOf(await service.as(writer).send(method, path, sent(method)))).toBe(refused);
+  });
+
+  it('needs a token either way', async () => {
+    expect(outcomeOf(await service.get('/v1/registries'))).toBe('401 token_missing');
+    expect(outcomeOf(await service.get('/v1/registries/open'))).toBe('401 token_missing');
+  });
+});

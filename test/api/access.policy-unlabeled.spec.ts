@@ -1,0 +1,157 @@
+import { beforeAll, describe, expect, it } from 'vitest';
+import { openRegistriesIn, outcomeOf, registriesIn, serversIn, sourcesIn } from '../support/answers.js';
+import { SUPER_ADMIN } from '../support/callers.js';
+import { aServer } from '../support/documents.js';
+import { aFolder } from '../support/folder.js';
+import { aService } from '../support/service.js';
+import { expectTwins } from '../support/twins.js';
+
+const admin = { org: 'acme', role: 'admin' };
+const superAdmin = { org: 'acme', role: 'super-admin' };
+
+describe.each([
+  { open: true, policy: { unlabeled: 'allow' } },
+  { open: false, policy: { unlabeled: 'deny' } },
+  { open: true, policy: {} },
+])('sources and registries without claims, policy $policy', ({ open, policy }) => {
+  const folder = aFolder();
+  const file = { path: folder.catalogue('made', [aServer('io.acme/made')]) };
+  const aSource = { file, syncPolicy: { interval: '1h' } };
+  const service = aService({ mode: 'full', policy })
+    .source('plain', { servers: [aServer('io.acme/plain')] })
+    .source('labelled', { claims: { org: 'acme' }, servers: [aServer('io.acme/labelled')] })
+    .registry('plain', { sources: ['labelled', 'plain'] })
+    .registry('labelled', { sources: ['labelled', 'plain'], claims: { org: 'acme' } })
+    .configuration({ adminFileRoot: folder.path })
+    .runs();
+
+  beforeAll(async () => {
+    for (const name of ['changed', 'labelled-later', 'doomed', 'doomed-by-super']) {
+      await service.as(SUPER_ADMIN).put(`/v1/sources/${name}`, aSource);
+      await service.as(SUPER_ADMIN).put(`/v1/registries/${name}`, { sources: ['labelled'] });
+    }
+    for (const name of ['stripped', 'stripped-by-super']) {
+      const claims = { org: 'acme' };
+      await service.as(SUPER_ADMIN).put(`/v1/sources/${name}`, { ...aSource, claims });
+      await service.as(SUPER_ADMIN).put(`/v1/registries/${name}`, { sources: ['labelled'], claims });
+    }
+  });
+
+  const callers = [
+    { who: 'an admin', caller: admin, passes: open },
+    { who: 'a super-admin', caller: superAdmin, passes: true },
+  ];
+  /** What an answer is when the door is open, and when it is closed. */
+  const answer = (passes: boolean, good: string, refusal: string) => (passes ? good : refusal);
+
+  it('are asked for by callers who differ in one claim', () => expectTwins(superAdmin, admin));
+
+  it.each(callers)('the gate lets in $who: $passes', async ({ caller, passes }) => {
+    const reply = await service.as(caller).get('/registry/plain/v0.1/servers');
+    expect(outcomeOf(reply)).toBe(answer(passes, '200', '403 registry_forbidden'));
+    const labelled = await service.as(caller).get('/registry/labelled/v0.1/servers');
+    expect(outcomeOf(labelled)).toBe('200');
+  });
+
+  it.each(callers)('GET /registry shows them to $who: $passes', async ({ caller, passes }) => {
+    const names = openRegistriesIn(await service.as(caller).get('/registry'));
+    expect(names.includes('plain')).toBe(passes);
+    expect(names).toContain('labelled');
+  });
+
+  it.each(callers)('the admin lists show them to $who: $passes', async ({ caller, passes }) => {
+    const sources = sourcesIn(await service.as(caller).get('/v1/sources'));
+    expect([sources.includes('plain'), sources.includes('labelled')]).toEqual([passes, true]);
+    const registries = registriesIn(await service.as(caller).get('/v1/registries'));
+    expect([registries.includes('plain'), registries.includes('labelled')]).toEqual([passes, true]);
+  });
+
+  it.each(callers.flatMap((row) => ['', '/entries'].map((below) => ({ ...row, below }))))(
+    'GET NAME$below of the admin API finds them for $who: $passes',
+    async ({ caller, passes, below }) => {
+      const source = await service.as(caller).get(`/v1/sources/plain${below}`);
+      expect(outcomeOf(source)).toBe(answer(passes, '200', '404 source_not_found'));
+      const registry = await service.as(caller).get(`/v1/registries/plain${below}`);
+      expect(outcomeOf(registry)).toBe(answer(passes, '200', '404 registry_not_found'));
+    },
+  );
+
+  it.each(callers)('a sync of one can be started by $who: $passes', async ({ caller, passes }) => {
+    const reply = await service.as(caller).post('/v1/sources/plain/sync');
+    expect(outcomeOf(reply)).toBe(answer(passes, '202', '404 source_not_found'));
+  });
+
+  it.each(
+    callers.flatMap((row) =>
+      [aSource, { ...aSource, claims: {} }].map((body, form) => ({ ...row, body, form })),
+    ),
+  )(
+    'a source is made without claims by $who: $passes, form $form',
+    async ({ who, caller, passes, body, form }) => {
+      const name = `made-${who.replaceAll(' ', '-')}-${form}`;
+      const reply = await service.as(caller).put(`/v1/sources/${name}`, body);
+      expect(outcomeOf(reply)).toBe(answer(passes, '201', '400 claims_required'));
+      const twin = await service
+        .as(caller)
+        .put(`/v1/sources/${name}-too`, { ...body, claims: { org: 'acme' } });
+      expect(outcomeOf(twin)).toBe('201');
+    },
+  );
+
+  it.each(callers)('a registry is made without claims by $who: $passes', async ({ who, caller, passes }) => {
+    const name = `made-${who.replaceAll(' ', '-')}`;
+    const body = { sources: ['labelled'] };
+    const reply = await service.as(caller).put(`/v1/registries/${name}`, body);
+    expect(outcomeOf(reply)).toBe(answer(passes, '201', '400 claims_required'));
+    const twin = await service
+      .as(caller)
+      .put(`/v1/registries/${name}-too`, { ...body, claims: { org: 'acme' } });
+    expect(outcomeOf(twin)).toBe('201');
+  });
+
+  it.each(callers)('a registry of one is made by $who: $passes', async ({ who, caller, passes }) => {
+    const body = { sources: ['labelled', 'plain'], claims: { org: 'acme' } };
+    const reply = await service.as(caller).put(`/v1/registries/of-plain-${who.replaceAll(' ', '-')}`, body);
+    expect(outcomeOf(reply)).toBe(answer(passes, '201', '400 unknown_source'));
+  });
+
+  it('an admin takes the claims away only where that leaves it open', async () => {
+    const source = await service.as(admin).put('/v1/sources/stripped', aSource);
+    expect(outcomeOf(source)).toBe(answer(open, '200', '400 claims_required'));
+    const registry = await service.as(admin).put('/v1/registries/stripped', { sources: ['labelled'] });
+    expect(outcomeOf(registry)).toBe(answer(open, '200', '400 claims_required'));
+  });
+
+  it('a super-admin takes the claims away', async () => {
+    const source = await service.as(superAdmin).put('/v1/sources/stripped-by-super', aSource);
+    expect(outcomeOf(source)).toBe('200');
+    const registry = await service
+      .as(superAdmin)
+      .put('/v1/registries/stripped-by-super', { sources: ['labelled'] });
+    expect(outcomeOf(registry)).toBe('200');
+  });
+
+  it('an admin labels them only where they see them', async () => {
+    const claims = { org: 'acme' };
+    const source = await service.as(admin).put('/v1/sources/labelled-later', { ...aSource, claims });
+    expect(outcomeOf(source)).toBe(answer(open, '200', '404 source_not_found'));
+    const registry = await service
+      .as(admin)
+      .put('/v1/registries/labelled-later', { sources: ['labelled'], claims });
+    expect(outcomeOf(registry)).toBe(answer(open, '200', '404 registry_not_found'));
+  });
+
+  it.each(callers)('$who deletes them: $passes', async ({ caller, passes }) => {
+    const name = caller === admin ? 'doomed' : 'doomed-by-super';
+    const registry = await service.as(caller).delete(`/v1/registries/${name}`);
+    expect(outcomeOf(registry)).toBe(answer(passes, '204', '404 registry_not_found'));
+    const source = await service.as(caller).delete(`/v1/sources/${name}`);
+    expect(outcomeOf(source)).toBe(answer(passes, '204', '404 source_not_found'));
+  });
+
+  it('entries without claims are the super-admins’ whatever the policy', async () => {
+    const path = '/registry/labelled/v0.1/servers';
+    expect(serversIn(await service.as(admin).get(path))).toEqual(['io.acme/labelled']);
+    expect(serversIn(await service.as(superAdmin).get(path))).toEqual(['io.acme/labelled', 'io.acme/plain']);
+  });
+});
