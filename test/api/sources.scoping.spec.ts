@@ -1,0 +1,128 @@
+import { describe, expect, it } from 'vitest';
+import { entriesIn, outcomeOf, serversIn, sourcesIn } from '../support/answers.js';
+import { ACME_ADMIN, ACME_DATA, CONTOSO_ADMIN, CONTOSO_READER, SUPER_ADMIN } from '../support/callers.js';
+import { aServer, aSkill } from '../support/documents.js';
+import { aFolder } from '../support/folder.js';
+import { aService } from '../support/service.js';
+
+describe('sources of several organisations', () => {
+  const service = aService({ mode: 'full' })
+    .source('acme', {
+      claims: { org: 'acme' },
+      servers: [aServer('io.acme/a')],
+      skills: [aSkill('io.acme/review')],
+    })
+    .source('acme-data', { claims: { org: 'acme', team: 'data' }, servers: [aServer('io.acme/d')] })
+    .source('contoso', { claims: { org: 'contoso' }, servers: [aServer('com.contoso/c')] })
+    .source('plain', { servers: [aServer('io.acme/plain')] })
+    .source('managed', { kind: 'managed', claims: { org: 'acme' } })
+    .registry('all', { sources: ['acme', 'acme-data', 'contoso', 'plain', 'managed'] })
+    .runs();
+
+  it.each([
+    [{ role: 'admin' }, ['plain']],
+    [ACME_ADMIN, ['acme', 'managed', 'plain']],
+    [{ ...ACME_ADMIN, team: 'data' }, ['acme', 'acme-data', 'managed', 'plain']],
+    [{ ...ACME_ADMIN, org: ['acme', 'contoso'] }, ['acme', 'contoso', 'managed', 'plain']],
+    [CONTOSO_ADMIN, ['contoso', 'plain']],
+    [SUPER_ADMIN, ['acme', 'acme-data', 'contoso', 'managed', 'plain']],
+  ])('list for %j only those whose claims they cover: %j', async (caller, names) => {
+    expect(sourcesIn(await service.as(caller).get('/v1/sources'))).toEqual(names);
+  });
+
+  it('show their entries to those who manage them, also entries nobody else sees', async () => {
+    const entries = entriesIn(await service.as(ACME_ADMIN).get('/v1/sources/acme/entries'));
+    expect(entries.map(({ type, name, claims }) => ({ type, name, claims }))).toEqual([
+      { type: 'server', name: 'io.acme/a', claims: { org: 'acme' } },
+      { type: 'skill', name: 'io.acme/review', claims: { org: 'acme' } },
+    ]);
+    const plain = entriesIn(await service.as(ACME_ADMIN).get('/v1/sources/plain/entries'));
+    expect(plain.map(({ name, claims }) => ({ name, claims }))).toEqual([
+      { name: 'io.acme/plain', claims: {} },
+    ]);
+    expect(serversIn(await service.as(ACME_ADMIN).get('/registry/all/v0.1/servers'))).toEqual(['io.acme/a']);
+  });
+
+  it.each(['/v1/sources/acme', '/v1/sources/acme/entries'])(
+    'are found by their admins alone: GET %s',
+    async (path) => {
+      expect(outcomeOf(await service.as(ACME_ADMIN).get(path))).toBe('200');
+      expect(outcomeOf(await service.as({ ...ACME_ADMIN, org: 'contoso' }).get(path))).toBe(
+        '404 source_not_found',
+      );
+      expect(outcomeOf(await service.as({ ...ACME_ADMIN, role: 'reader' }).get(path))).toBe(
+        '403 role_required',
+      );
+    },
+  );
+
+  it('are synced by their admins alone', async () => {
+    const path = '/v1/sources/acme/sync';
+    expect(outcomeOf(await service.as(ACME_ADMIN).post(path))).toBe('202');
+    expect(outcomeOf(await service.as({ ...ACME_ADMIN, org: 'contoso' }).post(path))).toBe(
+      '404 source_not_found',
+    );
+    expect(outcomeOf(await service.as(SUPER_ADMIN).post(path))).toBe('202');
+  });
+});
+
+describe('a change of the claims of a source', () => {
+  const folder = aFolder();
+  const file = { path: folder.catalogue('made', [aServer('io.acme/made')], [aSkill('io.acme/made')]) };
+  const body = (claims?: object) => ({ file, syncPolicy: { interval: '1h' }, ...(claims ? { claims } : {}) });
+  const service = aService({ mode: 'full' })
+    .source('plain', { servers: [aServer('io.acme/plain')] })
+    .registry('plain', { sources: ['plain'] })
+    .configuration({ adminFileRoot: folder.path })
+    .runs();
+  const superAdmin = () => service.as(SUPER_ADMIN);
+
+  /** A source of the API with its entries, in a registry of its own. */
+  async function aMadeSource(name: string, claims: object): Promise<string> {
+    expect(outcomeOf(await superAdmin().put(`/v1/sources/${name}`, body(claims)))).toBe('201');
+    expect(outcomeOf(await superAdmin().put(`/v1/registries/${name}`, { sources: [name] }))).toBe('201');
+    expect((await service.synced(name)).status).toBe('complete');
+    return `/registry/${name}/v0.1/servers`;
+  }
+
+  it('labels its entries anew for the next request', async () => {
+    const list = await aMadeSource('moves', { org: 'acme' });
+    expect(serversIn(await service.as(ACME_DATA).get(list))).toEqual(['io.acme/made']);
+    expect(serversIn(await service.as(CONTOSO_READER).get(list))).toEqual([]);
+    await superAdmin().put('/v1/sources/moves', body({ org: 'contoso' }));
+    expect(serversIn(await service.as(ACME_DATA).get(list))).toEqual([]);
+    expect(serversIn(await service.as(CONTOSO_READER).get(list))).toEqual(['io.acme/made']);
+    const entries = entriesIn(await superAdmin().get('/v1/sources/moves/entries'));
+    expect(entries.map(({ claims }) => claims)).toEqual([{ org: 'contoso' }, { org: 'contoso' }]);
+  });
+
+  it('back and forth is seen by each request in between', async () => {
+    const list = await aMadeSource('swings', { org: 'acme' });
+    for (let round = 0; round < 10; round++) {
+      const org = round % 2 === 0 ? 'contoso' : 'acme';
+      await superAdmin().put('/v1/sources/swings', body({ org }));
+      expect(serversIn(await service.as(ACME_DATA).get(list))).toEqual(
+        org === 'acme' ? ['io.acme/made'] : [],
+      );
+      expect(serversIn(await service.as(CONTOSO_READER).get(list))).toEqual(
+        org === 'contoso' ? ['io.acme/made'] : [],
+      );
+    }
+  });
+
+  it('to none hides its entries from all but super-admins', async () => {
+    const list = await aMadeSource('cleared', { org: 'acme' });
+    await superAdmin().put('/v1/sources/cleared', body());
+    expect(serversIn(await service.as(ACME_DATA).get(list))).toEqual([]);
+    expect(serversIn(await superAdmin().get(list))).toEqual(['io.acme/made']);
+    expect((await superAdmin().get('/v1/sources/cleared')).json).toMatchObject({ claims: {} });
+  });
+
+  it('lasts over the next sync', async () => {
+    const list = await aMadeSource('synced-after', { org: 'acme' });
+    await superAdmin().put('/v1/sources/synced-after', body({ org: 'contoso' }));
+    expect((await service.synced('synced-after')).status).toBe('complete');
+    expect(serversIn(await service.as(ACME_DATA).get(list))).toEqual([]);
+    expect(serversIn(await service.as(CONTOSO_READER).get(list))).toEqual(['io.acme/made']);
+  });
+});
