@@ -1,0 +1,208 @@
+import { beforeAll, describe, expect, it } from 'vitest';
+import { outcomeOf, serversIn } from '../support/answers.js';
+import { ACME_ADMIN, ACME_DATA } from '../support/callers.js';
+import { aServer } from '../support/documents.js';
+import type { Headers } from '../support/http.js';
+import { aService } from '../support/service.js';
+
+const DATE = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/) as string;
+
+describe('a registry made through the API', () => {
+  const claims = { org: 'acme' };
+  const service = aService({ mode: 'full' })
+    .source('first', { claims, servers: [aServer('io.acme/first'), aServer('io.acme/both', '1.0.0')] })
+    .source('second', { claims, servers: [aServer('io.acme/second'), aServer('io.acme/both', '2.0.0')] })
+    .registry('configured', { sources: ['first'], claims })
+    .runs();
+  const admin = () => service.as(ACME_ADMIN);
+  const stored = async (name: string) =>
+    (await admin().get(`/v1/registries/${name}`)).json as {
+      createdAt: string;
+      updatedAt: string;
+      sources: string[];
+    };
+
+  it('is created, read and entered', async () => {
+    const body = { sources: ['second', 'first'], claims };
+    expect(outcomeOf(await admin().put('/v1/registries/created', body))).toBe('201');
+    expect(await stored('created')).toEqual({
+      name: 'created',
+      ...body,
+      origin: 'api',
+      createdAt: DATE,
+      updatedAt: DATE,
+    });
+    const list = await service.as(ACME_DATA).get('/registry/created/v0.1/servers');
+    expect(serversIn(list)).toEqual(['io.acme/both', 'io.acme/first', 'io.acme/second']);
+  });
+
+  it('keeps the order of its sources, which decides who wins', async () => {
+    const latest = '/registry/ordered/v0.1/servers/io.acme%2Fboth/versions/latest';
+    for (const [sources, version] of [
+      [['first', 'second'], '1.0.0'],
+      [['second', 'first'], '2.0.0'],
+    ] as const) {
+      await admin().put('/v1/registries/ordered', { sources });
+      expect((await stored('ordered')).sources).toEqual(sources);
+      expect((await service.as(ACME_DATA).get(latest)).json).toMatchObject({ server: { version } });
+    }
+  });
+
+  it('is replaced as a whole: claims that are left out are gone', async () => {
+    await admin().put('/v1/registries/replaced', { sources: ['first', 'second'], claims });
+    const before = await stored('replaced');
+    expect(outcomeOf(await admin().put('/v1/registries/replaced', { sources: ['second'] }))).toBe('200');
+    const after = await stored('replaced');
+    expect(after).toMatchObject({ sources: ['second'], claims: {}, createdAt: before.createdAt });
+    expect(Date.parse(after.updatedAt)).toBeGreaterThan(Date.parse(before.updatedAt));
+  });
+
+  it('takes the same body twice', async () => {
+    const body = { sources: ['first'], claims };
+    expect(outcomeOf(await admin().put('/v1/registries/twice', body))).toBe('201');
+    expect(outcomeOf(await admin().put('/v1/registries/twice', body))).toBe('200');
+  });
+
+  it('is gone when it is deleted, its sources stay', async () => {
+    await admin().put('/v1/registries/deleted', { sources: ['first'] });
+    const reply = await admin().delete('/v1/registries/deleted');
+    expect({ status: reply.status, text: reply.text }).toEqual({ status: 204, text: '' });
+    for (const [method, below] of [
+      ['GET', ''],
+      ['DELETE', ''],
+      ['GET', '/entries'],
+    ] as const)
+      expect(outcomeOf(await admin().send(method, `/v1/registries/deleted${below}`))).toBe(
+        '404 registry_not_found',
+      );
+    const consumer = await service.as(ACME_DATA).get('/registry/deleted/v0.1/servers');
+    expect(outcomeOf(consumer)).toBe('404 registry_not_found');
+    expect(outcomeOf(await admin().get('/v1/sources/first'))).toBe('200');
+  });
+
+  it.each(['a', '0', 'a-b', 'x'.repeat(63)])('may be called %s', async (name) => {
+    expect(outcomeOf(await admin().put(`/v1/registries/${name}`, { sources: ['first'] }))).toBe('201');
+  });
+
+  it.each(['A', 'a_b', '-a', 'a-', 'a.b', 'x'.repeat(64), '%20', 'a%2Fb', '%C3%A4', 'a%00'])(
+    'may not be called %s',
+    async (name) => {
+      const reply = await admin().put(`/v1/registries/${name}`, { sources: ['first'] });
+      expect(outcomeOf(reply)).toBe('400 invalid_name');
+      expect(outcomeOf(await admin().get(`/v1/registries/${name}`))).toBe('404 registry_not_found');
+    },
+  );
+
+  // prettier-ignore
+  it.each<[string, unknown, string]>([
+    ['no sources', { claims }, 'sources'],
+    ['an empty list of sources', { sources: [] }, 'sources'],
+    ['sources that are text', { sources: 'first' }, 'sources'],
+    ['sources that are null', { sources: null }, 'sources'],
+    ['a source that is a number', { sources: ['first', 1] }, 'sources[1]'],
+    ['a source that is a map', { sources: [{ name: 'first' }] }, 'sources[0]'],
+    ['a source twice', { sources: ['first', 'first'] }, 'sources[1]'],
+    ['a source no name could be', { sources: ['First'] }, 'sources[0]'],
+    ['claims that are a list', { sources: ['first'], claims: [] }, 'claims'],
+    ['a claim that is a number', { sources: ['first'], claims: { level: 3 } }, 'claims.level'],
+    ['a claim that is an empty list', { sources: ['first'], claims: { org: [] } }, 'claims.org'],
+    ['an unknown member', { sources: ['first'], title: 'x' }, 'title'],
+    ['its name', { sources: ['first'], name: 'refused' }, 'name'],
+    ['its origin', { sources: ['first'], origin: 'api' }, 'origin'],
+  ])('is refused with %s', async (_what, body, path) => {
+    const reply = await admin().put('/v1/registries/refused', body);
+    expect(outcomeOf(reply)).toBe('400 invalid_body');
+    const { details } = reply.json as { details: string[] };
+    expect(details.map((sentence) => sentence.split(': ')[0])).toContain(path);
+    expect(outcomeOf(await admin().get('/v1/registries/refused'))).toBe('404 registry_not_found');
+  });
+
+  it('is refused with a source that is not there, by its name', async () => {
+    const reply = await admin().put('/v1/registries/refused', { sources: ['first', 'nowhere', 'neither'] });
+    expect(outcomeOf(reply)).toBe('400 unknown_source');
+    const { details } = reply.json as { details: string[] };
+    expect(details).toEqual([expect.stringContaining('nowhere'), expect.stringContaining('neither')]);
+  });
+
+  const json = { 'Content-Type': 'application/json' };
+  it.each<[string, string | undefined, Headers, string]>([
+    ['no body', undefined, {}, '400 invalid_body'],
+    ['a list', '[]', json, '400 invalid_body'],
+    ['half a document', '{"sources":["first"]', json, '400 malformed_json'],
+    ['text', '{"sources":["first"]}', { 'Content-Type': 'text/plain' }, '415 unsupported_media_type'],
+  ])('is refused when it is %s', async (_what, body, headers, answer) => {
+    expect(outcomeOf(await admin().put('/v1/registries/refused', body, headers))).toBe(answer);
+  });
+});
+
+describe.each(['sources', 'registries'])('the admin list of %s', (noun) => {
+  const service = aService({ mode: 'full' }).source('zero', { servers: [aServer('io.acme/a')] });
+  const names = ['alpha', 'beta', 'delta', 'gamma', 'omega'];
+  for (const name of names) {
+    if (noun === 'sources')
+      service.source(name, {
+        claims: { org: name === 'delta' ? 'contoso' : 'acme' },
+        servers: [aServer('io.acme/a')],
+      });
+    service.registry(name, { sources: ['zero'], claims: { org: name === 'delta' ? 'contoso' : 'acme' } });
+  }
+  service.runs();
+  interface Page {
+    names: string[];
+    count: number;
+    next: string | undefined;
+  }
+  const page = async (query: string): Promise<Page> => {
+    const reply = await service.as(ACME_ADMIN).get(`/v1/${noun}${query}`);
+    expect(outcomeOf(reply)).toBe('200');
+    const body = reply.json as Record<string, { name: string }[]> & {
+      metadata: { count: number; nextCursor?: string };
+    };
+    const listed = body[noun]?.map(({ name }) => name) ?? [];
+    return { names: listed, count: body.metadata.count, next: body.metadata.nextCursor };
+  };
+  const mine = [...names.filter((name) => name !== 'delta'), ...(noun === 'sources' ? ['zero'] : [])];
+  let all: Page;
+  beforeAll(async () => {
+    all = await page('');
+  });
+
+  it('is complete, and counts only what is shown', () => {
+    expect(all.names.toSorted()).toEqual(mine);
+    expect(all).toMatchObject({ count: mine.length, next: undefined });
+  });
+
+  it.each([1, 2, 3, 4])('is walked %i at a time without losing or doubling any', async (limit) => {
+    const seen: string[] = [];
+    for (let cursor: string | undefined = ''; cursor !== undefined;) {
+      const { names: some, count, next } = await page(`?limit=${limit}${cursor ? `&cursor=${cursor}` : ''}`);
+      expect(some.length).toBe(count);
+      expect(count).toBeLessThanOrEqual(limit);
+      seen.push(...some);
+      cursor = next;
+    }
+    expect(seen).toEqual(all.names);
+  });
+
+  it('tells another caller nothing behind a cursor', async () => {
+    const { next } = await page('?limit=2');
+    const reply = await service.as({ org: 'contoso', role: 'admin' }).get(`/v1/${noun}?cursor=${next}`);
+    const body = reply.json as Record<string, { name: string }[]>;
+    expect(body[noun]?.filter(({ name }) => name !== 'zero' && name !== 'delta')).toEqual([]);
+  });
+
+  it.each(['limit=0', 'limit=-1', 'limit=x', 'limit=', 'limit=1.5', 'limit=1&limit=2', 'limit=101'])(
+    'refuses %s',
+    async (query) => {
+      expect(outcomeOf(await service.as(ACME_ADMIN).get(`/v1/${noun}?${query}`))).toBe(
+        '400 invalid_parameter',
+      );
+    },
+  );
+
+  it.each(['x', 'AAAA', '%00', 'eyJhIjoxfQ', 'W10'])('refuses the cursor %s', async (cursor) => {
+    expect(outcomeOf(await service.as(ACME_ADMIN).get(`/v1/${noun}?cursor=${cursor}`))).toBe(
+      '400 invalid_cursor',
+    );
+  });
+});
