@@ -120,7 +120,7 @@ describe.each([
     expect(stored).toEqual(answer === '200' ? claims : { org: 'acme' });
   });
 
-  it('may shut the admin out who gives them: the next request finds nothing', async () => {
+  it('may shut another admin out: the next request finds nothing', async () => {
     const path = `/v1/${noun}/left-behind`;
     const both = service.as({ org: ['acme', 'contoso'], role: 'admin' });
     await both.put(path, { ...settings, claims: { org: 'acme' } });

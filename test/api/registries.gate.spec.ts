@@ -108,6 +108,37 @@ describe('a registry without claims', () => {
   });
 });
 
+describe('registries on a public path', () => {
+  const service = aService({ mode: 'full', publicPaths: ['/registry', '/registry/*', '/v1/*'] })
+    .source('tools', { claims: { org: 'acme' }, servers: [aServer('io.acme/deploy')] })
+    .source('plain', { servers: [aServer('io.acme/plain')] })
+    .registry('acme', { sources: ['tools', 'plain'], claims: { org: 'acme' } })
+    .registry('open', { sources: ['tools', 'plain'] })
+    .runs();
+
+  it('answer without a token like one without claims', async () => {
+    expect(openRegistriesIn(await service.get('/registry'))).toEqual(['open']);
+    expect(serversIn(await service.get('/registry/open/v0.1/servers'))).toEqual([]);
+    expect(outcomeOf(await service.get('/registry/acme/v0.1/servers'))).toBe('403 registry_forbidden');
+  });
+
+  it('answer with a token by its claims, and refuse a bad one', async () => {
+    expect(serversIn(await service.as(ACME_DATA).get('/registry/acme/v0.1/servers'))).toEqual([
+      'io.acme/deploy',
+    ]);
+    const reply = await service.bearing('no.such.token').get('/registry/open/v0.1/servers');
+    expect(outcomeOf(reply)).toBe('401 token_invalid');
+  });
+
+  it('give nobody a role', async () => {
+    for (const path of ['/v1/sources', '/v1/registries', '/v1/sources/plain', '/v1/registries/open/entries'])
+      expect(outcomeOf(await service.get(path))).toBe('403 role_required');
+    expect(outcomeOf(await service.put('/v1/registries/made', { sources: ['plain'] }))).toBe(
+      '403 role_required',
+    );
+  });
+});
+
 describe('the list of registries', () => {
   const service = aService({ mode: 'full' })
     .source('tools', { claims: { org: 'acme' }, servers: [aServer('io.acme/deploy')] })
