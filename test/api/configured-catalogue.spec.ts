@@ -1,0 +1,202 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import { openRegistriesIn, outcomeOf, registriesIn, serversIn, sourcesIn } from '../support/answers.js';
+import { ACME_DATA, CONTOSO_READER, SUPER_ADMIN } from '../support/callers.js';
+import { aServer } from '../support/documents.js';
+import { aFolder } from '../support/folder.js';
+import { aService, type ServiceUnderTest } from '../support/service.js';
+
+const acme = { org: 'acme' };
+
+/** What the last start said it changed. */
+function planOf(service: ServiceUnderTest): unknown {
+  return service.logs().findLast((line) => 'plan' in line)?.['plan'];
+}
+
+describe('a configuration file that changes between starts', () => {
+  const folder = aFolder();
+  const file = { path: folder.catalogue('made', [aServer('io.acme/made')]) };
+  const service = aService({ mode: 'full' })
+    .source('tools', { claims: acme, servers: [aServer('io.acme/tool')] })
+    .source('other', { claims: acme, servers: [aServer('io.acme/other'), aServer('io.acme/tool', '2.0.0')] })
+    .registry('main', { sources: ['tools', 'other'], claims: acme })
+    .registry('side', { sources: ['tools'] })
+    .configuration({ adminFileRoot: folder.path })
+    .runs();
+  const superAdmin = () => service.as(SUPER_ADMIN);
+  const rowOf = async (path: string) => (await superAdmin().get(path)).json as Record<string, unknown>;
+
+  /** Back to the file described above and nothing else, whatever the test before made of it. */
+  beforeEach(async () => {
+    await service.database.query(`delete from registry where origin = 'api'`);
+    await service.database.query(`delete from source where origin = 'api'`);
+    await service.restart((described) =>
+      described
+        .withoutRegistry('main')
+        .withoutRegistry('side')
+        .source('tools', { claims: acme, servers: [aServer('io.acme/tool')] })
+        .source('other', {
+          claims: acme,
+          servers: [aServer('io.acme/other'), aServer('io.acme/tool', '2.0.0')],
+        })
+        .registry('main', { sources: ['tools', 'other'], claims: acme })
+        .registry('side', { sources: ['tools'] }),
+    );
+  });
+
+  it('is followed from the first start on', () => {
+    const first = service.logs().find((line) => 'plan' in line);
+    expect(first?.['plan']).toEqual([
+      'source tools: created',
+      'source other: created',
+      'registry main: created',
+      'registry side: created',
+    ]);
+  });
+
+  it('changes nothing when nothing in it changed', async () => {
+    const before = await rowOf('/v1/sources/tools');
+    await service.restart();
+    expect(planOf(service)).toEqual([]);
+    const after = await rowOf('/v1/sources/tools');
+    expect([after['createdAt'], after['updatedAt']]).toEqual([before['createdAt'], before['updatedAt']]);
+  });
+
+  it('takes new sources and registries in', async () => {
+    await service.restart((described) =>
+      described
+        .source('fresh', { claims: acme, servers: [aServer('io.acme/fresh')] })
+        .registry('fresh', { sources: ['fresh'], claims: acme }),
+    );
+    expect(planOf(service)).toEqual(['source fresh: created', 'registry fresh: created']);
+    expect(await rowOf('/v1/sources/fresh')).toMatchObject({ origin: 'config', claims: acme });
+    expect(serversIn(await service.as(ACME_DATA).get('/registry/fresh/v0.1/servers'))).toEqual([
+      'io.acme/fresh',
+    ]);
+    await service.restart((described) => described.withoutSource('fresh').withoutRegistry('fresh'));
+    expect(planOf(service)).toEqual(['registry fresh: removed', 'source fresh: removed with its entries']);
+    expect(outcomeOf(await superAdmin().get('/v1/sources/fresh'))).toBe('404 source_not_found');
+    expect(outcomeOf(await service.as(ACME_DATA).get('/registry/fresh/v0.1/servers'))).toBe(
+      '404 registry_not_found',
+    );
+  });
+
+  it('labels the entries of a source anew', async () => {
+    await service.restart((described) =>
+      described.source('tools', { claims: { org: 'contoso' }, servers: [aServer('io.acme/tool')] }),
+    );
+    expect(planOf(service)).toEqual(['source tools: changed']);
+    const list = '/registry/side/v0.1/servers';
+    expect(serversIn(await service.as(ACME_DATA).get(list))).toEqual([]);
+    expect(serversIn(await service.as(CONTOSO_READER).get(list))).toEqual(['io.acme/tool']);
+  });
+
+  it('changes the gate and the sources of a registry', async () => {
+    await service.restart((described) =>
+      described
+        .registry('main', { sources: ['other', 'tools'], claims: acme })
+        .registry('side', { sources: ['tools'], claims: acme }),
+    );
+    expect(planOf(service)).toEqual(['registry main: changed', 'registry side: changed']);
+    const latest = await service
+      .as(ACME_DATA)
+      .get('/registry/main/v0.1/servers/io.acme%2Ftool/versions/latest');
+    expect(latest.json).toMatchObject({ server: { version: '2.0.0' } });
+    expect(outcomeOf(await service.as(CONTOSO_READER).get('/registry/side/v0.1/servers'))).toBe(
+      '403 registry_forbidden',
+    );
+  });
+
+  it('decides the order of its registries', async () => {
+    await service.restart((described) =>
+      described.withoutRegistry('main').registry('main', { sources: ['tools', 'other'], claims: acme }),
+    );
+    expect(openRegistriesIn(await service.as(ACME_DATA).get('/registry')).slice(0, 2)).toEqual([
+      'side',
+      'main',
+    ]);
+    expect(planOf(service)).toEqual(['registry side: moved', 'registry main: moved']);
+  });
+
+  it('touches nothing that was made over HTTP', async () => {
+    const body = { file, syncPolicy: { interval: '1h' }, claims: acme };
+    expect(outcomeOf(await superAdmin().put('/v1/sources/made', body))).toBe('201');
+    const view = { sources: ['made', 'tools'], claims: acme };
+    expect(outcomeOf(await superAdmin().put('/v1/registries/made', view))).toBe('201');
+    await service.synced('made');
+    const rows = async () => {
+      const { sync, ...source } = await rowOf('/v1/sources/made');
+      expect(sync).toMatchObject({ status: 'complete', counts: { entries: 1 } });
+      return [source, await rowOf('/v1/registries/made')];
+    };
+    const before = await rows();
+    await service.restart((described) =>
+      described.withoutSource('other').registry('main', { sources: ['tools'], claims: acme }),
+    );
+    expect(planOf(service)).toContain('source other: removed with its entries');
+    expect(await rows()).toEqual(before);
+    const list = await service.as(ACME_DATA).get('/registry/made/v0.1/servers');
+    expect(serversIn(list)).toEqual(['io.acme/made', 'io.acme/tool']);
+    expect(openRegistriesIn(await service.as(ACME_DATA).get('/registry'))).toEqual(['main', 'side', 'made']);
+  });
+
+  it('can not take a source away that a registry made over HTTP uses', async () => {
+    await superAdmin().put('/v1/registries/holding', { sources: ['other'] });
+    const changed = (described: ServiceUnderTest) =>
+      described.withoutSource('other').registry('main', { sources: ['tools'], claims: acme });
+    await expect(service.restart(changed)).rejects.toThrow(/other left the configuration.*holding/);
+    await service.restart((described) =>
+      described.source('other', { claims: acme, servers: [aServer('io.acme/other')] }),
+    );
+    expect(sourcesIn(await superAdmin().get('/v1/sources'))).toContain('other');
+    expect(outcomeOf(await superAdmin().delete('/v1/registries/holding'))).toBe('204');
+    await service.restart((described) => described.withoutSource('other'));
+    expect(sourcesIn(await superAdmin().get('/v1/sources'))).toEqual(['tools']);
+  });
+
+  it.each([
+    ['source', '/v1/sources/taken', { file, syncPolicy: { interval: '1h' } }],
+    ['registry', '/v1/registries/taken', { sources: ['tools'] }],
+  ])('can not have the name of a %s made over HTTP, and leaves that alone', async (noun, path, body) => {
+    expect(outcomeOf(await superAdmin().put(path, body))).toBe('201');
+    const before = await rowOf(path);
+    const changed = (described: ServiceUnderTest) =>
+      noun === 'source'
+        ? described
+            .source('taken', { servers: [aServer('io.acme/taken')] })
+            .source('more', { servers: [aServer('io.acme/more')] })
+        : described.registry('taken', { sources: ['tools'] });
+    await expect(service.restart(changed)).rejects.toThrow(/taken was made through the API already/);
+    await service.restart((described) =>
+      described.withoutSource('taken').withoutSource('more').withoutRegistry('taken'),
+    );
+    expect(await rowOf(path)).toMatchObject({
+      origin: 'api',
+      createdAt: before['createdAt'],
+      updatedAt: before['updatedAt'],
+    });
+    expect(outcomeOf(await superAdmin().get('/v1/sources/more'))).toBe('404 source_not_found');
+  });
+
+  it('may give a name to a source of another kind', async () => {
+    await service.restart((described) =>
+      described.source('kind', { claims: acme, servers: [aServer('io.acme/kind')] }),
+    );
+    await service.restart((described) => described.source('kind', { kind: 'managed', claims: acme }));
+    expect(await rowOf('/v1/sources/kind')).toMatchObject({ kind: 'managed' });
+    expect(await rowOf('/v1/sources/kind')).not.toHaveProperty('sync');
+    expect(await rowOf('/v1/sources/kind/entries')).toEqual({ entries: [], metadata: { count: 0 } });
+    await service.restart((described) => described.withoutSource('kind'));
+  });
+
+  it('is read-only over HTTP', async () => {
+    for (const [path, body] of [
+      ['/v1/sources/tools', { file, syncPolicy: { interval: '1h' } }],
+      ['/v1/registries/main', { sources: ['tools'] }],
+    ] as const) {
+      expect(outcomeOf(await superAdmin().put(path, body))).toBe('403 config_managed');
+      expect(outcomeOf(await superAdmin().delete(path))).toBe('403 config_managed');
+      expect(outcomeOf(await superAdmin().get(path))).toBe('200');
+    }
+    expect(registriesIn(await superAdmin().get('/v1/registries'))).toEqual(['main', 'side']);
+  });
+});
