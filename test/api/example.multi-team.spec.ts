@@ -1,0 +1,169 @@
+import { readFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
+import { covers } from '../../dist/claims/claims.js';
+import { loadConfig } from '../../dist/config/load-config.js';
+import { openRegistriesIn, outcomeOf, registriesIn, sourcesIn } from '../support/answers.js';
+import type { Document } from '../support/documents.js';
+import type { Reply, Sender } from '../support/http.js';
+import { anIssuer } from '../support/issuer.js';
+import { tablesIn } from '../support/markdown.js';
+import { versionsIn } from '../support/matchers.js';
+import { aService } from '../support/service.js';
+
+const ROOT = resolve(import.meta.dirname, '../..');
+const EXAMPLE = join(ROOT, 'examples/multi-team.yaml');
+const tables = tablesIn(readFileSync(join(ROOT, 'docs/authorization.md'), 'utf8'));
+
+/** The table of the guide that has these columns, among others. */
+function tableWith(...columns: string[]): Record<string, string>[] {
+  const found = tables.filter(([row = {}]) => columns.every((column) => column in row));
+  expect(
+    found.map((table) => Object.keys(table[0] ?? {})),
+    columns.join(),
+  ).toHaveLength(1);
+  return found[0] ?? [];
+}
+
+const WHO_SEES = tableWith('caller', 'GET /registry', 'why');
+const WAREHOUSE = tables.find(([row = {}]) => Object.keys(row).join() === 'caller,answer,why') ?? [];
+const WHO_MANAGES = tableWith('caller', 'GET /v1/me');
+const REQUESTS = tableWith('caller', 'request', 'answer');
+const SETTINGS = tableWith('source', 'registry');
+const MATCHING = tableWith('resource', 'satisfied');
+
+const { config } = loadConfig(EXAMPLE, {}, {});
+const claimsOf = new Map<string, string>();
+for (const { caller = '', 'claims of the token': claims = '' } of [...WHO_SEES, ...WHO_MANAGES]) {
+  // One person, one set of claims, in whatever table.
+  expect(claimsOf.get(caller) ?? claims, caller).toBe(claims);
+  claimsOf.set(caller, claims);
+}
+
+describe('the example of two teams and a partner', () => {
+  const issuer = anIssuer().runs();
+  const service = aService();
+  beforeAll(() => {
+    const example = parse(readFileSync(EXAMPLE, 'utf8')) as {
+      auth: { oauth: Document };
+      sources: { file: { path: string } }[];
+      registries: Document[];
+    };
+    const own = { name: 'corporate', issuerUrl: issuer.iss, audience: issuer.audience, allowPrivateIP: true };
+    service.configuration({
+      auth: { ...example.auth, oauth: { ...example.auth.oauth, providers: [own] } },
+      sources: example.sources.map((source) => ({
+        ...source,
+        file: { path: join(ROOT, 'examples', source.file.path) },
+      })),
+      registries: example.registries,
+    });
+  });
+  service.runs();
+
+  const caller = (name = ''): Sender => {
+    const claims = claimsOf.get(name) ?? '';
+    return claims === 'no token'
+      ? service
+      : service.bearing(issuer.sign({ sub: name, ...(parse(claims) as Document) }));
+  };
+  /** A list as the guide writes it, or the status of a refusal. */
+  const cell = (reply: Reply, listed: (reply: Reply) => string[]) =>
+    reply.status === 200 ? listed(reply).join(', ') || 'none' : String(reply.status);
+
+  /** The sources, in the registry's order, that the versions shown can come from. */
+  async function sourcesShown(who: Sender, registry: string): Promise<string> {
+    const reply = await who.get(`/registry/${registry}/v0.1/servers?limit=100`);
+    const contents = new Map<string, string[]>();
+    for (const { name } of config.sources) {
+      const entries = (await caller('Olga').get(`/v1/sources/${name}/entries`)).json as {
+        entries: { type: string; name: string; versions: { version: string }[] }[];
+      };
+      contents.set(
+        name,
+        entries.entries.flatMap((entry) => entry.versions.map(({ version }) => `${entry.name}@${version}`)),
+      );
+    }
+    const order = config.registries.find(({ name }) => name === registry)?.sources ?? [];
+    return cell(reply, (list) =>
+      order.filter((source) => versionsIn(list).some((version) => contents.get(source)?.includes(version))),
+    );
+  }
+
+  it('is the configuration that the guide describes', () => {
+    const written = (claims: object) => (Object.keys(claims).length === 0 ? '–' : claims);
+    const read = (text = '') => (text === '–' ? text : (parse(text) as object));
+    expect(SETTINGS.filter(({ source }) => source)).toHaveLength(config.sources.length);
+    for (const [row, { name, claims }] of config.sources.entries()) {
+      const line = SETTINGS[row] ?? {};
+      expect([line['source'], read(line['source claims'])]).toEqual([name, written(claims)]);
+    }
+    for (const [row, { name, claims, sources: order }] of config.registries.entries()) {
+      const line = SETTINGS[row] ?? {};
+      expect([line['registry'], line['sources'], read(line['gate'])]).toEqual([
+        name,
+        order.join(', '),
+        written(claims),
+      ]);
+    }
+    expect(SETTINGS.filter(({ registry }) => registry)).toHaveLength(config.registries.length);
+  });
+
+  it.each(WHO_SEES)('shows $caller what the guide says', async (row) => {
+    const who = caller(row['caller']);
+    expect({
+      'GET /registry': cell(await who.get('/registry'), openRegistriesIn),
+      company: await sourcesShown(who, 'company'),
+      platform: await sourcesShown(who, 'platform'),
+      open: await sourcesShown(who, 'open'),
+    }).toEqual({
+      'GET /registry': row['GET /registry'],
+      company: row['company'],
+      platform: row['platform'],
+      open: row['open'],
+    });
+    expect(row['why']).toMatch(/\w+ \w+/);
+  });
+
+  it.each(WAREHOUSE)('gives $caller the warehouse that the guide says', async (row) => {
+    const reply = await caller(row['caller']).get(
+      '/registry/open/v0.1/servers/com.example.data%2Fwarehouse/versions/latest',
+    );
+    const version = (shown: Reply) => [(shown.json as { server: { version: string } }).server.version];
+    expect(cell(reply, version)).toBe(row['answer']);
+  });
+
+  it.each(WHO_MANAGES)('lets $caller manage what the guide says', async (row) => {
+    const who = caller(row['caller']);
+    const roles = (reply: Reply) => (reply.json as { roles: string[] }).roles;
+    const configured = (names: (reply: Reply) => string[]) => (reply: Reply) =>
+      names(reply).filter((name) => name !== 'lab');
+    expect({
+      'GET /v1/me': cell(await who.get('/v1/me'), roles),
+      'GET /v1/sources': cell(await who.get('/v1/sources'), configured(sourcesIn)),
+      'GET /v1/registries': cell(await who.get('/v1/registries'), configured(registriesIn)),
+    }).toEqual({
+      'GET /v1/me': row['GET /v1/me'],
+      'GET /v1/sources': row['GET /v1/sources'],
+      'GET /v1/registries': row['GET /v1/registries'],
+    });
+  });
+
+  it('answers the requests of the guide, one after the other, as it says', async () => {
+    const answers: string[] = [];
+    for (const { caller: name, request = '', body } of REQUESTS) {
+      const [method = '', path = ''] = request.split(' ');
+      const sent = body ? { body: parse(body) as object } : {};
+      answers.push(`${name} ${request}: ${outcomeOf(await caller(name).send(method, path, sent))}`);
+    }
+    expect(answers).toEqual(
+      REQUESTS.map(({ caller: name, request, answer }) => `${name} ${request}: ${answer}`),
+    );
+  });
+});
+
+it.each(MATCHING)('$resource against $caller is what the guide says', (row) => {
+  const held = parse(row['caller'] ?? '') as Document;
+  expect(covers(held, parse(row['resource'] ?? ''), 'all') ? 'yes' : 'no').toBe(row['satisfied']);
+});

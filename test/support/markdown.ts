@@ -1,0 +1,21 @@
+/** The rows of every table of a Markdown text, by the names of the columns; backticks around a whole cell are taken off. */
+export function tablesIn(markdown: string): Record<string, string>[][] {
+  const blocks = markdown
+    .split(/\n(?!\|)/)
+    .map((block) => block.split('\n').filter((line) => line.startsWith('|')));
+  return blocks
+    .filter((lines) => lines.length > 2)
+    .map(([head = '', , ...rows]) =>
+      rows.map((row) => {
+        const names = cellsOf(head);
+        return Object.fromEntries(cellsOf(row).map((cell, column) => [names[column] ?? '', cell]));
+      }),
+    );
+}
+
+function cellsOf(line: string): string[] {
+  return line
+    .split('|')
+    .slice(1, -1)
+    .map((cell) => cell.trim().replace(/^`([^`]*)`$/, '$1'));
+}
