@@ -106,6 +106,19 @@ describe('a configuration file that changes between starts', () => {
     );
   });
 
+  it('says that a registry changed when one of its sources leaves', async () => {
+    const before = await rowOf('/v1/registries/main');
+    await service.restart((described) =>
+      described.withoutSource('other').registry('main', { sources: ['tools'], claims: acme }),
+    );
+    expect(planOf(service)).toEqual(
+      expect.arrayContaining(['source other: removed with its entries', 'registry main: changed']),
+    );
+    const after = await rowOf('/v1/registries/main');
+    expect(after['sources']).toEqual(['tools']);
+    expect(String(after['updatedAt']) > String(before['updatedAt'])).toBe(true);
+  });
+
   it('decides the order of its registries', async () => {
     await service.restart((described) =>
       described.withoutRegistry('main').registry('main', { sources: ['tools', 'other'], claims: acme }),

@@ -1,0 +1,41 @@
+import { describe, expect, it } from 'vitest';
+import { outcomeOf } from '../support/answers.js';
+import { aServer } from '../support/documents.js';
+import { aService } from '../support/service.js';
+
+describe('numbers in a token that a program can not tell apart', () => {
+  const service = aService({ mode: 'full' })
+    .source('tools', { claims: { org: 'acme' }, servers: [aServer('io.acme/a')] })
+    .registry('exact', { sources: ['tools'], claims: { tenant: '9007199254740991' } })
+    .registry('rounded', { sources: ['tools'], claims: { tenant: '9007199254740992' } })
+    .registry('longer', { sources: ['tools'], claims: { tenant: '12345678901234567000' } })
+    .registry('huge', { sources: ['tools'], claims: { tenant: 'Infinity' } })
+    .runs();
+
+  /** A caller whose token holds this number, digit for digit. */
+  function numbered(digits: string) {
+    const { issuer } = service;
+    const { alg, privateKey } = issuer.key(issuer.currentKid);
+    const payload = JSON.stringify(issuer.claims({ tenant: 'DIGITS' })).replace('"DIGITS"', digits);
+    return service.bearing(
+      issuer.raw({ header: { alg, typ: 'JWT', kid: issuer.currentKid }, payload, key: privateKey }),
+    );
+  }
+
+  it('pass for themselves while they can be told apart', async () => {
+    expect(outcomeOf(await numbered('9007199254740991').get('/registry/exact/v0.1/servers'))).toBe('200');
+    expect(outcomeOf(await numbered('9007199254740990').get('/registry/exact/v0.1/servers'))).toBe(
+      '403 registry_forbidden',
+    );
+  });
+
+  it.each([
+    ['rounded', '9007199254740993'],
+    ['longer', '12345678901234567890'],
+    ['huge', '1e999'],
+  ])('do not pass for their neighbours: %s', async (registry, digits) => {
+    expect(outcomeOf(await numbered(digits).get(`/registry/${registry}/v0.1/servers`))).toBe(
+      '403 registry_forbidden',
+    );
+  });
+});

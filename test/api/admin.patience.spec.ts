@@ -1,0 +1,58 @@
+import { describe, expect, it } from 'vitest';
+import { outcomeOf } from '../support/answers.js';
+import { ACME_ADMIN } from '../support/callers.js';
+import { aServer } from '../support/documents.js';
+import { aFolder } from '../support/folder.js';
+import { aService } from '../support/service.js';
+
+describe('a body as large as bodies may be', () => {
+  const folder = aFolder();
+  const file = { path: folder.catalogue('made', [aServer('io.acme/made')]) };
+  const service = aService({ mode: 'full' })
+    .source('tools', { claims: { org: 'acme' }, servers: [aServer('io.acme/a')] })
+    .registry('tools', { sources: ['tools'], claims: { org: 'acme' } })
+    .configuration({ adminFileRoot: folder.path })
+    .runs();
+  const names = Array.from({ length: 60_000 }, (_, index) => `s${index}`);
+  const nested = (levels: number) => `${'{"a":'.repeat(levels)}1${'}'.repeat(levels)}`;
+
+  it.each([
+    ['many sources', '/v1/registries/large', JSON.stringify({ sources: names }), '400 unknown_source'],
+    [
+      'many claims',
+      '/v1/registries/large',
+      JSON.stringify({ sources: ['tools'], claims: { team: names } }),
+      '400 claims_not_subset',
+    ],
+    [
+      'many patterns',
+      '/v1/sources/large',
+      JSON.stringify({
+        file,
+        syncPolicy: { interval: '1h' },
+        filter: { names: { include: names } },
+        claims: { org: 'contoso' },
+      }),
+      '400 claims_not_subset',
+    ],
+    [
+      'many levels',
+      '/v1/registries/large',
+      `{"sources":["tools"],"claims":${nested(100_000)}}`,
+      '400 invalid_body',
+    ],
+  ])('does not keep others waiting: %s', async (_what, path, body, answer) => {
+    const large = service.as(ACME_ADMIN).put(path, body);
+    const started = Date.now();
+    let longest = 0;
+    let over = false;
+    void large.finally(() => (over = true));
+    while (!over) {
+      const asked = Date.now();
+      expect(outcomeOf(await service.as(ACME_ADMIN).get('/v1/me'))).toBe('200');
+      longest = Math.max(longest, Date.now() - asked);
+    }
+    expect(outcomeOf(await large)).toBe(answer);
+    expect(longest, `of ${Date.now() - started} ms in all`).toBeLessThan(2_000);
+  });
+});
