@@ -1,0 +1,88 @@
+import { describe, expect, it } from 'vitest';
+import { anIssuer } from '../support/issuer.js';
+import { expectChallenge, expectRefused } from '../support/matchers.js';
+import { keepSecret } from '../support/secrets.js';
+import { aService } from '../support/service.js';
+
+const FILE_TOKEN = keepSecret('the token that is mounted here');
+
+describe('a provider that hangs', () => {
+  const slow = anIssuer().runs();
+  const healthy = anIssuer().runs();
+  const service = aService({
+    mode: 'auth-only',
+    providers: () =>
+      [slow, healthy].map((issuer, place) => ({
+        name: `provider-${place}`,
+        issuerUrl: issuer.iss,
+        audience: 'registry',
+        introspectionUrl: issuer.introspectionUrl,
+        allowPrivateIP: true,
+      })),
+  }).runs();
+
+  it('is not asked again about an opaque token that another one vouched for', async () => {
+    const token = healthy.opaque();
+    slow.misbehave('introspection', 'hang');
+    expect((await service.bearing(token).get('/v1/me')).status).toBe(200);
+    const questions = slow.requestsTo('introspection').length;
+    for (let again = 0; again < 5; again += 1)
+      expect((await service.bearing(token).get('/v1/me')).status).toBe(200);
+    expect(slow.requestsTo('introspection')).toHaveLength(questions);
+    slow.behave();
+  });
+});
+
+describe('the token file of a provider', () => {
+  const issuer = anIssuer().runs();
+  const elsewhere = anIssuer().runs();
+  const service = aService({
+    mode: 'auth-only',
+    providers: (service) => [
+      {
+        name: 'lying',
+        issuerUrl: issuer.iss,
+        audience: 'registry',
+        authTokenFile: service.write('token', FILE_TOKEN.replaceAll(' ', '-')),
+        allowPrivateIP: true,
+      },
+    ],
+  }).runs();
+
+  it('is shown to the origins that were configured, and not to the one a discovery document names', async () => {
+    issuer.misbehave('discovery', { answer: { issuer: issuer.iss, jwks_uri: elsewhere.jwksUrl } });
+    expectChallenge(await service.bearing(issuer.sign()).get('/v1/me'), { error: 'invalid_token' });
+    expect(elsewhere.requestsTo('jwks').map(({ authorization }) => authorization)).toEqual([undefined]);
+    expect(issuer.requestsTo('discovery')[0]?.authorization).toBe(
+      `Bearer ${FILE_TOKEN.replaceAll(' ', '-')}`,
+    );
+    issuer.behave();
+  });
+});
+
+describe('a key document', () => {
+  const issuer = anIssuer().runs();
+  const service = aService({
+    mode: 'auth-only',
+    providers: () => [
+      {
+        name: 'many',
+        issuerUrl: issuer.iss,
+        audience: 'registry',
+        jwksUrl: issuer.jwksUrl,
+        allowPrivateIP: true,
+      },
+    ],
+  }).runs();
+
+  it('of thousands of keys is not even parsed', async () => {
+    const token = issuer.sign();
+    issuer.misbehave('jwks', { answer: { keys: Array.from({ length: 1_001 }, () => ({ kty: 'RSA' })) } });
+    expectRefused(await service.bearing(token).get('/v1/me'), 503, 'provider_unavailable');
+    issuer.misbehave('jwks', { answer: { keys: [] } });
+    await expect
+      .poll(async () => (await service.bearing(token).get('/v1/me')).status, { timeout: 5_000 })
+      .toBe(401);
+    issuer.behave();
+  });
+});
