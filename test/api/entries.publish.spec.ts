@@ -1,0 +1,187 @@
+import { describe, expect, it } from 'vitest';
+import { ACME_ADMIN, ACME_PLATFORM, ACME_WRITER, SUPER_ADMIN } from '../support/callers.js';
+import type { Document } from '../support/documents.js';
+import { expectRefused } from '../support/matchers.js';
+import {
+  aName,
+  anyone,
+  aPublication,
+  aPublishingService,
+  type ByMode,
+  entryAt,
+  inMode,
+  MODES,
+  outcome,
+  TYPES,
+} from '../support/publishing.js';
+
+const OK: ByMode = ['ok', 'ok', 'ok'];
+const REQUIRED: ByMode = ['ok', '400 claims_required', '400 claims_required'];
+const BEYOND: ByMode = ['ok', '400 claims_not_subset', '400 claims_not_subset'];
+const MALFORMED: ByMode = ['400 invalid_body', '400 invalid_body', '400 invalid_body'];
+
+type Case = readonly [says: string, held: Document, claims: unknown, answers: ByMode];
+
+// spec §4.2 rules 1 and 2, contract §4 and §5. The refused stand beside the allowed, one claim apart.
+const FIRST_VERSIONS: readonly Case[] = [
+  ['no claims', ACME_WRITER, undefined, REQUIRED],
+  ['an empty map', ACME_WRITER, {}, REQUIRED],
+  ['one claim of the token', ACME_WRITER, { org: 'acme' }, OK],
+  ['every claim of the token', ACME_WRITER, ACME_WRITER, OK],
+  ['two claims of the token', ACME_WRITER, { org: 'acme', team: 'platform' }, OK],
+  ['one of two claims with another value', ACME_WRITER, { org: 'acme', team: 'data' }, BEYOND],
+  ['one claim with another value', ACME_WRITER, { org: 'contoso' }, BEYOND],
+  ['a value in other letter case', ACME_WRITER, { org: 'Acme' }, BEYOND],
+  ['a claim the token lacks', ACME_WRITER, { org: 'acme', tier: 'gold' }, BEYOND],
+  ['the same, held', { ...ACME_WRITER, tier: 'gold' }, { org: 'acme', tier: 'gold' }, OK],
+  ['a claim whose name only every object has', ACME_WRITER, { constructor: 'Object' }, BEYOND],
+  ['the same, held', { ...ACME_WRITER, constructor: 'Object' }, { constructor: 'Object' }, OK],
+  ['the subject of the token', ACME_WRITER, { sub: 'wim' }, OK],
+  ['the subject of another token', ACME_WRITER, { sub: 'pia' }, BEYOND],
+  ['the audience of the token', ACME_WRITER, { aud: 'registry' }, OK],
+  ['a string, one of an array held', teams('platform', 'data'), { team: 'data' }, OK],
+  ['a string, none of an array held', teams('platform', 'data'), { team: 'web' }, BEYOND],
+  ['an array of the one string held', teams('platform'), { team: ['platform'] }, OK],
+  ['an array that holds more than the string held', ACME_WRITER, { team: ['platform', 'data'] }, BEYOND],
+  ['an array, equal to the one held', teams('platform', 'data'), { team: ['platform', 'data'] }, OK],
+  ['an array, held in another order', teams('data', 'platform'), { team: ['platform', 'data'] }, OK],
+  ['a part of an array held', teams('platform', 'data', 'web'), { team: ['web', 'data'] }, OK],
+  ['an array with one value beyond', teams('platform', 'data'), { team: ['platform', 'web'] }, BEYOND],
+  ['an array, nothing held', { role: 'writer' }, { team: ['platform'] }, BEYOND],
+  ['the JSON text of a number held', { ...ACME_WRITER, level: 3 }, { level: '3' }, OK],
+  ['the text of another number', { ...ACME_WRITER, level: 3 }, { level: '4' }, BEYOND],
+  ['the JSON text of a boolean held', { ...ACME_WRITER, staff: true }, { staff: 'true' }, OK],
+  ['the other boolean', { ...ACME_WRITER, staff: true }, { staff: 'false' }, BEYOND],
+  ['a nested claim, by dots', { ...ACME_WRITER, realm: { org: 'x' } }, { 'realm.org': 'x' }, BEYOND],
+  ['a claim with dots in its name', { ...ACME_WRITER, 'realm.org': 'x' }, { 'realm.org': 'x' }, OK],
+  ['nothing, as a super-admin', SUPER_ADMIN, undefined, ['ok', '400 claims_required', 'ok']],
+  ['an empty map, as a super-admin', SUPER_ADMIN, {}, ['ok', '400 claims_required', 'ok']],
+  ['claims beyond a super-admin', SUPER_ADMIN, { org: 'acme' }, ['ok', '400 claims_not_subset', 'ok']],
+  ['claims a super-admin holds', SUPER_ADMIN, { role: 'super-admin' }, OK],
+  ['null', ACME_WRITER, null, MALFORMED],
+  ['a string', ACME_WRITER, 'org', MALFORMED],
+  ['a list', ACME_WRITER, [{ org: 'acme' }], MALFORMED],
+  ['an empty list of values', ACME_WRITER, { org: [] }, MALFORMED],
+  ['a number', { ...ACME_WRITER, level: 3 }, { level: 3 }, MALFORMED],
+  ['a nested map', { ...ACME_WRITER, realm: { org: 'x' } }, { realm: { org: 'x' } }, MALFORMED],
+  ['a list in a list', teams('platform'), { team: [['platform']] }, MALFORMED],
+  ['a claim without a name', { ...ACME_WRITER, '': 'x' }, { '': 'x' }, MALFORMED],
+  ['a list, as a super-admin', SUPER_ADMIN, [], MALFORMED],
+];
+
+describe.each(MODES)('in %s mode', (mode) => {
+  const service = aPublishingService(mode).runs();
+
+  describe.each(TYPES)('the first version of a %s', (type) => {
+    it.each(FIRST_VERSIONS)('is published with %s, or not', async (_says, held, claims, answers) => {
+      const name = aName();
+      const reply = await service.as(held).post('/v1/entries', aPublication(type, name, claims));
+      expect(outcome(reply)).toBe(inMode(answers, mode));
+      const stored = await anyone(service).get(entryAt(type, name, '/claims'));
+      if (reply.status !== 201) expectRefused(stored, 404, 'entry_not_found');
+      else expect(reply.json).toMatchObject({ type, name, version: '1.0.0', claims: claims ?? {} });
+    });
+  });
+});
+
+describe('with arrayValues "any" for reads', () => {
+  const service = aPublishingService('full', { arrayValues: 'any' }).runs();
+
+  describe.each(TYPES)('publishing a %s', (type) => {
+    it.each(FIRST_VERSIONS)(
+      'with %s is allowed or refused as without that policy',
+      async (_says, held, claims, answers) => {
+        const reply = await service.as(held).post('/v1/entries', aPublication(type, aName(), claims));
+        expect(outcome(reply)).toBe(inMode(answers, 'full'));
+      },
+    );
+  });
+});
+
+describe.each(TYPES)('publishing a %s', (type) => {
+  const service = aPublishingService('full').runs();
+
+  it('needs the role, whatever the claims', async () => {
+    const body = aPublication(type, aName(), { org: 'acme' });
+    expectRefused(await service.as(ACME_PLATFORM).post('/v1/entries', body), 403, 'role_required');
+    expectRefused(await service.as(ACME_ADMIN).post('/v1/entries', body), 403, 'role_required');
+    expect((await service.as(ACME_WRITER).post('/v1/entries', body)).status).toBe(201);
+  });
+
+  it('answers what was published, and what the registry says of it', async () => {
+    const name = aName();
+    const before = Date.now();
+    const publication = aPublication(type, name, { team: 'platform', org: 'acme' }, '1.2.3');
+    const reply = await service.as(ACME_WRITER).post('/v1/entries', publication);
+    expect(reply.status).toBe(201);
+    expect(reply.headers['content-type']).toBe('application/json; charset=utf-8');
+    const { _meta: meta, ...answer } = reply.json as { _meta: Record<string, Record<string, unknown>> };
+    expect(answer).toEqual({ type, name, version: '1.2.3', ...publication });
+    const date: unknown = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
+    expect(meta).toEqual({
+      'io.modelcontextprotocol.registry/official': {
+        status: 'active',
+        statusChangedAt: date,
+        publishedAt: date,
+        updatedAt: date,
+        isLatest: true,
+      },
+    });
+    const publishedAt = Date.parse(
+      String(meta['io.modelcontextprotocol.registry/official']?.['publishedAt']),
+    );
+    expect(publishedAt).toBeGreaterThanOrEqual(before - 1);
+    expect(publishedAt).toBeLessThanOrEqual(Date.now() + 1);
+    expect((await service.as(ACME_WRITER).get(entryAt(type, name, '/versions/1.2.3'))).json).toEqual(
+      reply.json,
+    );
+  });
+
+  it.each([
+    ['no document', { claims: { org: 'acme' } }],
+    ['nothing', {}],
+    ['a list', []],
+    ['no body', undefined],
+    ['a key that is not known', { ...aPublication(type, 'io.acme/key', { org: 'acme' }), status: 'active' }],
+    ['a type that is not known', { agent: { name: 'io.acme/agent' }, claims: { org: 'acme' } }],
+    [
+      'both types',
+      {
+        ...aPublication('server', 'io.acme/both', { org: 'acme' }),
+        ...aPublication('skill', 'io.acme/both', { org: 'acme' }),
+      },
+    ],
+  ])('is refused for %s', async (_says, body) => {
+    expectRefused(await service.as(ACME_WRITER).post('/v1/entries', body), 400, 'invalid_body');
+  });
+
+  it('takes JSON only', async () => {
+    const body = JSON.stringify(aPublication(type, aName(), { org: 'acme' }));
+    const send = (sent: string, contentType: string) =>
+      service.as(ACME_WRITER).post('/v1/entries', sent, { 'Content-Type': contentType });
+    expectRefused(await send(body, 'text/plain'), 415, 'unsupported_media_type');
+    expectRefused(await send(body.slice(1), 'application/json'), 400, 'malformed_json');
+    expect((await send(body, 'application/json; charset=utf-8')).status).toBe(201);
+  });
+});
+
+describe('a managed source that is labelled for another organisation', () => {
+  const service = aPublishingService('full')
+    .source('published', { kind: 'managed', claims: { org: 'contoso' } })
+    .runs();
+
+  // contract §5: the claims of a managed source say who manages the source, not who publishes to it.
+  it.each(TYPES)('takes a %s from whoever holds its claims, and gives it none of its own', async (type) => {
+    const name = aName();
+    const body = aPublication(type, name, { org: 'acme' });
+    expect((await service.as(ACME_WRITER).post('/v1/entries', body)).json).toMatchObject({
+      claims: { org: 'acme' },
+    });
+    const beyond = aPublication(type, aName(), { org: 'contoso' });
+    expectRefused(await service.as(ACME_WRITER).post('/v1/entries', beyond), 400, 'claims_not_subset');
+  });
+});
+
+function teams(...team: string[]): Document {
+  return { ...ACME_WRITER, team };
+}
