@@ -14,6 +14,8 @@ import { RequiresRole } from '../auth/route-access.js';
 import { Reaches } from '../authz/claims.interceptor.js';
 import { AdminListParameters } from '../http/admin-list.dto.js';
 import { ApiErrors } from '../http/api-errors.js';
+import { RequestPreconditions } from '../http/preconditions.decorator.js';
+import type { Preconditions } from '../http/preconditions.js';
 import { JsonText } from '../http/representation.interceptor.js';
 import { ClaimsBody, PublishBody, PublishQuery, StatusBody } from './entries.dto.js';
 import { EntryClaims, ManagedEntry, PublishedVersionAnswer } from './entries.responses.js';
@@ -141,14 +143,15 @@ export class EntriesController {
   @ApiParam(TYPE)
   @ApiBody({ type: ClaimsBody })
   @ApiNoContentResponse()
-  @ApiErrors('invalid_body', 'claims_not_subset', 'entry_not_found')
+  @ApiErrors('invalid_body', 'claims_not_subset', 'entry_not_found', 'precondition_failed')
   setClaims(
     @CurrentCaller() caller: Caller,
     @Param('type') type: string,
     @Param('name') name: string,
     @Body() body: unknown,
+    @RequestPreconditions() preconditions: Preconditions,
   ): Promise<void> {
-    return this.entries.setClaims(caller, { type, name }, body);
+    return this.entries.setClaims(caller, { type, name }, body, preconditions);
   }
 
   @Patch(':type/:name/status')

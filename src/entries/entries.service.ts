@@ -4,9 +4,10 @@ import { DataSource, type EntityManager } from 'typeorm';
 import type { Caller } from '../auth/caller.js';
 import { AccessPolicy } from '../authz/access-policy.js';
 import type { ReachableEntries, ReachedPath } from '../authz/claims.interceptor.js';
-import { type Claims, equalClaims } from '../claims/claims.js';
+import { canonicalClaims, type Claims, equalClaims } from '../claims/claims.js';
 import { isStorable } from '../database/storable.js';
 import { ApiError } from '../http/errors.js';
+import { checkPreconditions, contentTag, type Preconditions } from '../http/preconditions.js';
 import { JsonText } from '../http/representation.interceptor.js';
 import type { EntryType } from './entry-types.js';
 import { officialMeta } from './official-meta.js';
@@ -85,7 +86,7 @@ export class EntriesService implements ReachableEntries {
 
   async getClaims(caller: Caller, entryName: EntryName): Promise<JsonText> {
     const { entry } = await this.getManageable(this.dataSource.manager, caller, entryName);
-    return new JsonText(JSON.stringify({ claims: entry.claims }));
+    return new JsonText(JSON.stringify({ claims: entry.claims }), claimsTag(entry.claims));
   }
 
   async reach(caller: Caller, { version, ...entryName }: ReachedPath): Promise<void> {
@@ -94,10 +95,16 @@ export class EntriesService implements ReachableEntries {
   }
 
   /** spec §4.3: the caller must satisfy the claims there are, or the entry is none of theirs, and those to come. */
-  async setClaims(caller: Caller, entryName: EntryName, body: unknown): Promise<void> {
+  async setClaims(
+    caller: Caller,
+    entryName: EntryName,
+    body: unknown,
+    preconditions: Preconditions,
+  ): Promise<void> {
     const claims = readClaimsRequest(body);
     await this.change(caller, entryName, async (manager, { entry }) => {
       this.policy.checkRelabel(caller, claims);
+      checkPreconditions(preconditions, claimsTag(entry.claims));
       await this.entries.setClaims(manager, entry, claims);
     });
   }
@@ -175,6 +182,10 @@ export class EntriesService implements ReachableEntries {
 function typeOf({ type, name }: EntryName): EntryType {
   if ((type === 'server' || type === 'skill') && isStorable(name)) return type;
   throw new ApiError('entry_not_found');
+}
+
+function claimsTag(claims: Claims): string {
+  return contentTag(canonicalClaims(claims));
 }
 
 // Skills carry their status in the document; a server's stands beside it.
