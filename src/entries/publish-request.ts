@@ -90,7 +90,9 @@ function mapOf(body: unknown, known: readonly string[]): Record<string, unknown>
 
 // PostgreSQL takes neither NUL nor half a surrogate pair.
 function isMessage(value: unknown): value is string {
-  return typeof value === 'string' && value.length <= MAX_STATUS_MESSAGE && !/\0|\p{Surrogate}/u.test(value);
+  return (
+    typeof value === 'string' && [...value].length <= MAX_STATUS_MESSAGE && !/\0|\p{Surrogate}/u.test(value)
+  );
 }
 
 function invalid(details: readonly string[]): ApiError {
