@@ -1,0 +1,202 @@
+import { describe, expect, it } from 'vitest';
+import { ACME_PLATFORM, ACME_WRITER, SUPER_ADMIN } from '../support/callers.js';
+import { expectRefused } from '../support/matchers.js';
+import {
+  aName,
+  anyone,
+  aPublication,
+  aPublishingService,
+  consumerAt,
+  contentOf,
+  entryAt,
+  inMode,
+  listAt,
+  MODES,
+  outcome,
+  publish,
+  type Type,
+  TYPES,
+} from '../support/publishing.js';
+import { REAL_VERSIONS } from '../support/versions.js';
+
+const CLAIMS = { org: 'acme', team: 'platform' };
+
+describe.each(MODES)('in %s mode', (mode) => {
+  const service = aPublishingService(mode).runs();
+  const writer = () => service.as(ACME_WRITER);
+  const stranger = () => service.as({ ...ACME_WRITER, team: 'data' });
+
+  describe.each(TYPES)('a version of a %s', (type) => {
+    it('never changes: the same again is refused, and so is another document', async () => {
+      const name = aName();
+      await publish(writer(), type, name, CLAIMS, '1.0.0', '2.0.0');
+      const before = await contentOf(service);
+      for (const more of [{}, { description: 'Something else' }])
+        for (const caller of [writer(), service.as({ ...ACME_WRITER, ...SUPER_ADMIN })]) {
+          const reply = await caller.post('/v1/entries', aPublication(type, name, CLAIMS, '1.0.0', more));
+          expectRefused(reply, 409, 'version_exists');
+        }
+      expect(await contentOf(service)).toEqual(before);
+      const next = await writer().post('/v1/entries', aPublication(type, name, CLAIMS, '1.0.1'));
+      expect(next.status).toBe(201);
+    });
+
+    it('that was removed may be published anew, with another document', async () => {
+      const name = aName();
+      await publish(writer(), type, name, CLAIMS, '1.0.0', '2.0.0');
+      const removed = await writer().delete(entryAt(type, name, '/versions/1.0.0'));
+      expect({ status: removed.status, text: removed.text }).toEqual({ status: 204, text: '' });
+      expectRefused(await writer().get(entryAt(type, name, '/versions/1.0.0')), 404, 'version_not_found');
+      expectRefused(await writer().delete(entryAt(type, name, '/versions/1.0.0')), 404, 'version_not_found');
+      const more = { description: 'Something else' };
+      const reply = await writer().post('/v1/entries', aPublication(type, name, CLAIMS, '1.0.0', more));
+      expect(reply.json).toMatchObject({ [type]: more });
+    });
+
+    it('takes the entry along when it was the last one', async () => {
+      const name = aName();
+      await publish(writer(), type, name, CLAIMS, '1.0.0', '2.0.0');
+      await writer().delete(entryAt(type, name, '/versions/2.0.0'));
+      expect((await writer().get(entryAt(type, name))).json).toMatchObject({
+        versions: [{ version: '1.0.0', isLatest: true }],
+      });
+      expect((await writer().delete(entryAt(type, name, '/versions/1.0.0'))).status).toBe(204);
+      for (const below of ['', '/claims', '/versions/1.0.0'])
+        expectRefused(await writer().get(entryAt(type, name, below)), 404, 'entry_not_found');
+      expectRefused(await writer().delete(entryAt(type, name, '/versions/1.0.0')), 404, 'entry_not_found');
+      expect(await service.database.query(`select 1 from entry where name = $1`, [name])).toEqual([]);
+      const first = aPublication(type, name, { org: 'acme' });
+      expect((await writer().post('/v1/entries', first)).json).toMatchObject({ claims: { org: 'acme' } });
+    });
+
+    it('of another team is removed, or hidden', async () => {
+      const name = aName();
+      await publish(writer(), type, name, CLAIMS, '1.0.0', '2.0.0');
+      const reply = await stranger().delete(entryAt(type, name, '/versions/2.0.0'));
+      expect(outcome(reply)).toBe(inMode(['ok', 'ok', '404 entry_not_found'], mode));
+      const kept = await anyone(service).get(entryAt(type, name, '/versions/2.0.0'));
+      expect(kept.status).toBe(reply.status === 204 ? 404 : 200);
+      expect((await writer().delete(entryAt(type, name, '/versions/1.0.0'))).status).toBe(204);
+    });
+  });
+});
+
+// Published in this order; what is removed; what is latest then.
+const LATEST: readonly [published: string[], removed: string[], latest: string][] = [
+  [['1.0.0'], [], '1.0.0'],
+  [['1.0.0', '2.0.0'], [], '2.0.0'],
+  [['2.0.0', '1.0.0'], [], '2.0.0'],
+  [['1.9.0', '1.10.0', '1.2.0'], [], '1.10.0'],
+  [['1.0.0', '1.0.0-rc.1'], [], '1.0.0'],
+  [['1.0.0-rc.2', '1.0.0-rc.10', '1.0.0-rc.9'], [], '1.0.0-rc.10'],
+  [['1.0.0', '2.0.0-beta.1'], [], '2.0.0-beta.1'],
+  [['1.0.0', 'nightly'], [], '1.0.0'],
+  [['stable', 'nightly'], [], 'nightly'],
+  [['1.0.0', '2.0.0', '3.0.0'], ['3.0.0'], '2.0.0'],
+  [['1.0.0', '2.0.0', '3.0.0'], ['2.0.0'], '3.0.0'],
+  [['1.0.0', '2.0.0', '3.0.0'], ['3.0.0', '2.0.0'], '1.0.0'],
+  [['stable', '1.0.0'], ['1.0.0'], 'stable'],
+];
+
+describe.each(TYPES)('the versions of a %s', (type) => {
+  const service = aPublishingService('full').runs();
+  const writer = () => service.as(ACME_WRITER);
+
+  it.each(LATEST)('%j without %j have %s as the latest', async (published, removed, latest) => {
+    const name = aName();
+    await publish(writer(), type, name, CLAIMS, ...published);
+    for (const version of removed) await writer().delete(entryAt(type, name, `/versions/${version}`));
+    const { versions } = (await writer().get(entryAt(type, name))).json as {
+      versions: { version: string; isLatest: boolean }[];
+    };
+    expect(versions.filter(({ isLatest }) => isLatest).map(({ version }) => version)).toEqual([latest]);
+    const shown = await service.as(ACME_PLATFORM).get(consumerAt(type, name, '/versions/latest'));
+    expect(versionOf(type, shown.json)).toBe(latest);
+    const listed = await service.as(ACME_PLATFORM).get(`${listAt(type)}?search=${name}&version=latest`);
+    const rows = Object.values(listed.json as object)[0] as never[];
+    expect(rows.map((row) => versionOf(type, row))).toContain(latest);
+  });
+
+  it('are found by whatever their publishers called them', async () => {
+    const name = aName();
+    await publish(writer(), type, name, CLAIMS, ...REAL_VERSIONS);
+    for (const version of REAL_VERSIONS) {
+      const below = `/versions/${encodeURIComponent(version)}`;
+      expect((await writer().get(entryAt(type, name, below))).json).toMatchObject({ version });
+      const shown = await service.as(ACME_PLATFORM).get(consumerAt(type, name, below));
+      expect(versionOf(type, shown.json)).toBe(version);
+    }
+    const body = aPublication(type, name, CLAIMS, '1.0.0+build.2');
+    expectRefused(await writer().post('/v1/entries', body), 409, 'version_exists');
+    const encoded = encodeURIComponent('1.0.0+build.2');
+    expect((await writer().delete(entryAt(type, name, `/versions/${encoded}`))).status).toBe(204);
+    expect((await writer().get(entryAt(type, name))).json).toMatchObject({
+      versions: { length: REAL_VERSIONS.length - 1 },
+    });
+  });
+
+  it('have no alias in the admin API', async () => {
+    const name = aName();
+    await publish(writer(), type, name, CLAIMS);
+    const at = entryAt(type, name, '/versions/latest');
+    expectRefused(await writer().get(at), 404, 'version_not_found');
+    expectRefused(await writer().delete(at), 404, 'version_not_found');
+    expect((await writer().get(entryAt(type, name, '/versions/1.0.0'))).status).toBe(200);
+  });
+});
+
+// What names no version, and beside it what looks like it and does.
+const NO_VERSIONS = [
+  'latest', 'Latest', 'LATEST', '^1.0.0', '~1.2.3', '~> 1.2', '>=1.0.0', '>1', '<2.0.0', '<=2', '=1.0.0', '1.x', '1.2.x', '1.2.X', '1.*', '*',
+  '1.0.0 - 2.0.0', '1.0.0 || 2.0.0', '>=1.0.0 <2.0.0', '>=1.0.0,<2.0.0', '', ' 1.0.0', '1.0.0 ', '1.0.0\n', '1\u00000', '1.'.repeat(128),
+]; // prettier-ignore
+const VERSIONS = [
+  'latest-1',
+  '1.0.0-latest',
+  '1.0.0-x',
+  '1.0.0-x.1',
+  'x',
+  'x86',
+  '1.0.0+x',
+  '1-2',
+  '1 beta',
+  'v1',
+  '1'.repeat(255),
+];
+
+describe.each(TYPES)('a %s', (type) => {
+  const service = aPublishingService('full').runs();
+  const writer = () => service.as(ACME_WRITER);
+
+  it.each(NO_VERSIONS)('is not published as version %j', async (version) => {
+    const name = aName();
+    const reply = await writer().post('/v1/entries', aPublication(type, name, CLAIMS, version));
+    expectRefused(reply, 400, 'invalid_document');
+    const { error, details } = reply.json as { error: string; details: string[] };
+    expect(details.every((detail) => detail.startsWith(`${type}.version: `))).toBe(true);
+    expect(error).toContain(details[0]);
+    expectRefused(await writer().get(entryAt(type, name)), 404, 'entry_not_found');
+  });
+
+  it.each(VERSIONS)('is published as version %j', async (version) => {
+    const reply = await writer().post('/v1/entries', aPublication(type, aName(), CLAIMS, version));
+    expect(reply.json).toMatchObject({ version, [type]: { version } });
+  });
+
+  it.each([1, 1.5, null, true, ['1.0.0'], { major: 1 }, undefined])(
+    'is not published with %j for a version',
+    async (version) => {
+      const { [type]: document } = aPublication(type, aName(), CLAIMS);
+      const body = { [type]: { ...(document as object), version }, claims: CLAIMS };
+      const reply = await writer().post('/v1/entries', body);
+      expectRefused(reply, 400, 'invalid_document');
+      const rule = version === undefined ? 'is required' : 'must be a string, not ';
+      expect((reply.json as { details: string[] }).details[0]).toContain(`${type}.version: ${rule}`);
+    },
+  );
+});
+
+function versionOf(type: Type, shown: unknown): string {
+  const { server, version } = shown as { server?: { version: string }; version?: string };
+  return String(type === 'server' ? server?.version : version);
+}
