@@ -1,0 +1,202 @@
+import { describe, expect, it } from 'vitest';
+import { ACME_WRITER } from '../support/callers.js';
+import type { Document } from '../support/documents.js';
+import { expectRefused } from '../support/matchers.js';
+import {
+  aDocument,
+  aName,
+  anyone,
+  aPublication,
+  aPublishingService,
+  consumerAt,
+  contentOf,
+  entryAt,
+  outcome,
+  type Type,
+  TYPES,
+} from '../support/publishing.js';
+
+const CLAIMS = { org: 'acme', team: 'platform' };
+const PUBLISHER = 'io.modelcontextprotocol.registry/publisher-provided';
+const OFFICIAL = 'io.modelcontextprotocol.registry/official';
+const LIMIT = 64 * 1024;
+const FORGED = { status: 'deleted', isLatest: false, publishedAt: '1999-01-01T00:00:00Z' };
+
+/** A publisher's block of so many bytes as compact JSON. */
+function aBlock(bytes: number): Document {
+  return { text: 'x'.repeat(bytes - '{"text":""}'.length) };
+}
+
+// Documents come back as they went in, whatever else is in them.
+const KEPT: readonly [says: string, more: Document][] = [
+  ['keys that no schema names', { 'x-own': { deep: [{ er: null }] }, extra: [1, 'two', false, {}] }],
+  ['a publisher’s block', { _meta: { [PUBLISHER]: { tool: 'ci', tags: ['a', 'b'], nested: { n: 1 } } } }],
+  ['a publisher’s block of 64 KiB', { _meta: { [PUBLISHER]: aBlock(LIMIT) } }],
+  ['a publisher’s block of two-byte characters', { _meta: { [PUBLISHER]: { text: 'ä'.repeat(LIMIT / 2 - 6) } } }],
+  ['an empty publisher’s block', { _meta: { [PUBLISHER]: {} } }],
+  ['other blocks of _meta', { _meta: { 'com.example/own': { a: 1 }, [PUBLISHER]: { b: 2 } } }],
+  ['another block of more than 64 KiB', { _meta: { 'com.example/own': aBlock(LIMIT + 1) } }],
+  ['what pretends to be the registry’s own block', { _meta: { [OFFICIAL]: FORGED } }],
+  ['numbers at their limits', { n: [0, -1, 1.5, 1e21, 5e-324, 1.7976931348623157e308, 2 ** 53] }],
+  ['text in every script', { title: 'Ä 版 🚀 עברית \u202e', note: '\u0001\u007f\u2028\ufffe "\\/' }],
+  ['keys of many kinds', { keys: { '': 1, ' ': 2, 'a.b': 3, constructor: 4, toString: 5, '10': 6, '9': 7 } }],
+  ['90 levels', { deep: nested(90) }],
+]; // prettier-ignore
+
+describe.each(TYPES)('a %s', (type) => {
+  const service = aPublishingService('full').runs();
+  const writer = () => service.as(ACME_WRITER);
+
+  it.each(KEPT)('comes back deep-equal with %s', async (_says, more) => {
+    const name = aName();
+    const document = aDocument(type, name, '1.0.0', more);
+    const reply = await writer().post('/v1/entries', { [type]: document, claims: CLAIMS });
+    expect(outcome(reply)).toBe('ok');
+    const read = await writer().get(entryAt(type, name, '/versions/1.0.0'));
+    const shown = await writer().get(consumerAt(type, name, '/versions/1.0.0'));
+    const documents = [reply, read].map(({ json }) => (json as Document)[type]);
+    documents.push(type === 'server' ? (shown.json as Document)['server'] : shown.json);
+    for (const found of documents) expect(found).toEqual(document);
+    for (const { json } of [reply, read])
+      expect(json).toMatchObject({ _meta: { [OFFICIAL]: { status: 'active', isLatest: true } } });
+  });
+
+  it.each([
+    ['one byte over 64 KiB', aBlock(LIMIT + 1)],
+    ['64 KiB of characters, of two bytes each', { text: 'ä'.repeat(LIMIT) }],
+  ])('is refused with a publisher’s block of %s', async (_says, block) => {
+    const more = { _meta: { [PUBLISHER]: block } };
+    const reply = await writer().post('/v1/entries', aPublication(type, aName(), CLAIMS, '1.0.0', more));
+    expectRefused(reply, 400, 'invalid_document');
+    expect((reply.json as { details: string[] }).details).toEqual([
+      expect.stringMatching(
+        new RegExp(`^${type}\\._meta\\.${PUBLISHER}: has \\d+ bytes as compact JSON, at most 65536 `),
+      ),
+    ]);
+  });
+
+  // What JSON.stringify can't write: the text of the document's member "x".
+  it.each([
+    ['a key that would be a prototype', '{"__proto__":{"a":1}}', 'x.__proto__: '],
+    ['a NUL character', '"a\\u0000"', 'x: holds a NUL'],
+    ['half a character', '["\\ud83d"]', 'x[0]: holds half a character'],
+    ['a number that is none', '1e999', 'x: is too large a number'],
+    ['101 levels', JSON.stringify(nested(100)), 'is nested more than 100 levels deep'],
+  ])('is refused for %s', async (_says, text, told) => {
+    const publication = aPublication(type, aName(), CLAIMS, '1.0.0', { x: 'HERE' });
+    const body = JSON.stringify(publication).replace('"HERE"', text);
+    const before = await contentOf(service);
+    const reply = await writer().post('/v1/entries', body);
+    expectRefused(reply, 400, 'invalid_document');
+    expect((reply.json as { error: string }).error).toContain(told);
+    expect(await contentOf(service)).toEqual(before);
+  });
+
+  it('is refused with all that is wrong with it, a sentence each', async () => {
+    const document = { ...aDocument(type, aName()), description: 7, version: '^1.0.0', title: ['x'] };
+    const reply = await writer().post('/v1/entries', { [type]: document, claims: CLAIMS });
+    expectRefused(reply, 400, 'invalid_document');
+    const { error, details } = reply.json as { error: string; details: string[] };
+    expect([...details].sort()).toEqual([
+      `${type}.description: must be a string, not a number`,
+      `${type}.title: must be a string, not an array`,
+      `${type}.version: "^1.0.0" is a range, not one version such as "1.2.3"`,
+    ]);
+    for (const detail of details) expect(error).toContain(detail);
+  });
+
+  it('is told of at most 20 problems', async () => {
+    const icons = Array.from({ length: 50 }, () => ({}));
+    const reply = await writer().post('/v1/entries', aPublication(type, aName(), CLAIMS, '1.0.0', { icons }));
+    expectRefused(reply, 400, 'invalid_document');
+    expect((reply.json as { details: string[] }).details).toHaveLength(20);
+  });
+
+  it.each([
+    ['null', null],
+    ['a string', 'text'],
+    ['an array', []],
+    ['a number', 0],
+    ['a boolean', false],
+  ])('is an object and not %s', async (says, document) => {
+    const reply = await writer().post('/v1/entries', { [type]: document, claims: CLAIMS });
+    expectRefused(reply, 400, 'invalid_document');
+    expect((reply.json as { details: string[] }).details).toEqual([`${type} must be an object, not ${says}`]);
+  });
+
+  it('is refused with a body of more than 1 MiB', async () => {
+    const big = aPublication(type, aName(), CLAIMS, '1.0.0', { x: 'x'.repeat(1024 * 1024) });
+    expectRefused(await writer().post('/v1/entries', big), 413, 'body_too_large');
+    const name = aName();
+    const fits = aPublication(type, name, CLAIMS, '1.0.0', { x: 'x'.repeat(1024 * 1024 - 1024) });
+    expect(outcome(await writer().post('/v1/entries', fits))).toBe('ok');
+    expect((await anyone(service).get(entryAt(type, name, '/versions/1.0.0'))).json).toMatchObject(fits);
+  });
+});
+
+type Wrong = readonly [path: string, rule: string, change: Document, twin: Document];
+
+const STDIO = { type: 'stdio' };
+const NPM = { registryType: 'npm', identifier: '@acme/x', version: '1.0.0', transport: STDIO };
+const REMOTE = { type: 'streamable-http', url: 'https://example.com/mcp' };
+
+const WRONG: Record<Type, readonly Wrong[]> = {
+  server: [
+    ['name', 'is required', { name: undefined }, {}],
+    ['name', 'must be a string, not a number', { name: 1 }, {}],
+    ['name', 'one slash', { name: 'acme' }, {}],
+    ['name', 'one slash', { name: 'io.acme/a/b' }, {}],
+    ['name', 'one slash', { name: 'io acme/a' }, {}],
+    ['name', 'at most 200', { name: `io.acme/${'a'.repeat(193)}` }, { name: `io.acme/${'a'.repeat(192)}` }],
+    ['description', 'is required', { description: undefined }, {}],
+    ['description', 'at least 1', { description: '' }, { description: 'x' }],
+    ['description', 'at most 100', { description: 'x'.repeat(101) }, { description: '🚀'.repeat(100) }],
+    ['websiteUrl', 'absolute URI', { websiteUrl: 'example' }, { websiteUrl: 'https://example.com' }],
+    ['repository.url', 'is required', { repository: { source: 'github' } }, { repository: { source: 'github', url: 'https://example.com/x' } }],
+    ['packages', 'must be an array, not an object', { packages: {} }, { packages: [] }],
+    ['packages[0].identifier', 'is required', { packages: [{ ...NPM, identifier: undefined }] }, { packages: [NPM] }],
+    ['packages[1].version', 'range', { packages: [NPM, { ...NPM, version: '^1.0.0' }] }, { packages: [NPM, NPM] }],
+    ['packages[0].version', 'no version', { packages: [{ ...NPM, version: 'latest' }] }, { packages: [NPM] }],
+    ['packages[0].transport.url', 'is required for a transport of type "sse"', { packages: [{ ...NPM, transport: { type: 'sse' } }] }, { packages: [{ ...NPM, transport: { ...REMOTE, type: 'sse' } }] }],
+    ['packages[0].fileSha256', 'mcpb', { packages: [{ ...NPM, registryType: 'mcpb' }] }, { packages: [{ ...NPM, registryType: 'mcpb', fileSha256: 'a'.repeat(64) }] }],
+    ['remotes[0].type', 'must be one of', { remotes: [{ ...REMOTE, type: 'http' }] }, { remotes: [REMOTE] }],
+    ['remotes[0].url', 'must begin with http', { remotes: [{ ...REMOTE, url: 'ftp://x' }] }, { remotes: [REMOTE] }],
+    [`_meta.${PUBLISHER}`, 'must be an object', { _meta: { [PUBLISHER]: 'x' } }, { _meta: { [PUBLISHER]: {} } }],
+  ],
+  skill: [
+    ['namespace', 'is required', { namespace: undefined }, {}],
+    ['namespace', 'must begin with', { namespace: '.acme' }, { namespace: 'acme.' }],
+    ['namespace', 'must begin with', { namespace: 'io/acme' }, { namespace: 'io_acme' }],
+    ['name', 'is required', { name: undefined }, {}],
+    ['name', 'lower case', { name: 'Deploy' }, { name: 'deploy' }],
+    ['name', 'lower case', { name: 'de/ploy' }, { name: 'de-ploy' }],
+    ['name', 'at most 64', { name: 'a'.repeat(65) }, { name: 'a'.repeat(64) }],
+    ['description', 'is required', { description: undefined }, {}],
+    ['description', 'at most 1024', { description: 'x'.repeat(1025) }, { description: 'x'.repeat(1024) }],
+    ['status', 'must be one of', { status: 'deleted' }, { status: 'archived' }],
+    ['allowedTools', 'same item twice', { allowedTools: ['a', 'a'] }, { allowedTools: ['a', 'b'] }],
+    ['allowedTools[1]', 'must be a string, not null', { allowedTools: ['a', null] }, { allowedTools: [] }],
+    ['icons[0].src', 'is required', { icons: [{}] }, { icons: [{ src: 'x' }] }],
+    ['packages[0].registryType', 'must be one of', { packages: [{ registryType: 'npm' }] }, { packages: [{ registryType: 'oci' }] }],
+    ['provenance.signer', 'is not allowed here', { provenance: { signer: 'x' } }, { provenance: { signer_identity: 'x' } }],
+    ['_meta', 'must be an object', { _meta: [] }, { _meta: {} }],
+  ],
+}; // prettier-ignore
+
+describe.each(TYPES)('the rules of a %s', (type) => {
+  const service = aPublishingService('full').runs();
+  const writer = () => service.as(ACME_WRITER);
+
+  it.each(WRONG[type])('name %s: %s', async (path, rule, change, twin) => {
+    const body = (more: Document) => ({ [type]: { ...aDocument(type, aName()), ...more }, claims: CLAIMS });
+    const reply = await writer().post('/v1/entries', body(change));
+    expectRefused(reply, 400, 'invalid_document');
+    const { details } = reply.json as { details: string[] };
+    expect(details.filter((detail) => detail.startsWith(`${type}.${path}: `)).join()).toContain(rule);
+    expect(outcome(await writer().post('/v1/entries', body(twin)))).toBe('ok');
+  });
+});
+
+function nested(levels: number): unknown {
+  return levels === 0 ? 'end' : [nested(levels - 1)];
+}
