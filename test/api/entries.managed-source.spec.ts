@@ -1,0 +1,150 @@
+import { describe, expect, it } from 'vitest';
+import {
+  ACME_ADMIN,
+  ACME_DATA,
+  ACME_PLATFORM,
+  ACME_WRITER,
+  CONTOSO_READER,
+  NOBODY,
+  SUPER_ADMIN,
+} from '../support/callers.js';
+import { aServer, aSkill } from '../support/documents.js';
+import { expectRefused } from '../support/matchers.js';
+import {
+  aName,
+  aPublication,
+  aPublishingService,
+  consumerAt,
+  entryAt,
+  inMode,
+  listAt,
+  MODES,
+  outcome,
+  publish,
+  type Type,
+  TYPES,
+} from '../support/publishing.js';
+import { aService } from '../support/service.js';
+
+const CLAIMS = { org: 'acme', team: 'platform' };
+
+describe.each(MODES)('in %s mode without a managed source', (mode) => {
+  const service = aService({ mode })
+    .source('file', {
+      servers: [aServer('io.acme/filed')],
+      skills: [aSkill('io.acme/filed')],
+      claims: { org: 'acme' },
+    })
+    .registry('main', { sources: ['file'] })
+    .runs();
+  const writer = () => service.as(ACME_WRITER);
+
+  it.each(TYPES)('a %s cannot be published', async (type) => {
+    for (const path of ['/v1/entries', '/v1/entries?dry_run=true', '/v1/entries/validate']) {
+      const reply = await writer().post(path, aPublication(type, aName(), CLAIMS));
+      expectRefused(reply, 409, 'no_managed_source');
+      const beyond = await writer().post(path, aPublication(type, aName(), { org: 'x' }));
+      const expected = ['409 no_managed_source', '400 claims_not_subset', '400 claims_not_subset'] as const;
+      expect(outcome(beyond)).toBe(inMode(expected, mode));
+      expectRefused(await writer().post(path, {}), 400, 'invalid_body');
+    }
+  });
+
+  it('nothing is listed', async () => {
+    for (const query of ['', '?limit=1']) {
+      const reply = await writer().get(`/v1/entries${query}`);
+      expect(reply.status).toBe(200);
+      expect(reply.json).toEqual({ entries: [], metadata: { count: 0 } });
+    }
+  });
+
+  it.each(TYPES)('no %s is there to be managed', async (type) => {
+    for (const name of ['io.acme/filed', 'io.acme/free'])
+      for (const [method, below, body] of [
+        ['GET', ''],
+        ['GET', '/claims'],
+        ['GET', '/versions/1.0.0'],
+        ['PUT', '/claims', { claims: CLAIMS }],
+        ['PATCH', '/status', { status: 'deprecated' }],
+        ['PATCH', '/versions/1.0.0/status', { status: 'deprecated' }],
+        ['DELETE', '/versions/1.0.0'],
+      ] as const) {
+        const reply = await writer().send(method, entryAt(type, name, below), body ? { body } : {});
+        expectRefused(reply, 404, 'entry_not_found');
+      }
+    expect((await writer().get(consumerAt(type, 'io.acme/filed', '/versions/1.0.0'))).status).toBe(200);
+  });
+});
+
+describe('a managed source that an administrator adds', () => {
+  const service = aService({ mode: 'full' }).runs();
+
+  it('can be published to from then on, until it goes with its entries', async () => {
+    const admin = service.as(ACME_ADMIN);
+    const writer = service.as(ACME_WRITER);
+    const body = aPublication('server', aName(), CLAIMS);
+    expectRefused(await writer.post('/v1/entries', body), 409, 'no_managed_source');
+    expect((await admin.put('/v1/sources/own', { managed: {} })).status).toBe(201);
+    expect((await writer.post('/v1/entries', body)).status).toBe(201);
+    expect((await writer.get('/v1/entries')).json).toMatchObject({ metadata: { count: 1 } });
+    expect((await admin.delete('/v1/sources/own')).status).toBe(204);
+    expect((await writer.get('/v1/entries')).json).toEqual({ entries: [], metadata: { count: 0 } });
+    expectRefused(await writer.post('/v1/entries', body), 409, 'no_managed_source');
+  });
+});
+
+describe.each(MODES)('in %s mode, what is published', (mode) => {
+  const service = aPublishingService(mode)
+    .source('file', { servers: [aServer('io.acme/filed')], skills: [aSkill('io.acme/filed')] })
+    .registry('acme', { sources: ['file', 'published'], claims: { org: 'acme' } })
+    .registry('files', { sources: ['file'] })
+    .runs();
+
+  const seen = async (type: Type, name: string, registry: string, claims: object) => {
+    const caller = service.as({ ...claims });
+    const list = await caller.get(`${listAt(type, registry)}?limit=100`);
+    const one = await caller.get(consumerAt(type, name, '/versions/latest', registry));
+    const versions = await caller.get(consumerAt(type, name, '/versions', registry));
+    const listed = list.status === 200 ? list.text.includes(`The ${type} ${name}"`) : list.status;
+    return [listed, one.status, versions.status];
+  };
+  const VISIBLE = [true, 200, 200];
+  const HIDDEN = [false, 404, 404];
+  const FORBIDDEN = [403, 403, 403];
+
+  // spec §1.1 and §2.5: the gate of the registry, then the claims of the entry.
+  it.each([
+    ['its publisher', ACME_WRITER, VISIBLE, VISIBLE],
+    ['a reader of its team', ACME_PLATFORM, VISIBLE, VISIBLE],
+    ['a reader of several teams', { org: 'acme', team: ['data', 'platform'] }, VISIBLE, VISIBLE],
+    ['a reader of another team', ACME_DATA, HIDDEN, HIDDEN],
+    ['a reader of another organisation', CONTOSO_READER, HIDDEN, FORBIDDEN],
+    ['the team of that name elsewhere', { org: 'contoso', team: 'platform' }, HIDDEN, FORBIDDEN],
+    ['somebody without claims', NOBODY, HIDDEN, FORBIDDEN],
+    ['a super-admin', SUPER_ADMIN, VISIBLE, VISIBLE],
+  ])('is there at once for %s, or not', async (_says, reader, open, gated) => {
+    const expected = mode === 'full' ? { open, gated } : { open: VISIBLE, gated: VISIBLE };
+    for (const type of TYPES) {
+      const name = aName();
+      const before = await seen(type, name, 'main', reader);
+      expect(before).toEqual(HIDDEN);
+      await publish(service.as(ACME_WRITER), type, name, CLAIMS);
+      expect({
+        open: await seen(type, name, 'main', reader),
+        gated: await seen(type, name, 'acme', reader),
+      }).toEqual(expected);
+      expect(await seen(type, name, 'files', ACME_WRITER)).toEqual(HIDDEN);
+      await service.as(ACME_WRITER).delete(entryAt(type, name, '/versions/1.0.0'));
+      expect(await seen(type, name, 'main', reader)).toEqual(HIDDEN);
+    }
+  });
+
+  it.each(TYPES)('a %s without claims is for super-admins where roles are resolved', async (type) => {
+    const name = aName();
+    await publish(service.as(ACME_WRITER), type, name, CLAIMS);
+    const cleared = await service.as(ACME_WRITER).put(entryAt(type, name, '/claims'), { claims: {} });
+    expect(cleared.status).toBe(204);
+    expect(await seen(type, name, 'main', ACME_WRITER)).toEqual(mode === 'full' ? HIDDEN : VISIBLE);
+    expect(await seen(type, name, 'main', SUPER_ADMIN)).toEqual(VISIBLE);
+  });
+});
