@@ -1,0 +1,97 @@
+import { describe, expect, it } from 'vitest';
+import { ACME_PLATFORM, ACME_WRITER, SUPER_ADMIN } from '../support/callers.js';
+import type { Document } from '../support/documents.js';
+import { expectRefused } from '../support/matchers.js';
+import {
+  aName,
+  aPublication,
+  aPublishingService,
+  contentOf,
+  entryAt,
+  type Mode,
+  MODES,
+  outcome,
+  publish,
+  timeless,
+  type Type,
+  TYPES,
+} from '../support/publishing.js';
+
+const CLAIMS = { org: 'acme', team: 'platform' };
+const ADMIN = { ...ACME_WRITER, ...SUPER_ADMIN };
+
+interface Asked {
+  says: string;
+  held: Document;
+  /** The body, about a name that is there in version 1.0.0, and a new one. */
+  body: (type: Type, taken: string, fresh: string) => unknown;
+  answer: Record<Mode, string>;
+}
+
+const always = (answer: string): Asked['answer'] => ({
+  anonymous: answer,
+  'auth-only': answer,
+  full: answer,
+});
+const oauth = (answer: string): Asked['answer'] => ({ ...always(answer), anonymous: 'ok' });
+
+const REQUESTS: readonly Asked[] = [
+  { says: 'a first version', held: ACME_WRITER, body: (t, _, n) => aPublication(t, n, CLAIMS), answer: always('ok') },
+  { says: 'claims nobody has used', held: { ...ACME_WRITER, org: ['acme', 'new'] }, body: (t, _, n) => aPublication(t, n, { org: ['acme', 'new'] }), answer: always('ok') },
+  { says: 'a later version', held: ACME_WRITER, body: (t, n) => aPublication(t, n, CLAIMS, '2.0.0'), answer: always('ok') },
+  { says: 'an older version', held: ACME_WRITER, body: (t, n) => aPublication(t, n, CLAIMS, '0.1.0'), answer: always('ok') },
+  { says: 'a later version of a super-admin without claims', held: ADMIN, body: (t, n) => aPublication(t, n, undefined, '2.0.0'), answer: { anonymous: '400 claims_mismatch', 'auth-only': '400 claims_required', full: 'ok' } },
+  { says: 'a version that is there', held: ACME_WRITER, body: (t, n) => aPublication(t, n, CLAIMS), answer: always('409 version_exists') },
+  { says: 'other claims', held: ACME_WRITER, body: (t, n) => aPublication(t, n, { org: 'acme' }, '2.0.0'), answer: always('400 claims_mismatch') },
+  { says: 'claims beyond the token', held: ACME_WRITER, body: (t, _, n) => aPublication(t, n, { org: 'x' }), answer: oauth('400 claims_not_subset') },
+  { says: 'no claims', held: ACME_WRITER, body: (t, _, n) => aPublication(t, n), answer: oauth('400 claims_required') },
+  { says: 'claims that are none', held: ACME_WRITER, body: (t, _, n) => aPublication(t, n, { org: 1 }), answer: always('400 invalid_body') },
+  { says: 'a range for a version', held: ACME_WRITER, body: (t, _, n) => aPublication(t, n, CLAIMS, '^1.0.0'), answer: always('400 invalid_document') },
+  { says: 'an unknown key', held: ACME_WRITER, body: (t, _, n) => ({ ...aPublication(t, n, CLAIMS), dryRun: true }), answer: always('400 invalid_body') },
+  { says: 'no JSON', held: ACME_WRITER, body: () => '{', answer: always('400 malformed_json') },
+  { says: 'no body', held: ACME_WRITER, body: () => undefined, answer: always('400 invalid_body') },
+  { says: 'no role', held: ACME_PLATFORM, body: (t, _, n) => aPublication(t, n, CLAIMS), answer: { ...always('ok'), full: '403 role_required' } },
+]; // prettier-ignore
+
+describe.each(MODES)('in %s mode', (mode) => {
+  const service = aPublishingService(mode).runs();
+
+  describe.each(TYPES)('asking whether a %s could be published', (type) => {
+    it.each(REQUESTS)('answers for $says as publishing does, and writes nothing', async (asked) => {
+      const [taken, fresh] = [aName(), aName()];
+      await publish(service.as({ ...ACME_WRITER }), type, taken, CLAIMS);
+      const body = asked.body(type, taken, fresh);
+      const caller = service.as(asked.held);
+      const before = await contentOf(service);
+      const validated = await caller.post('/v1/entries/validate', body);
+      const dry = await caller.post('/v1/entries?dry_run=true', body);
+      expect(await contentOf(service)).toEqual(before);
+      const published = await caller.post('/v1/entries?dry_run=false', body);
+      expect(outcome(published)).toBe(asked.answer[mode]);
+      for (const reply of [validated, dry]) {
+        expect(reply.status).toBe(published.status);
+        expect(timeless(reply)).toBe(timeless(published));
+        expect(reply.headers['content-type']).toBe(published.headers['content-type']);
+      }
+      const after = await contentOf(service);
+      if (published.status === 201) expect(after).not.toEqual(before);
+      else expect(after).toEqual(before);
+    });
+  });
+});
+
+describe('dry_run', () => {
+  const service = aPublishingService('full').runs();
+
+  it.each(['', '1', 'TRUE', 'yes', 'true&dry_run=true', 'true&dry_run=false'])(
+    'is true or false, given once, and not %j: nothing is written by mistake',
+    async (value) => {
+      const name = aName();
+      const post = (query: string) =>
+        service.as(ACME_WRITER).post(`/v1/entries?dry_run=${query}`, aPublication('server', name, CLAIMS));
+      expectRefused(await post(value), 400, 'invalid_parameter');
+      expect((await service.as(ACME_WRITER).get(entryAt('server', name))).status).toBe(404);
+      expect((await post('false')).status).toBe(201);
+    },
+  );
+});
