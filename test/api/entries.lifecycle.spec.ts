@@ -115,16 +115,19 @@ describe.each(TYPES)('a published %s', (type) => {
     expect(await state(name)).not.toHaveProperty('statusMessage');
   });
 
-  it.each(['', 'x'.repeat(500), '🚀'.repeat(500), 'line\nline', '<b>"\\u0000'])(
-    'takes the message %j as it is',
-    async (statusMessage) => {
-      const name = aName();
-      await publish(writer(), type, name, CLAIMS);
-      expect(stateIn(await patch(name, '1.0.0', { status: 'deprecated', statusMessage }))).toMatchObject({
-        statusMessage,
-      });
-    },
-  );
+  it.each([
+    ['an empty message', ''],
+    ['a message of 500 letters', 'x'.repeat(500)],
+    ['a message of 500 characters beyond the BMP', '🚀'.repeat(500)],
+    ['a message of two lines', 'line\nline'],
+    ['a message of markup and escapes', '<b>"\\u0000'],
+  ])('takes %s as it is', async (_says, statusMessage) => {
+    const name = aName();
+    await publish(writer(), type, name, CLAIMS);
+    expect(stateIn(await patch(name, '1.0.0', { status: 'deprecated', statusMessage }))).toMatchObject({
+      statusMessage,
+    });
+  });
 
   it.each([
     ['status', {}],
