@@ -1,0 +1,181 @@
+import { describe, expect, it } from 'vitest';
+import type { Claims } from '../../dist/claims/claims.js';
+import { SUPER_ADMIN } from '../support/callers.js';
+import { aServer, aSkill } from '../support/documents.js';
+import type { Reply, Sender } from '../support/http.js';
+import { expectRefused } from '../support/matchers.js';
+import { type Action, type Answered, isSerialised, type Published } from '../support/serialised.js';
+import { aService } from '../support/service.js';
+
+const CLIENTS = 50;
+/** Each client of the first tests is of one of them. */
+const TEAMS = ['platform', 'data', 'web', 'mobile', 'security'];
+/** Names whose changes race, and how many of them at a time: together more requests than the pool has connections. */
+const RACES = 100;
+const AT_ONCE = 10;
+
+interface Entry {
+  claims: Claims;
+  versions: { version: string; isLatest: boolean }[];
+}
+
+const service = aService({ mode: 'full' })
+  .source('tools', { kind: 'managed' })
+  .registry('acme', { sources: ['tools'], claims: { org: 'acme' } })
+  .runs();
+const admin = () => service.as(SUPER_ADMIN);
+/** Publishes for one team. */
+const member = (team: string) => service.as({ sub: `of-${team}`, org: 'acme', team, role: 'writer' });
+/** Publishes for every team. */
+const everyTeam = () => service.as({ sub: 'eve', org: 'acme', team: ['before', 'after'], role: 'writer' });
+
+async function entryOf(name: string, type = 'server'): Promise<Entry | undefined> {
+  const reply = await admin().get(`/v1/entries/${type}/${encodeURIComponent(name)}`);
+  if (reply.status === 404) return undefined;
+  expect(reply.status).toBe(200);
+  return reply.json;
+}
+
+/** Checks what holds of every entry, whatever has happened to it. */
+function expectOneLatest({ versions }: Entry, newest: string): void {
+  expect(versions.filter(({ isLatest }) => isLatest).map(({ version }) => version)).toEqual([newest]);
+}
+
+/** Versions `1.0.0` to `1.49.0`: the last of them is the newest. */
+const clients = Array.from({ length: CLIENTS }, (_, client) => ({
+  version: `1.${client}.0`,
+  team: TEAMS[client % TEAMS.length] ?? '',
+}));
+
+describe.each(['server', 'skill'] as const)('50 publishers of the same new %s at once', (type) => {
+  const body = (name: string, version: string, claims: Claims) =>
+    type === 'server' ? { server: aServer(name, version), claims } : { skill: aSkill(name, version), claims };
+
+  it.each([1, 2, 3])('all end up with the claims of one of them, round %i', async (round) => {
+    const name = `io.acme/same-${round}`;
+    const replies = await Promise.all(
+      clients.map(({ version, team }) =>
+        member(team).post('/v1/entries', body(name, version, { org: 'acme', team })),
+      ),
+    );
+    const accepted = clients.filter((_client, index) => replies[index]?.status === 201);
+    for (const reply of replies.filter(({ status }) => status !== 201))
+      expectRefused(reply, 400, 'claims_mismatch');
+    const [winner = ''] = accepted.map(({ team }) => team);
+    expect(accepted).toEqual(clients.filter(({ team }) => team === winner));
+    const claims = { org: 'acme', team: winner };
+    for (const reply of replies) if (reply.status === 201) expect(reply.json).toMatchObject({ claims });
+    const entry = await entryOf(name, type);
+    expect(entry?.claims).toEqual(claims);
+    expect(entry?.versions.map(({ version }) => version).sort()).toEqual(
+      accepted.map(({ version }) => version).sort(),
+    );
+    if (entry) expectOneLatest(entry, accepted.at(-1)?.version ?? '');
+    const rows = await service.database.query<{ entries: number; latest: number }>(
+      `select count(distinct e.id)::int as entries, count(*) filter (where v.is_latest)::int as latest
+       from entry e join entry_version v on v.entry_id = e.id where e.name = $1 and e.type = $2`,
+      [name, type],
+    );
+    expect(rows).toEqual([{ entries: 1, latest: 1 }]);
+  });
+
+  it('let one of them have a version that all of them publish', async () => {
+    const claims = { org: 'acme', team: 'platform' };
+    const replies = await Promise.all(
+      clients.map(() => member('platform').post('/v1/entries', body('io.acme/one', '1.0.0', claims))),
+    );
+    const refused = replies.filter(({ status }) => status !== 201);
+    expect(refused).toHaveLength(CLIENTS - 1);
+    for (const reply of refused) expectRefused(reply, 409, 'version_exists');
+  });
+});
+
+describe('changes of one name that are sent at once', () => {
+  const before = { org: 'acme', team: 'before' };
+  const after = { org: 'acme', team: 'after' };
+
+  it.each<[string, readonly Action[]]>([
+    [
+      'delete against publish',
+      [
+        { remove: '1.0.0' },
+        { publish: '1.1.0', claims: after },
+        { publish: '1.2.0', claims: before },
+        { remove: '1.0.0' },
+      ],
+    ],
+    [
+      'claims update against publish',
+      [
+        { relabel: after },
+        { publish: '1.1.0', claims: before },
+        { publish: '1.2.0', claims: after },
+        { publish: '1.2.0', claims: before },
+      ],
+    ],
+    [
+      'delete against claims update and publish',
+      [
+        { remove: '1.0.0' },
+        { relabel: after },
+        { publish: '1.0.0', claims: before },
+        { publish: '1.1.0', claims: after },
+      ],
+    ],
+  ])('are answered as if one had come after the other: %s, 100 times', async (what, actions) => {
+    const outcomes = new Set<string>();
+    for (let first = 0; first < RACES; first += AT_ONCE) {
+      const races = Array.from({ length: AT_ONCE }, async (_, index) => {
+        const name = `io.acme/${what.replaceAll(' ', '-')}-${first + index}`;
+        expect((await publish(everyTeam(), name, '1.0.0', before)).status).toBe(201);
+        return race(name, rotated(actions, index), { claims: before, versions: ['1.0.0'] });
+      });
+      for (const outcome of await Promise.all(races)) outcomes.add(outcome);
+    }
+    // Otherwise nothing has raced.
+    expect(outcomes.size).toBeGreaterThan(1);
+    expect(
+      await service.database.query(`select e.name from entry e where not exists
+           (select 1 from entry_version v where v.entry_id = e.id)`),
+    ).toEqual([]);
+  });
+
+  /** Does all of it at once, checks answers and what is left, and says how it ended. */
+  async function race(name: string, actions: readonly Action[], begin: Published): Promise<string> {
+    const answers: Answered[] = await Promise.all(
+      actions.map(async (action) => {
+        const reply = await take(action, name);
+        if (reply.status === 400) expectRefused(reply, 400, 'claims_mismatch');
+        return { action, status: reply.status };
+      }),
+    );
+    const entry = await entryOf(name);
+    const end = entry && {
+      claims: entry.claims,
+      versions: entry.versions.map(({ version }) => version),
+    };
+    if (!isSerialised(begin, answers, end))
+      expect.fail(`No order of these explains ${JSON.stringify({ answers, end })}`);
+    if (entry) expectOneLatest(entry, [...(end?.versions ?? [])].sort().at(-1) ?? '');
+    return JSON.stringify([
+      end,
+      answers.map(({ action, status }) => JSON.stringify([action, status])).sort(),
+    ]);
+  }
+
+  function take(action: Action, name: string): Promise<Reply> {
+    const path = `/v1/entries/server/${encodeURIComponent(name)}`;
+    if ('publish' in action) return publish(everyTeam(), name, action.publish, action.claims);
+    if ('remove' in action) return everyTeam().delete(`${path}/versions/${action.remove}`);
+    return everyTeam().put(`${path}/claims`, { claims: action.relabel });
+  }
+
+  function publish(sender: Sender, name: string, version: string, claims: Claims): Promise<Reply> {
+    return sender.post('/v1/entries', { server: aServer(name, version), claims });
+  }
+});
+
+/** Somebody else is sent first each time. */
+function rotated<T>(items: readonly T[], by: number): T[] {
+  return items.map((_item, index) => items[(index + by) % items.length] as T);
+}

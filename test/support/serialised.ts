@@ -1,0 +1,66 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { Claims } from '../../dist/claims/claims.js';
+
+/** What is published under one name; undefined when nothing is. Versions in the order of their publication. */
+export interface Published {
+  readonly claims: Claims;
+  readonly versions: readonly string[];
+}
+
+/** What somebody does to a name. */
+export type Action =
+  | { readonly publish: string; readonly claims: Claims }
+  | { readonly remove: string }
+  | { readonly relabel: Claims };
+
+/** An action, and the status it was answered with. */
+export interface Answered {
+  readonly action: Action;
+  readonly status: number;
+}
+
+/**
+ * Whether the answers, and what is there afterwards, are those of the actions done one after another in some order. Answers
+ * of actions that were sent at once may be explained by no order at all, and then two of them have seen half of each other.
+ */
+export function isSerialised(
+  before: Published | undefined,
+  answers: readonly Answered[],
+  after: Published | undefined,
+): boolean {
+  if (answers.length === 0) return isDeepStrictEqual(sorted(before), sorted(after));
+  return answers.some((first, index) => {
+    const step = act(before, first.action);
+    return (
+      step.status === first.status &&
+      isSerialised(
+        step.after,
+        answers.filter((_answer, other) => other !== index),
+        after,
+      )
+    );
+  });
+}
+
+// The rules of a name in short: claims of the first version hold, a version is published once, the last one takes the
+// entry with it.
+function act(
+  before: Published | undefined,
+  action: Action,
+): { readonly status: number; readonly after: Published | undefined } {
+  if ('publish' in action) {
+    const { claims, versions } = before ?? { claims: action.claims, versions: [] };
+    if (!isDeepStrictEqual(claims, action.claims)) return { status: 400, after: before };
+    if (versions.includes(action.publish)) return { status: 409, after: before };
+    return { status: 201, after: { claims, versions: [...versions, action.publish] } };
+  }
+  if (!before) return { status: 404, after: before };
+  if ('relabel' in action) return { status: 204, after: { ...before, claims: action.relabel } };
+  if (!before.versions.includes(action.remove)) return { status: 404, after: before };
+  const versions = before.versions.filter((version) => version !== action.remove);
+  return { status: 204, after: versions.length === 0 ? undefined : { ...before, versions } };
+}
+
+function sorted(published: Published | undefined): Published | undefined {
+  return published && { ...published, versions: [...published.versions].sort() };
+}
