@@ -1,3 +1,4 @@
+import { compareBuild, parse } from 'semver';
 import { describe, expect, it } from 'vitest';
 import { versionKey } from '../../dist/entries/version-order.js';
 import { aServer } from '../support/documents.js';
@@ -79,3 +80,71 @@ describe('servers with a few versions each', () => {
     }
   });
 });
+
+describe('one server whose 200 versions are published one after another, in shuffled order', () => {
+  const service = aService()
+    .source('tools', { kind: 'managed' })
+    .registry('main', { sources: ['tools'] })
+    .runs();
+
+  // By the semver library, which knows nothing of our keys: the highest, or while there is none, the last published.
+  const latestOf = (published: readonly string[]) => {
+    const semvers = published.filter(isSemver);
+    return semvers.length === 0
+      ? published.at(-1)
+      : semvers.reduce((highest, version) => (compareBuild(version, highest) > 0 ? version : highest));
+  };
+
+  it.each([
+    ['semver last', (version: string) => (isSemver(version) ? 1 : 0)],
+    ['all mixed', () => 0],
+  ])(
+    'has the latest that semver says after each of them, over the API and in SQL: %s',
+    async (what, rank) => {
+      const name = `io.acme/${what.replace(' ', '-')}`;
+      const path = `/registry/main/v0.1/servers/${encodeURIComponent(name)}/versions`;
+      const published: string[] = [];
+      for (const version of shuffled(REAL_VERSIONS).sort((one, other) => rank(one) - rank(other))) {
+        const reply = await service.post('/v1/entries', { server: aServer(name, version) });
+        expect([version, reply.status]).toEqual([version, 201]);
+        published.push(version);
+        const { server } = (await service.get(`${path}/latest`)).json as Item;
+        const inSql = await service.database.query<{ version: string }>(
+          `select v.version from entry_version v join entry e on e.id = v.entry_id where e.name = $1 and v.is_latest`,
+          [name],
+        );
+        const expected = latestOf(published);
+        expect({ version, latest: server.version, inSql }).toEqual({
+          version,
+          latest: expected,
+          inSql: [{ version: expected }],
+        });
+        const { isLatest } = (reply.json as Item)._meta['io.modelcontextprotocol.registry/official'];
+        expect([version, isLatest]).toEqual([version, version === expected]);
+      }
+      expect(published).toHaveLength(REAL_VERSIONS.length);
+
+      const { servers } = (await service.get(path)).json as { servers: Item[] };
+      const listed = servers.map((item) => item.server.version);
+      const others = published.filter((version) => !isSemver(version));
+      expect(listed.filter((version) => !isSemver(version))).toEqual(others.reverse());
+      const semvers = listed.slice(0, published.length - others.length);
+      expect(semvers.every(isSemver)).toBe(true);
+      for (const [index, version] of semvers.slice(1).entries())
+        expect(compareBuild(semvers[index] ?? '', version)).toBeGreaterThanOrEqual(0);
+    },
+  );
+});
+
+// The library takes "v1.0.0" and blanks around for semver, which the specification does not.
+function isSemver(version: string): boolean {
+  return /^\d/.test(version) && parse(version) !== null;
+}
+
+/** In an order that looks like none, and is the same each time. */
+function shuffled<T>(items: readonly T[]): T[] {
+  return items
+    .map((item, index) => ({ item, place: (index * 7_919 + 101) % 10_007 }))
+    .sort((one, other) => one.place - other.place)
+    .map(({ item }) => item);
+}
