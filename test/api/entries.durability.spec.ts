@@ -19,7 +19,8 @@ interface Stored {
   version: string | null;
   document: string | null;
   latest: number;
-  newest: boolean | null;
+  newest: boolean;
+  isLatest: boolean | null;
 }
 
 let folder = '';
@@ -92,13 +93,14 @@ describe('a server that is killed with -9 while versions are published', () => {
     const rows = await database.query<Stored>(
       `select e.name, v.version, v.document,
          count(*) filter (where v.is_latest) over (partition by e.id)::int as latest,
-         v.is_latest = (row_number() over (partition by e.id order by v.version_key desc) = 1) as newest
+         row_number() over (partition by e.id order by v.version_key desc) = 1 as newest, v.is_latest as "isLatest"
        from entry e left join entry_version v on v.entry_id = e.id`,
     );
     // An entry without a version, or without a latest one, or whose latest is another one.
-    expect(rows.filter(({ version, latest, newest }) => version === null || latest !== 1 || !newest)).toEqual(
-      [],
+    const halves = rows.filter(
+      ({ version, latest, newest, isLatest }) => version === null || latest !== 1 || newest !== isLatest,
     );
+    expect(halves.map(({ name, version }) => `${name}@${version}`)).toEqual([]);
     const stored = new Map(rows.map(({ name, version, document }) => [`${name}@${version}`, document]));
     expect([...acknowledged.keys()].filter((key) => !stored.has(key))).toEqual([]);
     // What was on its way is there as it was sent, or not at all.

@@ -1,0 +1,154 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { aServer, type Document } from '../support/documents.js';
+import type { Reply } from '../support/http.js';
+import { expectRefused } from '../support/matchers.js';
+import { aService } from '../support/service.js';
+
+/** Our examples, unless another folder of catalogue files is named, such as one of real-world data. */
+const FOLDER = process.env['TEST_CATALOGUES'] ?? resolve(import.meta.dirname, '../../examples');
+
+interface Catalogue {
+  data: { servers: Document[]; skills?: Document[] };
+}
+
+interface Attempt {
+  readonly type: 'server' | 'skill';
+  readonly document: Document;
+  readonly reply: Reply;
+}
+
+interface Refusal {
+  code: string;
+  error: string;
+  details: string[];
+}
+
+const files = readdirSync(FOLDER)
+  .filter((file) => file.endsWith('.json'))
+  .sort();
+const texts = files.map((file) => readFileSync(join(FOLDER, file), 'utf8'));
+
+// Every file is a source too: what a sync takes from it and what it skips is what publishing has to accept and to refuse.
+describe.each(files.map((file, index) => ({ file, text: texts[index] ?? '' })))(
+  'the documents of $file, published one by one',
+  ({ file, text }) => {
+    const { servers, skills = [] } = (JSON.parse(text) as Catalogue).data;
+    const service = aService()
+      .source('tools', { kind: 'managed' })
+      .source('file', { text })
+      .registry('published', { sources: ['tools'] })
+      .registry('synced', { sources: ['file'] })
+      .runs();
+    const attempts: Attempt[] = [];
+    beforeAll(async () => {
+      for (const [type, documents] of [['server', servers] as const, ['skill', skills] as const])
+        for (const document of documents)
+          attempts.push({
+            type,
+            document,
+            reply: await service.post('/v1/entries', { [type]: document }),
+          });
+    });
+    const having = (...statuses: number[]) => attempts.filter(({ reply }) => statuses.includes(reply.status));
+
+    it('are accepted, refused for what is wrong with them, or there already', () => {
+      const accepted = new Set<string>();
+      for (const { type, document, reply } of attempts) {
+        if (reply.status === 201) {
+          expect(accepted).not.toContain(keyOf(type, document));
+          accepted.add(keyOf(type, document));
+        } else if (reply.status === 409) {
+          expectRefused(reply, 409, 'version_exists');
+          expect(accepted).toContain(keyOf(type, document));
+        } else expectRefused(reply, 400, 'invalid_document');
+      }
+      console.log(
+        `${file}: ${accepted.size} published, ${having(409).length} there already, ${having(400).length} refused`,
+      );
+    });
+
+    it('are accepted and refused as a sync of the file takes and skips them', async () => {
+      const { counts } = await service.synced('file');
+      expect(counts).toMatchObject({
+        entries: having(201).length,
+        skipped: having(400, 409).length,
+      });
+    });
+
+    it('are read back deep-equal from every place that has them', async () => {
+      for (const { type, document, reply } of having(201)) {
+        const path = `${encodeURIComponent(nameOf(type, document))}/versions/${encodeURIComponent(String(document['version']))}`;
+        expect(reply.json[type]).toEqual(document);
+        const stored = (await service.get(`/v1/entries/${type}/${path}`)).json;
+        expect(stored[type]).toEqual(document);
+        if (type === 'skill') continue;
+        const read = await service.get(`/registry/published/v0.1/servers/${path}`);
+        expect((read.json as { server: Document }).server).toEqual(document);
+      }
+    });
+
+    it('are refused with a path that leads to what is wrong', () => {
+      for (const { type, document, reply } of having(400)) {
+        const { error, details } = reply.json as Refusal;
+        expect(details.length).toBeGreaterThan(0);
+        for (const detail of details) {
+          expect(error).toContain(detail);
+          expect([detail, leadsSomewhere(type, document, detail)]).toEqual([detail, true]);
+        }
+      }
+    });
+  },
+);
+
+describe('a server that is broken in one place', () => {
+  const service = aService()
+    .source('tools', { kind: 'managed' })
+    .registry('main', { sources: ['tools'] })
+    .runs();
+
+  it.each<[string, Document, string]>([
+    ['without a description', { description: undefined }, 'server.description: is required'],
+    ['with a number for a title', { title: 7 }, 'server.title: must be a string, not a number'],
+    [
+      'with a remote without an address',
+      { remotes: [{ type: 'sse' }] },
+      'server.remotes[0].url: is required for a transport of type "sse"',
+    ],
+    [
+      'whose version is a range',
+      { version: '^1.0.0' },
+      'server.version: "^1.0.0" is a range, not one version such as "1.2.3"',
+    ],
+  ])('is refused with the place, and published without it: %s', async (_how, broken, detail) => {
+    const name = `io.acme/broken-${detail.length}`;
+    const refused = await service.post('/v1/entries', { server: aServer(name, '1.0.0', broken) });
+    expectRefused(refused, 400, 'invalid_document');
+    expect((refused.json as Refusal).details).toEqual([detail]);
+    const allowed = await service.post('/v1/entries', { server: aServer(name) });
+    expect(allowed.status).toBe(201);
+  });
+});
+
+function nameOf(type: string, { namespace, name }: Document): string {
+  return type === 'skill' ? `${String(namespace)}/${String(name)}` : String(name);
+}
+
+function keyOf(type: string, document: Document): string {
+  return `${type} ${nameOf(type, document)}@${String(document['version'])}`;
+}
+
+/** Whether the place before the colon is there, or one step beyond what is, as a missing key is. */
+function leadsSomewhere(type: string, document: Document, detail: string): boolean {
+  const [path = ''] = detail.split(': ', 1);
+  if (!path.startsWith(`${type}.`)) return false;
+  const steps = path.slice(type.length + 1).match(/[^.[\]]+/g) ?? [];
+  let place: unknown = document;
+  for (const [index, step] of steps.entries()) {
+    if (typeof place !== 'object' || place === null) return false;
+    if (!Object.hasOwn(place, step)) return index === steps.length - 1;
+    place = (place as Document)[step];
+  }
+  return true;
+}
