@@ -30,7 +30,7 @@ export const DEMO_USERS: readonly DemoUser[] = [
     name: 'pia',
     who: 'publisher of the platform team',
     claims: { org: 'acme', team: ['platform'], role: 'publisher', groups: everyone },
-    sees: "the platform team's entries, the company's and the community's; none of the data team",
+    sees: "the platform team's entries, the company's and the community's; none of the data team; may publish",
   },
   {
     name: 'dev',

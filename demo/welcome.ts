@@ -1,14 +1,16 @@
 import type { Demo } from './demo.js';
+import { FIRST_PUBLICATION } from './first-publication.js';
 import { DOCS_CLIENT } from './provider.js';
 import { DEMO_USERS } from './users.js';
 
-/** What the demo prints when it is ready: where everything is, and a request for each user that can be pasted into a shell. */
+/** What the demo prints when it is ready: where everything is, and a request for each user that can be pasted into a shell, and one that publishes. */
 export async function welcome({ origin, issuer, tokenFor }: Demo): Promise<string> {
   const users = DEMO_USERS.map(
     async ({ name, who, sees }) => `${name}, ${who}
   sees ${sees}
   curl -H 'Authorization: Bearer ${await tokenFor(name)}' '${origin}/registry/acme/v0.1/servers?version=latest'`,
   );
+  const claims = JSON.stringify(FIRST_PUBLICATION.claims);
   return `
 The demo is ready, for development only: its identity provider asks nobody for a password.
 
@@ -20,7 +22,10 @@ Or paste a token of the lines below under "bearer". Tokens are valid for 8 hours
 
 ${(await Promise.all(users)).join('\n\n')}
 
-More to try with each: /v1/me, /registry, /v1/sources, /registry/community/v0.1/servers.
+To publish a server as pia, which dev and ext then do not see (${claims}):
+  curl -X POST -H 'Authorization: Bearer ${await tokenFor('pia')}' -H 'Content-Type: application/json' --data '${JSON.stringify(FIRST_PUBLICATION)}' '${origin}/v1/entries'
+
+More to try with each: /v1/me, /registry, /v1/sources, /v1/entries, /registry/community/v0.1/servers.
 Without a token: curl -i ${origin}/registry
 
 Ctrl-C ends the demo and removes its data.

@@ -5,7 +5,8 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Demo, startDemo } from '../../demo/demo.js';
 import { DEMO_USERS } from '../../demo/users.js';
-import { call } from '../support/http.js';
+import { welcome } from '../../demo/welcome.js';
+import { call, type Reply } from '../support/http.js';
 import { expectRefused } from '../support/matchers.js';
 
 const FOLDER = join(import.meta.dirname, '../../demo');
@@ -55,6 +56,26 @@ describe('the demo', () => {
     expect((await get(name, '/v1/me')).json).toMatchObject({ roles });
   });
 
+  it('prints a line that publishes as pia what her team sees, and others do not', async () => {
+    const path = '/registry/acme/v0.1/servers/com.example.platform%2Fhello/versions/latest';
+    expectRefused(await get('pia', path), 404, 'entry_not_found');
+    const published = await pasted((await welcome(demo)).match(/curl -X POST .*/)?.[0] ?? '');
+    expect(published.status).toBe(201);
+    expect(published.json).toMatchObject({
+      name: 'com.example.platform/hello',
+      claims: { org: 'acme', team: 'platform' },
+    });
+    for (const user of ['ada', 'max', 'pia']) expect((await get(user, path)).status).toBe(200);
+    expectRefused(await get('dev', path), 404, 'entry_not_found');
+    expectRefused(await get('ext', path), 403, 'registry_forbidden');
+  });
+
+  it('refuses to let dev, who has no role, publish the same', async () => {
+    const line = (await welcome(demo)).match(/curl -X POST .*/)?.[0] ?? '';
+    const byDev = line.replace(/Bearer [\w.-]+/, `Bearer ${await demo.tokenFor('dev')}`);
+    expectRefused(await pasted(byDev), 403, 'role_required');
+  });
+
   it('asks for a token', async () => {
     const reply = await call(`${demo.origin}/registry`);
     expect(reply.status).toBe(401);
@@ -79,6 +100,15 @@ describe('the demo in production', () => {
     expect(start('development')).toMatchObject({ status: 0, stderr: '' });
   });
 });
+
+/** What a shell makes of a printed curl line. */
+function pasted(line: string): Promise<Reply> {
+  const [authorization = '', type = '', body = '', url = ''] = [...line.matchAll(/'([^']*)'/g)].map(
+    ([, text = '']) => text,
+  );
+  const headers = Object.fromEntries([authorization, type].map((header) => header.split(': ', 2)));
+  return call(url, { method: /-X (\w+)/.exec(line)?.[1] ?? 'GET', headers, body });
+}
 
 /** The source of an entry, by the filters of registry.yaml. */
 function groupOf(name: string): string {
