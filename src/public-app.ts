@@ -13,7 +13,8 @@ import { publishOpenApi } from './http/openapi.js';
 import { NestLogger } from './telemetry/logger.js';
 import { requestLog } from './telemetry/request-log.js';
 
-const MAX_BODY = '1mb';
+/** A document of 1 MiB, and what is around it when it is published. */
+const MAX_BODY = '1200kb';
 
 /** The public application, ready to listen: every step a request passes before Nest's own, in running order. */
 export async function createPublicApp(

@@ -14,6 +14,7 @@ import { RequiresRole } from '../auth/route-access.js';
 import { Reaches } from '../authz/claims.interceptor.js';
 import { AdminListParameters } from '../http/admin-list.dto.js';
 import { ApiErrors } from '../http/api-errors.js';
+import { type SentBody, SentJson } from '../http/body.interceptor.js';
 import { RequestPreconditions } from '../http/preconditions.decorator.js';
 import type { Preconditions } from '../http/preconditions.js';
 import { JsonText } from '../http/representation.interceptor.js';
@@ -61,9 +62,9 @@ export class EntriesController {
   async publish(
     @CurrentCaller() caller: Caller,
     @Query() { dry_run: dryRun }: PublishQuery,
-    @Body() body: unknown,
+    @SentJson() sent: SentBody,
   ): Promise<JsonText> {
-    return new JsonText(await this.entries.publish(caller, body, dryRun === 'true'));
+    return new JsonText(await this.entries.publish(caller, sent, dryRun === 'true'));
   }
 
   @Post('validate')
@@ -71,8 +72,8 @@ export class EntriesController {
   @ApiBody({ type: PublishBody })
   @ApiCreatedResponse({ type: PublishedVersionAnswer, description: 'It could be published' })
   @ApiErrors(...PUBLISH_ERRORS)
-  async validate(@CurrentCaller() caller: Caller, @Body() body: unknown): Promise<JsonText> {
-    return new JsonText(await this.entries.publish(caller, body, true));
+  async validate(@CurrentCaller() caller: Caller, @SentJson() sent: SentBody): Promise<JsonText> {
+    return new JsonText(await this.entries.publish(caller, sent, true));
   }
 
   @Get(':type/:name')
@@ -148,10 +149,10 @@ export class EntriesController {
     @CurrentCaller() caller: Caller,
     @Param('type') type: string,
     @Param('name') name: string,
-    @Body() body: unknown,
+    @SentJson() sent: SentBody,
     @RequestPreconditions() preconditions: Preconditions,
   ): Promise<void> {
-    return this.entries.setClaims(caller, { type, name }, body, preconditions);
+    return this.entries.setClaims(caller, { type, name }, sent, preconditions);
   }
 
   @Patch(':type/:name/status')

@@ -6,6 +6,7 @@ import { AccessPolicy } from '../authz/access-policy.js';
 import type { ReachableEntries, ReachedPath } from '../authz/claims.interceptor.js';
 import { canonicalClaims, type Claims, equalClaims } from '../claims/claims.js';
 import { isStorable } from '../database/storable.js';
+import type { SentBody } from '../http/body.interceptor.js';
 import { ApiError } from '../http/errors.js';
 import { checkPreconditions, contentTag, type Preconditions } from '../http/preconditions.js';
 import { JsonText } from '../http/representation.interceptor.js';
@@ -42,8 +43,8 @@ export class EntriesService implements ReachableEntries {
    *
    * @param dryRun answers the same and writes nothing.
    */
-  async publish(caller: Caller, body: unknown, dryRun: boolean): Promise<string> {
-    const { version, claims } = readPublishRequest(body);
+  async publish(caller: Caller, { body, raw }: SentBody, dryRun: boolean): Promise<string> {
+    const { version, claims } = readPublishRequest(body, raw);
     // A super-admin who sends no claims for a later version inherits; who may send none is said by checkPublish.
     this.policy.checkPublish(caller, claims);
     try {
@@ -98,10 +99,10 @@ export class EntriesService implements ReachableEntries {
   async setClaims(
     caller: Caller,
     entryName: EntryName,
-    body: unknown,
+    { body, raw }: SentBody,
     preconditions: Preconditions,
   ): Promise<void> {
-    const claims = readClaimsRequest(body);
+    const claims = readClaimsRequest(body, raw);
     await this.change(caller, entryName, async (manager, { entry }) => {
       this.policy.checkRelabel(caller, claims);
       checkPreconditions(preconditions, claimsTag(entry.claims));

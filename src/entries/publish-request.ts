@@ -3,6 +3,7 @@ import { ApiError } from '../http/errors.js';
 import type { IncomingVersion } from './catalogue-diff.js';
 import { checkDocument, sentenceOf } from './document-check.js';
 import type { EntryType } from './entry-types.js';
+import { repeatedKey } from './repeated-key.js';
 import { STATUSES } from './official-meta.js';
 
 const MAX_STATUS_MESSAGE = 500;
@@ -17,9 +18,13 @@ export interface PublishRequest {
 /**
  * Reads the body of a publish request: `{ server | skill, claims? }` (contract §7).
  *
+ * @param raw its text: a key given twice can't be seen in what was parsed.
+ *
  * @throws ApiError 400 `invalid_body`, `invalid_document`, with one sentence per problem in the details.
  */
-export function readPublishRequest(body: unknown): PublishRequest {
+export function readPublishRequest(body: unknown, raw: Buffer | undefined): PublishRequest {
+  refuseRepeatedKeys(raw);
+  refuseLostDigits(raw);
   const members = mapOf(body, ['server', 'skill', 'claims']);
   const types = (['server', 'skill'] as const).filter((type) => members[type] !== undefined);
   const [type] = types;
@@ -42,7 +47,8 @@ export function readPublishRequest(body: unknown): PublishRequest {
  *
  * @throws ApiError 400 `invalid_body`.
  */
-export function readClaimsRequest(body: unknown): Claims {
+export function readClaimsRequest(body: unknown, raw: Buffer | undefined): Claims {
+  refuseRepeatedKeys(raw);
   const members = mapOf(body, ['claims']);
   if (!Object.hasOwn(members, 'claims'))
     throw invalid(['claims is required; an empty map clears the claims of the entry']);
@@ -69,6 +75,21 @@ export function readStatusRequest(type: EntryType, body: unknown): StatusRequest
     problems.push(`statusMessage must be text of at most ${MAX_STATUS_MESSAGE} characters`);
   if (problems.length > 0) throw invalid(problems);
   return { status: String(status), message: isMessage(statusMessage) ? statusMessage : null };
+}
+
+function refuseRepeatedKeys(raw: Buffer | undefined): void {
+  const path = raw ? repeatedKey(raw.toString()) : null;
+  if (path !== null) throw invalid([`the key ${path} is given twice in one object`]);
+}
+
+// Strings are matched first, so that digits in them are passed over.
+const LONG_INTEGERS = /"(?:[^"\\]|\\.)*"|-?\d{16,}(?![\d.eE])/gs;
+
+// What was parsed has rounded them already; what would be served is not what was sent.
+function refuseLostDigits(raw: Buffer | undefined): void {
+  for (const [token] of raw?.toString().matchAll(LONG_INTEGERS) ?? [])
+    if (!token.startsWith('"') && BigInt(token) !== BigInt(Number(token)))
+      throw invalid([`the number ${token.slice(0, 40)} has more digits than are kept: send it as a string`]);
 }
 
 function readClaims(value: unknown): Claims {

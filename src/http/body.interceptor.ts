@@ -1,9 +1,17 @@
-import { type CallHandler, type ExecutionContext, Injectable, type NestInterceptor } from '@nestjs/common';
+import {
+  type CallHandler,
+  createParamDecorator,
+  type ExecutionContext,
+  Injectable,
+  type NestInterceptor,
+} from '@nestjs/common';
 import express, { type NextFunction, type Request, type RequestHandler, type Response } from 'express';
 import type { Observable } from 'rxjs';
 import { ApiError } from './errors.js';
 
 interface ParsedRequest extends Request {
+  /** The text of the body, for those who have to know how it was spelled. */
+  rawBody?: Buffer;
   bodyProblem?: unknown;
 }
 
@@ -12,7 +20,15 @@ interface ParsedRequest extends Request {
  * they named, learns that first (contract §3: token, role, load or 404, body).
  */
 export function parseBody(limit: string): RequestHandler {
-  const parse = express.json({ limit });
+  const parse = express.json({
+    limit,
+    verify: (request: ParsedRequest, _response, body, encoding) => {
+      // RFC 8259 §8.1
+      if (encoding.toLowerCase() !== 'utf-8')
+        throw Object.assign(new Error('Not UTF-8'), { type: 'charset.unsupported' });
+      request.rawBody = body;
+    },
+  });
   return (request: ParsedRequest, response: Response, next: NextFunction) => {
     parse(request, response, (problem?: unknown) => {
       if (problem !== undefined) request.bodyProblem = problem;
@@ -42,3 +58,15 @@ export class BodyInterceptor implements NestInterceptor {
 function hasBody({ headers }: Request): boolean {
   return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
 }
+
+/** A JSON body, parsed and as it was sent: what was parsed does not tell of keys given twice. */
+export interface SentBody {
+  readonly body: unknown;
+  readonly raw: Buffer | undefined;
+}
+
+/** The body of the request in both forms. */
+export const SentJson = createParamDecorator((_: unknown, context: ExecutionContext): SentBody => {
+  const { body, rawBody } = context.switchToHttp().getRequest<ParsedRequest>();
+  return { body: body as unknown, raw: rawBody };
+});

@@ -15,6 +15,7 @@ import {
   type Type,
   TYPES,
 } from '../support/publishing.js';
+import { aService } from '../support/service.js';
 
 const CLAIMS = { org: 'acme', team: 'platform' };
 const PUBLISHER = 'io.modelcontextprotocol.registry/publisher-provided';
@@ -124,9 +125,11 @@ describe.each(TYPES)('a %s', (type) => {
     expect((reply.json as { details: string[] }).details).toEqual([`${type} must be an object, not ${says}`]);
   });
 
-  it('is refused with a body of more than 1 MiB', async () => {
+  it('is refused when it is larger than 1 MiB, or the body is far larger', async () => {
     const big = aPublication(type, aName(), CLAIMS, '1.0.0', { x: 'x'.repeat(1024 * 1024) });
-    expectRefused(await writer().post('/v1/entries', big), 413, 'body_too_large');
+    expectRefused(await writer().post('/v1/entries', big), 400, 'invalid_document');
+    const huge = aPublication(type, aName(), CLAIMS, '1.0.0', { x: 'x'.repeat(1300 * 1024) });
+    expectRefused(await writer().post('/v1/entries', huge), 413, 'body_too_large');
     const name = aName();
     const fits = aPublication(type, name, CLAIMS, '1.0.0', { x: 'x'.repeat(1024 * 1024 - 1024) });
     expect(outcome(await writer().post('/v1/entries', fits))).toBe('ok');
@@ -200,3 +203,34 @@ describe.each(TYPES)('the rules of a %s', (type) => {
 function nested(levels: number): unknown {
   return levels === 0 ? 'end' : [nested(levels - 1)];
 }
+
+describe('a document whose spelling says more than its values', () => {
+  const service = aService().source('published', { kind: 'managed' }).runs();
+  const published = (members: string) =>
+    service.post(
+      '/v1/entries',
+      `{"server":{"name":"io.acme/spelled","description":"A","version":"1.0.0"${members}}}`,
+      { 'Content-Type': 'application/json' },
+    );
+
+  it.each([
+    [
+      'a number with more digits than are kept',
+      ',"x":{"n":12345678901234567891}',
+      '12345678901234567891 has more digits',
+    ],
+    ['a key given twice', ',"x":{"a":1,"a":2}', 'server.x.a'],
+    ['a key given twice in another spelling', ',"x":{"a":1,"\\u0061":2}', 'server.x.a'],
+  ])('is refused for %s', async (_what, members, path) => {
+    const reply = await published(members);
+    expect(reply.status).toBe(400);
+    expect((reply.json as { error: string }).error).toContain(path);
+  });
+
+  it('is taken when nothing is lost, up to a whole MiB', async () => {
+    const filler = 'x'.repeat(1024 * 1024 - 300);
+    const reply = await published(`,"x":{"n":9007199254740991,"a":1,"b":"${filler}"}`);
+    expect(reply.status).toBe(201);
+    expect(reply.text).toContain('9007199254740991');
+  });
+});

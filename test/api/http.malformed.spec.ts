@@ -91,7 +91,13 @@ const ROWS: Row[] = [
     status: 400,
   })),
   ...METHOD_PATHS.flatMap((path) =>
-    ODD_METHODS.map((method) => ({ name: `${method} ${short(path)}`, path, method, status: 404 })),
+    ODD_METHODS.map((method) => ({
+      name: `${method} ${short(path)}`,
+      path,
+      method,
+      // Below the consumer path, what would change an entry is told where to go.
+      status: path.startsWith('/registry/') && ['PUT', 'PATCH', 'DELETE'].includes(method) ? 501 : 404,
+    })),
   ),
   ...BODIES.map(([type, body, status]) => ({
     name: `body ${type} ${short(body)}`,
