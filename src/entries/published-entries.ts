@@ -34,6 +34,8 @@ const VERSION_COLUMNS = `v.version, v.document, v.status, v.status_message as "s
 export class PublishedEntries {
   /** Makes everything that happens to one name happen one after the other. */
   async lockName(manager: EntityManager, type: EntryType, name: string): Promise<void> {
+    // Each one that waits holds a connection.
+    await manager.query(`set local lock_timeout = '5s'`);
     await manager.query(`select pg_advisory_xact_lock(hashtextextended($1, 0))`, [`${type}:${name}`]);
   }
 
