@@ -136,6 +136,36 @@ describe('one server whose 200 versions are published one after another, in shuf
   );
 });
 
+describe('a server with versions that were deleted', () => {
+  const service = aService()
+    .source('tools', { kind: 'managed' })
+    .registry('main', { sources: ['tools'] })
+    .runs();
+  const path = '/v1/entries/server/io.acme%2Fdeleted';
+  const statusOf = (version: string, status: string) =>
+    service.patch(`${path}/versions/${version}/status`, { status });
+  const latest = async () => {
+    const { versions } = (await service.get(path)).json as {
+      versions: { version: string; isLatest: boolean }[];
+    };
+    return versions.filter(({ isLatest }) => isLatest).map(({ version }) => version);
+  };
+
+  it('has the newest of the others as its latest, and the newest of all when there are no others', async () => {
+    for (const version of ['1.0.0', '3.0.0', '2.0.0'])
+      await service.post('/v1/entries', { server: aServer('io.acme/deleted', version) });
+    expect(await latest()).toEqual(['3.0.0']);
+    await statusOf('3.0.0', 'deleted');
+    expect(await latest()).toEqual(['2.0.0']);
+    await statusOf('2.0.0', 'deleted');
+    expect(await latest()).toEqual(['1.0.0']);
+    await statusOf('1.0.0', 'deleted');
+    expect(await latest()).toEqual(['3.0.0']);
+    await statusOf('2.0.0', 'deprecated');
+    expect(await latest()).toEqual(['2.0.0']);
+  });
+});
+
 // The library takes "v1.0.0" and blanks around for semver, which the specification does not.
 function isSemver(version: string): boolean {
   return /^\d/.test(version) && parse(version) !== null;
