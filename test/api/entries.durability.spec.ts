@@ -26,6 +26,7 @@ interface Stored {
 let folder = '';
 let config = '';
 let database: TestDatabase;
+let running: Cli | undefined;
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'registry-durability-'));
   config = join(folder, 'registry.yaml');
@@ -40,6 +41,7 @@ beforeAll(async () => {
   await writeFile(config, JSON.stringify(declared));
 });
 afterAll(async () => {
+  running?.child.kill('SIGKILL');
   await database.drop();
   await rm(folder, { recursive: true, force: true });
 });
@@ -47,6 +49,7 @@ afterAll(async () => {
 async function serving(): Promise<{ cli: Cli; origin: string }> {
   const addresses = ['--address', '127.0.0.1:0', '--internal-address', '127.0.0.1:0'];
   const cli = new Cli(['serve', '--config', config, ...addresses]);
+  running = cli;
   const log = await cli.logs('"Ready"');
   const [origin = ''] = /http:\/\/127\.0\.0\.1:\d+(?=\/registry)/.exec(log) ?? [];
   return { cli, origin };
