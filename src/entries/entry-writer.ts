@@ -7,9 +7,11 @@ import {
   type IncomingVersion,
   type StoredVersion,
 } from './catalogue-diff.js';
+import { internClaimSets } from '../authz/claim-set.queries.js';
+import type { Claims } from '../claims/claims.js';
 import { EntryLabels } from '../sources/source-writer.js';
-import type { EntryType } from './entry-types.js';
 import { electLatest } from './latest-version.js';
+import { storedAmong, storedVersions } from './stored-versions.js';
 import { versionKey } from './version-order.js';
 
 /** Rows a statement carries: some hundred kilobytes of documents, so that encoding them never holds the event loop up. */
@@ -20,6 +22,12 @@ export interface WriteCounts {
   readonly changed: number;
   readonly removed: number;
   readonly unchanged: number;
+}
+
+/** A version whose entry has claims of its own. There is one version of each such entry. */
+export interface LabeledVersion {
+  readonly version: IncomingVersion;
+  readonly claims: Claims;
 }
 
 /** Writes what sources bring; what is published is written by PublishedEntries. Runs inside its caller's transaction. */
@@ -37,12 +45,12 @@ export class EntryWriter extends EntryLabels {
     claimSetId: number,
     incoming: readonly IncomingVersion[],
   ): Promise<WriteCounts> {
-    const diff = diffCatalogue(await storedVersions(manager, sourceId), incoming);
+    const diff = diffCatalogue(await storedVersions(manager, sourceId, null), incoming);
     const now = await transactionTime(manager);
     const touched = new Set<string>();
     await this.remove(manager, diff.gone, touched);
     await this.change(manager, diff.changed, now, touched);
-    await this.add(manager, sourceId, claimSetId, diff.added, now, touched);
+    await this.add(manager, sourceId, () => claimSetId, diff.added, now, touched);
     for await (const batch of batches([...touched], 2_000)) await electLatest(manager, batch);
     return countsOf(diff);
   }
@@ -69,9 +77,44 @@ export class EntryWriter extends EntryLabels {
     const removed = stored.filter((version) => leaving.has(nameOf(version)));
     await this.remove(manager, removed, touched);
     await this.change(manager, diff.changed, now, touched);
-    await this.add(manager, sourceId, claimSetId, diff.added, now, touched);
+    await this.add(manager, sourceId, () => claimSetId, diff.added, now, touched);
     for await (const batch of batches([...touched], 2_000)) await electLatest(manager, batch);
     return { ...countsOf(diff), removed: removed.length };
+  }
+
+  /**
+   * As `replaceAll`, for entries that each have claims of their own, which follow also where nothing else changed.
+   *
+   * @param among the entries that are made equal to `incoming`; all others are let alone. Null: all there are.
+   */
+  async replaceLabeled(
+    manager: EntityManager,
+    sourceId: number,
+    incoming: readonly LabeledVersion[],
+    among: readonly Pick<IncomingVersion, 'type' | 'name'>[] | null,
+  ): Promise<WriteCounts> {
+    const versions = incoming.map(({ version }) => version);
+    const stored = await storedVersions(manager, sourceId, among);
+    const diff = diffCatalogue(stored, versions);
+    const claimSets = await internClaimSets(
+      manager,
+      incoming.map(({ claims }) => claims),
+    );
+    const now = await transactionTime(manager);
+    const touched = new Set<string>();
+    await this.remove(manager, diff.gone, touched);
+    const relabeled = await this.relabelEach(manager, sourceId, versions, claimSets);
+    await this.change(manager, diff.changed, now, touched);
+    const ofEntry = new Map(versions.map((version, index) => [version, claimSets[index] ?? 0]));
+    await this.add(manager, sourceId, (version) => ofEntry.get(version) ?? 0, diff.added, now, touched);
+    for await (const batch of batches([...touched], 2_000)) await electLatest(manager, batch);
+    for (const { stored: version } of diff.changed) relabeled.delete(version.entryId);
+    const counts = countsOf(diff);
+    return {
+      ...counts,
+      changed: counts.changed + relabeled.size,
+      unchanged: counts.unchanged - relabeled.size,
+    };
   }
 
   /** Gives every entry of a source these claims, at once (contract §5). */
@@ -80,6 +123,33 @@ export class EntryWriter extends EntryLabels {
       sourceId,
       claimSetId,
     ]);
+  }
+
+  /** The ids of the entries that had other claims. */
+  private async relabelEach(
+    manager: EntityManager,
+    sourceId: number,
+    versions: readonly IncomingVersion[],
+    claimSets: readonly number[],
+  ): Promise<Set<string>> {
+    const relabeled = new Set<string>();
+    const labels = versions.map(({ type, name }, index) => ({ type, name, claimSet: claimSets[index] }));
+    for await (const batch of batches(labels, 2_000)) {
+      const [rows] = await manager.query<[{ id: string }[], number]>(
+        `update entry e set claim_set_id = n.claim_set_id
+         from unnest($2::text[], $3::text[], $4::int[]) as n(type, name, claim_set_id)
+         where e.source_id = $1 and e.type = n.type and e.name = n.name and e.claim_set_id <> n.claim_set_id
+         returning e.id`,
+        [
+          sourceId,
+          batch.map(({ type }) => type),
+          batch.map(({ name }) => name),
+          batch.map((l) => l.claimSet),
+        ],
+      );
+      for (const { id } of rows) relabeled.add(id);
+    }
+    return relabeled;
   }
 
   private async remove(
@@ -131,7 +201,7 @@ export class EntryWriter extends EntryLabels {
   private async add(
     manager: EntityManager,
     sourceId: number,
-    claimSetId: number,
+    claimSetOf: (version: IncomingVersion) => number,
     added: readonly IncomingVersion[],
     now: Date,
     touched: Set<string>,
@@ -141,9 +211,10 @@ export class EntryWriter extends EntryLabels {
       const names = batch.map((version) => version.name);
       await manager.query(
         `insert into entry (source_id, type, name, claim_set_id)
-         select distinct $1::int, n.type, n.name, $2::int from unnest($3::text[], $4::text[]) as n(type, name)
+         select distinct $1::int, n.type, n.name, n.claim_set_id
+         from unnest($2::text[], $3::text[], $4::int[]) as n(type, name, claim_set_id)
          on conflict (source_id, type, name) do nothing`,
-        [sourceId, claimSetId, types, names],
+        [sourceId, types, names, batch.map(claimSetOf)],
       );
       const rows = await manager.query<{ entry_id: string }[]>(
         `insert into entry_version (entry_id, version, version_key, document, digest, status, status_changed_at,
@@ -169,33 +240,6 @@ export class EntryWriter extends EntryLabels {
       for (const row of rows) touched.add(row.entry_id);
     }
   }
-}
-
-async function storedVersions(manager: EntityManager, sourceId: number): Promise<StoredVersion[]> {
-  return manager.query<(StoredVersion & { type: EntryType })[]>(
-    `select e.id as "entryId", v.id as "versionId", e.type, e.name, v.version, v.digest
-     from entry e join entry_version v on v.entry_id = e.id where e.source_id = $1`,
-    [sourceId],
-  );
-}
-
-async function storedAmong(
-  manager: EntityManager,
-  sourceId: number,
-  versions: readonly Pick<IncomingVersion, 'type' | 'name' | 'version'>[],
-): Promise<StoredVersion[]> {
-  return manager.query<StoredVersion[]>(
-    `select e.id as "entryId", v.id as "versionId", e.type, e.name, v.version, v.digest
-     from unnest($2::text[], $3::text[], $4::text[]) as n(type, name, version)
-     join entry e on e.source_id = $1 and e.type = n.type and e.name = n.name
-     join entry_version v on v.entry_id = e.id and v.version = n.version`,
-    [
-      sourceId,
-      versions.map(({ type }) => type),
-      versions.map(({ name }) => name),
-      versions.map(({ version }) => version),
-    ],
-  );
 }
 
 function nameOf({ type, name, version }: Pick<IncomingVersion, 'type' | 'name' | 'version'>): string {
