@@ -34,6 +34,8 @@ export interface Config {
   /** May sources made through the API be fetched from private addresses? */
   readonly adminAllowPrivateIP: boolean;
   readonly dataDirectory: string;
+  /** REGISTRY_KUBECONFIG or KUBECONFIG: files that tell the cluster of sources of kind kubernetes. None: see Cluster. */
+  readonly kubeconfig: readonly string[];
   readonly log: { readonly level: LogLevel };
   readonly addresses: { readonly public: Address; readonly internal: Address };
   /** REGISTRY_INSECURE_URLS: providers may be reached without TLS. */

@@ -1,3 +1,4 @@
+import { delimiter, resolve } from 'node:path';
 import { nearest } from './near.js';
 import { formatPath, type Path } from './path.js';
 
@@ -21,6 +22,7 @@ export function buildReport(environment = readEnvironment()): {
 const ENVIRONMENT_ONLY = [
   'REGISTRY_DATA_DIR',
   'REGISTRY_INSECURE_URLS',
+  'REGISTRY_KUBECONFIG',
   'REGISTRY_COMMIT',
   'REGISTRY_BUILD_DATE',
 ];
@@ -99,6 +101,15 @@ export function setterOf(path: Path, overrides: readonly Override[]): string | u
 /** The variables that put something below this path. */
 export function settersBelow(path: Path, overrides: readonly Override[]): string[] {
   return overrides.filter((o) => path.every((step, index) => o.path[index] === step)).map((o) => o.setBy);
+}
+
+/** The kubeconfig files, as absolute paths: REGISTRY_KUBECONFIG, or else what every client of a cluster reads. */
+export function kubeconfigOf(environment: NodeJS.ProcessEnv): string[] {
+  const files = environment['REGISTRY_KUBECONFIG'] || environment['KUBECONFIG'] || '';
+  return files
+    .split(delimiter)
+    .filter((file) => file !== '')
+    .map((file) => resolve(file));
 }
 
 /** Sentences about REGISTRY_ variables that mean nothing here. */

@@ -171,6 +171,7 @@ describe('the other sections', () => {
       adminFileRoot: null,
       adminAllowPrivateIP: false,
       dataDirectory: resolve('data'),
+      kubeconfig: [],
       log: { level: 'info' },
       addresses: { public: { port: 8080 }, internal: { port: 8081 } },
       insecureUrls: false,

@@ -8,6 +8,7 @@ import { crossIssues } from './cross-rules.js';
 import { parseDatabaseUrl } from './database-url.js';
 import {
   applyOverrides,
+  kubeconfigOf,
   type Override,
   overridesOf,
   setterOf,
@@ -70,6 +71,7 @@ export function readConfig(
   const config: Config = {
     ...resolveConfig(value, { directory, contents: referenced.contents }),
     dataDirectory: resolve(environment['REGISTRY_DATA_DIR'] || './data'),
+    kubeconfig: kubeconfigOf(environment),
     addresses: outside.addresses,
     insecureUrls,
   };

@@ -20,7 +20,6 @@ function load(tree: object, authMode?: string) {
 it.each<[object, string]>([
   [source({ git: { repository: 'https://x/a' }, syncPolicy }), 'sources[0].git'],
   [source({ api: { endpoint: 'https://x' }, syncPolicy }), 'sources[0].api'],
-  [source({ kubernetes: {} }), 'sources[0].kubernetes'],
 ])('%j is valid and yet refused at %s', (tree, path) => {
   const act = () => load(tree);
   expect(act).toThrow(ConfigurationError);
@@ -34,6 +33,7 @@ it.each<[object, string | undefined]>([
   [source({ file: { path: 'a.json' }, syncPolicy }), undefined],
   [source({ managed: {} }), undefined],
   [source({ file: { url: 'https://x/a' }, syncPolicy }), undefined],
+  [source({ kubernetes: { namespaces: ['tools'] } }), undefined],
   [{ auth: anonymous, adminFileRoot: tmpdir() }, undefined],
 ])('%j runs, with --auth-mode %s', (tree, authMode) =>
   expect(load(tree, authMode).auth.mode).toBe('anonymous'),
