@@ -12,6 +12,8 @@ const LAYERS = [
   ['registries'],
   ['entries'],
   ['catalog', 'discovery', 'sync', 'health'],
+  // Filters as syncs do, and shares the event loop as they do.
+  ['kubernetes'],
 ];
 
 const direction = LAYERS.flatMap((folders, level) =>

@@ -16,6 +16,7 @@ import { BodyInterceptor } from './http/body.interceptor.js';
 import { ErrorFilter } from './http/error.filter.js';
 import { RepresentationInterceptor } from './http/representation.interceptor.js';
 import { validationPipe } from './http/validation.js';
+import { KubernetesModule } from './kubernetes/kubernetes.module.js';
 import { RegistriesModule } from './registries/registries.module.js';
 import { SourcesModule } from './sources/sources.module.js';
 import { SyncModule } from './sync/sync.module.js';
@@ -42,6 +43,7 @@ export class AppModule {
         EntriesModule,
         CatalogModule,
         SyncModule,
+        KubernetesModule,
       ],
       providers: [
         { provide: APP_FILTER, useClass: ErrorFilter },

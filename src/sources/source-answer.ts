@@ -15,7 +15,7 @@ export function describeSource(row: SourceRow): SourceAnswer {
     origin: row.origin,
     createdAt: row.createdAt.toISOString(),
     updatedAt: row.updatedAt.toISOString(),
-    ...(row.intervalMs === null ? {} : { sync: describeSync(row) }),
+    ...(row.kind === 'managed' ? {} : { sync: describeSync(row) }),
   };
 }
 

@@ -176,11 +176,11 @@ export class SyncQueries {
     );
   }
 
-  /** How many sources have never ended a run, neither in success nor in failure. */
+  /** How many sources have never ended a run, or their first list of a cluster, neither in success nor in failure. */
   async countNeverRun(): Promise<number> {
     const rows = await this.dataSource.query<{ count: number }[]>(
-      `select count(*)::int as count from source_sync
-       where next_run_at is not null and last_success_at is null and status in ('pending', 'syncing')`,
+      `select count(*)::int as count from source_sync y join source s on s.id = y.source_id
+       where s.kind <> 'managed' and y.last_success_at is null and y.status in ('pending', 'syncing')`,
     );
     return rows[0]?.count ?? 0;
   }

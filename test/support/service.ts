@@ -60,6 +60,8 @@ export class ServiceUnderTest extends Sender {
   readonly log: string[] = [];
   /** The identity provider of the oauth modes. */
   readonly issuer = anIssuer();
+  /** Variables of the environment, from the next start on. */
+  readonly environment: Record<string, string> = {};
   database: TestDatabase;
   private readonly sources = new Map<string, DeclaredSource>();
   private readonly registries = new Map<string, DeclaredRegistry>();
@@ -101,6 +103,11 @@ export class ServiceUnderTest extends Sender {
     return this;
   }
 
+  /** A second one with what is declared so far, on the same database; it is started and stopped by the test. */
+  replica(): ServiceUnderTest {
+    return Object.assign(new ServiceUnderTest(), this, { log: [], running: undefined });
+  }
+
   runs(): this {
     beforeAll(async () => {
       this.database = await aDatabase();
@@ -129,7 +136,7 @@ export class ServiceUnderTest extends Sender {
       },
     });
     const flags = { address: '127.0.0.1:0', internalAddress: '127.0.0.1:0' };
-    const { config } = loadConfig(file, {}, flags);
+    const { config } = loadConfig(file, this.environment, flags);
     const version = {
       version: '0',
       commit: 'test',

@@ -1,0 +1,11 @@
+import { Module } from '@nestjs/common';
+import { EntriesModule } from '../entries/entries.module.js';
+import { Cluster } from './cluster.js';
+import { ClusterWatcher } from './cluster-watcher.js';
+import { WatchQueries } from './watch.queries.js';
+
+@Module({
+  imports: [EntriesModule],
+  providers: [Cluster, ClusterWatcher, WatchQueries],
+})
+export class KubernetesModule {}

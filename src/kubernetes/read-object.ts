@@ -1,0 +1,244 @@
+import type { Claims } from '../claims/claims.js';
+import type { IncomingVersion } from '../entries/catalogue-diff.js';
+import { checkDocument, sentenceOf } from '../entries/document-check.js';
+import { PUBLISHER_PROVIDED } from '../entries/document-rules.js';
+import { Annotations, annotationKey } from './annotations.js';
+import { isUsableVersion, packageVersionOf, partsOf } from './image-reference.js';
+import type { Resource } from './resources.js';
+
+const SCHEMA = 'https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json';
+const PUBLISHER = 'io.github.stacklok';
+const NAMESPACE = 'com.toolhive.k8s';
+const DEFAULT_VERSION = '1.0.0';
+/** Of a description and of a title. */
+const MAX_TEXT = 100;
+const MAX_ICON_URL = 255;
+const ANY_URL = /^https?:\/\/\S+$/;
+
+/** An object whose annotations make it an entry. */
+export interface ExportedServer {
+  readonly outcome: 'entry';
+  readonly version: IncomingVersion;
+  readonly tags: readonly string[];
+  readonly claims: Claims;
+  /** What was passed over or shortened, as sentences. */
+  readonly warnings: readonly string[];
+}
+
+/** An object that is meant to be an entry and can't be one. */
+export interface SkippedObject {
+  readonly outcome: 'skipped';
+  readonly name: string;
+  readonly version: string | null;
+  readonly reasons: readonly string[];
+}
+
+/**
+ * What an object of the cluster is in the catalogue; null when it is not exported. Neither labels nor phase nor readiness
+ * matter, and the claims come from the object alone (spec §2.4).
+ *
+ * @param resource what was asked for: objects in a list need not say their own kind.
+ */
+export function readObject({ kind }: Resource, object: unknown): ExportedServer | SkippedObject | null {
+  const { namespace, name, uid, annotations: raw } = record(record(object)['metadata']);
+  const annotations = new Annotations(raw);
+  if (!annotations.isExported) return null;
+  const found: Found = {
+    kind,
+    namespace: String(namespace),
+    name: String(name),
+    uid: typeof uid === 'string' ? uid : undefined,
+    spec: kind === 'MCPServer' ? record(record(object)['spec']) : {},
+  };
+  return new Reader(found, annotations).read();
+}
+
+interface Found {
+  readonly kind: string;
+  readonly namespace: string;
+  readonly name: string;
+  readonly uid: string | undefined;
+  /** Empty for the kinds whose specification tells nothing that is served. */
+  readonly spec: Readonly<Record<string, unknown>>;
+}
+
+class Reader {
+  private readonly warnings: string[] = [];
+
+  constructor(
+    private readonly object: Found,
+    private readonly annotations: Annotations,
+  ) {}
+
+  read(): ExportedServer | SkippedObject {
+    const version = this.version();
+    const url = this.annotations.text('registry-url');
+    const description = this.annotations.text('registry-description');
+    const labels = this.annotations.claims();
+    const reasons = [
+      ...(url === undefined ? [`the annotation ${annotationKey('registry-url')} is required`] : []),
+      ...(url !== undefined && !ANY_URL.test(url)
+        ? [
+            `the annotation ${annotationKey('registry-url')} must begin with http:// or https:// and hold no white space`,
+          ]
+        : []),
+      ...(description === undefined
+        ? [`the annotation ${annotationKey('registry-description')} is required`]
+        : []),
+      ...('problem' in labels ? [labels.problem] : []),
+    ];
+    if (reasons.length > 0 || url === undefined || description === undefined || 'problem' in labels)
+      return this.skipped(version, reasons);
+    const extension = this.extension();
+    const document = {
+      $schema: SCHEMA,
+      name: this.entryName,
+      description: this.shortened('registry-description', description),
+      ...this.title(),
+      version,
+      ...this.icons(),
+      ...this.packages(url),
+      remotes: [{ type: 'streamable-http', url }],
+      _meta: { [PUBLISHER_PROVIDED]: { [PUBLISHER]: { [url]: extension } } },
+    };
+    let checked = checkDocument('server', document);
+    if (!checked.version && extension.tool_definitions !== undefined) {
+      // They are by far the largest part, and the only one that comes from outside as a whole.
+      delete extension.tool_definitions;
+      const [problem] = checked.problems;
+      checked = checkDocument('server', document);
+      if (checked.version) this.passedOver('tool-definitions', `does not fit: ${sentenceOf(problem)}`);
+    }
+    if (!checked.version) return this.skipped(version, checked.problems.map(sentenceOf));
+    return {
+      outcome: 'entry',
+      version: checked.version,
+      tags: extension.tags ?? [],
+      claims: labels.claims,
+      warnings: this.warnings,
+    };
+  }
+
+  private get entryName(): string {
+    return `${NAMESPACE}.${this.object.namespace}/${this.object.name}`;
+  }
+
+  private get image(): string | undefined {
+    return text(this.object.spec['image']);
+  }
+
+  private get transport(): string {
+    return text(this.object.spec['transport']) ?? 'stdio';
+  }
+
+  private version(): string {
+    const wanted = this.annotations.text('registry-version');
+    if (wanted !== undefined && isUsableVersion(wanted)) return wanted;
+    if (wanted !== undefined)
+      this.passedOver(
+        'registry-version',
+        `is no version such as 1.2.3 or v1.2.3-rc.1: ${JSON.stringify(wanted)}`,
+      );
+    const tag = this.image === undefined ? undefined : partsOf(this.image).tag;
+    return tag !== undefined && isUsableVersion(tag) ? tag : DEFAULT_VERSION;
+  }
+
+  private title(): { title?: string } {
+    const title = this.annotations.text('registry-title');
+    return title === undefined ? {} : { title: this.shortened('registry-title', title) };
+  }
+
+  private icons(): { icons?: object[] } {
+    const src = this.annotations.text('registry-icon');
+    if (src === undefined) return {};
+    if (URL.canParse(src) && /^https:\/\/\S+$/.test(src) && src.length <= MAX_ICON_URL)
+      return { icons: [{ src }] };
+    this.passedOver('registry-icon', `is no https:// URL of at most ${MAX_ICON_URL} characters`);
+    return {};
+  }
+
+  // Reached over the network, the package needs a URL: the one the proxy in front of it is exported with.
+  private packages(url: string): { packages?: object[] } {
+    if (this.image === undefined) return {};
+    const type =
+      this.transport === 'stdio'
+        ? (text(this.object.spec['proxyMode']) ?? 'streamable-http')
+        : this.transport;
+    const version = packageVersionOf(this.image);
+    const item = { registryType: 'oci', identifier: this.image, transport: { type, url } };
+    return { packages: [version === undefined ? item : { ...item, version }] };
+  }
+
+  private extension(): Extension {
+    const { kind, namespace, name, uid } = this.object;
+    const tools = this.annotations.list('tools', isText);
+    const definitions = this.annotations.list('tool-definitions', isTool);
+    if (tools === null) this.passedOver('tools', 'is no JSON array of names');
+    if (definitions === null) this.passedOver('tool-definitions', 'is no JSON array of tools with a name');
+    const category = this.annotations.text('registry-category');
+    return {
+      status: 'active',
+      ...(tools ? { tools } : {}),
+      ...(definitions ? { tool_definitions: definitions } : {}),
+      ...(category === undefined ? {} : { tags: [category] }),
+      metadata: {
+        kubernetes: {
+          kind,
+          namespace,
+          name,
+          ...(uid === undefined ? {} : { uid }),
+          ...(this.image === undefined ? {} : { image: this.image, transport: this.transport }),
+        },
+      },
+    };
+  }
+
+  private shortened(annotation: string, value: string): string {
+    const characters = [...value];
+    if (characters.length <= MAX_TEXT) return value;
+    this.warnings.push(
+      `the annotation ${annotationKey(annotation)} has ${characters.length} characters and was shortened to ${MAX_TEXT}`,
+    );
+    return `${characters.slice(0, MAX_TEXT - 1).join('')}…`;
+  }
+
+  private passedOver(annotation: string, why: string): void {
+    this.warnings.push(`the annotation ${annotationKey(annotation)} was passed over: it ${why}`);
+  }
+
+  private skipped(version: string, reasons: readonly string[]): SkippedObject {
+    const { kind, namespace, name } = this.object;
+    return {
+      outcome: 'skipped',
+      name: this.entryName,
+      version,
+      reasons: reasons.map((reason) => `${kind} ${namespace}/${name}: ${reason}`),
+    };
+  }
+}
+
+interface Extension {
+  status: 'active';
+  tools?: string[];
+  tool_definitions?: object[];
+  tags?: string[];
+  metadata: object;
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === 'string' && value !== '';
+}
+
+function isTool(value: unknown): value is object {
+  return isText(record(value)['name']);
+}
+
+function text(value: unknown): string | undefined {
+  return isText(value) ? value : undefined;
+}
+
+function record(value: unknown): Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+    ? (value as Record<string, unknown>)
+    : {};
+}
