@@ -1,0 +1,299 @@
+import { describe, expect, it } from 'vitest';
+import { type ExportedServer, readObject, type SkippedObject } from './read-object.js';
+import { type Resource, RESOURCES } from './resources.js';
+
+const [MCP_SERVER, VIRTUAL, PROXY] = RESOURCES as [Resource, Resource, Resource];
+const URL = 'https://mcp.example.com/weather';
+const REQUIRED = {
+  'registry-export': 'true',
+  'registry-url': URL,
+  'registry-description': 'Tells the weather',
+};
+const BLOCK = 'io.modelcontextprotocol.registry/publisher-provided';
+
+type Annotations = Record<string, string | undefined>;
+
+function anObject(annotations: Annotations = {}, spec: object = {}, metadata: object = {}): object {
+  const prefixed = Object.entries({ ...REQUIRED, ...annotations })
+    .filter(([, value]) => value !== undefined)
+    .map(([key, value]) => [`toolhive.stacklok.dev/${key}`, value]);
+  return {
+    metadata: {
+      namespace: 'tools',
+      name: 'weather',
+      uid: 'u-1',
+      annotations: Object.fromEntries(prefixed),
+      ...metadata,
+    },
+    spec,
+  };
+}
+
+function entryOf(
+  object: object,
+  resource = MCP_SERVER,
+): ExportedServer & { document: Record<string, unknown> } {
+  const found = readObject(resource, object);
+  if (found?.outcome !== 'entry') throw new Error(`No entry: ${JSON.stringify(found)}`);
+  return { ...found, document: JSON.parse(found.version.text) as Record<string, unknown> };
+}
+
+function extensionOf(object: object, resource = MCP_SERVER): Record<string, unknown> {
+  const meta = entryOf(object, resource).document['_meta'] as Record<
+    string,
+    Record<string, Record<string, object>>
+  >;
+  return meta[BLOCK]?.['io.github.stacklok']?.[URL] as Record<string, unknown>;
+}
+
+function reasonsOf(object: object): string {
+  const found = readObject(MCP_SERVER, object) as SkippedObject;
+  expect(found.outcome).toBe('skipped');
+  return found.reasons.join('\n');
+}
+
+describe('an object that is exported', () => {
+  it('is a server, whole, if it is an MCPServer', () => {
+    const annotations = {
+      'registry-title': 'Weather',
+      'registry-icon': 'https://example.com/icon.png',
+      'registry-category': 'science',
+      tools: '["forecast","now"]',
+      'tool-definitions': '[{"name":"now","inputSchema":{"type":"object"}}]',
+      'authz-claims': '{"org":"acme","team":["data","platform"]}',
+    };
+    const image = 'ghcr.io/acme/weather:1.2.3';
+    const { document, claims, tags, warnings } = entryOf(anObject(annotations, { image }));
+    expect(document).toEqual({
+      $schema: 'https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json',
+      name: 'com.toolhive.k8s.tools/weather',
+      description: 'Tells the weather',
+      title: 'Weather',
+      version: '1.2.3',
+      icons: [{ src: 'https://example.com/icon.png' }],
+      packages: [
+        {
+          registryType: 'oci',
+          identifier: image,
+          version: '1.2.3',
+          transport: { type: 'streamable-http', url: URL },
+        },
+      ],
+      remotes: [{ type: 'streamable-http', url: URL }],
+      _meta: {
+        [BLOCK]: {
+          'io.github.stacklok': {
+            [URL]: {
+              status: 'active',
+              tools: ['forecast', 'now'],
+              tool_definitions: [{ name: 'now', inputSchema: { type: 'object' } }],
+              tags: ['science'],
+              metadata: {
+                kubernetes: {
+                  kind: 'MCPServer',
+                  namespace: 'tools',
+                  name: 'weather',
+                  uid: 'u-1',
+                  image,
+                  transport: 'stdio',
+                },
+              },
+            },
+          },
+        },
+      },
+    });
+    expect({ claims, tags, warnings }).toEqual({
+      claims: { org: 'acme', team: ['data', 'platform'] },
+      tags: ['science'],
+      warnings: [],
+    });
+  });
+
+  it.each([VIRTUAL, PROXY])('has no package and its own kind, if it is a $kind', (resource) => {
+    const object = anObject({}, { image: 'x:1.2.3', remoteUrl: 'https://other', transport: 'sse' });
+    const { document } = entryOf(object, resource);
+    expect(document).toMatchObject({ version: '1.0.0', remotes: [{ type: 'streamable-http', url: URL }] });
+    expect(document).not.toHaveProperty('packages');
+    expect(extensionOf(object, resource)).toEqual({
+      status: 'active',
+      metadata: {
+        kubernetes: { kind: resource.kind, namespace: 'tools', name: 'weather', uid: 'u-1' },
+      },
+    });
+  });
+
+  it('says the kind that was asked for, whatever it says itself', () =>
+    expect(extensionOf({ ...anObject(), kind: '' })).toMatchObject({
+      metadata: { kubernetes: { kind: 'MCPServer' } },
+    }));
+
+  it('is one in every phase, ready or not', () => {
+    const object = {
+      ...anObject({}, {}, { deletionTimestamp: '2026-01-01T00:00:00Z' }),
+      status: { phase: 'Failed' },
+    };
+    expect(entryOf(object).document).toMatchObject({ name: 'com.toolhive.k8s.tools/weather' });
+  });
+});
+
+describe('an object that is not exported', () => {
+  it.each<[string, Annotations]>([
+    ['without the annotation', { 'registry-export': undefined }],
+    ['when it is something like true', { 'registry-export': 'True' }],
+    ['when it is true with a blank', { 'registry-export': 'true ' }],
+    ['when it is false', { 'registry-export': 'false' }],
+    ['when it is empty', { 'registry-export': '' }],
+    ['whatever else is wrong', { 'registry-export': 'yes', 'authz-claims': '{', 'registry-url': undefined }],
+  ])('%s', (_what, annotations) => expect(readObject(MCP_SERVER, anObject(annotations))).toBeNull());
+
+  it.each([[{}], [null], [{ metadata: {} }], [{ metadata: { annotations: [] } }], ['x']])(
+    'like %j',
+    (object) => expect(readObject(MCP_SERVER, object)).toBeNull(),
+  );
+});
+
+describe('the version', () => {
+  it.each<[string | undefined, string | undefined, string]>([
+    ['v1.2.3', undefined, 'v1.2.3'],
+    ['1.2.3-rc.1', 'x:9.9.9', '1.2.3-rc.1'],
+    [undefined, 'ghcr.io/acme/x:2.0.1@sha256:abc', '2.0.1'],
+    [undefined, 'x:latest', '1.0.0'],
+    [undefined, undefined, '1.0.0'],
+    ['1.2', 'x:9.9.9', '9.9.9'],
+    ['latest', undefined, '1.0.0'],
+    ['', 'x:9.9.9', '9.9.9'],
+  ])('annotated as %j, of the image %j, is %s', (annotated, image, version) => {
+    const { document, warnings } = entryOf(
+      anObject({ 'registry-version': annotated }, image ? { image } : {}),
+    );
+    expect(document['version']).toBe(version);
+    expect(warnings).toHaveLength(annotated && annotated !== version ? 1 : 0);
+  });
+});
+
+describe('the package', () => {
+  it.each<[object, object]>([
+    [{ image: 'x:1.2.3' }, { version: '1.2.3', transport: { type: 'streamable-http', url: URL } }],
+    [{ image: 'x:nightly' }, { version: 'nightly' }],
+    [{ image: 'x:1.2.3@sha256:abc' }, { identifier: 'x:1.2.3@sha256:abc', version: 'sha256:abc' }],
+    [{ image: 'x:1', transport: 'stdio', proxyMode: 'sse' }, { transport: { type: 'sse', url: URL } }],
+    [
+      { image: 'x:1', transport: 'sse', proxyMode: 'streamable-http' },
+      { transport: { type: 'sse', url: URL } },
+    ],
+    [{ image: 'x:1', transport: 'streamable-http' }, { transport: { type: 'streamable-http', url: URL } }],
+  ])('of %j', (spec, expected) =>
+    expect(entryOf(anObject({}, spec)).document['packages']).toMatchObject([
+      { registryType: 'oci', ...expected },
+    ]),
+  );
+
+  it.each(['x', 'x:latest', 'x:Latest', 'host:5000/x', 'x:1.x'])(
+    'of the image %s says no version',
+    (image) => {
+      const [item] = entryOf(anObject({}, { image })).document['packages'] as [object];
+      expect(item).not.toHaveProperty('version');
+    },
+  );
+
+  it.each([[{}], [{ image: '' }], [{ image: 5 }]])('is not there for %j', (spec) => {
+    expect(entryOf(anObject({}, spec)).document).not.toHaveProperty('packages');
+    expect(extensionOf(anObject({}, spec))).toMatchObject({
+      metadata: { kubernetes: { kind: 'MCPServer' } },
+    });
+  });
+});
+
+describe('what is passed over or shortened, with a warning', () => {
+  it.each<[string, Annotations, object, RegExp]>([
+    [
+      'a long title',
+      { 'registry-title': 'x'.repeat(101) },
+      { title: `${'x'.repeat(99)}…` },
+      /registry-title has 101/,
+    ],
+    [
+      'a long description, by characters',
+      { 'registry-description': '🚀'.repeat(150) },
+      { description: `${'🚀'.repeat(99)}…` },
+      /registry-description has 150 characters and was shortened to 100/,
+    ],
+    [
+      'an icon without TLS',
+      { 'registry-icon': 'http://x/i.png' },
+      { icons: undefined },
+      /registry-icon was passed/,
+    ],
+    [
+      'an icon that is no URL',
+      { 'registry-icon': 'icon.png' },
+      { icons: undefined },
+      /registry-icon was passed/,
+    ],
+    [
+      'an icon with a long URL',
+      { 'registry-icon': `https://x/${'a'.repeat(255)}` },
+      { icons: undefined },
+      /255/,
+    ],
+  ])('%s', (_what, annotations, expected, warning) => {
+    const { document, warnings } = entryOf(anObject(annotations));
+    for (const [key, value] of Object.entries(expected)) expect(document[key]).toEqual(value);
+    expect(warnings).toEqual([expect.stringMatching(warning)]);
+  });
+
+  it.each([
+    ['tools', 'forecast'],
+    ['tools', '{"a":1}'],
+    ['tools', '["a",1]'],
+    ['tools', '[""]'],
+    ['tool-definitions', '{'],
+    ['tool-definitions', '["now"]'],
+    ['tool-definitions', '[{"title":"no name"}]'],
+    ['tool-definitions', JSON.stringify([{ name: 'now', text: 'x'.repeat(70_000) }])],
+    ['tool-definitions', '[{"name":"now","__proto__":{}}]'],
+  ])('%s: %.40s', (annotation, value) => {
+    const object = anObject({ [annotation]: value, 'registry-category': 'science' });
+    expect(Object.keys(extensionOf(object)).sort()).toEqual(['metadata', 'status', 'tags']);
+    expect(entryOf(object).warnings).toEqual([expect.stringContaining(`dev/${annotation} was passed over`)]);
+  });
+
+  it.each([
+    'registry-title',
+    'registry-icon',
+    'registry-category',
+    'tools',
+    'tool-definitions',
+    'registry-version',
+  ])('is not an empty %s', (annotation) =>
+    expect(entryOf(anObject({ [annotation]: ' ' }))).toEqual(entryOf(anObject())),
+  );
+});
+
+describe('an object that is skipped', () => {
+  it.each<[string, Annotations, RegExp]>([
+    ['without a URL', { 'registry-url': undefined }, /dev\/registry-url is required/],
+    ['with a URL that is none', { 'registry-url': 'mcp.example.com' }, /registry-url must begin with http/],
+    ['with white space in its URL', { 'registry-url': 'https://a b' }, /registry-url must begin with http/],
+    ['without a description', { 'registry-description': undefined }, /registry-description is required/],
+    ['with a blank description', { 'registry-description': ' \n' }, /registry-description is required/],
+    ['with half a character', { 'registry-description': 'a\ud83d' }, /description: holds half a character/],
+    ['with claims that are no JSON', { 'authz-claims': '{org: acme}' }, /authz-claims is not valid JSON/],
+  ])('%s', (_what, annotations, reason) => {
+    expect(reasonsOf(anObject(annotations))).toMatch(reason);
+    expect(reasonsOf(anObject(annotations))).toMatch(/^MCPServer tools\/weather: /);
+  });
+
+  it('with a name that is too long for an entry', () =>
+    expect(reasonsOf(anObject({}, {}, { name: 'n'.repeat(200) }))).toMatch(/name: has 223 characters/));
+
+  it('tells everything at once, and what it would have been', () => {
+    const found = readObject(
+      MCP_SERVER,
+      anObject({ 'registry-url': undefined, 'authz-claims': '5', 'registry-version': '2.0.0' }),
+    );
+    expect(found).toMatchObject({ name: 'com.toolhive.k8s.tools/weather', version: '2.0.0' });
+    expect((found as SkippedObject).reasons).toHaveLength(2);
+  });
+});
