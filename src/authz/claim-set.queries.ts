@@ -26,26 +26,26 @@ export async function internClaimSet(manager: EntityManager, claims: Claims): Pr
 
 /** The ids for many claims, in their order; as `internClaimSet`, in two statements. */
 export async function internClaimSets(manager: EntityManager, all: readonly Claims[]): Promise<number[]> {
-  const digests = all.map((claims) => {
-    const canonical = canonicalClaims(claims);
-    return { canonical, digest: createHash('sha256').update(canonical).digest('hex') };
-  });
-  const distinct = new Map(digests.map(({ canonical, digest }) => [digest, canonical]));
+  const texts = all.map((claims) => canonicalClaims(claims));
+  const digests = new Map(
+    [...new Set(texts)].map((text) => [text, createHash('sha256').update(text).digest('hex')]),
+  );
   // In one order, so that two transactions that add the same claims can't wait for each other.
-  const keys = [...distinct.keys()].sort();
+  const distinct = [...digests].sort(([, one], [, other]) => (one < other ? -1 : 1));
+  const keys = distinct.map(([, digest]) => digest);
   await manager.query(
     `insert into claim_set (claims, digest)
      select n.claims, decode(n.digest, 'hex') from unnest($1::jsonb[], $2::text[]) as n(claims, digest)
      on conflict (digest) do nothing`,
-    [keys.map((key) => distinct.get(key)), keys],
+    [distinct.map(([text]) => text), keys],
   );
   const rows = await manager.query<{ id: number; digest: string }[]>(
     `select c.id, n.digest from unnest($1::text[]) as n(digest) join claim_set c on c.digest = decode(n.digest, 'hex')`,
     [keys],
   );
   const ids = new Map(rows.map(({ id, digest }) => [digest, id]));
-  return digests.map(({ digest }) => {
-    const id = ids.get(digest);
+  return texts.map((text) => {
+    const id = ids.get(digests.get(text) ?? '');
     if (id === undefined) throw new Error('A claim set was neither added nor found');
     return id;
   });

@@ -12,9 +12,12 @@ const PAGE = '250';
 const WATCH_S = 240;
 const WATCH_SPREAD_S = 60;
 /** How often a kind that is not installed is looked for. */
-const ABSENT_MS = 15_000;
+const ABSENT_MS = 10_000;
 /** A watch that held this long was no failure, however it ended. */
 const HELD_MS = 5_000;
+/** The longest pause before a watch that had begun is taken up again: changes are waiting. */
+const AGAIN_MS = 500;
+const OUR_FAULT = 'The watch failed inside the server; its log has the cause';
 const GONE = 410;
 const NOT_FOUND = 404;
 
@@ -27,6 +30,8 @@ export interface WatchListener<T> {
   changed(names: readonly string[]): void;
   /** `error`, `failures` or `isListed` changed. */
   moved(): void;
+  /** Something of ours is at fault; it is tried again as if it were the cluster. */
+  broke(error: unknown): void;
 }
 
 /**
@@ -52,8 +57,9 @@ export class ResourceWatch<T> {
     private readonly listener: WatchListener<T>,
   ) {}
 
-  /** Goes on until the signal aborts. Throws only for faults of our own. */
+  /** Goes on until the signal aborts. Never throws. */
   async run(signal: AbortSignal): Promise<void> {
+    let broken = 0;
     while (!signal.aborted) {
       const began = Date.now();
       try {
@@ -63,15 +69,14 @@ export class ResourceWatch<T> {
           continue;
         }
         await this.follow(signal);
-        if (Date.now() - began > HELD_MS) this.failures = 0;
-        // No hot loop around a server that ends every watch at once.
-        else await pause(backOffMs(this.failures++), signal);
+        const isFirst = Date.now() - began > HELD_MS;
+        if (isFirst) this.failures = 0;
+        broken = isFirst ? 0 : broken + 1;
+        await pause(Math.min(backOffMs(broken), AGAIN_MS), signal);
       } catch (error) {
         if (signal.aborted) return;
-        if (!(error instanceof ClusterError)) throw error;
         const wait = backOffMs(this.failures++);
-        if (error.status === GONE || error.status === NOT_FOUND) this.resourceVersion = null;
-        else this.fail(error.message);
+        this.judge(error);
         await pause(wait, signal);
       }
     }
@@ -174,6 +179,15 @@ export class ResourceWatch<T> {
       this.listener.moved();
     }
     if (changed.length > 0) this.listener.changed(changed);
+  }
+
+  private judge(error: unknown): void {
+    if (!(error instanceof ClusterError)) {
+      this.resourceVersion = null;
+      this.listener.broke(error);
+      this.fail(OUR_FAULT);
+    } else if (error.status === GONE || error.status === NOT_FOUND) this.resourceVersion = null;
+    else this.fail(error.message);
   }
 
   private fail(error: string): void {

@@ -52,6 +52,7 @@ export class SourceWatch {
       same,
       changed: (names: readonly string[]) => this.mark(names),
       moved: () => this.wake(),
+      broke: (error: unknown) => this.broke(error),
     };
     this.watches = RESOURCES.flatMap((resource) =>
       places.map((namespace) => new ResourceWatch(resource, namespace, around.cluster, listener)),
@@ -65,9 +66,7 @@ export class SourceWatch {
 
   start(): void {
     const { signal } = this.stopping;
-    const watching = this.watches.map((watch) =>
-      watch.run(signal).catch((error: unknown) => this.broke(error)),
-    );
+    const watching = this.watches.map((watch) => watch.run(signal));
     this.running = Promise.all([this.write(signal), ...watching]).then(() => undefined);
   }
 
@@ -104,7 +103,10 @@ export class SourceWatch {
         failures = 0;
         if (!this.isDue) await woken;
       } catch (error) {
-        if (!isDatabaseAway(error)) this.broke(error);
+        if (!isDatabaseAway(error)) {
+          this.fault = 'The entries could not be written; the log of the server has the cause';
+          this.broke(error);
+        }
         await pause(backOffMs(++failures + 3), signal);
       }
     }
@@ -207,9 +209,7 @@ export class SourceWatch {
   }
 
   private broke(error: unknown): void {
-    this.fault = 'The watch failed inside the server; its log has the cause';
     this.logger.error({ source: this.source.name, err: error }, 'Watching a cluster failed');
-    this.wake();
   }
 }
 

@@ -1,53 +1,216 @@
 import { describe, expect, it } from 'vitest';
-import { aCluster, type KubernetesApi } from '../support/kubernetes-api.js';
-import type { Sender } from '../support/http.js';
-import { versionsIn } from '../support/matchers.js';
-import { aService, type ServiceUnderTest } from '../support/service.js';
+import { ACME_DATA, ACME_PLATFORM, CONTOSO_READER, NOBODY, SUPER_ADMIN } from '../support/callers.js';
+import { exported, listed, syncOf, watching } from '../support/cluster-objects.js';
+import { aCluster } from '../support/kubernetes-api.js';
+import { expectRefused } from '../support/matchers.js';
+import { aService } from '../support/service.js';
 import { within } from '../support/within.js';
 
+/** How long a change may take to show up; a busy machine may be slow once. */
 const SECOND = 1_000;
-
-/** What an object needs to be an entry. */
-const exported = (name: string, more: Record<string, string> = {}) => ({
-  'registry-export': 'true',
-  'registry-url': `https://mcp.example.com/${name}`,
-  'registry-description': `The server ${name}`,
-  ...more,
-});
-
-function watching(service: ServiceUnderTest, cluster: KubernetesApi): ServiceUnderTest {
-  service.environment['REGISTRY_KUBECONFIG'] = cluster.kubeconfig;
-  return service;
-}
-
-const list = async (service: Sender, registry = 'main') =>
-  versionsIn(await service.get(`/registry/${registry}/v0.1/servers?limit=100`));
+const A_WHILE = 20_000;
 
 describe('a source of a cluster', () => {
   const cluster = aCluster().runs();
-  const service = watching(aService(), cluster)
+  const service = watching(cluster, aService())
     .source('cluster', { kind: 'kubernetes' })
     .registry('main', { sources: ['cluster'] })
     .runs();
-  const sees = (names: string[]) => within(SECOND, async () => expect(await list(service)).toEqual(names));
+  const sees = (names: string[]) => within(A_WHILE, async () => expect(await listed(service)).toEqual(names));
 
   it('follows what is created, changed, no longer exported and deleted, within a second', async () => {
     await sees([]);
+    const took: number[] = [];
     cluster.put('MCPServer', 'tools/weather', exported('weather'), { image: 'ghcr.io/acme/weather:1.2.3' });
-    await sees(['com.toolhive.k8s.tools/weather@1.2.3']);
+    took.push(await sees(['tools/weather@1.2.3']));
     cluster.put('MCPServer', 'tools/weather', exported('weather', { 'registry-version': '2.0.0' }));
-    await sees(['com.toolhive.k8s.tools/weather@2.0.0']);
+    took.push(await sees(['tools/weather@2.0.0']));
     cluster.put('VirtualMCPServer', 'tools/all', exported('all'));
     cluster.put('MCPRemoteProxy', 'data/proxy', exported('proxy'));
-    await sees([
-      'com.toolhive.k8s.data/proxy@1.0.0',
-      'com.toolhive.k8s.tools/all@1.0.0',
-      'com.toolhive.k8s.tools/weather@2.0.0',
-    ]);
+    took.push(await sees(['data/proxy@1.0.0', 'tools/all@1.0.0', 'tools/weather@2.0.0']));
     cluster.put('MCPServer', 'tools/weather', exported('weather', { 'registry-export': 'True' }));
-    await sees(['com.toolhive.k8s.data/proxy@1.0.0', 'com.toolhive.k8s.tools/all@1.0.0']);
+    took.push(await sees(['data/proxy@1.0.0', 'tools/all@1.0.0']));
     cluster.delete('VirtualMCPServer', 'tools/all');
+    took.push(await sees(['data/proxy@1.0.0']));
     cluster.delete('MCPRemoteProxy', 'data/proxy');
+    took.push(await sees([]));
+    const median = took.toSorted((one, other) => one - other)[took.length / 2] ?? NaN;
+    expect(median).toBeLessThan(SECOND);
+  });
+
+  it('is shown with the state of its watch, and is not synced by hand', async () => {
+    cluster.put('MCPServer', 'tools/long', exported('long', { 'registry-description': 'x'.repeat(101) }));
+    await sees(['tools/long@1.0.0']);
+    const reply = await service.get('/v1/sources/cluster');
+    expect(reply.json).toMatchObject({
+      kind: 'kubernetes',
+      kubernetes: {},
+      sync: {
+        status: 'complete',
+        nextRunAt: null,
+        attempts: 0,
+        counts: { entries: 1, added: 1, skipped: 0, filtered: 0, warnings: 1 },
+        skipped: [],
+      },
+    });
+    expect(reply.json).not.toHaveProperty('sync.error');
+    expect(service.logs().find(({ object }) => object === 'tools/long')).toMatchObject({
+      level: 'warn',
+      warnings: [expect.stringContaining('registry-description has 101 characters and was shortened')],
+    });
+    expectRefused(await service.post('/v1/sources/cluster/sync'), 400, 'not_synced');
+    cluster.delete('MCPServer', 'tools/long');
     await sees([]);
+  });
+
+  it('writes nothing when an object changes in what is not served', async () => {
+    cluster.put('MCPServer', 'tools/quiet', exported('quiet'), { image: 'x:1.0.0' });
+    await sees(['tools/quiet@1.0.0']);
+    const revision = async () =>
+      (await service.database.query<{ revision: string }>(`select revision from source`))[0]?.revision;
+    const before = await revision();
+    cluster.put('MCPServer', 'tools/quiet', exported('quiet'), {
+      image: 'x:1.0.0',
+      status: { phase: 'Failed' },
+    });
+    cluster.put('MCPServer', 'tools/loud', exported('loud'));
+    await sees(['tools/loud@1.0.0', 'tools/quiet@1.0.0']);
+    expect(Number(await revision())).toBe(Number(before) + 1);
+    expect((await syncOf(service)).counts).toMatchObject({ added: 1, changed: 0, unchanged: 0, entries: 2 });
+    cluster.delete('MCPServer', 'tools/quiet');
+    cluster.delete('MCPServer', 'tools/loud');
+    await sees([]);
+  });
+
+  it('counts one of two objects that would be the same entry, and the other one when it is gone', async () => {
+    cluster.put('VirtualMCPServer', 'tools/twin', exported('virtual', { 'registry-version': '2.0.0' }));
+    cluster.put('MCPServer', 'tools/twin', exported('server'));
+    await sees(['tools/twin@1.0.0']);
+    await within(A_WHILE, async () =>
+      expect((await syncOf(service)).skipped).toEqual([
+        {
+          type: 'server',
+          name: 'com.toolhive.k8s.tools/twin',
+          version: '2.0.0',
+          reasons: [
+            'VirtualMCPServer tools/twin: there is a MCPServer of this namespace and name, which counts',
+          ],
+        },
+      ]),
+    );
+    cluster.delete('MCPServer', 'tools/twin');
+    await sees(['tools/twin@2.0.0']);
+    cluster.delete('VirtualMCPServer', 'tools/twin');
+    await sees([]);
+  });
+});
+
+describe('sources of some namespaces, and with a filter', () => {
+  const cluster = aCluster().runs();
+  const service = watching(cluster, aService())
+    .source('cluster', { kind: 'kubernetes', settings: { namespaces: ['tools', 'data'] } })
+    .source('filtered', {
+      kind: 'kubernetes',
+      settings: { namespaces: [] },
+      filter: { names: { exclude: ['*/beta'] }, tags: { include: ['science'] } },
+    })
+    .registry('main', { sources: ['cluster'] })
+    .registry('filtered', { sources: ['filtered'] })
+    .runs();
+
+  it('hold what is theirs, from each namespace', async () => {
+    cluster.put('MCPServer', 'tools/a', exported('a', { 'registry-category': 'science' }));
+    cluster.put('MCPServer', 'data/b', exported('b'));
+    cluster.put('MCPServer', 'other/c', exported('c', { 'registry-category': 'science' }));
+    cluster.put('MCPServer', 'other/beta', exported('beta', { 'registry-category': 'science' }));
+    await within(A_WHILE, async () =>
+      expect(await listed(service)).toEqual(['data/b@1.0.0', 'tools/a@1.0.0']),
+    );
+    await within(A_WHILE, async () =>
+      expect(await listed(service, 'filtered')).toEqual(['other/c@1.0.0', 'tools/a@1.0.0']),
+    );
+    expect((await syncOf(service, 'filtered')).counts).toMatchObject({ entries: 2, filtered: 2 });
+    // A change in one namespace leaves the other one alone.
+    cluster.delete('MCPServer', 'data/b');
+    await within(A_WHILE, async () => expect(await listed(service)).toEqual(['tools/a@1.0.0']));
+    const asked = cluster.requests.filter(({ namespace }) => namespace !== null);
+    expect(new Set(asked.map(({ namespace }) => namespace))).toEqual(new Set(['tools', 'data']));
+  });
+
+  it('follow a change of their settings', async () => {
+    const admin = (namespaces: string[]) =>
+      service.put('/v1/sources/by-hand', { kubernetes: { namespaces } });
+    expect((await admin(['tools'])).status).toBe(201);
+    const registry = { sources: ['by-hand'] };
+    expect((await service.put('/v1/registries/by-hand', registry)).status).toBe(201);
+    await within(A_WHILE, async () => expect(await listed(service, 'by-hand')).toEqual(['tools/a@1.0.0']));
+    expect((await admin(['other'])).status).toBe(200);
+    await within(A_WHILE, async () =>
+      expect(await listed(service, 'by-hand')).toEqual(['other/beta@1.0.0', 'other/c@1.0.0']),
+    );
+  });
+});
+
+describe('the claims of a cluster', () => {
+  const cluster = aCluster().runs();
+  const service = watching(cluster, aService({ mode: 'full' }))
+    .source('cluster', { kind: 'kubernetes', claims: { org: 'acme' } })
+    .registry('main', { sources: ['cluster'] })
+    .runs();
+  const claimed = (name: string, claims: unknown) =>
+    exported(name, { 'authz-claims': JSON.stringify(claims) });
+  const sees = async (who: object, names: string[]) =>
+    within(A_WHILE, async () => expect(await listed(service.as({ ...who }))).toEqual(names));
+
+  it('decide who sees which entry, those of the source do not', async () => {
+    cluster.put('MCPServer', 'tools/platform', claimed('platform', { org: 'acme', team: 'platform' }));
+    cluster.put('MCPServer', 'tools/acme', claimed('acme', { org: 'acme' }));
+    cluster.put('MCPServer', 'tools/contoso', claimed('contoso', { org: 'contoso' }));
+    cluster.put('MCPServer', 'tools/unlabelled', exported('unlabelled'));
+    await sees(ACME_PLATFORM, ['tools/acme@1.0.0', 'tools/platform@1.0.0']);
+    await sees(ACME_DATA, ['tools/acme@1.0.0']);
+    await sees(CONTOSO_READER, ['tools/contoso@1.0.0']);
+    await sees(NOBODY, []);
+    await sees(SUPER_ADMIN, [
+      'tools/acme@1.0.0',
+      'tools/contoso@1.0.0',
+      'tools/platform@1.0.0',
+      'tools/unlabelled@1.0.0',
+    ]);
+  });
+
+  it('move an entry at once when nothing else of the object changes', async () => {
+    cluster.put('MCPServer', 'tools/moves', claimed('moves', { org: 'acme' }));
+    await sees(ACME_DATA, ['tools/acme@1.0.0', 'tools/moves@1.0.0']);
+    cluster.put('MCPServer', 'tools/moves', claimed('moves', { org: 'contoso' }));
+    await sees(ACME_DATA, ['tools/acme@1.0.0']);
+    await sees(CONTOSO_READER, ['tools/contoso@1.0.0', 'tools/moves@1.0.0']);
+    const { counts } = await syncOf(service.as(SUPER_ADMIN));
+    expect(counts).toMatchObject({ added: 0, changed: 1, unchanged: 0 });
+    cluster.delete('MCPServer', 'tools/moves');
+    await sees(CONTOSO_READER, ['tools/contoso@1.0.0']);
+  });
+
+  it('hide an object that has a mistake in them, with a report, and nothing else', async () => {
+    cluster.put('MCPServer', 'tools/acme', exported('acme', { 'authz-claims': '{"org":' }));
+    await sees(ACME_DATA, []);
+    await sees(ACME_PLATFORM, ['tools/platform@1.0.0']);
+    await within(A_WHILE, async () =>
+      expect(await syncOf(service.as(SUPER_ADMIN))).toMatchObject({
+        status: 'complete',
+        counts: { skipped: 1 },
+        skipped: [
+          {
+            name: 'com.toolhive.k8s.tools/acme',
+            version: '1.0.0',
+            reasons: [
+              'MCPServer tools/acme: the annotation toolhive.stacklok.dev/authz-claims is not valid JSON',
+            ],
+          },
+        ],
+      }),
+    );
+    cluster.put('MCPServer', 'tools/acme', claimed('acme', { org: 'acme' }));
+    await sees(ACME_DATA, ['tools/acme@1.0.0']);
   });
 });

@@ -47,7 +47,8 @@ export class KubernetesApi {
   readonly certificates: Certificates = makeCertificates();
   /** The file that tells clients of it. */
   readonly kubeconfig = join(mkdtempSync(join(tmpdir(), 'registry-cluster-')), 'kubeconfig');
-  readonly token = keepSecret(`token-${randomUUID()}`);
+  /** What it asks for. */
+  token = keepSecret(`token-${randomUUID()}`);
   /** The served versions of each kind; none: its definition is not installed. */
   readonly served: Record<string, string[]> = {};
   /** `verb plural`, or `verb plural namespace`, which the account may not. */
@@ -144,10 +145,10 @@ export class KubernetesApi {
     this.happened({ at: this.revision, plural: PLURALS[kind], type: 'DELETED', object: last });
   }
 
-  /** Forgets the history so far: whoever wants to go on from before it has to list anew. */
+  /** Forgets the history so far: whoever wants to go on from an earlier revision than this one has to list anew. */
   compact(): void {
     this.history = [];
-    this.compactedAt = ++this.revision;
+    this.compactedAt = this.revision;
   }
 
   /** Tells watchers the newest resource version, though nothing of theirs changed. */
@@ -172,6 +173,11 @@ export class KubernetesApi {
         );
       else response.destroy();
     this.watchers.clear();
+  }
+
+  /** Asks for another token from now on. */
+  rotateToken(): void {
+    this.token = keepSecret(`token-${randomUUID()}`);
   }
 
   get watching(): number {

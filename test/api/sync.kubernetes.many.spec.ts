@@ -1,0 +1,97 @@
+import { describe, expect, it } from 'vitest';
+import { exported, syncOf, watching } from '../support/cluster-objects.js';
+import { aCluster } from '../support/kubernetes-api.js';
+import { aService } from '../support/service.js';
+import { longestStretch } from '../support/stretches.js';
+import { within } from '../support/within.js';
+
+const COUNT = 5_000;
+const A_WHILE = 60_000;
+/** The limit is 50; what the cluster and the tests do in this process comes on top. */
+const STRETCH_MS = 150;
+
+describe('5 000 objects of a cluster', () => {
+  const cluster = aCluster().runs();
+  const service = watching(cluster, aService())
+    .source('cluster', { kind: 'kubernetes' })
+    .registry('main', { sources: ['cluster'] })
+    .runs();
+  const definitions = JSON.stringify([{ name: 'now', description: 'x'.repeat(1_500) }]);
+  const annotations = (index: number) =>
+    exported(`s${index}`, {
+      'tool-definitions': definitions,
+      'authz-claims': JSON.stringify({ org: 'acme', team: `team-${index % 500}` }),
+    });
+  const stored = async () => {
+    const [row] = await service.database.query<{ entries: number; versions: number; sets: number }>(
+      `select (select count(*)::int from entry) as entries, (select count(*)::int from entry_version where is_latest) as versions,
+         (select count(distinct claim_set_id)::int from entry) as sets`,
+    );
+    return row;
+  };
+
+  it('are listed in pages and written, and the event loop is never held up for long', async () => {
+    // The service runs and waits for its cluster, so that nothing but the list and the write is measured.
+    const { port } = cluster;
+    await cluster.stop();
+    for (let index = 0; index < COUNT; index++)
+      cluster.put('MCPServer', `tools/s${index}`, annotations(index));
+    cluster.compact();
+    // The place in the list is lost once, after 3 pages.
+    cluster.expiresAfterPages = 3;
+    const longest = await longestStretch(async () => {
+      await cluster.start(port);
+      await within(A_WHILE, () => expect(cluster.requests.some(({ status }) => status === 410)).toBe(true));
+      cluster.expiresAfterPages = Infinity;
+      await within(A_WHILE, async () =>
+        expect(await syncOf(service)).toMatchObject({
+          status: 'complete',
+          counts: { entries: COUNT, added: COUNT },
+        }),
+      );
+    });
+    expect(await stored()).toEqual({ entries: COUNT, versions: COUNT, sets: 500 });
+    expect(cluster.requests.filter(({ query }) => query['continue'] !== undefined).length).toBeGreaterThan(
+      15,
+    );
+    expect(longest).toBeLessThan(STRETCH_MS);
+  });
+
+  it('are compared anew when the history is gone, and only what changed is written', async () => {
+    await within(A_WHILE, () => expect(cluster.watching).toBe(3));
+    const longest = await longestStretch(async () => {
+      cluster.breakWatches();
+      cluster.delete('MCPServer', 'tools/s0');
+      cluster.put('MCPServer', 'tools/s1', exported('s1', { 'registry-version': '2.0.0' }));
+      cluster.compact();
+      await within(A_WHILE, async () =>
+        expect((await syncOf(service)).counts).toMatchObject({
+          entries: COUNT - 1,
+          added: 1,
+          changed: 0,
+          removed: 2,
+          unchanged: 0,
+        }),
+      );
+    });
+    expect(await stored()).toEqual({ entries: COUNT - 1, versions: COUNT - 1, sets: 501 });
+    expect(longest).toBeLessThan(STRETCH_MS);
+  });
+
+  it('are followed when thousands of them change at once', async () => {
+    await within(A_WHILE, () => expect(cluster.watching).toBe(3));
+    const longest = await longestStretch(async () => {
+      for (let index = 1; index < COUNT; index++) {
+        cluster.put('MCPServer', `tools/s${index}`, { ...annotations(index), 'registry-title': 'New' });
+        if (index % 100 === 0) await new Promise((resolve) => setImmediate(resolve));
+      }
+      await within(A_WHILE, async () => {
+        const [row] = await service.database.query<{ count: number }>(
+          `select count(*)::int as count from entry_version where document like '%"title":"New"%'`,
+        );
+        expect(row?.count).toBe(COUNT - 1);
+      });
+    });
+    expect(longest).toBeLessThan(STRETCH_MS);
+  });
+});

@@ -1,0 +1,80 @@
+import { dirname, join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { Cli } from '../support/cli.js';
+import { exported, listed, syncOf, watching } from '../support/cluster-objects.js';
+import { aCluster } from '../support/kubernetes-api.js';
+import { aService } from '../support/service.js';
+import { within } from '../support/within.js';
+
+const A_WHILE = 20_000;
+/** What a dead replica's lease takes to run out, and to be noticed. */
+const TAKEOVER_MS = 15_000;
+
+describe('two replicas of a service', () => {
+  const cluster = aCluster().runs();
+  const service = watching(cluster, aService())
+    .source('cluster', { kind: 'kubernetes' })
+    .registry('main', { sources: ['cluster'] })
+    .runs();
+  const owner = async () =>
+    (await service.database.query<{ owner: string }>(`select lease_owner as owner from source_sync`))[0]
+      ?.owner;
+  const watches = () => cluster.requests.filter(({ verb }) => verb === 'watch').length;
+
+  it('watch a source once, and the other one goes on when one stops', async () => {
+    const replica = service.replica();
+    await replica.start();
+    try {
+      const first = await owner();
+      const before = watches();
+      cluster.put('MCPServer', 'tools/one', exported('one'));
+      for (const each of [service, replica])
+        await within(A_WHILE, async () => expect(await listed(each)).toEqual(['tools/one@1.0.0']));
+      // Long enough for the replica to look for work more than once, and for the lease to be renewed.
+      await new Promise((resolve) => setTimeout(resolve, 4_000));
+      expect({ watching: cluster.watching, begun: watches(), owner: await owner() }).toEqual({
+        watching: 3,
+        begun: before,
+        owner: first,
+      });
+      await service.stop();
+      cluster.delete('MCPServer', 'tools/one');
+      cluster.put('MCPServer', 'tools/two', exported('two'));
+      const took = await within(A_WHILE, async () =>
+        expect(await listed(replica)).toEqual(['tools/two@1.0.0']),
+      );
+      expect(took, 'a lease that is handed back is taken at the next look').toBeLessThan(TAKEOVER_MS / 2);
+      expect(await owner()).not.toBe(first);
+      expect(await syncOf(replica)).toMatchObject({ status: 'complete', attempts: 0 });
+    } finally {
+      await replica.stop();
+      await service.start();
+    }
+  });
+
+  it('take over from one that was killed within 15 s', async () => {
+    await service.stop();
+    const configuration = join(dirname(service.write('unused', '')), 'registry.yaml');
+    const addresses = ['--address', '127.0.0.1:0', '--internal-address', '127.0.0.1:0'];
+    const other = new Cli(['serve', '--config', configuration, ...addresses], {
+      KUBECONFIG: cluster.kubeconfig,
+    });
+    try {
+      await other.logs('"Ready"');
+      await within(A_WHILE, () => expect(cluster.watching).toBe(3));
+      await service.start();
+      const before = await owner();
+      other.child.kill('SIGKILL');
+      await other.finished;
+      const killed = performance.now();
+      cluster.put('MCPServer', 'tools/three', exported('three'));
+      await within(2 * A_WHILE, async () =>
+        expect(await listed(service)).toEqual(['tools/three@1.0.0', 'tools/two@1.0.0']),
+      );
+      expect(performance.now() - killed).toBeLessThan(TAKEOVER_MS);
+      expect(await owner()).not.toBe(before);
+    } finally {
+      other.child.kill('SIGKILL');
+    }
+  });
+});

@@ -1,0 +1,40 @@
+import type { Sender } from './http.js';
+import type { KubernetesApi } from './kubernetes-api.js';
+import { versionsIn } from './matchers.js';
+import type { ServiceUnderTest } from './service.js';
+
+/** The annotations that an object needs to be an entry, and more. */
+export function exported(name: string, more: Record<string, string> = {}): Record<string, string> {
+  return {
+    'registry-export': 'true',
+    'registry-url': `https://mcp.example.com/${name}`,
+    'registry-description': `The server ${name}`,
+    ...more,
+  };
+}
+
+/** Points a service at a cluster. */
+export function watching(cluster: KubernetesApi, service: ServiceUnderTest): ServiceUnderTest {
+  service.environment['REGISTRY_KUBECONFIG'] = cluster.kubeconfig;
+  return service;
+}
+
+/** The entries of a cluster that somebody sees, as `namespace/name@version`. */
+export async function listed(sender: Sender, registry = 'main'): Promise<string[]> {
+  const versions = versionsIn(await sender.get(`/registry/${registry}/v0.1/servers?limit=100`));
+  return versions.map((version) => version.replace(/^com\.toolhive\.k8s\./, ''));
+}
+
+export interface SyncAnswer {
+  status: string;
+  lastSuccessAt: string | null;
+  attempts: number;
+  error?: string;
+  counts: Record<string, number>;
+  skipped: { name: string; version: string; reasons: string[] }[];
+}
+
+/** What the admin API tells of a source. */
+export async function syncOf(sender: Sender, source = 'cluster'): Promise<SyncAnswer> {
+  return ((await sender.get(`/v1/sources/${source}`)).json as { sync: SyncAnswer }).sync;
+}
