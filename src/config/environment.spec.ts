@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { applyOverrides, buildReport, overridesOf, unknownVariables } from './environment.js';
+import { applyOverrides, buildReport, kubeconfigOf, overridesOf, unknownVariables } from './environment.js';
 
 describe('variables that override scalars', () => {
   it.each<[NodeJS.ProcessEnv, unknown]>([
@@ -64,4 +64,16 @@ it('the build is told by the image', () => {
     commit: 'abc',
     date: undefined,
   });
+});
+
+it.each<[NodeJS.ProcessEnv, string[]]>([
+  [{}, []],
+  [{ KUBECONFIG: '' }, []],
+  [{ KUBECONFIG: '/a:/b' }, ['/a', '/b']],
+  [{ KUBECONFIG: '/a', REGISTRY_KUBECONFIG: '/b' }, ['/b']],
+  [{ KUBECONFIG: '/a', REGISTRY_KUBECONFIG: '' }, ['/a']],
+  [{ REGISTRY_KUBECONFIG: 'here' }, [`${process.cwd()}/here`]],
+])('the kubeconfig of %j is %j', (environment, files) => {
+  expect(kubeconfigOf(environment)).toEqual(files);
+  expect(unknownVariables(environment)).toEqual([]);
 });

@@ -62,6 +62,8 @@ export class ClusterWatcher implements OnApplicationBootstrap, OnApplicationShut
   private async look(): Promise<void> {
     if (this.watches.size > 0) await this.keep();
     for (const source of await this.queries.leaseFree(this.owner, LEASE_MS)) {
+      // Changed after we had looked, and so free for us again: its watch is out of date.
+      await this.watches.get(source.id)?.stop();
       this.logger.log({ source: source.name }, 'Watching the cluster of this source');
       const { owner, dataSource, queries, writer, cluster } = this;
       const watch = new SourceWatch(source, { owner, dataSource, queries, writer, cluster });

@@ -106,6 +106,7 @@ export class SourceWatch {
         if (!isDatabaseAway(error)) {
           this.fault = 'The entries could not be written; the log of the server has the cause';
           this.broke(error);
+          await this.tell().catch(() => undefined);
         }
         await pause(backOffMs(++failures + 3), signal);
       }

@@ -1,0 +1,72 @@
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { expect, it } from 'vitest';
+import { parseAllDocuments } from 'yaml';
+import { loadConfig } from '../../dist/config/load-config.js';
+import { API_GROUP, RESOURCES } from '../../dist/kubernetes/resources.js';
+
+const ROOT = resolve(import.meta.dirname, '../../deploy/kubernetes');
+
+interface Manifest {
+  kind: string;
+  metadata: { name: string; namespace?: string };
+  data: Record<string, string>;
+  rules: { apiGroups: string[]; resources: string[]; verbs: string[] }[];
+  roleRef: { name: string };
+  subjects: { name: string; namespace: string }[];
+  spec: {
+    template: {
+      spec: { serviceAccountName: string; containers: { volumeMounts: { mountPath: string }[] }[] };
+    };
+  };
+}
+
+async function manifests(file: string): Promise<(kind: string) => Manifest> {
+  const all = parseAllDocuments(await readFile(join(ROOT, file), 'utf8')).map(
+    (one) => one.toJS() as Manifest,
+  );
+  return (kind) => {
+    const found = all.find((one) => one.kind === kind);
+    if (!found) throw new Error(`${file} has no ${kind}`);
+    return found;
+  };
+}
+
+it('the role allows what the watch asks for, and is bound to the account of the deployment', async () => {
+  const rbac = await manifests('rbac.yaml');
+  expect(rbac('ClusterRole').rules).toEqual([
+    {
+      apiGroups: [API_GROUP],
+      resources: RESOURCES.map(({ plural }) => plural),
+      verbs: ['get', 'list', 'watch'],
+    },
+  ]);
+  const { name, namespace = '' } = rbac('ServiceAccount').metadata;
+  expect(rbac('ClusterRoleBinding')).toMatchObject({
+    roleRef: { name: rbac('ClusterRole').metadata.name },
+    subjects: [{ kind: 'ServiceAccount', name, namespace }],
+  });
+  const deployment = (await manifests('registry.yaml'))('Deployment');
+  expect(deployment.spec.template.spec.serviceAccountName).toBe(name);
+  expect(deployment.metadata.namespace).toBe(namespace);
+});
+
+it('the configuration of the deployment loads where the files of its pod are', async () => {
+  const registry = await manifests('registry.yaml');
+  const text = registry('ConfigMap').data['registry.yaml'] ?? '';
+  const [secret] = /\/run\/secrets\/\S+/.exec(text) ?? [''];
+  const { mountPath } = registry('Deployment').spec.template.spec.containers[0]?.volumeMounts[1] ?? {
+    mountPath: '',
+  };
+  expect(secret).toBe(`${mountPath}/password`);
+  const pod = await mkdtemp(join(tmpdir(), 'registry-pod-'));
+  await writeFile(join(pod, 'password'), 'a secret');
+  await writeFile(join(pod, 'registry.yaml'), text.replace(secret, join(pod, 'password')));
+  const { config, warnings } = loadConfig(join(pod, 'registry.yaml'), {}, {});
+  await rm(pod, { recursive: true });
+  expect(warnings).toEqual([]);
+  expect(config.sources).toMatchObject([
+    { name: 'cluster', kind: 'kubernetes', settings: { namespaces: [] } },
+  ]);
+});
