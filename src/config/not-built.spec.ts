@@ -18,7 +18,6 @@ function load(tree: object, authMode?: string) {
 }
 
 it.each<[object, string]>([
-  [source({ git: { repository: 'https://x/a' }, syncPolicy }), 'sources[0].git'],
   [source({ api: { endpoint: 'https://x' }, syncPolicy }), 'sources[0].api'],
 ])('%j is valid and yet refused at %s', (tree, path) => {
   const act = () => load(tree);
@@ -31,6 +30,7 @@ it.each<[object, string | undefined]>([
   [{ auth: anonymous }, undefined],
   [{ auth: { oauth, authz: { roles: { superAdmin: [{ role: 'boss' }] } } } }, 'anonymous'],
   [source({ file: { path: 'a.json' }, syncPolicy }), undefined],
+  [source({ git: { repository: 'https://x/a' }, syncPolicy }), undefined],
   [source({ managed: {} }), undefined],
   [source({ file: { url: 'https://x/a' }, syncPolicy }), undefined],
   [source({ kubernetes: { namespaces: ['tools'] } }), undefined],

@@ -2,7 +2,7 @@ import type { Config, SourceConfig } from './config.js';
 import { below, type Issue, issue } from './problems.js';
 
 /** Kinds of sources this version can fill. */
-const BUILT_KINDS: readonly string[] = ['file', 'managed', 'kubernetes'];
+const BUILT_KINDS: readonly string[] = ['file', 'git', 'managed', 'kubernetes'];
 
 /**
  * What the contract describes and this version does not do yet: refused, since a setting that is silently ignored is

@@ -2,14 +2,15 @@ import { Injectable } from '@nestjs/common';
 import type { SourceKind } from '../config/config.js';
 import type { Fetcher } from './fetcher.js';
 import { FileFetcher } from './file.fetcher.js';
+import { GitFetcher } from './git.fetcher.js';
 
 /** The fetcher of each kind of source that is synced. A further kind is one more line. */
 @Injectable()
 export class Fetchers {
   private readonly byKind: Partial<Record<SourceKind, Fetcher>>;
 
-  constructor(file: FileFetcher) {
-    this.byKind = { file };
+  constructor(file: FileFetcher, git: GitFetcher) {
+    this.byKind = { file, git };
   }
 
   /** @throws Error for a kind that is not synced: those are never leased. */

@@ -1,0 +1,86 @@
+import { spawn } from 'node:child_process';
+import { devNull } from 'node:os';
+
+/** How a git command ended. */
+export interface GitEnd {
+  readonly code: number | null;
+  /** The last of what it complained about; written by git and by the other side, so not to be shown as it is. */
+  readonly stderr: string;
+}
+
+export interface GitCall {
+  /** The repository that is worked in; also the home directory git sees. */
+  readonly directory: string;
+  /** Of the process of this server: where git and ssh are found. */
+  readonly path: string | undefined;
+  /** The one protocol git may speak. */
+  readonly protocol: string;
+  /** Ends git and everything it started. */
+  readonly signal: AbortSignal;
+  /** Takes the output; false ends git. */
+  readonly take: (chunk: Buffer) => boolean;
+}
+
+/** There is no git to call. */
+export class GitMissingError extends Error {}
+
+const STDERR_BYTES = 8 * 1024;
+
+/**
+ * Runs git without a shell, in an environment of its own: no configuration of the machine or the user, no prompts, no
+ * proxies, no tracing, messages in English. It leads a process group, so that what it starts ends with it.
+ */
+export function runGit(args: readonly string[], call: GitCall): Promise<GitEnd> {
+  return new Promise((resolve, reject) => {
+    call.signal.throwIfAborted();
+    const child = spawn('git', [...args], {
+      cwd: call.directory,
+      env: environmentOf(call),
+      stdio: ['ignore', 'pipe', 'pipe'],
+      detached: true,
+    });
+    let stderr = Buffer.alloc(0);
+    const kill = () => {
+      if (child.pid === undefined) return;
+      try {
+        process.kill(-child.pid, 'SIGKILL');
+      } catch {
+        // It has ended already.
+      }
+    };
+    call.signal.addEventListener('abort', kill, { once: true });
+    child.stdout.on('data', (chunk: Buffer) => {
+      if (!call.take(chunk)) kill();
+    });
+    child.stderr.on('data', (chunk: Buffer) => {
+      stderr = Buffer.concat([stderr, chunk]).subarray(-STDERR_BYTES);
+    });
+    child.once('error', (error: NodeJS.ErrnoException) => {
+      call.signal.removeEventListener('abort', kill);
+      reject(error.code === 'ENOENT' ? new GitMissingError() : error);
+    });
+    // `close` comes when nobody has the pipes any more, hence after everything git started.
+    child.once('close', (code) => {
+      call.signal.removeEventListener('abort', kill);
+      if (call.signal.aborted) reject(call.signal.reason as Error);
+      else resolve({ code, stderr: stderr.toString() });
+    });
+  });
+}
+
+function environmentOf({ directory, path, protocol }: GitCall): NodeJS.ProcessEnv {
+  return {
+    ...(path === undefined ? {} : { PATH: path }),
+    HOME: directory,
+    LC_ALL: 'C',
+    GIT_DIR: directory,
+    GIT_CONFIG_NOSYSTEM: '1',
+    GIT_CONFIG_GLOBAL: devNull,
+    GIT_ATTR_NOSYSTEM: '1',
+    GIT_ALLOW_PROTOCOL: protocol,
+    GIT_TERMINAL_PROMPT: '0',
+    GIT_LITERAL_PATHSPECS: '1',
+    // The most git may ask for at once: what the other side sends is unpacked in pieces or not at all.
+    GIT_ALLOC_LIMIT: '128m',
+  };
+}

@@ -1,0 +1,75 @@
+import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+
+/** What a commit holds, by path: a file, or the mode and the target of something else. */
+export type Tree = Readonly<Record<string, string | Buffer | { mode: '120000' | '160000'; target: string }>>;
+
+/** Pieces of one file, for files too large to be held. */
+export interface Stream {
+  readonly bytes: number;
+  readonly chunks: Iterable<Buffer>;
+}
+
+/** A bare repository on this machine, written by `git fast-import`. */
+export class GitRepository {
+  private constructor(readonly directory: string) {}
+
+  static create(directory: string, objectFormat: 'sha1' | 'sha256'): GitRepository {
+    const repository = new GitRepository(directory);
+    execFileSync('git', [
+      ...['init', '--quiet', '--bare', '--initial-branch=main'],
+      ...[`--object-format=${objectFormat}`, directory],
+    ]);
+    repository.configure('uploadpack.allowFilter', 'true');
+    return repository;
+  }
+
+  configure(key: string, value: string): void {
+    this.git('config', key, value);
+  }
+
+  git(...args: string[]): string {
+    return execFileSync('git', ['-C', this.directory, ...args], { encoding: 'utf8' }).trim();
+  }
+
+  /** Puts a branch at a commit that holds these files and nothing else, whatever it was at. */
+  async commit(tree: Tree, { branch = 'main', large = {} }: CommitOptions = {}): Promise<string> {
+    const child = spawn(
+      'git',
+      ['-C', this.directory, '-c', 'core.compression=1', 'fast-import', '--quiet', '--force'],
+      { stdio: ['pipe', 'ignore', 'inherit'] },
+    );
+    const ended = once(child, 'close');
+    const write = async (chunk: string | Buffer) => {
+      if (!child.stdin.write(chunk)) await once(child.stdin, 'drain');
+    };
+    await write(`commit refs/heads/${branch}\n`);
+    await write('committer Somebody <somebody@example.com> 1790000000 +0000\ndata 0\n');
+    await write('deleteall\n');
+    for (const [path, content] of Object.entries(tree)) {
+      if (typeof content === 'object' && 'mode' in content && content.mode === '160000') {
+        await write(`M 160000 ${content.target} ${path}\n`);
+        continue;
+      }
+      const isFile = typeof content === 'string' || Buffer.isBuffer(content);
+      const bytes = Buffer.from(isFile ? content : content.target);
+      await write(`M ${isFile ? '100644' : '120000'} inline ${path}\ndata ${bytes.length}\n`);
+      await write(bytes);
+      await write('\n');
+    }
+    for (const [path, { bytes, chunks }] of Object.entries(large)) {
+      await write(`M 100644 inline ${path}\ndata ${bytes}\n`);
+      for (const chunk of chunks) await write(chunk);
+      await write('\n');
+    }
+    child.stdin.end('done\n');
+    const [code] = (await ended) as [number];
+    if (code !== 0) throw new Error(`git fast-import ended with ${code}`);
+    return this.git('rev-parse', `refs/heads/${branch}`);
+  }
+}
+
+interface CommitOptions {
+  readonly branch?: string;
+  readonly large?: Readonly<Record<string, Stream>>;
+}

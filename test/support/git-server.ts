@@ -1,0 +1,129 @@
+import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll } from 'vitest';
+import { GitRepository } from './git-repository.js';
+
+/** Answers a request itself: then git is not asked. */
+export type Misbehave = (request: IncomingMessage, response: ServerResponse) => void;
+
+/** What is served: `git http-backend` behind Node's HTTP server. */
+export function aGitServer(): GitServer {
+  return new GitServer();
+}
+
+export class GitServer {
+  /** `GET /acme.git/info/refs` and the like, in order. */
+  readonly requests: string[] = [];
+  /** The bodies of all answers. */
+  sentBytes = 0;
+  /** Who may read; nobody has to say who they are when it is absent. */
+  account: { username: string; password: string } | undefined;
+  misbehave: Misbehave | undefined;
+  private readonly root = mkdtempSync(join(tmpdir(), 'registry-git-server-'));
+  private readonly backend = join(
+    execFileSync('git', ['--exec-path'], { encoding: 'utf8' }).trim(),
+    'git-http-backend',
+  );
+  private server: Server | undefined;
+
+  runs(): this {
+    beforeAll(() => this.start());
+    afterAll(() => this.stop());
+    return this;
+  }
+
+  async start(): Promise<void> {
+    this.server = createServer((request, response) => this.answer(request, response));
+    this.server.listen(0, '127.0.0.1');
+    await once(this.server, 'listening');
+  }
+
+  async stop(): Promise<void> {
+    this.server?.closeAllConnections();
+    this.server?.close();
+    await rm(this.root, { recursive: true, force: true });
+  }
+
+  /** A new and empty repository. */
+  repository(name: string, objectFormat: 'sha1' | 'sha256' = 'sha1'): GitRepository {
+    return GitRepository.create(join(this.root, `${name}.git`), objectFormat);
+  }
+
+  url(name: string): string {
+    return `http://127.0.0.1:${this.port}/${name}.git`;
+  }
+
+  get port(): number {
+    return (this.server?.address() as AddressInfo).port;
+  }
+
+  /** What was asked since the last time. */
+  takeRequests(): string[] {
+    return this.requests.splice(0);
+  }
+
+  private answer(request: IncomingMessage, response: ServerResponse): void {
+    const { pathname, searchParams } = new URL(request.url ?? '/', 'http://git');
+    this.requests.push(`${request.method} ${pathname}`);
+    if (this.misbehave) return this.misbehave(request, response);
+    if (!this.mayRead(request))
+      return void response.writeHead(401, { 'WWW-Authenticate': 'Basic realm="git"' }).end();
+    const child = spawn(this.backend, [], {
+      stdio: ['pipe', 'pipe', 'ignore'],
+      env: {
+        PATH: process.env['PATH'],
+        GIT_PROJECT_ROOT: this.root,
+        GIT_HTTP_EXPORT_ALL: '1',
+        GIT_CONFIG_NOSYSTEM: '1',
+        PATH_INFO: pathname,
+        QUERY_STRING: searchParams.toString(),
+        REQUEST_METHOD: request.method,
+        CONTENT_TYPE: request.headers['content-type'],
+        HTTP_CONTENT_ENCODING: request.headers['content-encoding'],
+        GIT_PROTOCOL: String(request.headers['git-protocol'] ?? ''),
+      },
+    });
+    child.stdin.on('error', () => undefined);
+    request.pipe(child.stdin);
+    response.on('close', () => child.kill());
+    void this.relay(child.stdout, response).catch(() => response.destroy());
+  }
+
+  /** A CGI answer: headers, an empty line, the body. */
+  private async relay(output: AsyncIterable<Buffer>, response: ServerResponse): Promise<void> {
+    let head = Buffer.alloc(0);
+    let started = false;
+    for await (const chunk of output) {
+      let body = chunk;
+      if (!started) {
+        head = Buffer.concat([head, chunk]);
+        const end = head.indexOf('\r\n\r\n');
+        if (end < 0) continue;
+        const headers = head
+          .subarray(0, end)
+          .toString()
+          .split('\r\n')
+          .map((line) => line.split(': ') as [string, string]);
+        const status = headers.find(([name]) => name === 'Status')?.[1] ?? '200';
+        response.writeHead(Number.parseInt(status, 10), headers.filter(([name]) => name !== 'Status').flat());
+        body = head.subarray(end + 4);
+        started = true;
+      }
+      this.sentBytes += body.length;
+      if (!response.write(body)) await once(response, 'drain');
+    }
+    response.end();
+  }
+
+  private mayRead({ headers }: IncomingMessage): boolean {
+    if (!this.account) return true;
+    const { username, password } = this.account;
+    return headers.authorization === `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`;
+  }
+}
