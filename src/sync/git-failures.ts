@@ -40,7 +40,10 @@ const MEANINGS: readonly (readonly [RegExp, (hasPassword: boolean) => string])[]
   [/couldn't find remote ref/, () => 'the branch or tag is gone'],
   [/No space left on device/, () => 'the temporary directory of this machine is full'],
   [/over limit \d+|Out of memory|out of memory/, () => 'it sent an object too large to be unpacked'],
-  [/early EOF|hung up unexpectedly|RPC failed|unexpected disconnect/, () => 'the connection broke off'],
+  [
+    /early EOF|Empty reply|Connection reset|hung up unexpectedly|RPC failed|unexpected disconnect/,
+    () => 'the connection broke off',
+  ],
 ];
 
 /** Was the request refused for asking for less than everything? The filter may be switched off, or be only half there. */

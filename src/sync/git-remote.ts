@@ -10,6 +10,7 @@ import { GitWorkspace } from './git-workspace.js';
 const MIB = 1024 * 1024;
 const MAX_OUTPUT_BYTES = MIB;
 const WATCH_MS = 200;
+const LFS_POINTER = Buffer.from('version https://git-lfs.github.com/spec/');
 const OBJECT_ID = /^([0-9a-f]{40}|[0-9a-f]{64})$/;
 
 export interface GitLimits {
@@ -108,7 +109,7 @@ export class GitRemote {
     const blobless = await this.fetch(['--filter=blob:none'], wanted);
     if (blobless.code !== 0) {
       if (!refusesFilters(blobless.stderr)) throw this.gitFailure(blobless);
-      const whole = await this.fetch([], wanted);
+      const whole = await this.fetch(['--no-filter'], wanted);
       if (whole.code !== 0) throw this.gitFailure(whole);
     }
     const { end, output } = await this.run(['rev-parse', '--verify', '--quiet', 'FETCH_HEAD^{commit}']);
@@ -148,6 +149,8 @@ export class GitRemote {
       return true;
     });
     if (end.code !== 0 || length !== size) throw this.gitFailure(end);
+    if (bytes.subarray(0, LFS_POINTER.length).equals(LFS_POINTER))
+      throw this.failure(`${path} is kept in Git LFS, which is not read`);
     return { bytes, digest: hash.digest() };
   }
 

@@ -1,37 +1,189 @@
-import { describe, expect, it, beforeAll } from 'vitest';
-import { aCatalogue, aServer } from '../support/documents.js';
+import { describe, expect, it } from 'vitest';
 import { aGitServer } from '../support/git-server.js';
-import { versionsIn } from '../support/matchers.js';
-import { aService, type ServiceUnderTest } from '../support/service.js';
+import { aFileOf, aTemporaryDirectory, namesIn, readsGit } from '../support/git-service.js';
+import { aService } from '../support/service.js';
 
-const list = async (service: ServiceUnderTest) =>
-  versionsIn(await service.get('/registry/main/v0.1/servers?limit=100'));
-const catalogue = (...names: string[]) =>
-  JSON.stringify(aCatalogue(names.map((name) => aServer(`io.acme/${name}`))));
+const leftOvers = aTemporaryDirectory();
+const LS_REMOTE = ['GET /acme.git/info/refs', 'POST /acme.git/git-upload-pack'];
+const unchanged = { status: 'complete', error: null };
 
 describe('a branch', () => {
   const git = aGitServer().runs();
   const repository = git.repository('acme');
-  const service = aService();
-  beforeAll(async () => {
-    await repository.commit({ 'README.md': 'x', 'catalogue/registry.json': catalogue('one') });
-    service
-      .source('main', {
-        kind: 'git',
-        settings: { repository: git.url('acme'), branch: 'main', path: 'catalogue/registry.json' },
-      })
-      .registry('main', { sources: ['main'] });
+  const path = 'catalogue/servers.json';
+  const service = readsGit(aService(), git, async () => {
+    await repository.commit({ 'registry.json': aFileOf('not-this'), [path]: aFileOf('one') });
+    return { branch: 'main', path };
   });
-  service.runs();
 
   it('is read', async () => {
-    expect((await service.synced('main')).error).toBe(null);
-    expect(await list(service)).toEqual(['io.acme/one@1.0.0']);
+    expect(await service.synced('main')).toMatchObject(unchanged);
+    expect(await namesIn(service)).toEqual(['one']);
   });
 
   it('costs one ls-remote while its commit is the same', async () => {
     git.takeRequests();
-    expect(await service.synced('main')).toMatchObject({ status: 'complete' });
-    expect(git.takeRequests()).toEqual(['GET /acme.git/info/refs', 'POST /acme.git/git-upload-pack']);
+    expect(await service.synced('main')).toMatchObject(unchanged);
+    expect(git.takeRequests()).toEqual(LS_REMOTE);
+  });
+
+  it('is followed to its next commit', async () => {
+    await repository.commit({ [path]: aFileOf('one', 'two') });
+    expect((await service.synced('main')).counts).toMatchObject({ added: 1, unchanged: 1 });
+    expect(await namesIn(service)).toEqual(['one', 'two']);
+  });
+
+  it('is followed when it was forced to another history', async () => {
+    const [first = ''] = repository.git('rev-list', '--reverse', 'main').split('\n');
+    repository.git('update-ref', 'refs/heads/main', first);
+    expect((await service.synced('main')).counts).toMatchObject({ removed: 1, unchanged: 1 });
+    expect(await namesIn(service)).toEqual(['one']);
+    repository.git('update-ref', '-d', 'refs/heads/main');
+    await repository.commit({ [path]: aFileOf('unrelated') });
+    await service.synced('main');
+    expect(await namesIn(service)).toEqual(['unrelated']);
+  });
+
+  it('is not read again for a commit that leaves the file as it is', async () => {
+    await repository.commit({ [path]: aFileOf('unrelated'), other: 'x'.repeat(100_000) });
+    git.takeRequests();
+    expect(await service.synced('main')).toMatchObject(unchanged);
+    expect(git.takeRequests()).toEqual([...LS_REMOTE, ...LS_REMOTE, LS_REMOTE[1]]);
+    await service.synced('main');
+    expect(git.takeRequests()).toEqual(LS_REMOTE);
+  });
+
+  it('is read again when the settings or the filter change', async () => {
+    await service.restart((edited) =>
+      edited.source('main', {
+        kind: 'git',
+        settings: { repository: git.url('acme'), branch: 'main', path },
+        filter: { names: { exclude: ['io.acme/unrelated'] } },
+      }),
+    );
+    expect(await service.synced('main')).toMatchObject(unchanged);
+    expect(await namesIn(service)).toEqual([]);
+  });
+
+  it('leaves nothing in the temporary directory', async () => expect(await leftOvers()).toEqual([]));
+});
+
+describe('the default branch', () => {
+  const git = aGitServer().runs();
+  const repository = git.repository('acme');
+  const service = readsGit(aService(), git, async () => {
+    await repository.commit({ 'registry.json': aFileOf('main') });
+    await repository.commit({ 'registry.json': aFileOf('next') }, { branch: 'next' });
+    return {};
+  });
+
+  it('is read, with registry.json, when the settings name nothing else', async () => {
+    await service.synced('main');
+    expect(await namesIn(service)).toEqual(['main']);
+    git.takeRequests();
+    await service.synced('main');
+    expect(git.takeRequests()).toEqual(LS_REMOTE);
+  });
+
+  it('may become another one', async () => {
+    repository.git('symbolic-ref', 'HEAD', 'refs/heads/next');
+    await service.synced('main');
+    expect(await namesIn(service)).toEqual(['next']);
+  });
+});
+
+describe('a tag', () => {
+  const git = aGitServer().runs();
+  const repository = git.repository('acme');
+  const tag = (name: string, ...more: string[]) =>
+    repository.git('-c', 'user.name=x', '-c', 'user.email=x@x', 'tag', '--force', ...more, name, 'main');
+  const service = readsGit(aService(), git, async () => {
+    await repository.commit({ 'registry.json': aFileOf('one') });
+    tag('v1', '--annotate', '--message=one');
+    await repository.commit({ 'registry.json': aFileOf('two') });
+    await repository.commit({ 'registry.json': aFileOf('branch') }, { branch: 'v1' });
+    return { tag: 'v1' };
+  });
+
+  it('with a message is read, and not a branch of that name', async () => {
+    await service.synced('main');
+    expect(await namesIn(service)).toEqual(['one']);
+    git.takeRequests();
+    await service.synced('main');
+    expect(git.takeRequests()).toEqual(LS_REMOTE);
+  });
+
+  it('may be moved, and may be without a message', async () => {
+    tag('v1');
+    await service.synced('main');
+    expect(await namesIn(service)).toEqual(['two']);
+  });
+
+  it('that is deleted is said to be gone', async () => {
+    repository.git('tag', '--delete', 'v1');
+    expect((await service.synced('main')).error).toMatch(/: there is no tag v1; was it deleted\?$/);
+    expect(await namesIn(service)).toEqual(['two']);
+  });
+});
+
+describe('a commit', () => {
+  const git = aGitServer().runs();
+  const repository = git.repository('acme');
+  const service = readsGit(aService(), git, async () => {
+    const commit = await repository.commit({ 'registry.json': aFileOf('one') });
+    await repository.commit({ 'registry.json': aFileOf('two') });
+    return { commit };
+  });
+
+  it('is read, and asked for no more', async () => {
+    await service.synced('main');
+    expect(await namesIn(service)).toEqual(['one']);
+    git.takeRequests();
+    expect(await service.synced('main')).toMatchObject(unchanged);
+    expect(git.takeRequests()).toEqual([]);
+  });
+
+  it('that is not there is said to be missing', async () => {
+    const settings = { repository: git.url('acme'), commit: '1'.repeat(40) };
+    await service.restart((edited) => edited.source('main', { kind: 'git', settings }));
+    expect((await service.synced('main')).error).toMatch(/: the server does not have it/);
+    expect(await namesIn(service)).toEqual(['one']);
+  });
+});
+
+describe('a repository with SHA-256', () => {
+  const git = aGitServer().runs();
+  const repository = git.repository('acme', 'sha256');
+  const service = readsGit(aService(), git, async () => {
+    await repository.commit({ 'registry.json': aFileOf('one') });
+    return { branch: 'main' };
+  });
+
+  it('is read', async () => {
+    expect(await service.synced('main')).toMatchObject(unchanged);
+    expect(await namesIn(service)).toEqual(['one']);
+  });
+});
+
+describe('a server that sends only whole snapshots', () => {
+  const git = aGitServer().runs();
+  const repository = git.repository('acme');
+  repository.configure('uploadpack.allowFilter', 'false');
+  const service = readsGit(aService(), git, async () => {
+    await repository.commit({ 'registry.json': aFileOf('one'), other: 'x' });
+    return { branch: 'main' };
+  });
+
+  it('is read all the same', async () => {
+    expect(await service.synced('main')).toMatchObject(unchanged);
+    expect(await namesIn(service)).toEqual(['one']);
+  });
+
+  it('is read when it knows filters and refuses them', async () => {
+    repository.configure('uploadpack.allowFilter', 'true');
+    repository.configure('uploadpackfilter.allow', 'false');
+    await repository.commit({ 'registry.json': aFileOf('two') });
+    expect(await service.synced('main')).toMatchObject(unchanged);
+    expect(await namesIn(service)).toEqual(['two']);
   });
 });

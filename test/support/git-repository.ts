@@ -34,6 +34,7 @@ export class GitRepository {
 
   /** Puts a branch at a commit that holds these files and nothing else, whatever it was at. */
   async commit(tree: Tree, { branch = 'main', large = {} }: CommitOptions = {}): Promise<string> {
+    const ref = `refs/heads/${branch}`;
     const child = spawn(
       'git',
       ['-C', this.directory, '-c', 'core.compression=1', 'fast-import', '--quiet', '--force'],
@@ -43,8 +44,9 @@ export class GitRepository {
     const write = async (chunk: string | Buffer) => {
       if (!child.stdin.write(chunk)) await once(child.stdin, 'drain');
     };
-    await write(`commit refs/heads/${branch}\n`);
+    await write(`commit ${ref}\n`);
     await write('committer Somebody <somebody@example.com> 1790000000 +0000\ndata 0\n');
+    if (this.git('for-each-ref', ref) !== '') await write(`from ${ref}^0\n`);
     await write('deleteall\n');
     for (const [path, content] of Object.entries(tree)) {
       if (typeof content === 'object' && 'mode' in content && content.mode === '160000') {
@@ -65,7 +67,7 @@ export class GitRepository {
     child.stdin.end('done\n');
     const [code] = (await ended) as [number];
     if (code !== 0) throw new Error(`git fast-import ended with ${code}`);
-    return this.git('rev-parse', `refs/heads/${branch}`);
+    return this.git('rev-parse', ref);
   }
 }
 

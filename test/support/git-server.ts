@@ -25,7 +25,7 @@ export class GitServer {
   /** Who may read; nobody has to say who they are when it is absent. */
   account: { username: string; password: string } | undefined;
   misbehave: Misbehave | undefined;
-  private readonly root = mkdtempSync(join(tmpdir(), 'registry-git-server-'));
+  private readonly root = mkdtempSync(join(tmpdir(), 'git-server-'));
   private readonly backend = join(
     execFileSync('git', ['--exec-path'], { encoding: 'utf8' }).trim(),
     'git-http-backend',
@@ -61,6 +61,15 @@ export class GitServer {
 
   get port(): number {
     return (this.server?.address() as AddressInfo).port;
+  }
+
+  /** How many are connected. */
+  async connections(): Promise<number> {
+    const { server } = this;
+    if (!server) return 0;
+    return new Promise((resolve, reject) => {
+      server.getConnections((error, count) => (error ? reject(error) : resolve(count)));
+    });
   }
 
   /** What was asked since the last time. */

@@ -1,0 +1,230 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { GitAccess, type GitWay } from '../../dist/sync/git-access.js';
+import { GitRemote } from '../../dist/sync/git-remote.js';
+import { aGitServer } from '../support/git-server.js';
+import { aFileOf, aTemporaryDirectory, namesIn, readsGit } from '../support/git-service.js';
+import { expectRefused } from '../support/matchers.js';
+import { keepSecret } from '../support/secrets.js';
+import { aService } from '../support/service.js';
+
+const leftOvers = aTemporaryDirectory();
+const syncPolicy = { interval: '1h' };
+const password = keepSecret('a password: of "some" length\\ %41 é');
+const never = new AbortController().signal;
+const rules = { adminFileRoot: null, adminAllowPrivateIP: false };
+
+describe('a repository with a password', () => {
+  const git = aGitServer().runs();
+  git.account = { username: 'reader', password };
+  const service = aService();
+  readsGit(service, git, async () => {
+    await git.repository('acme').commit({ 'registry.json': aFileOf('one') });
+    return { branch: 'main', auth: { username: 'reader', passwordFile: write(`${password}\n`) } };
+  });
+  const write = (content: string) => {
+    const file = join(process.env['TMPDIR'] ?? '', 'password');
+    writeFileSync(file, content);
+    return file;
+  };
+
+  it('is read, without a request in vain', async () => {
+    expect(await service.synced('main')).toMatchObject({ status: 'complete', error: null });
+    expect(await namesIn(service)).toEqual(['one']);
+    git.takeRequests();
+    await service.synced('main');
+    expect(git.takeRequests()).toHaveLength(2);
+  });
+
+  it.each([
+    ['a wrong one', keepSecret('another password of length'), /: the user name or the password was refused$/],
+    ['an empty one', '\n', /password holds no password: it must be one line of text$/],
+    ['one of two lines', keepSecret('the first line\nthe second line'), /must be one line of text$/],
+  ])('says so: %s', async (_what, other, why) => {
+    write(other);
+    const report = await service.synced('main');
+    write(password);
+    expect(report).toMatchObject({ status: 'failed', error: expect.stringMatching(why) });
+    expect(await namesIn(service)).toEqual(['one']);
+    expect(await service.synced('main')).toMatchObject({ status: 'complete' });
+    expect(await leftOvers()).toEqual([]);
+  });
+
+  it('takes a new password without a restart', async () => {
+    const changed = keepSecret('the next password of length');
+    git.account = { username: 'reader', password: changed };
+    expect((await service.synced('main')).error).toMatch(/was refused$/);
+    write(changed);
+    expect(await service.synced('main')).toMatchObject({ status: 'complete' });
+  });
+
+  it('is said to want one when there is none', async () => {
+    await service.restart((edited) =>
+      edited.source('main', { kind: 'git', settings: { repository: git.url('acme') } }),
+    );
+    expect((await service.synced('main')).error).toMatch(/it asks for a user name and a password/);
+    expect(await namesIn(service)).toEqual(['one']);
+  });
+
+  it('does not show the password to a server that repeats what it was sent', async () => {
+    git.misbehave = ({ headers }, response) => {
+      const told = `ERR ${headers.authorization} ${password}`;
+      const length = (Buffer.byteLength(told) + 4).toString(16).padStart(4, '0');
+      response
+        .writeHead(200, { 'Content-Type': 'application/x-git-upload-pack-advertisement' })
+        .end(`001e# service=git-upload-pack\n0000${length}${told}`);
+    };
+    const auth = { username: 'reader', passwordFile: write(password) };
+    const settings = { repository: git.url('acme'), auth };
+    await service.restart((edited) => edited.source('main', { kind: 'git', settings }));
+    const { error } = await service.synced('main');
+    expect(error).toMatch(/git failed: fatal: remote error: Basic … …/);
+  });
+});
+
+describe('a source made through the API', () => {
+  const git = aGitServer().runs();
+  const service = aService().source('other', { servers: [] }).runs();
+  const put = (settings: object) => service.put('/v1/sources/made', { git: settings, syncPolicy });
+  beforeAll(async () => {
+    await git.repository('acme').commit({ 'registry.json': aFileOf('one') });
+  });
+
+  it('is not fetched from private addresses', async () => {
+    for (const host of ['127.0.0.1', 'localhost', '[::1]', '0x7f.1', '[::ffff:127.0.0.1]']) {
+      const repository = `http://${host}:${git.port}/acme.git`;
+      expect((await put({ repository })).status).toBeLessThan(300);
+      expect((await service.synced('made')).error).toMatch(/private address/);
+    }
+    expect(git.takeRequests()).toEqual([]);
+  });
+
+  it.each([
+    'ext::sh -c touch% /tmp/x',
+    '--upload-pack=touch /tmp/x',
+    'file:///etc',
+    '/etc',
+    'git://127.0.0.1/a',
+    'http://reader:secret@127.0.0.1/a',
+    'http://-oProxyCommand=x/a b',
+  ])('is refused with the repository %s', async (repository) => {
+    expectRefused(await put({ repository }), 400, 'invalid_body');
+    await expect(new GitAccess(rules).to({ repository }, 'config')).rejects.toThrow(
+      /is no http:\/\/ or https:/,
+    );
+  });
+
+  it.each([
+    { branch: '--upload-pack=x' },
+    { tag: '-x' },
+    { branch: 'a b' },
+    { commit: '--help' },
+    { path: '../x' },
+  ])('is refused with %j', async (settings) => {
+    expectRefused(await put({ repository: git.url('acme'), ...settings }), 400, 'invalid_body');
+  });
+
+  it('may not name a password file where there is no adminFileRoot', async () => {
+    const auth = { username: 'a', passwordFile: '/etc/hostname' };
+    expectRefused(await put({ repository: git.url('acme'), auth }), 400, 'path_not_allowed');
+    const made = new GitAccess({ ...rules, adminAllowPrivateIP: true });
+    await expect(made.to({ repository: git.url('acme'), auth }, 'api')).rejects.toThrow(/may not be read/);
+  });
+
+  it('is fetched from there when the configuration allows it, with a file below adminFileRoot', async () => {
+    const root = join(process.env['TMPDIR'] ?? '', 'root');
+    mkdirSync(root);
+    writeFileSync(join(root, 'password'), password);
+    git.account = { username: 'reader', password };
+    await service.restart((edited) =>
+      edited.configuration({ adminAllowPrivateIP: true, adminFileRoot: root }),
+    );
+    const auth = { username: 'reader', passwordFile: join(root, 'password') };
+    expect((await put({ repository: git.url('acme'), auth })).status).toBe(200);
+    expect(await service.synced('made')).toMatchObject({ status: 'complete', counts: { entries: 1 } });
+    expectRefused(
+      await put({ repository: git.url('acme'), auth: { ...auth, passwordFile: '/etc/hostname' } }),
+      400,
+      'path_not_allowed',
+    );
+  });
+});
+
+describe('the address of a repository', () => {
+  const git = aGitServer().runs();
+  beforeAll(async () => {
+    await git.repository('acme').commit({ 'registry.json': aFileOf('one') });
+  });
+
+  it('is the one that was judged, and not looked up again', async () => {
+    const access = new GitAccess(rules, (_host, done) =>
+      done(null, [
+        { address: '93.184.216.34', family: 4 },
+        { address: '2606:2800:220:1::1', family: 6 },
+      ]),
+    );
+    const way = await access.to({ repository: 'https://Git.Example./acme.git' }, 'api');
+    expect(way).toMatchObject({ url: 'https://git.example/acme.git', isPinned: true });
+    expect(way.configuration).toEqual([
+      ['http', { curloptResolve: 'git.example:443:93.184.216.34,[2606:2800:220:1::1]' }],
+    ]);
+  });
+
+  it('is used by git', async () => {
+    const way: GitWay = {
+      ...(await new GitAccess(rules).to({ repository: `http://git.example:${git.port}/acme.git` }, 'config')),
+      configuration: [['http', { curloptResolve: `git.example:${git.port}:127.0.0.1` }]],
+      isPinned: true,
+    };
+    const remote = await GitRemote.open(way, never);
+    expect(await remote.askCommit({ repository: way.url }).finally(() => remote.close())).toMatch(
+      /^[0-9a-f]{40}$/,
+    );
+  });
+
+  it.each(['ext::true', 'file:///etc', 'ssh://-oProxyCommand=true/a', 'git://127.0.0.1/a'])(
+    'is not taken from a protocol that was not chosen: %s',
+    async (url) => {
+      const way = {
+        url,
+        protocol: 'http',
+        configuration: [],
+        secrets: [],
+        path: process.env['PATH'],
+        isPinned: false,
+      };
+      const remote = await GitRemote.open(way, never);
+      const asked = remote.askCommit({ repository: url }).finally(() => remote.close());
+      await expect(asked).rejects.toThrow(/transport '\w+' not allowed/);
+    },
+  );
+});
+
+describe('a server that never answers', () => {
+  const git = aGitServer().runs();
+  git.misbehave = () => undefined;
+  const open = async (signal: AbortSignal, limits: { askMs?: number; totalMs?: number }) => {
+    const settings = { repository: git.url('acme'), branch: 'main' };
+    const remote = await GitRemote.open(await new GitAccess(rules).to(settings, 'config'), signal, limits);
+    return remote.askCommit(settings).finally(() => remote.close());
+  };
+
+  it('is waited for so long', async () => {
+    await expect(open(never, { askMs: 500 })).rejects.toThrow(/: it did not answer in time$/);
+    await expect(open(never, { totalMs: 1_000 })).rejects.toThrow(/: it did not answer in time$/);
+    expect(await leftOvers()).toEqual([]);
+  });
+
+  it('is left at once when the server stops, with everything git has started', async () => {
+    const stop = new AbortController();
+    const waiting = open(stop.signal, {});
+    while (git.requests.length < 3) await new Promise((resolve) => setTimeout(resolve, 20));
+    const connections = () => git.connections();
+    expect(await connections()).toBeGreaterThan(0);
+    stop.abort();
+    await expect(waiting).rejects.toThrow(/abort/i);
+    await expect.poll(connections).toBe(0);
+    expect(await leftOvers()).toEqual([]);
+  });
+});

@@ -1,0 +1,97 @@
+import { rename } from 'node:fs/promises';
+import { describe, expect, it } from 'vitest';
+import type { GitRepository } from '../support/git-repository.js';
+import { aGitServer, type GitServer } from '../support/git-server.js';
+import { aFileOf, aTemporaryDirectory, namesIn, readsGit } from '../support/git-service.js';
+import { aService } from '../support/service.js';
+
+const leftOvers = aTemporaryDirectory();
+const path = 'catalogue/registry.json';
+const pointer = 'version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 1\n';
+const link = (target: string) => ({ mode: '120000', target }) as const;
+const submodule = { mode: '160000', target: '1'.repeat(40) } as const;
+type Trouble = (repository: GitRepository, git: GitServer) => unknown;
+const answer =
+  (status: number, headers = {}, body = ''): Trouble =>
+  (_repository, git) => {
+    git.misbehave = (_request, response) => response.writeHead(status, headers).end(body);
+  };
+
+describe('a repository that can not be used', () => {
+  const git = aGitServer().runs();
+  const repository = git.repository('acme');
+  const healthy = () => repository.commit({ [path]: aFileOf('stays') });
+  const service = readsGit(aService(), git, async () => {
+    await healthy();
+    return { branch: 'main', path };
+  });
+
+  it.each<[string, Trouble, RegExp]>([
+    [
+      'a deleted branch',
+      () => repository.git('update-ref', '-d', 'refs/heads/main'),
+      /there is no branch main; was it deleted or renamed\?/,
+    ],
+    [
+      'a missing file',
+      () => repository.commit({ a: 'a' }),
+      /no file catalogue\/registry\.json in commit [0-9a-f]{12}$/,
+    ],
+    ['a directory', () => repository.commit({ [`${path}/a`]: 'a' }), /is a directory in commit/],
+    ['a link', () => repository.commit({ [path]: link('/etc/passwd') }), /is a symbolic link in commit/],
+    [
+      'a link to a directory on the way',
+      () => repository.commit({ catalogue: link('real'), 'real/registry.json': aFileOf('new') }),
+      /there is no file/,
+    ],
+    ['a submodule', () => repository.commit({ [path]: submodule }), /is a submodule in commit/],
+    ['a submodule on the way', () => repository.commit({ catalogue: submodule }), /there is no file/],
+    ['Git LFS', () => repository.commit({ [path]: pointer }), /is kept in Git LFS/],
+    ['no catalogue', () => repository.commit({ [path]: '{}' }), /not in the registry format/],
+    ['a status of 404', answer(404), /there is no such repository, or it is private/],
+    ['a status of 403', answer(403), /access was denied \(403\)/],
+    ['a status of 429', answer(429), /takes no more requests/],
+    ['a status of 500', answer(500), /the server of the repository failed/],
+    ['a redirect', answer(302, { Location: 'http://127.0.0.1:1/' }), /redirects to another address/],
+    [
+      'a web page',
+      answer(
+        200,
+        { 'Content-Type': 'text/html' },
+        '<!doctype html>\n<title>Sign in</title>\n<h1>Please sign in</h1>\n',
+      ),
+      /no Git server/,
+    ],
+    [
+      'a connection that breaks off',
+      () => (git.misbehave = (request) => request.socket.destroy()),
+      /the connection broke off/,
+    ],
+  ])('keeps the earlier entries and says why: %s', async (_what, trouble, why) => {
+    await healthy();
+    expect(await service.synced('main')).toMatchObject({ status: 'complete', attempts: 0, error: null });
+    await trouble(repository, git);
+    const report = await service.synced('main');
+    git.misbehave = undefined;
+    expect(report).toMatchObject({ status: 'failed', attempts: 1 });
+    expect(report.error).toMatch(why);
+    expect(await namesIn(service)).toEqual(['stays']);
+    expect(await leftOvers()).toEqual([]);
+  });
+
+  it('says that the repository is gone, and goes on when it is there again', async () => {
+    await rename(repository.directory, `${repository.directory}.away`);
+    expect((await service.synced('main')).error).toMatch(/there is no such repository/);
+    await rename(`${repository.directory}.away`, repository.directory);
+    await repository.commit({ [path]: aFileOf('again') });
+    expect(await service.synced('main')).toMatchObject({ status: 'complete', error: null });
+    expect(await namesIn(service)).toEqual(['again']);
+  });
+
+  it('says that there is no git command', async () => {
+    const { PATH } = process.env;
+    process.env['PATH'] = '/nowhere';
+    const { error } = await service.synced('main').finally(() => (process.env['PATH'] = PATH));
+    expect(error).toMatch(/There is no git command on this machine: install git/);
+  });
+});

@@ -1,0 +1,50 @@
+import { mkdtemp, readdir, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll } from 'vitest';
+import { aCatalogue, aServer, type Document } from './documents.js';
+import type { GitServer } from './git-server.js';
+import { versionsIn } from './matchers.js';
+import type { ServiceUnderTest } from './service.js';
+
+/** A registry file with servers of these names, as text. */
+export function aFileOf(...names: string[]): string {
+  return JSON.stringify(aCatalogue(names.map((name) => aServer(`io.acme/${name}`))));
+}
+
+/** Gives the service a source `main` of kind git in a registry of that name, once the repositories are there. */
+export function readsGit(
+  service: ServiceUnderTest,
+  git: GitServer,
+  prepare: () => Promise<Document> | Document,
+): ServiceUnderTest {
+  beforeAll(async () => {
+    const settings = await prepare();
+    service
+      .source('main', { kind: 'git', settings: { repository: git.url('acme'), ...settings } })
+      .registry('main', { sources: ['main'] });
+  });
+  return service.runs();
+}
+
+/** The names of the servers that are served. */
+export async function namesIn(service: ServiceUnderTest): Promise<string[]> {
+  const versions = versionsIn(await service.get('/registry/main/v0.1/servers?limit=100'));
+  return versions.map((version) => version.replace(/^io\.acme\/(.*)@1\.0\.0$/, '$1'));
+}
+
+/** Gives this file's tests a temporary directory of their own, and tells what git has left in it. */
+export function aTemporaryDirectory(): () => Promise<string[]> {
+  const { TMPDIR } = process.env;
+  let own = '';
+  beforeAll(async () => {
+    own = await mkdtemp(join(tmpdir(), 'own-'));
+    process.env['TMPDIR'] = own;
+  });
+  afterAll(async () => {
+    if (TMPDIR === undefined) delete process.env['TMPDIR'];
+    else process.env['TMPDIR'] = TMPDIR;
+    await rm(own, { recursive: true, force: true });
+  });
+  return async () => (await readdir(own)).filter((name) => name.startsWith('registry-git-'));
+}
