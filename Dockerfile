@@ -22,6 +22,10 @@ LABEL org.opencontainers.image.title="Registry Server" \
       org.opencontainers.image.licenses="Apache-2.0" \
       org.opencontainers.image.revision="${COMMIT}" \
       org.opencontainers.image.created="${BUILD_DATE}"
+# What sources of kind git need.
+RUN apt-get update \
+ && apt-get install --yes --no-install-recommends ca-certificates git \
+ && rm -rf /var/lib/apt/lists/*
 ENV NODE_ENV=production REGISTRY_COMMIT=${COMMIT} REGISTRY_BUILD_DATE=${BUILD_DATE}
 WORKDIR /app
 COPY --from=dependencies /app/node_modules node_modules

@@ -32,12 +32,25 @@ export class GitRepository {
     return execFileSync('git', ['-C', this.directory, ...args], { encoding: 'utf8' }).trim();
   }
 
-  /** Puts a branch at a commit that holds these files and nothing else, whatever it was at. */
-  async commit(tree: Tree, { branch = 'main', large = {} }: CommitOptions = {}): Promise<string> {
+  /** Puts one more commit on a branch, with these files and nothing else. */
+  async commit(
+    tree: Tree,
+    { branch = 'main', large = {}, keeps = false, compression = 1 }: CommitOptions = {},
+  ): Promise<string> {
     const ref = `refs/heads/${branch}`;
     const child = spawn(
       'git',
-      ['-C', this.directory, '-c', 'core.compression=1', 'fast-import', '--quiet', '--force'],
+      [
+        '-C',
+        this.directory,
+        '-c',
+        `core.compression=${compression}`,
+        '-c',
+        'core.bigFileThreshold=1m',
+        'fast-import',
+        '--quiet',
+        '--force',
+      ],
       { stdio: ['pipe', 'ignore', 'inherit'] },
     );
     const ended = once(child, 'close');
@@ -47,7 +60,7 @@ export class GitRepository {
     await write(`commit ${ref}\n`);
     await write('committer Somebody <somebody@example.com> 1790000000 +0000\ndata 0\n');
     if (this.git('for-each-ref', ref) !== '') await write(`from ${ref}^0\n`);
-    await write('deleteall\n');
+    if (!keeps) await write('deleteall\n');
     for (const [path, content] of Object.entries(tree)) {
       if (typeof content === 'object' && 'mode' in content && content.mode === '160000') {
         await write(`M 160000 ${content.target} ${path}\n`);
@@ -73,5 +86,9 @@ export class GitRepository {
 
 interface CommitOptions {
   readonly branch?: string;
+  /** Everything else of the commit before stays. */
+  readonly keeps?: boolean;
+  /** 0 for what can not be compressed: it takes its time. */
+  readonly compression?: 0 | 1;
   readonly large?: Readonly<Record<string, Stream>>;
 }
