@@ -10,6 +10,10 @@ export interface IncomingVersion {
   readonly digest: Buffer;
   readonly status: string;
   readonly searchText: string;
+  /** What another registry says of the version beside its document. What is absent is decided here. */
+  readonly statusMessage?: string;
+  readonly statusChangedAt?: Date;
+  readonly publishedAt?: Date;
 }
 
 /** One version as it stands in the database, without its document. */
@@ -20,6 +24,11 @@ export interface StoredVersion {
   readonly name: string;
   readonly version: string;
   readonly digest: Buffer;
+  readonly status: string;
+  readonly statusMessage: string | null;
+  /** Milliseconds since 1970. */
+  readonly statusChangedAt: number;
+  readonly publishedAt: number;
 }
 
 /** What has to be written to make a source's rows equal its content. */
@@ -30,7 +39,10 @@ export interface CatalogueDiff {
   readonly unchanged: number;
 }
 
-/** Compares by (type, name, version), and a version's documents by digest. Both sides hold each version once. */
+/**
+ * Compares by (type, name, version); a version's documents by digest, and what is said beside them. Both sides hold each
+ * version once.
+ */
 export function diffCatalogue(
   stored: readonly StoredVersion[],
   incoming: readonly IncomingVersion[],
@@ -41,11 +53,23 @@ export function diffCatalogue(
     const known = left.get(keyOf(version));
     left.delete(keyOf(version));
     if (!known) diff.added.push(version);
-    else if (known.digest.equals(version.digest)) diff.unchanged += 1;
+    else if (isSame(known, version)) diff.unchanged += 1;
     else diff.changed.push({ stored: known, incoming: version });
   }
   diff.gone.push(...left.values());
   return diff;
+}
+
+// A source that says nothing of a time leaves the one that was written down when the version came.
+function isSame(stored: StoredVersion, incoming: IncomingVersion): boolean {
+  const isSameTime = (kept: number, said: Date | undefined) => said === undefined || said.getTime() === kept;
+  return (
+    stored.digest.equals(incoming.digest) &&
+    stored.status === incoming.status &&
+    stored.statusMessage === (incoming.statusMessage ?? null) &&
+    isSameTime(stored.statusChangedAt, incoming.statusChangedAt) &&
+    isSameTime(stored.publishedAt, incoming.publishedAt)
+  );
 }
 
 // Neither a name nor a version holds a NUL, so the parts can't run into each other.

@@ -181,9 +181,13 @@ export class EntryWriter extends EntryLabels {
     for await (const batch of batches(changed)) {
       await manager.query(
         `update entry_version v set document = c.document, digest = c.digest, search = c.search, updated_at = $6,
-           status_changed_at = case when v.status = c.status then v.status_changed_at else $6 end, status = c.status
-         from unnest($1::bigint[], $2::text[], $3::bytea[], $4::text[], $5::text[])
-           as c(id, document, digest, search, status)
+           status_changed_at = coalesce(c.status_changed_at,
+             case when v.status = c.status then v.status_changed_at else $6 end),
+           status = c.status, status_message = c.status_message,
+           published_at = coalesce(c.published_at, v.published_at), version_key = coalesce(c.version_key, v.version_key)
+         from unnest($1::bigint[], $2::text[], $3::bytea[], $4::text[], $5::text[], $7::text[], $8::timestamptz[],
+             $9::timestamptz[], $10::text[])
+           as c(id, document, digest, search, status, status_message, status_changed_at, published_at, version_key)
          where v.id = c.id`,
         [
           batch.map(({ stored }) => stored.versionId),
@@ -192,6 +196,13 @@ export class EntryWriter extends EntryLabels {
           batch.map(({ incoming }) => incoming.searchText),
           batch.map(({ incoming }) => incoming.status),
           now,
+          batch.map(({ incoming }) => incoming.statusMessage ?? null),
+          batch.map(({ incoming }) => incoming.statusChangedAt ?? null),
+          batch.map(({ incoming }) => incoming.publishedAt ?? null),
+          // The place among versions that are not semver is that of their publication.
+          batch.map(({ incoming: { version, publishedAt } }) =>
+            publishedAt ? versionKey(version, publishedAt) : null,
+          ),
         ],
       );
       for (const { stored } of batch) touched.add(stored.entryId);
@@ -217,11 +228,14 @@ export class EntryWriter extends EntryLabels {
         [sourceId, types, names, batch.map(claimSetOf)],
       );
       const rows = await manager.query<{ entry_id: string }[]>(
-        `insert into entry_version (entry_id, version, version_key, document, digest, status, status_changed_at,
-           published_at, updated_at, search)
-         select e.id, n.version, n.version_key, n.document, n.digest, n.status, $10, $10, $10, n.search
-         from unnest($2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::bytea[], $8::text[], $9::text[])
-           as n(type, name, version, version_key, document, digest, status, search)
+        `insert into entry_version (entry_id, version, version_key, document, digest, status, status_message,
+           status_changed_at, published_at, updated_at, search)
+         select e.id, n.version, n.version_key, n.document, n.digest, n.status, n.status_message,
+           n.status_changed_at, n.published_at, $10, n.search
+         from unnest($2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::bytea[], $8::text[], $9::text[],
+             $11::text[], $12::timestamptz[], $13::timestamptz[])
+           as n(type, name, version, version_key, document, digest, status, search, status_message, status_changed_at,
+             published_at)
          join entry e on e.source_id = $1 and e.type = n.type and e.name = n.name
          returning entry_id`,
         [
@@ -229,12 +243,15 @@ export class EntryWriter extends EntryLabels {
           types,
           names,
           batch.map((version) => version.version),
-          batch.map((version) => versionKey(version.version, now)),
+          batch.map(({ version, publishedAt = now }) => versionKey(version, publishedAt)),
           batch.map((version) => version.text),
           batch.map((version) => version.digest),
           batch.map((version) => version.status),
           batch.map((version) => version.searchText),
           now,
+          batch.map(({ statusMessage = null }) => statusMessage),
+          batch.map(({ statusChangedAt = now }) => statusChangedAt),
+          batch.map(({ publishedAt = now }) => publishedAt),
         ],
       );
       for (const row of rows) touched.add(row.entry_id);

@@ -1,6 +1,10 @@
 import type { EntityManager } from 'typeorm';
 import type { IncomingVersion, StoredVersion } from './catalogue-diff.js';
 
+const STORED = `e.id as "entryId", v.id as "versionId", e.type, e.name, v.version, v.digest, v.status,
+  v.status_message as "statusMessage", (extract(epoch from v.status_changed_at) * 1000)::float8 as "statusChangedAt",
+  (extract(epoch from v.published_at) * 1000)::float8 as "publishedAt"`;
+
 /** The versions of a source: of all its entries, or of those named in `among`. */
 export async function storedVersions(
   manager: EntityManager,
@@ -11,7 +15,7 @@ export async function storedVersions(
     ? `join (select distinct * from unnest($2::text[], $3::text[]) as n(type, name)) n using (type, name)`
     : '';
   return manager.query<StoredVersion[]>(
-    `select e.id as "entryId", v.id as "versionId", e.type, e.name, v.version, v.digest
+    `select ${STORED}
      from entry e ${named} join entry_version v on v.entry_id = e.id where e.source_id = $1`,
     among ? [sourceId, among.map(({ type }) => type), among.map(({ name }) => name)] : [sourceId],
   );
@@ -24,7 +28,7 @@ export async function storedAmong(
   versions: readonly Pick<IncomingVersion, 'type' | 'name' | 'version'>[],
 ): Promise<StoredVersion[]> {
   return manager.query<StoredVersion[]>(
-    `select e.id as "entryId", v.id as "versionId", e.type, e.name, v.version, v.digest
+    `select ${STORED}
      from unnest($2::text[], $3::text[], $4::text[]) as n(type, name, version)
      join entry e on e.source_id = $1 and e.type = n.type and e.name = n.name
      join entry_version v on v.entry_id = e.id and v.version = n.version`,
