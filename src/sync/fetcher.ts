@@ -1,5 +1,5 @@
 import type { EntryType } from '../entries/entry-types.js';
-import type { RegistryFile } from './registry-file.js';
+import type { ReadEntries } from './entry-reader.js';
 import type { LeasedSource } from './sync.queries.js';
 
 /** Why a source could not be fetched, as a sentence for the operator. It names no secret. */
@@ -25,11 +25,11 @@ export type Fetched =
   /** A registry file, to be read and compared. */
   | { readonly kind: 'file'; readonly bytes: Buffer; readonly digest: Buffer; readonly state: FetchState }
   /** Everything the source has, read and judged. */
-  | { readonly kind: 'entries'; readonly content: RegistryFile; readonly state: FetchState }
+  | { readonly kind: 'entries'; readonly content: ReadEntries; readonly state: FetchState }
   /** What has changed since the state that was handed in, read and judged; the rest stays. */
   | {
       readonly kind: 'changes';
-      readonly content: RegistryFile;
+      readonly content: ReadEntries;
       readonly gone: readonly VersionName[];
       readonly state: FetchState;
     };

@@ -2,7 +2,7 @@ import { TimeSlice } from './time-slice.js';
 
 /** One element of a sliced array, still text. */
 export interface Slice {
-  /** The key of the array it stands in, below `data`. */
+  /** The key of the array it stands in. */
   readonly list: string;
   readonly index: number;
   /**
@@ -43,14 +43,14 @@ const MAX_OUTER_DEPTH = 100;
 const MAX_OUTER_BYTES = 1024 * 1024;
 
 /**
- * Cuts the elements of the arrays at `data.<list>` out of one large JSON text, without ever building the whole of it: a
- * document of any size is read in short slices of time, and each element keeps its own spelling.
+ * Cuts the elements of the arrays at `data.<list>`, or at `<list>`, out of one large JSON text, without ever building the
+ * whole of it: a document of any size is read in short slices of time, and each element keeps its own spelling.
  *
  * Only brackets, strings and the keys on the way to the lists are understood here. Each element's text, and the rest of
  * the text with those arrays emptied (`skeleton`), have to go through JSON.parse, which checks everything else.
  *
  * @throws JsonSliceError when brackets or strings do not close.
- * @throws RepeatedKeyError when `data` or one of the lists is given twice, in whatever spelling.
+ * @throws RepeatedKeyError when the way to a list, or one of the lists, is given twice, in whatever spelling.
  */
 export class JsonSlicer {
   /** After `slices()` has ended: the text around the elements, the sliced arrays empty. */
@@ -68,6 +68,8 @@ export class JsonSlicer {
     private readonly bytes: Buffer,
     private readonly lists: readonly string[],
     private readonly maxElementBytes: number,
+    /** Where the lists are: a registry file has them in `data`, an answer of an API at the top. */
+    private readonly below: 'data' | 'top' = 'data',
   ) {
     // Elements are put together here: making strings of their pieces takes far longer than copying bytes.
     this.scratch = Buffer.allocUnsafeSlow(Math.min(maxElementBytes, bytes.length));
@@ -89,9 +91,9 @@ export class JsonSlicer {
         continue;
       }
       if (byte === OPEN_BRACE || byte === OPEN_BRACKET) {
-        const list = byte === OPEN_BRACKET && opened.length === 2 && path[1] === 'data' ? key : null;
+        const list = byte === OPEN_BRACKET && this.isWay(path, opened) ? key : null;
         if (list !== null && this.lists.includes(list)) {
-          this.see(`data.${list}`);
+          this.see(this.pathOf(list));
           this.keepOuter(keptFrom, this.position + 1);
           this.position += 1;
           yield* this.elements(list);
@@ -100,7 +102,7 @@ export class JsonSlicer {
           this.position += 1;
           continue;
         }
-        if (opened.length === 1 && key === 'data') this.see('data');
+        if (this.below === 'data' && opened.length === 1 && key === 'data') this.see('data');
         if (opened.push(byte) > MAX_OUTER_DEPTH)
           throw new JsonSliceError(
             `the text around the entries is nested deeper than ${MAX_OUTER_DEPTH} levels`,
@@ -114,6 +116,15 @@ export class JsonSlicer {
     }
     if (opened.length > 0) throw new JsonSliceError('the text ends before its last bracket is closed');
     this.keepOuter(keptFrom, this.bytes.length);
+  }
+
+  private isWay(path: readonly string[], opened: readonly number[]): boolean {
+    if (this.below === 'top') return opened.length === 1 && opened[0] === OPEN_BRACE;
+    return opened.length === 2 && path[1] === 'data';
+  }
+
+  private pathOf(list: string): string {
+    return this.below === 'top' ? list : `data.${list}`;
   }
 
   private see(path: string): void {
@@ -167,7 +178,7 @@ export class JsonSlicer {
     for (;;) {
       if (this.isDue()) await this.slice.pause();
       const byte = this.bytes[this.position];
-      if (byte === undefined) throw new JsonSliceError(`the text ends inside data.${list}[${index}]`);
+      if (byte === undefined) throw new JsonSliceError(`the text ends inside ${this.pathOf(list)}[${index}]`);
       if (byte === QUOTE) {
         const start = this.position;
         this.position += 1;

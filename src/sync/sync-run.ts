@@ -4,10 +4,12 @@ import { DataSource } from 'typeorm';
 import { isDatabaseAway } from '../database/database-away.js';
 import { EntryWriter } from '../entries/entry-writer.js';
 import type { EntryFilter } from './entry-filter.js';
+import type { ReadEntries } from './entry-reader.js';
 import { FetchError, type FetchState, type VersionName } from './fetcher.js';
 import { Fetchers } from './fetchers.js';
-import { readRegistryFile, type RegistryFile, RegistryFileError } from './registry-file.js';
+import { readRegistryFile, RegistryFileError } from './registry-file.js';
 import { type LeasedSource, SyncQueries } from './sync.queries.js';
+import { reportAfterChanges, reportOf } from './sync-report.js';
 
 /** Goes up when the reader or the document rules change, so that unchanged content is read again with the new ones. */
 const READER_VERSION = 'reader-2';
@@ -61,23 +63,20 @@ export class SyncRun {
     { content, gone, contentDigest, fetchState }: Found,
     started: number,
   ): Promise<void> {
-    const { entries, skipped, skippedCount, filtered } = content;
     const written = await this.dataSource.transaction(async (manager) => {
       const claimSetId = await this.queries.lockForWrite(manager, owner, source);
       if (claimSetId === undefined) return undefined;
       const counts = gone
-        ? await this.writer.applyChanges(manager, source.id, claimSetId, entries, gone)
-        : await this.writer.replaceAll(manager, source.id, claimSetId, entries);
+        ? await this.writer.applyChanges(manager, source.id, claimSetId, content.entries, gone)
+        : await this.writer.replaceAll(manager, source.id, claimSetId, content.entries);
       if (counts.added + counts.changed + counts.removed > 0)
         await this.queries.moveRevision(manager, source.id);
-      const outcome = {
-        contentDigest,
-        fetchState,
-        counts: { ...counts, entries: entries.length, skipped: skippedCount, filtered },
-        skipped,
-      };
+      const report = gone
+        ? reportAfterChanges(await this.queries.lastReport(manager, source.id), content, gone, counts)
+        : reportOf(content, counts);
+      const outcome = { contentDigest, fetchState, ...report };
       await this.queries.complete(manager, owner, source.id, outcome, source.intervalMs);
-      return outcome.counts;
+      return report;
     });
     if (!written) {
       this.logger.log(
@@ -86,7 +85,8 @@ export class SyncRun {
       );
       return;
     }
-    const report = { source: source.name, ...written, ms: Math.round(performance.now() - started) };
+    const { counts, skipped } = written;
+    const report = { source: source.name, ...counts, ms: Math.round(performance.now() - started) };
     if (skipped.length === 0) this.logger.log(report, 'Source synced');
     else
       this.logger.warn(
@@ -108,7 +108,7 @@ export class SyncRun {
 
 /** What is to be written. */
 interface Found {
-  readonly content: RegistryFile;
+  readonly content: ReadEntries;
   /** What left the source, when the content is only what has changed; null when it is everything. */
   readonly gone: readonly VersionName[] | null;
   readonly contentDigest: Buffer | null;

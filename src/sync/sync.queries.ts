@@ -1,8 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
 import type { Origin } from '../sources/source.entity.js';
-import type { WriteCounts } from '../entries/entry-writer.js';
-import type { Skipped } from './registry-file.js';
+import type { SyncReport } from './sync-report.js';
 
 /** A source whose lease this replica holds. */
 export interface LeasedSource {
@@ -27,15 +26,9 @@ export interface WatchedFile {
   readonly lastAttemptAt: Date | null;
 }
 
-export interface SyncOutcome {
+export interface SyncOutcome extends SyncReport {
   readonly contentDigest: Buffer | null;
   readonly fetchState: object;
-  readonly counts: WriteCounts & {
-    readonly entries: number;
-    readonly skipped: number;
-    readonly filtered: number;
-  };
-  readonly skipped: readonly Skipped[];
 }
 
 // A sync that was asked for while this one ran comes right after it. Otherwise up to a tenth later than said, so that
@@ -97,6 +90,16 @@ export class SyncQueries {
   /** Moves the revision of a source in the transaction that changed its rows. */
   async moveRevision(manager: EntityManager, sourceId: number): Promise<void> {
     await manager.query(`update source set revision = revision + 1 where id = $1`, [sourceId]);
+  }
+
+  /** What the last run that wrote has reported. */
+  async lastReport(manager: EntityManager, sourceId: number): Promise<SyncReport> {
+    const [row] = await manager.query<SyncReport[]>(
+      `select counts, skipped from source_sync where source_id = $1`,
+      [sourceId],
+    );
+    if (!row) throw new Error('A source without a state of its syncs');
+    return row;
   }
 
   async complete(

@@ -1,0 +1,51 @@
+import type { WriteCounts } from '../entries/entry-writer.js';
+import type { ReadEntries, Skipped } from './entry-reader.js';
+import type { VersionName } from './fetcher.js';
+
+const MAX_TOLD = 1_000;
+
+/** What the state of a source says of its content: `added` to `unchanged` of the last run, the rest of all it holds. */
+export interface SyncReport {
+  readonly counts: WriteCounts & {
+    readonly entries: number;
+    readonly skipped: number;
+    readonly filtered: number;
+  };
+  readonly skipped: readonly Skipped[];
+}
+
+/** The report of a run that has read everything. */
+export function reportOf(
+  { entries, skipped, untold = 0, filtered }: ReadEntries,
+  counts: WriteCounts,
+): SyncReport {
+  return {
+    counts: { ...counts, entries: entries.length, skipped: skipped.length + untold, filtered },
+    skipped,
+  };
+}
+
+/** The report of a run that has read what had changed: what it did not read is as it was. */
+export function reportAfterChanges(
+  before: SyncReport,
+  content: ReadEntries,
+  gone: readonly VersionName[],
+  counts: WriteCounts,
+): SyncReport {
+  const run = reportOf(content, counts);
+  const again = new Set([...content.entries, ...gone, ...run.skipped].map(keyOf));
+  const kept = before.skipped.filter((entry) => entry.name === null || !again.has(keyOf(entry)));
+  return {
+    counts: {
+      ...counts,
+      entries: (before.counts.entries ?? 0) + counts.added - counts.removed,
+      skipped: (before.counts.skipped ?? 0) - before.skipped.length + kept.length + run.counts.skipped,
+      filtered: before.counts.filtered ?? 0,
+    },
+    skipped: [...kept, ...run.skipped].slice(0, MAX_TOLD),
+  };
+}
+
+function keyOf({ type, name, version }: Pick<Skipped, 'type' | 'name' | 'version'>): string {
+  return JSON.stringify([type, name, version]);
+}
