@@ -2,7 +2,7 @@ import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { readConfig } from './load-config.js';
+import { loadConfig } from './load-config.js';
 import { ConfigurationError } from './problems.js';
 
 const directory = mkdtempSync(join(tmpdir(), 'registry-config-'));
@@ -21,7 +21,7 @@ const roles = { superAdmin: [{ role: 'super-admin' }] };
 function read(auth: unknown, environment: NodeJS.ProcessEnv = {}) {
   const file = join(directory, 'config.yaml');
   writeFileSync(file, JSON.stringify(auth === undefined ? { sources: [] } : { auth }));
-  return readConfig(file, environment, {}).config.auth;
+  return loadConfig(file, environment, {}).config.auth;
 }
 
 const withOAuth = (changed: object) => ({ oauth: { ...oauth, ...changed } });

@@ -2,7 +2,7 @@ import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { readConfig } from './load-config.js';
+import { loadConfig } from './load-config.js';
 import { ConfigurationError } from './problems.js';
 
 const directory = mkdtempSync(join(tmpdir(), 'registry-config-'));
@@ -21,7 +21,7 @@ function read(source: unknown, registry: unknown = { sources: ['s'] }) {
     file,
     JSON.stringify({ auth: { mode: 'anonymous' }, sources: [named(source)], registries: [named(registry)] }),
   );
-  return readConfig(file, {}, {}).config;
+  return loadConfig(file, {}, {}).config;
 }
 
 function problems(source: unknown, registry?: unknown): string[] {

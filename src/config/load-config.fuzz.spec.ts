@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { readConfig } from './load-config.js';
+import { loadConfig } from './load-config.js';
 import { ConfigurationError } from './problems.js';
 import { parseYaml } from './yaml-tree.js';
 
@@ -143,7 +143,7 @@ const odd = fc.letrec((tie) => ({
 
 it('the configuration the others are made from is valid', () => {
   writeFileSync(file, JSON.stringify(GOOD));
-  expect(readConfig(file, {}, {}).config.sources).toHaveLength(5);
+  expect(loadConfig(file, {}, {}).config.sources).toHaveLength(5);
 });
 
 it('a configuration with odd values is read or refused with problems, never anything else', () => {
@@ -154,7 +154,7 @@ it('a configuration with odd values is read or refused with problems, never anyt
       const tree = list.reduce<unknown>((result, [path, value]) => replaced(result, path, value), GOOD);
       writeFileSync(file, JSON.stringify(tree));
       expectReadOrRefused(() =>
-        readConfig(file, { REGISTRY_LOG_LEVEL: 'debug', REGISTRY_DATABASE_PORT: '5433' }, {}),
+        loadConfig(file, { REGISTRY_LOG_LEVEL: 'debug', REGISTRY_DATABASE_PORT: '5433' }, {}),
       );
     }),
     { numRuns: 1_000 },
@@ -176,7 +176,7 @@ it('every node of it may be nothing, text, a number, a list or a map', () => {
       { then: 1 },
     ]) {
       writeFileSync(file, JSON.stringify(replaced(GOOD, path, value)));
-      expectReadOrRefused(() => readConfig(file, {}, {}));
+      expectReadOrRefused(() => loadConfig(file, {}, {}));
     }
 });
 

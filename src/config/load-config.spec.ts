@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { Flags } from './config.js';
-import { readConfig } from './load-config.js';
+import { loadConfig } from './load-config.js';
 import { ConfigurationError } from './problems.js';
 
 const directory = mkdtempSync(join(tmpdir(), 'registry-config-'));
@@ -16,7 +16,7 @@ const url = 'postgres://me@db/reg';
 
 function read(tree: unknown, environment: NodeJS.ProcessEnv = {}, flags: Flags = {}) {
   writeFileSync(file, typeof tree === 'string' ? tree : JSON.stringify(tree));
-  return readConfig(file, environment, flags);
+  return loadConfig(file, environment, flags);
 }
 
 function refusal(act: () => unknown): ConfigurationError {
@@ -214,7 +214,7 @@ describe('a refusal', () => {
   });
 
   it('names the file when the file itself is the problem', () => {
-    expect(refusal(() => readConfig('/nowhere.yaml', {}, {})).problems).toEqual([
+    expect(refusal(() => loadConfig('/nowhere.yaml', {}, {})).problems).toEqual([
       { path: '/nowhere.yaml', message: 'does not exist' },
     ]);
   });

@@ -16,7 +16,6 @@ import {
   unknownVariables,
 } from './environment.js';
 import { freeze } from './freeze.js';
-import { notBuiltIssues } from './not-built.js';
 import { formatPath, type Path } from './path.js';
 import { below, ConfigurationError, type Issue, issue, type Locator, problemsOf } from './problems.js';
 import { readReferencedFiles } from './referenced-files.js';
@@ -38,17 +37,6 @@ export interface LoadedConfig {
  * @throws ConfigurationError, the only error it throws for what an operator can get wrong.
  */
 export function loadConfig(file: string, environment: NodeJS.ProcessEnv, flags: Flags): LoadedConfig {
-  const { config, warnings, locator } = readConfig(file, environment, flags);
-  refuse(notBuiltIssues(config), locator);
-  return { config, warnings };
-}
-
-/** The same without regard to what this version has built: the whole contract §2. */
-export function readConfig(
-  file: string,
-  environment: NodeJS.ProcessEnv,
-  flags: Flags,
-): LoadedConfig & { locator: Locator } {
   const { tree, lines } = parseYaml(readConfigText(file), file);
   const overrides = [...overridesOf(environment), ...modeFlag(flags)];
   const locator = locate(lines, overrides);
@@ -78,7 +66,6 @@ export function readConfig(
   return {
     config: freeze(config),
     warnings: [...unknownVariables(environment), ...unusedParameters(value)],
-    locator,
   };
 }
 

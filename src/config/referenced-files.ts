@@ -64,10 +64,13 @@ function references({ auth, sources, database }: Unjudged<ConfigFile>): Referenc
         name: member(provider, key),
       })),
     ),
-    ...list(sources).map((source, position) => ({
-      path: ['sources', position, 'git', 'auth', 'passwordFile'],
-      name: member(member(member(source, 'git'), 'auth'), 'passwordFile'),
-    })),
+    ...list(sources).flatMap((source, position) => [
+      {
+        path: ['sources', position, 'git', 'auth', 'passwordFile'],
+        name: member(member(member(source, 'git'), 'auth'), 'passwordFile'),
+      },
+      { path: ['sources', position, 'api', 'tokenFile'], name: member(member(source, 'api'), 'tokenFile') },
+    ]),
     ...['passwordFile', 'migrationPasswordFile'].map((key) => ({
       path: ['database', key],
       name: member(database, key),

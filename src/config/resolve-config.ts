@@ -106,7 +106,7 @@ function sourceOf(source: SourceItem, files: Files): SourceConfig {
   };
 }
 
-// The password file of Git stays a path: settings are stored in the database, secrets are not.
+// The password file of Git, and the token file of a registry, stay paths: settings are stored in the database, secrets are not.
 function settingsOf({ file, git, api, kubernetes }: SourceItem, files: Files): Record<string, unknown> {
   if (file) return compact({ path: absolute(file.path, files), url: file.url });
   if (git)
@@ -117,7 +117,8 @@ function settingsOf({ file, git, api, kubernetes }: SourceItem, files: Files): R
         passwordFile: resolve(files.directory, git.auth.passwordFile),
       },
     });
-  return plain(api ?? kubernetes ?? {});
+  if (api) return compact({ ...plain(api), tokenFile: absolute(api.tokenFile, files) });
+  return plain(kubernetes ?? {});
 }
 
 function registryOf({ name, sources, claims = {} }: RegistryItem): RegistryConfig {

@@ -49,10 +49,11 @@ export class GitSettings {
   @Optional() @Section(() => GitAuthSettings) auth?: GitAuthSettings;
 }
 
-/** The base of another MCP registry. */
+/** The base of another MCP registry, and the bearer token it asks for. */
 export class ApiSettings {
   @Checked(httpUrl({ bare: true })) endpoint: string;
   @Optional() @Checked(duration) timeout?: string;
+  @Optional() @Checked(text()) tokenFile?: string;
 }
 
 /** Filled by publishing; has no settings. */

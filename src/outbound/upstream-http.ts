@@ -60,7 +60,7 @@ export class UpstreamHttp {
     } catch (error) {
       if (asked.signal.aborted) throw error;
       const reason = timeout.aborted ? `no whole answer within ${asked.timeoutMs / 1000} s` : describe(error);
-      throw new UpstreamError(`${shown(url)}: ${reason}`);
+      throw new UpstreamError(`${shown(url)}: ${reason}`, { cause: error });
     }
   }
 

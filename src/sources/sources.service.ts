@@ -5,8 +5,6 @@ import type { Caller } from '../auth/caller.js';
 import { AccessPolicy } from '../authz/access-policy.js';
 import type { Reach, ReachableSources, ReachedPath } from '../authz/claims.interceptor.js';
 import type { SourceConfig } from '../config/config.js';
-import { notBuiltSourceIssues } from '../config/not-built.js';
-import { formatPath } from '../config/path.js';
 import { resolveSource } from '../config/resolve-config.js';
 import type { SourceSettings } from '../config/source-settings.dto.js';
 import { ApiError } from '../http/errors.js';
@@ -106,9 +104,7 @@ export class SourcesService implements ReachableSources {
 
   private async resolve(name: string, settings: SourceSettings): Promise<SourceConfig> {
     const declared = resolveSource(name, settings, this.adminFileRoot ?? '/');
-    const [unbuilt] = notBuiltSourceIssues(declared);
-    if (unbuilt) throw new ApiError('invalid_body', `${formatPath(unbuilt.path)} ${unbuilt.message}`);
-    const files = [settings.file?.path, settings.git?.auth?.passwordFile];
+    const files = [settings.file?.path, settings.git?.auth?.passwordFile, settings.api?.tokenFile];
     for (const file of files) if (file !== undefined) await checkAdminFile(file, this.adminFileRoot);
     return declared;
   }

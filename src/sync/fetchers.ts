@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { SourceKind } from '../config/config.js';
 import type { Fetcher } from './fetcher.js';
+import { ApiFetcher } from './api.fetcher.js';
 import { FileFetcher } from './file.fetcher.js';
 import { GitFetcher } from './git.fetcher.js';
 
@@ -9,8 +10,8 @@ import { GitFetcher } from './git.fetcher.js';
 export class Fetchers {
   private readonly byKind: Partial<Record<SourceKind, Fetcher>>;
 
-  constructor(file: FileFetcher, git: GitFetcher) {
-    this.byKind = { file, git };
+  constructor(file: FileFetcher, git: GitFetcher, api: ApiFetcher) {
+    this.byKind = { file, git, api };
   }
 
   /** @throws Error for a kind that is not synced: those are never leased. */

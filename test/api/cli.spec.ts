@@ -43,18 +43,6 @@ describe('check', () => {
     expect(output).toMatch(/registries\[0\]\.sources\[0\]: .*\(line 5\)/);
     expect(output).toMatch(/colour: .*\(line 6\)/);
   });
-
-  it.each([
-    [
-      'sources[0].api',
-      GOOD.replace('file: { path: catalog.json }', 'api: { endpoint: "https://r.example" }'),
-    ],
-  ])('refuses %s with a sentence that says it is not built yet', async (path, text) => {
-    const { code, output } = await new Cli(['check', '--config', await file(text)]).finished;
-    expect(code).toBe(1);
-    expect(output).toContain(path);
-    expect(output).toMatch(/not built yet/);
-  });
 });
 
 describe('serve', () => {
