@@ -1,0 +1,89 @@
+import { beforeAll, describe, expect, it } from 'vitest';
+import { aServer } from '../support/documents.js';
+import { keepSecret } from '../support/secrets.js';
+import { aService, type ServiceUnderTest } from '../support/service.js';
+
+const CLAIMS = { org: 'acme', team: ['platform', 'data'] };
+const OFFICIAL = 'io.modelcontextprotocol.registry/official';
+
+interface Item {
+  server: Record<string, unknown>;
+  _meta: { [OFFICIAL]: Record<string, unknown> };
+}
+
+/** Every item of a registry, as text too, with what each service says of its own row taken out. */
+async function everything(
+  ask: (path: string) => Promise<{ text: string; json: never }>,
+): Promise<Map<string, unknown>> {
+  const found = new Map<string, unknown>();
+  for (let cursor = ''; ;) {
+    const { json } = await ask(`/registry/main/v0.1/servers?limit=100&include_deleted=true&cursor=${cursor}`);
+    const { servers, metadata } = json as { servers: Item[]; metadata: { nextCursor?: string } };
+    for (const { server, _meta } of servers) {
+      const { updatedAt: _own, ...official } = _meta[OFFICIAL];
+      found.set(`${String(server['name'])} ${String(server['version'])}`, { server, official });
+    }
+    if (!metadata.nextCursor) return found;
+    cursor = metadata.nextCursor;
+  }
+}
+
+/** How many pages of servers a service has answered since the last time it was asked. */
+function pagesAnswered(service: ServiceUnderTest): number {
+  const lines = service
+    .logs()
+    .filter((line) => (line['req'] as { path?: string })?.path?.endsWith('/v0.1/servers'));
+  service.log.length = 0;
+  return lines.length;
+}
+
+describe('10 000 servers of another instance of this service, which asks for a token', () => {
+  const servers = Array.from({ length: 10_000 }, (_, index) =>
+    aServer(`io.acme/s${index}`, index % 7 === 0 ? `build-${index}` : '1.0.0', {
+      odd: { list: [index, null, { 'odd key': 'ключ ✓' }], text: 'x'.repeat(index % 300) },
+    }),
+  );
+  const upstream = aService({ mode: 'full' })
+    .source('main', { servers: servers.slice(0, 1), claims: CLAIMS })
+    .registry('main', { sources: ['main'] })
+    .runs();
+  const mirror = aService();
+  let member: ReturnType<ServiceUnderTest['as']>;
+  beforeAll(async () => {
+    const token = keepSecret(upstream.issuer.sign(CLAIMS));
+    member = upstream.bearing(token);
+    mirror.source('main', {
+      kind: 'api',
+      settings: {
+        endpoint: `${upstream.origin}/registry/main/`,
+        tokenFile: upstream.write('token', `${token}\n`),
+      },
+      claims: { org: 'mirror' },
+    });
+    await upstream.rewrite('main', { servers });
+    await upstream.synced('main');
+  });
+  mirror.registry('main', { sources: ['main'] }).runs();
+
+  it('are mirrored exactly', async () => {
+    expect(await mirror.synced('main')).toMatchObject({ status: 'complete', counts: { entries: 10_000 } });
+    const theirs = await everything((path) => member.get(path));
+    expect(theirs.size).toBe(10_000);
+    expect(await everything((path) => mirror.get(path))).toEqual(theirs);
+  });
+
+  it('cost at most two pages when ten of them have changed', async () => {
+    await mirror.synced('main');
+    pagesAnswered(upstream);
+    const changed = servers.map((server, index) =>
+      index % 1_000 === 5 ? { ...server, description: 'Changed' } : server,
+    );
+    await upstream.rewrite('main', { servers: changed });
+    expect((await upstream.synced('main')).counts).toMatchObject({ changed: 10 });
+    expect((await mirror.synced('main')).counts).toMatchObject({ changed: 10, removed: 0, entries: 10_000 });
+    expect([1, 2]).toContain(pagesAnswered(upstream));
+    expect(await everything((path) => mirror.get(path))).toEqual(
+      await everything((path) => member.get(path)),
+    );
+  });
+});

@@ -1,0 +1,184 @@
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterAll, beforeAll } from 'vitest';
+import type { Document } from './documents.js';
+import { type Misbehaviour, misbehave, send } from './misbehaviour.js';
+
+export const OFFICIAL = 'io.modelcontextprotocol.registry/official';
+
+export interface UpstreamRequest {
+  readonly path: string;
+  readonly query: URLSearchParams;
+  readonly authorization: string | undefined;
+  readonly at: number;
+}
+
+/** What this registry can't do, or does in its own way. */
+interface Habits {
+  /** What becomes of these parameters; `known` when absent. */
+  updatedSince?: 'ignored' | 'refused';
+  includeDeleted?: 'ignored' | 'refused';
+  /** Items come without `_meta`, or with an empty one. */
+  meta?: 'absent' | 'empty';
+  /** The key of the cursor, and whether `metadata.count` is told. */
+  cursorKey?: 'nextCursor' | 'next_cursor';
+  perPage?: number;
+  /** No cursor ever ends: it leads back to the same page, or always to a new one that holds the same. */
+  endless?: 'same-cursor' | 'new-cursors';
+  /** Text in place of the whole page. */
+  text?: (page: number) => string | undefined;
+}
+
+interface Failure {
+  readonly status: number;
+  readonly headers?: Record<string, string>;
+  /** How many requests fail in this way; all of them when absent. */
+  times?: number;
+}
+
+interface Item {
+  server: Document;
+  _meta: { [OFFICIAL]: Document };
+}
+
+/** Describes another MCP registry on 127.0.0.1; `runs()` starts it before the tests of the file and stops it after them. */
+export function anUpstreamRegistry(): UpstreamRegistry {
+  return new UpstreamRegistry();
+}
+
+export class UpstreamRegistry {
+  /** Everything it was asked. */
+  readonly requests: UpstreamRequest[] = [];
+  habits: Habits = {};
+  /** Where its skills are, if it has any: each with its versions, the latest first. */
+  skills: Document[][] | null = null;
+  private items = new Map<string, Item>();
+  private readonly failures = new Map<number, Failure | Misbehaviour>();
+  private readonly server: Server = createServer((request, response) => {
+    this.answer(request, response).catch(() => response.destroy());
+  });
+
+  runs(): this {
+    beforeAll(async () => {
+      this.server.listen(0, '127.0.0.1');
+      await once(this.server, 'listening');
+    });
+    afterAll(async () => {
+      this.server.close();
+      this.server.closeAllConnections();
+      await once(this.server, 'close');
+    });
+    return this;
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${(this.server.address() as AddressInfo | null)?.port ?? 0}`;
+  }
+
+  /** Puts versions in, or in the place of those it has, as changed now. */
+  put(servers: readonly Document[], official: Document = {}): this {
+    for (const server of servers) {
+      const key = `${String(server['name'])} ${String(server['version'])}`;
+      const now = new Date().toISOString();
+      const publishedAt = this.items.get(key)?._meta[OFFICIAL]['publishedAt'] ?? now;
+      this.items.set(key, {
+        server,
+        _meta: { [OFFICIAL]: { status: 'active', publishedAt, updatedAt: now, isLatest: true, ...official } },
+      });
+    }
+    return this;
+  }
+
+  /** Takes a version out as if it had never been there. */
+  remove(name: string, version: string): this {
+    this.items.delete(`${name} ${version}`);
+    return this;
+  }
+
+  /** Forgets what it holds, what it was asked and how it misbehaves. */
+  reset(): this {
+    this.items = new Map();
+    this.requests.length = 0;
+    this.failures.clear();
+    this.habits = {};
+    this.skills = null;
+    return this;
+  }
+
+  /** From now on, the page of this number (the first is 1) of the list of servers is not answered rightly. */
+  fails(page: number, how: Failure | Misbehaviour): this {
+    this.failures.set(page, how);
+    return this;
+  }
+
+  recovers(): this {
+    this.failures.clear();
+    return this;
+  }
+
+  /** The pages of servers it was asked for, and forgets them. */
+  pages(): UpstreamRequest[] {
+    return this.requests.splice(0).filter(({ path }) => path.endsWith('/v0.1/servers'));
+  }
+
+  private async answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { pathname, searchParams: query } = new URL(request.url ?? '', 'http://upstream');
+    const { authorization } = request.headers;
+    this.requests.push({ path: pathname, query, authorization, at: Date.now() });
+    if (pathname.includes('/x/dev.toolhive/skills')) return this.answerSkills(pathname, response);
+    if (!pathname.endsWith('/v0.1/servers')) return send(response, 404, { error: 'not found' });
+    const { habits } = this;
+    const isRefused = ['updatedSince', 'includeDeleted'].some(
+      (habit) =>
+        habits[habit as 'updatedSince'] === 'refused' &&
+        query.has(habit === 'updatedSince' ? 'updated_since' : 'include_deleted'),
+    );
+    if (isRefused) return send(response, 422, { error: 'unexpected parameter' });
+    const start = Number(query.get('cursor')?.slice(1) ?? 0);
+    const { body, page } = this.page(query, start);
+    const failure = this.failures.get(page);
+    if (typeof failure === 'object' && 'status' in failure && failure.times !== 0) {
+      if (failure.times !== undefined) failure.times -= 1;
+      return void response.writeHead(failure.status, failure.headers).end('{}');
+    }
+    if (failure !== undefined && !(typeof failure === 'object' && 'status' in failure))
+      return misbehave(response, failure, body);
+    const text = habits.text?.(page);
+    return text === undefined
+      ? send(response, 200, body)
+      : void response.writeHead(200, { 'Content-Type': 'application/json' }).end(text);
+  }
+
+  private page(query: URLSearchParams, start: number): { body: object; page: number } {
+    const { perPage = 100, cursorKey = 'nextCursor', endless, ...habits } = this.habits;
+    const since = habits.updatedSince ? null : query.get('updated_since');
+    const withDeleted = since !== null || (!habits.includeDeleted && query.get('include_deleted') === 'true');
+    const found = [...this.items.values()].filter(({ _meta: { [OFFICIAL]: official } }) => {
+      if (!withDeleted && official['status'] === 'deleted') return false;
+      return since === null || Date.parse(String(official['updatedAt'])) >= Date.parse(since);
+    });
+    const from = endless ? 0 : start;
+    const servers = found
+      .slice(from, from + perPage)
+      .map(({ server, _meta }) =>
+        habits.meta === undefined
+          ? { server, _meta }
+          : { server, ...(habits.meta === 'empty' ? { _meta: {} } : {}) },
+      );
+    const next = endless === 'same-cursor' ? 1 : endless ? start + 1 : from + perPage;
+    const metadata = endless || next < found.length ? { [cursorKey]: `c${next}` } : {};
+    return { body: { servers, metadata }, page: Math.floor(start / perPage) + 1 };
+  }
+
+  private answerSkills(path: string, response: ServerResponse): void {
+    if (!this.skills) return send(response, 404, { error: 'not found' });
+    const [, namespace, name] = /skills\/([^/]+)\/([^/]+)\/versions$/.exec(path) ?? [];
+    const versions = this.skills.find(
+      ([latest]) => latest?.['namespace'] === namespace && latest?.['name'] === name,
+    );
+    const skills = name === undefined ? this.skills.map(([latest]) => latest) : versions;
+    if (!skills) return send(response, 404, { error: 'not found' });
+    return send(response, 200, { skills, metadata: { count: skills.length } });
+  }
+}
