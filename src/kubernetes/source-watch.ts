@@ -14,6 +14,7 @@ import { type WatchedSource, type WatchOutcome, WatchQueries, type WatchState } 
 
 /** Changes that come together are written together. */
 const GATHER_MS = 100;
+const RETRY_MS = 1_000;
 
 type Outcome = ExportedServer | SkippedObject | { readonly outcome: 'filtered' };
 
@@ -108,7 +109,8 @@ export class SourceWatch {
           this.broke(error);
           await this.tell().catch(() => undefined);
         }
-        await pause(backOffMs(++failures + 3), signal);
+        // A database that comes back is not kept waiting.
+        await pause(isDatabaseAway(error) ? RETRY_MS : backOffMs(++failures + 3), signal);
       }
     }
   }
