@@ -20,7 +20,10 @@ async function everything(
     const { json } = await ask(`/registry/main/v0.1/servers?limit=100&include_deleted=true&cursor=${cursor}`);
     const { servers, metadata } = json as { servers: Item[]; metadata: { nextCursor?: string } };
     for (const { server, _meta } of servers) {
-      const { updatedAt: _own, ...official } = _meta[OFFICIAL];
+      // When it was written is each registry's own.
+      const official = Object.fromEntries(
+        Object.entries(_meta[OFFICIAL]).filter(([key]) => key !== 'updatedAt'),
+      );
       found.set(`${String(server['name'])} ${String(server['version'])}`, { server, official });
     }
     if (!metadata.nextCursor) return found;
