@@ -24,7 +24,7 @@ LABEL org.opencontainers.image.title="Registry Server" \
       org.opencontainers.image.created="${BUILD_DATE}"
 # What sources of kind git need.
 RUN apt-get update \
- && apt-get install --yes --no-install-recommends ca-certificates git \
+ && apt-get install --yes --no-install-recommends ca-certificates git openssh-client \
  && rm -rf /var/lib/apt/lists/*
 ENV NODE_ENV=production REGISTRY_COMMIT=${COMMIT} REGISTRY_BUILD_DATE=${BUILD_DATE}
 WORKDIR /app

@@ -111,7 +111,7 @@ describe('a source', () => {
     [{ file: { url: 'https://u:p@x/' }, ...synced }, 'sources[0].file.url', 'a user or a password'],
     [{ git: { ...git, repository: undefined }, ...synced }, 'sources[0].git.repository', 'is required'],
     [
-      { git: { ...git, repository: 'git@x:a.git' }, ...synced },
+      { git: { ...git, repository: 'git://x/a.git' }, ...synced },
       'sources[0].git.repository',
       'http:// or https://',
     ],

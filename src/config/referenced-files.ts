@@ -65,10 +65,10 @@ function references({ auth, sources, database }: Unjudged<ConfigFile>): Referenc
       })),
     ),
     ...list(sources).flatMap((source, position) => [
-      {
-        path: ['sources', position, 'git', 'auth', 'passwordFile'],
-        name: member(member(member(source, 'git'), 'auth'), 'passwordFile'),
-      },
+      ...['passwordFile', 'privateKeyFile', 'knownHostsFile'].map((key) => ({
+        path: ['sources', position, 'git', 'auth', key],
+        name: member(member(member(source, 'git'), 'auth'), key),
+      })),
       { path: ['sources', position, 'api', 'tokenFile'], name: member(member(source, 'api'), 'tokenFile') },
     ]),
     ...['passwordFile', 'migrationPasswordFile'].map((key) => ({

@@ -106,16 +106,20 @@ function sourceOf(source: SourceItem, files: Files): SourceConfig {
   };
 }
 
-// The password file of Git, and the token file of a registry, stay paths: settings are stored in the database, secrets are not.
+// The secret files of Git, and the token file of a registry, stay paths: settings are stored in the database, secrets are not.
 function settingsOf({ file, git, api, kubernetes }: SourceItem, files: Files): Record<string, unknown> {
   if (file) return compact({ path: absolute(file.path, files), url: file.url });
   if (git)
     return compact({
       ...plain(git),
-      auth: git.auth && {
-        username: git.auth.username,
-        passwordFile: resolve(files.directory, git.auth.passwordFile),
-      },
+      auth:
+        git.auth &&
+        compact({
+          username: git.auth.username,
+          passwordFile: absolute(git.auth.passwordFile, files),
+          privateKeyFile: absolute(git.auth.privateKeyFile, files),
+          knownHostsFile: absolute(git.auth.knownHostsFile, files),
+        }),
     });
   if (api) return compact({ ...plain(api), tokenFile: absolute(api.tokenFile, files) });
   return plain(kubernetes ?? {});

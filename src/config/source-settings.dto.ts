@@ -1,5 +1,6 @@
 import { Checked, Optional, Rule, Section, type Unjudged } from './shape.js';
 import { claims, dnsLabel, duration, globs, listOf, text } from './checks.js';
+import { parseGitRepository } from './git-repository.js';
 import { below, type Issue, issue } from './problems.js';
 import { httpUrl } from './urls.js';
 
@@ -9,6 +10,9 @@ export type SourceKind = (typeof SOURCE_KINDS)[number];
 /** Kinds that are read again and again; the others are written to, or watched. */
 const SYNCED: readonly string[] = ['file', 'git', 'api'] satisfies SourceKind[];
 const COMMIT = /^([0-9a-f]{40}|[0-9a-f]{64})$/;
+
+const HTTP_AUTH = ['username', 'passwordFile'] as const;
+const SSH_AUTH = ['privateKeyFile', 'knownHostsFile'] as const;
 
 /** A registry file on this machine or behind a URL. */
 @Rule<FileSettings>((file) => {
@@ -22,9 +26,12 @@ export class FileSettings {
   @Optional() @Checked(httpUrl()) url?: string;
 }
 
+/** A user name and a password for http(s), a key and the keys of known hosts for ssh. */
 export class GitAuthSettings {
-  @Checked(text()) username: string;
-  @Checked(text()) passwordFile: string;
+  @Optional() @Checked(text()) username?: string;
+  @Optional() @Checked(text()) passwordFile?: string;
+  @Optional() @Checked(text()) privateKeyFile?: string;
+  @Optional() @Checked(text()) knownHostsFile?: string;
 }
 
 /** A registry file in a Git repository; without branch, tag and commit the default branch is read. */
@@ -32,10 +39,10 @@ export class GitAuthSettings {
   const given = (['branch', 'tag', 'commit'] as const).filter((key) => git[key] !== undefined);
   return given.length > 1
     ? issue(`has ${given.join(' and ')}: at most one of branch, tag and commit is possible`)
-    : [];
+    : below(['auth'], authIssues(git));
 })
 export class GitSettings {
-  @Checked(httpUrl({ bare: true })) repository: string;
+  @Checked(repository) repository: string;
   @Optional() @Checked(text(refName)) branch?: string;
   @Optional() @Checked(text(refName)) tag?: string;
   @Optional()
@@ -114,6 +121,29 @@ function kindAndInterval(source: Unjudged<SourceSettings>): Issue[] {
 // PATH_MAX of Linux; longer ones exist nowhere, and looking for them takes long.
 function filePath(value: string): string | undefined {
   return Buffer.byteLength(value) > 4_096 ? 'must have at most 4096 bytes' : undefined;
+}
+
+function repository(value: unknown): Issue[] {
+  if (parseGitRepository(value)) return [];
+  const [found] = httpUrl({ bare: true })(value);
+  const hint = /https:\/\/ URL$/.test(found?.message ?? '')
+    ? ', or ssh://user@host/path or user@host:path'
+    : '';
+  return issue(`${found?.message ?? 'is not possible'}${hint}`);
+}
+
+function authIssues({ repository: url, auth }: Unjudged<GitSettings>): Issue[] {
+  const isSsh = parseGitRepository(url)?.protocol === 'ssh';
+  const needed = isSsh ? SSH_AUTH : HTTP_AUTH;
+  if (auth === undefined) return isSsh ? issue(`is required for ssh, with ${needed.join(' and ')}`) : [];
+  if (!(auth instanceof GitAuthSettings)) return [];
+  const other = isSsh ? HTTP_AUTH : SSH_AUTH;
+  return [
+    ...needed.filter((key) => auth[key] === undefined).flatMap((key) => below([key], issue('is required'))),
+    ...other
+      .filter((key) => auth[key] !== undefined)
+      .flatMap((key) => below([key], issue(`is not possible for ${isSsh ? 'ssh' : 'http:// and https://'}`))),
+  ];
 }
 
 // git-check-ref-format(1), as far as it matters: nothing that git could take for an option, a range or a pattern.

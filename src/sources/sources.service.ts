@@ -104,7 +104,14 @@ export class SourcesService implements ReachableSources {
 
   private async resolve(name: string, settings: SourceSettings): Promise<SourceConfig> {
     const declared = resolveSource(name, settings, this.adminFileRoot ?? '/');
-    const files = [settings.file?.path, settings.git?.auth?.passwordFile, settings.api?.tokenFile];
+    const { passwordFile, privateKeyFile, knownHostsFile } = settings.git?.auth ?? {};
+    const files = [
+      settings.file?.path,
+      passwordFile,
+      privateKeyFile,
+      knownHostsFile,
+      settings.api?.tokenFile,
+    ];
     for (const file of files) if (file !== undefined) await checkAdminFile(file, this.adminFileRoot);
     return declared;
   }

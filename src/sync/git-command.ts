@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
 import { devNull } from 'node:os';
+import { SSH_COMMAND } from './git-ssh.js';
 
 /** How a git command ended. */
 export interface GitEnd {
@@ -79,6 +80,8 @@ function environmentOf({ directory, path, protocol }: GitCall): NodeJS.ProcessEn
     GIT_ATTR_NOSYSTEM: '1',
     GIT_ALLOW_PROTOCOL: protocol,
     GIT_TERMINAL_PROMPT: '0',
+    GIT_SSH_COMMAND: SSH_COMMAND,
+    GIT_SSH_VARIANT: 'ssh',
     GIT_LITERAL_PATHSPECS: '1',
     // The most git may ask for at once: what the other side sends is unpacked in pieces or not at all.
     GIT_ALLOC_LIMIT: '128m',

@@ -9,7 +9,7 @@ const MEANINGS: readonly (readonly [RegExp, (hasPassword: boolean) => string])[]
   ],
   [/returned error: 403/, () => 'the access was denied (403): the account may not read this repository'],
   [
-    /returned error: 404|repository '.*' not found/i,
+    /returned error: 404|repository '.*' not found|does not appear to be a git repository/i,
     (hasPassword) =>
       hasPassword
         ? 'there is no such repository, or the account may not see it'
@@ -21,6 +21,13 @@ const MEANINGS: readonly (readonly [RegExp, (hasPassword: boolean) => string])[]
   ],
   [/returned error: 429/, () => 'it takes no more requests for now (429)'],
   [/returned error: 5\d\d/, () => 'the server of the repository failed, with a status of 500 or above'],
+  [/Host key verification failed/, () => 'its host key is not the one in git.auth.knownHostsFile'],
+  [
+    /Permission denied|Too many authentication failures|error in libcrypto|invalid format|incorrect passphrase/,
+    () => 'the key was refused, or can not be used: it must have no passphrase',
+  ],
+  [/No user exists for uid/, () => 'ssh needs a user of this machine with the id of the server'],
+  [/cannot run ssh|ssh: not found|ssh: command not found/, () => 'there is no ssh command on this machine'],
   [/Could not resolve host/, () => 'its host name could not be resolved'],
   [/Connection refused/, () => 'the connection was refused'],
   [/Failed to connect|Connection timed out|Couldn't connect/, () => 'no connection could be made'],

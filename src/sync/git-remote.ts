@@ -71,6 +71,7 @@ export class GitRemote {
     const remote = new GitRemote(way, await GitWorkspace.open(), signal, { ...LIMITS, ...limits });
     try {
       await remote.checkVersion();
+      for (const [name, content] of Object.entries(way.files)) await remote.workspace.write(name, content);
       await remote.configure('sha1');
       return remote;
     } catch (error) {

@@ -39,7 +39,7 @@ describe('a repository with a password', () => {
 
   it.each([
     ['a wrong one', keepSecret('another password of length'), /: the user name or the password was refused$/],
-    ['an empty one', '\n', /password holds no password: it must be one line of text$/],
+    ['an empty one', '\n', /password is empty$/],
     ['one of two lines', keepSecret('the first line\nthe second line'), /must be one line of text$/],
   ])('says so: %s', async (_what, other, why) => {
     write(other);
@@ -111,7 +111,7 @@ describe('a source made through the API', () => {
   ])('is refused with the repository %s', async (repository) => {
     expectRefused(await put({ repository }), 400, 'invalid_body');
     await expect(new GitAccess(rules).to({ repository }, 'config')).rejects.toThrow(
-      /is no http:\/\/ or https:/,
+      /is no http, https or ssh address/,
     );
   });
 
@@ -166,8 +166,9 @@ describe('the address of a repository', () => {
     );
     const way = await access.to({ repository: 'https://Git.Example./acme.git' }, 'api');
     expect(way).toMatchObject({ url: 'https://git.example/acme.git', isPinned: true });
-    expect(way.configuration).toEqual([
-      ['http', { curloptResolve: 'git.example:443:93.184.216.34,[2606:2800:220:1::1]' }],
+    expect(way.configuration[0]).toEqual([
+      'http',
+      { curloptResolve: 'git.example:443:93.184.216.34,[2606:2800:220:1::1]' },
     ]);
   });
 
@@ -191,6 +192,7 @@ describe('the address of a repository', () => {
         protocol: 'http',
         configuration: [],
         secrets: [],
+        files: {},
         path: process.env['PATH'],
         isPinned: false,
       };

@@ -1,5 +1,11 @@
 import { randomBytes } from 'node:crypto';
+import { mkdir, mkdtemp, utimes } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { basename, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { GitAccess } from '../../dist/sync/git-access.js';
+import { GitRemote } from '../../dist/sync/git-remote.js';
+import { removeLeftOvers } from '../../dist/sync/git-workspace.js';
 import { aGitServer } from '../support/git-server.js';
 import { aFileOf, aTemporaryDirectory, namesIn, readsGit } from '../support/git-service.js';
 import { watchGitMemory } from '../support/git-memory.js';
@@ -69,5 +75,34 @@ describe('a file of 1 GB', () => {
     expect((await service.synced('main')).error).toMatch(/registry\.json is larger than 64 MiB/);
     expect(await namesIn(service)).toEqual(['stays']);
     expect(await leftOvers()).toEqual([]);
+  });
+});
+
+describe('the disk', () => {
+  const git = aGitServer().runs();
+  const repository = git.repository('acme');
+  repository.configure('uploadpack.allowFilter', 'false');
+
+  it('is not filled by a server that sends whole snapshots', async () => {
+    const settings = { repository: git.url('acme'), branch: 'main' };
+    const bytes = 40 * MIB;
+    const large = { other: { bytes, chunks: random(bytes) } };
+    await repository.commit({ 'registry.json': aFileOf('one') }, { large, compression: 0 });
+    const access = new GitAccess({ adminFileRoot: null, adminAllowPrivateIP: false });
+    const signal = new AbortController().signal;
+    const remote = await GitRemote.open(await access.to(settings, 'config'), signal, { diskBytes: 4 * MIB });
+    const fetched = remote.fetchCommit(settings).finally(() => remote.close());
+    await expect(fetched).rejects.toThrow(/: more than 4 MiB would be needed for it$/);
+    expect(await leftOvers()).toEqual([]);
+  });
+
+  it('is cleared of what a server that was killed has left an hour ago', async () => {
+    const left = await mkdtemp(join(tmpdir(), 'registry-git-'));
+    const young = await mkdtemp(join(tmpdir(), 'registry-git-'));
+    await mkdir(join(left, 'objects'));
+    const then = new Date(Date.now() - 2 * 60 * 60_000);
+    await utimes(left, then, then);
+    await removeLeftOvers();
+    expect(await leftOvers()).toEqual([basename(young)]);
   });
 });

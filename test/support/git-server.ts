@@ -2,11 +2,19 @@ import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import {
+  createServer,
+  type IncomingMessage,
+  type RequestListener,
+  type Server,
+  type ServerResponse,
+} from 'node:http';
+import { createServer as createSecureServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll } from 'vitest';
+import type { Certificates } from './certificates.js';
 import { GitRepository } from './git-repository.js';
 
 /** Answers a request itself: then git is not asked. */
@@ -31,6 +39,7 @@ export class GitServer {
     'git-http-backend',
   );
   private server: Server | undefined;
+  private certificates: Certificates | undefined;
 
   runs(): this {
     beforeAll(() => this.start());
@@ -38,8 +47,17 @@ export class GitServer {
     return this;
   }
 
+  /** Speaks TLS with this certificate. */
+  secure(certificates: Certificates): this {
+    this.certificates = certificates;
+    return this;
+  }
+
   async start(): Promise<void> {
-    this.server = createServer((request, response) => this.answer(request, response));
+    const listener: RequestListener = (request, response) => this.answer(request, response);
+    this.server = this.certificates
+      ? createSecureServer(this.certificates, listener)
+      : createServer(listener);
     this.server.listen(0, '127.0.0.1');
     await once(this.server, 'listening');
   }
@@ -56,7 +74,7 @@ export class GitServer {
   }
 
   url(name: string): string {
-    return `http://127.0.0.1:${this.port}/${name}.git`;
+    return `${this.certificates ? 'https' : 'http'}://127.0.0.1:${this.port}/${name}.git`;
   }
 
   get port(): number {

@@ -1,0 +1,115 @@
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { GitAccess, type GitSettings, type GitWay } from '../../dist/sync/git-access.js';
+import { GitRemote } from '../../dist/sync/git-remote.js';
+import { makeCertificates } from '../support/certificates.js';
+import { aGitServer } from '../support/git-server.js';
+import { aFileOf, aTemporaryDirectory } from '../support/git-service.js';
+import { keepSecret } from '../support/secrets.js';
+
+const leftOvers = aTemporaryDirectory();
+const access = new GitAccess({ adminFileRoot: null, adminAllowPrivateIP: false });
+const own = (name: string) => join(process.env['TMPDIR'] ?? '', name);
+
+async function readFrom(
+  settings: GitSettings,
+  change: (way: GitWay) => GitWay = (way) => way,
+): Promise<string> {
+  const way = change(await access.to(settings, 'config'));
+  const remote = await GitRemote.open(way, new AbortController().signal);
+  try {
+    const commit = await remote.fetchCommit(settings);
+    return (await remote.read(await remote.find(commit, 'registry.json'))).bytes.toString();
+  } finally {
+    await remote.close();
+  }
+}
+
+describe('a repository behind TLS with a private authority', () => {
+  const certificates = makeCertificates();
+  const git = aGitServer().secure(certificates).runs();
+  beforeAll(async () => {
+    await git.repository('acme').commit({ 'registry.json': aFileOf('one') });
+  });
+  afterEach(() => void delete process.env['NODE_EXTRA_CA_CERTS']);
+
+  it('is not trusted', async () => {
+    await expect(readFrom({ repository: git.url('acme') })).rejects.toThrow(/TLS certificate is not trusted/);
+  });
+
+  it('is trusted when Node is told to trust it', async () => {
+    writeFileSync(own('ca.pem'), certificates.ca);
+    process.env['NODE_EXTRA_CA_CERTS'] = own('ca.pem');
+    expect(await readFrom({ repository: git.url('acme') })).toBe(aFileOf('one'));
+  });
+});
+
+// In the place of ssh there is a program that notes what it was given, and does on this machine what it should do on the
+// other.
+const STAND_IN = `#!/bin/sh
+printf '%s\\n' "$@" > "$0.arguments"
+cat ssh_config > "$0.config"
+cat key known_hosts > "$0.files"
+ls -l key ssh_config | cut -c 1-10 > "$0.modes"
+unset GIT_DIR
+for command; do :; done
+eval "exec $command"
+`;
+
+describe('a repository over ssh', () => {
+  const git = aGitServer().runs();
+  const repository = git.repository('acme');
+  const key = keepSecret('-----BEGIN OPENSSH PRIVATE KEY-----\nbase64\n-----END OPENSSH PRIVATE KEY-----');
+  const settings = (url: string): GitSettings => ({
+    repository: url,
+    auth: { privateKeyFile: own('id'), knownHostsFile: own('hosts') },
+  });
+  const withStandIn = (way: GitWay) => ({ ...way, path: `${own('bin')}:${way.path}` });
+  const noted = (what: string) => readFileSync(own(`bin/ssh.${what}`), 'utf8');
+  beforeAll(async () => {
+    await repository.commit({ 'registry.json': aFileOf('one') });
+    mkdirSync(own('bin'));
+    writeFileSync(own('bin/ssh'), STAND_IN, { mode: 0o755 });
+    writeFileSync(own('id'), key);
+    writeFileSync(own('hosts'), 'git.example ssh-ed25519 AAAA');
+  });
+
+  it('is read with the key, and none of it is on the command line', async () => {
+    const url = `ssh://git@git.example:2222${repository.directory}`;
+    expect(await readFrom(settings(url), withStandIn)).toBe(aFileOf('one'));
+    expect(noted('arguments')).toBe(
+      ['-F', 'ssh_config', '-o', 'SendEnv=GIT_PROTOCOL', '-p', '2222', 'git@git.example'].join('\n') +
+        `\ngit-upload-pack '${repository.directory}'\n`,
+    );
+    expect(noted('files')).toBe(`${key}\ngit.example ssh-ed25519 AAAA\n`);
+    expect(noted('modes')).toBe('-rw-------\n-rw-------\n');
+    expect(noted('config')).toMatch(/^StrictHostKeyChecking yes$/m);
+    expect(noted('config')).not.toMatch(/HostName/);
+    expect(await leftOvers()).toEqual([]);
+  });
+
+  it('may be written in short', async () => {
+    expect(await readFrom(settings(`git@git.example:${repository.directory}`), withStandIn)).toBe(
+      aFileOf('one'),
+    );
+  });
+
+  it('is reached at the address that was judged when it was made through the API', async () => {
+    const publicly = new GitAccess({ adminFileRoot: own('.'), adminAllowPrivateIP: false }, (_host, done) =>
+      done(null, [{ address: '93.184.216.34', family: 4 }]),
+    );
+    const { files } = await publicly.to(settings('ssh://git@git.example:2222/a'), 'api');
+    expect(files['ssh_config']).toMatch(/^HostName 93\.184\.216\.34\nHostKeyAlias \[git\.example\]:2222$/m);
+    await expect(publicly.to(settings('git@127.0.0.1:a'), 'api')).rejects.toThrow(/private address/);
+    await expect(publicly.to(settings('git@0x7f.1:a'), 'api')).rejects.toThrow(/private address/);
+  });
+
+  it.each([
+    ['Host key verification failed.', /its host key is not the one in git\.auth\.knownHostsFile$/],
+    ['git@git.example: Permission denied (publickey).', /the key was refused, or can not be used/],
+  ])('says what went wrong: %s', async (said, why) => {
+    writeFileSync(own('bin/ssh'), `#!/bin/sh\necho '${said}' >&2\nexit 255\n`, { mode: 0o755 });
+    await expect(readFrom(settings('git@git.example:a'), withStandIn)).rejects.toThrow(why);
+  });
+});
