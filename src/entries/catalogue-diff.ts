@@ -1,4 +1,8 @@
+import { batches } from './batches.js';
 import type { EntryType } from './entry-types.js';
+
+/** Versions compared at a stretch: some milliseconds. */
+const BATCH = 1_000;
 
 /** One validated version on its way into the database. `text` is the document as it will be served. */
 export interface IncomingVersion {
@@ -43,21 +47,24 @@ export interface CatalogueDiff {
  * Compares by (type, name, version); a version's documents by digest, and what is said beside them. Both sides hold each
  * version once.
  */
-export function diffCatalogue(
+export async function diffCatalogue(
   stored: readonly StoredVersion[],
   incoming: readonly IncomingVersion[],
-): CatalogueDiff {
-  const left = new Map(stored.map((version) => [keyOf(version), version]));
+): Promise<CatalogueDiff> {
+  const left = new Map<string, StoredVersion>();
+  for await (const batch of batches(stored, BATCH))
+    for (const version of batch) left.set(keyOf(version), version);
   const diff: CatalogueDiff & { unchanged: number } = { added: [], changed: [], gone: [], unchanged: 0 };
-  for (const version of incoming) {
-    const known = left.get(keyOf(version));
-    left.delete(keyOf(version));
-    if (!known) diff.added.push(version);
-    else if (isSame(known, version)) diff.unchanged += 1;
-    else diff.changed.push({ stored: known, incoming: version });
-  }
-  diff.gone.push(...left.values());
-  return diff;
+  for await (const batch of batches(incoming, BATCH))
+    for (const version of batch) {
+      const key = keyOf(version);
+      const known = left.get(key);
+      left.delete(key);
+      if (!known) diff.added.push(version);
+      else if (isSame(known, version)) diff.unchanged += 1;
+      else diff.changed.push({ stored: known, incoming: version });
+    }
+  return { ...diff, gone: [...left.values()] };
 }
 
 // A source that says nothing of a time leaves the one that was written down when the version came.

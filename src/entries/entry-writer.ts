@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { batches } from './batches.js';
 import {
   type CatalogueDiff,
   diffCatalogue,
@@ -45,7 +45,7 @@ export class EntryWriter extends EntryLabels {
     claimSetId: number,
     incoming: readonly IncomingVersion[],
   ): Promise<WriteCounts> {
-    const diff = diffCatalogue(await storedVersions(manager, sourceId, null), incoming);
+    const diff = await diffCatalogue(await storedVersions(manager, sourceId, null), incoming);
     const now = await transactionTime(manager);
     const touched = new Set<string>();
     await this.remove(manager, diff.gone, touched);
@@ -68,7 +68,7 @@ export class EntryWriter extends EntryLabels {
   ): Promise<WriteCounts> {
     const stored = await storedAmong(manager, sourceId, [...changed, ...gone]);
     const leaving = new Set(gone.map(nameOf));
-    const diff = diffCatalogue(
+    const diff = await diffCatalogue(
       stored.filter((version) => !leaving.has(nameOf(version))),
       changed,
     );
@@ -95,7 +95,7 @@ export class EntryWriter extends EntryLabels {
   ): Promise<WriteCounts> {
     const versions = incoming.map(({ version }) => version);
     const stored = await storedVersions(manager, sourceId, among);
-    const diff = diffCatalogue(stored, versions);
+    const diff = await diffCatalogue(stored, versions);
     const claimSets = await internClaimSets(
       manager,
       incoming.map(({ claims }) => claims),
@@ -157,7 +157,7 @@ export class EntryWriter extends EntryLabels {
     gone: readonly StoredVersion[],
     touched: Set<string>,
   ): Promise<void> {
-    for await (const batch of batches(gone)) {
+    for await (const batch of batches(gone, BATCH)) {
       await manager.query(`delete from entry_version where id = any($1::bigint[])`, [
         batch.map((v) => v.versionId),
       ]);
@@ -178,7 +178,7 @@ export class EntryWriter extends EntryLabels {
     now: Date,
     touched: Set<string>,
   ): Promise<void> {
-    for await (const batch of batches(changed)) {
+    for await (const batch of batches(changed, BATCH)) {
       await manager.query(
         `update entry_version v set document = c.document, digest = c.digest, search = c.search, updated_at = $6,
            status_changed_at = coalesce(c.status_changed_at,
@@ -217,7 +217,7 @@ export class EntryWriter extends EntryLabels {
     now: Date,
     touched: Set<string>,
   ): Promise<void> {
-    for await (const batch of batches(added)) {
+    for await (const batch of batches(added, BATCH)) {
       const types = batch.map((version) => version.type);
       const names = batch.map((version) => version.name);
       await manager.query(
@@ -268,13 +268,6 @@ async function transactionTime(manager: EntityManager): Promise<Date> {
   const rows = await manager.query<{ now: Date }[]>(`select date_trunc('milliseconds', now()) as now`);
   if (!rows[0]) throw new Error('The database told no time');
   return rows[0].now;
-}
-
-async function* batches<T>(items: readonly T[], size = BATCH): AsyncGenerator<T[]> {
-  for (let start = 0; start < items.length; start += size) {
-    yield items.slice(start, start + size);
-    await nextTurn();
-  }
 }
 
 function countsOf(diff: CatalogueDiff): WriteCounts {
