@@ -245,8 +245,8 @@ describe('a source', () => {
       },
     ],
     [
-      { api: { endpoint: 'https://x', timeout: '10s' }, ...synced },
-      { kind: 'api', settings: { endpoint: 'https://x', timeout: '10s' } },
+      { api: { endpoint: 'https://x', timeout: '10s', tokenFile: 'secret' }, ...synced },
+      { kind: 'api', settings: { endpoint: 'https://x', timeout: '10s', tokenFile: secret } },
     ],
     [{ managed: {} }, { kind: 'managed', settings: {}, intervalMs: null }],
     [

@@ -37,6 +37,15 @@ describe('the other sections', () => {
     [
       {
         sources: [
+          { name: 'a', api: { endpoint: 'https://x', tokenFile: 'none' }, syncPolicy: { interval: '1h' } },
+        ],
+      },
+      'sources[0].api.tokenFile',
+      'does not exist',
+    ],
+    [
+      {
+        sources: [
           { name: 'a', managed: {} },
           { name: 'a', kubernetes: {} },
         ],

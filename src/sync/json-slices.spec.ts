@@ -75,6 +75,20 @@ describe('slicing', () => {
     );
   });
 
+  it('finds lists at the top of the text as well, and there alone', async () => {
+    const answer = file.map(({ data, version }) => ({ ...data, version, data }));
+    await fc.assert(
+      fc.asyncProperty(answer, async (value) => {
+        const slicer = new JsonSlicer(Buffer.from(JSON.stringify(value)), ['servers'], MAX, 'top');
+        const elements = (await drain(slicer)).map(({ text }) => JSON.parse(String(text)) as unknown);
+        expect(elements).toEqual(value.servers);
+        expect(JSON.parse(slicer.skeleton)).toEqual({ ...value, servers: [] });
+      }),
+    );
+    const twice = Buffer.from('{"servers":[],"s\\u0065rvers":[1]}');
+    await expect(drain(new JsonSlicer(twice, ['servers'], MAX, 'top'))).rejects.toThrow(RepeatedKeyError);
+  });
+
   it('takes no text that JSON.parse refuses, cut off or altered at any place', async () => {
     const text = JSON.stringify(
       { data: { servers: [{ a: [1, 'x\\"', { b: null }] }, 2.5e3, 'y]'], skills: [] }, z: true },

@@ -89,4 +89,18 @@ describe('10 000 servers of another instance of this service, which asks for a t
       await everything((path) => member.get(path)),
     );
   });
+
+  it('go here with the next run that reads everything once they are gone there', async () => {
+    await upstream.rewrite('main', { servers: servers.slice(0, 9_990) });
+    expect((await upstream.synced('main')).counts).toMatchObject({ removed: 10 });
+    expect((await mirror.synced('main')).counts).toMatchObject({ entries: 10_000 });
+    // As if a day had passed.
+    await mirror.database.query(
+      `update source_sync set fetch_state = jsonb_set(fetch_state, '{state,roundAt}',
+         to_jsonb((fetch_state->'state'->>'roundAt')::float8 - 86400000))`,
+    );
+    expect((await mirror.synced('main')).counts).toMatchObject({ removed: 10, entries: 9_990 });
+    const theirs = await everything((path) => member.get(path));
+    expect(await everything((path) => mirror.get(path))).toEqual(theirs);
+  });
 });

@@ -1,0 +1,234 @@
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { aServer, aSkill } from '../support/documents.js';
+import { versionsIn } from '../support/matchers.js';
+import { aService } from '../support/service.js';
+import { anUpstreamRegistry, OFFICIAL } from '../support/upstream-registry.js';
+
+const upstream = anUpstreamRegistry().runs();
+const mirror = aService();
+beforeAll(() => {
+  mirror.source('main', { kind: 'api', settings: { endpoint: upstream.url } });
+  upstream.put([aServer('io.acme/first')]);
+});
+mirror.registry('main', { sources: ['main'] }).runs();
+
+const list = async (query = '') =>
+  versionsIn(await mirror.get(`/registry/main/v0.1/servers?limit=100${query}`));
+const official = async (name: string, version = '1.0.0') => {
+  const reply = await mirror.get(
+    `/registry/main/v0.1/servers/${encodeURIComponent(name)}/versions/${version}`,
+  );
+  return (reply.json as { _meta: Record<string, Record<string, unknown>> })._meta[OFFICIAL];
+};
+
+/** Makes the next run of the source its first one, which reads everything. */
+const forget = () =>
+  mirror.database.query(`update source_sync set fetch_state = null where next_run_at is not null`);
+/** Makes the last run one of this long ago. */
+const ago = (ms: number) =>
+  mirror.database.query(
+    `update source_sync set fetch_state = jsonb_build_object('rules', fetch_state->'rules', 'state',
+       fetch_state->'state' || jsonb_build_object(
+         'roundAt', (fetch_state->'state'->>'roundAt')::float8 - $1::float8,
+         'readAt', (fetch_state->'state'->>'readAt')::float8 - $1::float8,
+         'settledAt', (fetch_state->'state'->>'settledAt')::float8 - $1::float8))`,
+    [ms],
+  );
+const MINUTE = 60_000;
+const longAgo = { updatedAt: '2026-01-01T00:00:00Z' };
+
+beforeEach(async () => {
+  upstream.reset();
+  await forget();
+});
+
+describe('what a registry says of a version', () => {
+  it('is mirrored, and follows when the document stays as it is', async () => {
+    const said = {
+      status: 'deprecated',
+      statusMessage: 'Use io.acme/new',
+      publishedAt: '2025-03-04T05:06:07.891234Z',
+      statusChangedAt: '2025-04-05T06:07:08Z',
+    };
+    upstream.put([aServer('io.acme/said')], said).put([aServer('io.acme/plain')]);
+    await mirror.synced('main');
+    expect(await official('io.acme/said')).toMatchObject({
+      ...said,
+      publishedAt: '2025-03-04T05:06:07.891Z',
+      statusChangedAt: '2025-04-05T06:07:08.000Z',
+    });
+    upstream.put([aServer('io.acme/said')], { status: 'deleted' });
+    expect((await mirror.synced('main')).counts).toMatchObject({
+      changed: 1,
+      added: 0,
+      removed: 0,
+      entries: 2,
+    });
+    expect(await official('io.acme/said')).toMatchObject({ status: 'deleted' });
+    expect(await official('io.acme/said')).not.toHaveProperty('statusMessage');
+    expect(await list()).toEqual(['io.acme/plain@1.0.0']);
+    expect(await list('&include_deleted=true')).toEqual(['io.acme/plain@1.0.0', 'io.acme/said@1.0.0']);
+  });
+
+  it('orders versions that are not semver by the time they were published there', async () => {
+    upstream
+      .put([aServer('io.acme/builds', 'b')], { publishedAt: '2025-01-02T00:00:00Z' })
+      .put([aServer('io.acme/builds', 'a')], { publishedAt: '2025-01-03T00:00:00Z' });
+    await mirror.synced('main');
+    expect(await list()).toEqual(['io.acme/builds@a', 'io.acme/builds@b']);
+    upstream.put([aServer('io.acme/builds', 'b')], { publishedAt: '2025-01-04T00:00:00Z' });
+    await mirror.synced('main');
+    expect(await list()).toEqual(['io.acme/builds@b', 'io.acme/builds@a']);
+    expect(await official('io.acme/builds', 'latest')).toMatchObject({ isLatest: true });
+  });
+
+  it('costs no write when it is the same', async () => {
+    upstream.put([aServer('io.acme/same')], { status: 'deprecated', statusMessage: 'Old' });
+    await mirror.synced('main');
+    const before = await mirror.database.query(`select xmin, ctid from entry_version`);
+    await forget();
+    expect((await mirror.synced('main')).counts).toMatchObject({ unchanged: 1, changed: 0 });
+    expect(await mirror.database.query(`select xmin, ctid from entry_version`)).toEqual(before);
+  });
+
+  it('is none of its business where the status is one it does not know', async () => {
+    upstream.put([aServer('io.acme/odd')], { status: 'resting' }).put([aServer('io.acme/good')]);
+    const { skipped } = await mirror.synced('main');
+    expect(skipped).toMatchObject([{ name: 'io.acme/odd', version: '1.0.0' }]);
+    expect(skipped[0]?.reasons.join()).toMatch(/status: is none of active, deprecated, deleted/);
+    expect(await list()).toEqual(['io.acme/good@1.0.0']);
+  });
+});
+
+describe('documents of a registry', () => {
+  it('keep their spelling, are checked, and are skipped alone when they are bad', async () => {
+    const precise =
+      '{"name":"io.acme/precise","description":"d","version":"1.0.0","n":12345678901234567890.10}';
+    const twice = '{"name":"io.acme/twice","description":"d","description":"e","version":"1.0.0"}';
+    upstream.habits = {
+      text: () =>
+        `{"servers":[{"server":${precise}},{"server":${twice}},{"server":{"name":"io.acme/bad"}},` +
+        `{"name":"io.acme/bare","version":"1.0.0"},{"server":${precise.replace('precise', 'odd')},"server":{}}]}`,
+    };
+    const { skipped, counts } = await mirror.synced('main');
+    const { text } = await mirror.get('/registry/main/v0.1/servers/io.acme%2Fprecise/versions/latest');
+    expect(text).toContain(precise);
+    expect(counts).toMatchObject({ entries: 1, skipped: 4 });
+    const reasons = skipped.map((entry) => entry.reasons[0]);
+    expect(reasons).toEqual([
+      'server.description: the key is given twice in one object',
+      'description: is required',
+      'server: must be an object: the item of the list holds no server',
+      'server: the key is given twice in one object',
+    ]);
+  });
+
+  it('that become bad are withdrawn by a run that reads changes alone, and stay in the report until they are good', async () => {
+    const bad = { ...aServer('io.acme/turns'), description: '' };
+    upstream.put([aServer('io.acme/turns'), aServer('io.acme/stays')]);
+    upstream.put([{ ...aServer('io.acme/never'), description: '' }], longAgo);
+    await mirror.synced('main');
+    upstream.put([bad]);
+    const report = await mirror.synced('main');
+    expect(report.counts).toMatchObject({ removed: 1, entries: 1, skipped: 2 });
+    expect(report.skipped.map(({ name }) => name)).toEqual(['io.acme/never', 'io.acme/turns']);
+    expect(await list()).toEqual(['io.acme/stays@1.0.0']);
+    upstream.put([aServer('io.acme/turns')]);
+    expect((await mirror.synced('main')).skipped.map(({ name }) => name)).toEqual(['io.acme/never']);
+    expect(await list()).toEqual(['io.acme/stays@1.0.0', 'io.acme/turns@1.0.0']);
+  });
+});
+
+describe('what has changed', () => {
+  it('is asked for since the run before; a run without changes writes nothing', async () => {
+    upstream.put([aServer('io.acme/a'), aServer('io.acme/b')], longAgo);
+    await mirror.synced('main');
+    expect(upstream.pages()[0]?.query.get('include_deleted')).toBe('true');
+    expect(await mirror.synced('main')).toMatchObject({ status: 'complete', counts: { added: 2 } });
+    const [asked, ...more] = upstream.pages();
+    expect(more).toEqual([]);
+    expect(Date.now() - Date.parse(String(asked?.query.get('updated_since')))).toBeLessThan(MINUTE);
+  });
+
+  it('is looked for again five minutes before the run before, once ten have passed: late commits', async () => {
+    upstream.put([aServer('io.acme/early')], longAgo);
+    await mirror.synced('main');
+    await ago(11 * MINUTE);
+    const late = new Date(Date.now() - 14 * MINUTE).toISOString();
+    upstream.put([aServer('io.acme/late')], { updatedAt: late });
+    await mirror.synced('main');
+    expect(await list()).toEqual(['io.acme/early@1.0.0', 'io.acme/late@1.0.0']);
+  });
+
+  it('does not show what is gone: that comes with the next run that reads everything, a day later at most', async () => {
+    upstream.put([aServer('io.acme/stays'), aServer('io.acme/goes')], longAgo);
+    await mirror.synced('main');
+    upstream.remove('io.acme/goes', '1.0.0');
+    await mirror.synced('main');
+    expect(await list()).toEqual(['io.acme/goes@1.0.0', 'io.acme/stays@1.0.0']);
+    await ago(24 * 60 * MINUTE);
+    expect((await mirror.synced('main')).counts).toMatchObject({ removed: 1, entries: 1 });
+    expect(await list()).toEqual(['io.acme/stays@1.0.0']);
+  });
+
+  it('nor after the twentieth run', async () => {
+    upstream.put([aServer('io.acme/stays'), aServer('io.acme/goes')], longAgo);
+    await mirror.synced('main');
+    upstream.remove('io.acme/goes', '1.0.0');
+    for (let run = 1; run < 20; run += 1) await mirror.synced('main');
+    expect(await list()).toEqual(['io.acme/goes@1.0.0', 'io.acme/stays@1.0.0']);
+    await mirror.synced('main');
+    expect(await list()).toEqual(['io.acme/stays@1.0.0']);
+    const asked = upstream.pages().map(({ query }) => query.has('updated_since'));
+    expect(asked).toEqual([false, ...Array.from({ length: 19 }, () => true), false]);
+  });
+});
+
+describe('a registry that knows less', () => {
+  it.each([
+    ['does not know updated_since', { updatedSince: 'ignored' }],
+    ['refuses updated_since', { updatedSince: 'refused' }],
+    ['knows neither parameter', { updatedSince: 'ignored', includeDeleted: 'ignored' }],
+    ['refuses both', { updatedSince: 'refused', includeDeleted: 'refused' }],
+    ['leaves _meta out', { meta: 'absent' }],
+    ['leaves _meta empty', { meta: 'empty' }],
+    ['names the cursor in the old way', { cursorKey: 'next_cursor', perPage: 1 }],
+  ] as const)('is mirrored all the same when it %s', async (_what, habits) => {
+    upstream.habits = habits;
+    upstream.put([aServer('io.acme/a'), aServer('io.acme/b'), aServer('io.acme/c')], longAgo);
+    await mirror.synced('main');
+    expect(await list()).toEqual(['io.acme/a@1.0.0', 'io.acme/b@1.0.0', 'io.acme/c@1.0.0']);
+    upstream.put([aServer('io.acme/a', '2.0.0')]).remove('io.acme/b', '1.0.0');
+    await mirror.synced('main');
+    await mirror.synced('main');
+    const kept = 'cursorKey' in habits ? ['io.acme/b@1.0.0'] : [];
+    expect(await list()).toEqual(['io.acme/a@2.0.0', 'io.acme/a@1.0.0', ...kept, 'io.acme/c@1.0.0']);
+  });
+});
+
+describe('the skills of a registry', () => {
+  const skill = async (version: string) =>
+    (await mirror.get(`/registry/main/v0.1/x/dev.toolhive/skills/io.acme/sk/versions/${version}`)).json;
+  const v1 = aSkill('io.acme/sk', '1.0.0');
+  const v2 = aSkill('io.acme/sk', '2.0.0');
+
+  it('come with all their versions, follow when they change, and go', async () => {
+    upstream.put([aServer('io.acme/a')], longAgo);
+    upstream.skills = [[v2, v1]];
+    await mirror.synced('main');
+    expect(await skill('latest')).toEqual(v2);
+    expect(await skill('1.0.0')).toEqual(v1);
+    await mirror.synced('main');
+    upstream.pages();
+    await mirror.synced('main');
+    expect(upstream.requests.map(({ path }) => path)).toHaveLength(2);
+    upstream.skills = [[aSkill('io.acme/sk', '3.0.0'), v2]];
+    await mirror.synced('main');
+    expect(await skill('latest')).toMatchObject({ version: '3.0.0' });
+    expect(await skill('1.0.0')).toMatchObject({ code: 'version_not_found' });
+    upstream.skills = null;
+    await mirror.synced('main');
+    expect(await skill('latest')).toMatchObject({ code: 'entry_not_found' });
+    expect(await list()).toEqual(['io.acme/a@1.0.0']);
+  });
+});
