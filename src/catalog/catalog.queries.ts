@@ -32,11 +32,20 @@ const VIEW = `
   ),
   ranked as materialized (select distinct source_id, rank from part)`;
 
+/**
+ * A view of more partitions is read source by source in name order, each entry's claim set tested against all that are
+ * visible: beginning a scan per partition would cost more than passing over the entries that are not in the view.
+ */
+const MANY_PARTITIONS = 40;
+
+// Which claim sets are visible does not depend on the source, so their ids alone will do.
+const VISIBLE = (entry: string) => `${entry}.claim_set_id = any($2::int[])`;
+
 // Visibility first, then shadowing (contract §6): an earlier source counts only with an entry the caller sees.
 const NOT_SHADOWED = (rank: string) => `
   not exists (
     select 1 from ranked r join entry h on h.source_id = r.source_id and h.type = $4 and h.name = e.name
-    where r.rank < ${rank} and (h.source_id, h.claim_set_id) in (select source_id, claim_set_id from part)
+    where r.rank < ${rank} and ${VISIBLE('h')}
   )`;
 
 /** SQL of the consumer API. All of it filters by the ids of a view and none of it knows claims. */
@@ -51,7 +60,8 @@ export class CatalogQueries {
     const { filter } = request;
     // Searches and changes pick few versions of many: begin at their own index. Everything else walks the names.
     const picks = filter.search !== undefined || filter.updatedSince !== undefined;
-    const sql = picks ? pickedVersions(parameters, request) : walkedVersions(parameters, request);
+    const bySource = view.partitions.length > MANY_PARTITIONS;
+    const sql = picks ? pickedVersions(parameters, request) : walkedVersions(parameters, request, bySource);
     return this.dataSource.query<VersionRow[]>(sql, parameters.values);
   }
 
@@ -92,7 +102,7 @@ export class CatalogQueries {
       `with ${VIEW},
        found as (
          select e.id, e.name from ranked r join entry e on e.source_id = r.source_id and e.type = $4 and e.name = $5
-         where (e.source_id, e.claim_set_id) in (select source_id, claim_set_id from part)
+         where ${VISIBLE('e')}
          order by r.rank limit 1
        )
        select found.name, ${VERSION_COLUMNS} from found join entry_version v on v.entry_id = found.id
@@ -102,16 +112,22 @@ export class CatalogQueries {
   }
 }
 
-// A merge of the partitions, each read in name order from its index and none further than the page reaches.
-function walkedVersions(parameters: Parameters, { filter, limit, after }: ListRequest): string {
+// A merge of the partitions, or of the sources, each read in name order from its index and none further than the page
+// reaches.
+function walkedVersions(
+  parameters: Parameters,
+  { filter, limit, after }: ListRequest,
+  bySource: boolean,
+): string {
   const shown = versionConditions(parameters, filter);
   const rows = parameters.add(limit + 1);
   const from = after && { name: parameters.add(after.name), key: parameters.add(after.key) };
   return `with ${VIEW},
     names as materialized (
-      select near.id, near.name from part p cross join lateral (
+      select near.id, near.name from ${bySource ? 'ranked' : 'part'} p cross join lateral (
         select e.id, e.name from entry e
-        where e.source_id = p.source_id and e.type = $4 and e.claim_set_id = p.claim_set_id
+        where e.source_id = p.source_id and e.type = $4
+          and ${bySource ? VISIBLE('e') : 'e.claim_set_id = p.claim_set_id'}
           ${from ? `and e.name >= ${from.name}` : ''}
           and exists (
             select 1 from entry_version v where v.entry_id = e.id and ${shown}

@@ -50,7 +50,8 @@ export function skillListRequest(query: SkillListQuery): ListRequest {
 
 /** The cursor that goes on after this position with the same query. */
 export function nextCursor(list: 'servers' | 'skills', request: ListRequest, last: Position): string {
-  return encodeCursor(list, { filter: request.filter, limit: request.limit, after: last });
+  const after: Position = { name: last.name, key: last.key };
+  return encodeCursor(list, { filter: request.filter, limit: request.limit, after });
 }
 
 function searchOf(query: PageQuery): Pick<ListFilter, 'search'> {
