@@ -1,0 +1,90 @@
+import { randomInt } from 'node:crypto';
+import { isDeepStrictEqual, inspect } from 'node:util';
+import fc from 'fast-check';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { aDatabase, type TestDatabase } from '../support/database.js';
+import { anIssuer } from '../support/issuer.js';
+import { answer } from '../support/reference.js';
+import { type Replica, startReplica, tokenFor } from '../support/replica.js';
+import type { Setting } from '../support/world.js';
+import { pathOf, sorted, told } from '../support/world-questions.js';
+import { WorldRows } from '../support/world-rows.js';
+import { type Asked, aWorld, settings } from '../support/worlds.js';
+
+const WORLDS = 5_000;
+const BATCHES_A_ROUND = 10;
+const WORLDS_A_BATCH = 50;
+const SHRINKING_MS = 60_000;
+
+// A failure prints it: MODEL_SEED=… npx vitest run test/model draws the same worlds again.
+const seed = Number(process.env['MODEL_SEED'] ?? randomInt(2 ** 31));
+
+describe('what callers are shown', () => {
+  const issuer = anIssuer().runs();
+  const all = settings(seed);
+  const replicas = new Map<Setting, Replica>();
+  let database: TestDatabase;
+  let rows: WorldRows;
+  const done = { worlds: 0, answers: 0, refused: 0, batches: 0 };
+
+  beforeAll(async () => {
+    database = await aDatabase();
+    rows = new WorldRows(database);
+    await rows.prepare();
+    for (const setting of all) replicas.set(setting, await startReplica(setting, database, issuer));
+  });
+  afterAll(async () => {
+    await Promise.all([...replicas.values()].map((replica) => replica.stop()));
+    await database.drop();
+  });
+
+  async function checkTogether(batch: readonly Asked[]): Promise<void> {
+    done.batches += 1;
+    const prefixed = batch.map((asked, index) => ({ ...asked, prefix: `w${done.batches}-${index}-` }));
+    await rows.replace(prefixed);
+    const differences = await Promise.all(prefixed.map((asked) => findDifference(asked, asked.prefix)));
+    const [first] = differences.filter((difference) => difference !== undefined);
+    if (first !== undefined) throw new Error(first);
+  }
+
+  async function findDifference({ world, questions }: Asked, prefix: string): Promise<string | undefined> {
+    const tokens = world.callers.map((caller) => caller && tokenFor(issuer, caller));
+    for (const question of questions) {
+      const expected = sorted(question, answer(world, question));
+      const reply = await replicas.get(world.setting)?.get(pathOf(question, prefix), tokens[question.by]);
+      const shown = reply && sorted(question, told(question, prefix, reply.status, reply.text));
+      if (!isDeepStrictEqual(shown, expected)) return inspect({ world, question, expected, shown }, INSPECT);
+      done.answers += 1;
+      done.refused += expected.status === 200 ? 0 : 1;
+    }
+    done.worlds += 1;
+    return undefined;
+  }
+
+  it(
+    `is what the specification says, in ${WORLDS} random worlds under every mode and policy`,
+    { timeout: 300_000 },
+    async () => {
+      const worlds = fc.array(aWorld(all), { minLength: 1, maxLength: WORLDS_A_BATCH, size: 'max' });
+      for (let round = 0; done.worlds < WORLDS; round += 1)
+        await fc.assert(fc.asyncProperty(worlds, checkTogether), {
+          seed: seed + round,
+          numRuns: BATCHES_A_ROUND,
+          interruptAfterTimeLimit: SHRINKING_MS,
+          markInterruptAsFailure: true,
+          reporter: explain,
+        });
+      console.info(`MODEL_SEED=${seed}: ${inspect(done)}`);
+      expect(done.worlds).toBeGreaterThanOrEqual(WORLDS);
+    },
+  );
+});
+
+// The smallest world that fails, the question, and the two answers; fast-check alone would print all of it in one line.
+function explain({ failed, errorInstance, numShrinks }: fc.RunDetails<[readonly Asked[]]>): void {
+  if (!failed) return;
+  const why = errorInstance instanceof Error ? errorInstance.message : 'it took too long';
+  throw new Error(`MODEL_SEED=${seed}, shrunk ${numShrinks} times: ${why}`);
+}
+
+const INSPECT = { depth: null, breakLength: 110, sorted: false } as const;

@@ -1,0 +1,136 @@
+// Who sees what, once more and as short as it can be said: written from the text of the specification alone, to be held
+// against what the API shows. Nothing of it comes from src/, and nothing in it is meant to be fast.
+import {
+  type AdminQuestion,
+  type Answer,
+  type Claims,
+  type ConsumerQuestion,
+  type Entry,
+  type Held,
+  type Question,
+  type Registry,
+  type Role,
+  ROLES,
+  type Setting,
+  type Source,
+  type Version,
+  type World,
+} from './world.js';
+
+/** What the API answers to one of this world's callers. */
+export function answer(world: World, question: Question): Answer {
+  const { setting, registries, callers } = world;
+  const caller = callers[question.by] ?? null;
+  if (setting.mode !== 'anonymous' && caller === null) return refuse(401, 'token_missing');
+  const rights = rightsOf(setting, caller ?? {});
+  if (question.ask === 'me')
+    return setting.mode === 'anonymous' ? refuse(401, 'anonymous_mode') : show(rights.roles);
+  if (question.ask === 'registries')
+    return show(inOrder(registries.filter(rights.reaches)).map(({ name }) => name));
+  return 'type' in question ? consume(world, rights, question) : administer(world, rights, question);
+}
+
+type Rights = ReturnType<typeof rightsOf>;
+
+function rightsOf(setting: Setting, held: Held) {
+  // contract §4: outside of full mode everybody has every role. spec §2.3: OR over the rules; contract §5: an array in a
+  // rule lists alternatives.
+  const roles = ROLES.filter(
+    (role) => setting.mode !== 'full' || setting.roles[role].some((rule) => covers(held, rule, 'any')),
+  );
+  const isFree = roles.includes('superAdmin');
+  const satisfies = (claims: Claims) => covers(held, claims, setting.arrayValues);
+  return {
+    roles,
+    may: (role: Role) => isFree || roles.includes(role),
+    /** The gate and the scope of administration. */
+    reaches: ({ claims }: { claims: Claims }) =>
+      isFree || (isEmpty(claims) ? setting.unlabeled === 'allow' : satisfies(claims)),
+    // spec §2.2, rule 3: both sides must have claims.
+    sees: ({ claims }: Entry) => isFree || (!isEmpty(claims) && satisfies(claims)),
+  };
+}
+
+// spec §2.2, contract §5: AND over the keys; any element of the caller's array; numbers and booleans by their JSON text.
+function covers(held: Held, required: Claims, arrays: 'all' | 'any'): boolean {
+  return Object.entries(required).every(([key, wanted]) => {
+    const owned: unknown[] = Object.hasOwn(held, key) ? [held[key]].flat() : [];
+    const texts = owned.map((value) => (/number|boolean/.test(typeof value) ? JSON.stringify(value) : value));
+    const has = (value: string) => texts.includes(value);
+    return arrays === 'all' ? [wanted].flat().every(has) : [wanted].flat().some(has);
+  });
+}
+
+// contract §3: role, then load or 404.
+function administer(
+  { setting, sources, registries }: World,
+  rights: Rights,
+  question: AdminQuestion,
+): Answer {
+  const isSource = question.ask === 'admin sources' || question.ask.startsWith('source');
+  // contract §2: with `readers` anybody may list and get registries; their raw entries stay with the managers.
+  const isOpen = setting.registryListing === 'readers' && /registr(y|ies)$/.test(question.ask);
+  if (!isOpen && !rights.may(isSource ? 'manageSources' : 'manageRegistries'))
+    return refuse(403, 'role_required');
+  if (question.ask === 'admin sources')
+    return show(sources.filter(rights.reaches).sort(byName).map(settingsOf));
+  if (question.ask === 'admin registries') return show(inOrder(registries.filter(rights.reaches)));
+  const found = (isSource ? sources : registries).find(({ name }) => name === question.of);
+  if (!found || !rights.reaches(found))
+    return refuse(404, isSource ? 'source_not_found' : 'registry_not_found');
+  if (question.ask === 'registry') return show([found]);
+  const own = sources.filter(({ name }) =>
+    'sources' in found ? found.sources.includes(name) : found.name === name,
+  );
+  if (question.ask === 'source') return show(own.map(settingsOf));
+  return show(
+    own.flatMap((source) => source.entries.map((entry) => ({ ...entry, versions: marked(entry) }))),
+  );
+}
+
+// contract §6: unknown 404, gate 403, visibility, then shadowing, and what is not seen is absent or 404.
+function consume({ sources, registries }: World, rights: Rights, question: ConsumerQuestion): Answer {
+  const registry = registries.find(({ name }) => name === question.of);
+  if (!registry) return refuse(404, 'registry_not_found');
+  if (!rights.reaches(registry)) return refuse(403, 'registry_forbidden');
+  const seen = registry.sources
+    .flatMap((from) => sources.filter(({ name }) => name === from))
+    .flatMap((source) => source.entries.map((entry) => ({ ...entry, from: source.name })))
+    .filter((entry) => entry.type === question.type && rights.sees(entry))
+    .filter((entry, index, all) => all.findIndex(({ name }) => name === entry.name) === index)
+    .sort(byName);
+  const isServer = question.type === 'server';
+  const rows = seen.flatMap((entry) =>
+    marked(entry).map((row) => ({ name: entry.name, from: entry.from, ...row })),
+  );
+  const listed = rows.filter(({ status }) => status !== 'deleted' || (isServer && question.deleted));
+  // A skill comes as the bare document, which tells nothing of its state.
+  const bare = (shown: typeof rows) =>
+    show(isServer ? shown : shown.map(({ name, version, from }) => ({ name, version, from })));
+  if (question.ask === 'list') return bare(listed.filter(({ isLatest }) => isServer || isLatest));
+  const named = rows.filter(({ name }) => name === question.name);
+  const versions = listed.filter(({ name }) => name === question.name);
+  if (question.ask === 'versions')
+    return versions.length > 0 ? bare(versions) : refuse(404, 'entry_not_found');
+  const one = named.filter(({ version, isLatest }) =>
+    question.version === 'latest' ? isLatest : version === question.version,
+  );
+  return one.length > 0 ? bare(one) : refuse(404, named.length > 0 ? 'version_not_found' : 'entry_not_found');
+}
+
+/** The latest version is the newest that is not deleted; when all are, the newest. */
+function marked({ versions }: Entry): (Version & { isLatest: boolean })[] {
+  const latest = versions.find(({ status }) => status !== 'deleted') ?? versions[0];
+  return versions.map((version) => ({ ...version, isLatest: version === latest }));
+}
+
+const settingsOf = ({ name, kind, origin, claims }: Source) => ({ name, kind, origin, claims });
+const show = (shown: readonly unknown[]): Answer => ({ status: 200, shown });
+const refuse = (status: number, code: string): Answer => ({ status, code });
+const isEmpty = (claims: Claims) => Object.keys(claims).length === 0;
+const byName = (one: { name: string }, other: { name: string }) => (one.name < other.name ? -1 : 1);
+// contract §6: configuration order; made through the API, by age.
+const inOrder = (all: readonly Registry[]) => [
+  ...all.filter(({ origin }) => origin === 'config'),
+  ...all.filter(({ origin }) => origin === 'api'),
+];

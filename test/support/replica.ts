@@ -1,0 +1,70 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Pool } from 'undici';
+import { stringify } from 'yaml';
+import { loadConfig } from '../../dist/config/load-config.js';
+import { startService } from '../../dist/service.js';
+import { createLogger } from '../../dist/telemetry/logger.js';
+import type { TestDatabase } from './database.js';
+import type { Issuer } from './issuer.js';
+import { makeToken } from './tokens.js';
+import type { Held, Setting } from './world.js';
+
+const CONNECTIONS = 3;
+
+/** One service of the model check: in process, quiet, asked over connections that stay open. */
+export interface Replica {
+  get(path: string, token?: string | null): Promise<{ status: number; text: string }>;
+  stop(): Promise<void>;
+}
+
+/** Starts a service under this setting on a database that it may share with others; it declares nothing of its own. */
+export async function startReplica(
+  setting: Setting,
+  { host, port, user, database }: TestDatabase,
+  issuer: Issuer,
+): Promise<Replica> {
+  const folder = await mkdtemp(join(tmpdir(), 'registry-model-'));
+  const file = join(folder, 'registry.yaml');
+  const max = CONNECTIONS + 1;
+  await writeFile(
+    file,
+    stringify({ auth: authOf(setting, issuer), database: { host, port, user, database, pool: { max } } }),
+  );
+  const { config } = loadConfig(file, {}, { address: '127.0.0.1:0', internalAddress: '127.0.0.1:0' });
+  const { version: node_version, platform } = process;
+  const version = { version: '0', commit: '', build_date: '', node_version, platform };
+  const service = await startService(config, version, createLogger('silent'));
+  const pool = new Pool(`http://127.0.0.1:${service.publicPort}`, { connections: CONNECTIONS });
+  return {
+    get: async (path, token) => {
+      const headers = token == null ? {} : { authorization: `Bearer ${token}` };
+      const { statusCode, body } = await pool.request({ method: 'GET', path, headers });
+      return { status: statusCode, text: await body.text() };
+    },
+    stop: async () => {
+      await pool.close();
+      await service.stop();
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+/** Tokens of the issuer for thousands of callers, signed fast and not remembered one by one as secrets. */
+export function tokenFor(issuer: Issuer, caller: Held): string {
+  const kid = 'model';
+  const { alg, privateKey } = issuer.key(kid, { alg: 'ES256' });
+  return makeToken({
+    header: { alg, kid, typ: 'JWT' },
+    payload: issuer.claims({ ...caller }),
+    key: privateKey,
+  });
+}
+
+function authOf({ mode, roles, ...policy }: Setting, { iss, audience }: Issuer): object {
+  if (mode === 'anonymous') return { mode };
+  const providers = [{ name: 'model', issuerUrl: iss, audience, allowPrivateIP: true }];
+  const oauth = { resourceUrl: 'https://registry.example.com', providers };
+  return { mode: 'oauth', oauth, ...(mode === 'full' ? { authz: { roles, policy } } : {}) };
+}

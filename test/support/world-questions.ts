@@ -1,0 +1,117 @@
+import type { Answer, Question } from './world.js';
+
+type Row = Record<string, unknown>;
+
+/** Where a question is asked. */
+export function pathOf(question: Question, prefix: string): string {
+  switch (question.ask) {
+    case 'me':
+      return '/v1/me';
+    case 'registries':
+      return '/registry';
+    case 'admin sources':
+      return '/v1/sources';
+    case 'admin registries':
+      return '/v1/registries';
+    case 'source':
+    case 'source entries':
+      return `/v1/sources/${prefix}${question.of}${question.ask === 'source' ? '' : '/entries'}`;
+    case 'registry':
+    case 'registry entries':
+      return `/v1/registries/${prefix}${question.of}${question.ask === 'registry' ? '' : '/entries'}`;
+    default: {
+      const { ask, of, type, name, version, deleted } = question;
+      const base = `/registry/${prefix}${of}/v0.1`;
+      const list = type === 'server' ? `${base}/servers` : `${base}/x/dev.toolhive/skills`;
+      const entry = `${list}/${type === 'server' ? encodeURIComponent(name) : name}`;
+      const query = deleted ? '?include_deleted=true' : '';
+      if (ask === 'list') return list + query;
+      return ask === 'versions' ? `${entry}/versions${query}` : `${entry}/versions/${version}`;
+    }
+  }
+}
+
+/** What an answer says, in the words of the model. Other worlds' sources and registries are left out. */
+export function told(question: Question, prefix: string, status: number, text: string): Answer {
+  const body = JSON.parse(text) as Row;
+  if (status !== 200) return { status, code: String(body['code']) };
+  const own = (row: Row) => String(row['name']).startsWith(prefix);
+  const strip = (name: unknown) => String(name).slice(prefix.length);
+  const source = ({ name, kind, origin, claims }: Row) => ({ name: strip(name), kind, origin, claims });
+  const registry = ({ name, sources, origin, claims }: Row) => ({
+    name: strip(name),
+    sources: (sources as string[]).map(strip),
+    origin,
+    claims,
+  });
+  switch (question.ask) {
+    case 'me':
+      return { status, shown: body['roles'] as string[] };
+    case 'registries':
+      return { status, shown: (body['registries'] as Row[]).filter(own).map(({ name }) => strip(name)) };
+    case 'admin sources':
+      return { status, shown: counted(body, 'sources').filter(own).map(source) };
+    case 'admin registries':
+      return { status, shown: counted(body, 'registries').filter(own).map(registry) };
+    case 'source':
+      return { status, shown: [source(body)] };
+    case 'registry':
+      return { status, shown: [registry(body)] };
+    case 'source entries':
+    case 'registry entries':
+      return { status, shown: counted(body, 'entries').map(rawEntry) };
+    default: {
+      const listKey = question.type === 'server' ? 'servers' : 'skills';
+      const rows = question.ask === 'version' ? [body] : counted(body, listKey);
+      return { status, shown: rows.map(question.type === 'server' ? serverRow : skillRow) };
+    }
+  }
+}
+
+/** Rows whose order nobody promised come in the same one from both sides. */
+export function sorted(question: Question, answer: Answer): Answer {
+  if (!('shown' in answer) || !/entries/.test(question.ask)) return answer;
+  return { ...answer, shown: answer.shown.map(ordered).sort(byText) };
+}
+
+function ordered(entry: unknown): unknown {
+  const { type, name, claims, versions } = entry as Row;
+  return { type, name, claims, versions: [...(versions as Row[])].sort(byText) };
+}
+
+function byText(one: unknown, other: unknown): number {
+  return textOf(one) < textOf(other) ? -1 : 1;
+}
+
+// Sorted members: the same claims come as one text, whatever the order they were written in.
+function textOf(value: unknown): string {
+  return JSON.stringify(value, (_, member: unknown) =>
+    typeof member === 'object' && member !== null && !Array.isArray(member)
+      ? Object.fromEntries(Object.entries(member).sort())
+      : member,
+  );
+}
+
+function counted(body: Row, key: string): Row[] {
+  const rows = body[key] as Row[];
+  const { count } = body['metadata'] as Row;
+  if (count !== rows.length)
+    throw new Error(`${key}: metadata.count is ${String(count)}, not ${rows.length}`);
+  return rows;
+}
+
+function rawEntry({ type, name, claims, versions }: Row): object {
+  const shown = (versions as Row[]).map(({ version, status, isLatest }) => ({ version, status, isLatest }));
+  return { type, name, claims, versions: shown };
+}
+
+function skillRow({ namespace, name, version, description }: Row): object {
+  return { name: `${String(namespace)}/${String(name)}`, version, from: description };
+}
+
+function serverRow({ server, _meta }: Row): object {
+  const { name, version, description } = server as Row;
+  const { status, isLatest } =
+    (_meta as Record<string, Row>)['io.modelcontextprotocol.registry/official'] ?? {};
+  return { name, version, from: description, status, isLatest };
+}

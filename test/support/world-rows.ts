@@ -1,0 +1,143 @@
+import { createHash } from 'node:crypto';
+import { canonicalClaims } from '../../dist/claims/claims.js';
+import { versionKey } from '../../dist/entries/version-order.js';
+import type { TestDatabase } from './database.js';
+import { aServer, aSkill } from './documents.js';
+import type { Claims, Entry, World } from './world.js';
+
+const BIRTH = Date.parse('2026-01-01T00:00:00Z');
+
+/**
+ * Writes worlds straight into the tables, side by side: the names of sources and registries begin with the world's
+ * prefix. Ids are never used twice, so nothing a service remembers of an earlier world can be mistaken for a later one's.
+ */
+export class WorldRows {
+  private lastId = 0;
+  private readonly claimSetIds = new Map<string, number>();
+
+  constructor(private readonly database: TestDatabase) {}
+
+  /** Several worlds of the check have a managed source each, which one service alone would refuse. */
+  async prepare(): Promise<void> {
+    await this.database.query(`drop index source_one_managed`);
+  }
+
+  /** Takes away the worlds before and puts these in their place. */
+  async replace(worlds: readonly { prefix: string; world: World }[]): Promise<void> {
+    const rows = new Tables();
+    for (const { prefix, world } of worlds) await this.collect(rows, prefix, world);
+    await this.database.query('delete from registry');
+    await this.database.query('delete from source');
+    for (const [table, { columns, values }] of rows.filled())
+      await this.database.query(
+        `insert into ${table} (${columns}) ${table.startsWith('registry_') ? '' : 'overriding system value'}
+         select ${columns} from jsonb_populate_recordset(null::${table}, $1::jsonb)`,
+        [JSON.stringify(values)],
+      );
+  }
+
+  private async collect(rows: Tables, prefix: string, world: World): Promise<void> {
+    const sourceIds = new Map<string, number>();
+    for (const { name, kind, origin, claims, entries } of world.sources) {
+      const id = ++this.lastId;
+      sourceIds.set(name, id);
+      const isFile = kind === 'file';
+      rows.add('source', {
+        id,
+        name: prefix + name,
+        kind,
+        settings: isFile ? { path: '/nowhere.json' } : {},
+        filter: null,
+        interval_ms: isFile ? 3_600_000 : null,
+        claim_set_id: await this.claimSetId(claims),
+        origin,
+        revision: 1,
+        created_at: born(id),
+        updated_at: born(id),
+      });
+      rows.add('source_sync', { source_id: id, status: 'complete', attempts: 0, counts: {}, skipped: [] });
+      for (const entry of entries) await this.collectEntry(rows, id, name, entry);
+    }
+    for (const [position, { name, sources, origin, claims }] of world.registries.entries()) {
+      const id = ++this.lastId;
+      const claim_set_id = await this.claimSetId(claims);
+      const created_at = born(id);
+      rows.add('registry', {
+        id,
+        name: prefix + name,
+        claim_set_id,
+        origin,
+        // Position is for those of the file; the others go by age.
+        position: origin === 'config' ? position : 0,
+        revision: 1,
+        created_at,
+        updated_at: created_at,
+      });
+      for (const [at, source] of sources.entries())
+        rows.add('registry_source', { registry_id: id, position: at, source_id: sourceIds.get(source) });
+    }
+  }
+
+  private async collectEntry(rows: Tables, sourceId: number, source: string, entry: Entry): Promise<void> {
+    const { type, name, claims, versions } = entry;
+    const id = ++this.lastId;
+    rows.add('entry', { id, source_id: sourceId, type, name, claim_set_id: await this.claimSetId(claims) });
+    const latest = versions.findIndex(({ status }) => status !== 'deleted');
+    for (const [index, { version, status }] of versions.entries()) {
+      const at = born(id);
+      const document = (type === 'server' ? aServer : aSkill)(name, version, { description: source });
+      rows.add('entry_version', {
+        id: ++this.lastId,
+        entry_id: id,
+        version,
+        version_key: versionKey(version, new Date(at)),
+        document: JSON.stringify(document),
+        digest: '\\x00',
+        status,
+        status_changed_at: at,
+        published_at: at,
+        updated_at: at,
+        is_latest: index === Math.max(latest, 0),
+        search: name,
+      });
+    }
+  }
+
+  private async claimSetId(claims: Claims): Promise<number> {
+    const canonical = canonicalClaims(claims);
+    const known = this.claimSetIds.get(canonical);
+    if (known !== undefined) return known;
+    const [row] = await this.database.query<{ id: number }>(
+      `insert into claim_set (claims, digest) values ($1, $2)
+       on conflict (digest) do update set digest = excluded.digest returning id`,
+      [canonical, createHash('sha256').update(canonical).digest()],
+    );
+    if (!row) throw new Error('A claim set was not stored');
+    this.claimSetIds.set(canonical, row.id);
+    return row.id;
+  }
+}
+
+/** Rows to insert, in the order in which tables refer to each other. */
+class Tables {
+  private readonly byTable = new Map<string, { columns: string; values: object[] }>();
+
+  constructor() {
+    for (const table of ['source', 'source_sync', 'registry', 'registry_source', 'entry', 'entry_version'])
+      this.byTable.set(table, { columns: '', values: [] });
+  }
+
+  add(table: string, row: object): void {
+    const values = this.byTable.get(table)?.values ?? [];
+    values.push(row);
+    this.byTable.set(table, { columns: Object.keys(row).join(', '), values });
+  }
+
+  filled() {
+    return [...this.byTable].filter(([, { values }]) => values.length > 0);
+  }
+}
+
+function born(id: number): string {
+  return new Date(BIRTH + id * 1000).toISOString();
+}

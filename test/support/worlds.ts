@@ -1,0 +1,290 @@
+import fc from 'fast-check';
+import {
+  type Claims,
+  type Entry,
+  type Held,
+  type Question,
+  type Registry,
+  type Role,
+  ROLES,
+  type Setting,
+  type Source,
+  type World,
+} from './world.js';
+
+// Few keys and values, so that callers and labels meet often; and some that look alike without being so.
+const KEYS = ['org', 'team', 'tier'];
+const VALUES = ['a', 'b', '1', 'true'];
+const ENTRY_NAMES = ['io.acme/beta', 'io.acme/alpha-2', 'io.acme/alpha', 'Io.acme/zeta'];
+const SOURCE_NAMES = ['one', 'two', 'three'];
+const REGISTRY_NAMES = ['main', 'other', 'back'];
+/** Newest first. */
+const VERSIONS = ['2.0.0', '2.0.0-rc.1', '1.10.0', '1.9.0'];
+const STATUSES = ['active', 'deprecated', 'deleted'];
+const NOWHERE = 'nowhere';
+const NO_ENTRY = 'io.acme/nowhere';
+const CALLERS = 3;
+const QUESTIONS = 6;
+
+export interface Asked {
+  readonly world: World;
+  readonly questions: readonly Question[];
+}
+
+/** A single value, or several distinct ones in order: each meaning has one form only, so that answers compare as they are. */
+const aLabelValue = fc.oneof(
+  { weight: 3, arbitrary: fc.constantFrom(...VALUES) },
+  { weight: 2, arbitrary: fc.subarray([...VALUES].sort(), { minLength: 2, maxLength: 3 }) },
+);
+const aLabel: fc.Arbitrary<Claims> = fc.dictionary(fc.constantFrom(...KEYS), aLabelValue, {
+  minKeys: 1,
+  maxKeys: 2,
+  noNullPrototype: true,
+});
+const someClaims: fc.Arbitrary<Claims> = fc.oneof(
+  { weight: 3, arbitrary: fc.constant({}) },
+  { weight: 9, arbitrary: aLabel },
+  // What every token holds anyway, and what every object inherits.
+  {
+    weight: 1,
+    arbitrary: fc.constantFrom<Claims>({ aud: 'registry' }, { sub: 'sue' }, { constructor: 'a' }),
+  },
+);
+
+const aScalar = fc.constantFrom<unknown>(...VALUES, 1, true, 1.5, null);
+const aHeldValue = fc.oneof(
+  { weight: 4, arbitrary: fc.constantFrom<unknown>(...VALUES) },
+  { weight: 4, arbitrary: fc.array(aScalar, { maxLength: 4 }) },
+  { weight: 1, arbitrary: aScalar },
+  { weight: 1, arbitrary: fc.constantFrom<unknown>([['a']], { a: 'a' }, [{ a: 'a' }], 'a,b', ' a', 'A') },
+);
+const someHeld: fc.Arbitrary<Held> = fc
+  .record({
+    sub: fc.constantFrom('sue', 'tom'),
+    more: fc.dictionary(fc.constantFrom(...KEYS), aHeldValue, { maxKeys: 3, noNullPrototype: true }),
+  })
+  .map(({ sub, more }) => ({ sub, aud: 'registry', ...more }));
+
+const someRules = fc.array(aLabel, { minLength: 1, maxLength: 2 });
+const someRoles = fc.record<Setting['roles']>(
+  {
+    superAdmin: someRules,
+    manageSources: someRules,
+    manageRegistries: someRules,
+    manageEntries: someRules,
+  },
+  { noNullPrototype: true },
+);
+
+/** Both modes without authorization, and the full one with every combination of its policies and roles of its own each. */
+export function settings(seed: number): Setting[] {
+  const roles = fc.sample(someRoles, { seed, numRuns: 8 });
+  const [first] = roles;
+  if (!first) throw new Error('No roles were drawn');
+  const policies = (['all', 'any'] as const).flatMap((arrayValues) =>
+    (['allow', 'deny'] as const).flatMap((unlabeled) =>
+      (['managers', 'readers'] as const).map((registryListing) => ({
+        arrayValues,
+        unlabeled,
+        registryListing,
+      })),
+    ),
+  );
+  const plain = {
+    arrayValues: 'all',
+    unlabeled: 'allow',
+    registryListing: 'managers',
+    roles: first,
+  } as const;
+  return [
+    { mode: 'anonymous', ...plain },
+    { mode: 'auth-only', ...plain },
+    ...policies.map((policy, index) => ({
+      mode: 'full' as const,
+      ...policy,
+      roles: roles[index] ?? first,
+    })),
+  ];
+}
+
+const anOrigin = fc.constantFrom('config' as const, 'api' as const);
+const anEntry: fc.Arbitrary<Entry> = fc.record({
+  type: fc.constantFrom('server' as const, 'skill' as const),
+  name: fc.constantFrom(...ENTRY_NAMES),
+  claims: someClaims,
+  versions: fc
+    .record({
+      versions: fc.subarray(VERSIONS, { minLength: 1 }),
+      statuses: fc.array(fc.constantFrom(...STATUSES), { minLength: 4, maxLength: 4 }),
+    })
+    .map(({ versions, statuses }) =>
+      versions.map((version, index) => ({ version, status: statuses[index] ?? 'active' })),
+    ),
+});
+const someSources: fc.Arbitrary<Source[]> = fc
+  .array(
+    fc.record({
+      kind: fc.constantFrom('file' as const, 'managed' as const),
+      origin: anOrigin,
+      claims: someClaims,
+      entries: fc.uniqueArray(anEntry, { maxLength: 5, selector: ({ type, name }) => `${type} ${name}` }),
+    }),
+    { minLength: 1, maxLength: SOURCE_NAMES.length },
+  )
+  .map((sources) => {
+    const managed = sources.findIndex(({ kind }) => kind === 'managed');
+    return sources.map((source, index) => {
+      const kind = index === managed ? ('managed' as const) : ('file' as const);
+      // spec §2.4: every entry of a synced source carries the source's claims.
+      const entries = source.entries.map((entry) => ({
+        ...entry,
+        claims: kind === 'file' ? source.claims : entry.claims,
+      }));
+      return { ...source, name: SOURCE_NAMES[index] ?? '', kind, entries };
+    });
+  });
+const someRegistries: fc.Arbitrary<Registry[]> = fc
+  .array(
+    fc.record({
+      origin: anOrigin,
+      // Behind a gate that is closed there is little to compare.
+      claims: fc.oneof(fc.constant({}), someClaims),
+      sources: fc.shuffledSubarray(SOURCE_NAMES, { minLength: 1 }),
+    }),
+    { minLength: 1, maxLength: REGISTRY_NAMES.length },
+  )
+  .map((registries) =>
+    registries.map((registry, index) => ({ ...registry, name: REGISTRY_NAMES[index] ?? '' })),
+  );
+
+/** A question to a world not drawn yet: the numbers pick what is asked for among what is there, and once in a while beside it. */
+const aDraft = fc.record({
+  by: fc.nat(CALLERS),
+  ask: fc.oneof(
+    ...weighted({
+      list: 6,
+      versions: 3,
+      version: 4,
+      source: 2,
+      'source entries': 3,
+      registry: 2,
+      'registry entries': 3,
+      me: 1,
+      registries: 3,
+      'admin sources': 2,
+      'admin registries': 2,
+    }),
+  ),
+  of: fc.nat(11),
+  type: fc.constantFrom('server' as const, 'skill' as const),
+  name: fc.nat(11),
+  version: fc.constantFrom('latest', ...VERSIONS),
+  deleted: fc.boolean(),
+});
+type Draft = typeof aDraft extends fc.Arbitrary<infer T> ? T : never;
+
+function weighted<T extends string>(
+  weights: Record<T, number>,
+): { weight: number; arbitrary: fc.Arbitrary<T> }[] {
+  const asks = Object.keys(weights) as T[];
+  return asks.map((ask) => ({ weight: weights[ask], arbitrary: fc.constant(ask) }));
+}
+
+function questionFrom({ ask, of, name, ...draft }: Draft, { sources, registries, callers }: World): Question {
+  const by = draft.by % callers.length;
+  const pick = (at: number, names: readonly string[], none = NOWHERE) =>
+    at === 11 ? none : (names[at % names.length] ?? none);
+  const registry = pick(
+    of,
+    registries.map((known) => known.name),
+  );
+  switch (ask) {
+    case 'source':
+    case 'source entries':
+      return {
+        by,
+        ask,
+        of: pick(
+          of,
+          sources.map((known) => known.name),
+        ),
+      };
+    case 'registry':
+    case 'registry entries':
+      return { by, ask, of: registry };
+    case 'list':
+    case 'versions':
+    case 'version': {
+      const entries = sources.flatMap((source) => source.entries).filter(({ type }) => type === draft.type);
+      return {
+        ask,
+        of: registry,
+        name: pick(
+          name,
+          entries.map((entry) => entry.name),
+          NO_ENTRY,
+        ),
+        ...draft,
+        by,
+      };
+    }
+    default:
+      return { by, ask };
+  }
+}
+
+const someActs: fc.Arbitrary<Role[]> = fc.oneof(
+  { weight: 5, arbitrary: fc.subarray(ROLES.filter((role) => role !== 'superAdmin')) },
+  { weight: 1, arbitrary: fc.constant<Role[]>(['superAdmin']) },
+);
+
+/** A world under one of the settings, and what its caller asks. */
+export function aWorld(all: readonly Setting[]): fc.Arbitrary<Asked> {
+  return fc
+    .record({
+      setting: fc.constantFrom(...all),
+      sources: someSources,
+      registries: someRegistries,
+      callers: fc.array(fc.record({ held: fc.option(someHeld, { freq: 30 }), acts: someActs }), {
+        minLength: 1,
+        maxLength: CALLERS,
+        size: 'max',
+      }),
+      twin: fc.option(fc.constantFrom(...KEYS)),
+      drafts: fc.array(aDraft, { minLength: 1, maxLength: QUESTIONS, size: 'max' }),
+    })
+    .map(({ setting, sources, registries, callers, twin, drafts }) => {
+      const named = new Set(sources.map(({ name }) => name));
+      const world = {
+        setting,
+        sources,
+        registries: registries.map((registry) => {
+          const existing = registry.sources.filter((name) => named.has(name));
+          return { ...registry, sources: existing.length > 0 ? existing : ['one'] };
+        }),
+        callers: withTwin(
+          callers.map(({ held, acts }) => held && acting(held, setting, acts)),
+          twin,
+        ),
+      };
+      return { world, questions: drafts.map((draft) => questionFrom(draft, world)) };
+    });
+}
+
+/** One caller more, like the first but for a claim that is only written alike: what is remembered must not mix them up. */
+function withTwin(callers: (Held | null)[], key: string | null): (Held | null)[] {
+  const [first] = callers;
+  if (key === null || !first || !Object.hasOwn(first, key)) return callers;
+  return [...callers, { ...first, [key]: String(first[key]) }];
+}
+
+// Drawn apart, claims and rules meet too rarely: most callers would have no role.
+function acting(held: Held, { roles }: Setting, acts: readonly Role[]): Held {
+  const claims: Record<string, unknown> = { ...held };
+  for (const role of acts)
+    for (const [key, wanted] of Object.entries(roles[role][0] ?? {})) {
+      const value = [wanted].flat()[0];
+      claims[key] = Object.hasOwn(claims, key) ? [claims[key], value].flat() : value;
+    }
+  return claims;
+}
