@@ -27,6 +27,14 @@ export function cursorIn(reply: Reply): string | undefined {
   return (reply.json as Listed).metadata.nextCursor;
 }
 
+/**
+ * The text of an answer, but for the sources that a registry names: whoever may see a registry is told all of it,
+ * sources they may not see included.
+ */
+export function withoutSources(reply: Reply): string {
+  return reply.text.replaceAll(/"sources":\["[^\]]*\]/g, '');
+}
+
 const METADATA = 'https://registry.example.com/.well-known/oauth-protected-resource';
 
 interface Challenge {
