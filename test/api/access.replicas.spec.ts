@@ -1,0 +1,163 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { stringify } from 'yaml';
+import { ACME_DATA, ACME_PLATFORM, CONTOSO_READER, SUPER_ADMIN } from '../support/callers.js';
+import { aDatabase, type TestDatabase } from '../support/database.js';
+import { aCatalogue, aServer } from '../support/documents.js';
+import type { Reply } from '../support/http.js';
+import { anIssuer } from '../support/issuer.js';
+import { versionsIn } from '../support/matchers.js';
+import { ServedProcess } from '../support/process.js';
+
+const LIST = '/registry/main/v0.1/servers';
+/** What issue and contract allow a replica to be late. */
+const LATE_MS = 1_000;
+const ROUNDS = 12;
+
+interface Expectation {
+  readonly caller: Record<string, unknown>;
+  readonly path: string;
+  readonly shows: string;
+}
+
+describe('two replicas in processes of their own on one database', () => {
+  const issuer = anIssuer().runs();
+  let folder: string;
+  let database: TestDatabase;
+  let replicas: [ServedProcess, ServedProcess];
+
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'registry-replicas-'));
+    database = await aDatabase();
+    await writeFile(join(folder, 'tools.json'), JSON.stringify(aCatalogue([aServer('io.acme/deploy')])));
+    const { host, port, user, database: name } = database;
+    const configuration = join(folder, 'registry.yaml');
+    const roles = { superAdmin: [{ role: 'super-admin' }] };
+    const provider = { name: 'p', issuerUrl: issuer.iss, audience: issuer.audience, allowPrivateIP: true };
+    await writeFile(
+      configuration,
+      stringify({
+        auth: {
+          mode: 'oauth',
+          oauth: { resourceUrl: 'https://registry.example.com', providers: [provider] },
+          authz: { roles },
+        },
+        database: { host, port, user, database: name },
+        adminFileRoot: folder,
+      }),
+    );
+    replicas = [
+      await ServedProcess.start(configuration, issuer),
+      await ServedProcess.start(configuration, issuer),
+    ];
+    await putSource(replicas[0], { org: 'acme' });
+    await putRegistry(replicas[0], {});
+    await showsSoon(replicas[0], { caller: ACME_DATA, path: LIST, shows: 'io.acme/deploy@1.0.0' }, 30_000);
+  });
+  afterAll(async () => {
+    await Promise.all(replicas.map((replica) => replica.stop()));
+    await database.drop();
+    await rm(folder, { recursive: true, force: true });
+  });
+
+  const putSource = (replica: ServedProcess, claims: object) =>
+    acknowledged(() =>
+      replica.as(SUPER_ADMIN).put('/v1/sources/tools', {
+        file: { path: join(folder, 'tools.json') },
+        syncPolicy: { interval: '1h' },
+        claims,
+      }),
+    );
+  const putRegistry = (replica: ServedProcess, claims: object) =>
+    acknowledged(() => replica.as(SUPER_ADMIN).put('/v1/registries/main', { sources: ['tools'], claims }));
+
+  /** Each replica writes and reads in turn. */
+  const inTurn = (round: number): [ServedProcess, ServedProcess] =>
+    round % 4 < 2 ? [replicas[0], replicas[1]] : [replicas[1], replicas[0]];
+
+  // Whoever belongs to the one team sees the tool, whoever belongs to the other does not, and the roles turn each round.
+  const teams = (round: number): Expectation[] => {
+    const [in_, out] = round % 2 === 0 ? [ACME_PLATFORM, ACME_DATA] : [ACME_DATA, ACME_PLATFORM];
+    return [
+      { caller: in_, path: LIST, shows: 'io.acme/deploy@1.0.0' },
+      { caller: out, path: LIST, shows: '' },
+      { caller: out, path: `${LIST}/io.acme%2Fdeploy/versions/latest`, shows: 'entry_not_found' },
+    ];
+  };
+  const labelFor = (round: number) => ({ org: 'acme', team: round % 2 === 0 ? 'platform' : 'data' });
+  const gates = (round: number): Expectation[] =>
+    round % 2 === 0
+      ? [{ caller: CONTOSO_READER, path: LIST, shows: '' }]
+      : [{ caller: CONTOSO_READER, path: LIST, shows: 'registry_forbidden' }];
+  const gateFor = (round: number) => (round % 2 === 0 ? {} : { org: 'acme' });
+
+  it.each([
+    ['a source', putSource, labelFor, teams],
+    ['a registry', putRegistry, gateFor, gates],
+  ] as const)('obey new claims of %s from the next request on', async (_what, put, claims, expected) => {
+    for (let round = 0; round < ROUNDS; round += 1) {
+      const [writer, reader] = inTurn(round);
+      // The reader has every reason to remember what was true before.
+      if (round > 0) for (const one of expected(round - 1)) expect(await told(reader, one)).toBe(one.shows);
+      await put(writer, claims(round));
+      for (const one of expected(round))
+        expect({ round, told: await told(reader, one) }).toEqual({ round, told: one.shows });
+    }
+  });
+
+  it.each([
+    ['a source', putSource, labelFor, teams],
+    ['a registry', putRegistry, gateFor, gates],
+  ] as const)(
+    'obey new claims of %s within a second when all their connections were cut before the change',
+    async (_what, put, claims, expected) => {
+      for (let round = 0; round < ROUNDS; round += 1) {
+        const [writer, reader] = inTurn(round);
+        if (round > 0) for (const one of expected(round - 1)) await showsSoon(reader, one, LATE_MS);
+        await cutConnections();
+        await put(writer, claims(round));
+        for (const one of expected(round)) await showsSoon(reader, one, LATE_MS);
+      }
+    },
+  );
+
+  async function cutConnections(): Promise<void> {
+    const cut = await database.query(
+      `select pg_terminate_backend(pid) from pg_stat_activity
+       where datname = current_database() and pid <> pg_backend_pid()`,
+    );
+    expect(cut.length).toBeGreaterThan(0);
+  }
+});
+
+// A replica that has just lost its connections may say so once or twice; what counts is when it says that it is done.
+async function acknowledged(put: () => Promise<Reply>): Promise<void> {
+  const deadline = Date.now() + 5_000;
+  for (;;) {
+    const reply = await put();
+    if (reply.status === 503 && Date.now() < deadline) continue;
+    expect(reply.text).toMatch(/"claims":/);
+    expect([200, 201]).toContain(reply.status);
+    return;
+  }
+}
+
+/** No answer is wrong, and within the time there is one that is right: until then the database may be away. */
+async function showsSoon(replica: ServedProcess, expected: Expectation, patienceMs: number): Promise<void> {
+  const began = Date.now();
+  for (;;) {
+    const shown = await told(replica, expected);
+    if (shown === expected.shows) return;
+    if (patienceMs <= LATE_MS) expect(shown).toBe('database_unavailable');
+    expect(Date.now() - began).toBeLessThan(patienceMs);
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+}
+
+/** The rows of a list, or the code of a refusal. */
+async function told(replica: ServedProcess, { caller, path }: Expectation): Promise<string> {
+  const reply = await replica.as(caller).get(path);
+  return reply.status === 200 ? versionsIn(reply).join() : (reply.json as { code: string }).code;
+}

@@ -1,0 +1,43 @@
+import { Cli } from './cli.js';
+import { callWith, type Reply, Sender, type Sent } from './http.js';
+import type { Issuer } from './issuer.js';
+
+/** A service in a process of its own, spoken to with tokens of the issuer. */
+export class ServedProcess {
+  private constructor(
+    private readonly cli: Cli,
+    private readonly origin: string,
+    private readonly issuer: Issuer,
+  ) {}
+
+  static async start(configuration: string, issuer: Issuer): Promise<ServedProcess> {
+    const anywhere = ['--address', '127.0.0.1:0', '--internal-address', '127.0.0.1:0'];
+    const cli = new Cli(['serve', '--config', configuration, ...anywhere]);
+    const log = await cli.logs('"Ready"');
+    const [, origin = ''] = /"registries":"(http:\/\/[^/"]+)/.exec(log) ?? [];
+    return new ServedProcess(cli, origin, issuer);
+  }
+
+  as(claims: Record<string, unknown>): Sender {
+    return new Caller(this.origin, this.issuer.sign(claims));
+  }
+
+  async stop(): Promise<void> {
+    this.cli.child.kill('SIGTERM');
+    await this.cli.finished;
+  }
+}
+
+class Caller extends Sender {
+  constructor(
+    private readonly origin: string,
+    private readonly token: string,
+  ) {
+    super();
+  }
+
+  send(method: string, path: string, { headers, body }: Sent = {}): Promise<Reply> {
+    const authorization = { Authorization: `Bearer ${this.token}` };
+    return callWith(this.origin + path, method, { headers: { ...authorization, ...headers }, body });
+  }
+}
