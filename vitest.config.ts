@@ -10,7 +10,7 @@ export default defineConfig({
     // Generous: a machine that is busy is no failure.
     testTimeout: 90_000,
     hookTimeout: 120_000,
-    // Each file starts a service of its own; more of them at once than cores only makes timeouts.
-    maxWorkers: 2,
+    // Each file starts a service of its own, and waits for it a good part of the time.
+    maxWorkers: 3,
   },
 });

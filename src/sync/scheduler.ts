@@ -7,7 +7,7 @@ import { SyncRun } from './sync-run.js';
 const POLL_MS = 500;
 const LEASE_MS = 15_000;
 const RENEW_MS = 5_000;
-const SIDE_BY_SIDE = 2;
+const SIDE_BY_SIDE = 4;
 const STOP_PATIENCE_MS = 3_000;
 
 /**

@@ -263,7 +263,11 @@ export class ServiceUnderTest extends Sender {
       sources: [...this.sources].map(([name, declared]) => ({
         name,
         ...(isFile(declared)
-          ? { file: { path: this.fileOf(name), ...declared.settings } }
+          ? {
+              file: declared.settings?.['url']
+                ? declared.settings
+                : { path: this.fileOf(name), ...declared.settings },
+            }
           : { [String(declared.kind)]: declared.settings ?? {} }),
         ...(isSynced(declared) ? { syncPolicy: { interval: declared.interval ?? '1h' } } : {}),
         ...(declared.filter ? { filter: declared.filter } : {}),

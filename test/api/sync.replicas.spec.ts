@@ -1,0 +1,102 @@
+import { once } from 'node:events';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { stringify } from 'yaml';
+import { Cli } from '../support/cli.js';
+import { aDatabase, type TestDatabase } from '../support/database.js';
+import { aCatalogue, aServer } from '../support/documents.js';
+
+const SOURCES = 200;
+const ANSWER_MS = 60;
+/** What the replicas may take to read what a dead one held. */
+const TAKEOVER_MS = 30_000;
+
+describe('two replicas that share 200 sources', () => {
+  let folder: string;
+  let database: TestDatabase;
+  let configuration: string;
+  /** Requests under way, by path, and the most there ever were of one path. */
+  const open = new Map<string, number>();
+  const most = new Map<string, number>();
+  const upstream = createServer((request, response) => {
+    const path = request.url ?? '';
+    open.set(path, (open.get(path) ?? 0) + 1);
+    most.set(path, Math.max(most.get(path) ?? 0, open.get(path) ?? 0));
+    response.on('close', () => open.set(path, (open.get(path) ?? 0) - 1));
+    const name = `io.acme/${path.slice(1)}`;
+    setTimeout(() => response.end(JSON.stringify(aCatalogue([aServer(name)], []))), ANSWER_MS);
+  });
+
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'registry-leases-'));
+    database = await aDatabase();
+    upstream.listen(0, '127.0.0.1');
+    await once(upstream, 'listening');
+    const { port } = upstream.address() as AddressInfo;
+    const names = Array.from({ length: SOURCES }, (_, index) => `s${index}`);
+    configuration = join(folder, 'registry.yaml');
+    await writeFile(
+      configuration,
+      stringify({
+        auth: { mode: 'anonymous' },
+        sources: names.map((name) => ({
+          name,
+          file: { url: `http://127.0.0.1:${port}/${name}` },
+          syncPolicy: { interval: '1h' },
+        })),
+        registries: [{ name: 'main', sources: names }],
+        database: {
+          host: database.host,
+          port: database.port,
+          user: database.user,
+          database: database.database,
+        },
+      }),
+    );
+  });
+  afterAll(async () => {
+    upstream.close();
+    await database.drop();
+    await rm(folder, { recursive: true, force: true });
+  });
+
+  const serve = () =>
+    new Cli([
+      'serve',
+      ...['--config', configuration, '--address', '127.0.0.1:0', '--internal-address', '127.0.0.1:0'],
+    ]);
+  const count = async (condition: string) => {
+    const [row] = await database.query<{ count: number }>(
+      `select count(*)::int as count from source_sync where ${condition}`,
+    );
+    return row?.count ?? 0;
+  };
+
+  it('reads every source, none twice at once, when one of them is killed with -9 in the middle', async () => {
+    const first = serve();
+    await first.logs('"plan"');
+    const second = serve();
+    await second.logs('"plan"');
+    while (most.size < SOURCES / 4) await pause(10);
+    first.child.kill('SIGKILL');
+    const killedAt = Date.now();
+    await first.finished;
+    const held = await count('lease_owner is not null');
+    expect(held).toBeGreaterThan(0);
+    while ((await count(`status = 'complete'`)) < SOURCES) {
+      expect(Date.now() - killedAt, 'until all are read').toBeLessThan(TAKEOVER_MS);
+      await pause(50);
+    }
+    expect(most.size).toBe(SOURCES);
+    expect([...most].filter(([, at]) => at > 1)).toEqual([]);
+    expect(await database.query(`select count(*)::int as n from entry`)).toEqual([{ n: SOURCES }]);
+    second.child.kill('SIGTERM');
+    expect((await second.finished).code).toBe(0);
+    expect(await count('lease_owner is not null')).toBe(0);
+  });
+});

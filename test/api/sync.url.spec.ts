@@ -1,0 +1,81 @@
+import { once } from 'node:events';
+import { createServer, type IncomingMessage } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { aCatalogue, aServer } from '../support/documents.js';
+import { versionsIn } from '../support/matchers.js';
+import { aService } from '../support/service.js';
+
+/** A web server with one catalogue, and what it was asked. */
+const asked: IncomingMessage[] = [];
+let etag = '"first"';
+let content = JSON.stringify(aCatalogue([aServer('io.acme/a')], []));
+let redirect: string | undefined;
+let status = 200;
+const upstream = createServer((request, response) => {
+  asked.push(request);
+  if (redirect !== undefined && request.url === '/catalogue.json')
+    return void response.writeHead(302, { Location: redirect }).end();
+  if (request.headers['if-none-match'] === etag) return void response.writeHead(304).end();
+  response.writeHead(status, { ETag: etag, 'Content-Type': 'application/json' }).end(content);
+});
+const url = () => `http://127.0.0.1:${(upstream.address() as AddressInfo).port}/catalogue.json`;
+
+describe('a registry file behind a URL', () => {
+  beforeAll(async () => {
+    upstream.listen(0, '127.0.0.1');
+    await once(upstream, 'listening');
+    service.source('main', { settings: { url: url() }, missing: true });
+  });
+  afterAll(() => upstream.close());
+  beforeEach(() => {
+    redirect = undefined;
+    status = 200;
+  });
+  const service = aService()
+    .registry('main', { sources: ['main'] })
+    .runs();
+  const list = async () => versionsIn(await service.get('/registry/main/v0.1/servers'));
+
+  it('is asked for with the tag of the last time, and costs nothing when it has not changed', async () => {
+    expect((await service.synced('main')).status).toBe('complete');
+    expect(await list()).toEqual(['io.acme/a@1.0.0']);
+    asked.length = 0;
+    expect((await service.synced('main')).status).toBe('complete');
+    expect(asked.map(({ headers }) => headers['if-none-match'])).toEqual([etag]);
+    expect(await list()).toEqual(['io.acme/a@1.0.0']);
+  });
+
+  it('is read again when its tag is another one, through a redirect too', async () => {
+    etag = '"second"';
+    content = JSON.stringify(aCatalogue([aServer('io.acme/b')], []));
+    redirect = '/moved.json';
+    expect((await service.synced('main')).status).toBe('complete');
+    expect(await list()).toEqual(['io.acme/b@1.0.0']);
+  });
+
+  it.each([
+    ['an error', () => (status = 500), /answers with status 500/],
+    ['a redirect to no web address', () => (redirect = 'file:///etc/passwd'), /no web address/],
+    ['a redirect in circles', () => (redirect = '/catalogue.json'), /redirects more than five times/],
+  ])('keeps the earlier entries and says why after %s', async (_what, spoil, sentence) => {
+    etag = `"${String(_what)}"`;
+    spoil();
+    const report = await service.synced('main');
+    expect(report.status).toBe('failed');
+    expect(report.error).toMatch(sentence);
+    expect(await list()).toEqual(['io.acme/b@1.0.0']);
+  });
+
+  it('is not fetched from a private address for a source that was made through the API', async () => {
+    const made = await service.put('/v1/sources/made', {
+      file: { url: url() },
+      syncPolicy: { interval: '1h' },
+    });
+    expect(made.status).toBe(201);
+    const report = await service.synced('made');
+    expect(report).toMatchObject({ status: 'failed' });
+    expect(report.error).toMatch(/private address/);
+    expect((await service.synced('main')).status).toBe('complete');
+  });
+});
