@@ -1,6 +1,7 @@
 import { stat } from 'node:fs/promises';
 import { Injectable, Logger, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
 import { isDatabaseAway } from '../database/database-away.js';
+import { SourcesQueries } from '../sources/sources.queries.js';
 import { SyncQueries } from './sync.queries.js';
 
 const LOOK_MS = 400;
@@ -22,7 +23,10 @@ export class FileWatch implements OnApplicationBootstrap, OnApplicationShutdown 
   private looking: Promise<void> = Promise.resolve();
   private stopped = false;
 
-  constructor(private readonly queries: SyncQueries) {}
+  constructor(
+    private readonly queries: SyncQueries,
+    private readonly sources: SourcesQueries,
+  ) {}
 
   onApplicationBootstrap(): void {
     this.tick();
@@ -57,7 +61,7 @@ export class FileWatch implements OnApplicationBootstrap, OnApplicationShutdown 
       // One that is seen for the first time may have changed since it was read.
       const isNews =
         before === undefined ? changedAt > (lastAttemptAt?.getTime() ?? Infinity) : before !== state;
-      if (isNews && !this.stopped) await this.queries.request(id);
+      if (isNews && !this.stopped) await this.sources.requestSync(id);
     }
     this.seen = now;
   }

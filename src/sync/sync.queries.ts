@@ -159,16 +159,6 @@ export class SyncQueries {
     );
   }
 
-  /** The source is due now; a run that is under way is followed by another. */
-  async request(sourceId: number): Promise<void> {
-    await this.dataSource.query(
-      `update source_sync set requested_at = clock_timestamp(),
-         next_run_at = case when lease_until > now() then next_run_at else now() end
-       where source_id = $1`,
-      [sourceId],
-    );
-  }
-
   /** Hands every lease of this replica back: others, or its successor, may run the sources at once. */
   async release(owner: string): Promise<void> {
     await this.dataSource.query(
