@@ -6,6 +6,7 @@ import type { Logger } from 'pino';
 import type { DataSource } from 'typeorm';
 import { AppModule } from './app.module.js';
 import type { Config, OAuthConfig } from './config/config.js';
+import { oauthInUse } from './config/oauth-in-use.js';
 import { parseBody } from './http/body.interceptor.js';
 import { answerConnectionErrors, refuseMissingHost } from './http/connection-errors.js';
 import { corsFor } from './http/cors.js';
@@ -33,7 +34,7 @@ export async function createPublicApp(
     new ExpressAdapter(server),
     { logger: new NestLogger(logger), bodyParser: false, abortOnError: false },
   );
-  const oauth = config.auth.mode === 'oauth' ? config.auth.oauth : undefined;
+  const oauth = oauthInUse(config.auth);
   answerConnectionErrors(app.getHttpServer());
   app.use(requestLog(logger));
   app.use(refuseMissingHost);

@@ -7,6 +7,7 @@ import {
   Optional,
 } from '@nestjs/common';
 import type { Config } from '../config/config.js';
+import { oauthInUse } from '../config/oauth-in-use.js';
 import { AuthGuard } from './auth.guard.js';
 import { AnonymousAuthenticator, Authenticator, TokenAuthenticator } from './authenticator.js';
 import { TokenVerifier } from './token-verifier.js';
@@ -16,8 +17,8 @@ import { TokenVerifier } from './token-verifier.js';
 @Module({})
 export class AuthModule implements OnApplicationShutdown {
   static with({ auth, insecureUrls }: Config): DynamicModule {
-    const { oauth } = auth;
-    const verifier = auth.mode === 'oauth' && oauth ? new TokenVerifier(oauth.providers, insecureUrls) : null;
+    const oauth = oauthInUse(auth);
+    const verifier = oauth ? new TokenVerifier(oauth.providers, insecureUrls) : null;
     return {
       module: AuthModule,
       providers: [

@@ -1,5 +1,6 @@
 import { type DynamicModule, Global, Logger, Module, type OnApplicationBootstrap } from '@nestjs/common';
 import type { Config } from '../config/config.js';
+import { oauthInUse } from '../config/oauth-in-use.js';
 import { AccessPolicy, AnonymousPolicy, AuthOnlyPolicy, FullPolicy } from './access-policy.js';
 import { MeController } from './me.controller.js';
 import { RolesGuard } from './roles.guard.js';
@@ -29,6 +30,6 @@ export class AuthzModule implements OnApplicationBootstrap {
 }
 
 function policyFor({ auth }: Config): AccessPolicy {
-  if (auth.mode === 'anonymous') return new AnonymousPolicy();
+  if (!oauthInUse(auth)) return new AnonymousPolicy();
   return auth.authz ? new FullPolicy(auth.authz) : new AuthOnlyPolicy();
 }
