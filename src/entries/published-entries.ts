@@ -4,6 +4,7 @@ import { internClaimSet } from '../authz/claim-set.queries.js';
 import type { Claims } from '../claims/claims.js';
 import type { IncomingVersion } from './catalogue-diff.js';
 import type { EntryType } from './entry-types.js';
+import { moveRevision } from '../sources/source-revision.js';
 import { electLatest } from './latest-version.js';
 import type { VersionState } from './official-meta.js';
 import { versionKey } from './version-order.js';
@@ -94,7 +95,7 @@ export class PublishedEntries {
       ],
     );
     await electLatest(manager, [entryId]);
-    await this.moveRevision(manager, sourceId);
+    await moveRevision(manager, sourceId);
     return entryId;
   }
 
@@ -109,14 +110,14 @@ export class PublishedEntries {
       [entry.id],
     );
     await electLatest(manager, [entry.id]);
-    await this.moveRevision(manager, entry.sourceId);
+    await moveRevision(manager, entry.sourceId);
   }
 
   /** Gives the entry, and so every version of it, these claims. */
   async setClaims(manager: EntityManager, entry: PublishedEntry, claims: Claims): Promise<void> {
     const claimSetId = await internClaimSet(manager, claims);
     await manager.query(`update entry set claim_set_id = $2 where id = $1`, [entry.id, claimSetId]);
-    await this.moveRevision(manager, entry.sourceId);
+    await moveRevision(manager, entry.sourceId);
   }
 
   /**
@@ -149,7 +150,7 @@ export class PublishedEntries {
       ],
     );
     await electLatest(manager, [entry.id]);
-    await this.moveRevision(manager, entry.sourceId);
+    await moveRevision(manager, entry.sourceId);
   }
 
   private async addEntry(
@@ -165,9 +166,5 @@ export class PublishedEntries {
     );
     if (!row) throw new Error('An entry was not added');
     return row.id;
-  }
-
-  private async moveRevision(manager: EntityManager, sourceId: number): Promise<void> {
-    await manager.query(`update source set revision = revision + 1 where id = $1`, [sourceId]);
   }
 }

@@ -3,6 +3,7 @@ import { DataSource } from 'typeorm';
 import { canonicalClaims } from '../claims/claims.js';
 import { isDatabaseAway } from '../database/database-away.js';
 import { EntryWriter, type LabeledVersion } from '../entries/entry-writer.js';
+import { moveRevision } from '../sources/source-revision.js';
 import { type EntryFilter, passesFilter } from '../sync/entry-filter.js';
 import { TimeSlice } from '../sync/time-slice.js';
 import { backOffMs, pause } from './back-off.js';
@@ -133,7 +134,7 @@ export class SourceWatch {
         const among = names && [...names].map((name) => ({ type: 'server' as const, name: entryName(name) }));
         const written = await writer.replaceLabeled(manager, this.source.id, entries, among);
         if (written.added + written.changed + written.removed > 0)
-          await queries.moveRevision(manager, this.source.id);
+          await moveRevision(manager, this.source.id);
         const outcome = { ...summary, counts: { ...written, ...summary.counts } };
         await queries.complete(manager, owner, this.source.id, outcome);
         return outcome.counts;

@@ -91,11 +91,6 @@ export class WatchQueries {
     return rows.length > 0;
   }
 
-  /** Moves the revision of a source in the transaction that changed its rows. */
-  async moveRevision(manager: EntityManager, sourceId: number): Promise<void> {
-    await manager.query(`update source set revision = revision + 1 where id = $1`, [sourceId]);
-  }
-
   async complete(
     manager: EntityManager,
     owner: string,

@@ -1,4 +1,4 @@
-import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import { ConfigService } from '@nestjs/config';
 import { ApiError } from '../http/errors.js';
 import { UpstreamError, UpstreamHttp } from '../outbound/upstream-http.js';
@@ -12,12 +12,14 @@ const URL_TIMEOUT_MS = 60_000;
 
 /** Sources of kind file: a registry file on this machine, or behind a URL. */
 @Injectable()
-export class FileFetcher extends Fetcher implements OnApplicationShutdown {
-  private readonly http = new UpstreamHttp();
+export class FileFetcher extends Fetcher {
   private readonly adminFileRoot: string | null;
   private readonly adminAllowPrivateIP: boolean;
 
-  constructor(config: ConfigService) {
+  constructor(
+    private readonly http: UpstreamHttp,
+    config: ConfigService,
+  ) {
     super();
     this.adminFileRoot = config.get<string | null>('adminFileRoot') ?? null;
     this.adminAllowPrivateIP = config.get<boolean>('adminAllowPrivateIP') ?? false;
@@ -33,10 +35,6 @@ export class FileFetcher extends Fetcher implements OnApplicationShutdown {
     const below = source.origin === 'config' ? null : this.adminFileRoot;
     const { bytes, digest } = await readCatalogueFile(await this.readablePath(source), below);
     return { kind: 'file', bytes, digest, state: {} };
-  }
-
-  async onApplicationShutdown(): Promise<void> {
-    await this.http.close();
   }
 
   // RFC 9110 §13: what has the validator of the last time has not changed.

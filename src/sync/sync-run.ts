@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { Injectable, Logger } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { isDatabaseAway } from '../database/database-away.js';
+import { moveRevision } from '../sources/source-revision.js';
 import { EntryWriter } from '../entries/entry-writer.js';
 import type { EntryFilter } from './entry-filter.js';
 import type { ReadEntries } from './entry-reader.js';
@@ -69,8 +70,7 @@ export class SyncRun {
       const counts = gone
         ? await this.writer.applyChanges(manager, source.id, claimSetId, content.entries, gone)
         : await this.writer.replaceAll(manager, source.id, claimSetId, content.entries);
-      if (counts.added + counts.changed + counts.removed > 0)
-        await this.queries.moveRevision(manager, source.id);
+      if (counts.added + counts.changed + counts.removed > 0) await moveRevision(manager, source.id);
       const report = gone
         ? reportAfterChanges(await this.queries.lastReport(manager, source.id), content, gone, counts)
         : reportOf(content, counts);

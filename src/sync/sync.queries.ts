@@ -87,11 +87,6 @@ export class SyncQueries {
     return rows[0]?.claim_set_id;
   }
 
-  /** Moves the revision of a source in the transaction that changed its rows. */
-  async moveRevision(manager: EntityManager, sourceId: number): Promise<void> {
-    await manager.query(`update source set revision = revision + 1 where id = $1`, [sourceId]);
-  }
-
   /** What the last run that wrote has reported. */
   async lastReport(manager: EntityManager, sourceId: number): Promise<SyncReport> {
     const [row] = await manager.query<SyncReport[]>(
