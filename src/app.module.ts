@@ -14,7 +14,6 @@ import { DiscoveryModule } from './discovery/discovery.module.js';
 import { EntriesModule } from './entries/entries.module.js';
 import { BodyInterceptor } from './http/body.interceptor.js';
 import { ErrorFilter } from './http/error.filter.js';
-import { RepresentationInterceptor } from './http/representation.interceptor.js';
 import { validationPipe } from './http/validation.js';
 import { KubernetesModule } from './kubernetes/kubernetes.module.js';
 import { RegistriesModule } from './registries/registries.module.js';
@@ -49,7 +48,6 @@ export class AppModule {
         { provide: APP_FILTER, useClass: ErrorFilter },
         { provide: APP_GUARD, useClass: AuthGuard },
         { provide: APP_GUARD, useClass: RolesGuard },
-        { provide: APP_INTERCEPTOR, useClass: RepresentationInterceptor },
         { provide: APP_INTERCEPTOR, useClass: ClaimsInterceptor },
         { provide: APP_INTERCEPTOR, useClass: BodyInterceptor },
         { provide: APP_PIPE, useFactory: (): ValidationPipe => validationPipe() },

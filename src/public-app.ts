@@ -1,5 +1,5 @@
 import { NestFactory } from '@nestjs/core';
-import { ExpressAdapter, type NestExpressApplication } from '@nestjs/platform-express';
+import type { NestExpressApplication } from '@nestjs/platform-express';
 import express from 'express';
 import helmet from 'helmet';
 import type { Logger } from 'pino';
@@ -10,6 +10,7 @@ import { oauthInUse } from './config/oauth-in-use.js';
 import { parseBody } from './http/body.interceptor.js';
 import { answerConnectionErrors, refuseMissingHost } from './http/connection-errors.js';
 import { corsFor } from './http/cors.js';
+import { JsonAnswersAdapter } from './http/json-answers.adapter.js';
 import { publishOpenApi } from './http/openapi.js';
 import { NestLogger } from './telemetry/logger.js';
 import { requestLog } from './telemetry/request-log.js';
@@ -31,7 +32,7 @@ export async function createPublicApp(
   server.set('etag', false);
   const app = await NestFactory.create<NestExpressApplication>(
     AppModule.with(config, dataSource),
-    new ExpressAdapter(server),
+    new JsonAnswersAdapter(server),
     { logger: new NestLogger(logger), bodyParser: false, abortOnError: false },
   );
   const oauth = oauthInUse(config.auth);

@@ -9,9 +9,9 @@ import { Reflector } from '@nestjs/core';
 import type { Observable } from 'rxjs';
 import { callerOf, type AuthenticatedRequest } from '../auth/current-caller.js';
 import type { Caller } from '../auth/caller.js';
-import type { View } from './view.js';
+import type { Entrance, View } from './view.js';
 
-/** Consumer routes: `:registry` must exist and let the caller in, and the handler gets the caller's view of it. */
+/** Consumer routes: `:registry` must exist and let the caller in, and the handler gets their entrance. */
 export const EntersRegistry = Reflector.createDecorator<true>();
 
 /** What an admin route does to the source, registry or entry it names as `:name`. */
@@ -49,7 +49,7 @@ export abstract class ReachableRegistries extends Reachable {}
 export abstract class ReachableEntries extends Reachable {}
 
 interface EnteredRequest extends AuthenticatedRequest {
-  view?: View;
+  entrance?: Entrance;
 }
 
 /** The last of the three global steps: what may this caller see behind the path they named? */
@@ -70,8 +70,10 @@ export class ClaimsInterceptor implements NestInterceptor {
   async intercept(context: ExecutionContext, next: CallHandler): Promise<Observable<unknown>> {
     const route = [context.getHandler(), context.getClass()];
     const request = context.switchToHttp().getRequest<EnteredRequest>();
-    if (this.reflector.getAllAndOverride(EntersRegistry, route))
-      request.view = await this.gate.enter(callerOf(context), String(request.params['registry']));
+    if (this.reflector.getAllAndOverride(EntersRegistry, route)) {
+      const look = () => this.gate.enter(callerOf(context), String(request.params['registry']));
+      request.entrance = { view: await look(), look };
+    }
     const reach = this.reflector.getAllAndOverride(Reaches, route);
     if (reach) {
       const { name, type, version } = request.params;
@@ -82,9 +84,9 @@ export class ClaimsInterceptor implements NestInterceptor {
   }
 }
 
-/** The view the ClaimsInterceptor left; a handler without one is a fault of ours. */
-export const EnteredView = createParamDecorator((_: unknown, context: ExecutionContext): View => {
-  const { view } = context.switchToHttp().getRequest<EnteredRequest>();
-  if (!view) throw new Error('A view was asked for on a route that enters no registry');
-  return view;
+/** The entrance the ClaimsInterceptor left; a handler without one is a fault of ours. */
+export const Entered = createParamDecorator((_: unknown, context: ExecutionContext): Entrance => {
+  const { entrance } = context.switchToHttp().getRequest<EnteredRequest>();
+  if (!entrance) throw new Error('An entrance was asked for on a route that enters no registry');
+  return entrance;
 });

@@ -10,4 +10,18 @@ export interface Partition {
  */
 export interface View {
   readonly partitions: readonly Partition[];
+  /** Equal for equal views of sources in which nothing has changed in between, and for no others. */
+  readonly tag: string;
+}
+
+/** A caller inside a registry. */
+export interface Entrance {
+  /** What they saw when they came in. */
+  readonly view: View;
+  /**
+   * What they see now.
+   *
+   * @throws ApiError when the registry has gone or its gate has closed.
+   */
+  look(): Promise<View>;
 }

@@ -1,24 +1,48 @@
 import { Injectable } from '@nestjs/common';
-import type { View } from '../authz/view.js';
+import type { Entrance, View } from '../authz/view.js';
 import { isStorable } from '../database/storable.js';
 import { ENTRY_TYPES, type EntryType } from '../entries/entry-types.js';
 import { officialMeta } from '../entries/official-meta.js';
 import { ApiError } from '../http/errors.js';
-import { JsonText } from '../http/representation.interceptor.js';
+import type { KeptJson } from '../http/json-answers.js';
 import { CatalogQueries, type VersionRow } from './catalog.queries.js';
 import { type ListRequest, nextCursor } from './list-request.js';
+import { PageCache } from './page-cache.js';
 
 /** How a stored version is written out: servers as an Item with `_meta` around it, skills as the bare document. */
 type Shape = (row: VersionRow) => string;
 
 const SHAPES: Record<EntryType, Shape> = { server: serverItem, skill: (row) => row.document };
 
-/** What the consumer API shows of a view. Bodies are put together from stored text. */
+/** What the consumer API shows to who has entered a registry. Bodies are put together from stored text. */
 @Injectable()
 export class CatalogService {
-  constructor(private readonly queries: CatalogQueries) {}
+  constructor(
+    private readonly queries: CatalogQueries,
+    private readonly pages: PageCache,
+  ) {}
 
-  async list(view: View, type: EntryType, request: ListRequest): Promise<JsonText> {
+  list(entrance: Entrance, type: EntryType, request: ListRequest): Promise<KeptJson> {
+    return this.pages.get(entrance, question('list', type, request), (view) =>
+      this.readList(view, type, request),
+    );
+  }
+
+  versions(entrance: Entrance, type: EntryType, name: string, includeDeleted: boolean): Promise<KeptJson> {
+    return this.pages.get(entrance, question('versions', type, name, includeDeleted), async (view) => {
+      const rows = isStorable(name) ? await this.queries.versions(view, type, name, includeDeleted) : [];
+      if (rows.length === 0) throw new ApiError('entry_not_found');
+      return listBody(type, rows);
+    });
+  }
+
+  version(entrance: Entrance, type: EntryType, name: string, version: string): Promise<KeptJson> {
+    return this.pages.get(entrance, question('version', type, name, version), (view) =>
+      this.readVersion(view, type, name, version),
+    );
+  }
+
+  private async readList(view: View, type: EntryType, request: ListRequest): Promise<string> {
     const found = await this.queries.page(view, type, request);
     const rows = found.slice(0, request.limit);
     const last = rows.at(-1);
@@ -27,26 +51,22 @@ export class CatalogService {
     return listBody(type, rows, cursor);
   }
 
-  async versions(view: View, type: EntryType, name: string, includeDeleted: boolean): Promise<JsonText> {
-    const rows = isStorable(name) ? await this.queries.versions(view, type, name, includeDeleted) : [];
-    if (rows.length === 0) throw new ApiError('entry_not_found');
-    return listBody(type, rows);
-  }
-
-  async version(view: View, type: EntryType, name: string, version: string): Promise<JsonText> {
+  private async readVersion(view: View, type: EntryType, name: string, version: string): Promise<string> {
     if (!isStorable(name)) throw new ApiError('entry_not_found');
     const row = isStorable(version) ? await this.queries.findVersion(view, type, name, version) : undefined;
-    if (row) return new JsonText(SHAPES[type](row));
+    if (row) return SHAPES[type](row);
     throw new ApiError((await this.queries.has(view, type, name)) ? 'version_not_found' : 'entry_not_found');
   }
 }
 
-function listBody(type: EntryType, rows: readonly VersionRow[], cursor?: string): JsonText {
+function question(...parts: unknown[]): string {
+  return JSON.stringify(parts);
+}
+
+function listBody(type: EntryType, rows: readonly VersionRow[], cursor?: string): string {
   const metadata = { count: rows.length, ...(cursor ? { nextCursor: cursor } : {}) };
   const { listKey } = ENTRY_TYPES[type];
-  return new JsonText(
-    `{"${listKey}":[${rows.map(SHAPES[type]).join(',')}],"metadata":${JSON.stringify(metadata)}}`,
-  );
+  return `{"${listKey}":[${rows.map(SHAPES[type]).join(',')}],"metadata":${JSON.stringify(metadata)}}`;
 }
 
 function serverItem(row: VersionRow): string {

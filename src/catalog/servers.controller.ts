@@ -1,10 +1,10 @@
 import { Controller, Get, Param, Query } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation, ApiParam, ApiTags } from '@nestjs/swagger';
 import { AnyCaller } from '../auth/route-access.js';
-import { EnteredView, EntersRegistry } from '../authz/claims.interceptor.js';
-import type { View } from '../authz/view.js';
+import { Entered, EntersRegistry } from '../authz/claims.interceptor.js';
+import type { Entrance } from '../authz/view.js';
 import { ApiErrors } from '../http/api-errors.js';
-import type { JsonText } from '../http/representation.interceptor.js';
+import type { KeptJson } from '../http/json-answers.js';
 import { CatalogService } from './catalog.service.js';
 import { ServerItem, ServerList } from './catalog.responses.js';
 import { ServerListQuery, ServerVersionsQuery } from './list-query.dto.js';
@@ -25,8 +25,8 @@ export class ServersController {
   @ApiOperation({ summary: 'Server versions in order of name, the newest version of a name first' })
   @ApiOkResponse({ type: ServerList })
   @ApiErrors('invalid_parameter', 'invalid_cursor')
-  list(@EnteredView() view: View, @Query() query: ServerListQuery): Promise<JsonText> {
-    return this.catalog.list(view, 'server', serverListRequest(query));
+  list(@Entered() entrance: Entrance, @Query() query: ServerListQuery): Promise<KeptJson> {
+    return this.catalog.list(entrance, 'server', serverListRequest(query));
   }
 
   @Get(':name/versions')
@@ -35,11 +35,11 @@ export class ServersController {
   @ApiOkResponse({ type: ServerList })
   @ApiErrors('invalid_parameter', 'entry_not_found')
   versions(
-    @EnteredView() view: View,
+    @Entered() entrance: Entrance,
     @Param('name') name: string,
     @Query() query: ServerVersionsQuery,
-  ): Promise<JsonText> {
-    return this.catalog.versions(view, 'server', name, query.include_deleted === 'true');
+  ): Promise<KeptJson> {
+    return this.catalog.versions(entrance, 'server', name, query.include_deleted === 'true');
   }
 
   @Get(':name/versions/:version')
@@ -49,10 +49,10 @@ export class ServersController {
   @ApiOkResponse({ type: ServerItem })
   @ApiErrors('entry_not_found', 'version_not_found')
   version(
-    @EnteredView() view: View,
+    @Entered() entrance: Entrance,
     @Param('name') name: string,
     @Param('version') version: string,
-  ): Promise<JsonText> {
-    return this.catalog.version(view, 'server', name, version);
+  ): Promise<KeptJson> {
+    return this.catalog.version(entrance, 'server', name, version);
   }
 }

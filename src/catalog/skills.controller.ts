@@ -1,10 +1,10 @@
 import { Controller, Get, Param, Query } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation, ApiParam, ApiTags } from '@nestjs/swagger';
 import { AnyCaller } from '../auth/route-access.js';
-import { EnteredView, EntersRegistry } from '../authz/claims.interceptor.js';
-import type { View } from '../authz/view.js';
+import { Entered, EntersRegistry } from '../authz/claims.interceptor.js';
+import type { Entrance } from '../authz/view.js';
 import { ApiErrors } from '../http/api-errors.js';
-import type { JsonText } from '../http/representation.interceptor.js';
+import type { KeptJson } from '../http/json-answers.js';
 import { CatalogService } from './catalog.service.js';
 import { SkillDocument, SkillList } from './catalog.responses.js';
 import { SkillListQuery } from './list-query.dto.js';
@@ -25,8 +25,8 @@ export class SkillsController {
   @ApiOperation({ summary: 'Skills in order of name, each with its latest version' })
   @ApiOkResponse({ type: SkillList })
   @ApiErrors('invalid_parameter', 'invalid_cursor')
-  list(@EnteredView() view: View, @Query() query: SkillListQuery): Promise<JsonText> {
-    return this.catalog.list(view, 'skill', skillListRequest(query));
+  list(@Entered() entrance: Entrance, @Query() query: SkillListQuery): Promise<KeptJson> {
+    return this.catalog.list(entrance, 'skill', skillListRequest(query));
   }
 
   @Get(':namespace/:name')
@@ -34,11 +34,11 @@ export class SkillsController {
   @ApiOkResponse({ type: SkillDocument })
   @ApiErrors('entry_not_found')
   latest(
-    @EnteredView() view: View,
+    @Entered() entrance: Entrance,
     @Param('namespace') namespace: string,
     @Param('name') name: string,
-  ): Promise<JsonText> {
-    return this.catalog.version(view, 'skill', `${namespace}/${name}`, 'latest');
+  ): Promise<KeptJson> {
+    return this.catalog.version(entrance, 'skill', `${namespace}/${name}`, 'latest');
   }
 
   @Get(':namespace/:name/versions')
@@ -46,11 +46,11 @@ export class SkillsController {
   @ApiOkResponse({ type: SkillList })
   @ApiErrors('entry_not_found')
   versions(
-    @EnteredView() view: View,
+    @Entered() entrance: Entrance,
     @Param('namespace') namespace: string,
     @Param('name') name: string,
-  ): Promise<JsonText> {
-    return this.catalog.versions(view, 'skill', `${namespace}/${name}`, false);
+  ): Promise<KeptJson> {
+    return this.catalog.versions(entrance, 'skill', `${namespace}/${name}`, false);
   }
 
   @Get(':namespace/:name/versions/:version')
@@ -59,11 +59,11 @@ export class SkillsController {
   @ApiOkResponse({ type: SkillDocument })
   @ApiErrors('entry_not_found', 'version_not_found')
   version(
-    @EnteredView() view: View,
+    @Entered() entrance: Entrance,
     @Param('namespace') namespace: string,
     @Param('name') name: string,
     @Param('version') version: string,
-  ): Promise<JsonText> {
-    return this.catalog.version(view, 'skill', `${namespace}/${name}`, version);
+  ): Promise<KeptJson> {
+    return this.catalog.version(entrance, 'skill', `${namespace}/${name}`, version);
   }
 }

@@ -6,7 +6,7 @@ import { Public } from '../auth/route-access.js';
 import type { OAuthConfig } from '../config/config.js';
 import { ApiErrors } from '../http/api-errors.js';
 import { ApiError } from '../http/errors.js';
-import { JsonText } from '../http/representation.interceptor.js';
+import { JsonText } from '../http/json-answers.js';
 import { ProtectedResource } from './discovery.responses.js';
 
 /** The OAuth settings, or null where no token is asked for. */

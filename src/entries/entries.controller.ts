@@ -17,7 +17,7 @@ import { ApiErrors } from '../http/api-errors.js';
 import { type SentBody, SentJson } from '../http/body.interceptor.js';
 import { RequestPreconditions } from '../http/preconditions.decorator.js';
 import type { Preconditions } from '../http/preconditions.js';
-import { JsonText } from '../http/representation.interceptor.js';
+import { JsonText } from '../http/json-answers.js';
 import { ClaimsBody, PublishBody, PublishQuery, StatusBody } from './entries.dto.js';
 import { EntryClaims, ManagedEntry, PublishedVersionAnswer } from './entries.responses.js';
 import { EntriesService } from './entries.service.js';

@@ -9,7 +9,7 @@ import { isStorable } from '../database/storable.js';
 import type { SentBody } from '../http/body.interceptor.js';
 import { ApiError } from '../http/errors.js';
 import { checkPreconditions, contentTag, type Preconditions } from '../http/preconditions.js';
-import { JsonText } from '../http/representation.interceptor.js';
+import { JsonText } from '../http/json-answers.js';
 import type { EntryType } from './entry-types.js';
 import { officialMeta } from './official-meta.js';
 import { readClaimsRequest, readPublishRequest, readStatusRequest } from './publish-request.js';

@@ -6,7 +6,7 @@ import { RequiresRole } from '../auth/route-access.js';
 import { Reaches } from '../authz/claims.interceptor.js';
 import { AdminListParameters } from '../http/admin-list.dto.js';
 import { ApiErrors } from '../http/api-errors.js';
-import type { JsonText } from '../http/representation.interceptor.js';
+import type { JsonText } from '../http/json-answers.js';
 import { RawEntryList } from './raw-entries.responses.js';
 import { RawEntriesService } from './raw-entries.service.js';
 

@@ -3,7 +3,7 @@ import type { Caller } from '../auth/caller.js';
 import { AccessPolicy } from '../authz/access-policy.js';
 import type { AdminListQuery } from '../http/admin-list.js';
 import { decodeCursor, encodeCursor } from '../http/cursor.js';
-import { JsonText } from '../http/representation.interceptor.js';
+import { JsonText } from '../http/json-answers.js';
 import { RegistriesQueries } from '../registries/registries.queries.js';
 import { RegistriesService } from '../registries/registries.service.js';
 import { SourcesQueries } from '../sources/sources.queries.js';

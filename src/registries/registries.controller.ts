@@ -18,7 +18,7 @@ import { ApiErrors } from '../http/api-errors.js';
 import { DnsNamePipe } from '../http/dns-name.pipe.js';
 import { RequestPreconditions } from '../http/preconditions.decorator.js';
 import type { Preconditions } from '../http/preconditions.js';
-import type { JsonText } from '../http/representation.interceptor.js';
+import type { JsonText } from '../http/json-answers.js';
 import { ShapePipe } from '../http/shape.pipe.js';
 import { RegistryAnswer, RegistryAnswerList } from './registries.responses.js';
 import { RegistriesService } from './registries.service.js';

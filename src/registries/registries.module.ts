@@ -4,6 +4,7 @@ import { RegistriesController } from './registries.controller.js';
 import { RegistriesQueries } from './registries.queries.js';
 import { RegistriesService } from './registries.service.js';
 import { RegistryListController } from './registry-list.controller.js';
+import { RegistryLookup } from './registry-lookup.js';
 import { Views } from './views.js';
 
 /** Global because the ClaimsInterceptor of every consumer route enters through the gate provided here. */
@@ -13,6 +14,7 @@ import { Views } from './views.js';
   providers: [
     RegistriesQueries,
     RegistriesService,
+    RegistryLookup,
     Views,
     { provide: RegistryGate, useExisting: RegistriesService },
     { provide: ReachableRegistries, useExisting: RegistriesService },

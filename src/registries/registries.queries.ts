@@ -20,6 +20,8 @@ export interface RegistryRow {
   readonly origin: Origin;
   /** In the registry's order. */
   readonly sources: readonly RegistrySourceRow[];
+  /** The sources with their revisions, as a text: equal as long as none of their entries, nor their order, has changed. */
+  readonly revisions: string;
   readonly createdAt: Date;
   readonly updatedAt: Date;
 }
@@ -44,7 +46,13 @@ export class RegistriesQueries {
     return row;
   }
 
-  /** The same, and nobody else changes the registry until the transaction ends. */
+  /** Those of these names that there are. */
+  async findByNames(names: readonly string[]): Promise<Map<string, RegistryRow>> {
+    const rows = await this.select(this.dataSource.manager, 'where r.name = any($1)', [names]);
+    return new Map(rows.map((row) => [row.name, row]));
+  }
+
+  /** The same as findByName, and nobody else changes the registry until the transaction ends. */
   async lockByName(name: string, manager: EntityManager): Promise<RegistryRow | undefined> {
     await lockForChange(manager, 'registry', name);
     await manager.query(`select 1 from registry where name = $1 for update`, [name]);
@@ -101,7 +109,7 @@ export class RegistriesQueries {
     condition: string,
     values: unknown[] = [],
   ): Promise<RegistryRow[]> {
-    return manager.query<RegistryRow[]>(
+    const rows = await manager.query<Omit<RegistryRow, 'revisions'>[]>(
       `select r.id, r.name, c.claims, r.origin, r.created_at as "createdAt", r.updated_at as "updatedAt", coalesce((
          select json_agg(json_build_object('id', s.id, 'name', s.name, 'revision', s.revision::text)
            order by rs.position)
@@ -110,5 +118,9 @@ export class RegistriesQueries {
        ${condition} order by r.origin = 'api', r.position, r.id`,
       values,
     );
+    return rows.map((row) => ({
+      ...row,
+      revisions: row.sources.map(({ id, revision }) => `${id}:${revision}`).join(','),
+    }));
   }
 }

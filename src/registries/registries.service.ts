@@ -8,9 +8,10 @@ import type { RegistrySettings } from '../config/registry-settings.dto.js';
 import { type AdminListQuery, pageOf } from '../http/admin-list.js';
 import { ApiError } from '../http/errors.js';
 import { checkPreconditions, contentTag, type Preconditions } from '../http/preconditions.js';
-import { JsonText } from '../http/representation.interceptor.js';
+import { JsonText } from '../http/json-answers.js';
 import { RegistriesQueries, type RegistryRow } from './registries.queries.js';
 import type { RegistryAnswer, RegistryList } from './registries.responses.js';
+import { RegistryLookup } from './registry-lookup.js';
 import { RegistryWriter } from './registry-writer.js';
 import { Views } from './views.js';
 
@@ -23,12 +24,13 @@ export class RegistriesService implements RegistryGate, ReachableRegistries {
     private readonly dataSource: DataSource,
     private readonly queries: RegistriesQueries,
     private readonly policy: AccessPolicy,
+    private readonly lookup: RegistryLookup,
     private readonly views: Views,
   ) {}
 
   /** spec §1.1: 404 for a registry that is not there, 403 at its gate, else the caller's view of it. */
   async enter(caller: Caller, registryName: string): Promise<View> {
-    const registry = await this.queries.findByName(registryName);
+    const registry = await this.lookup.find(registryName);
     if (!registry) throw new ApiError('registry_not_found');
     if (!this.policy.mayReach(caller, registry.claims)) throw new ApiError('registry_forbidden');
     return this.views.of(caller, registry);

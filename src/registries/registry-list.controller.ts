@@ -4,7 +4,7 @@ import type { Caller } from '../auth/caller.js';
 import { CurrentCaller } from '../auth/current-caller.js';
 import { AnyCaller } from '../auth/route-access.js';
 import { ApiErrors } from '../http/api-errors.js';
-import { JsonText } from '../http/representation.interceptor.js';
+import { JsonText } from '../http/json-answers.js';
 import { RegistriesService } from './registries.service.js';
 import { RegistryList } from './registries.responses.js';
 

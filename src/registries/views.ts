@@ -1,8 +1,9 @@
+import { createHash } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
 import type { Caller } from '../auth/caller.js';
 import { AccessPolicy } from '../authz/access-policy.js';
-import type { View } from '../authz/view.js';
+import type { Partition, View } from '../authz/view.js';
 import { type LabeledPartition, RegistriesQueries, type RegistryRow } from './registries.queries.js';
 
 /** Partitions that may be remembered, over all registries and views. */
@@ -37,16 +38,15 @@ export class Views {
   ) {}
 
   async of(caller: Caller, registry: RegistryRow): Promise<View> {
-    const at = registry.sources.map(({ id, revision }) => `${id}:${revision}`).join(',');
+    const at = registry.revisions;
     const known = this.known.get(at) ?? (await this.read(at, registry));
     const key = `${at}|${this.policy.likeness(caller, known.keys)}`;
     const remembered = this.views.get(key);
     if (remembered) return remembered;
-    const view = {
-      partitions: known.partitions
-        .filter(({ claims }) => this.policy.maySee(caller, claims))
-        .map(({ sourceId, claimSetId }) => ({ sourceId, claimSetId })),
-    };
+    const partitions = known.partitions
+      .filter(({ claims }) => this.policy.maySee(caller, claims))
+      .map(({ sourceId, claimSetId }) => ({ sourceId, claimSetId }));
+    const view = { partitions, tag: tagOf(at, partitions) };
     this.views.set(key, view);
     return view;
   }
@@ -58,4 +58,10 @@ export class Views {
     this.known.set(at, known);
     return known;
   }
+}
+
+function tagOf(revisions: string, partitions: readonly Partition[]): string {
+  const hash = createHash('sha256').update(revisions);
+  for (const { sourceId, claimSetId } of partitions) hash.update(`|${sourceId}:${claimSetId}`);
+  return hash.digest('base64url');
 }

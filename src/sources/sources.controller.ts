@@ -19,7 +19,7 @@ import { ApiErrors } from '../http/api-errors.js';
 import { DnsNamePipe } from '../http/dns-name.pipe.js';
 import { RequestPreconditions } from '../http/preconditions.decorator.js';
 import type { Preconditions } from '../http/preconditions.js';
-import type { JsonText } from '../http/representation.interceptor.js';
+import type { JsonText } from '../http/json-answers.js';
 import { ShapePipe } from '../http/shape.pipe.js';
 import { SourceAnswer, SourceList } from './sources.responses.js';
 import { SourcesService } from './sources.service.js';

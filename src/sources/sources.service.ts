@@ -10,7 +10,7 @@ import type { SourceSettings } from '../config/source-settings.dto.js';
 import { ApiError } from '../http/errors.js';
 import { type AdminListQuery, pageOf } from '../http/admin-list.js';
 import { checkPreconditions, type Preconditions } from '../http/preconditions.js';
-import { JsonText } from '../http/representation.interceptor.js';
+import { JsonText } from '../http/json-answers.js';
 import { checkAdminFile } from './admin-files.js';
 import { EntryLabels, SourceWriter } from './source-writer.js';
 import { describeSource, sourceTag } from './source-answer.js';

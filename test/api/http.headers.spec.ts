@@ -16,7 +16,7 @@ describe('answers of the consumer API', () => {
     const first = await service.get(LIST);
     expect(first.headers).toMatchObject({
       'cache-control': 'private, no-cache',
-      vary: 'Authorization, Origin',
+      vary: 'Authorization, Origin, Accept-Encoding',
       'content-type': 'application/json; charset=utf-8',
       etag: expect.stringMatching(/^"[\w-]+"$/),
     });

@@ -3,6 +3,8 @@ import { request } from 'node:http';
 export interface Reply {
   readonly status: number;
   readonly headers: Record<string, string | string[] | undefined>;
+  /** As they came, perhaps compressed. */
+  readonly bytes: Buffer;
   readonly text: string;
   /** The parsed body; undefined when it is no JSON. */
   readonly json: never;
@@ -26,10 +28,12 @@ export function call(url: string, { method = 'GET', headers = {}, body }: Call =
       response.on('data', (chunk: Buffer) => chunks.push(chunk));
       response.on('error', reject);
       response.on('end', () => {
-        const text = Buffer.concat(chunks).toString();
+        const bytes = Buffer.concat(chunks);
+        const text = bytes.toString();
         resolve({
           status: response.statusCode ?? 0,
           headers: response.headers,
+          bytes,
           text,
           json: parse(text) as never,
         });

@@ -1,0 +1,87 @@
+import { createHash } from 'node:crypto';
+import { promisify } from 'node:util';
+import { brotliCompress, constants, gzip } from 'node:zlib';
+
+/** A JSON answer that is text already: documents are stored as text and never parsed on the way out. */
+export class JsonText {
+  /**
+   * @param contentTag of what a PUT may change, where there is such a thing.
+   */
+  constructor(
+    readonly text: string,
+    readonly contentTag?: string,
+  ) {}
+
+  /** Strong (RFC 9110 §8.8.3): equal for equal bytes and for no others. */
+  get etag(): string {
+    const digest = digestOf(this.text);
+    return this.contentTag === undefined ? `"${digest}"` : `"${this.contentTag}.${digest}"`;
+  }
+}
+
+export const CODINGS = ['br', 'gzip'] as const;
+export type Coding = (typeof CODINGS)[number];
+
+/** Below this a compressed form saves less than its headers cost. */
+const WORTH_COMPRESSING_BYTES = 1_000;
+// A page is compressed once and sent many times, but somebody waits for the first time: a few milliseconds.
+const BROTLI_QUALITY = 5;
+
+/** A JSON answer that is kept to be sent again: its bytes, their tag, and their compressed forms once somebody asked for them. */
+export class KeptJson {
+  readonly bytes: Buffer;
+  private readonly digest: string;
+  private readonly forms = new Map<Coding, Promise<Buffer>>();
+  /** Of all forms there are. */
+  size: number;
+
+  /**
+   * @param onGrowth is called when another form has been added to `size`.
+   */
+  constructor(
+    text: string,
+    private readonly onGrowth: () => void = () => undefined,
+  ) {
+    this.bytes = Buffer.from(text);
+    this.digest = digestOf(this.bytes);
+    this.size = this.bytes.length;
+  }
+
+  get isWorthCompressing(): boolean {
+    return this.bytes.length >= WORTH_COMPRESSING_BYTES;
+  }
+
+  /** Strong, so each form has a tag of its own. */
+  etag(coding: Coding | null): string {
+    return coding === null ? `"${this.digest}"` : `"${this.digest}.${coding}"`;
+  }
+
+  /** The bytes in this coding, made at most once and off the event loop. */
+  compressed(coding: Coding): Promise<Buffer> {
+    const known = this.forms.get(coding);
+    if (known) return known;
+    const made = COMPRESS[coding](this.bytes).then((form) => {
+      this.size += form.length;
+      this.onGrowth();
+      return form;
+    });
+    this.forms.set(coding, made);
+    return made;
+  }
+}
+
+const COMPRESS: Record<Coding, (bytes: Buffer) => Promise<Buffer>> = {
+  br: (bytes) =>
+    promisify(brotliCompress)(bytes, {
+      params: {
+        [constants.BROTLI_PARAM_MODE]: constants.BROTLI_MODE_TEXT,
+        [constants.BROTLI_PARAM_QUALITY]: BROTLI_QUALITY,
+        [constants.BROTLI_PARAM_SIZE_HINT]: bytes.length,
+      },
+    }),
+  gzip: (bytes) => promisify(gzip)(bytes),
+};
+
+function digestOf(content: string | Buffer): string {
+  return createHash('sha256').update(content).digest('base64url').slice(0, 27);
+}

@@ -1,0 +1,166 @@
+import { brotliDecompressSync, gunzipSync } from 'node:zlib';
+import { describe, expect, it } from 'vitest';
+import { ACME_DATA, ACME_PLATFORM, SUPER_ADMIN } from '../support/callers.js';
+import type { Reply, Sender } from '../support/http.js';
+import { expectRefused, versionsIn } from '../support/matchers.js';
+import { aName, consumerAt, entryAt, listAt, publish } from '../support/publishing.js';
+import { aService } from '../support/service.js';
+
+const LIST = listAt('server');
+const FOR_DATA = { org: 'acme', team: 'data' };
+const FOR_PLATFORM = { org: 'acme', team: 'platform' };
+
+const tagOf = (reply: Reply) => String(reply.headers['etag']);
+
+describe('a page that was asked for before', () => {
+  const service = aService({ mode: 'full' })
+    .source('published', { kind: 'managed' })
+    .registry('main', { sources: ['published'] })
+    .runs();
+  const admin = () => service.as(SUPER_ADMIN);
+  const data = () => service.as(ACME_DATA);
+
+  /** While nobody can read a document; a request that wants to waits for the end. */
+  async function withoutDocuments<T>(then: () => Promise<T>): Promise<T> {
+    await service.database.query('begin');
+    await service.database.query('lock table entry_version in access exclusive mode');
+    try {
+      return await then();
+    } finally {
+      await service.database.query('rollback');
+    }
+  }
+
+  it('is sent, or found to be known already, without a look at the documents', async () => {
+    await publish(admin(), 'server', aName(), FOR_DATA);
+    const pages = [LIST, `${LIST}?limit=1`, `${LIST}?search=entry`, `${LIST}?version=latest`];
+    const first = await Promise.all(pages.map((page) => data().get(page)));
+    await withoutDocuments(async () => {
+      for (const [index, page] of pages.entries()) {
+        const known = first[index] as Reply;
+        expect((await data().get(page)).text).toBe(known.text);
+        expect((await data().get(page, { 'If-None-Match': tagOf(known) })).status).toBe(304);
+      }
+    });
+  });
+
+  it('is shared with another caller who sees the same, and only with them', async () => {
+    const name = aName();
+    await publish(admin(), 'server', name, FOR_DATA);
+    const at = consumerAt('server', name, '/versions/latest');
+    const known = await data().get(at);
+    const [colleague, stranger] = await withoutDocuments(async () => {
+      const same = await service.as({ ...ACME_DATA, sub: 'doris', role: 'writer' }).get(at);
+      let answered = false;
+      const other = service.as(ACME_PLATFORM).get(at);
+      void other.then(() => (answered = true));
+      await service.as(SUPER_ADMIN).get('/v1/me');
+      expect(answered).toBe(false);
+      return [same, other] as const;
+    });
+    expect(colleague.text).toBe(known.text);
+    expectRefused(await stranger, 404, 'entry_not_found');
+  });
+
+  it('keeps its tag while something changes that the caller does not see, and only then', async () => {
+    const name = aName();
+    await publish(admin(), 'server', name, FOR_DATA);
+    const before = await data().get(LIST);
+    const hidden = aName();
+    await publish(admin(), 'server', hidden, FOR_PLATFORM);
+    await publish(admin(), 'server', hidden, FOR_PLATFORM, '1.0.1');
+    await admin().delete(entryAt('server', hidden, '/versions/1.0.0'));
+    expect((await data().get(LIST, { 'If-None-Match': tagOf(before) })).status).toBe(304);
+    await admin().put(entryAt('server', hidden, '/claims'), { claims: FOR_DATA });
+    const after = await data().get(LIST, { 'If-None-Match': tagOf(before) });
+    expect(after.status).toBe(200);
+    expect(versionsIn(after)).toEqual([...versionsIn(before), `${hidden}@1.0.1`].sort());
+  });
+
+  it('is gone with the claims that opened it, for the very next request', async () => {
+    const name = aName();
+    await publish(admin(), 'server', name, FOR_DATA);
+    const at = consumerAt('server', name, '/versions/1.0.0');
+    const known = await data().get(at);
+    expect(known.status).toBe(200);
+    await admin().put(entryAt('server', name, '/claims'), { claims: FOR_PLATFORM });
+    expectRefused(await data().get(at, { 'If-None-Match': tagOf(known) }), 404, 'entry_not_found');
+    await admin().put(entryAt('server', name, '/claims'), { claims: FOR_DATA });
+    expect((await data().get(at)).text).toBe(known.text);
+  });
+});
+
+describe('a page that is compressed', () => {
+  const long = Array.from({ length: 40 }, (_, index) => `Word ${index} of many, ä and 𝒳.`).join(' ');
+  const service = aService()
+    .source('main', {
+      servers: Array.from({ length: 5 }, (_, index) => ({
+        name: `io.acme/s${index}`,
+        description: 'Compresses well',
+        version: '1.0.0',
+        _meta: { 'io.modelcontextprotocol.registry/publisher-provided': { long } },
+      })),
+    })
+    .registry('main', { sources: ['main'] })
+    .runs();
+
+  const accepting = (coding: string, more = {}): ReturnType<Sender['get']> =>
+    service.get(LIST, { 'Accept-Encoding': coding, ...more });
+
+  it.each([
+    ['gzip', 'gzip', gunzipSync],
+    ['br', 'br', brotliDecompressSync],
+    ['gzip, deflate, br, zstd', 'br', brotliDecompressSync],
+    ['br;q=0.1, gzip', 'gzip', gunzipSync],
+    ['*', 'br', brotliDecompressSync],
+  ])('for who accepts %s comes as %s, with a tag of its own', async (accepted, coding, decompress) => {
+    const plain = await service.get(LIST);
+    for (let time = 0; time < 2; time += 1) {
+      const reply = await accepting(accepted);
+      expect(reply.headers).toMatchObject({
+        'content-encoding': coding,
+        'content-length': String(reply.bytes.length),
+        'content-type': 'application/json; charset=utf-8',
+        vary: 'Authorization, Origin, Accept-Encoding',
+      });
+      expect(decompress(reply.bytes).toString()).toBe(plain.text);
+      expect(reply.bytes.length).toBeLessThan(plain.bytes.length / 2);
+      expect(tagOf(reply)).not.toBe(tagOf(plain));
+      const again = await accepting(accepted, { 'If-None-Match': tagOf(reply) });
+      expect({ status: again.status, tag: tagOf(again), bytes: again.bytes.length }).toEqual({
+        status: 304,
+        tag: tagOf(reply),
+        bytes: 0,
+      });
+      expect((await service.get(LIST, { 'If-None-Match': tagOf(reply) })).status).toBe(200);
+    }
+  });
+
+  it.each([['identity'], ['deflate'], ['gzip;q=0, br;q=0'], ['*;q=0'], [''], ['nonsense;;q=x']])(
+    'comes as it is for who accepts "%s"',
+    async (accepted) => {
+      const reply = await accepting(accepted);
+      expect(reply.headers['content-encoding']).toBeUndefined();
+      expect(reply.text).toBe((await service.get(LIST)).text);
+    },
+  );
+
+  it('comes as it is when there is little of it', async () => {
+    const reply = await service.get(`${LIST}?search=absent`, { 'Accept-Encoding': 'gzip' });
+    expect(reply.headers['content-encoding']).toBeUndefined();
+    expect(reply.json).toEqual({ servers: [], metadata: { count: 0 } });
+  });
+
+  it('answers HEAD with the headers of GET and no body', async () => {
+    for (const coding of ['gzip', 'identity']) {
+      const asked = { 'Accept-Encoding': coding };
+      const [got, head] = [
+        await service.get(LIST, asked),
+        await service.send('HEAD', LIST, { headers: asked }),
+      ];
+      const headers = ({ headers: { date, 'x-request-id': id, ...rest } }: Reply) => (void [date, id], rest);
+      expect(headers(head)).toEqual(headers(got));
+      expect(head.bytes.length).toBe(0);
+    }
+  });
+});
