@@ -1,10 +1,15 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import { Injectable } from '@nestjs/common';
 import { isStorable } from '../database/storable.js';
 import { RegistriesQueries, type RegistryRow } from './registries.queries.js';
 
+/** How long requests gather while several come at once; one that comes alone does not wait. */
+const GATHERING_MS = 1;
+
 /** The requests that wait for one look at the database. */
 interface Batch {
   readonly names: Set<string>;
+  requests: number;
   readonly found: Promise<Map<string, RegistryRow>>;
 }
 
@@ -17,24 +22,29 @@ interface Batch {
 export class RegistryLookup {
   private gathering: Batch | undefined;
   private underWay: Promise<unknown> = Promise.resolve();
+  /** Whether the last look was shared: then the next one will be as well. */
+  private isBusy = false;
 
   constructor(private readonly queries: RegistriesQueries) {}
 
   async find(name: string): Promise<RegistryRow | undefined> {
     if (!isStorable(name)) return undefined;
-    this.gathering ??= this.gather();
-    const { names, found } = this.gathering;
-    names.add(name);
-    return (await found).get(name);
+    const batch = (this.gathering ??= this.gather());
+    batch.names.add(name);
+    batch.requests += 1;
+    return (await batch.found).get(name);
   }
 
   private gather(): Batch {
     const names = new Set<string>();
-    const found = this.underWay.then(() => {
+    const found = this.underWay.then(async () => {
+      if (this.isBusy) await pause(GATHERING_MS);
       this.gathering = undefined;
+      this.isBusy = batch.requests > 1;
       return this.queries.findByNames([...names]);
     });
     this.underWay = found.catch(() => undefined);
-    return { names, found };
+    const batch: Batch = { names, requests: 0, found };
+    return batch;
   }
 }

@@ -13,7 +13,8 @@ export function createLogger(level: string, destination?: DestinationStream): Lo
     formatters: { level: (label: string) => ({ level: label }) },
     serializers: { err: describeError, req: stdSerializers.req, res: stdSerializers.res },
   };
-  return destination ? pino(options, destination) : pino(options);
+  // Lines go out side by side with requests; what is left is written when the process exits.
+  return pino(options, destination ?? pino.destination({ dest: 1, sync: false }));
 }
 
 /** What of an error goes into the log. */
