@@ -1,6 +1,12 @@
 import { InitialSchema1795000000000 } from './1795000000000-initial-schema.js';
 import { RequestedSyncs1795200000000 } from './1795200000000-requested-syncs.js';
 import { FetchState1795300000000 } from './1795300000000-fetch-state.js';
+import { SourcePartitions1795600000000 } from './1795600000000-source-partitions.js';
 
 /** Every migration, oldest first. A released one is never edited: a change is a new file. */
-export const migrations = [InitialSchema1795000000000, RequestedSyncs1795200000000, FetchState1795300000000];
+export const migrations = [
+  InitialSchema1795000000000,
+  RequestedSyncs1795200000000,
+  FetchState1795300000000,
+  SourcePartitions1795600000000,
+];

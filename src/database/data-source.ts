@@ -2,6 +2,7 @@ import { migrations } from '#migrations';
 import pg from 'pg';
 import { DataSource, type EntitySchema, type MixedList } from 'typeorm';
 import type { ConnectionConfig } from './connection.js';
+import { PoolClient } from './pool-client.js';
 
 const CONNECT_TIMEOUT_MS = 5_000;
 const STATEMENT_TIMEOUT_MS = 60_000;
@@ -36,6 +37,7 @@ export function createDataSource(
       max: connection.poolMax,
       connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
       statement_timeout: STATEMENT_TIMEOUT_MS,
+      Client: PoolClient,
       keepAlive: true,
       application_name: 'registry-server',
     },

@@ -4,7 +4,7 @@ import { AccessPolicy } from '../authz/access-policy.js';
 import type { AdminListQuery } from '../http/admin-list.js';
 import { decodeCursor, encodeCursor } from '../http/cursor.js';
 import { JsonText } from '../http/json-answers.js';
-import { RegistriesQueries } from '../registries/registries.queries.js';
+import { Partitions } from '../registries/partitions.js';
 import { RegistriesService } from '../registries/registries.service.js';
 import { SourcesQueries } from '../sources/sources.queries.js';
 import { SourcesService } from '../sources/sources.service.js';
@@ -32,7 +32,7 @@ export class RawEntriesService {
     private readonly sources: SourcesService,
     private readonly registries: RegistriesService,
     private readonly allSources: SourcesQueries,
-    private readonly partitions: RegistriesQueries,
+    private readonly partitions: Partitions,
     private readonly policy: AccessPolicy,
   ) {}
 
@@ -52,7 +52,7 @@ export class RawEntriesService {
     const managed = (await this.allSources.all())
       .filter(({ kind }) => kind === 'managed')
       .map(({ id }) => id);
-    const partitions = await this.partitions.partitions(managed);
+    const partitions = await this.partitions.ofSources(managed);
     const claimSetIds = partitions
       .filter(({ claims }) => this.policy.mayManage(caller, claims))
       .map(({ claimSetId }) => claimSetId);

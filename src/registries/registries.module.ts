@@ -4,6 +4,7 @@ import { RegistriesController } from './registries.controller.js';
 import { RegistriesQueries } from './registries.queries.js';
 import { RegistriesService } from './registries.service.js';
 import { RegistryListController } from './registry-list.controller.js';
+import { Partitions } from './partitions.js';
 import { RegistryLookup } from './registry-lookup.js';
 import { Views } from './views.js';
 
@@ -15,10 +16,11 @@ import { Views } from './views.js';
     RegistriesQueries,
     RegistriesService,
     RegistryLookup,
+    Partitions,
     Views,
     { provide: RegistryGate, useExisting: RegistriesService },
     { provide: ReachableRegistries, useExisting: RegistriesService },
   ],
-  exports: [RegistriesQueries, RegistriesService, RegistryGate, ReachableRegistries],
+  exports: [Partitions, RegistriesService, RegistryGate, ReachableRegistries],
 })
 export class RegistriesModule {}

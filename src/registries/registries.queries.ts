@@ -26,13 +26,6 @@ export interface RegistryRow {
   readonly updatedAt: Date;
 }
 
-/** The entries of one source that carry one claim set. */
-export interface LabeledPartition {
-  readonly sourceId: number;
-  readonly claimSetId: number;
-  readonly claims: Claims;
-}
-
 @Injectable()
 export class RegistriesQueries {
   constructor(private readonly dataSource: DataSource) {}
@@ -78,30 +71,23 @@ export class RegistriesQueries {
     await manager.query(`delete from registry where id = $1`, [registryId]);
   }
 
-  /**
-   * The partitions in use of these sources, with their claims. Steps from one claim set to the next along the partition
-   * index, so the cost follows the number of partitions and not that of entries.
-   */
-  async partitions(sourceIds: readonly number[]): Promise<LabeledPartition[]> {
-    return this.dataSource.query<LabeledPartition[]>(
-      `with recursive step as (
-         select s.source_id, t.type, (
-           select min(e.claim_set_id) from entry e where e.source_id = s.source_id and e.type = t.type
-         ) as claim_set_id
-         from unnest($1::int[]) as s(source_id) cross join (values ('server'), ('skill')) t(type)
-         union all
-         select s.source_id, s.type, (
-           select min(e.claim_set_id) from entry e
-           where e.source_id = s.source_id and e.type = s.type and e.claim_set_id > s.claim_set_id
-         )
-         from step s where s.claim_set_id is not null
-       )
-       select p.source_id as "sourceId", p.claim_set_id as "claimSetId", c.claims
-       from (select distinct source_id, claim_set_id from step where claim_set_id is not null) p
-       join claim_set c on c.id = p.claim_set_id
-       order by array_position($1::int[], p.source_id), p.claim_set_id`,
+  /** The claim sets that entries of these sources carry, in order of their ids; or carried once. */
+  async partitions(sourceIds: readonly number[]): Promise<Map<number, readonly number[]>> {
+    const rows = await this.dataSource.query<{ sourceId: number; claimSetIds: number[] }[]>(
+      `select source_id as "sourceId", array_agg(claim_set_id order by claim_set_id) as "claimSetIds"
+       from source_partition where source_id = any($1::int[]) group by source_id`,
       [sourceIds],
     );
+    return new Map(rows.map(({ sourceId, claimSetIds }) => [sourceId, claimSetIds]));
+  }
+
+  /** What these claim sets ask for. */
+  async claimsOf(claimSetIds: readonly number[]): Promise<Map<number, Claims>> {
+    const rows = await this.dataSource.query<{ id: number; claims: Claims }[]>(
+      `select id, claims from claim_set where id = any($1::int[])`,
+      [claimSetIds],
+    );
+    return new Map(rows.map(({ id, claims }) => [id, claims]));
   }
 
   private async select(

@@ -4,16 +4,16 @@ import { LRUCache } from 'lru-cache';
 import type { Caller } from '../auth/caller.js';
 import { AccessPolicy } from '../authz/access-policy.js';
 import type { Partition, View } from '../authz/view.js';
-import { type LabeledPartition, RegistriesQueries, type RegistryRow } from './registries.queries.js';
+import { digestOf, type PartitionList, Partitions } from './partitions.js';
+import type { RegistryRow } from './registries.queries.js';
 
-/** Partitions that may be remembered, over all registries and views. */
+/** Partitions that may be remembered, over all views. */
 const REMEMBERED_PARTITIONS = 500_000;
+const REMEMBERED_VIEWS = 10_000;
 
-/** The partitions of a registry at one revision of its sources, and the views of it that were asked for. */
-interface Known {
-  readonly partitions: readonly LabeledPartition[];
-  /** Every key of their claims, sorted: what a view of them can depend on. */
-  readonly keys: readonly string[];
+interface Visible {
+  readonly partitions: readonly Partition[];
+  readonly digest: string;
 }
 
 /**
@@ -23,45 +23,42 @@ interface Known {
  */
 @Injectable()
 export class Views {
-  private readonly known = new LRUCache<string, Known>({
-    maxSize: REMEMBERED_PARTITIONS,
-    sizeCalculation: ({ partitions }) => partitions.length + 1,
-  });
-  private readonly views = new LRUCache<string, View>({
+  private readonly visible = new LRUCache<string, Visible>({
     maxSize: REMEMBERED_PARTITIONS,
     sizeCalculation: ({ partitions }, key) => partitions.length + Math.ceil(key.length / 32) + 1,
   });
+  private readonly views = new LRUCache<string, View>({ max: REMEMBERED_VIEWS });
 
   constructor(
-    private readonly queries: RegistriesQueries,
+    private readonly partitions: Partitions,
     private readonly policy: AccessPolicy,
   ) {}
 
   async of(caller: Caller, registry: RegistryRow): Promise<View> {
-    const at = registry.revisions;
-    const known = this.known.get(at) ?? (await this.read(at, registry));
-    const key = `${at}|${this.policy.likeness(caller, known.keys)}`;
-    const remembered = this.views.get(key);
-    if (remembered) return remembered;
-    const partitions = known.partitions
-      .filter(({ claims }) => this.policy.maySee(caller, claims))
-      .map(({ sourceId, claimSetId }) => ({ sourceId, claimSetId }));
-    const view = { partitions, tag: tagOf(at, partitions) };
+    const list = await this.partitions.of(registry);
+    const likeness = this.policy.likeness(caller, list.keys);
+    const key = `${registry.revisions}|${list.digest}|${likeness}`;
+    const known = this.views.get(key);
+    if (known) return known;
+    const { partitions, digest } = this.visibleIn(list, caller, likeness);
+    const view = { partitions, tag: tagOf(registry.revisions, digest) };
     this.views.set(key, view);
     return view;
   }
 
-  private async read(at: string, registry: RegistryRow): Promise<Known> {
-    const partitions = await this.queries.partitions(registry.sources.map(({ id }) => id));
-    const keys = [...new Set(partitions.flatMap(({ claims }) => Object.keys(claims)))].sort();
-    const known = { partitions, keys };
-    this.known.set(at, known);
-    return known;
+  private visibleIn(list: PartitionList, caller: Caller, likeness: string): Visible {
+    const key = `${list.digest}|${likeness}`;
+    const known = this.visible.get(key);
+    if (known) return known;
+    const partitions = list.partitions
+      .filter(({ claims }) => this.policy.maySee(caller, claims))
+      .map(({ sourceId, claimSetId }) => ({ sourceId, claimSetId }));
+    const visible = { partitions, digest: digestOf(partitions) };
+    this.visible.set(key, visible);
+    return visible;
   }
 }
 
-function tagOf(revisions: string, partitions: readonly Partition[]): string {
-  const hash = createHash('sha256').update(revisions);
-  for (const { sourceId, claimSetId } of partitions) hash.update(`|${sourceId}:${claimSetId}`);
-  return hash.digest('base64url');
+function tagOf(revisions: string, visible: string): string {
+  return createHash('sha256').update(`${revisions}|${visible}`).digest('base64url');
 }

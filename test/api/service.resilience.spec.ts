@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -44,7 +45,8 @@ async function serving(config: string, environment: Record<string, string> = {})
   const [port, internalPort] = [await freePort(), await freePort()];
   const addresses = ['--address', `127.0.0.1:${port}`, '--internal-address', `127.0.0.1:${internalPort}`];
   const cli = new Cli(['serve', '--config', config, ...addresses], environment);
-  const list = () => call(`http://127.0.0.1:${port}/registry/main/v0.1/servers?limit=100`);
+  const list = (search = '') =>
+    call(`http://127.0.0.1:${port}/registry/main/v0.1/servers?limit=100&search=${search}`);
   const internal = (path: string) => call(`http://127.0.0.1:${internalPort}${path}`);
   return { cli, list, internal };
 }
@@ -89,6 +91,39 @@ describe('a database that goes away under load', () => {
     cli.child.kill('SIGTERM');
     expect((await cli.finished).code).toBe(0);
     await postgres.stop();
+  });
+});
+
+describe('a server whose connections to the database are cut again and again', () => {
+  it('answers what it can, goes on, and is itself again afterwards', async () => {
+    const database = await aDatabase();
+    const { host, port, user } = database;
+    const connection = { host, port, user, database: database.database };
+    const config = await configuration('cut', aCatalogue([aServer('io.acme/a')]), connection);
+    const { cli, list } = await serving(config);
+    await cli.logs('"Ready"');
+    const statuses = new Set<number>();
+    let cutting = true;
+    const load = Promise.all(
+      Array.from({ length: 12 }, async () => {
+        // Each search is a new one, so that each has to be looked up.
+        while (cutting) statuses.add((await list(randomUUID())).status);
+      }),
+    );
+    for (let cut = 0; cut < 60; cut += 1) {
+      await database.query(
+        `select pg_terminate_backend(pid) from pg_stat_activity
+         where datname = current_database() and pid <> pg_backend_pid()`,
+      );
+      await list();
+    }
+    cutting = false;
+    await load;
+    for (let reply = await list(); reply.status !== 200;) reply = await list();
+    expect([...statuses].filter((status) => status !== 200 && status !== 503)).toEqual([]);
+    cli.child.kill('SIGTERM');
+    expect((await cli.finished).code).toBe(0);
+    await database.drop();
   });
 });
 
