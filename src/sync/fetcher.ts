@@ -3,7 +3,15 @@ import type { ReadEntries } from './entry-reader.js';
 import type { LeasedSource } from './sync.queries.js';
 
 /** Why a source could not be fetched, as a sentence for the operator. It names no secret. */
-export class FetchError extends Error {}
+export class FetchError extends Error {
+  /** @param retryAfterMs how long the upstream asks to be left alone, from now; null when it says nothing of that. */
+  constructor(
+    message: string,
+    readonly retryAfterMs: number | null = null,
+  ) {
+    super(message);
+  }
+}
 
 /**
  * What a fetcher wants to know the next time, such as an ETag or a commit; JSON. Forgotten when the settings or the filter

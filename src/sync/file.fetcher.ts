@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { ConfigService } from '@nestjs/config';
 import { ApiError } from '../http/errors.js';
+import { retryAfterMs } from '../outbound/retry-after.js';
 import { UpstreamError, UpstreamHttp } from '../outbound/upstream-http.js';
 import { checkAdminFile } from '../sources/admin-files.js';
 import { MAX_FILE_BYTES, readCatalogueFile } from './catalogue-file.js';
@@ -56,7 +57,10 @@ export class FileFetcher extends Fetcher {
       });
     if (answer.status === 304 && state) return { kind: 'unchanged', state };
     if (answer.status !== 200)
-      throw new FetchError(`${withoutQuery(url)}: it answers with status ${answer.status}`);
+      throw new FetchError(
+        `${withoutQuery(url)}: it answers with status ${answer.status}`,
+        retryAfterMs(answer.headers['retry-after'], Date.now()),
+      );
     return {
       kind: 'file',
       bytes: answer.bytes,

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { retryAfterMs } from '../outbound/retry-after.js';
 import { type UpstreamAnswer, UpstreamError, type UpstreamHttp } from '../outbound/upstream-http.js';
 import { pageTime } from './api-plan.js';
 import { storable } from './entry-reader.js';
@@ -23,8 +24,9 @@ export class StatusError extends FetchError {
   constructor(
     readonly status: number,
     message: string,
+    retryAfterMs: number | null = null,
   ) {
-    super(message);
+    super(message, retryAfterMs);
   }
 }
 
@@ -111,9 +113,9 @@ export class RegistryClient {
       });
       if (answer?.status === 200)
         return { answer, readAt: pageTime(answer.headers['date'], sentAt, Date.now()) };
-      const asked = answer && retryAfterMs(answer.headers['retry-after']);
+      const asked = answer && retryAfterMs(answer.headers['retry-after'], Date.now());
       if (answer && (pause === null || !PASSING.includes(answer.status)))
-        throw new StatusError(answer.status, `${shown(url)}: ${sentenceOf(answer.status)}`);
+        throw new StatusError(answer.status, `${shown(url)}: ${sentenceOf(answer.status)}`, asked);
       await this.pause(url, asked ?? pause ?? 0);
     }
     throw new Error('The last try neither succeeded nor failed');
@@ -136,6 +138,7 @@ export class RegistryClient {
     if (ms > LONGEST_PAUSE_MS || this.pausedMs > MAX_PAUSES_MS)
       throw new FetchError(
         `${shown(url)}: the registry asks for a pause of ${Math.ceil(ms / 1000)} s, too long for one run`,
+        ms,
       );
     await sleep(ms, undefined, { signal: this.options.signal });
   }
@@ -149,14 +152,6 @@ function isPassing(error: unknown): boolean {
 
 function asFetchError(error: unknown): unknown {
   return error instanceof UpstreamError ? new FetchError(error.message) : error;
-}
-
-// RFC 9110 §10.2.3: seconds, or a date.
-function retryAfterMs(header: string | string[] | undefined): number | null {
-  if (typeof header !== 'string') return null;
-  if (/^\d{1,9}$/.test(header)) return Number(header) * 1_000;
-  const until = Date.parse(header);
-  return Number.isNaN(until) ? null : Math.max(0, until - Date.now());
 }
 
 function sentenceOf(status: number): string {

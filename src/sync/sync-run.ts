@@ -9,12 +9,12 @@ import type { ReadEntries } from './entry-reader.js';
 import { FetchError, type FetchState, type VersionName } from './fetcher.js';
 import { Fetchers } from './fetchers.js';
 import { readRegistryFile, RegistryFileError } from './registry-file.js';
+import { retryInMs } from './retry.js';
 import { type LeasedSource, SyncQueries } from './sync.queries.js';
 import { reportAfterChanges, reportOf } from './sync-report.js';
 
 /** Goes up when the reader or the document rules change, so that unchanged content is read again with the new ones. */
 const READER_VERSION = 'reader-2';
-const FIRST_RETRY_MS = 5_000;
 
 /** One run of one leased source. */
 @Injectable()
@@ -98,9 +98,10 @@ export class SyncRun {
   private async fail(owner: string, source: LeasedSource, error: unknown): Promise<void> {
     const expected = error instanceof FetchError || error instanceof RegistryFileError;
     const sentence = expected ? error.message : 'The sync failed inside the server; its log has the cause';
-    const backOff = Math.min(source.intervalMs, FIRST_RETRY_MS * 2 ** Math.min(source.attempts - 1, 20));
-    await this.queries.fail(owner, source.id, sentence, backOff);
-    const report = { source: source.name, attempts: source.attempts, retryInMs: backOff };
+    const asked = error instanceof FetchError ? error.retryAfterMs : null;
+    const pause = retryInMs(source.attempts, source.intervalMs, asked);
+    await this.queries.fail(owner, source.id, sentence, pause);
+    const report = { source: source.name, attempts: source.attempts, retryInMs: pause };
     if (expected) this.logger.warn({ ...report, error: sentence }, 'Sync failed; the earlier entries stay');
     else this.logger.error({ ...report, err: error }, 'Sync failed; the earlier entries stay');
   }

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { aServer } from '../support/documents.js';
-import { expectRefused, versionsIn } from '../support/matchers.js';
+import { expectRefused, pauseInSeconds, versionsIn } from '../support/matchers.js';
 import { keepSecret } from '../support/secrets.js';
 import { aService, type ServiceUnderTest } from '../support/service.js';
 import { anUpstreamRegistry } from '../support/upstream-registry.js';
@@ -72,6 +72,14 @@ describe('a registry in trouble', () => {
     upstream.fails(1, { status: 429, headers: { 'Retry-After': '3600' } });
     expect((await mirror.synced('main')).error).toMatch(/asks for a pause of 3600 s/);
     expect(upstream.pages()).toHaveLength(1);
+    expect(await pauseInSeconds(mirror)).toBeGreaterThanOrEqual(3_600);
+  });
+
+  it('is left alone until the time it asks for, also when the page is not asked for again', async () => {
+    upstream.fails(1, { status: 403, headers: { 'Retry-After': '600' } });
+    expect((await mirror.synced('main')).error).toMatch(/status 403/);
+    expect(await pauseInSeconds(mirror)).toBeGreaterThanOrEqual(600);
+    expect(await pauseInSeconds(mirror)).toBeLessThan(700);
   });
 
   it.each([

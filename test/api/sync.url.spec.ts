@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { aCatalogue, aServer } from '../support/documents.js';
-import { versionsIn } from '../support/matchers.js';
+import { pauseInSeconds, versionsIn } from '../support/matchers.js';
 import { aService } from '../support/service.js';
 
 /** A web server with one catalogue, and what it was asked. */
@@ -12,11 +12,13 @@ let etag = '"first"';
 let content = JSON.stringify(aCatalogue([aServer('io.acme/a')], []));
 let redirect: string | undefined;
 let status = 200;
+let retryAfter: string | undefined;
 const upstream = createServer((request, response) => {
   asked.push(request);
   if (redirect !== undefined && request.url === '/catalogue.json')
     return void response.writeHead(302, { Location: redirect }).end();
   if (request.headers['if-none-match'] === etag) return void response.writeHead(304).end();
+  if (retryAfter !== undefined) response.setHeader('Retry-After', retryAfter);
   response.writeHead(status, { ETag: etag, 'Content-Type': 'application/json' }).end(content);
 });
 const url = () => `http://127.0.0.1:${(upstream.address() as AddressInfo).port}/catalogue.json`;
@@ -29,7 +31,7 @@ describe('a registry file behind a URL', () => {
   });
   afterAll(() => upstream.close());
   beforeEach(() => {
-    redirect = undefined;
+    redirect = retryAfter = undefined;
     status = 200;
   });
   const service = aService()
@@ -65,6 +67,23 @@ describe('a registry file behind a URL', () => {
     expect(report.status).toBe('failed');
     expect(report.error).toMatch(sentence);
     expect(await list()).toEqual(['io.acme/b@1.0.0']);
+  });
+
+  it.each([
+    ['not at all', () => undefined, 5, 15],
+    ['for less than the first pause', () => '1', 5, 15],
+    ['for longer', () => '600', 600, 700],
+    ['until a time', () => new Date(Date.now() + 900_000).toUTCString(), 895, 1_000],
+    ['for longer than an hour', () => '86400', 3_600, 4_000],
+  ])('is read again when its server lets it: asked to wait %s', async (_what, asked, least, most) => {
+    expect((await service.synced('main')).status).toBe('complete');
+    status = 429;
+    etag = `"${String(_what)}"`;
+    retryAfter = asked();
+    expect((await service.synced('main')).error).toMatch(/answers with status 429/);
+    const pause = await pauseInSeconds(service);
+    expect(pause).toBeGreaterThanOrEqual(least);
+    expect(pause).toBeLessThan(most);
   });
 
   it('is not fetched from a private address for a source that was made through the API', async () => {

@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import type { Reply } from './http.js';
+import type { Reply, Sender } from './http.js';
 import { findSecrets } from './secrets.js';
 
 interface Listed {
@@ -13,6 +13,14 @@ export function expectRefused(reply: Reply, status: number, code: string): void 
   expect({ status: reply.status, code: body['code'] }).toEqual({ status, code });
   expect(body['error']).toEqual(expect.stringMatching(/\w+ \w+/));
   expect(body['requestId']).toBe(reply.headers['x-request-id']);
+}
+
+/** How long after the begin of its last run the source `main` is read again. */
+export async function pauseInSeconds(sender: Sender): Promise<number> {
+  const { sync } = (await sender.get('/v1/sources/main')).json as {
+    sync: { lastAttemptAt: string; nextRunAt: string };
+  };
+  return (Date.parse(sync.nextRunAt) - Date.parse(sync.lastAttemptAt)) / 1_000;
 }
 
 /** `name@version` of each row of a server list. */
