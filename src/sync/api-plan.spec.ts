@@ -27,7 +27,10 @@ describe('what a run reads', () => {
     ['after a day', state({ roundAt: NOW - 24 * HOUR }), { reads: 'all', beginsRound: true }],
     ['when our clock went back', state({ roundAt: NOW + 1 }), { reads: 'all', beginsRound: true }],
     ['when changes are not told', state({ tellsChanges: false }), { reads: 'all', beginsRound: false }],
-  ])('%s', (_when, before, plan) => expect(planOf(before, NOW)).toEqual(plan));
+  ])('%s', (_when, before, plan) => expect(planOf(before, NOW, false)).toEqual(plan));
+
+  it('when somebody asks for a sync, which is a new round', () =>
+    expect(planOf(state(), NOW, true)).toEqual({ reads: 'all', beginsRound: true }));
 });
 
 describe('what a run leaves', () => {

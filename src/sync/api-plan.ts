@@ -33,16 +33,22 @@ export type ApiPlan =
   | { readonly reads: 'changes'; readonly since: number; readonly settles: boolean };
 
 /**
- * Everything is read in the first run, then in every twentieth, and once a day at the latest, because only that shows what
- * is no longer there; in between, what has changed.
+ * Everything is read in the first run, then in every twentieth, once a day at the latest, and when somebody asks for a sync,
+ * because only that shows what is no longer there; in between, what has changed.
  *
  * A change is found by the time it bears, which is when its transaction began, and may become visible only after a run that
  * has passed that time. So a run goes back to 5 minutes before the run whose look back was the last. Going back that far
  * each time would make runs in quick succession read the same again and again, a bulk load in full: they do it every 10
  * minutes and otherwise ask for what is newer than the run before.
  */
-export function planOf(state: ApiState | null, now: number): ApiPlan {
-  if (!state || state.runs + 1 >= ROUND_RUNS || now - state.roundAt >= ROUND_MS || now < state.roundAt)
+export function planOf(state: ApiState | null, now: number, isRequested: boolean): ApiPlan {
+  if (
+    !state ||
+    isRequested ||
+    state.runs + 1 >= ROUND_RUNS ||
+    now - state.roundAt >= ROUND_MS ||
+    now < state.roundAt
+  )
     return { reads: 'all', beginsRound: true };
   if (!state.tellsChanges) return { reads: 'all', beginsRound: false };
   const settles = now - state.settledAt >= SETTLE_MS;

@@ -49,7 +49,7 @@ export class ApiFetcher extends Fetcher {
       signal,
     });
     const run = new ApiRun(client, source.filter as EntryFilter | null, readApiState(state));
-    return run.fetch();
+    return run.fetch(source.isRequested);
   }
 }
 
@@ -63,8 +63,8 @@ class ApiRun {
     private readonly before: ApiState | null,
   ) {}
 
-  async fetch(): Promise<Fetched> {
-    const plan = planOf(this.before, this.now);
+  async fetch(isRequested: boolean): Promise<Fetched> {
+    const plan = planOf(this.before, this.now, isRequested);
     if (plan.reads === 'all' || !this.before) return this.all(plan.reads === 'all' && plan.beginsRound);
     if ((await this.skillsDigest()) !== this.before.skills) return this.all(true);
     return (await this.changes(plan)) ?? this.all(false, false);

@@ -17,6 +17,8 @@ export interface LeasedSource {
   readonly fetchState: unknown;
   /** Runs since the last one that succeeded, this one included. */
   readonly attempts: number;
+  /** Whether somebody has asked for a sync since the last one that succeeded. */
+  readonly isRequested: boolean;
 }
 
 /** A file that a source is read from. */
@@ -34,9 +36,12 @@ export interface SyncOutcome extends SyncReport {
 // A sync that was asked for while this one ran comes right after it. Otherwise up to a tenth later than said, so that
 // sources that began together do not stay together.
 function nextRun(ms: string): string {
-  return `case when requested_at > last_attempt_at then now()
+  return `case when requested_at >= last_attempt_at then now()
     else now() + ${ms} * (1 + random() * 0.1) * interval '1 millisecond' end`;
 }
+
+// A request is done with when a run that began after it has succeeded.
+const RUN_REQUEST = `case when requested_at >= last_attempt_at then requested_at end`;
 
 /** The states of `source_sync`: who may run a source now, and how its last run ended. */
 @Injectable()
@@ -55,7 +60,8 @@ export class SyncQueries {
          order by d.next_run_at limit 1 for update skip locked
        )
        returning s.id, s.name, s.kind, s.origin, s.settings, s.filter, s.interval_ms::float8 as "intervalMs",
-         y.content_digest as "contentDigest", y.fetch_state as "fetchState", y.attempts`,
+         y.content_digest as "contentDigest", y.fetch_state as "fetchState", y.attempts,
+         y.requested_at is not null as "isRequested"`,
       [owner, leaseMs],
     );
     return rows[0];
@@ -106,7 +112,7 @@ export class SyncQueries {
   ): Promise<void> {
     await manager.query(
       `update source_sync set status = 'complete', attempts = 0, last_success_at = now(), error = null,
-         next_run_at = ${nextRun('$3')}, content_digest = $4, counts = $5, skipped = $6,
+         next_run_at = ${nextRun('$3')}, requested_at = ${RUN_REQUEST}, content_digest = $4, counts = $5, skipped = $6,
          fetch_state = $7,
          lease_owner = null, lease_until = null
        where source_id = $2 and lease_owner = $1`,
@@ -131,7 +137,7 @@ export class SyncQueries {
   ): Promise<void> {
     await this.dataSource.query(
       `update source_sync set status = 'complete', attempts = 0, last_success_at = now(), error = null,
-         next_run_at = ${nextRun('$3')}, fetch_state = $4, lease_owner = null, lease_until = null
+         next_run_at = ${nextRun('$3')}, requested_at = ${RUN_REQUEST}, fetch_state = $4, lease_owner = null, lease_until = null
        where source_id = $2 and lease_owner = $1`,
       [owner, sourceId, nextInMs, JSON.stringify(fetchState)],
     );

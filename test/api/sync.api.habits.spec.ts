@@ -42,6 +42,38 @@ beforeEach(async () => {
   await forget();
 });
 
+describe('a sync that somebody asks for', () => {
+  const ask = async () => expect((await mirror.post('/v1/sources/main/sync')).status).toBe(202);
+  const patience = { timeout: 20_000 };
+
+  it('reads everything, and so notices at once what is no longer there', async () => {
+    upstream.put([aServer('io.acme/stays'), aServer('io.acme/goes')], longAgo);
+    await mirror.synced('main');
+    upstream.remove('io.acme/goes', '1.0.0').pages();
+    await mirror.synced('main');
+    expect(upstream.pages().map(({ query }) => query.has('updated_since'))).toEqual([true]);
+    expect(await list()).toEqual(['io.acme/goes@1.0.0', 'io.acme/stays@1.0.0']);
+    await ask();
+    await expect.poll(() => list(), patience).toEqual(['io.acme/stays@1.0.0']);
+    expect(upstream.pages().map(({ query }) => query.has('updated_since'))).toEqual([false]);
+    await mirror.synced('main');
+    expect(upstream.pages().map(({ query }) => query.has('updated_since'))).toEqual([true]);
+  });
+
+  it('still does when the first run after it has failed', async () => {
+    upstream.put([aServer('io.acme/stays'), aServer('io.acme/goes')], longAgo);
+    await mirror.synced('main');
+    upstream.remove('io.acme/goes', '1.0.0').fails(1, { status: 401 }).pages();
+    await ask();
+    await expect
+      .poll(async () => (await mirror.get('/v1/sources/main')).json, patience)
+      .toMatchObject({ sync: { status: 'failed', attempts: 1 } });
+    upstream.recovers();
+    await mirror.synced('main');
+    expect(await list()).toEqual(['io.acme/stays@1.0.0']);
+  });
+});
+
 describe('what a registry says of a version', () => {
   it('is mirrored, and follows when the document stays as it is', async () => {
     const said = {

@@ -208,15 +208,18 @@ export class ServiceUnderTest extends Sender {
     await this.writeFile(name, declared);
   }
 
-  /** Runs the source now and answers once it has ended, in whatever state. */
+  /** Runs the source now, as if its interval were over, and answers once it has ended, in whatever state. */
   async synced(name: string): Promise<SourceReport> {
-    const [before] = await this.database.query<{ at: Date | null }>(
-      `update source_sync y set next_run_at = now(), requested_at = clock_timestamp()
-       from source s where s.id = y.source_id and s.name = $1
-       returning greatest(y.last_attempt_at, clock_timestamp()) as at`,
-      [name],
-    );
+    let before: { at: Date } | undefined;
     for (;;) {
+      // While a run is under way, its end would put the next one off again.
+      if (!before)
+        [before] = await this.database.query<{ at: Date }>(
+          `update source_sync y set next_run_at = now() from source s
+           where s.id = y.source_id and s.name = $1 and (y.lease_owner is null or y.lease_until < now())
+           returning clock_timestamp() as at`,
+          [name],
+        );
       const [row] = await this.database.query<SourceReport & { done: boolean }>(
         `select y.status, y.error, y.attempts, y.counts, y.skipped,
            y.last_attempt_at >= date_trunc('milliseconds', $2::timestamptz) and y.lease_owner is null as done
