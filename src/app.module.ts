@@ -19,11 +19,13 @@ import { KubernetesModule } from './kubernetes/kubernetes.module.js';
 import { RegistriesModule } from './registries/registries.module.js';
 import { SourcesModule } from './sources/sources.module.js';
 import { SyncModule } from './sync/sync.module.js';
+import type { Metrics } from './telemetry/metrics.js';
+import { TelemetryModule } from './telemetry/telemetry.module.js';
 
 /** The whole public application. The global steps stand in the order in which they run. */
 @Module({})
 export class AppModule {
-  static with(config: Config, dataSource: DataSource): DynamicModule {
+  static with(config: Config, dataSource: DataSource, metrics: Metrics): DynamicModule {
     return {
       module: AppModule,
       imports: [
@@ -33,6 +35,7 @@ export class AppModule {
           skipProcessEnv: true,
           load: [() => config],
         }),
+        TelemetryModule.with(metrics),
         DatabaseModule.with(dataSource),
         AuthModule.with(config),
         AuthzModule.with(config),

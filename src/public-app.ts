@@ -13,6 +13,7 @@ import { corsFor } from './http/cors.js';
 import { JsonAnswersAdapter } from './http/json-answers.adapter.js';
 import { publishOpenApi } from './http/openapi.js';
 import { NestLogger } from './telemetry/logger.js';
+import type { Metrics } from './telemetry/metrics.js';
 import { requestLog } from './telemetry/request-log.js';
 
 /** A document of 1 MiB, and what is around it when it is published. */
@@ -23,6 +24,7 @@ export async function createPublicApp(
   config: Config,
   dataSource: DataSource,
   logger: Logger,
+  metrics: Metrics,
 ): Promise<NestExpressApplication> {
   const server = express();
   // Off by default in Express: /V1/Sources and /v1/sources/ would be aliases that no rule was written for.
@@ -31,7 +33,7 @@ export async function createPublicApp(
   server.set('x-powered-by', false);
   server.set('etag', false);
   const app = await NestFactory.create<NestExpressApplication>(
-    AppModule.with(config, dataSource),
+    AppModule.with(config, dataSource, metrics),
     new JsonAnswersAdapter(server),
     { logger: new NestLogger(logger), bodyParser: false, abortOnError: false },
   );

@@ -12,6 +12,7 @@ import type { VersionReport } from './health/version-report.js';
 import { createPublicApp } from './public-app.js';
 import { Source } from './sources/source.entity.js';
 import { SyncScheduler } from './sync/scheduler.js';
+import { Metrics } from './telemetry/metrics.js';
 
 /** Longest wait of the readiness for the first syncs: a source that hangs must not keep the others from being served. */
 const FIRST_SYNC_PATIENCE_MS = 15_000;
@@ -32,14 +33,19 @@ export interface RunningService {
 /** The entities TypeORM has to know, for whoever opens the database. */
 export const ENTITIES = [Source];
 
-/** Starts everything in order: internal server, database, migrations, the declared catalogue, the public application. */
+/**
+ * Starts everything in order: internal server, database, migrations, the declared catalogue, the public application.
+ *
+ * @param metrics what the internal server tells; those of the process are the caller's to add.
+ */
 export async function startService(
   config: Config,
   version: VersionReport,
   logger: Logger,
+  metrics = new Metrics(),
 ): Promise<RunningService> {
   const state = new HealthState();
-  const internal = createInternalServer(state, version);
+  const internal = createInternalServer(state, version, metrics);
   await listen(internal, config.addresses.internal);
   let database: OpenDatabase | undefined;
   let app: NestExpressApplication | undefined;
@@ -63,7 +69,7 @@ export async function startService(
       { plan },
       plan.length > 0 ? 'The catalogue follows the configuration' : 'The configuration is unchanged',
     );
-    app = await createPublicApp(config, database.dataSource, logger);
+    app = await createPublicApp(config, database.dataSource, logger, metrics);
     const { host, port } = config.addresses.public;
     await (host === undefined ? app.listen(port) : app.listen(port, host));
     await firstSyncs(app.get(SyncScheduler), logger);

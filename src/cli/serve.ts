@@ -4,6 +4,7 @@ import { buildReport } from '../config/environment.js';
 import { versionReport } from '../health/version-report.js';
 import { startService } from '../service.js';
 import { createLogger } from '../telemetry/logger.js';
+import { Metrics } from '../telemetry/metrics.js';
 import type { Flags } from '../config/config.js';
 import { configuration } from './configuration.js';
 
@@ -27,7 +28,7 @@ export async function serve(file: string, flags: Flags): Promise<number> {
       .catch((error: unknown) => logger.error({ err: error }, 'The stop did not go smoothly'))
       .finally(() => process.exit(code));
   };
-  const starting = startService(config, versionReport(buildReport()), logger);
+  const starting = startService(config, versionReport(buildReport()), logger, new Metrics().withProcess());
   for (const signal of ['SIGTERM', 'SIGINT'] as const)
     process.on(signal, () => {
       logger.info(`${signal}: stopping`);

@@ -2,6 +2,7 @@ import { createServer, type Server, type ServerResponse } from 'node:http';
 import { randomUUID } from 'node:crypto';
 import { ApiError, errorBody } from '../http/errors.js';
 import { answerConnectionErrors } from '../http/connection-errors.js';
+import type { Metrics } from '../telemetry/metrics.js';
 import type { HealthState } from './health-state.js';
 import type { VersionReport } from './version-report.js';
 
@@ -9,7 +10,7 @@ import type { VersionReport } from './version-report.js';
  * The internal server (spec §4.7). Plain node:http, listening before the application is built: it has to answer while
  * migrations run and while the database is awaited.
  */
-export function createInternalServer(state: HealthState, version: VersionReport): Server {
+export function createInternalServer(state: HealthState, version: VersionReport, metrics: Metrics): Server {
   const server = createServer((request, response) => {
     const path = (request.url ?? '').split('?', 1)[0];
     const readable = request.method === 'GET' || request.method === 'HEAD';
@@ -20,6 +21,11 @@ export function createInternalServer(state: HealthState, version: VersionReport)
         (ready) => send(response, ready ? 200 : 503, { status: ready ? 'ready' : 'not ready' }),
         () => send(response, 503, { status: 'not ready' }),
       );
+    else if (readable && path === '/metrics')
+      void metrics.exposition().then(
+        ({ contentType, text }) => write(response, 200, contentType, text),
+        () => send(response, 500, errorBody(new ApiError('internal_error'), randomUUID())),
+      );
     else send(response, 404, errorBody(new ApiError('route_not_found'), randomUUID()));
   });
   answerConnectionErrors(server);
@@ -27,9 +33,10 @@ export function createInternalServer(state: HealthState, version: VersionReport)
 }
 
 function send(response: ServerResponse, status: number, body: object): void {
-  response.writeHead(status, {
-    'Content-Type': 'application/json; charset=utf-8',
-    'Cache-Control': 'no-store',
-  });
-  response.end(JSON.stringify(body));
+  write(response, status, 'application/json; charset=utf-8', JSON.stringify(body));
+}
+
+function write(response: ServerResponse, status: number, contentType: string, text: string): void {
+  response.writeHead(status, { 'Content-Type': contentType, 'Cache-Control': 'no-store' });
+  response.end(text);
 }

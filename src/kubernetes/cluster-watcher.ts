@@ -3,6 +3,7 @@ import { Injectable, Logger, type OnApplicationBootstrap, type OnApplicationShut
 import { DataSource } from 'typeorm';
 import { isDatabaseAway } from '../database/database-away.js';
 import { EntryWriter } from '../entries/entry-writer.js';
+import { SyncMetrics } from '../telemetry/sync-metrics.js';
 import { Cluster } from './cluster.js';
 import { SourceWatch } from './source-watch.js';
 import { WatchQueries } from './watch.queries.js';
@@ -31,6 +32,7 @@ export class ClusterWatcher implements OnApplicationBootstrap, OnApplicationShut
     private readonly queries: WatchQueries,
     private readonly writer: EntryWriter,
     private readonly cluster: Cluster,
+    private readonly metrics: SyncMetrics,
   ) {}
 
   onApplicationBootstrap(): void {
@@ -65,8 +67,9 @@ export class ClusterWatcher implements OnApplicationBootstrap, OnApplicationShut
       // Changed after we had looked, and so free for us again: its watch is out of date.
       await this.watches.get(source.id)?.stop();
       this.logger.log({ source: source.name }, 'Watching the cluster of this source');
-      const { owner, dataSource, queries, writer, cluster } = this;
-      const watch = new SourceWatch(source, { owner, dataSource, queries, writer, cluster });
+      const { owner, dataSource, queries, writer, cluster, metrics } = this;
+      const around = { owner, dataSource, queries, writer, cluster, metrics };
+      const watch = new SourceWatch(source, around);
       this.watches.set(source.id, watch);
       watch.start();
     }

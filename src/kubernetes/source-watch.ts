@@ -6,6 +6,7 @@ import { EntryWriter, type LabeledVersion } from '../entries/entry-writer.js';
 import { moveRevision } from '../sources/source-revision.js';
 import { type EntryFilter, passesFilter } from '../sync/entry-filter.js';
 import { TimeSlice } from '../sync/time-slice.js';
+import { SyncMetrics } from '../telemetry/sync-metrics.js';
 import { backOffMs, pause } from './back-off.js';
 import { Cluster } from './cluster.js';
 import { type ExportedServer, readObject, type SkippedObject } from './read-object.js';
@@ -26,6 +27,7 @@ export interface Surroundings {
   readonly queries: WatchQueries;
   readonly writer: EntryWriter;
   readonly cluster: Cluster;
+  readonly metrics: SyncMetrics;
 }
 
 /**
@@ -122,7 +124,8 @@ export class SourceWatch {
 
   /** False when the source is no longer ours to write. */
   private async flush(): Promise<boolean> {
-    const { owner, dataSource, queries, writer } = this.around;
+    const { owner, dataSource, queries, writer, metrics } = this.around;
+    const end = metrics.begin('kubernetes');
     const started = performance.now();
     const names = this.dirty;
     const later = new Set<string>();
@@ -139,12 +142,20 @@ export class SourceWatch {
         await queries.complete(manager, owner, this.source.id, outcome);
         return outcome.counts;
       });
-      if (!counts) return false;
+      if (!counts) {
+        end('superseded');
+        return false;
+      }
+      const touched = names && new Set([...names].map(entryName));
+      const skipped = summary.skipped.filter(({ name }) => name !== null && (touched?.has(name) ?? true));
+      metrics.wrote('kubernetes', { ...counts, skipped: skipped.length });
+      end('complete');
       this.fault = null;
       const ms = Math.round(performance.now() - started);
       this.logger.log({ source: this.source.name, ...counts, ms }, 'Source follows the cluster');
       return true;
     } catch (error) {
+      end(isDatabaseAway(error) ? 'cut_off' : 'failed');
       this.dirty = names && new Set([...names, ...later]);
       throw error;
     }

@@ -7,6 +7,7 @@ import { FileFetcher } from './file.fetcher.js';
 import { FileWatch } from './file-watch.js';
 import { GitFetcher } from './git.fetcher.js';
 import { SyncScheduler } from './scheduler.js';
+import { SourceMetrics } from './source-metrics.js';
 import { SyncQueries } from './sync.queries.js';
 import { SyncRun } from './sync-run.js';
 
@@ -19,6 +20,7 @@ import { SyncRun } from './sync-run.js';
     GitFetcher,
     { provide: UpstreamHttp, useFactory: (): UpstreamHttp => new UpstreamHttp() },
     Fetchers,
+    SourceMetrics,
     SyncQueries,
     SyncRun,
     SyncScheduler,

@@ -28,6 +28,21 @@ export interface WatchedFile {
   readonly lastAttemptAt: Date | null;
 }
 
+/** What is told of a source to whoever watches over the server. Null: nothing yet. */
+export interface SourceFigures {
+  readonly source: string;
+  readonly kind: string;
+  readonly status: string;
+  /** Failed runs since the last one that succeeded. */
+  readonly failures: number;
+  /** Seconds since 1970. */
+  readonly lastSuccess: number | null;
+  /** Seconds; null for what is watched. */
+  readonly interval: number | null;
+  readonly entries: number | null;
+  readonly skipped: number | null;
+}
+
 export interface SyncOutcome extends SyncReport {
   readonly contentDigest: Buffer | null;
   readonly fetchState: object;
@@ -167,6 +182,17 @@ export class SyncQueries {
          attempts = greatest(attempts - 1, 0), lease_owner = null, lease_until = null
        where lease_owner = $1`,
       [owner],
+    );
+  }
+
+  /** Of all sources that are kept current: what stands in their states. */
+  async figures(): Promise<SourceFigures[]> {
+    return this.dataSource.query<SourceFigures[]>(
+      `select s.name as source, s.kind, y.status, s.interval_ms::float8 / 1000 as interval,
+         greatest(y.attempts - case when y.status = 'syncing' then 1 else 0 end, 0) as failures,
+         extract(epoch from y.last_success_at)::float8 as "lastSuccess",
+         (y.counts->>'entries')::int as entries, (y.counts->>'skipped')::int as skipped
+       from source s join source_sync y on y.source_id = s.id where s.kind <> 'managed'`,
     );
   }
 

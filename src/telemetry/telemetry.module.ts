@@ -1,0 +1,16 @@
+import { type DynamicModule, Module } from '@nestjs/common';
+import { Metrics } from './metrics.js';
+import { SyncMetrics } from './sync-metrics.js';
+
+/** Makes the figures of the service, which are told before the application is built, injectable everywhere. */
+@Module({})
+export class TelemetryModule {
+  static with(metrics: Metrics): DynamicModule {
+    return {
+      module: TelemetryModule,
+      global: true,
+      providers: [{ provide: Metrics, useValue: metrics }, SyncMetrics],
+      exports: [Metrics, SyncMetrics],
+    };
+  }
+}
