@@ -1,7 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { Injectable, Logger, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
 import { isDatabaseAway } from '../database/database-away.js';
-import { SyncQueries } from './sync.queries.js';
+import { SyncMetrics } from '../telemetry/sync-metrics.js';
+import { Lease } from './lease.js';
+import { type LeasedSource, SyncQueries } from './sync.queries.js';
 import { SyncRun } from './sync-run.js';
 
 const POLL_MS = 500;
@@ -17,8 +19,8 @@ const STOP_PATIENCE_MS = 3_000;
 @Injectable()
 export class SyncScheduler implements OnApplicationBootstrap, OnApplicationShutdown {
   private readonly logger = new Logger('sync');
-  private readonly owner = randomUUID();
-  private readonly running = new Set<Promise<void>>();
+  /** By the owner of the lease. Each run has its own, so that none ends the lease of a later one. */
+  private readonly running = new Map<string, Promise<void>>();
   private readonly stopping = new AbortController();
   private timer: NodeJS.Timeout | undefined;
   private polling: Promise<void> = Promise.resolve();
@@ -28,6 +30,7 @@ export class SyncScheduler implements OnApplicationBootstrap, OnApplicationShutd
   constructor(
     private readonly queries: SyncQueries,
     private readonly syncRun: SyncRun,
+    private readonly metrics: SyncMetrics,
   ) {}
 
   onApplicationBootstrap(): void {
@@ -38,11 +41,11 @@ export class SyncScheduler implements OnApplicationBootstrap, OnApplicationShutd
     this.stopped = true;
     clearTimeout(this.timer);
     await this.polling;
-    // A run that is nearly done may finish; one that is not is cut off by its lease going to somebody else.
-    await Promise.race([Promise.allSettled(this.running), sleep(STOP_PATIENCE_MS)]);
+    // A run that is nearly done may finish; one that is not is cut off.
+    await this.runsEnd();
     this.stopping.abort();
-    await Promise.race([Promise.allSettled(this.running), sleep(STOP_PATIENCE_MS)]);
-    await this.queries.release(this.owner).catch(() => undefined);
+    await this.runsEnd();
+    await this.release([...this.running.keys()]);
   }
 
   /** Whether every source has ended its first run, well or not. Until then lists may be emptier than they should be. */
@@ -68,25 +71,43 @@ export class SyncScheduler implements OnApplicationBootstrap, OnApplicationShutd
 
   private async startDue(): Promise<void> {
     while (!this.stopped && this.running.size < SIDE_BY_SIDE) {
-      const source = await this.queries.leaseDue(this.owner, LEASE_MS);
+      const owner = randomUUID();
+      const source = await this.queries.leaseDue(owner, LEASE_MS);
       if (!source) return;
-      const renewal = setInterval(() => {
-        this.queries.renew(this.owner, source.id, LEASE_MS).catch(() => undefined);
-      }, RENEW_MS);
-      const run = this.syncRun
-        .run(this.owner, source, this.stopping.signal)
-        .catch((error: unknown) => {
-          this.logger.warn(
-            { source: source.name, err: error },
-            'A sync was cut off; it runs again when its lease ends',
-          );
-        })
-        .finally(() => {
-          clearInterval(renewal);
-          this.running.delete(run);
-        });
-      this.running.add(run);
+      this.running.set(
+        owner,
+        this.run(owner, source).finally(() => this.running.delete(owner)),
+      );
     }
+  }
+
+  // Never rejects.
+  private async run(owner: string, source: LeasedSource): Promise<void> {
+    const end = this.metrics.begin(source.kind);
+    const lease = new Lease((ms) => this.queries.renew(owner, source.id, ms), LEASE_MS, RENEW_MS);
+    try {
+      end(await this.syncRun.run(owner, source, AbortSignal.any([this.stopping.signal, lease.lost])));
+    } catch (error) {
+      end(lease.isTaken ? 'superseded' : 'cut_off');
+      if (lease.isTaken)
+        this.logger.log({ source: source.name }, 'A sync was cut off: its source changed hands or settings');
+      else
+        this.logger.warn(
+          { source: source.name, err: error },
+          'A sync was cut off; it runs again when its lease ends',
+        );
+      if (this.stopped) await this.release([owner]);
+    } finally {
+      lease.end();
+    }
+  }
+
+  private async runsEnd(): Promise<void> {
+    await Promise.race([Promise.allSettled(this.running.values()), sleep(STOP_PATIENCE_MS)]);
+  }
+
+  private async release(owners: string[]): Promise<void> {
+    if (owners.length > 0) await this.queries.release(owners).catch(() => undefined);
   }
 }
 

@@ -2,8 +2,9 @@ import { createHash } from 'node:crypto';
 import { Injectable, Logger } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { isDatabaseAway } from '../database/database-away.js';
-import { moveRevision } from '../sources/source-revision.js';
 import { EntryWriter } from '../entries/entry-writer.js';
+import { moveRevision } from '../sources/source-revision.js';
+import { type RunOutcome, SyncMetrics } from '../telemetry/sync-metrics.js';
 import type { EntryFilter } from './entry-filter.js';
 import type { ReadEntries } from './entry-reader.js';
 import { FetchError, type FetchState, type VersionName } from './fetcher.js';
@@ -26,13 +27,14 @@ export class SyncRun {
     private readonly queries: SyncQueries,
     private readonly writer: EntryWriter,
     private readonly fetchers: Fetchers,
+    private readonly metrics: SyncMetrics,
   ) {}
 
   /**
    * Fetches and validates first, outside any transaction; then makes the rows equal in one (design, "Tables"). A run
-   * that fails leaves the entries as they were and says why. Throws only when the database is away.
+   * that fails leaves the entries as they were and says why. Throws only when the database is away, or the signal aborts.
    */
-  async run(owner: string, source: LeasedSource, signal: AbortSignal): Promise<void> {
+  async run(owner: string, source: LeasedSource, signal: AbortSignal): Promise<RunOutcome> {
     const started = performance.now();
     const rules = rulesDigest(source);
     try {
@@ -41,20 +43,22 @@ export class SyncRun {
       const contentDigest = fetched.kind === 'file' ? withRules(fetched.digest, rules) : null;
       const isKnown = contentDigest !== null && source.contentDigest?.equals(contentDigest);
       if (fetched.kind === 'unchanged' || isKnown) {
-        await this.queries.completeUnchanged(owner, source.id, fetchState, source.intervalMs);
+        const isOurs = await this.queries.completeUnchanged(owner, source.id, fetchState, source.intervalMs);
+        if (!isOurs) return this.superseded(source);
         this.logger.debug({ source: source.name }, 'Source is unchanged');
-        return;
+        return 'unchanged';
       }
       const content =
         fetched.kind === 'file'
           ? await readRegistryFile(fetched.bytes, source.filter as EntryFilter | null)
           : fetched.content;
+      signal.throwIfAborted();
       const gone = fetched.kind === 'changes' ? fetched.gone : null;
-      await this.write(owner, source, { content, gone, contentDigest, fetchState }, started);
+      return await this.write(owner, source, { content, gone, contentDigest, fetchState }, started);
     } catch (error) {
       if (isDatabaseAway(error)) throw error;
       if (signal.aborted) throw new Error('The sync was cut off', { cause: error });
-      await this.fail(owner, source, error);
+      return this.fail(owner, source, error);
     }
   }
 
@@ -63,7 +67,7 @@ export class SyncRun {
     source: LeasedSource,
     { content, gone, contentDigest, fetchState }: Found,
     started: number,
-  ): Promise<void> {
+  ): Promise<RunOutcome> {
     const written = await this.dataSource.transaction(async (manager) => {
       const claimSetId = await this.queries.lockForWrite(manager, owner, source);
       if (claimSetId === undefined) return undefined;
@@ -78,14 +82,9 @@ export class SyncRun {
       await this.queries.complete(manager, owner, source.id, outcome, source.intervalMs);
       return report;
     });
-    if (!written) {
-      this.logger.log(
-        { source: source.name },
-        'Source changed hands or settings during its sync; nothing was written',
-      );
-      return;
-    }
+    if (!written) return this.superseded(source);
     const { counts, skipped } = written;
+    this.metrics.wrote(source.kind, { ...counts, skipped: reportOf(content, counts).counts.skipped });
     const report = { source: source.name, ...counts, ms: Math.round(performance.now() - started) };
     if (skipped.length === 0) this.logger.log(report, 'Source synced');
     else
@@ -93,17 +92,27 @@ export class SyncRun {
         { ...report, firstSkipped: skipped.slice(0, 3) },
         'Source synced, some entries skipped',
       );
+    return 'complete';
   }
 
-  private async fail(owner: string, source: LeasedSource, error: unknown): Promise<void> {
+  private superseded({ name }: LeasedSource): RunOutcome {
+    this.logger.log(
+      { source: name },
+      'Source changed hands or settings during its sync; nothing was written',
+    );
+    return 'superseded';
+  }
+
+  private async fail(owner: string, source: LeasedSource, error: unknown): Promise<RunOutcome> {
     const expected = error instanceof FetchError || error instanceof RegistryFileError;
     const sentence = expected ? error.message : 'The sync failed inside the server; its log has the cause';
     const asked = error instanceof FetchError ? error.retryAfterMs : null;
     const pause = retryInMs(source.attempts, source.intervalMs, asked);
-    await this.queries.fail(owner, source.id, sentence, pause);
+    if (!(await this.queries.fail(owner, source.id, sentence, pause))) return this.superseded(source);
     const report = { source: source.name, attempts: source.attempts, retryInMs: pause };
     if (expected) this.logger.warn({ ...report, error: sentence }, 'Sync failed; the earlier entries stay');
     else this.logger.error({ ...report, err: error }, 'Sync failed; the earlier entries stay');
+    return 'failed';
   }
 }
 

@@ -3,7 +3,7 @@ import { DataSource, type EntityManager } from 'typeorm';
 import type { Origin } from '../sources/source.entity.js';
 import type { SyncReport } from './sync-report.js';
 
-/** A source whose lease this replica holds. */
+/** A source whose lease a run of this replica holds. */
 export interface LeasedSource {
   readonly id: number;
   readonly name: string;
@@ -82,8 +82,9 @@ export class SyncQueries {
     return rows[0];
   }
 
-  async renew(owner: string, sourceId: number, leaseMs: number): Promise<void> {
-    await this.dataSource.query(
+  /** False: the lease is no longer this run's, because another has it or the source was changed or removed. */
+  async renew(owner: string, sourceId: number, leaseMs: number): Promise<boolean> {
+    return this.touch(
       `update source_sync set lease_until = now() + $3 * interval '1 millisecond'
        where source_id = $2 and lease_owner = $1`,
       [owner, sourceId, leaseMs],
@@ -91,7 +92,7 @@ export class SyncQueries {
   }
 
   /**
-   * Locks the source's row and, when this replica still holds its lease and the settings are those the run began with,
+   * Locks the source's row and, when this run still holds its lease and the settings are those the run began with,
    * returns the claim set its entries carry. Undefined: what was fetched is out of date and must not be written.
    */
   async lockForWrite(
@@ -143,14 +144,14 @@ export class SyncQueries {
     );
   }
 
-  /** The content is what it was at the last success: only the times move. */
+  /** The content is what it was at the last success: only the times move. False as with `renew`. */
   async completeUnchanged(
     owner: string,
     sourceId: number,
     fetchState: object,
     nextInMs: number,
-  ): Promise<void> {
-    await this.dataSource.query(
+  ): Promise<boolean> {
+    return this.touch(
       `update source_sync set status = 'complete', attempts = 0, last_success_at = now(), error = null,
          next_run_at = ${nextRun('$3')}, requested_at = ${RUN_REQUEST}, fetch_state = $4, lease_owner = null, lease_until = null
        where source_id = $2 and lease_owner = $1`,
@@ -158,8 +159,9 @@ export class SyncQueries {
     );
   }
 
-  async fail(owner: string, sourceId: number, error: string, nextInMs: number): Promise<void> {
-    await this.dataSource.query(
+  /** False as with `renew`. */
+  async fail(owner: string, sourceId: number, error: string, nextInMs: number): Promise<boolean> {
+    return this.touch(
       `update source_sync set status = 'failed', error = $3, next_run_at = ${nextRun('$4')},
          lease_owner = null, lease_until = null
        where source_id = $2 and lease_owner = $1`,
@@ -175,13 +177,13 @@ export class SyncQueries {
     );
   }
 
-  /** Hands every lease of this replica back: others, or its successor, may run the sources at once. */
-  async release(owner: string): Promise<void> {
+  /** Hands these leases back: others, or this replica's successor, may run the sources at once. */
+  async release(owners: readonly string[]): Promise<void> {
     await this.dataSource.query(
       `update source_sync set status = case when last_success_at is null then 'pending' else 'complete' end,
          attempts = greatest(attempts - 1, 0), lease_owner = null, lease_until = null
-       where lease_owner = $1`,
-      [owner],
+       where lease_owner = any($1::uuid[])`,
+      [owners],
     );
   }
 
@@ -203,5 +205,11 @@ export class SyncQueries {
        where s.kind <> 'managed' and y.last_success_at is null and y.status in ('pending', 'syncing')`,
     );
     return rows[0]?.count ?? 0;
+  }
+
+  // Whether the state was still ours to change.
+  private async touch(update: string, values: unknown[]): Promise<boolean> {
+    const [, count] = await this.dataSource.query<[unknown[], number]>(update, values);
+    return count > 0;
   }
 }

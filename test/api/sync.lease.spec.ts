@@ -1,0 +1,76 @@
+import { once } from 'node:events';
+import { createServer, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { aCatalogue, aServer } from '../support/documents.js';
+import { versionsIn } from '../support/matchers.js';
+import { aService } from '../support/service.js';
+
+/** A web server that answers when the test says so. */
+const upstream = createServer();
+const asked = async (): Promise<ServerResponse> => {
+  const [, response] = (await once(upstream, 'request')) as [unknown, ServerResponse];
+  return response;
+};
+const answer = (response: ServerResponse, name: string) =>
+  response.end(JSON.stringify(aCatalogue([aServer(name)], [])));
+const url = (path: string) => `http://127.0.0.1:${(upstream.address() as AddressInfo).port}/${path}`;
+
+describe('a lease that is lost while its source is read', () => {
+  beforeAll(async () => {
+    upstream.listen(0, '127.0.0.1');
+    await once(upstream, 'listening');
+  });
+  afterAll(() => {
+    upstream.close();
+    upstream.closeAllConnections();
+  });
+  const service = aService().configuration({ adminAllowPrivateIP: true }).runs();
+  const put = (name: string, path: string) =>
+    service.put(`/v1/sources/${name}`, { file: { url: url(path) }, syncPolicy: { interval: '1h' } });
+  const stateOf = async (name: string) =>
+    ((await service.get(`/v1/sources/${name}`)).json as { sync: Record<string, unknown> }).sync;
+  const shows = async (name: string) => {
+    await service.put(`/v1/registries/${name}`, { sources: [name] });
+    return async () => versionsIn(await service.get(`/registry/${name}/v0.1/servers`));
+  };
+  const patience = { timeout: 20_000 };
+
+  it('cuts the run off, which writes nothing, and leaves the source to who has the lease then', async () => {
+    const first = asked();
+    expect((await put('taken', 'catalogue.json')).status).toBe(201);
+    const list = await shows('taken');
+    // Long before the server's own limit of a minute for an answer.
+    const closed = once(await first, 'close', { signal: AbortSignal.timeout(30_000) });
+    const second = asked();
+    // As another replica would, which dies.
+    await service.database.query(
+      `update source_sync set lease_owner = gen_random_uuid(), lease_until = now() + interval '1 second'`,
+    );
+    const again = await second;
+    await closed;
+    expect(await list()).toEqual([]);
+    expect(await stateOf('taken')).toMatchObject({ status: 'syncing', attempts: 2 });
+    answer(again, 'io.acme/a');
+    await expect.poll(list, patience).toEqual(['io.acme/a@1.0.0']);
+    expect(await stateOf('taken')).toMatchObject({ status: 'complete', attempts: 0 });
+  });
+
+  it('is not ended by the run that had it, when a change of settings took it away', async () => {
+    const first = asked();
+    await put('moved', 'old.json');
+    const list = await shows('moved');
+    const old = await first;
+    const second = asked();
+    expect((await put('moved', 'new.json')).status).toBe(200);
+    const current = await second;
+    old.writeHead(500).end();
+    const told = () =>
+      service.logs().filter(({ msg, source }) => /changed hands/.test(msg) && source === 'moved');
+    await expect.poll(() => told().length, patience).toBe(1);
+    expect(await stateOf('moved')).toMatchObject({ status: 'syncing', attempts: 2 });
+    answer(current, 'io.acme/new');
+    await expect.poll(list, patience).toEqual(['io.acme/new@1.0.0']);
+    expect(await stateOf('moved')).toMatchObject({ status: 'complete' });
+  });
+});
