@@ -54,6 +54,7 @@ export class SyncScheduler implements OnApplicationBootstrap, OnApplicationShutd
   }
 
   private tick(): void {
+    this.timer = undefined;
     this.polling = this.startDue()
       .then(() => {
         if (this.away) this.logger.log('The database is back, syncs go on');
@@ -69,15 +70,25 @@ export class SyncScheduler implements OnApplicationBootstrap, OnApplicationShutd
       });
   }
 
+  // Sources that wait for a free place are not left to wait for the next look as well.
+  private lookNow(): void {
+    // Without a timer a look is under way, and sees the free place itself.
+    if (this.stopped || this.timer === undefined) return;
+    clearTimeout(this.timer);
+    this.tick();
+  }
+
   private async startDue(): Promise<void> {
     while (!this.stopped && this.running.size < SIDE_BY_SIDE) {
       const owner = randomUUID();
       const source = await this.queries.leaseDue(owner, LEASE_MS);
       if (!source) return;
-      this.running.set(
-        owner,
-        this.run(owner, source).finally(() => this.running.delete(owner)),
-      );
+      const run = this.run(owner, source).finally(() => {
+        const wasFull = this.running.size >= SIDE_BY_SIDE;
+        this.running.delete(owner);
+        if (wasFull) this.lookNow();
+      });
+      this.running.set(owner, run);
     }
   }
 
