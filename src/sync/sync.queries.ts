@@ -180,7 +180,7 @@ export class SyncQueries {
   /** Hands these leases back: others, or this replica's successor, may run the sources at once. */
   async release(owners: readonly string[]): Promise<void> {
     await this.dataSource.query(
-      `update source_sync set status = case when last_success_at is null then 'pending' else 'complete' end,
+      `update source_sync set status = case when error is not null then 'failed' when last_success_at is null then 'pending' else 'complete' end,
          attempts = greatest(attempts - 1, 0), lease_owner = null, lease_until = null
        where lease_owner = any($1::uuid[])`,
       [owners],

@@ -1,0 +1,51 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { aCatalogue, aServer } from '../support/documents.js';
+import { aService, type SourceReport } from '../support/service.js';
+
+describe('a service that is stopped while it reads a source', () => {
+  let answers: 'well' | 'an error' | 'never' = 'well';
+  const upstream = createServer((_request, response) => {
+    if (answers === 'well') response.end(JSON.stringify(aCatalogue([aServer('io.acme/a')])));
+    if (answers === 'an error') response.writeHead(500).end();
+  });
+  const service = aService();
+  beforeAll(async () => {
+    upstream.listen(0, '127.0.0.1');
+    await once(upstream, 'listening');
+    const { port } = upstream.address() as AddressInfo;
+    service.source('main', { settings: { url: `http://127.0.0.1:${port}/` } });
+  });
+  service.runs();
+  afterAll(() => {
+    upstream.close();
+    upstream.closeAllConnections();
+  });
+
+  async function leftByAStop(): Promise<Partial<SourceReport>> {
+    answers = 'never';
+    const asked = once(upstream, 'request');
+    await service.database.query(`update source_sync set next_run_at = now()`);
+    await asked;
+    await service.stop();
+    const [row] = await service.database.query<SourceReport>(
+      `select status, error from source_sync where lease_owner is null`,
+    );
+    answers = 'well';
+    await service.start();
+    return row ?? {};
+  }
+
+  it('leaves it complete when the last run that ended went well', async () => {
+    expect(await leftByAStop()).toEqual({ status: 'complete', error: null });
+  });
+
+  it('leaves it failed, with the reason, when the last run that ended has failed', async () => {
+    answers = 'an error';
+    expect(await service.synced('main')).toMatchObject({ status: 'failed' });
+    const error = expect.stringContaining('status 500') as string;
+    expect(await leftByAStop()).toEqual({ status: 'failed', error });
+  });
+});
