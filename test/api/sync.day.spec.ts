@@ -1,0 +1,325 @@
+import { randomInt } from 'node:crypto';
+import { mkdirSync, readdirSync, utimesSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { inspect } from 'node:util';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { stringify } from 'yaml';
+import { aDatabase, type TestDatabase } from '../support/database.js';
+import { DayBook } from '../support/day-book.js';
+import { type Listing, type Shown, textOf, keyOf } from '../support/day-content.js';
+import { CLAIM_SETS, DayNamespace, DayPublished } from '../support/day-published.js';
+import { DayReplica, processesIn, type Vitals } from '../support/day-replica.js';
+import {
+  DayFile,
+  DayRegistry,
+  DayRepository,
+  DaySite,
+  type DayUpstream,
+  DayUrl,
+} from '../support/day-upstreams.js';
+import type { Document } from '../support/documents.js';
+import { aFolder } from '../support/folder.js';
+import { aGitServer } from '../support/git-server.js';
+import { aCluster } from '../support/kubernetes-api.js';
+import { Random } from '../support/random.js';
+import { anUpstreamRegistry, OFFICIAL } from '../support/upstream-registry.js';
+import { within } from '../support/within.js';
+
+const RUNS = Number(process.env['DAY_RUNS'] ?? 2_000);
+const TICK_MS = 100;
+const A_WHILE = 60_000;
+/** How much more a service may hold at the end of the day than after its first quarter. */
+const HEAP_MARGIN = 8 * 1024 * 1024;
+const HANDLES_MARGIN = 8;
+const POOL = 10;
+const TWO_HOURS_S = 2 * 60 * 60;
+
+const FILES = 17;
+const URLS = 18;
+const REGISTRIES = 8;
+const REPOSITORIES = 4;
+const NAMESPACES = 2;
+
+// The whole day is DAY_RUNS=10000; every run of the tests has a fifth of it.
+// A failure prints it: DAY_SEED=… npx vitest run test/api/sync.day.spec.ts draws the same events again, though what runs
+// when they come is never quite the same.
+const seed = Number(process.env['DAY_SEED'] ?? randomInt(2 ** 31));
+
+describe(`a day of 50 sources in fast motion, DAY_SEED=${seed}`, () => {
+  const random = new Random(seed);
+  const folder = aFolder();
+  const temporary = folder.file('tmp');
+  const configuration = folder.file('registry.yaml');
+  const site = new DaySite().runs();
+  const cluster = aCluster().runs();
+  const registries = Array.from({ length: REGISTRIES }, () => anUpstreamRegistry().runs());
+  const repositories = Array.from({ length: REPOSITORIES }, () => aGitServer().runs());
+  /** The one that lives from the first quarter to the end, and the one that does not. */
+  let lasting: DayReplica;
+  let mortal: DayReplica | undefined;
+  let database: TestDatabase;
+  let book: DayBook;
+  const errors: string[] = [];
+
+  const drawn = (name: string) => random.fork(name);
+  const upstreams: DayUpstream[] = [
+    ...Array.from({ length: FILES }, (_, n) => new DayFile(`file-${n}`, folder, drawn(`file-${n}`))),
+    ...Array.from({ length: URLS }, (_, n) => new DayUrl(`url-${n}`, site, drawn(`url-${n}`))),
+    ...registries.map((each, n) => new DayRegistry(`api-${n}`, each, drawn(`api-${n}`))),
+    ...repositories.map((each, n) => new DayRepository(`git-${n}`, each, drawn(`git-${n}`))),
+    ...Array.from({ length: NAMESPACES }, (_, n) => new DayNamespace(`ns-${n}`, cluster, drawn(`ns-${n}`))),
+    new DayPublished('published', drawn('published'), () => lasting),
+  ];
+
+  const serve = () =>
+    DayReplica.start(configuration, { TMPDIR: temporary, REGISTRY_KUBECONFIG: cluster.kubeconfig });
+
+  beforeAll(async () => {
+    database = await aDatabase();
+    book = new DayBook(database);
+    await book.open();
+    mkdirSync(temporary);
+    for (const upstream of upstreams) await upstream.recover();
+    const { host, port, user, database: name } = database;
+    const all = upstreams.map((upstream) => upstream.name);
+    writeFileSync(
+      configuration,
+      stringify({
+        auth: { mode: 'anonymous' },
+        sources: upstreams.map((upstream) => ({ name: upstream.name, ...upstream.declared() })),
+        registries: [...all.map((each) => ({ name: each, sources: [each] })), { name: 'all', sources: all }],
+        database: { host, port, user, database: name, pool: { max: POOL } },
+      }),
+    );
+    lasting = await serve();
+    mortal = await serve();
+  });
+  afterAll(async () => {
+    await Promise.all([lasting?.stop(), mortal?.stop()]);
+    await database.drop();
+  });
+
+  async function listed(registry: string, replica: DayReplica): Promise<Listing> {
+    const found = new Map<string, Shown>();
+    for (let cursor = ''; ;) {
+      const path = `/registry/${registry}/v0.1/servers?limit=100&include_deleted=true&cursor=${cursor}`;
+      const reply = await replica.ask(path);
+      expect(reply.status).toBe(200);
+      const { servers, metadata } = reply.json as {
+        servers: { server: Document; _meta: { [OFFICIAL]: { status: string; isLatest: boolean } } }[];
+        metadata: { nextCursor?: string };
+      };
+      for (const { server, _meta } of servers) {
+        const { status, isLatest } = _meta[OFFICIAL];
+        found.set(keyOf(server), { server: told(server), status, isLatest });
+      }
+      if (!metadata.nextCursor) return found;
+      cursor = encodeURIComponent(metadata.nextCursor);
+    }
+  }
+
+  // What is shown only goes forward, and a source that fails shows what was there before it did.
+  const failing = new Map<DayUpstream, number>();
+  const seen = new Map<DayUpstream, number>();
+  const counted = { changes: 0, failures: 0, samples: 0, stops: 0, kills: 0 };
+
+  async function sample(upstream: DayUpstream): Promise<void> {
+    const { shelf } = upstream;
+    const replica = mortal && random.chance(0.5) ? mortal : lasting;
+    if (!shelf) return;
+    const newest = failing.get(upstream) ?? null;
+    const text = textOf(await listed(upstream.name, replica));
+    const isStillFailing = failing.get(upstream) === newest;
+    const shown = shelf.generations.lastIndexOf(text) + 1;
+    expect(shown, `${upstream.name} shows one of its generations: ${text}`).toBeGreaterThan(0);
+    expect(shown, `${upstream.name} goes forward`).toBeGreaterThanOrEqual(seen.get(upstream) ?? 0);
+    if (newest !== null && isStillFailing)
+      expect(shown, `${upstream.name} shows what was there before it failed`).toBeLessThanOrEqual(newest);
+    seen.set(upstream, shown);
+    counted.samples += 1;
+  }
+
+  async function happen(upstream: DayUpstream): Promise<void> {
+    if (random.chance(0.6)) {
+      await upstream.change();
+      counted.changes += 1;
+    } else if (failing.has(upstream)) {
+      // Before: from here on what it holds now may be shown.
+      failing.delete(upstream);
+      await upstream.recover();
+    } else if (failing.size < upstreams.length / 4) {
+      await upstream.fail();
+      failing.set(upstream, upstream.shelf?.generation ?? 0);
+      counted.failures += 1;
+    }
+  }
+
+  async function replaceMortal(end: 'stop' | 'kill'): Promise<void> {
+    const before = mortal;
+    mortal = undefined;
+    if (end === 'stop') expect(await before?.stop()).toBe(0);
+    else await before?.kill();
+    counted[`${end}s`] += 1;
+    errors.push(...(before?.errors() ?? []));
+    mortal = await serve();
+  }
+
+  /** What is left of the lasting one when nothing is to be done: the least of some looks, since connections linger. */
+  async function measure(): Promise<Vitals & { openFiles: number }> {
+    for (const upstream of failing.keys()) await upstream.recover();
+    failing.clear();
+    await book.rest();
+    const looks: (Vitals & { openFiles: number })[] = [];
+    for (let look = 0; look < 8; look += 1) {
+      await pause(1_000);
+      looks.push({ ...(await lasting.vitals()), openFiles: lasting.openFiles() });
+    }
+    const least = (of: (look: (typeof looks)[0]) => number) =>
+      looks.reduce((one, other) => (of(other) < of(one) ? other : one));
+    return {
+      ...least((look) => look.heapUsed),
+      openFiles: least((look) => look.openFiles).openFiles,
+      resources: least((look) => look.resources.length).resources,
+    };
+  }
+
+  async function theDay(): Promise<Vitals & { openFiles: number }> {
+    let quarter: (Vitals & { openFiles: number }) | undefined;
+    const pauseAtQuarter = async () => {
+      quarter = await measure();
+      await book.wake();
+    };
+    const restarts: [part: number, end: 'stop' | 'kill'][] = [
+      [0.05, 'kill'],
+      [0.15, 'stop'],
+      [0.35, 'kill'],
+      [0.5, 'stop'],
+      [0.65, 'kill'],
+      [0.8, 'stop'],
+    ];
+    // Restarts go on beside the day.
+    const trouble: unknown[] = [];
+    let restarting: Promise<void> | undefined;
+    for (let runs = 0; runs < RUNS || restarts.length > 0 || restarting; runs = await book.runs()) {
+      if (trouble.length > 0) throw trouble[0];
+      const [next] = restarts;
+      if (!quarter && runs >= RUNS / 4) await pauseAtQuarter();
+      if (next && !restarting && runs >= RUNS * next[0]) {
+        restarts.shift();
+        restarting = replaceMortal(next[1])
+          .catch((error: unknown) => void trouble.push(error))
+          .finally(() => void (restarting = undefined));
+      }
+      for (const upstream of random.some(upstreams, 0.05)) await happen(upstream);
+      for (const upstream of random.some(upstreams, 0.05)) await sample(upstream);
+      await book.press(0.25);
+      await pause(TICK_MS);
+    }
+    if (!quarter) throw new Error('The day had no first quarter');
+    return quarter;
+  }
+
+  /** Each source of these kinds is read whole once more. */
+  async function allAreRead(...kinds: string[]): Promise<void> {
+    const since = await book.now();
+    await within(A_WHILE, async () => {
+      const unread = await book.unread(since, kinds);
+      await book.press(unread);
+      await pause(TICK_MS);
+      expect(unread).toEqual([]);
+    });
+  }
+
+  it(
+    `leaves what the upstreams hold, and nothing else, after ${RUNS} runs`,
+    { timeout: 300_000 },
+    async () => {
+      const began = performance.now();
+      const quarter = await theDay();
+      const seconds = (performance.now() - began) / 1_000;
+      for (const upstream of upstreams) {
+        await upstream.recover();
+        await upstream.change();
+      }
+      failing.clear();
+      await allAreRead('file', 'api', 'git');
+
+      for (const upstream of upstreams)
+        await within(A_WHILE, async () =>
+          expect(await listed(upstream.name, lasting), upstream.name).toEqual(upstream.listing),
+        );
+      expect(await listed('all', lasting)).toEqual(merged(upstreams));
+      const held = upstreams.reduce((sum, { listing }) => sum + listing.size, 0);
+      expect(await book.versions()).toBe(held);
+      expect(await book.faults()).toEqual([]);
+      expect(await book.claimSets()).toBeLessThanOrEqual(1 + CLAIM_SETS);
+
+      const end = await measure();
+      const told = await book.told();
+      const figures = {
+        ...told,
+        ...counted,
+        versions: held,
+        perSecond: Math.round(RUNS / seconds),
+        cpuSeconds: Math.round(end.cpuMs / 1_000),
+        heapMB: [quarter.heapUsed, end.heapUsed].map(inMB),
+        externalMB: [quarter.external, end.external].map(inMB),
+        openFiles: [quarter.openFiles, end.openFiles],
+        resources: [quarter.resources.length, end.resources.length],
+        connections: await book.connections(),
+        leftByKills: readdirSync(temporary).length,
+      };
+      console.info(`DAY_SEED=${seed}: ${inspect(figures, { breakLength: 110 })}`);
+      expect(told).toMatchObject({ thefts: 0, sources: FILES + URLS + REGISTRIES + REPOSITORIES });
+      expect(told.failed).toBeGreaterThan(RUNS / 100);
+      expect(end.heapUsed - quarter.heapUsed, 'memory').toBeLessThan(HEAP_MARGIN);
+      expect(end.external - quarter.external, 'memory of buffers').toBeLessThan(HEAP_MARGIN);
+      expect(end.openFiles - quarter.openFiles, 'open files').toBeLessThanOrEqual(HANDLES_MARGIN);
+      expect(end.resources.length - quarter.resources.length, end.resources.join()).toBeLessThanOrEqual(
+        HANDLES_MARGIN,
+      );
+      expect(await book.connections()).toBeLessThanOrEqual(2 * POOL);
+      expect(processesIn(temporary)).toEqual([]);
+
+      expect([await lasting.stop(), await mortal?.stop()]).toEqual([0, 0]);
+      expect(await book.connections()).toBe(0);
+      expect([...errors, ...lasting.errors(), ...(mortal?.errors() ?? [])]).toEqual([]);
+      await leavesNoFiles();
+    },
+  );
+
+  // What git was at when its service was killed is swept by a later one, once it is old enough to be nobody's.
+  async function leavesNoFiles(): Promise<void> {
+    const longAgo = Date.now() / 1_000 - TWO_HOURS_S;
+    for (const name of readdirSync(temporary)) utimesSync(join(temporary, name), longAgo, longAgo);
+    mortal = await serve();
+    await allAreRead('git');
+    await book.rest();
+    expect(await mortal.stop()).toBe(0);
+    expect(readdirSync(temporary)).toEqual([]);
+  }
+});
+
+function inMB(bytes: number): number {
+  return Math.round((bytes / 1024 / 1024) * 10) / 10;
+}
+
+/** What a registry of all of them shows: of each name, the versions of the first that has it. */
+function merged(upstreams: readonly DayUpstream[]): Listing {
+  const owner = new Map<unknown, DayUpstream>();
+  const all = new Map<string, Shown>();
+  for (const upstream of upstreams)
+    for (const [key, shown] of upstream.listing) {
+      const { name } = shown.server;
+      if (!owner.has(name)) owner.set(name, upstream);
+      if (owner.get(name) === upstream) all.set(key, shown);
+    }
+  return all;
+}
+
+// A document from a cluster is made from much that does not matter here.
+function told(server: Document): Document {
+  const { name, version, description } = server;
+  return String(name).startsWith('com.toolhive.k8s.') ? { name, version, description } : server;
+}

@@ -1,0 +1,89 @@
+import { readdirSync, readlinkSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { Cli } from './cli.js';
+import { call, type Reply } from './http.js';
+
+const VITALS = resolve(import.meta.dirname, 'vitals.mjs');
+const ADDRESSES = ['--address', '127.0.0.1:0', '--internal-address', '127.0.0.1:0'];
+
+export interface Vitals {
+  readonly heapUsed: number;
+  readonly external: number;
+  readonly rss: number;
+  readonly cpuMs: number;
+  /** What keeps the event loop, a word each. */
+  readonly resources: readonly string[];
+}
+
+/** A service in a process of its own, whose vitals can be taken. */
+export class DayReplica {
+  private constructor(
+    private readonly cli: Cli,
+    private readonly origin: string,
+  ) {}
+
+  static async start(configuration: string, environment: Record<string, string>): Promise<DayReplica> {
+    const cli = new Cli(['serve', '--config', configuration, ...ADDRESSES], {
+      NODE_OPTIONS: `--import ${VITALS}`,
+      ...environment,
+    });
+    const log = await cli.logs('"Ready"');
+    const [, origin = ''] = /"registries":"(http:\/\/[^/"]+)/.exec(log) ?? [];
+    return new DayReplica(cli, origin);
+  }
+
+  get pid(): number {
+    return this.cli.child.pid ?? 0;
+  }
+
+  ask(path: string, method = 'GET', body?: unknown): Promise<Reply> {
+    const headers = { 'Content-Type': 'application/json' };
+    return call(
+      this.origin + path,
+      body === undefined ? { method } : { method, headers, body: JSON.stringify(body) },
+    );
+  }
+
+  /** The lines of its log that are errors. */
+  errors(): string[] {
+    return this.cli.output.split('\n').filter((line) => /"level":(50|60|"error"|"fatal")/.test(line));
+  }
+
+  async vitals(): Promise<Vitals> {
+    const from = this.cli.output.length;
+    process.kill(this.pid, 'SIGUSR2');
+    for (;;) {
+      const line = /^\{"vitals":.*\}$/m.exec(this.cli.output.slice(from))?.[0];
+      if (line !== undefined) return (JSON.parse(line) as { vitals: Vitals }).vitals;
+      await new Promise((done) => setTimeout(done, 10));
+    }
+  }
+
+  /** How many files, sockets and pipes it has open. */
+  openFiles(): number {
+    return readdirSync(`/proc/${this.pid}/fd`).length;
+  }
+
+  /** @returns the code it ended with. */
+  async stop(): Promise<number | null> {
+    this.cli.child.kill('SIGTERM');
+    return (await this.cli.finished).code;
+  }
+
+  async kill(): Promise<void> {
+    this.cli.child.kill('SIGKILL');
+    await this.cli.finished;
+  }
+}
+
+/** The processes that work below this directory. */
+export function processesIn(directory: string): string[] {
+  return readdirSync('/proc').filter((pid) => {
+    if (!/^\d+$/.test(pid)) return false;
+    try {
+      return readlinkSync(`/proc/${pid}/cwd`).startsWith(directory);
+    } catch {
+      return false;
+    }
+  });
+}

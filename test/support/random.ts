@@ -1,0 +1,39 @@
+/** Numbers that look random and are the same for the same seed (mulberry32). */
+export class Random {
+  constructor(private state: number) {}
+
+  /** From 0 to below 1. */
+  next(): number {
+    this.state = (this.state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(this.state ^ (this.state >>> 15), 1 | this.state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  }
+
+  /** A whole number, both ends included. */
+  between(least: number, most: number): number {
+    return least + Math.floor(this.next() * (most - least + 1));
+  }
+
+  chance(probability: number): boolean {
+    return this.next() < probability;
+  }
+
+  pick<T>(from: readonly T[]): T {
+    const picked = from[Math.floor(this.next() * from.length)];
+    if (picked === undefined) throw new Error('Nothing to pick from');
+    return picked;
+  }
+
+  /** Each of them with this probability. */
+  some<T>(from: readonly T[], probability: number): T[] {
+    return from.filter(() => this.chance(probability));
+  }
+
+  /** One whose numbers depend on the seed and the name alone, however many others are drawn elsewhere. */
+  fork(name: string): Random {
+    let hash = this.state;
+    for (let at = 0; at < name.length; at += 1) hash = Math.imul(hash ^ name.charCodeAt(at), 0x01000193);
+    return new Random(hash);
+  }
+}
