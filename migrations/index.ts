@@ -1,6 +1,7 @@
 import { InitialSchema1795000000000 } from './1795000000000-initial-schema.js';
 import { RequestedSyncs1795200000000 } from './1795200000000-requested-syncs.js';
 import { FetchState1795300000000 } from './1795300000000-fetch-state.js';
+import { RareVersions1795500000000 } from './1795500000000-rare-versions.js';
 import { SourcePartitions1795600000000 } from './1795600000000-source-partitions.js';
 
 /** Every migration, oldest first. A released one is never edited: a change is a new file. */
@@ -8,5 +9,6 @@ export const migrations = [
   InitialSchema1795000000000,
   RequestedSyncs1795200000000,
   FetchState1795300000000,
+  RareVersions1795500000000,
   SourcePartitions1795600000000,
 ];

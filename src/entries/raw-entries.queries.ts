@@ -36,12 +36,14 @@ export class RawEntriesQueries {
          select e.id, e.name, e.type, n.rank::int as rank, s.name as source, c.claims
          from unnest($1::int[]) with ordinality as n(source_id, rank)
          join source s on s.id = n.source_id
+         cross join unnest(array['server', 'skill']) as t(type)
          cross join lateral (
            select e.id, e.name, e.type, e.claim_set_id from entry e
-           where e.source_id = n.source_id
+           where e.source_id = n.source_id and e.type = t.type
+             and ($2::text is null or e.name >= $2)
              and ($2::text is null or (e.name, e.type, n.rank::int) > ($2 collate "C", $3 collate "C", $4::int))
              and ($6::int[] is null or e.claim_set_id = any($6::int[]))
-           order by e.name, e.type limit $5
+           order by e.name limit $5
          ) e
          join claim_set c on c.id = e.claim_set_id
          order by e.name, e.type, n.rank limit $5
