@@ -1,0 +1,179 @@
+import type { DataSource, QueryRunner } from 'typeorm';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { CatalogQueries } from '../../dist/catalog/catalog.queries.js';
+import type { ListFilter, Position } from '../../dist/catalog/list-request.js';
+import { createDataSource } from '../../dist/database/data-source.js';
+import { RawEntriesQueries } from '../../dist/entries/raw-entries.queries.js';
+import { RegistriesQueries } from '../../dist/registries/registries.queries.js';
+import { BULK_CLAIM_SETS, bulkView, fillCatalogue } from '../support/bulk-catalogue.js';
+import { aDatabase, type TestDatabase } from '../support/database.js';
+import { rowsTouched } from '../support/explained.js';
+
+const SMALL = 2_000;
+const LARGE = 8_000;
+const LIMIT = 10;
+/** Of a list: so many for each row of the page, each partition or source, and for a look at an index. */
+const LIST_ROWS = 40 * (LIMIT + 1) + (LIMIT + 1) * 16 + 550 * 2;
+const NAME_ROWS = 30;
+
+type Ask = (dataSource: DataSource) => Promise<unknown>;
+interface Case {
+  readonly what: string;
+  readonly ask: Ask;
+  readonly atMost: number;
+  /** What it can't be fast without, as SQL that takes it away. */
+  readonly needs?: string;
+}
+
+const ALL = bulkView(BULK_CLAIM_SETS);
+const FEW = bulkView(2);
+const MIDDLE: Position = { name: 'io.acme/8', key: '~' };
+const PAST: ListFilter = { updatedSince: '2020-01-01T00:00:00Z', includeDeleted: true };
+
+const servers =
+  (view: typeof ALL, filter: ListFilter, after: Position | null = null): Ask =>
+  (dataSource) =>
+    new CatalogQueries(dataSource).page(view, 'server', { filter, limit: LIMIT, after });
+const index = (name: string) => `drop index ${name}`;
+const NAMES = 'alter table entry drop constraint entry_source_id_type_name_key';
+
+const lists: readonly [string, Ask, string?][] = [
+  ['everything, for all', servers(ALL, {}), NAMES],
+  ['everything, for few', servers(FEW, {}), index('entry_partition')],
+  ['everything, from the middle on', servers(ALL, {}, MIDDLE), NAMES],
+  ['everything, from the middle on, for few', servers(FEW, {}, MIDDLE), index('entry_partition')],
+  ['what comes after the last', servers(ALL, {}, { name: 'io.acme/g', key: '~' })],
+  ['latest versions', servers(ALL, { version: 'latest' })],
+  ['latest versions, for few', servers(FEW, { version: 'latest' })],
+  ['a common version', servers(ALL, { version: '2.0.0' })],
+  ['a rare version', servers(ALL, { version: '9.9.9' }), index('entry_version_version')],
+  ['an absent version', servers(FEW, { version: '7.7.7' }), index('entry_version_version')],
+  ['a common word', servers(ALL, { search: 'server' })],
+  ['a common word, from the middle on', servers(FEW, { search: 'server' }, MIDDLE)],
+  ['a rare word', servers(ALL, { search: 'xylophone' }), index('entry_version_search')],
+  ['a rare word among latest', servers(ALL, { search: 'xylophone', version: 'latest' })],
+  ['an absent word', servers(ALL, { search: 'qqqq' }), index('entry_version_search')],
+  ['a letter', servers(ALL, { search: 'a' })],
+  [
+    'what changed lately',
+    servers(ALL, { updatedSince: '2026-06-01T00:00:00Z' }),
+    index('entry_version_updated'),
+  ],
+  [
+    'what will change',
+    servers(FEW, { updatedSince: '2999-01-01T00:00:00Z' }),
+    index('entry_version_updated'),
+  ],
+  ['what changed since long ago', servers(ALL, PAST)],
+  ['what changed since long ago, from the middle on', servers(FEW, PAST, MIDDLE)],
+  ['a rare word since long ago', servers(ALL, { ...PAST, search: 'xylophone' })],
+  [
+    'skills of a rare status',
+    (dataSource) =>
+      new CatalogQueries(dataSource).page(ALL, 'skill', {
+        filter: { version: 'latest', status: 'archived' },
+        limit: LIMIT,
+        after: null,
+      }),
+    index('entry_version_status'),
+  ],
+  [
+    'raw entries from the middle on',
+    (dataSource) =>
+      new RawEntriesQueries(dataSource).page(
+        [1, 2, 3, 4],
+        null,
+        { name: 'io.acme/8', type: 'server', rank: 1 },
+        LIMIT,
+      ),
+    NAMES,
+  ],
+];
+const ofOne: readonly [string, Ask][] = [
+  ['a name', (dataSource) => new CatalogQueries(dataSource).versions(ALL, 'server', NAME, true)],
+  [
+    'the latest of a name',
+    (dataSource) => new CatalogQueries(dataSource).findVersion(ALL, 'server', NAME, 'latest'),
+  ],
+  [
+    'a version of a name',
+    (dataSource) => new CatalogQueries(dataSource).findVersion(FEW, 'server', NAME, '1.0.0'),
+  ],
+  [
+    'a name that is not there',
+    (dataSource) => new CatalogQueries(dataSource).findVersion(ALL, 'server', 'io.acme/x', 'latest'),
+  ],
+];
+// The name of the number 1, as md5 has it.
+const NAME = 'io.acme/c4ca4238a0b923820dcc509a6f75849b';
+
+const cases: Case[] = [
+  ...lists.map(([what, ask, needs]) => ({ what, ask, atMost: LIST_ROWS, ...(needs ? { needs } : {}) })),
+  ...ofOne.map(([what, ask]) => ({ what, ask, atMost: NAME_ROWS })),
+  {
+    what: 'the partitions of a registry',
+    ask: (dataSource) => new RegistriesQueries(dataSource).partitions([1, 2, 3, 4]),
+    atMost: ALL.partitions.length * 4,
+    needs: index('entry_partition'),
+  },
+];
+
+/** A catalogue of so many names, and a connection to it. */
+class Filled {
+  database!: TestDatabase;
+  runner!: QueryRunner;
+  private dataSource!: DataSource;
+
+  constructor(private readonly names: number) {}
+
+  async open(): Promise<void> {
+    this.database = await aDatabase();
+    await fillCatalogue(this.database, this.names);
+    this.dataSource = createDataSource({ ...this.database, poolMax: 2 }, [], () => undefined);
+    await this.dataSource.initialize();
+    this.runner = this.dataSource.createQueryRunner();
+  }
+
+  async close(): Promise<void> {
+    await this.runner.release();
+    await this.dataSource.destroy();
+    await this.database.drop();
+  }
+}
+
+describe('what a query reads', () => {
+  const small = new Filled(SMALL);
+  const large = new Filled(LARGE);
+  beforeAll(() => Promise.all([small.open(), large.open()]));
+  afterAll(() => Promise.all([small.close(), large.close()]));
+
+  async function dependsOnThePage({ ask, atMost }: Case): Promise<void> {
+    const rows = await rowsTouched(large.runner, ask);
+    expect(rows).toBeLessThanOrEqual(atMost);
+    const fewer = await rowsTouched(small.runner, ask);
+    // More names make neighbours differ a little in their versions and sources.
+    expect(rows).toBeLessThanOrEqual(1.5 * fewer + LIMIT);
+  }
+
+  describe('of a catalogue that was just filled', () => {
+    it.each(cases)('depends on the page and not on the catalogue: $what', dependsOnThePage);
+  });
+
+  describe('of a catalogue PostgreSQL has statistics of', () => {
+    beforeAll(async () => {
+      for (const { database } of [small, large]) await database.query('vacuum analyze entry, entry_version');
+    });
+    it.each(cases)('depends on the page and not on the catalogue: $what', dependsOnThePage);
+
+    it.each(cases.filter(({ needs }) => needs !== undefined))(
+      'depends on the catalogue without its index: $what',
+      async ({ ask, atMost, needs = '' }) => {
+        await large.runner.startTransaction();
+        await large.runner.query(needs);
+        const rows = await rowsTouched(large.runner, ask);
+        await large.runner.rollbackTransaction();
+        expect(rows).toBeGreaterThan(atMost);
+      },
+    );
+  });
+});

@@ -1,0 +1,44 @@
+import type { DataSource, QueryRunner } from 'typeorm';
+
+interface PlanNode {
+  readonly 'Node Type': string;
+  readonly 'Relation Name'?: string;
+  readonly 'Index Name'?: string;
+  readonly 'Actual Rows': number;
+  readonly 'Actual Loops': number;
+  readonly 'Rows Removed by Filter'?: number;
+  readonly 'Rows Removed by Index Recheck'?: number;
+  readonly Plans?: readonly PlanNode[];
+}
+
+/** Runs `work` with a data source that remembers what it is asked, and tells how many rows those statements touch. */
+export async function rowsTouched(
+  runner: QueryRunner,
+  work: (dataSource: DataSource) => Promise<unknown>,
+): Promise<number> {
+  const asked: [string, unknown[] | undefined][] = [];
+  const query = (sql: string, values?: unknown[]) => {
+    asked.push([sql, values]);
+    return runner.query(sql, values);
+  };
+  await work({ query } as unknown as DataSource);
+  let rows = 0;
+  for (const [sql, values] of asked) {
+    const [answer] = (await runner.query(`explain (analyze, format json) ${sql}`, values)) as {
+      'QUERY PLAN': { Plan: PlanNode }[];
+    }[];
+    for (const { Plan } of answer?.['QUERY PLAN'] ?? []) rows += rowsOf(Plan);
+  }
+  return rows;
+}
+
+// Whatever a scan of a table or an index read, also in vain. What was read once and is kept in the statement counts once.
+function rowsOf(node: PlanNode): number {
+  const isScan = node['Relation Name'] !== undefined || node['Index Name'] !== undefined;
+  const read =
+    node['Actual Rows'] +
+    (node['Rows Removed by Filter'] ?? 0) +
+    (node['Rows Removed by Index Recheck'] ?? 0);
+  const below = (node.Plans ?? []).reduce((sum, child) => sum + rowsOf(child), 0);
+  return (isScan ? read * node['Actual Loops'] : 0) + below;
+}
