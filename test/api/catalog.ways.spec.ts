@@ -1,0 +1,193 @@
+import fc from 'fast-check';
+import type { DataSource } from 'typeorm';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { CatalogQueries } from '../../dist/catalog/catalog.queries.js';
+import type { ListFilter, ListRequest, Position } from '../../dist/catalog/list-request.js';
+import { NameWalk } from '../../dist/catalog/name-walk.js';
+import { picksOf, pickVersions } from '../../dist/catalog/version-pick.js';
+import type { VersionRow } from '../../dist/catalog/version-row.js';
+import { createDataSource } from '../../dist/database/data-source.js';
+import { aDatabase, type TestDatabase } from '../support/database.js';
+
+const WORLDS = 40;
+const SOURCES = 3;
+const CLAIM_SETS = 3;
+
+interface Version {
+  readonly version: string;
+  readonly status: string;
+  readonly word: string;
+  readonly day: number;
+}
+interface Entry {
+  readonly source: number;
+  readonly claimSet: number;
+  readonly name: string;
+  readonly versions: readonly Version[];
+}
+interface Question {
+  readonly entries: readonly Entry[];
+  readonly seen: readonly (readonly [number, number])[];
+  readonly filter: ListFilter;
+  readonly limit: number;
+}
+
+const anEntry = fc.record({
+  source: fc.integer({ min: 1, max: SOURCES }),
+  claimSet: fc.integer({ min: 1, max: CLAIM_SETS }),
+  name: fc.constantFrom(...'abcdefgh'),
+  versions: fc.uniqueArray(
+    fc.record({
+      version: fc.constantFrom('1.0.0', '2.0.0', '3.0.0'),
+      status: fc.constantFrom('active', 'active', 'deprecated', 'deleted', 'archived'),
+      word: fc.constantFrom('apple', 'pear', 'ap'),
+      day: fc.integer({ min: 1, max: 5 }),
+    }),
+    { minLength: 1, maxLength: 3, selector: ({ version }) => version },
+  ),
+});
+
+const aQuestion: fc.Arbitrary<Question> = fc.record({
+  entries: fc.uniqueArray(anEntry, { maxLength: 16, selector: ({ source, name }) => `${source}${name}` }),
+  // Claim sets are visible in all sources or in none.
+  seen: fc
+    .subarray([1, 2, 3], { minLength: 1 })
+    .map((sets) => [1, 2, 3].flatMap((source) => sets.map((set) => [source, set] as const))),
+  filter: fc.record(
+    {
+      search: fc.constantFrom('apple', 'pear', 'p', 'none'),
+      updatedSince: fc.constantFrom(day(1), day(3), day(9)),
+      version: fc.constantFrom('latest', '2.0.0', '9.9.9'),
+      includeDeleted: fc.constant(true as const),
+      status: fc.constantFrom('active', 'archived'),
+    },
+    { requiredKeys: [] },
+  ),
+  limit: fc.integer({ min: 1, max: 4 }),
+});
+
+function day(of: number): string {
+  return `2026-01-0${of}T00:00:00.000Z`;
+}
+
+function isLatest({ versions }: Entry, { version }: Version): boolean {
+  const sorted = [...versions].sort((one, other) => (one.version < other.version ? 1 : -1));
+  const latest = sorted.find(({ status }) => status !== 'deleted') ?? sorted[0];
+  return latest?.version === version;
+}
+
+// What contract §6 says, without any SQL.
+function expected({ entries, seen, filter }: Question): string[] {
+  const visible = entries.filter(({ source, claimSet }) =>
+    seen.some(([s, c]) => s === source && c === claimSet),
+  );
+  const unshadowed = visible.filter(
+    ({ name, source }) => !visible.some((other) => other.name === name && other.source < source),
+  );
+  return unshadowed
+    .flatMap((entry) =>
+      entry.versions
+        .filter(
+          (version) =>
+            (filter.includeDeleted || version.status !== 'deleted') &&
+            (filter.version === undefined ||
+              (filter.version === 'latest'
+                ? isLatest(entry, version)
+                : version.version === filter.version)) &&
+            (filter.status === undefined || version.status === filter.status) &&
+            (filter.updatedSince === undefined || day(version.day) >= filter.updatedSince) &&
+            (filter.search === undefined || `${entry.name} ${version.word}`.includes(filter.search)),
+        )
+        .map(({ version }) => ({ name: entry.name, version })),
+    )
+    .sort((one, other) => compare(one.name, other.name) || compare(other.version, one.version))
+    .map(({ name, version }) => `${name} ${version}`);
+}
+
+function compare(one: string, other: string): number {
+  return one < other ? -1 : Number(one > other);
+}
+
+describe('a list', () => {
+  let database: TestDatabase;
+  let dataSource: DataSource;
+  beforeAll(async () => {
+    database = await aDatabase();
+    dataSource = createDataSource({ ...database, poolMax: 1 }, [], () => undefined);
+    await dataSource.initialize();
+    await database.query(
+      `insert into claim_set (claims, digest)
+       select jsonb_build_object('n', n::text), decode(lpad(n::text, 64, '0'), 'hex') from generate_series(1, 3) n`,
+    );
+    await database.query(
+      `insert into source (name, kind, settings, claim_set_id, origin)
+       select 's' || n, 'kubernetes', '{}', 1, 'api' from generate_series(1, 3) n`,
+    );
+  });
+  afterAll(async () => {
+    await dataSource.destroy();
+    await database.drop();
+  });
+
+  async function store(entries: readonly Entry[]): Promise<void> {
+    await database.query('truncate entry, entry_version');
+    const rows = entries.flatMap((entry) =>
+      entry.versions.map((version) => ({
+        ...entry,
+        ...version,
+        day: day(version.day),
+        latest: isLatest(entry, version),
+      })),
+    );
+    await database.query(
+      `with rows as (select * from jsonb_to_recordset($1) as r(source int, "claimSet" int, name text, version text,
+         status text, word text, day timestamptz, latest boolean)),
+       entries as (
+         insert into entry (source_id, type, name, claim_set_id)
+         select distinct source, 'server', name, "claimSet" from rows returning id, source_id, name
+       )
+       insert into entry_version (entry_id, version, version_key, document, digest, status, status_changed_at,
+         published_at, updated_at, is_latest, search)
+       select e.id, r.version, r.version, '{}', '', r.status, r.day, r.day, r.day, r.latest, r.name || ' ' || r.word
+       from rows r join entries e on e.source_id = r.source and e.name = r.name`,
+      [JSON.stringify(rows)],
+    );
+  }
+
+  it('is the same by whatever way it is found, page after page', { timeout: 120_000 }, async () => {
+    const check = async (question: Question) => {
+      const { entries, seen, filter, limit } = question;
+      await store(entries);
+      const view = { partitions: seen.map(([sourceId, claimSetId]) => ({ sourceId, claimSetId })) };
+      const walked = (bySource: boolean) => async (request: ListRequest) => {
+        const walk = new NameWalk(dataSource, view, 'server', request, bySource);
+        // Stretches as short as can be, so that most pages need several.
+        while (!walk.isDone) await walk.goOn(2);
+        return walk.found;
+      };
+      const picked = picksOf(filter).map((pick) => async (request: ListRequest) => {
+        const rows = await pickVersions(dataSource, view, 'server', request, pick, 1_000);
+        if (!rows) throw new Error('There are not so many versions');
+        return rows;
+      });
+      const chosen = (request: ListRequest) => new CatalogQueries(dataSource).page(view, 'server', request);
+      const ways = [walked(true), walked(false), ...picked, chosen];
+      // Each way alone, and at last another way for every page.
+      for (let start = 0; start <= ways.length; start += 1) {
+        const shown: string[] = [];
+        let after: Position | null = null;
+        for (let page = 0; ; page += 1) {
+          const way = ways[start < ways.length ? start : page % ways.length];
+          const rows: VersionRow[] = (await way?.({ filter, limit, after })) ?? [];
+          const here = rows.slice(0, limit);
+          shown.push(...here.map(({ name, version }) => `${name} ${version}`));
+          const last: VersionRow | undefined = here.at(-1);
+          if (!last || rows.length <= limit) break;
+          after = { name: last.name, key: last.key };
+        }
+        expect(shown).toEqual(expected(question));
+      }
+    };
+    await fc.assert(fc.asyncProperty(aQuestion, check), { numRuns: WORLDS });
+  });
+});
