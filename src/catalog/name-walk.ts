@@ -12,8 +12,8 @@ import { isVersion, type MaybeVersion, VERSION_COLUMNS, type VersionRow } from '
 const MANY_PARTITIONS = 40;
 /** A view that holds less than this of what is passed over is read by partition after all. */
 const TOO_SPARSE = 1 / 8;
-/** Entries read of one partition at least, once it is unlikely that all that are wanted lie in one. */
-const A_PARTITION = 16;
+/** Entries read of one partition, however many there are, if so many are wanted. */
+const A_PARTITION = 64;
 
 /** A version that was found, or nulls, beside how the stretch went. */
 type Stretch = MaybeVersion & {
@@ -32,7 +32,6 @@ export class NameWalk {
   /** In the order of the list, never more than the page and the one after it. */
   readonly found: VersionRow[] = [];
   private at: Position | null;
-  private isFirst = true;
   private isOver = false;
 
   constructor(
@@ -56,7 +55,6 @@ export class NameWalk {
     const rows = await this.dataSource.query<Stretch[]>(this.stretch(statement, names), statement.values);
     const [first] = rows;
     this.found.push(...rows.filter(isVersion));
-    this.isFirst = false;
     this.isOver = !first || first.reached === null;
     if (first?.reached) this.at = { name: first.reached, key: '' };
     if ((first?.share ?? 1) < TOO_SPARSE) this.bySource = false;
@@ -105,10 +103,11 @@ export class NameWalk {
       ) shown on true order by shown.name, shown.key desc`;
   }
 
-  // The first time all names that are wanted may lie in one partition, so that one statement will do whatever the
-  // catalogue looks like. Later that would be a waste: what does not suffice is followed by more.
+  // Partitions are read twice as far as they would have to be if they were all alike, and far enough that a page which
+  // lies in one of them is found soon. Two at least: the first may be the one that was reached before.
   private depth(names: number): number {
-    if (this.isFirst || this.bySource) return names;
-    return Math.min(names, Math.max(A_PARTITION, Math.ceil((2 * names) / this.view.partitions.length)));
+    if (this.bySource) return names;
+    const evenly = Math.ceil((2 * names) / this.view.partitions.length);
+    return Math.max(2, Math.min(names, Math.max(evenly, Math.min(Math.ceil(names / 4), A_PARTITION))));
   }
 }

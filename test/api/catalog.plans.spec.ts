@@ -35,6 +35,9 @@ const servers =
   (dataSource) =>
     new CatalogQueries(dataSource).page(view, 'server', { filter, limit: LIMIT, after });
 const index = (name: string) => `drop index ${name}`;
+// The other one also holds the version, beside the entry, and can be read whole.
+const VERSIONS = `${index('entry_version_version')};
+  alter table entry_version drop constraint entry_version_entry_id_version_key`;
 const NAMES = 'alter table entry drop constraint entry_source_id_type_name_key';
 
 const lists: readonly [string, Ask, string?][] = [
@@ -46,8 +49,8 @@ const lists: readonly [string, Ask, string?][] = [
   ['latest versions', servers(ALL, { version: 'latest' })],
   ['latest versions, for few', servers(FEW, { version: 'latest' })],
   ['a common version', servers(ALL, { version: '2.0.0' })],
-  ['a rare version', servers(ALL, { version: '9.9.9' }), index('entry_version_version')],
-  ['an absent version', servers(FEW, { version: '7.7.7' }), index('entry_version_version')],
+  ['a rare version', servers(ALL, { version: '9.9.9' }), VERSIONS],
+  ['an absent version', servers(FEW, { version: '7.7.7' }), VERSIONS],
   ['a common word', servers(ALL, { search: 'server' })],
   ['a common word, from the middle on', servers(FEW, { search: 'server' }, MIDDLE)],
   ['a rare word', servers(ALL, { search: 'xylophone' }), index('entry_version_search')],
@@ -166,13 +169,14 @@ describe('what a query reads', () => {
     it.each(cases)('depends on the page and not on the catalogue: $what', dependsOnThePage);
 
     it.each(cases.filter(({ needs }) => needs !== undefined))(
-      'depends on the catalogue without its index: $what',
-      async ({ ask, atMost, needs = '' }) => {
+      'takes reading far more without its index: $what',
+      async ({ ask, needs = '' }) => {
+        const rows = await rowsTouched(large.runner, ask);
         await large.runner.startTransaction();
         await large.runner.query(needs);
-        const rows = await rowsTouched(large.runner, ask);
+        const without = await rowsTouched(large.runner, ask);
         await large.runner.rollbackTransaction();
-        expect(rows).toBeGreaterThan(atMost);
+        expect(without).toBeGreaterThan(2 * rows);
       },
     );
   });
