@@ -6,9 +6,18 @@ import type { Issuer } from './issuer.js';
 export class ServedProcess {
   private constructor(
     private readonly cli: Cli,
-    private readonly origin: string,
+    readonly origin: string,
     private readonly issuer: Issuer,
   ) {}
+
+  get pid(): number {
+    return this.cli.child.pid ?? 0;
+  }
+
+  /** Everything it has logged. */
+  get log(): string {
+    return this.cli.output;
+  }
 
   static async start(configuration: string, issuer: Issuer): Promise<ServedProcess> {
     const anywhere = ['--address', '127.0.0.1:0', '--internal-address', '127.0.0.1:0'];

@@ -1,0 +1,66 @@
+import { brotliDecompressSync, gunzipSync } from 'node:zlib';
+import type { LoadQuestion } from './questions.js';
+
+type Row = Record<string, unknown>;
+
+/** A body as it came, kept until it is judged: reading it while others are waited for would show in their times. */
+export class Answer {
+  private decoded: Row | undefined;
+  private said: string | undefined;
+
+  constructor(
+    readonly status: number,
+    private readonly bytes: Buffer,
+    private readonly encoding: string,
+  ) {}
+
+  /** What it shows, in a form that compares as text: the status, then a line a row, or the code of a refusal. */
+  summary({ ask, type }: LoadQuestion): string {
+    this.said ??= this.summarise(ask === 'version', type === 'server');
+    return this.said;
+  }
+
+  /** Where the next page begins, if there is one. */
+  next(): { name: string; version: string; cursor: string } | undefined {
+    const { servers, metadata } = this.json as {
+      servers?: { server: { name: string; version: string } }[];
+      metadata?: { nextCursor?: string };
+    };
+    const last = servers?.at(-1)?.server;
+    const cursor = metadata?.nextCursor;
+    return last && cursor !== undefined ? { name: last.name, version: last.version, cursor } : undefined;
+  }
+
+  get json(): Row {
+    this.decoded ??= JSON.parse(this.text) as Row;
+    return this.decoded;
+  }
+
+  get text(): string {
+    if (this.encoding === 'gzip') return gunzipSync(this.bytes).toString();
+    if (this.encoding === 'br') return brotliDecompressSync(this.bytes).toString();
+    if (this.encoding === '') return this.bytes.toString();
+    throw new Error(`Nobody asked for ${this.encoding}`);
+  }
+
+  private summarise(isOne: boolean, isServer: boolean): string {
+    if (this.status !== 200) return `${this.status} ${String(this.json['code'])}`;
+    const line = isServer ? serverLine : (row: Row) => JSON.stringify(row);
+    if (isOne) return ['200', line(this.json)].join('\n');
+    const rows = this.json[isServer ? 'servers' : 'skills'] as Row[];
+    const { count, nextCursor } = this.json['metadata'] as Row;
+    const odd = count === rows.length ? [] : [`count ${String(count)}`];
+    return ['200', ...rows.map(line), ...(nextCursor === undefined ? [] : ['more']), ...odd].join('\n');
+  }
+}
+
+/** One version of a server, as a line of a summary. */
+export function serverSummary(document: string, status: string, isLatest: boolean): string {
+  return `${status}${isLatest ? ' latest' : ''} ${document}`;
+}
+
+function serverLine({ server, _meta }: Row): string {
+  const { status, isLatest } =
+    (_meta as Record<string, Row>)['io.modelcontextprotocol.registry/official'] ?? {};
+  return serverSummary(JSON.stringify(server), String(status), isLatest === true);
+}

@@ -1,0 +1,102 @@
+import type { Issuer } from '../issuer.js';
+import { makeToken } from '../tokens.js';
+import type { Held } from '../world.js';
+
+const TEAMS = ['data', 'platform', 'web'];
+
+/**
+ * What the crowd holds: twenty sorts of callers who see twenty different things. Each sort is written in several ways that
+ * mean the same.
+ */
+const SORTS: readonly (readonly Held[])[] = [
+  [{ role: 'super-admin' }, { role: ['reader', 'super-admin'] }, { role: 'super-admin', org: 'contoso' }],
+  [{}, { team: 'sales' }, { org: 'initech' }],
+  [{ org: 'contoso' }, { org: ['contoso'] }, { org: 'contoso', team: 'sales' }],
+  [
+    { org: 'contoso', env: 'dev' },
+    { org: ['contoso'], env: ['dev'] },
+  ],
+  [{ org: 'acme' }, { org: ['acme', 'initech'] }],
+  [
+    { org: 'acme', team: 'platform' },
+    { org: 'acme', team: ['platform'] },
+  ],
+  [
+    { org: 'acme', team: 'data' },
+    { org: ['acme'], team: ['data', 'sales'] },
+  ],
+  [
+    { org: 'acme', team: 'web' },
+    { org: 'acme', team: ['web', 'web'] },
+  ],
+  [
+    { org: 'acme', team: ['platform', 'data'] },
+    { org: 'acme', team: ['data', 'platform'] },
+  ],
+  [
+    { org: 'acme', team: ['platform', 'web'] },
+    { org: 'acme', team: ['web', 'platform'] },
+  ],
+  [
+    { org: 'acme', team: ['data', 'web'] },
+    { org: 'acme', team: ['web', 'sales', 'data'] },
+  ],
+  [
+    { org: 'acme', team: TEAMS },
+    { org: 'acme', team: [...TEAMS].reverse() },
+  ],
+  [
+    { org: 'acme', env: 'dev' },
+    { org: 'acme', env: ['dev'] },
+  ],
+  [
+    { org: 'acme', env: 'prod' },
+    { org: ['acme'], env: 'prod' },
+  ],
+  [
+    { org: 'acme', team: 'platform', env: 'dev' },
+    { org: 'acme', team: ['platform'], env: ['dev'] },
+  ],
+  [
+    { org: 'acme', team: 'data', env: 'prod' },
+    { org: 'acme', team: 'data', env: ['prod', 'test'] },
+  ],
+  [
+    { org: 'acme', team: ['platform', 'data'], env: ['dev', 'prod'] },
+    { org: 'acme', team: ['data', 'platform'], env: ['prod', 'dev'] },
+  ],
+  [{ org: ['acme', 'contoso'] }, { org: ['contoso', 'acme'] }],
+  [
+    { org: ['acme', 'contoso'], team: TEAMS, env: ['dev', 'prod'], tier: '1' },
+    { org: ['contoso', 'acme'], team: TEAMS, env: ['prod', 'dev'], tier: 1 },
+  ],
+  [{ tier: '1' }, { tier: 1 }, { tier: [1, 2] }],
+];
+
+/** One of many who read; no two hold the same token. */
+export interface Reader {
+  /** Readers of one sort see the same. */
+  readonly sort: number;
+  readonly claims: Held;
+  readonly token: string;
+}
+
+/** The first way in which each sort is written. */
+export const SORTS_OF_CALLERS: readonly Held[] = SORTS.map(([first]) => first ?? {});
+
+/** So many callers with a token each, dealt out evenly among the sorts. */
+export function aCrowd(issuer: Issuer, size: number): Reader[] {
+  return Array.from({ length: size }, (_, index) => {
+    const sort = index % SORTS.length;
+    const ways = SORTS[sort] ?? [];
+    const claims = { ...ways[Math.floor(index / SORTS.length) % ways.length], sub: `reader-${index}` };
+    return { sort, claims, token: rsToken(issuer, claims) };
+  });
+}
+
+/** An RS256 token, which is not remembered piece by piece as a secret: there are thousands. */
+export function rsToken(issuer: Issuer, claims: Held): string {
+  const kid = 'load';
+  const { alg, privateKey } = issuer.key(kid, { alg: 'RS256' });
+  return makeToken({ header: { alg, kid, typ: 'JWT' }, payload: issuer.claims(claims), key: privateKey });
+}

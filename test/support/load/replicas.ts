@@ -1,0 +1,47 @@
+import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { stringify } from 'yaml';
+import { aDatabase } from '../database.js';
+import type { Issuer } from '../issuer.js';
+import { ServedProcess } from '../process.js';
+import type { Setting } from '../world.js';
+
+/** Two replicas in processes of their own on one database, under full authorization. */
+export interface Replicas {
+  readonly both: readonly ServedProcess[];
+  /** Where sources of files may be; the files are the caller's to write. */
+  readonly folder: string;
+  stop(): Promise<void>;
+}
+
+export async function startReplicas(issuer: Issuer, roles: Setting['roles']): Promise<Replicas> {
+  const folder = await mkdtemp(join(tmpdir(), 'registry-load-'));
+  await chmod(folder, 0o755);
+  const database = await aDatabase();
+  const { host, port, user, database: name } = database;
+  const configuration = join(folder, 'registry.yaml');
+  const provider = { name: 'p', issuerUrl: issuer.iss, audience: issuer.audience, allowPrivateIP: true };
+  const oauth = { resourceUrl: 'https://registry.example.com', providers: [provider] };
+  await writeFile(
+    configuration,
+    stringify({
+      auth: { mode: 'oauth', oauth, authz: { roles } },
+      database: { host, port, user, database: name },
+      adminFileRoot: folder,
+    }),
+  );
+  const both = [
+    await ServedProcess.start(configuration, issuer),
+    await ServedProcess.start(configuration, issuer),
+  ];
+  return {
+    both,
+    folder,
+    stop: async () => {
+      await Promise.all(both.map((replica) => replica.stop()));
+      await database.drop();
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}

@@ -1,0 +1,98 @@
+import { Connection } from './connection.js';
+
+/** Something that can be read, and the marks that stand in it: pieces of text that only some documents hold. */
+export interface Sight {
+  readonly registry: string;
+  readonly path: string;
+  /** Of these, the ones it shows while nothing is withdrawn. */
+  readonly marks: readonly string[];
+}
+
+/** One answer of a sight. */
+export interface Seen {
+  readonly sight: Sight;
+  readonly status: number;
+  readonly marks: readonly string[];
+  readonly began: number;
+  readonly ended: number;
+}
+
+/** What a client remembers of a sight; several connections are of one client. */
+type Known = Map<Sight, { etag: string; marks: readonly string[] }>;
+const MEMORIES = 10;
+
+/** Many connections, to all replicas, that read what there is to be seen until they are told to end. */
+export class Watch {
+  readonly seen: Seen[] = [];
+  private readonly connections: { connection: Connection; token: string; known: Known }[];
+  private turns = 0;
+  private isOver = false;
+  private reading: Promise<unknown> = Promise.resolve();
+  private failure: unknown;
+
+  /**
+   * @param marks everything that is looked for.
+   * @param tokens those of the callers, one a connection.
+   */
+  constructor(
+    origins: readonly string[],
+    tokens: readonly string[],
+    private readonly sights: readonly Sight[],
+    private readonly marks: readonly string[],
+  ) {
+    const memories = Array.from({ length: MEMORIES }, (): Known => new Map());
+    this.connections = tokens.map((token, index) => ({
+      connection: new Connection(origins[index % origins.length] ?? ''),
+      token,
+      known: memories[Math.floor(index / origins.length) % MEMORIES] ?? new Map(),
+    }));
+  }
+
+  begin(): void {
+    this.reading = Promise.all(
+      this.connections.map(({ connection, token, known }) =>
+        this.read(connection, token, known).catch((error: unknown) => {
+          this.failure ??= error;
+          this.isOver = true;
+        }),
+      ),
+    );
+  }
+
+  async end(): Promise<void> {
+    this.isOver = true;
+    await this.reading;
+    await Promise.all(this.connections.map(({ connection }) => connection.close()));
+    if (this.failure !== undefined) throw this.failure;
+  }
+
+  /** Resolves once each of these sights was answered to a request that began after this time. */
+  async allSeenSince(time: number, sights: readonly Sight[]): Promise<void> {
+    for (;;) {
+      if (this.failure !== undefined) throw this.failure;
+      const recent = new Set(this.seen.filter(({ began }) => began >= time).map(({ sight }) => sight));
+      if (sights.every((sight) => recent.has(sight))) return;
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+  }
+
+  private async read(connection: Connection, token: string, known: Known): Promise<void> {
+    while (!this.isOver) {
+      const sight = this.sights[this.turns++ % this.sights.length];
+      if (!sight) return;
+      const remembered = known.get(sight);
+      const headers: Record<string, string> = remembered ? { 'if-none-match': remembered.etag } : {};
+      const { status, etag, answer, began, ended } = await connection.send('GET', sight.path, {
+        token,
+        headers,
+      });
+      // Told that nothing has changed, a caller goes on showing what the ETag was given for.
+      const marks =
+        status === 304 && remembered
+          ? remembered.marks
+          : this.marks.filter((mark) => answer.text.includes(mark));
+      this.seen.push({ sight, status, marks, began, ended });
+      if (status === 200 && etag !== undefined) known.set(sight, { etag, marks });
+    }
+  }
+}

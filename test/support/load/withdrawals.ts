@@ -1,0 +1,134 @@
+import { aServer, aSkill, type Document } from '../documents.js';
+import type { Reply, Sender } from '../http.js';
+import { consumerAt, entryAt, listAt, type Type } from '../publishing.js';
+import type { Sight } from './watch.js';
+
+/** Something that takes entries from those who read them, and how it is undone. */
+export interface Withdrawal {
+  readonly what: string;
+  /** The marks that must be gone. */
+  readonly gone: readonly string[];
+  /** The registries they must be gone from. */
+  readonly from: readonly string[];
+  withdraw(manager: Sender): Promise<Reply>;
+  giveBack(manager: Sender): Promise<Reply>;
+}
+
+/** What every reader may see, and what none of them may. */
+const SEEN = { org: 'acme' };
+const UNSEEN = { org: 'initech' };
+export const REGISTRIES = { main: ['published', 'filed', 'other'], second: ['other', 'filed', 'published'] };
+const BOTH = Object.keys(REGISTRIES);
+
+const PUBLISHED: readonly [Type, string, readonly string[]][] = [
+  ['server', 'io.acme/moving', ['1.0.0', '2.0.0']],
+  ['server', 'io.acme/staying', ['1.0.0']],
+  ['skill', 'io.acme/moving-skill', ['1.0.0', '2.0.0']],
+  ['skill', 'io.acme/staying-skill', ['1.0.0']],
+];
+const FILED: readonly [Type, string, readonly string[]][] = [
+  ['server', 'io.acme/in-file', ['1.0.0']],
+  ['skill', 'io.acme/in-file-skill', ['1.0.0']],
+];
+const OTHER: readonly [Type, string, readonly string[]][] = [['server', 'io.acme/other', ['1.0.0']]];
+
+const marksOf = (entries: typeof PUBLISHED) =>
+  entries.flatMap(([, name, versions]) => versions.map((version) => markOf(name, version)));
+/** All marks there are. */
+export const MARKS = marksOf([...PUBLISHED, ...FILED, ...OTHER]);
+
+/** No mark is part of another. */
+function markOf(name: string, version: string): string {
+  return `<${name.split('/')[1]} ${version}>`;
+}
+
+function documentOf(type: Type, name: string, version: string): Document {
+  return (type === 'server' ? aServer : aSkill)(name, version, { description: markOf(name, version) });
+}
+
+/** The documents of a file. */
+export function documentsIn(source: 'filed' | 'other', wanted: Type): Document[] {
+  return (source === 'filed' ? FILED : OTHER)
+    .filter(([type]) => type === wanted)
+    .flatMap(([type, name, versions]) => versions.map((version) => documentOf(type, name, version)));
+}
+
+/** What is published before anything is withdrawn. */
+export const PUBLICATIONS = PUBLISHED.flatMap(([type, name, versions]) =>
+  versions.map((version) => ({ [type]: documentOf(type, name, version), claims: SEEN })),
+);
+
+/** Every way in which one of these entries can be read. */
+export const PATHS: readonly Pick<Sight, 'registry' | 'path'>[] = BOTH.flatMap((registry) => [
+  ...(['server', 'skill'] as const).flatMap((type) =>
+    ['', '?limit=100&version=latest', '?search=MOVING', '?search=in-FILE'].map((query) => ({
+      registry,
+      path: listAt(type, registry) + query,
+    })),
+  ),
+  ...[...PUBLISHED, ...FILED, ...OTHER].flatMap(([type, name, versions]) =>
+    ['', 'latest', ...versions].flatMap((version) => ({
+      registry,
+      path: consumerAt(type, name, version === '' ? '/versions' : `/versions/${version}`, registry),
+    })),
+  ),
+  { registry, path: consumerAt('skill', 'io.acme/moving-skill', '', registry) },
+]);
+
+export function putFile(
+  sender: Sender,
+  source: 'filed' | 'other',
+  path: string,
+  claims: object = SEEN,
+): Promise<Reply> {
+  return sender.put(`/v1/sources/${source}`, { file: { path }, syncPolicy: { interval: '1h' }, claims });
+}
+
+/**
+ * @param fileOf where the file of a source is.
+ */
+export function withdrawals(fileOf: (source: 'filed' | 'other') => string): Withdrawal[] {
+  const relabelled = (type: Type, name: string): Withdrawal => ({
+    what: `new claims of a published ${type}`,
+    gone: ['1.0.0', '2.0.0'].map((version) => markOf(name, version)),
+    from: BOTH,
+    withdraw: (manager) => manager.put(entryAt(type, name, '/claims'), { claims: UNSEEN }),
+    giveBack: (manager) => manager.put(entryAt(type, name, '/claims'), { claims: SEEN }),
+  });
+  const putMain = (manager: Sender, sources: readonly string[], claims: object) =>
+    manager.put('/v1/registries/main', { sources, claims });
+  const server = 'io.acme/moving';
+  return [
+    relabelled('server', server),
+    relabelled('skill', 'io.acme/moving-skill'),
+    {
+      what: 'new claims of a source',
+      gone: marksOf(FILED),
+      from: BOTH,
+      withdraw: (manager) => putFile(manager, 'filed', fileOf('filed'), UNSEEN),
+      giveBack: (manager) => putFile(manager, 'filed', fileOf('filed')),
+    },
+    {
+      what: 'the removal of a version',
+      gone: [markOf(server, '2.0.0')],
+      from: BOTH,
+      withdraw: (manager) => manager.delete(entryAt('server', server, '/versions/2.0.0')),
+      giveBack: (manager) =>
+        manager.post('/v1/entries', { server: documentOf('server', server, '2.0.0'), claims: SEEN }),
+    },
+    {
+      what: 'a registry that loses a source',
+      gone: marksOf(PUBLISHED),
+      from: ['main'],
+      withdraw: (manager) => putMain(manager, ['filed', 'other'], {}),
+      giveBack: (manager) => putMain(manager, REGISTRIES.main, {}),
+    },
+    {
+      what: 'the gate of a registry',
+      gone: MARKS,
+      from: ['main'],
+      withdraw: (manager) => putMain(manager, REGISTRIES.main, UNSEEN),
+      giveBack: (manager) => putMain(manager, REGISTRIES.main, {}),
+    },
+  ];
+}
