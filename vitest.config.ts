@@ -4,7 +4,7 @@ export default defineConfig({
   test: {
     // Rules are tested on their source; everything else on dist, so that what is tested is what ships.
     include: ['src/**/*.spec.ts', 'test/**/*.spec.ts'],
-    exclude: [...configDefaults.exclude, 'test/browser/**'],
+    exclude: [...configDefaults.exclude, 'test/browser/**', 'test/soak/**'],
     globalSetup: ['test/support/database.setup.ts'],
     server: { deps: { external: [/\/dist\//] } },
     // Generous: a machine that is busy is no failure.

@@ -1,0 +1,72 @@
+import { randomInt } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { anIssuer } from '../support/issuer.js';
+import { faultsIn } from '../support/load/faults.js';
+import { quarters, timesOf, watchMemory } from '../support/load/figures.js';
+import { type Load, LoadRun } from '../support/load/load.js';
+
+const seed = Number(process.env['LOAD_SEED'] ?? randomInt(2 ** 31));
+const LASTING_S = Number(process.env['SOAK_SECONDS'] ?? 120);
+/** What the issue asks for: "p99 under 10 times p50". */
+const SLOWEST = 10;
+/** "Memory flat": the last quarter against the second, when every cache has been filled for a while. */
+const GROWTH = 1.15;
+const GROWTH_MB = 16;
+
+describe(`two replicas under load for ${LASTING_S} s (LOAD_SEED=${seed})`, () => {
+  const issuer = anIssuer().runs();
+  let run: LoadRun;
+  let load: Load;
+  let memory: number[][];
+
+  beforeAll(async () => {
+    run = await LoadRun.prepare(issuer, {
+      seed,
+      callers: 1_000,
+      lasting: LASTING_S * 1_000,
+      connections: 32,
+    });
+    run.checkCrowd();
+    const watched = watchMemory(run.replicas.both.map(({ pid }) => pid));
+    load = await run.run();
+    memory = await watched.end();
+    const { reads, history, took } = load;
+    const changes = history.changes.length;
+    console.info(
+      `${reads.length} reads and ${changes} changes in ${Math.round(took / 1_000)} s (${Math.round(((reads.length + changes) / took) * 1_000)}/s)`,
+    );
+  });
+  afterAll(() => run.replicas.stop());
+
+  it('every answer is what the reference says', () => {
+    const { skewed, ...faults } = faultsIn(load.reads, load.history);
+    console.info(`${skewed.length} answers of several states: ${skewed.join('\n')}`);
+    expect(faults).toEqual({ late: [], stale: [], foreign: [], wrong: [], error: [] });
+  });
+
+  it('the slowest hundredth takes less than ten times as long as the half', () => {
+    const times = timesOf(load.reads);
+    console.info(
+      times
+        .map(
+          ({ what, requests, p50, p99 }) =>
+            `${what.padEnd(16)} ${String(requests).padStart(7)}  p50 ${p50.toFixed(1)} ms  p99 ${p99.toFixed(1)} ms  ratio ${(p99 / p50).toFixed(1)}`,
+        )
+        .join('\n'),
+    );
+    const [all] = times;
+    expect((all?.p99 ?? Infinity) / (all?.p50 ?? Number.NaN)).toBeLessThan(SLOWEST);
+  });
+
+  it('memory stays as it is', () => {
+    for (const samples of memory) {
+      const [, second = 0, , last = Infinity] = quarters(samples);
+      console.info(
+        `memory by quarters: ${quarters(samples)
+          .map((mb) => `${Math.round(mb)} MB`)
+          .join(', ')}`,
+      );
+      expect(last).toBeLessThanOrEqual(second * GROWTH + GROWTH_MB);
+    }
+  });
+});

@@ -1,0 +1,227 @@
+import { compare } from 'semver';
+import type { Document } from '../documents.js';
+import { entryAt } from '../publishing.js';
+import type { Claims, Entry, Registry, Source, World } from '../world.js';
+import {
+  FILE_LABELS,
+  LABELS,
+  MANAGED,
+  newDocument,
+  SERVERS,
+  SKILLS,
+  type StoredVersion,
+  UNSTEADY,
+} from './catalogue.js';
+import type { Chance } from './chance.js';
+
+/** One request that changes the catalogue, and what the world is once it was acknowledged. */
+export interface Change {
+  readonly what: string;
+  readonly by: 'writer' | 'superAdmin';
+  readonly method: 'PUT' | 'POST' | 'PATCH' | 'DELETE';
+  readonly path: string;
+  readonly body?: unknown;
+  readonly status: readonly number[];
+  /**
+   * @param reply its parsed answer.
+   */
+  after(reply: Document): World;
+}
+
+/** Keeps the world from growing: memory that is to stay flat must not have to hold more and more. */
+const MAX_VERSIONS = 6;
+
+/** A change that may be made in this world. Half of them publish. */
+export function aChange(world: World, chance: Chance): Change {
+  const make = chance.weigh([
+    [50, publish],
+    [14, removeVersion],
+    [20, relabel],
+    [6, setStatus],
+    [5, relabelSource],
+    [5, changeRegistry],
+  ] as const);
+  return make(world, chance);
+}
+
+function publish(world: World, chance: Chance): Change {
+  const type = chance.weigh([
+    [4, 'server'],
+    [1, 'skill'],
+  ] as const);
+  const name = chance.pick(type === 'server' ? SERVERS : SKILLS);
+  const entry = managed(world).find((one) => one.type === type && one.name === name);
+  if (entry && entry.versions.length >= MAX_VERSIONS) return removal(world, entry, chance);
+  const claims = entry?.claims ?? chance.pick(LABELS);
+  // A super-admin who sends no claims inherits; nobody else may.
+  const isInherited = Object.keys(claims).length === 0;
+  const version = newVersion(entry, chance);
+  const document = newDocument(type, name, version, MANAGED);
+  return {
+    what: `publish ${type} ${name}@${version} for ${JSON.stringify(claims)}`,
+    by: isInherited ? 'superAdmin' : 'writer',
+    method: 'POST',
+    path: '/v1/entries',
+    body: { [type]: document, ...(isInherited ? {} : { claims }) },
+    status: [201],
+    after: ({ _meta }) => {
+      const stored = {
+        version,
+        status: 'active',
+        document: JSON.stringify(document),
+        updatedAt: changedAt(_meta),
+      };
+      const versions = [...(entry?.versions ?? []), stored].sort((one, other) =>
+        compare(other.version, one.version),
+      );
+      return withEntry(world, { type, name, claims, versions });
+    },
+  };
+}
+
+// Newer ones mostly; now and then one that is older than the latest, or one that was there before with another document.
+function newVersion(entry: Entry | undefined, chance: Chance): string {
+  const taken = new Set(entry?.versions.map(({ version }) => version));
+  for (;;) {
+    const version = `1.${Math.floor(chance.next() * 12)}.0${chance.of(0.2) ? '-rc.1' : ''}`;
+    if (!taken.has(version)) return version;
+  }
+}
+
+function removeVersion(world: World, chance: Chance): Change {
+  return removal(world, chance.pick(managed(world)), chance);
+}
+
+function removal(world: World, entry: Entry, chance: Chance): Change {
+  const { version } = chance.pick(entry.versions);
+  return {
+    what: `remove ${entry.type} ${entry.name}@${version}`,
+    by: 'writer',
+    method: 'DELETE',
+    path: entryAt(entry.type, entry.name, `/versions/${version}`),
+    status: [204],
+    after: () =>
+      withEntry(world, { ...entry, versions: entry.versions.filter((one) => one.version !== version) }),
+  };
+}
+
+function relabel(world: World, chance: Chance): Change {
+  const entry = chance.pick(managed(world));
+  const claims = chance.of(0.15) ? {} : chance.pick(LABELS);
+  return {
+    what: `label ${entry.type} ${entry.name} ${JSON.stringify(claims)}`,
+    by: 'writer',
+    method: 'PUT',
+    path: entryAt(entry.type, entry.name, '/claims'),
+    body: { claims },
+    status: [204],
+    after: () => withEntry(world, { ...entry, claims }),
+  };
+}
+
+function setStatus(world: World, chance: Chance): Change {
+  const entry = chance.pick(managed(world).filter(({ type }) => type === 'server'));
+  const { version } = chance.pick(entry.versions);
+  const status = chance.pick(['active', 'deprecated', 'deleted']);
+  return {
+    what: `make ${entry.name}@${version} ${status}`,
+    by: 'writer',
+    method: 'PATCH',
+    path: entryAt(entry.type, entry.name, `/versions/${version}/status`),
+    body: { status },
+    status: [200],
+    after: ({ _meta }) => {
+      const versions = (entry.versions as readonly StoredVersion[]).map((stored) =>
+        stored.version === version ? { ...stored, status, updatedAt: changedAt(_meta) } : stored,
+      );
+      return withEntry(world, { ...entry, versions });
+    },
+  };
+}
+
+function relabelSource(world: World, chance: Chance): Change {
+  const source = chance.pick(world.sources.filter(({ kind }) => kind === 'file'));
+  const claims = chance.pick(FILE_LABELS);
+  return {
+    ...putSource(source.name, claims),
+    // contract §5: inherited entries are labelled anew at once.
+    after: () => withSource(world, labelled(source, claims)),
+  };
+}
+
+/** The folder that the services may read files from, told to them in their configuration. */
+export const files = { root: '' };
+
+/** Creates a source of a file, or changes its claims. */
+export function putSource(name: string, claims: Claims): Omit<Change, 'after'> {
+  return {
+    what: `label source ${name} ${JSON.stringify(claims)}`,
+    by: 'superAdmin',
+    method: 'PUT',
+    path: `/v1/sources/${name}`,
+    body: { file: { path: `${files.root}/${name}.json` }, syncPolicy: { interval: '1h' }, claims },
+    status: [200, 201],
+  };
+}
+
+function changeRegistry(world: World, chance: Chance): Change {
+  const name = chance.pick(UNSTEADY);
+  const found = world.registries.find((registry) => registry.name === name);
+  if (found && name === 'brief' && chance.of(0.5))
+    return {
+      what: `remove registry ${name}`,
+      by: 'superAdmin',
+      method: 'DELETE',
+      path: `/v1/registries/${name}`,
+      status: [204],
+      after: () => ({ ...world, registries: world.registries.filter((registry) => registry !== found) }),
+    };
+  const sources = chance.shuffle(world.sources.map((source) => source.name)).slice(0, 1 + chance.next() * 5);
+  const claims = chance.pick<Claims>([{}, { org: 'acme' }, { org: 'contoso' }, { env: 'dev' }]);
+  const registry: Registry = { name, sources, claims, origin: 'api' };
+  return {
+    ...putRegistry(registry),
+    after: () => ({
+      ...world,
+      registries: [...world.registries.filter((one) => one.name !== name), registry],
+    }),
+  };
+}
+
+export function putRegistry({ name, sources, claims }: Registry): Omit<Change, 'after'> {
+  return {
+    what: `make registry ${name} of ${sources.join()} for ${JSON.stringify(claims)}`,
+    by: 'superAdmin',
+    method: 'PUT',
+    path: `/v1/registries/${name}`,
+    body: { sources, claims },
+    status: [200, 201],
+  };
+}
+
+function managed({ sources }: World): readonly Entry[] {
+  return sources.find(({ name }) => name === MANAGED)?.entries ?? [];
+}
+
+function withEntry(world: World, entry: Entry): World {
+  const source = world.sources.find(({ name }) => name === MANAGED);
+  if (!source) throw new Error('There is no managed source');
+  const others = source.entries.filter(({ type, name }) => type !== entry.type || name !== entry.name);
+  // An entry goes with its last version.
+  return withSource(world, { ...source, entries: entry.versions.length > 0 ? [...others, entry] : others });
+}
+
+function withSource(world: World, source: Source): World {
+  return { ...world, sources: world.sources.map((one) => (one.name === source.name ? source : one)) };
+}
+
+function labelled(source: Source, claims: Claims): Source {
+  return { ...source, claims, entries: source.entries.map((entry) => ({ ...entry, claims })) };
+}
+
+function changedAt(meta: unknown): string {
+  const official = (meta as Record<string, { updatedAt: string }>)[
+    'io.modelcontextprotocol.registry/official'
+  ];
+  return official?.updatedAt ?? '';
+}

@@ -1,0 +1,95 @@
+import { compare } from 'semver';
+import { answer } from '../reference.js';
+import type { World } from '../world.js';
+import { serverSummary } from './answer.js';
+import type { StoredVersion } from './catalogue.js';
+import type { Filter, ListQuestion, LoadQuestion } from './questions.js';
+
+/** A row as the reference shows it, with what is stored of it. */
+interface Row {
+  readonly name: string;
+  readonly version: string;
+  readonly isLatest: boolean;
+  readonly stored: StoredVersion;
+}
+
+const SERVERS_PER_PAGE = 30;
+const SKILLS_PER_PAGE = 50;
+
+/** What the reference of the model check answers to callers of this sort in this world, in the form of `Answer.summary`. */
+export function expected(world: World, sort: number, question: LoadQuestion): string {
+  const shown = rows(world, sort, question);
+  if (typeof shown === 'string') return shown;
+  const page = question.ask === 'list' ? pageOf(shown, question) : { rows: shown, goesOn: false };
+  return ['200', ...page.rows.map((row) => summary(row, question)), ...(page.goesOn ? ['more'] : [])].join(
+    '\n',
+  );
+}
+
+function rows(world: World, sort: number, question: LoadQuestion): Row[] | string {
+  const isList = question.ask === 'list';
+  const { of, type, ask } = question;
+  const named = isList ? { name: '', version: '', deleted: true } : question;
+  const told = answer(world, { by: sort, ask, of, type, ...named, name: named.name });
+  if (!('shown' in told)) return `${told.status} ${told.code}`;
+  return (told.shown as Shown[]).map(({ name, version, from, isLatest }) => {
+    const stored = documentsOf(world).get(`${from} ${type} ${name} ${version}`);
+    if (!stored) throw new Error(`${name}@${version} is not in ${from}`);
+    // The reference lists a skill by its latest version only.
+    return { name, version, isLatest: isLatest ?? true, stored };
+  });
+}
+
+interface Shown {
+  readonly name: string;
+  readonly version: string;
+  readonly from: string;
+  readonly isLatest?: boolean;
+}
+
+// contract §6, once more: the filters, the order and the page.
+function pageOf(all: readonly Row[], { filter, after, limit, type }: ListQuestion) {
+  const from = after && all.filter((row) => isAfter(row, after));
+  const left = (from ?? all).filter((row) => passes(row, filter, type === 'server'));
+  const size = limit ?? (type === 'server' ? SERVERS_PER_PAGE : SKILLS_PER_PAGE);
+  return { rows: left.slice(0, size), goesOn: left.length > size };
+}
+
+function isAfter(row: Row, { name, version }: { name: string; version: string }): boolean {
+  return row.name > name || (row.name === name && compare(row.version, version) < 0);
+}
+
+function passes(row: Row, filter: Filter, isServer: boolean): boolean {
+  const { version, isLatest, stored } = row;
+  const { search, updatedSince } = filter;
+  return (
+    (filter.deleted || updatedSince !== undefined || stored.status !== 'deleted') &&
+    (search === undefined || isFound(row, search)) &&
+    (!isServer ||
+      filter.version === undefined ||
+      (filter.version === 'latest' ? isLatest : version === filter.version)) &&
+    (updatedSince === undefined || Date.parse(stored.updatedAt || '1970') >= Date.parse(updatedSince))
+  );
+}
+
+function isFound({ name, stored }: Row, search: string): boolean {
+  const { description } = JSON.parse(stored.document) as { description: string };
+  return [name, description].some((text) => text.toLowerCase().includes(search.toLowerCase()));
+}
+
+function summary({ isLatest, stored }: Row, { type }: LoadQuestion): string {
+  return type === 'server' ? serverSummary(stored.document, stored.status, isLatest) : stored.document;
+}
+
+const known = new WeakMap<World, Map<string, StoredVersion>>();
+
+function documentsOf(world: World): Map<string, StoredVersion> {
+  const all = known.get(world) ?? new Map<string, StoredVersion>();
+  known.set(world, all);
+  if (all.size === 0)
+    for (const source of world.sources)
+      for (const { type, name, versions } of source.entries)
+        for (const stored of versions as readonly StoredVersion[])
+          all.set(`${source.name} ${type} ${name} ${stored.version}`, stored);
+  return all;
+}

@@ -1,0 +1,66 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+import { sortOf } from './questions.js';
+import type { Read } from './reading.js';
+
+const run = promisify(execFile);
+const SAMPLE_MS = 1_000;
+
+/** How long requests took, in ms. */
+export interface Times {
+  readonly what: string;
+  readonly requests: number;
+  readonly p50: number;
+  readonly p99: number;
+}
+
+/** How long reads took: all of them, those answered with a 304, and the others by what was asked. */
+export function timesOf(reads: readonly Read[]): Times[] {
+  const kinds = new Map<string, number[]>();
+  const add = (what: string, ms: number) => kinds.set(what, [...(kinds.get(what) ?? []), ms]);
+  for (const { question, status, began, ended } of reads)
+    add(status === 304 ? 'not modified' : sortOf(question), ended - began);
+  const all = reads.map(({ began, ended }) => ended - began);
+  return [['all reads', all] as const, ...kinds].map(([what, ms]) => ({
+    what,
+    requests: ms.length,
+    p50: at(ms, 0.5),
+    p99: at(ms, 0.99),
+  }));
+}
+
+/** The value that this share of all is not above. */
+export function at(values: readonly number[], share: number): number {
+  const sorted = values.toSorted((one, other) => one - other);
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;
+}
+
+/** Takes the resident memory of processes each second, in MB, until it is told to end. */
+export function watchMemory(pids: readonly number[]): { end(): Promise<number[][]> } {
+  const samples: number[][] = pids.map(() => []);
+  let isOver = false;
+  const watching = (async () => {
+    while (!isOver) {
+      for (const [index, pid] of pids.entries()) samples[index]?.push(await residentMB(pid));
+      await new Promise((resolve) => setTimeout(resolve, SAMPLE_MS));
+    }
+  })();
+  return {
+    end: async () => {
+      isOver = true;
+      await watching;
+      return samples;
+    },
+  };
+}
+
+/** The medians of the quarters of these samples. */
+export function quarters(samples: readonly number[]): number[] {
+  const size = samples.length / 4;
+  return [0, 1, 2, 3].map((index) => at(samples.slice(index * size, (index + 1) * size), 0.5));
+}
+
+async function residentMB(pid: number): Promise<number> {
+  const { stdout } = await run('ps', ['-o', 'rss=', '-p', String(pid)]);
+  return Number(stdout.trim()) / 1024;
+}

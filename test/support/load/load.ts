@@ -1,0 +1,157 @@
+import type { Sender } from '../http.js';
+import type { Issuer } from '../issuer.js';
+import { aChange } from './changes.js';
+import { aStartingWorld, LABELS, ROLES } from './catalogue.js';
+import { Chance } from './chance.js';
+import { Connection } from './connection.js';
+import { aCrowd, type Reader, rsToken, SORTS_OF_CALLERS } from './crowd.js';
+import { expected } from './expectation.js';
+import { History } from './history.js';
+import { install } from './installation.js';
+import { type Read, Reading } from './reading.js';
+import { type Replicas, startReplicas } from './replicas.js';
+
+export interface LoadOptions {
+  readonly seed: number;
+  readonly callers: number;
+  /** How long to read and write, in ms; longer when some caller has asked nothing by then. */
+  readonly lasting: number;
+  readonly connections: number;
+}
+
+/** What was done and seen: everything that is judged. */
+export interface Load {
+  readonly reads: readonly Read[];
+  readonly history: History;
+  /** ms from the first request to the last. */
+  readonly took: number;
+}
+
+/** One change for so many reads: 5 % of all requests. */
+const READS_A_CHANGE = 19;
+const READS_A_TURN = 3;
+/** Changes may be behind by so many before readers wait for them. */
+const BEHIND = 4;
+
+/** Many callers who read two replicas, while one writer changes the catalogue through both of them. */
+export class LoadRun {
+  private readonly crowd: readonly Reader[];
+  private readonly chance: Chance;
+
+  private constructor(
+    readonly replicas: Replicas,
+    private readonly issuer: Issuer,
+    private readonly options: LoadOptions,
+    private readonly history: History,
+  ) {
+    this.chance = new Chance(options.seed);
+    this.crowd = this.chance.shuffle(aCrowd(issuer, options.callers));
+  }
+
+  static async prepare(issuer: Issuer, options: LoadOptions): Promise<LoadRun> {
+    const replicas = await startReplicas(issuer, ROLES);
+    const world = aStartingWorld();
+    const [first] = replicas.both;
+    await install(world, first?.as({ role: 'super-admin' }) as Sender, replicas.folder);
+    return new LoadRun(replicas, issuer, options, new History(world));
+  }
+
+  /** Everybody's claims mean what their sort's do, and no two sorts see the same. */
+  checkCrowd(): void {
+    const { world } = this.history.at(0);
+    const list = (of: string, type: 'server' | 'skill') =>
+      ({ ask: 'list', of, type, filter: {}, limit: 100 }) as const;
+    const shown = (callers: typeof world.callers, by: number) =>
+      ['main', 'acme', 'flux', 'back']
+        .flatMap((of) => [list(of, 'server'), list(of, 'skill')])
+        .map((question) => expected({ ...world, callers }, by, question))
+        .join('\n\n');
+    const sights = SORTS_OF_CALLERS.map((_, sort) => shown(SORTS_OF_CALLERS, sort));
+    if (new Set(sights).size < SORTS_OF_CALLERS.length) throw new Error('Two sorts of callers see the same');
+    for (const { sort, claims } of this.crowd.slice(0, 3 * SORTS_OF_CALLERS.length))
+      if (shown([claims], 0) !== sights[sort])
+        throw new Error(`${JSON.stringify(claims)} is of another sort`);
+  }
+
+  async run(): Promise<Load> {
+    const { options, history, crowd } = this;
+    const { both } = this.replicas;
+    const reads: Read[] = [];
+    const since = new Date().toISOString();
+    const reading = new Reading(this.chance, () => history.newest.world, since);
+    const writers = both.map(({ origin }) => new Connection(origin));
+    const began = performance.now();
+    let turns = 0;
+    let asked = 0;
+    let isCut = false;
+    const isOver = () => isCut || (performance.now() - began > options.lasting && turns >= crowd.length);
+    const read = async (connection: Connection) => {
+      while (!isOver()) {
+        const reader = crowd[turns++ % crowd.length];
+        for (let turn = 0; reader && turn < READS_A_TURN && !isCut; turn += 1) {
+          while (asked > READS_A_CHANGE * (history.changes.length + BEHIND) && !isOver()) await soon();
+          asked += 1;
+          reads.push(await reading.read(reader, connection));
+        }
+      }
+    };
+    const change = async () => {
+      while (!isOver()) {
+        if (asked < READS_A_CHANGE * history.changes.length) await soon();
+        else await this.change(writers);
+      }
+    };
+    const connections = Array.from(
+      { length: options.connections },
+      (_, index) => new Connection(both[index % both.length]?.origin ?? ''),
+    );
+    // Nobody goes on when one of them has failed.
+    const cut = (error: unknown) => {
+      isCut = true;
+      throw error;
+    };
+    const ends = await Promise.allSettled(
+      [change, ...connections.map((one) => () => read(one))].map((work) => work().catch(cut)),
+    );
+    await Promise.all([...connections, ...writers].map((connection) => connection.close()));
+    for (const end of ends) if (end.status === 'rejected') throw end.reason;
+    return { reads, history, took: performance.now() - began };
+  }
+
+  // One after the other, through whichever replica.
+  private async change(writers: readonly Connection[]): Promise<void> {
+    const { world } = this.history.newest;
+    const change = aChange(world, this.chance);
+    const { method, path, body } = change;
+    const token = this.tokens[change.by];
+    const reply = await this.chance.pick(writers).send(method, path, { token, body });
+    if (!change.status.includes(reply.status))
+      throw new Error(`${change.what}: ${reply.status} ${reply.answer.text}`);
+    const told = reply.status === 204 ? {} : reply.answer.json;
+    this.history.add({
+      world: change.after(told),
+      change: change.what,
+      begun: reply.began,
+      acknowledged: reply.ended,
+    });
+  }
+
+  private get tokens() {
+    return (this.known ??= {
+      writer: rsToken(this.issuer, { sub: 'writer', role: 'writer', ...everyLabel() }),
+      superAdmin: rsToken(this.issuer, { sub: 'sigrid', role: 'super-admin' }),
+    });
+  }
+
+  private known: { writer: string; superAdmin: string } | undefined;
+}
+
+const soon = () => new Promise<void>((resolve) => setTimeout(resolve, 1));
+
+// Whoever publishes under a label has to hold it.
+function everyLabel(): Record<string, string[]> {
+  const held: Record<string, string[]> = {};
+  for (const label of LABELS)
+    for (const [key, value] of Object.entries(label)) held[key] = [...(held[key] ?? []), ...[value].flat()];
+  return held;
+}

@@ -1,0 +1,125 @@
+import type { World } from '../world.js';
+import type { Answer } from './answer.js';
+import { SERVERS, SKILLS, STEADY, UNSTEADY } from './catalogue.js';
+import type { Chance } from './chance.js';
+import type { Connection } from './connection.js';
+import type { Reader } from './crowd.js';
+import { type LoadQuestion, pathOf } from './questions.js';
+
+/** One read, to be judged. */
+export interface Read {
+  readonly reader: Reader;
+  readonly question: LoadQuestion;
+  readonly status: number;
+  /** What the reader holds to be true now: what came, or with a 304 what the ETag was given for. */
+  readonly holds: Answer;
+  readonly began: number;
+  readonly ended: number;
+}
+
+/** An answer a reader remembers, with the ETag it came with. */
+interface Remembered {
+  readonly question: LoadQuestion;
+  readonly etag: string;
+  readonly answer: Answer;
+}
+
+const REMEMBERED = 8;
+
+/** What readers ask: as clients do, one after the other, going back to what they know and on to the next page. */
+export class Reading {
+  private readonly known = new Map<Reader, Remembered[]>();
+  /** By path: what somebody, whoever that was, got there last. */
+  private readonly anybodys = new Map<string, Remembered>();
+
+  /**
+   * @param world the newest, to ask for what is there.
+   * @param since when the load began: RFC 3339.
+   */
+  constructor(
+    private readonly chance: Chance,
+    private readonly world: () => World,
+    private readonly since: string,
+  ) {}
+
+  async read(reader: Reader, connection: Connection): Promise<Read> {
+    const again = this.known.get(reader) ?? [];
+    const old = again.length > 0 && this.chance.of(0.5) ? this.chance.pick(again) : undefined;
+    const question = old?.question ?? this.goOn(again.at(-1)) ?? this.aQuestion();
+    const path = pathOf(question);
+    // Somebody else's ETag is no reason to tell this reader that nothing has changed, unless they see the same.
+    const sent = old ?? (this.chance.of(0.1) ? this.anybodys.get(path) : undefined);
+    const encoding = this.chance.weigh([
+      [5, undefined],
+      [3, 'gzip'],
+      [2, 'br'],
+    ] as const);
+    const headers = {
+      ...(sent ? { 'if-none-match': sent.etag } : {}),
+      ...(encoding ? { 'accept-encoding': encoding } : {}),
+    };
+    const { status, etag, answer, began, ended } = await connection.send('GET', path, {
+      token: reader.token,
+      headers,
+    });
+    if (status === 304 && !sent) throw new Error('A 304 to a request without If-None-Match');
+    const holds = status === 304 && sent ? sent.answer : answer;
+    if (status === 200 && etag !== undefined) this.remember(reader, path, { question, etag, answer });
+    return { reader, question, status, holds, began, ended };
+  }
+
+  private remember(reader: Reader, path: string, remembered: Remembered): void {
+    const others = (this.known.get(reader) ?? []).filter(({ question }) => pathOf(question) !== path);
+    this.known.set(reader, [...others.slice(1 - REMEMBERED), remembered]);
+    this.anybodys.set(path, remembered);
+  }
+
+  private goOn(last: Remembered | undefined): LoadQuestion | undefined {
+    if (last?.question.ask !== 'list' || !this.chance.of(0.5)) return undefined;
+    const after = last.answer.next();
+    return after && { ...last.question, after };
+  }
+
+  private aQuestion(): LoadQuestion {
+    const { chance } = this;
+    const of = chance.of(0.7) ? chance.pick(STEADY) : chance.pick(UNSTEADY);
+    const type = chance.of(0.8) ? ('server' as const) : ('skill' as const);
+    const name = chance.pick(type === 'server' ? SERVERS : SKILLS);
+    const deleted = type === 'server' && chance.of(0.2);
+    const ask = chance.weigh([
+      [5, 'list'],
+      [2, 'versions'],
+      [2, 'latest'],
+      [2, 'exact'],
+    ] as const);
+    if (ask === 'versions') return { ask, of, type, name, version: '', deleted };
+    if (ask === 'latest') return { ask: 'version', of, type, name, version: 'latest', deleted: false };
+    if (ask === 'exact')
+      return { ask: 'version', of, type, name, version: this.aVersion(name), deleted: false };
+    const limit = chance.pick([undefined, 3, 10, 100]);
+    const filter = chance.weigh([
+      [4, {}],
+      [2, { version: 'latest' }],
+      [1, { version: '1.0.0' }],
+      [2, { search: chance.pick(['S-0', 'from shared', 'K-', 's-1', 'document 7']) }],
+      [1, { deleted }],
+      [1, { updatedSince: this.lately() }],
+    ] as const);
+    const forType = type === 'server' || 'search' in filter ? filter : {};
+    return { ask, of, type, filter: forType, ...(limit === undefined ? {} : { limit }) };
+  }
+
+  private aVersion(name: string): string {
+    const there = this.world().sources.flatMap(({ entries }) =>
+      entries
+        .filter((entry) => entry.name === name)
+        .flatMap(({ versions }) => versions.map(({ version }) => version)),
+    );
+    return there.length === 0 || this.chance.of(0.1) ? '9.9.9' : this.chance.pick(there);
+  }
+
+  private lately(): string {
+    const at = Date.now() - this.chance.next() * 4_000;
+    return new Date(Math.max(at, Date.parse(this.since))).toISOString();
+  }
+}
