@@ -1,23 +1,26 @@
 import { SORTS_OF_CALLERS } from './crowd.js';
 import type { History } from './history.js';
-import { type Fault, judge } from './judgement.js';
+import { type Fault, isRight, judge } from './judgement.js';
 import type { Read } from './reading.js';
 
 export type Faults = Record<Fault, string[]>;
 
-/** What is wrong with these reads, by kind; only the first of a kind are told in full. */
+/** So many are looked into, spread over all that are wrong; and of each kind the first are told in full. */
+const LOOKED_INTO = 60;
+const TOLD = 4;
+
+/** What is wrong with these reads, by kind. */
 export function faultsIn(reads: readonly Read[], history: History): Faults {
+  const wrong = reads.filter((read) => !isRight(read, history));
+  const step = Math.max(1, wrong.length / LOOKED_INTO);
   const faults: Faults = { late: [], stale: [], foreign: [], skewed: [], wrong: [], error: [] };
-  const counts = { late: 0, stale: 0, foreign: 0, skewed: 0, wrong: 0, error: 0 };
-  for (const read of reads) {
-    const verdict = judge(read, history, SORTS_OF_CALLERS.length);
-    if (!verdict) continue;
-    counts[verdict.fault] += 1;
-    if (counts[verdict.fault] <= TOLD) faults[verdict.fault].push(verdict.said);
+  for (let at = 0; at < wrong.length; at += step) {
+    const read = wrong[Math.floor(at)];
+    if (!read) break;
+    const { fault, said } = judge(read, history, SORTS_OF_CALLERS.length);
+    const told = faults[fault].length;
+    if (told < TOLD) faults[fault].push(said);
+    else if (told === TOLD) faults[fault].push(`and others: ${wrong.length} reads in all are not right`);
   }
-  for (const [fault, said] of Object.entries(faults) as [Fault, string[]][])
-    if (counts[fault] > TOLD) said.push(`and ${counts[fault] - TOLD} more`);
   return faults;
 }
-
-const TOLD = 5;

@@ -31,15 +31,23 @@ const PASSABLE = new Set([200, 304, 403, 404]);
 /** Only so many states are looked through for where a wrong answer came from. */
 const LOOK_BACK = 400;
 
-/** Holds a read against the reference in every state that it may tell of. Undefined when one of them says the same. */
-export function judge(read: Read, history: History, sorts: number): Verdict | undefined {
+/** Does the reference say the same in one of the states that this read may tell of? */
+export function isRight({ reader, question, status, holds, began, ended }: Read, history: History): boolean {
+  if (!PASSABLE.has(status)) return false;
+  const shown = holds.summary(question);
+  return history
+    .possible(began, ended)
+    .some((index) => expected(history.at(index).world, reader.sort, question) === shown);
+}
+
+/** What is wrong with a read that is not right: looks for where the answer comes from, which takes its time. */
+export function judge(read: Read, history: History, sorts: number): Verdict {
   const { reader, question, status, holds, began, ended } = read;
   if (!PASSABLE.has(status))
     return { fault: 'error', said: `${status} to ${pathOf(question)}: ${holds.text.slice(0, 200)}` };
   const shown = holds.summary(question);
   const says = (index: number, sort: number) => expected(history.at(index).world, sort, question) === shown;
   const possible = history.possible(began, ended);
-  if (possible.some((index) => says(index, reader.sort))) return undefined;
   const [newest = 0] = possible;
   const all = Array.from({ length: Math.min(newest + 1, LOOK_BACK) }, (_, back) => newest - back);
   const others = Array.from({ length: sorts }, (_, sort) => sort).filter((sort) => sort !== reader.sort);
