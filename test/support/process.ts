@@ -14,11 +14,6 @@ export class ServedProcess {
     return this.cli.child.pid ?? 0;
   }
 
-  /** Everything it has logged. */
-  get log(): string {
-    return this.cli.output;
-  }
-
   static async start(configuration: string, issuer: Issuer): Promise<ServedProcess> {
     const anywhere = ['--address', '127.0.0.1:0', '--internal-address', '127.0.0.1:0'];
     const cli = new Cli(['serve', '--config', configuration, ...anywhere]);
