@@ -1,0 +1,202 @@
+import { createHash } from 'node:crypto';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import type pg from 'pg';
+import { from as copyFrom } from 'pg-copy-streams';
+import { canonicalClaims } from '#service/claims/claims.js';
+import { checkDocument, sentenceOf } from '#service/entries/document-check.js';
+import { searchTextOf } from '#service/entries/entry-types.js';
+import { versionKey } from '#service/entries/version-order.js';
+import { nameOf, serverDocument } from './documents.js';
+import { withoutIndexes } from './indexes.js';
+
+export interface CatalogueSize {
+  readonly versions: number;
+  readonly claimSets: number;
+  /** 3 to 8, all of them in the registry `main`. */
+  readonly sources: number;
+  readonly seed: number;
+}
+
+export const REGISTRY = 'main';
+export const VERSIONS_A_NAME = 5;
+/** Beginning with the oldest; in every twentieth entry the newest is deleted, so that another is the latest. */
+const VERSIONS = ['1.0.0', '1.1.0', '1.2.0-rc.1', '1.2.0', '2.0.0'];
+/** Of ten entries seven have names of their own: one name is in two sources, and one in three, which follow each other. */
+const NAMES = [0, 1, 2, 3, 4, 5, 5, 6, 6, 6];
+const DISTINCT = 7;
+/** One in so many entries belongs to the first claim set, however many claim sets there are. */
+const RARE = 1_000;
+const CHECKED = 200;
+const DAY_MS = 86_400_000;
+const NEWEST = Date.UTC(2026, 9, 1);
+const ROWS_A_CHUNK = 200;
+
+/** "any of them" lets one value stand for all teams: a token with 2 000 values would not fit into a header. */
+export const teamClaims = (team: number) => ({ org: 'acme', team: ['everybody', `team-${team}`] });
+/** The callers of a catalogue, by what they see of it. */
+export const SEES_ALL = { org: 'acme', team: 'everybody' };
+/** 0.1 % of the entries. */
+export const SEES_LITTLE = { org: 'acme', team: 'team-0' };
+
+/**
+ * Fills a migrated database that holds nothing yet, as syncs and publications would have: documents, search texts,
+ * digests, order and latest of versions, with everything that depends on chance decided by the seed.
+ */
+export async function fillCatalogue(client: pg.Client, size: CatalogueSize): Promise<void> {
+  checkSample(size);
+  // What is lost by a crash is made again; the settings are taken back below.
+  await configure(client, 'alter system set fsync = off');
+  await client.query(`set session_replication_role = replica; set maintenance_work_mem = '512MB'`);
+  const claimSets = await addClaimSets(client, size.claimSets);
+  await addSources(client, size.sources);
+  await withoutIndexes(client, ['entry', 'entry_version'], async () => {
+    await copy(client, 'entry (id, source_id, type, name, claim_set_id)', entryRows(size, claimSets));
+    await copy(
+      client,
+      `entry_version (entry_id, version, version_key, document, digest, status, status_changed_at, published_at, updated_at,
+        is_latest, search)`,
+      versionRows(size),
+    );
+  });
+  await client.query(`select setval(pg_get_serial_sequence('entry', 'id'), max(id)) from entry`);
+  await client.query('reset session_replication_role; reset maintenance_work_mem');
+  await changeRevisions(client);
+  await client.query('vacuum analyze');
+  await configure(client, 'alter system reset fsync');
+  await client.query('checkpoint');
+}
+
+/** Deals other claim sets out among the entries that are there, which is much faster than filling anew. */
+export async function dealClaimSets(client: pg.Client, count: number): Promise<void> {
+  const claimSets = await addClaimSets(client, count);
+  await client.query(
+    `update entry set claim_set_id = ($1::int[])[case when ${SCRAMBLED} % ${RARE} = 0 then 1 else 2 + ${SCRAMBLED} % ($2::int - 1) end]`,
+    [claimSets, count],
+  );
+  await changeRevisions(client);
+  await client.query('vacuum (full, analyze) entry');
+}
+
+/** As a sync or a publication does: what was remembered of the catalogue counts no more. */
+export async function changeRevisions(client: pg.Client): Promise<void> {
+  await client.query('update source set revision = revision + 1');
+  await client.query('update registry set revision = revision + 1');
+}
+
+// A number that has nothing to do with the name, the source or the place of the entry in the table.
+const scrambled = (entry: number) => (entry * 2_654_435_761) % 4_294_967_291;
+const SCRAMBLED = '(id * 2654435761 % 4294967291)';
+
+async function addClaimSets(client: pg.Client, count: number): Promise<number[]> {
+  const all = [{}, ...Array.from({ length: count }, (_, team) => teamClaims(team))].map(canonicalClaims);
+  const digests = all.map((claims) => createHash('sha256').update(claims).digest());
+  await client.query(
+    `insert into claim_set (claims, digest) select * from unnest($1::jsonb[], $2::bytea[]) on conflict do nothing`,
+    [all, digests],
+  );
+  const { rows } = await client.query<{ id: number }>(
+    `select id from claim_set where digest = any($1) order by array_position($1, digest)`,
+    [digests.slice(1)],
+  );
+  return rows.map(({ id }) => id);
+}
+
+// There can be one managed source only. None of the others is ever due, so nothing is asked of its file.
+async function addSources(client: pg.Client, count: number): Promise<void> {
+  await client.query(
+    `with unlabeled as (select id from claim_set where claims = '{}'),
+     made as (
+       insert into source (name, kind, settings, claim_set_id, origin)
+       select 'source-' || n, case n when 1 then 'managed' else 'file' end, '{"path": "none.json"}', unlabeled.id, 'api'
+       from unlabeled, generate_series(1, $1::int) n order by n returning id
+     ), registry as (
+       insert into registry (name, claim_set_id, origin, position) select $2, id, 'api', 0 from unlabeled returning id
+     ), synced as (insert into source_sync (source_id, status, last_success_at) select id, 'complete', now() from made)
+     insert into registry_source (registry_id, position, source_id)
+     select registry.id, row_number() over (order by made.id) - 1, made.id from registry, made`,
+    [count, REGISTRY],
+  );
+}
+
+function* entryRows(size: CatalogueSize, claimSets: readonly number[]): Generator<string> {
+  for (const { id, name, source } of entries(size)) {
+    const at = scrambled(id);
+    const set = at % RARE === 0 ? 0 : 1 + (at % (claimSets.length - 1));
+    yield `${id}\t${source}\tserver\t${name}\t${claimSets[set]}\n`;
+  }
+}
+
+function* versionRows(size: CatalogueSize): Generator<string> {
+  for (const { id, name } of entries(size)) {
+    const newestIsDeleted = id % 20 === 0;
+    for (const [at, version] of VERSIONS.entries()) {
+      const document = serverDocument(name, version, id, size.seed);
+      const text = JSON.stringify(document);
+      const isNewest = at === VERSIONS.length - 1;
+      const isLatest = at === VERSIONS.length - (newestIsDeleted ? 2 : 1);
+      const status = isNewest && newestIsDeleted ? 'deleted' : id % 50 === 1 ? 'deprecated' : 'active';
+      const published = new Date(
+        NEWEST - (scrambled(id) % 300) * DAY_MS - (VERSIONS.length - at) * 9 * DAY_MS,
+      );
+      const time = published.toISOString();
+      const digest = createHash('sha256').update(text).digest('hex');
+      const search = searchTextOf('server', document as Record<string, unknown>);
+      yield (
+        `${id}\t${version}\t${versionKey(version, published)}\t${escaped(text)}\t\\\\x${digest}\t${status}\t` +
+        `${time}\t${time}\t${time}\t${isLatest}\t${escaped(search)}\n`
+      );
+    }
+  }
+}
+
+interface BenchEntry {
+  readonly id: number;
+  readonly source: number;
+  readonly name: string;
+}
+
+function* entries({ versions, sources, seed }: CatalogueSize): Generator<BenchEntry> {
+  for (let number = 0; number < versions / VERSIONS_A_NAME; number += 1) {
+    const ten = Math.floor(number / NAMES.length);
+    const name = nameOf(ten * DISTINCT + (NAMES[number % NAMES.length] ?? 0), seed);
+    yield { id: number + 1, source: 1 + ((number + ten) % sources), name };
+  }
+}
+
+// Rows that no publication would have let in would measure something that can't be.
+function checkSample(size: CatalogueSize): void {
+  let left = CHECKED;
+  for (const { id, name } of entries(size)) {
+    if ((left -= 1) < 0) return;
+    const document = serverDocument(name, VERSIONS[id % VERSIONS.length] ?? '', id, size.seed);
+    const { problems, version } = checkDocument('server', document);
+    if (problems.length > 0) throw new Error(`${name}: ${problems.map(sentenceOf).join('; ')}`);
+    const bytes = Buffer.byteLength(version?.text ?? '');
+    if (bytes < 1_400 || bytes > 4_100) throw new Error(`${name} has ${bytes} bytes`);
+  }
+}
+
+async function copy(client: pg.Client, table: string, rows: Iterable<string>): Promise<void> {
+  await pipeline(Readable.from(chunked(rows)), client.query(copyFrom(`copy ${table} from stdin`)));
+}
+
+function* chunked(rows: Iterable<string>): Generator<Buffer> {
+  let chunk: string[] = [];
+  for (const row of rows) {
+    chunk.push(row);
+    if (chunk.length < ROWS_A_CHUNK) continue;
+    yield Buffer.from(chunk.join(''));
+    chunk = [];
+  }
+  yield Buffer.from(chunk.join(''));
+}
+
+function escaped(text: string): string {
+  return text.replaceAll('\\', '\\\\').replaceAll('\n', '\\n').replaceAll('\t', '\\t');
+}
+
+async function configure(client: pg.Client, statement: string): Promise<void> {
+  await client.query(statement);
+  await client.query('select pg_reload_conf()');
+}

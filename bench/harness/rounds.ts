@@ -1,0 +1,21 @@
+export function median(values: readonly number[]): number {
+  const sorted = [...values].sort((one, other) => one - other);
+  const middle = sorted.length >> 1;
+  const upper = sorted[middle] ?? Number.NaN;
+  return sorted.length % 2 === 1 ? upper : ((sorted[middle - 1] ?? Number.NaN) + upper) / 2;
+}
+
+/** Milliseconds that `work` takes. */
+export async function timeOf(work: () => Promise<unknown>): Promise<number> {
+  const began = performance.now();
+  await work();
+  return performance.now() - began;
+}
+
+/** `count` times, one after the other, the first of all (number 0) to warm up: its answer is dropped. */
+export async function rounds<T>(count: number, one: (round: number) => Promise<T>): Promise<T[]> {
+  await one(0);
+  const all: T[] = [];
+  for (let round = 1; round <= count; round += 1) all.push(await one(round));
+  return all;
+}
