@@ -63,8 +63,9 @@ const REGISTRY_TYPES = ['npm', 'pypi', 'oci', 'nuget'];
 /** From here on a document is long enough, and never longer: the bytes of its compact JSON, roughly. */
 const SHORTEST = 1_500;
 const LONGEST = 4_000;
-/** What a tool of the publisher's block takes at most. */
+/** What a tool of the publisher's block takes at most, and what of that its keys and punctuation take. */
 const ROOM_FOR_A_TOOL = 230;
+const BESIDE_THE_WORDS = 48;
 
 /** Whole numbers that depend on the seed alone (mulberry32). */
 export class Dice {
@@ -137,7 +138,7 @@ export function serverDocument(name: string, version: string, entry: number, see
       description: `${said.pick(DOING)} ${said.pick(THINGS)} ${said.pick(PLACES)}`,
       inputs: [said.pick(THINGS), said.pick(THINGS)],
     };
-    room -= JSON.stringify(tool).length;
+    room -= BESIDE_THE_WORDS + tool.name.length + tool.description.length + tool.inputs.join('').length;
     tools.push(tool);
   }
   const block = {

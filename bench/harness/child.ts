@@ -1,0 +1,87 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createServer, type AddressInfo } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Pool } from 'undici';
+import type { Usage } from './probe.js';
+
+const PROBE = new URL('./probe.js', import.meta.url).href;
+const PATIENCE_MS = 60_000;
+const ASK_EVERY_MS = 3;
+
+export interface ChildOptions {
+  readonly nodeArguments?: readonly string[];
+  /** Where 200 tells that it is ready. */
+  readonly readiness: { readonly port: number; readonly path: string };
+  readonly port: number;
+}
+
+/** A measured HTTP server in a process of its own. What it logs is thrown away, but it does log. */
+export class Child {
+  private readonly http: Pool;
+
+  private constructor(
+    readonly url: string,
+    /** From the start of the process. */
+    readonly readyAfterMs: number,
+    private readonly process: ChildProcess,
+  ) {
+    this.http = new Pool(url, { connections: 10 });
+  }
+
+  static async start(command: readonly string[], options: ChildOptions): Promise<Child> {
+    const began = performance.now();
+    const args = ['--import', PROBE, ...(options.nodeArguments ?? []), ...command];
+    const child = spawn(process.execPath, args, { stdio: ['ignore', 'ignore', 'inherit', 'ipc'] });
+    const { port, path } = options.readiness;
+    while (!(await isReady(`http://127.0.0.1:${port}${path}`))) {
+      if (child.exitCode !== null) throw new Error(`${command.join(' ')} ended with ${child.exitCode}`);
+      if (performance.now() - began > PATIENCE_MS) throw new Error(`${command.join(' ')} is not ready`);
+      await sleep(ASK_EVERY_MS);
+    }
+    return new Child(`http://127.0.0.1:${options.port}`, performance.now() - began, child);
+  }
+
+  /** @throws Error for any answer but 200. */
+  async get(path: string, token: string): Promise<string> {
+    const headers = { authorization: `Bearer ${token}` };
+    const { statusCode, body } = await this.http.request({ method: 'GET', path, headers });
+    const text = await body.text();
+    if (statusCode !== 200) throw new Error(`${path}: ${statusCode} ${text.slice(0, 500)}`);
+    return text;
+  }
+
+  async usage(): Promise<Usage> {
+    this.process.send({});
+    const [usage] = (await once(this.process, 'message')) as [Usage];
+    return usage;
+  }
+
+  async stop(): Promise<void> {
+    await this.http.close();
+    if (this.process.exitCode !== null) return;
+    const ended = once(this.process, 'exit');
+    this.process.kill('SIGTERM');
+    await ended;
+  }
+}
+
+/** Of 127.0.0.1, and nobody's at the moment. */
+export async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, 'close');
+  return port;
+}
+
+async function isReady(url: string): Promise<boolean> {
+  try {
+    const reply = await fetch(url);
+    await reply.text();
+    return reply.status === 200;
+  } catch {
+    return false;
+  }
+}

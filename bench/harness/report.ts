@@ -1,0 +1,92 @@
+import { execFile } from 'node:child_process';
+import { mkdir, writeFile } from 'node:fs/promises';
+import { availableParallelism, cpus, totalmem } from 'node:os';
+import { dirname } from 'node:path';
+import { promisify } from 'node:util';
+import { type Figure, isMet } from './figure.js';
+
+/** What the figures were taken on. They are ratios, but no ratio is the same everywhere. */
+export interface Machine {
+  readonly cpus: number;
+  readonly model: string;
+  readonly memoryGiB: number;
+  readonly platform: string;
+  readonly node: string;
+  readonly postgres: string;
+  readonly date: string;
+  /** `+` when files were changed beyond it; empty outside a repository. */
+  readonly commit: string;
+}
+
+export async function describeMachine(postgres: string): Promise<Machine> {
+  return {
+    cpus: availableParallelism(),
+    model: cpus()[0]?.model.trim() ?? '',
+    memoryGiB: Math.round(totalmem() / 2 ** 30),
+    platform: `${process.platform}-${process.arch}`,
+    node: process.version,
+    postgres,
+    date: new Date().toISOString(),
+    commit: await commit(),
+  };
+}
+
+/** Progress, so that the table alone is on standard output. */
+export function say(line: string): void {
+  process.stderr.write(`${line}\n`);
+}
+
+export function table(figures: readonly Figure[], machine: Machine): string {
+  const rows = figures.map((figure) => [
+    figure.row,
+    figure.measure,
+    rounded(figure.value),
+    Number.isFinite(figure.target) ? `${figure.atMost ? '≤' : '≥'} ${figure.target}` : '',
+    Number.isFinite(figure.target) ? (isMet(figure) ? 'met' : 'MISSED') : '',
+    `${rounded(Math.min(...figure.rounds))} … ${rounded(Math.max(...figure.rounds))}`,
+    figure.note ?? '',
+  ]);
+  const head = ['path', 'measure', 'median', 'target', '', 'rounds', 'note'];
+  const widths = head.map((title, column) =>
+    Math.max(title.length, 1, ...rows.map((row) => (row[column] ?? '').length)),
+  );
+  const line = (cells: readonly string[]) =>
+    `| ${cells.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join(' | ')} |`;
+  const { cpus: count, model, memoryGiB, platform, node, postgres, date, commit: at } = machine;
+  return [
+    line(head),
+    line(widths.map((width) => '-'.repeat(width))),
+    ...rows.map(line),
+    '',
+    `${count} × ${model}, ${memoryGiB} GiB, ${platform}; Node ${node}, PostgreSQL ${postgres}; ${date}, commit ${at}`,
+  ].join('\n');
+}
+
+/** Everything, for a machine to read; a target that nobody judges is null. */
+export async function writeJson(
+  file: string,
+  figures: readonly Figure[],
+  machine: Machine,
+  quick: boolean,
+): Promise<void> {
+  const judged = figures.map((figure) => ({ ...figure, met: isMet(figure) }));
+  await mkdir(dirname(file), { recursive: true });
+  await writeFile(file, `${JSON.stringify({ machine, quick, figures: judged }, null, 2)}\n`);
+}
+
+function rounded(value: number): string {
+  return value >= 100 ? value.toFixed(0) : value.toFixed(2);
+}
+
+async function commit(): Promise<string> {
+  const git = (...args: string[]) => promisify(execFile)('git', args);
+  try {
+    const [head, changes] = [
+      await git('rev-parse', '--short', 'HEAD'),
+      await git('status', '--porcelain', '-uno'),
+    ];
+    return `${head.stdout.trim()}${changes.stdout === '' ? '' : '+'}`;
+  } catch {
+    return '';
+  }
+}

@@ -1,0 +1,50 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { Child, freePort } from './child.js';
+import type { Catalogue, Stage } from './stage.js';
+
+const MAIN = fileURLToPath(new URL('../../main.js', import.meta.url));
+
+export const SUPER_ADMIN = { role: 'super-admin' };
+
+/** The service as it is shipped, with full authorization, on the database of a catalogue. */
+export async function startService(stage: Stage, catalogue: Catalogue): Promise<Child> {
+  const [port, internal] = [await freePort(), await freePort()];
+  const file = join(stage.folder, `registry-${port}.yaml`);
+  const { host, user, database } = catalogue.connection;
+  const configuration = {
+    auth: {
+      mode: 'oauth',
+      oauth: { resourceUrl: 'https://registry.example.com', providers: [stage.issuer.provider] },
+      authz: { roles: { superAdmin: [SUPER_ADMIN] }, policy: { arrayValues: 'any' } },
+    },
+    database: { host, port: catalogue.connection.port, user, database },
+  };
+  await writeFile(file, JSON.stringify(configuration));
+  const addresses = ['--address', `127.0.0.1:${port}`, '--internal-address', `127.0.0.1:${internal}`];
+  return Child.start([MAIN, 'serve', '--config', file, ...addresses], {
+    port,
+    readiness: { port: internal, path: '/readiness' },
+    nodeArguments: stage.profiles === undefined ? [] : ['--cpu-prof', '--cpu-prof-dir', stage.profiles],
+  });
+}
+
+/** The path of a list, with these parameters. */
+export function listPath(parameters: Readonly<Record<string, string | number>> = {}): string {
+  const query = Object.entries(parameters).map(([name, value]) => `${name}=${encodeURIComponent(value)}`);
+  return `/registry/main/v0.1/servers?${query.join('&')}`;
+}
+
+export interface Page {
+  readonly servers: readonly { readonly server: { readonly name: string; readonly version: string } }[];
+  readonly metadata: { readonly count: number; readonly nextCursor?: string };
+}
+
+export async function pageOf(
+  service: Child,
+  token: string,
+  parameters?: Parameters<typeof listPath>[0],
+): Promise<Page> {
+  return JSON.parse(await service.get(listPath(parameters), token)) as Page;
+}

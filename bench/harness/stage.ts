@@ -1,0 +1,94 @@
+import { chmod, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import pg from 'pg';
+import { createDataSource } from '#service/database/data-source.js';
+import { type EmbeddedPostgres, startEmbeddedPostgres } from '#service/database/embedded-postgres.js';
+import { migrateUp } from '#service/database/migrate.js';
+import { dealClaimSets, fillCatalogue } from '../data/catalogue.js';
+import { say } from './report.js';
+import { type Issuer, startIssuer } from './tokens.js';
+
+const SOURCES = 5;
+const SEED = 20_261_101;
+
+/** A filled database. */
+export interface Catalogue {
+  readonly versions: number;
+  readonly connection: EmbeddedPostgres['connection'];
+  /** For the benchmark's own statements. */
+  readonly client: pg.Client;
+}
+
+/** What every benchmark stands on: a PostgreSQL with its settings as shipped, an identity provider, a folder. */
+export class Stage {
+  private readonly filled = new Map<number, { catalogue: Catalogue; claimSets: number }>();
+
+  private constructor(
+    readonly folder: string,
+    readonly issuer: Issuer,
+    private readonly postgres: EmbeddedPostgres,
+    /** Where services leave their CPU profiles, if they are to. */
+    readonly profiles: string | undefined,
+  ) {}
+
+  static async open(profiles?: string): Promise<Stage> {
+    const folder = await mkdtemp(join(tmpdir(), 'registry-bench-'));
+    // When we are root, PostgreSQL runs as somebody else and has to get in.
+    await chmod(folder, 0o755);
+    const postgres = await startEmbeddedPostgres(join(folder, 'postgres'));
+    return new Stage(folder, await startIssuer(), postgres, profiles);
+  }
+
+  /** The catalogue of this size: filled when it is first asked for, its claim sets dealt anew when they were others. */
+  async catalogue(versions: number, claimSets: number): Promise<Catalogue> {
+    const known = this.filled.get(versions);
+    if (known && known.claimSets !== claimSets) {
+      say(`dealing ${claimSets} claim sets among ${versions} versions`);
+      await dealClaimSets(known.catalogue.client, claimSets);
+      known.claimSets = claimSets;
+    }
+    if (known) return known.catalogue;
+    say(`filling a database with ${versions} versions`);
+    const catalogue = { versions, ...(await this.migratedDatabase(`size_${versions}`)) };
+    this.filled.set(versions, { catalogue, claimSets });
+    await fillCatalogue(catalogue.client, { versions, claimSets, sources: SOURCES, seed: SEED });
+    return catalogue;
+  }
+
+  async postgresVersion(): Promise<string> {
+    return this.once(async (client) => {
+      const { rows } = await client.query<{ server_version: string }>('show server_version');
+      return rows[0]?.server_version ?? '';
+    });
+  }
+
+  async close(): Promise<void> {
+    for (const { catalogue } of this.filled.values()) await catalogue.client.end();
+    await this.postgres.stop();
+    this.issuer.stop();
+    await rm(this.folder, { recursive: true, force: true });
+  }
+
+  private async migratedDatabase(database: string): Promise<Pick<Catalogue, 'connection' | 'client'>> {
+    await this.once((client) => client.query(`create database ${database}`));
+    const connection = { ...this.postgres.connection, database };
+    const dataSource = createDataSource({ ...connection, poolMax: 2 }, [], () => undefined);
+    await dataSource.initialize();
+    await migrateUp(dataSource);
+    await dataSource.destroy();
+    const client = new pg.Client(connection);
+    await client.connect();
+    return { connection, client };
+  }
+
+  private async once<T>(work: (client: pg.Client) => Promise<T>): Promise<T> {
+    const client = new pg.Client(this.postgres.connection);
+    await client.connect();
+    try {
+      return await work(client);
+    } finally {
+      await client.end();
+    }
+  }
+}

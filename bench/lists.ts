@@ -1,0 +1,99 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { SEES_ALL } from './data/catalogue.js';
+import { Child, freePort } from './harness/child.js';
+import { atLeast, type Figure, figure, toldOnly } from './harness/figure.js';
+import { type Load, requestsPerSecond } from './harness/load.js';
+import { say } from './harness/report.js';
+import { rounds } from './harness/rounds.js';
+import { listPath, startService, SUPER_ADMIN } from './harness/service.js';
+import type { Stage } from './harness/stage.js';
+
+const CALLERS = 100;
+const CONNECTIONS = 30;
+const VIEWS = [
+  SUPER_ADMIN,
+  SEES_ALL,
+  { org: 'acme', team: Array.from({ length: 40 }, (_, team) => `team-${team}`) },
+  { org: 'acme', team: Array.from({ length: 40 }, (_, team) => `team-${100 + team}`) },
+];
+const BARE_ROUTE = new URL('./harness/bare-route.js', import.meta.url).pathname;
+
+/**
+ * Pages that were asked for before: 100 callers with RS256 tokens and four views among them, against a bare Nest + Express
+ * route that sends the same bytes. Each is a process of its own.
+ */
+export async function measureLists(stage: Stage, quick: boolean): Promise<Figure[]> {
+  const catalogue = await stage.catalogue(100_000, 200);
+  const service = await startService(stage, catalogue);
+  const tokens = Array.from({ length: CALLERS }, (_, caller) =>
+    stage.issuer.tokenOf({
+      sub: `caller-${caller}`,
+      groups: Array.from({ length: 20 }, (_unused, group) => `group-${group}`),
+      ...VIEWS[caller % VIEWS.length],
+    }),
+  );
+  const figures: Figure[] = [];
+  for (const limit of [30, 100]) {
+    const path = listPath({ limit });
+    const pages = await Promise.all(
+      VIEWS.map(async (_, view) => {
+        const file = join(stage.folder, `page-${limit}-${view}.json`);
+        await writeFile(file, await service.get(path, tokens[view] ?? ''));
+        return file;
+      }),
+    );
+    const port = await freePort();
+    const bare = await Child.start([BARE_ROUTE, String(port), ...pages], {
+      port,
+      readiness: { port, path: '/0' },
+    });
+    for (const view of VIEWS.keys())
+      if ((await bare.get(`/${view}`, '')) !== (await service.get(path, tokens[view] ?? '')))
+        throw new Error('The bare route sends other bytes');
+    const load = { connections: CONNECTIONS, seconds: quick ? 3 : 5 };
+    const measured = await rounds(quick ? 3 : 7, async (round) => {
+      say(`lists of ${limit}, round ${round}`);
+      const ceiling = await underLoad(bare, {
+        ...load,
+        requests: VIEWS.map((_, view) => ({ path: `/${view}` })),
+      });
+      const own = await underLoad(service, { ...load, requests: tokens.map((token) => ({ path, token })) });
+      return { ceiling, own };
+    });
+    await bare.stop();
+    const [last] = measured.slice(-1);
+    figures.push(
+      figure(
+        `list of ${limit}, same view again`,
+        'requests/s over those of a bare route with the same bytes',
+        measured.map(({ ceiling, own }) => own.perSecond / ceiling.perSecond),
+        atLeast(0.7),
+        last && `${last.own.perSecond.toFixed(0)} of ${last.ceiling.perSecond.toFixed(0)} per second`,
+      ),
+      figure(
+        `list of ${limit}, same view again`,
+        'CPU of a bare request over that of ours',
+        measured.map(({ ceiling, own }) => ceiling.cpuMs / own.cpuMs),
+        toldOnly,
+        last && `${last.own.cpuMs.toFixed(2)} ms, bare ${last.ceiling.cpuMs.toFixed(2)} ms`,
+      ),
+    );
+  }
+  await service.stop();
+  return figures;
+}
+
+interface UnderLoad {
+  readonly perSecond: number;
+  /** What the process spent on a request: says more than the rate where the load generator is the limit. */
+  readonly cpuMs: number;
+}
+
+async function underLoad(child: Child, load: Omit<Load, 'url'>): Promise<UnderLoad> {
+  const { cpu: before } = await child.usage();
+  const perSecond = await requestsPerSecond({ ...load, url: child.url });
+  const { cpu: after } = await child.usage();
+  const microseconds = after.user + after.system - before.user - before.system;
+  return { perSecond, cpuMs: microseconds / 1_000 / (perSecond * load.seconds) };
+}

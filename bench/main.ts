@@ -1,0 +1,63 @@
+// npm run bench -- [--quick] [--only <name>,…] [--json <file>] [--profile <folder>]
+// Starts a PostgreSQL of its own and leaves nothing behind but the JSON file; `--profile` leaves CPU profiles of the services.
+import { parseArgs } from 'node:util';
+import { measureAuthentication } from './authentication.js';
+import { measureEventLoop } from './event-loop.js';
+import { measureFirstTime } from './first-time.js';
+import { type Figure, isMet } from './harness/figure.js';
+import { topOfNewestProfile } from './harness/profile.js';
+import { describeMachine, say, table, writeJson } from './harness/report.js';
+import { Stage } from './harness/stage.js';
+import { measureLists } from './lists.js';
+import { measureMemory } from './memory.js';
+import { measurePublishing } from './publishing.js';
+import { measureSizes } from './sizes.js';
+import { measureStartUp } from './start-up.js';
+import { measureVisibility } from './visibility.js';
+
+type Measure = (stage: Stage, quick: boolean) => Promise<Figure[]>;
+
+/** In this order: those that need the same claim sets follow each other, since dealing others out takes a while. */
+const BENCHMARKS: Record<string, Measure> = {
+  authentication: measureAuthentication,
+  lists: measureLists,
+  'first-time': measureFirstTime,
+  memory: measureMemory,
+  sizes: measureSizes,
+  'start-up': measureStartUp,
+  visibility: measureVisibility,
+  publishing: measurePublishing,
+  'event-loop': measureEventLoop,
+};
+
+const { values } = parseArgs({
+  options: {
+    quick: { type: 'boolean', default: false },
+    only: { type: 'string' },
+    json: { type: 'string', default: 'data/bench.json' },
+    profile: { type: 'string' },
+  },
+});
+const only = values.only?.split(',') ?? Object.keys(BENCHMARKS);
+const unknown = only.filter((name) => !Object.hasOwn(BENCHMARKS, name));
+if (unknown.length > 0)
+  throw new Error(`There are ${Object.keys(BENCHMARKS).join(', ')}; not ${unknown.join(', ')}`);
+
+const began = performance.now();
+const stage = await Stage.open(values.profile);
+const figures: Figure[] = [];
+try {
+  const machine = await describeMachine(await stage.postgresVersion());
+  for (const name of only) {
+    say(`${name} (${Math.round((performance.now() - began) / 1_000)} s so far)`);
+    figures.push(...((await BENCHMARKS[name]?.(stage, values.quick)) ?? []));
+  }
+  console.log(table(figures, machine));
+  await writeJson(values.json, figures, machine, values.quick);
+} finally {
+  await stage.close();
+}
+if (values.profile !== undefined)
+  for (const line of await topOfNewestProfile(values.profile, 20)) console.log(line);
+say(`${Math.round((performance.now() - began) / 1_000)} s`);
+process.exitCode = figures.every(isMet) ? 0 : 1;

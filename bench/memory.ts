@@ -1,0 +1,70 @@
+import { SEES_ALL, teamClaims } from './data/catalogue.js';
+import type { Child } from './harness/child.js';
+import { atMost, type Figure, toldOnly } from './harness/figure.js';
+import type { Usage } from './harness/probe.js';
+import { say } from './harness/report.js';
+import { pageOf, startService, SUPER_ADMIN } from './harness/service.js';
+import type { Stage } from './harness/stage.js';
+
+const VERSIONS = 100_000;
+/** More at once would measure the kernel's buffers. */
+const AT_ONCE = 10;
+const SEARCHES = 300;
+const NAMES = 2_000;
+const MIB = 2 ** 20;
+
+/**
+ * What the process of the service holds after it has served 100 000 versions: all pages to three callers, searches, and the
+ * versions of names, several times over, because what is bounded is full then and grows no more.
+ */
+export async function measureMemory(stage: Stage, quick: boolean): Promise<Figure[]> {
+  const service = await startService(stage, await stage.catalogue(VERSIONS, 200));
+  const callers = [SUPER_ADMIN, SEES_ALL, { ...teamClaims(0), team: ['team-1', 'team-2', 'team-3'] }];
+  const tokens = callers.map((claims) => stage.issuer.tokenOf(claims));
+  const used: Usage[] = [];
+  for (let round = 1; round <= (quick ? 2 : 5); round += 1) {
+    say(`memory, round ${round}`);
+    const walks = await Promise.all(tokens.map((token) => walk(service, token)));
+    const names = [...new Set(walks.flat())];
+    const asked = [
+      ...Array.from({ length: SEARCHES }, (_, at) => `?search=${names[at * 7]?.slice(-6) ?? ''}`),
+      ...names.slice(0, NAMES).map((name) => `/${encodeURIComponent(name)}/versions`),
+      ...names.slice(0, NAMES).map((name) => `/${encodeURIComponent(name)}/versions/latest`),
+    ];
+    await askAll(service, asked, tokens[1] ?? '');
+    used.push(await service.usage());
+  }
+  await service.stop();
+  const row = 'memory after serving 100k versions';
+  const one = (measure: string, value: (usage: Usage) => number, judged: typeof toldOnly): Figure => {
+    const all = used.map((usage) => value(usage) / MIB);
+    return { row, measure, value: Math.max(...all), ...judged, rounds: all };
+  };
+  return [
+    one('RSS in MiB', ({ rss }) => rss, atMost(250)),
+    one('highest RSS in MiB', ({ peak }) => peak, toldOnly),
+    one('heap in use in MiB', ({ heapUsed }) => heapUsed, toldOnly),
+    one('external in MiB, array buffers among it', ({ external }) => external, toldOnly),
+  ];
+}
+
+/** Every page of a list, in order. Answers the names. */
+async function walk(service: Child, token: string): Promise<string[]> {
+  const names: string[] = [];
+  let cursor: string | undefined = '';
+  while (cursor !== undefined) {
+    const page = await pageOf(service, token, { limit: 100, cursor });
+    names.push(...page.servers.map(({ server }) => server.name));
+    cursor = page.metadata.nextCursor;
+  }
+  return names;
+}
+
+async function askAll(service: Child, below: readonly string[], token: string): Promise<void> {
+  const left = [...below];
+  const one = async () => {
+    for (let path = left.pop(); path !== undefined; path = left.pop())
+      await service.get(`/registry/main/v0.1/servers${path}`, token);
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, one));
+}

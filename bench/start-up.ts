@@ -1,0 +1,61 @@
+import { SEES_ALL } from './data/catalogue.js';
+import { atMost, type Figure, figure, toldOnly } from './harness/figure.js';
+import { say } from './harness/report.js';
+import { median, rounds, timeOf } from './harness/rounds.js';
+import { listPath, startService } from './harness/service.js';
+import type { Catalogue, Stage } from './harness/stage.js';
+
+const LATER = 30;
+
+/**
+ * How long a further replica takes from the start of its process to ready, and whether the first list it serves has to
+ * catch up on anything.
+ */
+export async function measureStartUp(stage: Stage, quick: boolean): Promise<Figure[]> {
+  const versions = quick ? 100_000 : 1_000_000;
+  const small = await stage.catalogue(1_000, 20);
+  const large = await stage.catalogue(versions, 20);
+  const token = stage.issuer.tokenOf(SEES_ALL);
+  const start = async (catalogue: Catalogue) => {
+    const service = await startService(stage, catalogue);
+    const ask = () => timeOf(() => service.get(listPath({ limit: 30 }), token));
+    const first = await ask();
+    const later: number[] = [];
+    for (let request = 0; request < LATER; request += 1) later.push(await ask());
+    await service.stop();
+    return { seconds: service.readyAfterMs / 1_000, first, later: median(later) };
+  };
+  const measured = await rounds(quick ? 3 : 7, async (round) => {
+    say(`start-up, round ${round}`);
+    return { small: await start(small), large: await start(large) };
+  });
+  const row = `start-up at ${versions} versions`;
+  const firsts = (of: 'small' | 'large') => median(measured.map((round) => round[of].first)).toFixed(1);
+  return [
+    figure(
+      row,
+      'seconds to ready',
+      measured.map(({ large: { seconds } }) => seconds),
+      atMost(3),
+    ),
+    figure(
+      row,
+      'over that at 1000 versions',
+      measured.map((round) => round.large.seconds / round.small.seconds),
+      atMost(1.5),
+    ),
+    figure(
+      row,
+      'the first list over the same later',
+      measured.map(({ large: { first, later } }) => first / later),
+      toldOnly,
+    ),
+    figure(
+      row,
+      'the first list over that at 1000 versions',
+      measured.map((round) => round.large.first / round.small.first),
+      atMost(1.5),
+      `${firsts('large')} ms, at 1000 ${firsts('small')} ms`,
+    ),
+  ];
+}
