@@ -19,7 +19,7 @@ export async function measureFirstTime(stage: Stage, quick: boolean): Promise<Fi
   for (const limit of [30, 100]) {
     const path = listPath({ limit });
     const ids = await idsOf(client, (await pageOf(service, token, { limit })).servers);
-    const measured = await rounds(quick ? 5 : 15, async (round) => {
+    const measured = await rounds(quick ? 5 : 11, async (round) => {
       say(`first time, ${limit}, round ${round}`);
       const times = { select: [] as number[], own: [] as number[] };
       for (let request = 0; request < 20; request += 1) {

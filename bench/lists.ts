@@ -51,7 +51,7 @@ export async function measureLists(stage: Stage, quick: boolean): Promise<Figure
     for (const view of VIEWS.keys())
       if ((await bare.get(`/${view}`, '')) !== (await service.get(path, tokens[view] ?? '')))
         throw new Error('The bare route sends other bytes');
-    const load = { connections: CONNECTIONS, seconds: quick ? 3 : 5 };
+    const load = { connections: CONNECTIONS, seconds: quick ? 2 : 5 };
     const measured = await rounds(quick ? 3 : 7, async (round) => {
       say(`lists of ${limit}, round ${round}`);
       const ceiling = await underLoad(bare, {

@@ -78,7 +78,7 @@ export async function measurePublishing({ folder }: Stage, quick: boolean): Prom
     };
   };
   const figures = [
-    await measure('entries', quick ? 3_000 : 10_000, (number) => ({
+    await measure('entries', quick ? 2_000 : 10_000, (number) => ({
       name: nameOf(number, 1),
       version: '1.0.0',
     })),

@@ -37,7 +37,7 @@ export async function measureSizes(stage: Stage, quick: boolean): Promise<Figure
   const figures: Figure[] = [];
   for (const name of Object.keys(CASES) as Case[]) {
     say(`sizes, ${name}`);
-    const measured = await rounds(quick ? 5 : 11, async () => {
+    const measured = await rounds(quick ? 3 : 11, async () => {
       const times = sized.map((): number[] => []);
       for (let request = 0; request < REQUESTS; request += 1)
         for (const [index, one] of sized.entries()) times[index]?.push(await ask(one, name, token));

@@ -34,7 +34,7 @@ export async function measureVisibility(stage: Stage, quick: boolean): Promise<F
     const cursors = await secondPages(service, tokens, versions);
     for (const name of CASES) {
       say(`visibility at ${versions} versions, ${claimSets} claim sets, ${name}`);
-      const measured = await rounds(quick ? 5 : 11, async () => {
+      const measured = await rounds(quick ? 3 : 11, async () => {
         const times = WHO.map((): number[] => []);
         for (let request = 0; request < REQUESTS; request += 1)
           for (const [index, who] of WHO.entries()) {

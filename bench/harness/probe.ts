@@ -4,6 +4,8 @@ process.on('message', () => {
   process.send?.({ ...memory, peak: process.resourceUsage().maxRSS * 1_024, cpu: process.cpuUsage() });
 });
 process.channel?.unref();
+// A benchmark that broke off leaves no service behind.
+process.on('disconnect', () => process.exit());
 
 export interface Usage {
   /** Bytes, all of them. */

@@ -11,7 +11,7 @@ interface CpuProfile {
 }
 
 /** Starting takes this long at most, and is another matter. */
-const START_US = 5_000_000;
+const START_US = 8_000_000;
 const IDLE = new Set(['(idle)', '(program)']);
 
 /** The functions a process was in most after its start, by self time, from the newest profile of a folder: one line each. */

@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 import { mkdir, writeFile } from 'node:fs/promises';
-import { availableParallelism, cpus, totalmem } from 'node:os';
+import { availableParallelism, cpus, loadavg, totalmem } from 'node:os';
 import { dirname } from 'node:path';
 import { promisify } from 'node:util';
 import { type Figure, isMet } from './figure.js';
@@ -10,6 +10,8 @@ export interface Machine {
   readonly cpus: number;
   readonly model: string;
   readonly memoryGiB: number;
+  /** Of the last minute, before anything was measured: above the number of CPUs no figure is worth much. */
+  readonly load: number;
   readonly platform: string;
   readonly node: string;
   readonly postgres: string;
@@ -23,6 +25,7 @@ export async function describeMachine(postgres: string): Promise<Machine> {
     cpus: availableParallelism(),
     model: cpus()[0]?.model.trim() ?? '',
     memoryGiB: Math.round(totalmem() / 2 ** 30),
+    load: Math.round((loadavg()[0] ?? 0) * 10) / 10,
     platform: `${process.platform}-${process.arch}`,
     node: process.version,
     postgres,
@@ -52,13 +55,13 @@ export function table(figures: readonly Figure[], machine: Machine): string {
   );
   const line = (cells: readonly string[]) =>
     `| ${cells.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join(' | ')} |`;
-  const { cpus: count, model, memoryGiB, platform, node, postgres, date, commit: at } = machine;
+  const { cpus: count, model, memoryGiB, load, platform, node, postgres, date, commit: at } = machine;
   return [
     line(head),
     line(widths.map((width) => '-'.repeat(width))),
     ...rows.map(line),
     '',
-    `${count} × ${model}, ${memoryGiB} GiB, ${platform}; Node ${node}, PostgreSQL ${postgres}; ${date}, commit ${at}`,
+    `${count} × ${model} (load ${load}), ${memoryGiB} GiB, ${platform}; Node ${node}, PostgreSQL ${postgres}; ${date}, commit ${at}`,
   ].join('\n');
 }
 
