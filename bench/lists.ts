@@ -1,5 +1,6 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { SEES_ALL } from './data/catalogue.js';
 import { Child, freePort } from './harness/child.js';
 import { atLeast, type Figure, figure, toldOnly } from './harness/figure.js';
@@ -17,7 +18,7 @@ const VIEWS = [
   { org: 'acme', team: Array.from({ length: 40 }, (_, team) => `team-${team}`) },
   { org: 'acme', team: Array.from({ length: 40 }, (_, team) => `team-${100 + team}`) },
 ];
-const BARE_ROUTE = new URL('./harness/bare-route.js', import.meta.url).pathname;
+const BARE_ROUTE = fileURLToPath(new URL('./harness/bare-route.js', import.meta.url));
 
 /**
  * Pages that were asked for before: 100 callers with RS256 tokens and four views among them, against a bare Nest + Express
