@@ -1,0 +1,248 @@
+// Measures syncs of 10 000 servers of 1.5 to 4 KB from a file: into an empty source, unchanged, the same documents in other
+// bytes, and with one in ten changed. Held against COPY of the same rows into tables of the same structure with the same
+// indexes, on the same PostgreSQL with the settings it is shipped with (fsync on). Rounds alternate, so that a noisy machine
+// hits all alike. Along the way, how long the event loop is held up at most. Leaves nothing behind.
+import 'reflect-metadata';
+import { chmod, mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { pathToFileURL } from 'node:url';
+import { Worker } from 'node:worker_threads';
+import pg from 'pg';
+import { from as copyFrom, to as copyTo } from 'pg-copy-streams';
+import { loadConfig } from '#service/config/load-config.js';
+import { startEmbeddedPostgres } from '#service/database/embedded-postgres.js';
+import { startService } from '#service/service.js';
+import { SyncRun } from '#service/sync/sync-run.js';
+import { createLogger } from '#service/telemetry/logger.js';
+import { watchLoop } from './blocked-loop.js';
+import type { WrittenCatalogue } from './catalogue-writer.js';
+
+/** One line of the table of what was promised. `rounds` are what `value` was made of, in the order they ran. */
+export interface Figure {
+  readonly row: string;
+  readonly measure: string;
+  readonly value: number;
+  readonly target: number;
+  /** Whether the target is the most that is allowed, or the least. */
+  readonly atMost: boolean;
+  readonly rounds: number[];
+  readonly note?: string;
+}
+
+const SERVERS = 10_000;
+const ROUNDS = 7;
+const QUICK = { servers: 2_000, rounds: 3 };
+const LONGEST_BLOCK_MS = 50;
+
+const SYNCS = {
+  empty: { measure: 'into an empty source', target: 4 },
+  unchanged: { measure: 'an unchanged file', target: 1 },
+  reformatted: { measure: 'other bytes, the same documents', target: 1 },
+  changed: { measure: 'one in ten changed, half of these under a new version', target: 2 },
+} as const;
+type Kind = keyof typeof SYNCS;
+const KINDS = Object.keys(SYNCS) as Kind[];
+
+/** How long a run took, from its start until it is complete and committed. */
+interface Run {
+  readonly ms: number;
+  readonly longestBlockMs: number;
+}
+
+export async function measureSync(quick: boolean): Promise<Figure[]> {
+  const { servers, rounds } = quick ? QUICK : { servers: SERVERS, rounds: ROUNDS };
+  const folder = await mkdtemp(join(tmpdir(), 'registry-bench-'));
+  await chmod(folder, 0o755);
+  const postgres = await startEmbeddedPostgres(join(folder, 'postgres'));
+  const file = join(folder, 'catalogue.json');
+  const write = async (edition: number, reformatted = false) => {
+    await writeCatalogue({ file: `${file}.new`, count: servers, edition, reformatted });
+    // The watch of the service's files sees a rename, and never half a file.
+    await rename(`${file}.new`, file);
+  };
+  await write(0);
+  const { host, port, user, database } = postgres.connection;
+  const configuration = join(folder, 'registry.yaml');
+  await writeFile(
+    configuration,
+    JSON.stringify({
+      auth: { mode: 'anonymous' },
+      database: { host, port, user, database },
+      sources: [{ name: 'main', file: { path: file }, syncPolicy: { interval: '24h' } }],
+      registries: [{ name: 'main', sources: ['main'] }],
+    }),
+  );
+  const runs = watchRuns();
+  const warmUp = runs.next();
+  const service = await start(configuration);
+  await warmUp;
+  const client = new pg.Client({ host, port, user, database });
+  await client.connect();
+  const expect = async (wanted: Record<string, number>) => {
+    const { rows } = await client.query<{ status: string; counts: Record<string, number> }>(
+      `select status, counts from source_sync`,
+    );
+    const { status, counts } = rows[0] ?? { status: 'absent', counts: {} };
+    const isWanted = Object.entries(wanted).every(([key, count]) => counts[key] === count);
+    if (status !== 'complete' || !isWanted)
+      throw new Error(`The sync ended otherwise: ${status} ${JSON.stringify(counts)}`);
+  };
+  const sync = async (edition: number, reformatted: boolean, wanted: Record<string, number>) => {
+    const run = runs.next();
+    await write(edition, reformatted);
+    const ran = await run;
+    await expect(wanted);
+    return ran;
+  };
+
+  try {
+    const copy = await copyOf(client);
+    const took: Record<Kind | 'copy' | 'bare' | 'block', number[]> = {
+      ...{ copy: [], bare: [], block: [] },
+      ...{ empty: [], unchanged: [], reformatted: [], changed: [] },
+    };
+    for (let round = 1; round <= rounds; round += 1) {
+      took.copy.push(await copy.into('indexed'));
+      took.bare.push(await copy.into('bare'));
+      await empty(client);
+      const changed = servers / 20;
+      const ran: Record<Kind, Run> = {
+        empty: await sync(0, false, { added: servers, changed: 0 }),
+        unchanged: await sync(0, false, { added: servers }),
+        reformatted: await sync(0, true, { added: 0, changed: 0, unchanged: servers }),
+        changed: await sync(round, true, { changed, added: changed, removed: changed }),
+      };
+      for (const kind of KINDS) took[kind].push(ran[kind].ms);
+      took.block.push(Math.max(...KINDS.map((kind) => ran[kind].longestBlockMs)));
+    }
+    return figuresOf(took, servers, copy.bytes);
+  } finally {
+    await client.end();
+    await service.stop();
+    await postgres.stop();
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+function figuresOf(
+  took: Record<Kind | 'copy' | 'bare' | 'block', number[]>,
+  servers: number,
+  bytes: number,
+): Figure[] {
+  const row = `sync of ${servers} servers`;
+  const bare = median(took.copy.map((ms, round) => ms / (took.bare[round] ?? NaN)));
+  const baseline =
+    `COPY of ${(bytes / 1e6).toFixed(1)} MB: ${inMs(took.copy)}, without indexes and constraints ${inMs(took.bare)}, ` +
+    `so ${(1 - 1 / bare).toFixed(2)} of it is indexes`;
+  const ratios = KINDS.map((kind) => {
+    const over = (base: readonly number[]) => took[kind].map((ms, round) => ms / (base[round] ?? NaN));
+    const { measure, target } = SYNCS[kind];
+    const note = `${inMs(took[kind])}, ${median(over(took.bare)).toFixed(2)} of a COPY without indexes; ${baseline}`;
+    const rounds = over(took.copy);
+    return {
+      row,
+      measure: `${measure}, over COPY`,
+      value: median(rounds),
+      target,
+      atMost: true,
+      rounds,
+      note,
+    };
+  });
+  return [
+    ...ratios,
+    {
+      row,
+      measure: 'longest block of the event loop in any of these, ms',
+      value: Math.max(...took.block),
+      target: LONGEST_BLOCK_MS,
+      atMost: true,
+      rounds: took.block,
+    },
+  ];
+}
+
+async function start(configuration: string) {
+  const addresses = { address: '127.0.0.1:0', internalAddress: '127.0.0.1:0' };
+  const { config } = loadConfig(configuration, {}, addresses);
+  const { version: node_version, platform } = process;
+  const version = { version: '0', commit: '', build_date: '', node_version, platform };
+  return startService(config, version, createLogger('error'));
+}
+
+// The log tells the time of a run only when something was written; and waiting for a state would add the time of looking.
+function watchRuns(): { next(): Promise<Run> } {
+  const loop = watchLoop();
+  let done: (run: Run) => void = () => undefined;
+  const { run } = SyncRun.prototype;
+  SyncRun.prototype.run = async function (...leased) {
+    loop.longestMs();
+    const began = performance.now();
+    await run.apply(this, leased);
+    done({ ms: performance.now() - began, longestBlockMs: loop.longestMs() });
+  };
+  return { next: () => new Promise((resolve) => (done = resolve)) };
+}
+
+/** COPY of the rows as they stand now: into twins of the tables, and into ones without any index or constraint. */
+async function copyOf(client: pg.Client) {
+  const TABLES = ['entry', 'entry_version'];
+  const rows = new Map<string, Buffer[]>();
+  for (const table of TABLES) {
+    await client.query(`create table indexed_${table} (like ${table} including all)`);
+    await client.query(`create table bare_${table} (like ${table})`);
+    const chunks: Buffer[] = [];
+    for await (const chunk of client.query(copyTo(`copy ${table} to stdout`))) chunks.push(chunk as Buffer);
+    rows.set(table, chunks);
+  }
+  return {
+    bytes: [...rows.values()].flat().reduce((sum, { length }) => sum + length, 0),
+    into: async (twin: 'indexed' | 'bare'): Promise<number> => {
+      await client.query(`truncate ${TABLES.map((table) => `${twin}_${table}`).join()}`);
+      const began = performance.now();
+      await client.query('begin');
+      for (const [table, chunks] of rows)
+        await pipeline(Readable.from(chunks), client.query(copyFrom(`copy ${twin}_${table} from stdin`)));
+      await client.query('commit');
+      return performance.now() - began;
+    },
+  };
+}
+
+async function empty(client: pg.Client): Promise<void> {
+  await client.query(`truncate entry, entry_version`);
+  await client.query(`update source_sync set content_digest = null`);
+}
+
+function writeCatalogue(catalogue: WrittenCatalogue): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const worker = new Worker(new URL('./catalogue-writer.js', import.meta.url), { workerData: catalogue });
+    worker.once('error', reject);
+    worker.once('exit', () => resolve());
+  });
+}
+
+function median(values: readonly number[]): number {
+  const sorted = [...values].sort((one, other) => one - other);
+  return ((sorted[(sorted.length - 1) >> 1] ?? NaN) + (sorted[sorted.length >> 1] ?? NaN)) / 2;
+}
+
+function inMs(values: readonly number[]): string {
+  return `${Math.round(median(values))} ms`;
+}
+
+if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {
+  const figures = await measureSync(process.argv.includes('--quick'));
+  for (const { row, measure, value, target, atMost, rounds, note } of figures) {
+    const shown = rounds.map((round) => round.toFixed(2)).join(', ');
+    console.log(
+      `${row}, ${measure}: ${value.toFixed(2)} (${atMost ? 'at most' : 'at least'} ${target}; rounds ${shown})`,
+    );
+    if (note !== undefined) console.log(`  ${note}`);
+  }
+  const isMet = ({ value, target, atMost }: Figure) => (atMost ? value <= target : value >= target);
+  process.exitCode = figures.every(isMet) ? 0 : 1;
+}
