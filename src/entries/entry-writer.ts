@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
-import { batches } from './batches.js';
+import { batches, weighedBatches } from './batches.js';
 import {
   type CatalogueDiff,
   diffCatalogue,
@@ -10,12 +10,15 @@ import {
 import { internClaimSets } from '../authz/claim-set.queries.js';
 import type { Claims } from '../claims/claims.js';
 import { EntryLabels } from '../sources/source-writer.js';
-import { electLatest } from './latest-version.js';
+import { electLatest, isRatherLatest } from './latest-version.js';
+import type { EntryType } from './entry-types.js';
 import { storedAmong, storedVersions } from './stored-versions.js';
 import { versionKey } from './version-order.js';
 
-/** Rows a statement carries: some hundred kilobytes of documents, so that encoding them never holds the event loop up. */
-const BATCH = 100;
+/** Rows a statement carries. */
+const BATCH = 1_000;
+/** Characters of documents that a statement carries: encoding more of them would hold the event loop up. */
+const BATCH_TEXT = 512 * 1024;
 
 export interface WriteCounts {
   readonly added: number;
@@ -178,7 +181,7 @@ export class EntryWriter extends EntryLabels {
     now: Date,
     touched: Set<string>,
   ): Promise<void> {
-    for await (const batch of batches(changed, BATCH)) {
+    for await (const batch of weighedBatches(changed, BATCH, BATCH_TEXT, (c) => c.incoming.text.length)) {
       await manager.query(
         `update entry_version v set document = c.document, digest = c.digest, search = c.search, updated_at = $6,
            status_changed_at = coalesce(c.status_changed_at,
@@ -217,46 +220,88 @@ export class EntryWriter extends EntryLabels {
     now: Date,
     touched: Set<string>,
   ): Promise<void> {
-    for await (const batch of batches(added, BATCH)) {
-      const types = batch.map((version) => version.type);
-      const names = batch.map((version) => version.name);
-      await manager.query(
-        `insert into entry (source_id, type, name, claim_set_id)
-         select distinct $1::int, n.type, n.name, n.claim_set_id
-         from unnest($2::text[], $3::text[], $4::int[]) as n(type, name, claim_set_id)
-         on conflict (source_id, type, name) do nothing`,
-        [sourceId, types, names, batch.map(claimSetOf)],
-      );
+    const latest = await this.addEntries(manager, sourceId, claimSetOf, added, now);
+    for await (const batch of weighedBatches(added, BATCH, BATCH_TEXT, ({ text }) => text.length)) {
       const rows = await manager.query<{ entry_id: string }[]>(
         `insert into entry_version (entry_id, version, version_key, document, digest, status, status_message,
-           status_changed_at, published_at, updated_at, search)
+           status_changed_at, published_at, updated_at, search, is_latest)
          select e.id, n.version, n.version_key, n.document, n.digest, n.status, n.status_message,
-           n.status_changed_at, n.published_at, $10, n.search
+           coalesce(n.status_changed_at, $10), coalesce(n.published_at, $10), $10, n.search, n.is_latest
          from unnest($2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::bytea[], $8::text[], $9::text[],
-             $11::text[], $12::timestamptz[], $13::timestamptz[])
+             $11::text[], $12::timestamptz[], $13::timestamptz[], $14::boolean[])
            as n(type, name, version, version_key, document, digest, status, search, status_message, status_changed_at,
-             published_at)
+             published_at, is_latest)
          join entry e on e.source_id = $1 and e.type = n.type and e.name = n.name
          returning entry_id`,
         [
           sourceId,
-          types,
-          names,
+          batch.map((version) => version.type),
+          batch.map((version) => version.name),
           batch.map((version) => version.version),
-          batch.map(({ version, publishedAt = now }) => versionKey(version, publishedAt)),
+          batch.map((version) => keyOf(version, now)),
           batch.map((version) => version.text),
           batch.map((version) => version.digest),
           batch.map((version) => version.status),
           batch.map((version) => version.searchText),
           now,
           batch.map(({ statusMessage = null }) => statusMessage),
-          batch.map(({ statusChangedAt = now }) => statusChangedAt),
-          batch.map(({ publishedAt = now }) => publishedAt),
+          batch.map(({ statusChangedAt = null }) => statusChangedAt),
+          batch.map(({ publishedAt = null }) => publishedAt),
+          batch.map((version) => latest.versions.has(version)),
         ],
       );
-      for (const row of rows) touched.add(row.entry_id);
+      for (const row of rows) if (!latest.entryIds.has(row.entry_id)) touched.add(row.entry_id);
     }
   }
+
+  /** Adds the entries that are not there yet, and finds their latest versions. */
+  private async addEntries(
+    manager: EntityManager,
+    sourceId: number,
+    claimSetOf: (version: IncomingVersion) => number,
+    added: readonly IncomingVersion[],
+    now: Date,
+  ): Promise<NewEntries> {
+    const latest = new Map<string, IncomingVersion>();
+    const fresh = new Map<string, string>();
+    for await (const batch of batches(added, BATCH)) {
+      const rows = await manager.query<{ id: string; type: EntryType; name: string }[]>(
+        `insert into entry (source_id, type, name, claim_set_id)
+         select distinct $1::int, n.type, n.name, n.claim_set_id
+         from unnest($2::text[], $3::text[], $4::int[]) as n(type, name, claim_set_id)
+         on conflict (source_id, type, name) do nothing returning id, type, name`,
+        [sourceId, batch.map(({ type }) => type), batch.map(({ name }) => name), batch.map(claimSetOf)],
+      );
+      for (const row of rows) fresh.set(entryOf(row), row.id);
+      for (const version of batch) {
+        const entry = entryOf(version);
+        if (!fresh.has(entry)) continue;
+        const other = latest.get(entry);
+        if (!other || isRatherLatest(electable(version, now), electable(other, now)))
+          latest.set(entry, version);
+      }
+    }
+    return { entryIds: new Set(fresh.values()), versions: new Set(latest.values()) };
+  }
+}
+
+/** The entries that came with a run. All of their versions came with it too. */
+interface NewEntries {
+  readonly entryIds: ReadonlySet<string>;
+  /** The latest of each. */
+  readonly versions: ReadonlySet<IncomingVersion>;
+}
+
+function electable(version: IncomingVersion, now: Date) {
+  return { status: version.status, key: keyOf(version, now) };
+}
+
+function keyOf({ version, publishedAt }: IncomingVersion, now: Date): string {
+  return versionKey(version, publishedAt ?? now);
+}
+
+function entryOf({ type, name }: Pick<IncomingVersion, 'type' | 'name'>): string {
+  return `${type}\0${name}`;
 }
 
 function nameOf({ type, name, version }: Pick<IncomingVersion, 'type' | 'name' | 'version'>): string {

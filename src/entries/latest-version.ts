@@ -24,3 +24,19 @@ export async function electLatest(manager: EntityManager, entryIds: readonly str
     [entryIds],
   );
 }
+
+/**
+ * Whether a version comes before another of its entry when the latest is looked for: the same order as `electLatest`'s, for
+ * entries that are only being written. The status of a version, and its `version_key`.
+ */
+export function isRatherLatest(one: Electable, other: Electable): boolean {
+  const [isOneGone, isOtherGone] = [one.status === 'deleted', other.status === 'deleted'];
+  if (isOneGone !== isOtherGone) return isOtherGone;
+  // By bytes, as the database does: UTF-16 orders some characters otherwise.
+  return Buffer.compare(Buffer.from(one.key), Buffer.from(other.key)) > 0;
+}
+
+interface Electable {
+  readonly status: string;
+  readonly key: string;
+}

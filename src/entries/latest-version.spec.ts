@@ -1,0 +1,17 @@
+import { describe, expect, it } from 'vitest';
+import { isRatherLatest } from './latest-version.js';
+
+describe('of two versions of one entry', () => {
+  it.each([
+    ['the newer one', ['active', '12'], ['active', '11']],
+    ['the one that is not deleted', ['deprecated', '11'], ['deleted', '12']],
+    ['the newer one where both are deleted', ['deleted', '12'], ['deleted', '11']],
+    // In UTF-16 a rocket comes before the last letters of the first plane.
+    ['the one whose bytes are greater', ['active', '\u{1f680}'], ['active', '\uff5a']],
+  ] as const)('%s is rather the latest', (_, [status, key], [otherStatus, otherKey]) => {
+    const one = { status, key };
+    const other = { status: otherStatus, key: otherKey };
+    expect(isRatherLatest(one, other)).toBe(true);
+    expect(isRatherLatest(other, one)).toBe(false);
+  });
+});
