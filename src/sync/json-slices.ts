@@ -38,6 +38,7 @@ const OPEN_BRACE = 0x7b;
 const CLOSE_BRACE = 0x7d;
 const BLANK = 0x20;
 const CHECK_EVERY = 16_384;
+const SHORT_PIECE = 64;
 const MAX_KEY_BYTES = 64;
 const MAX_OUTER_DEPTH = 100;
 const MAX_OUTER_BYTES = 1024 * 1024;
@@ -172,7 +173,7 @@ export class JsonSlicer {
     let depth = 0;
     const keep = () => {
       const length = this.position - from;
-      if (bytes + length <= this.maxElementBytes) this.bytes.copy(this.scratch, bytes, from, this.position);
+      if (bytes + length <= this.maxElementBytes) copy(this.bytes, from, this.position, this.scratch, bytes);
       bytes += length;
     };
     for (;;) {
@@ -189,10 +190,7 @@ export class JsonSlicer {
       if (isBlank(byte)) {
         keep();
         const joins = isWordByte(this.bytes[this.position - 1]);
-        while (isBlank(this.bytes[this.position])) {
-          this.position += 1;
-          if (this.isDue()) await this.slice.pause();
-        }
+        while (!this.endsBlank()) await this.slice.pause();
         from = this.position;
         // A blank inside a number or a word would vanish and glue its halves together: keep one, and let JSON.parse judge.
         if (joins && isWordByte(this.bytes[this.position])) {
@@ -218,23 +216,47 @@ export class JsonSlicer {
     return true;
   }
 
-  // Goes on inside a string, and stops behind its closing quote (true) or when it is time to pause.
+  // Goes on inside a string, and stops behind its closing quote (true) or when it is time to pause. Nearly all bytes pass
+  // through here or through endsBlank: what is looked at for each of them is kept in variables.
   private endsString(start: number): boolean {
-    const end = Math.min(this.position + CHECK_EVERY, this.bytes.length);
-    while (this.position < end) {
-      const byte = this.bytes[this.position];
-      this.position += byte === BACKSLASH ? 2 : 1;
-      if (byte === QUOTE) return true;
+    const { bytes } = this;
+    const end = Math.min(this.position + CHECK_EVERY, bytes.length);
+    let position = this.position;
+    while (position < end) {
+      const byte = bytes[position];
+      position += byte === BACKSLASH ? 2 : 1;
+      if (byte !== QUOTE) continue;
+      this.position = position;
+      return true;
     }
-    if (this.position >= this.bytes.length)
+    this.position = position;
+    if (position >= bytes.length)
       throw new JsonSliceError(`the string that begins at byte ${start} is never closed`);
     return false;
+  }
+
+  // Goes on in white space, and stops behind it (true) or when it is time to pause.
+  private endsBlank(): boolean {
+    const { bytes } = this;
+    const end = Math.min(this.position + CHECK_EVERY, bytes.length);
+    let position = this.position;
+    while (position < end && isBlank(bytes[position])) position += 1;
+    this.position = position;
+    return position < end || position === bytes.length;
   }
 
   private checkCloses(opener: number | undefined, closer: number): void {
     if (opener !== (closer === CLOSE_BRACE ? OPEN_BRACE : OPEN_BRACKET))
       throw new JsonSliceError(`the bracket at byte ${this.position} closes nothing`);
   }
+}
+
+// Most pieces are so short that calling Buffer.copy takes longer than to copy them.
+function copy(bytes: Buffer, from: number, end: number, target: Buffer, at: number): void {
+  if (end - from > SHORT_PIECE) bytes.copy(target, at, from, end);
+  else
+    for (let read = from, write = at; read < end; read += 1, write += 1)
+      target[write] = bytes[read] as number;
 }
 
 function isBlank(byte: number | undefined): boolean {
