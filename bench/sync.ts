@@ -33,7 +33,7 @@ export interface Figure {
 }
 
 const SERVERS = 10_000;
-const ROUNDS = 7;
+const ROUNDS = 5;
 const QUICK = { servers: 2_000, rounds: 3 };
 const LONGEST_BLOCK_MS = 50;
 
