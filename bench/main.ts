@@ -2,7 +2,6 @@
 // Starts a PostgreSQL of its own and leaves nothing behind but the JSON file; `--profile` leaves CPU profiles of the services.
 import { parseArgs } from 'node:util';
 import { measureAuthentication } from './authentication.js';
-import { measureEventLoop } from './event-loop.js';
 import { measureFirstTime } from './first-time.js';
 import { type Figure, isMet } from './harness/figure.js';
 import { topOfNewestProfile } from './harness/profile.js';
@@ -13,6 +12,7 @@ import { measureMemory } from './memory.js';
 import { measurePublishing } from './publishing.js';
 import { measureSizes } from './sizes.js';
 import { measureStartUp } from './start-up.js';
+import { measureSync } from './sync.js';
 import { measureVisibility } from './visibility.js';
 
 type Measure = (stage: Stage, quick: boolean) => Promise<Figure[]>;
@@ -27,7 +27,7 @@ const BENCHMARKS: Record<string, Measure> = {
   'start-up': measureStartUp,
   visibility: measureVisibility,
   publishing: measurePublishing,
-  'event-loop': measureEventLoop,
+  sync: (_stage, quick) => measureSync(quick),
 };
 
 const { values } = parseArgs({

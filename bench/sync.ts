@@ -8,7 +8,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { pathToFileURL } from 'node:url';
 import { Worker } from 'node:worker_threads';
 import pg from 'pg';
 import { from as copyFrom, to as copyTo } from 'pg-copy-streams';
@@ -17,20 +16,10 @@ import { startEmbeddedPostgres } from '#service/database/embedded-postgres.js';
 import { startService } from '#service/service.js';
 import { SyncRun } from '#service/sync/sync-run.js';
 import { createLogger } from '#service/telemetry/logger.js';
-import { watchLoop } from './blocked-loop.js';
-import type { WrittenCatalogue } from './catalogue-writer.js';
-
-/** One line of the table of what was promised. `rounds` are what `value` was made of, in the order they ran. */
-export interface Figure {
-  readonly row: string;
-  readonly measure: string;
-  readonly value: number;
-  readonly target: number;
-  /** Whether the target is the most that is allowed, or the least. */
-  readonly atMost: boolean;
-  readonly rounds: number[];
-  readonly note?: string;
-}
+import type { WrittenCatalogue } from './data/catalogue-file.js';
+import { watchLoop } from './harness/blocked-loop.js';
+import { atMost, type Figure, figure } from './harness/figure.js';
+import { median } from './harness/rounds.js';
 
 const SERVERS = 10_000;
 const ROUNDS = 5;
@@ -141,26 +130,18 @@ function figuresOf(
     const over = (base: readonly number[]) => took[kind].map((ms, round) => ms / (base[round] ?? NaN));
     const { measure, target } = SYNCS[kind];
     const note = `${inMs(took[kind])}, ${median(over(took.bare)).toFixed(2)} of a COPY without indexes; ${baseline}`;
-    const rounds = over(took.copy);
-    return {
-      row,
-      measure: `${measure}, over COPY`,
-      value: median(rounds),
-      target,
-      atMost: true,
-      rounds,
-      note,
-    };
+    return figure(row, `${measure}, over COPY`, over(took.copy), atMost(target), note);
   });
   return [
     ...ratios,
     {
-      row,
-      measure: 'longest block of the event loop in any of these, ms',
+      ...figure(
+        row,
+        'longest block of the event loop in any of these, ms',
+        took.block,
+        atMost(LONGEST_BLOCK_MS),
+      ),
       value: Math.max(...took.block),
-      target: LONGEST_BLOCK_MS,
-      atMost: true,
-      rounds: took.block,
     },
   ];
 }
@@ -181,8 +162,9 @@ function watchRuns(): { next(): Promise<Run> } {
   SyncRun.prototype.run = async function (...leased) {
     loop.longestMs();
     const began = performance.now();
-    await run.apply(this, leased);
+    const outcome = await run.apply(this, leased);
     done({ ms: performance.now() - began, longestBlockMs: loop.longestMs() });
+    return outcome;
   };
   return { next: () => new Promise((resolve) => (done = resolve)) };
 }
@@ -219,30 +201,14 @@ async function empty(client: pg.Client): Promise<void> {
 
 function writeCatalogue(catalogue: WrittenCatalogue): Promise<void> {
   return new Promise((resolve, reject) => {
-    const worker = new Worker(new URL('./catalogue-writer.js', import.meta.url), { workerData: catalogue });
+    const worker = new Worker(new URL('./data/catalogue-file.js', import.meta.url), {
+      workerData: catalogue,
+    });
     worker.once('error', reject);
     worker.once('exit', () => resolve());
   });
 }
 
-function median(values: readonly number[]): number {
-  const sorted = [...values].sort((one, other) => one - other);
-  return ((sorted[(sorted.length - 1) >> 1] ?? NaN) + (sorted[sorted.length >> 1] ?? NaN)) / 2;
-}
-
 function inMs(values: readonly number[]): string {
-  return `${Math.round(median(values))} ms`;
-}
-
-if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {
-  const figures = await measureSync(process.argv.includes('--quick'));
-  for (const { row, measure, value, target, atMost, rounds, note } of figures) {
-    const shown = rounds.map((round) => round.toFixed(2)).join(', ');
-    console.log(
-      `${row}, ${measure}: ${value.toFixed(2)} (${atMost ? 'at most' : 'at least'} ${target}; rounds ${shown})`,
-    );
-    if (note !== undefined) console.log(`  ${note}`);
-  }
-  const isMet = ({ value, target, atMost }: Figure) => (atMost ? value <= target : value >= target);
-  process.exitCode = figures.every(isMet) ? 0 : 1;
+  return `${Math.round(median([...values]))} ms`;
 }

@@ -158,7 +158,7 @@ describe('a list', () => {
     const check = async (question: Question) => {
       const { entries, seen, filter, limit } = question;
       await store(entries);
-      const view = { partitions: seen.map(([sourceId, claimSetId]) => ({ sourceId, claimSetId })) };
+      const view = { partitions: seen.map(([sourceId, claimSetId]) => ({ sourceId, claimSetId })), tag: '' };
       const walked = (bySource: boolean) => async (request: ListRequest) => {
         const walk = new NameWalk(dataSource, view, 'server', request, bySource);
         // Stretches as short as can be, so that most pages need several.

@@ -1,19 +1,22 @@
 // A worker: writing some ten megabytes of text in the thread that is measured would hold up the very loop it measures.
 import { writeFileSync } from 'node:fs';
 import { workerData } from 'node:worker_threads';
-import { serverDocuments } from './server-documents.js';
+import { nameOf, serverDocument } from './documents.js';
+
+const SEED = 7;
 
 /** What is written: a catalogue in the registry format. */
 export interface WrittenCatalogue {
   readonly file: string;
   readonly count: number;
+  /** Of the first edition, one in ten has another description in a later one, and half of these another version. */
   readonly edition: number;
   /** The same documents in other bytes: the other way round, and with other white space. */
   readonly reformatted: boolean;
 }
 
 const { file, count, edition, reformatted } = workerData as WrittenCatalogue;
-const servers = serverDocuments(count, { number: edition });
+const servers = Array.from({ length: count }, (_, index) => edited(index, index % 10 === 0 ? edition : 0));
 if (reformatted) servers.reverse();
 writeFileSync(
   file,
@@ -23,3 +26,9 @@ writeFileSync(
     reformatted ? 1 : 2,
   ),
 );
+
+function edited(index: number, number: number): object {
+  const version = `1.${index % 7}.${index % 20 === 0 ? number : 0}`;
+  const document = serverDocument(nameOf(index, SEED), version, index, SEED);
+  return number === 0 ? document : { ...document, description: `Edition ${number} of server ${index}` };
+}
