@@ -1,4 +1,4 @@
-import { type DynamicModule, Module, ValidationPipe } from '@nestjs/common';
+import { type DynamicModule, Module } from '@nestjs/common';
 import { ConfigModule } from '@nestjs/config';
 import { APP_FILTER, APP_GUARD, APP_INTERCEPTOR, APP_PIPE } from '@nestjs/core';
 import type { DataSource } from 'typeorm';
@@ -12,9 +12,8 @@ import type { Config } from './config/config.js';
 import { DatabaseModule } from './database/database.module.js';
 import { DiscoveryModule } from './discovery/discovery.module.js';
 import { EntriesModule } from './entries/entries.module.js';
-import { BodyInterceptor } from './http/body.interceptor.js';
 import { ErrorFilter } from './http/error.filter.js';
-import { validationPipe } from './http/validation.js';
+import { RequestValidation } from './http/validation.js';
 import { KubernetesModule } from './kubernetes/kubernetes.module.js';
 import { RegistriesModule } from './registries/registries.module.js';
 import { SourcesModule } from './sources/sources.module.js';
@@ -37,13 +36,14 @@ export class AppModule {
         }),
         TelemetryModule.with(metrics),
         DatabaseModule.with(dataSource),
+        // Express tries one route after the other, and almost all requests are for this module's.
+        CatalogModule,
         AuthModule.with(config),
         AuthzModule.with(config),
         DiscoveryModule.with(config.auth),
         SourcesModule,
         RegistriesModule,
         EntriesModule,
-        CatalogModule,
         SyncModule,
         KubernetesModule,
       ],
@@ -52,8 +52,7 @@ export class AppModule {
         { provide: APP_GUARD, useClass: AuthGuard },
         { provide: APP_GUARD, useClass: RolesGuard },
         { provide: APP_INTERCEPTOR, useClass: ClaimsInterceptor },
-        { provide: APP_INTERCEPTOR, useClass: BodyInterceptor },
-        { provide: APP_PIPE, useFactory: (): ValidationPipe => validationPipe() },
+        { provide: APP_PIPE, useClass: RequestValidation },
       ],
     };
   }

@@ -7,7 +7,7 @@ import type { DataSource } from 'typeorm';
 import { AppModule } from './app.module.js';
 import type { Config, OAuthConfig } from './config/config.js';
 import { oauthInUse } from './config/oauth-in-use.js';
-import { parseBody } from './http/body.interceptor.js';
+import { parseBody } from './http/body.js';
 import { answerConnectionErrors, refuseMissingHost } from './http/connection-errors.js';
 import { corsFor } from './http/cors.js';
 import { JsonAnswersAdapter } from './http/json-answers.adapter.js';

@@ -61,6 +61,7 @@ export async function fillCatalogue(client: pg.Client, size: CatalogueSize): Pro
   });
   await client.query(`select setval(pg_get_serial_sequence('entry', 'id'), max(id)) from entry`);
   await client.query('reset session_replication_role; reset maintenance_work_mem');
+  await notePartitions(client);
   await changeRevisions(client);
   await client.query('vacuum analyze');
   await configure(client, 'alter system reset fsync');
@@ -74,8 +75,17 @@ export async function dealClaimSets(client: pg.Client, count: number): Promise<v
     `update entry set claim_set_id = ($1::int[])[case when ${SCRAMBLED} % ${RARE} = 0 then 1 else 2 + ${SCRAMBLED} % ($2::int - 1) end]`,
     [claimSets, count],
   );
+  await notePartitions(client);
   await changeRevisions(client);
   await client.query('vacuum (full, analyze) entry');
+}
+
+// While rows are filled in, no trigger does it; and when others are dealt out, the trigger leaves what was there before.
+async function notePartitions(client: pg.Client): Promise<void> {
+  await client.query('truncate source_partition');
+  await client.query(
+    'insert into source_partition (source_id, claim_set_id) select distinct source_id, claim_set_id from entry',
+  );
 }
 
 /** As a sync or a publication does: what was remembered of the catalogue counts no more. */

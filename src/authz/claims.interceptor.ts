@@ -9,6 +9,7 @@ import { Reflector } from '@nestjs/core';
 import type { Observable } from 'rxjs';
 import { callerOf, type AuthenticatedRequest } from '../auth/current-caller.js';
 import type { Caller } from '../auth/caller.js';
+import { checkBody } from '../http/body.js';
 import type { Entrance, View } from './view.js';
 
 /** Consumer routes: `:registry` must exist and let the caller in, and the handler gets their entrance. */
@@ -52,7 +53,10 @@ interface EnteredRequest extends AuthenticatedRequest {
   entrance?: Entrance;
 }
 
-/** The last of the three global steps: what may this caller see behind the path they named? */
+/**
+ * The last of the three global steps: what may this caller see behind the path they named? Only then is their body looked at
+ * (contract §3).
+ */
 @Injectable()
 export class ClaimsInterceptor implements NestInterceptor {
   private readonly reachable: Readonly<Record<Reach['noun'], Reachable>>;
@@ -80,6 +84,7 @@ export class ClaimsInterceptor implements NestInterceptor {
       const path = { name: String(name), type: String(type), version: version as string | undefined };
       await this.reachable[reach.noun].reach(callerOf(context), path, reach.to);
     }
+    checkBody(request);
     return next.handle();
   }
 }

@@ -14,7 +14,7 @@ import { RequiresRole } from '../auth/route-access.js';
 import { Reaches } from '../authz/claims.interceptor.js';
 import { AdminListParameters } from '../http/admin-list.dto.js';
 import { ApiErrors } from '../http/api-errors.js';
-import { type SentBody, SentJson } from '../http/body.interceptor.js';
+import { type SentBody, SentJson } from '../http/body.js';
 import { RequestPreconditions } from '../http/preconditions.decorator.js';
 import type { Preconditions } from '../http/preconditions.js';
 import { JsonText } from '../http/json-answers.js';

@@ -6,7 +6,7 @@ import { AccessPolicy } from '../authz/access-policy.js';
 import type { ReachableEntries, ReachedPath } from '../authz/claims.interceptor.js';
 import { canonicalClaims, type Claims, equalClaims } from '../claims/claims.js';
 import { isStorable } from '../database/storable.js';
-import type { SentBody } from '../http/body.interceptor.js';
+import type { SentBody } from '../http/body.js';
 import { ApiError } from '../http/errors.js';
 import { checkPreconditions, contentTag, type Preconditions } from '../http/preconditions.js';
 import { JsonText } from '../http/json-answers.js';

@@ -8,7 +8,7 @@ import {
 } from '@nestjs/common';
 import type { Request, Response } from 'express';
 import { isDatabaseAway, isStatementTimeout } from '../database/database-away.js';
-import { bodyProblemOf } from './body.interceptor.js';
+import { bodyProblemOf } from './body.js';
 import { ApiError, errorBody } from './errors.js';
 
 const RETRY_AFTER_SECONDS = '2';

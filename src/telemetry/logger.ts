@@ -1,5 +1,5 @@
 import type { LoggerService } from '@nestjs/common';
-import { type DestinationStream, type Logger, pino, stdSerializers } from 'pino';
+import { type DestinationStream, type Logger, pino } from 'pino';
 
 /**
  * The log: one JSON object a line. Errors are written as type, message, code and stack only, because those of the
@@ -11,7 +11,7 @@ export function createLogger(level: string, destination?: DestinationStream): Lo
     base: null,
     timestamp: () => `,"time":"${new Date().toISOString()}"`,
     formatters: { level: (label: string) => ({ level: label }) },
-    serializers: { err: describeError, req: stdSerializers.req, res: stdSerializers.res },
+    serializers: { err: describeError },
   };
   // Lines go out side by side with requests; what is left is written when the process exits.
   return pino(options, destination ?? pino.destination({ dest: 1, sync: false }));

@@ -1,12 +1,5 @@
-import {
-  type CallHandler,
-  createParamDecorator,
-  type ExecutionContext,
-  Injectable,
-  type NestInterceptor,
-} from '@nestjs/common';
+import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
 import express, { type NextFunction, type Request, type RequestHandler, type Response } from 'express';
-import type { Observable } from 'rxjs';
 import { ApiError } from './errors.js';
 
 interface ParsedRequest extends Request {
@@ -42,17 +35,15 @@ export function bodyProblemOf(request: Request): unknown {
   return (request as ParsedRequest).bodyProblem;
 }
 
-/** After the three global steps: is there a body that could be read? */
-@Injectable()
-export class BodyInterceptor implements NestInterceptor {
-  intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> {
-    const request = context.switchToHttp().getRequest<ParsedRequest>();
-    if (request.bodyProblem !== undefined) throw request.bodyProblem;
-    const unread = request.body === undefined && hasBody(request);
-    if (unread && request.method !== 'GET' && request.method !== 'HEAD')
-      throw new ApiError('unsupported_media_type');
-    return next.handle();
-  }
+/**
+ * Comes after the last of the three global steps: is there a body that could be read?
+ *
+ * @throws what kept it from being read; ApiError 415 for one that is no JSON.
+ */
+export function checkBody(request: ParsedRequest): void {
+  if (request.bodyProblem !== undefined) throw request.bodyProblem;
+  if (request.method === 'GET' || request.method === 'HEAD') return;
+  if (request.body === undefined && hasBody(request)) throw new ApiError('unsupported_media_type');
 }
 
 function hasBody({ headers }: Request): boolean {
