@@ -4,8 +4,8 @@ import type { MigrationInterface, QueryRunner } from 'typeorm';
  * Which claim sets the entries of a source carry, written down: after every change somebody has to know, and to find out
  * from the entries takes a step along their index for each claim set.
  *
- * A trigger keeps it, so that no writer can forget to. A claim set that no entry carries any more may stay in the list: it
- * opens nothing.
+ * A trigger keeps it, so that no writer can forget to. A claim set that no entry carries any more stays in the list: it opens
+ * nothing, and a list that only grows is known by its length.
  */
 export class SourcePartitions1795600000000 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {

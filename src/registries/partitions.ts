@@ -24,8 +24,8 @@ export interface PartitionList {
 }
 
 /**
- * Knows the partitions of registries. A change of a source is a reason to ask the database for its list of ids, and mostly
- * finds the list that was there before; what a claim set asks for never changes and is asked for once.
+ * Knows the partitions of registries. A change of a source is a reason to ask whether it has more of them than before, and
+ * mostly it has not; what a claim set asks for never changes and is asked for once.
  */
 @Injectable()
 export class Partitions {
@@ -33,11 +33,11 @@ export class Partitions {
     maxSize: REMEMBERED_IDS,
     sizeCalculation: sizeOf,
   });
-  private readonly ofDigest = new LRUCache<string, PartitionList>({
+  private readonly ofCounts = new LRUCache<string, PartitionList>({
     maxSize: REMEMBERED_IDS,
     sizeCalculation: sizeOf,
   });
-  private readonly claims = new LRUCache<number, Claims>({ max: REMEMBERED_CLAIM_SETS });
+  private readonly claims = new LRUCache<string, Claims>({ max: REMEMBERED_CLAIM_SETS });
 
   constructor(private readonly queries: RegistriesQueries) {}
 
@@ -45,45 +45,53 @@ export class Partitions {
   async of(registry: RegistryRow): Promise<PartitionList> {
     const known = this.ofRevisions.get(registry.revisions);
     if (known) return known;
-    const partitions = await this.read(registry.sources.map(({ id }) => id));
-    const digest = digestOf(partitions);
-    const list = this.ofDigest.get(digest) ?? listOf(await this.label(partitions), digest);
-    this.ofDigest.set(digest, list);
+    const sourceIds = registry.sources.map(({ id }) => id);
+    const counts = await this.queries.partitionCounts(sourceIds);
+    const key = `${registry.incarnation}|${sourceIds.map((id) => `${id}:${counts.get(id) ?? 0}`).join()}`;
+    const list = this.ofCounts.get(key) ?? listOf(await this.read(sourceIds, registry.incarnation));
+    this.ofCounts.set(key, list);
     this.ofRevisions.set(registry.revisions, list);
     return list;
   }
 
   /** Those of these sources, as they are now. */
   async ofSources(sourceIds: readonly number[]): Promise<LabeledPartition[]> {
-    return this.label(await this.read(sourceIds));
+    return this.read(sourceIds, null);
   }
 
-  private async read(sourceIds: readonly number[]): Promise<Partition[]> {
+  private async read(sourceIds: readonly number[], incarnation: string | null): Promise<LabeledPartition[]> {
     const claimSetIds = await this.queries.partitions(sourceIds);
+    const claims = await this.claimsOf(new Set([...claimSetIds.values()].flat()), incarnation);
     return sourceIds.flatMap((sourceId) =>
-      (claimSetIds.get(sourceId) ?? []).map((claimSetId) => ({ sourceId, claimSetId })),
+      (claimSetIds.get(sourceId) ?? []).flatMap((claimSetId) => {
+        const required = claims.get(claimSetId);
+        return required ? [{ sourceId, claimSetId, claims: required }] : [];
+      }),
     );
   }
 
-  private async label(partitions: readonly Partition[]): Promise<LabeledPartition[]> {
-    const claimSetIds = [...new Set(partitions.map(({ claimSetId }) => claimSetId))];
-    const claims = new Map(claimSetIds.map((id) => [id, this.claims.get(id)]));
-    const unknown = claimSetIds.filter((id) => claims.get(id) === undefined);
-    if (unknown.length > 0)
-      for (const [id, read] of await this.queries.claimsOf(unknown)) {
-        claims.set(id, read);
-        this.claims.set(id, read);
-      }
-    return partitions.flatMap((partition) => {
-      const required = claims.get(partition.claimSetId);
-      return required ? [{ ...partition, claims: required }] : [];
-    });
+  private async claimsOf(
+    claimSetIds: ReadonlySet<number>,
+    incarnation: string | null,
+  ): Promise<Map<number, Claims>> {
+    const found = new Map<number, Claims>();
+    for (const id of claimSetIds) {
+      const known = this.claims.get(`${incarnation}|${id}`);
+      if (known) found.set(id, known);
+    }
+    const unknown = [...claimSetIds].filter((id) => !found.has(id));
+    if (unknown.length === 0) return found;
+    for (const [id, claims] of await this.queries.claimsOf(unknown)) {
+      found.set(id, claims);
+      if (incarnation !== null) this.claims.set(`${incarnation}|${id}`, claims);
+    }
+    return found;
   }
 }
 
-function listOf(partitions: readonly LabeledPartition[], digest: string): PartitionList {
+function listOf(partitions: readonly LabeledPartition[]): PartitionList {
   const keys = [...new Set(partitions.flatMap(({ claims }) => Object.keys(claims)))].sort();
-  return { partitions, keys, digest };
+  return { partitions, keys, digest: digestOf(partitions) };
 }
 
 /** Equal for equal lists of partitions, in this order, and for no others. */

@@ -20,6 +20,11 @@ export interface RegistryRow {
   readonly origin: Origin;
   /** In the registry's order. */
   readonly sources: readonly RegistrySourceRow[];
+  /**
+   * Which run of PostgreSQL has answered. After a restore, or a failover that lost the last transactions, ids and revisions
+   * begin again and mean something else: what was remembered before counts no more.
+   */
+  readonly incarnation: string;
   /** The sources with their revisions, as a text: equal as long as none of their entries, nor their order, has changed. */
   readonly revisions: string;
   readonly createdAt: Date;
@@ -71,6 +76,15 @@ export class RegistriesQueries {
     await manager.query(`delete from registry where id = $1`, [registryId]);
   }
 
+  /** How many partitions these sources have. None ever goes while its source is there, so an equal number is the same ones. */
+  async partitionCounts(sourceIds: readonly number[]): Promise<Map<number, string>> {
+    const rows = await this.dataSource.query<{ sourceId: number; count: string }[]>(
+      `select source_id as "sourceId", count(*) from source_partition where source_id = any($1::int[]) group by source_id`,
+      [sourceIds],
+    );
+    return new Map(rows.map(({ sourceId, count }) => [sourceId, count]));
+  }
+
   /** The claim sets that entries of these sources carry, in order of their ids; or carried once. */
   async partitions(sourceIds: readonly number[]): Promise<Map<number, readonly number[]>> {
     const rows = await this.dataSource.query<{ sourceId: number; claimSetIds: number[] }[]>(
@@ -96,7 +110,7 @@ export class RegistriesQueries {
     values: unknown[] = [],
   ): Promise<RegistryRow[]> {
     const rows = await manager.query<Omit<RegistryRow, 'revisions'>[]>(
-      `select r.id, r.name, c.claims, r.origin, r.created_at as "createdAt", r.updated_at as "updatedAt", coalesce((
+      `select r.id, r.name, pg_postmaster_start_time()::text as incarnation, c.claims, r.origin, r.created_at as "createdAt", r.updated_at as "updatedAt", coalesce((
          select json_agg(json_build_object('id', s.id, 'name', s.name, 'revision', s.revision::text)
            order by rs.position)
          from registry_source rs join source s on s.id = rs.source_id where rs.registry_id = r.id), '[]') as sources
@@ -106,7 +120,7 @@ export class RegistriesQueries {
     );
     return rows.map((row) => ({
       ...row,
-      revisions: row.sources.map(({ id, revision }) => `${id}:${revision}`).join(','),
+      revisions: `${row.incarnation}|${row.sources.map(({ id, revision }) => `${id}:${revision}`).join()}`,
     }));
   }
 }

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import type { Stats } from 'node:fs';
+import { chmod, chown, cp, mkdtemp, readdir, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -47,8 +48,13 @@ async function serving(config: string, environment: Record<string, string> = {})
   const cli = new Cli(['serve', '--config', config, ...addresses], environment);
   const list = (search = '') =>
     call(`http://127.0.0.1:${port}/registry/main/v0.1/servers?limit=100&search=${search}`);
+  const publish = async (name: string) => {
+    const sent = { method: 'POST', headers: { 'Content-Type': 'application/json' } };
+    const body = JSON.stringify({ server: aServer(name) });
+    expect((await call(`http://127.0.0.1:${port}/v1/entries`, { ...sent, body })).status).toBe(201);
+  };
   const internal = (path: string) => call(`http://127.0.0.1:${internalPort}${path}`);
-  return { cli, list, internal };
+  return { cli, list, publish, internal };
 }
 
 describe('a database that goes away under load', () => {
@@ -92,6 +98,51 @@ describe('a database that goes away under load', () => {
     expect((await cli.finished).code).toBe(0);
     await postgres.stop();
   });
+});
+
+describe('a database that is put back to an earlier state beneath a server', () => {
+  it('is shown as it is now: what was remembered of its other future is forgotten', async () => {
+    const data = join(folder, 'restored');
+    const start = (socket?: string) =>
+      startEmbeddedPostgres(data, socket === undefined ? {} : { socketDirectory: socket });
+    let postgres = await start();
+    const { host, port, user, database } = postgres.connection;
+    const yaml = join(folder, 'restored.yaml');
+    const declared = {
+      auth: { mode: 'anonymous' },
+      sources: [{ name: 'main', managed: {} }],
+      registries: [{ name: 'main', sources: ['main'] }],
+      database: { host, port, user, database },
+    };
+    await writeFile(yaml, JSON.stringify(declared));
+    const { cli, list, publish } = await serving(yaml);
+    await cli.logs('"Ready"');
+    await postgres.stop();
+    const owner = await stat(data);
+    await cp(data, `${data}.copy`, { recursive: true, preserveTimestamps: true });
+    postgres = await start(host);
+    for (let reply = await list(); reply.status !== 200;) reply = await list();
+    await publish('io.acme/lost');
+    expect(versionsIn(await list())).toEqual(['io.acme/lost@1.0.0']);
+    await postgres.stop();
+    await rm(data, { recursive: true });
+    await rename(`${data}.copy`, data);
+    await giveTo(owner, data);
+    postgres = await start(host);
+    for (let reply = await list(); reply.status !== 200;) reply = await list();
+    await publish('io.acme/found');
+    expect(versionsIn(await list())).toEqual(['io.acme/found@1.0.0']);
+    cli.child.kill('SIGTERM');
+    expect((await cli.finished).code).toBe(0);
+    await postgres.stop();
+  });
+
+  // Copies belong to who makes them; PostgreSQL takes only what is its own.
+  async function giveTo({ uid, gid }: Stats, folderOfData: string): Promise<void> {
+    for (const name of await readdir(folderOfData, { recursive: true }))
+      await chown(join(folderOfData, name), uid, gid);
+    await chown(folderOfData, uid, gid);
+  }
 });
 
 describe('a server whose connections to the database are cut again and again', () => {
