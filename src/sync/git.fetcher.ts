@@ -8,12 +8,13 @@ import { removeLeftOvers } from './git-workspace.js';
 import type { LeasedSource } from './sync.queries.js';
 
 const DEFAULT_PATH = 'registry.json';
+const SWEEP_EVERY_MS = 10 * 60_000;
 
 /** Sources of kind git: one file of a repository, without the rest of it. */
 @Injectable()
 export class GitFetcher extends Fetcher {
   private readonly access: GitAccess;
-  private sweeping: Promise<void> | undefined;
+  private sweptAt = Number.NEGATIVE_INFINITY;
 
   constructor(config: ConfigService) {
     super();
@@ -32,7 +33,7 @@ export class GitFetcher extends Fetcher {
     // A commit never changes, and it was read already.
     if (state && settings.commit !== undefined && state['commit'] === settings.commit)
       return { kind: 'unchanged', state };
-    await (this.sweeping ??= removeLeftOvers());
+    await this.sweep();
     const way = await this.access.to(settings, source.origin);
     const remote = await GitRemote.open(way, signal);
     try {
@@ -40,6 +41,14 @@ export class GitFetcher extends Fetcher {
     } finally {
       await remote.close();
     }
+  }
+
+  // What a killed server has left may hold a password: it goes as soon as it is surely nobody's, also when this server was
+  // started right after the other one died.
+  private async sweep(): Promise<void> {
+    if (performance.now() - this.sweptAt < SWEEP_EVERY_MS) return;
+    this.sweptAt = performance.now();
+    await removeLeftOvers();
   }
 }
 
