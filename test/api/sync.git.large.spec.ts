@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto';
-import { mkdir, mkdtemp, utimes } from 'node:fs/promises';
+import { mkdir, mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { GitAccess } from '../../dist/sync/git-access.js';
 import { GitRemote } from '../../dist/sync/git-remote.js';
-import { removeLeftOvers } from '../../dist/sync/git-workspace.js';
+import { Clock } from '../support/clock.js';
 import { aGitServer } from '../support/git-server.js';
 import { aFileOf, aTemporaryDirectory, namesIn, readsGit } from '../support/git-service.js';
 import { watchGitMemory } from '../support/git-memory.js';
@@ -95,14 +95,27 @@ describe('the disk', () => {
     await expect(fetched).rejects.toThrow(/: more than 4 MiB would be needed for it$/);
     expect(await leftOvers()).toEqual([]);
   });
+});
 
-  it('is cleared of what a server that was killed has left an hour ago', async () => {
+describe('what a server that was killed has left', () => {
+  const git = aGitServer().runs();
+  const repository = git.repository('acme');
+  const clock = new Clock().runs();
+  const service = readsGit(aService(), git, async () => {
+    await repository.commit({ 'registry.json': aFileOf('one') });
+    return { branch: 'main' };
+  });
+
+  it('is cleared away an hour later, also by a server that was there already', async () => {
+    await service.synced('main');
     const left = await mkdtemp(join(tmpdir(), 'registry-git-'));
-    const young = await mkdtemp(join(tmpdir(), 'registry-git-'));
     await mkdir(join(left, 'objects'));
-    const then = new Date(Date.now() - 2 * 60 * 60_000);
-    await utimes(left, then, then);
-    await removeLeftOvers();
-    expect(await leftOvers()).toEqual([basename(young)]);
+    const others = async () => (await leftOvers()).includes(basename(left));
+    clock.passes(30 * 60_000);
+    await service.synced('main');
+    expect(await others()).toBe(true);
+    clock.passes(31 * 60_000);
+    await service.synced('main');
+    expect(await others()).toBe(false);
   });
 });
