@@ -120,10 +120,10 @@ describe('migrate', () => {
     expect(await tables()).toBe(8);
     expect(await run('up')).toMatch(/nothing to apply/);
     expect(await run('status')).toMatch(/^applied {2}InitialSchema/);
-    expect(await run('down')).toMatch(/^took back FetchState/);
-    expect(await run('status')).toMatch(/^applied {2}InitialSchema.*\npending {2}FetchState/s);
-    expect(await run('down')).toMatch(/^took back RequestedSyncs/);
-    expect(await run('down')).toMatch(/^took back InitialSchema/);
+    expect(await run('down')).toMatch(/^took back SourcePartitions/);
+    expect(await run('status')).toMatch(/^applied {2}InitialSchema.*\npending {2}SourcePartitions/s);
+    for (const one of ['RareVersions', 'FetchState', 'RequestedSyncs', 'InitialSchema'])
+      expect(await run('down')).toMatch(new RegExp(`^took back ${one}`));
     expect(await tables()).toBe(0);
     expect(await run('sideways')).toMatch(/none of up, down and status/);
     await database.drop();
