@@ -18,7 +18,8 @@ const ATTEMPTS = 5;
 export class PageCache {
   private readonly pages = new LRUCache<string, KeptJson>({
     maxSize: KEPT_BYTES,
-    sizeCalculation: ({ size }) => size + OVERHEAD_BYTES,
+    // A question may be long: a cursor holds what its sender put into it.
+    sizeCalculation: ({ size }, key) => size + 2 * key.length + OVERHEAD_BYTES,
   });
   private readonly beingRead = new Map<string, Promise<KeptJson>>();
 

@@ -1,3 +1,4 @@
+import { setFlagsFromString } from 'node:v8';
 import type { Logger } from 'pino';
 import { ConfigurationConflict } from '../configured-catalogue.js';
 import { buildReport } from '../config/environment.js';
@@ -10,12 +11,18 @@ import { configuration } from './configuration.js';
 
 /** Hard end of a stop that hangs; contract §1 allows 10 s. */
 const STOP_LIMIT_MS = 9_500;
+/**
+ * How much the heap may grow before it is collected again, in percent. Left alone V8 lets it double and more, and pages in
+ * the making are large: a third of the memory would be what nobody needs any more.
+ */
+const HEAP_GROWTH = 20;
 
 /** Serves until a signal arrives. Resolves to the exit code of a start that failed; a stop ends the process. */
 export async function serve(file: string, flags: Flags): Promise<number> {
   const loaded = configuration(file, flags);
   if (!loaded) return 1;
   const { config, warnings } = loaded;
+  setFlagsFromString(`--heap-growing-percent=${HEAP_GROWTH}`);
   const logger = createLogger(config.log.level);
   for (const warning of warnings) logger.warn(warning);
   let stopping = false;

@@ -6,6 +6,9 @@ import { RegistriesQueries, type RegistryRow } from './registries.queries.js';
 /** How long requests gather while several come at once; one that comes alone does not wait. */
 const GATHERING_MS = 1;
 
+/** A look that takes longer, on a connection that hangs perhaps, is no reason for others to wait. */
+const PATIENCE_MS = 2_000;
+
 /** The requests that wait for one look at the database. */
 interface Batch {
   readonly names: Set<string>;
@@ -37,7 +40,7 @@ export class RegistryLookup {
 
   private gather(): Batch {
     const names = new Set<string>();
-    const found = this.underWay.then(async () => {
+    const found = this.lastLook().then(async () => {
       if (this.isBusy) await pause(GATHERING_MS);
       this.gathering = undefined;
       this.isBusy = batch.requests > 1;
@@ -46,5 +49,15 @@ export class RegistryLookup {
     this.underWay = found.catch(() => undefined);
     const batch: Batch = { names, requests: 0, found };
     return batch;
+  }
+
+  private lastLook(): Promise<void> {
+    return new Promise((resolve) => {
+      const patience = setTimeout(resolve, PATIENCE_MS);
+      void this.underWay.then(() => {
+        clearTimeout(patience);
+        resolve();
+      });
+    });
   }
 }

@@ -9,7 +9,8 @@ import type { RegistryRow } from './registries.queries.js';
 
 /** Partitions that may be remembered, over all views. */
 const REMEMBERED_PARTITIONS = 500_000;
-const REMEMBERED_VIEWS = 10_000;
+/** Memory for views by caller, counted by the length of what they hold of claims. */
+const REMEMBERED_CHARACTERS = 8 * 1024 * 1024;
 
 interface Visible {
   readonly partitions: readonly Partition[];
@@ -27,7 +28,10 @@ export class Views {
     maxSize: REMEMBERED_PARTITIONS,
     sizeCalculation: ({ partitions }, key) => partitions.length + Math.ceil(key.length / 32) + 1,
   });
-  private readonly views = new LRUCache<string, View>({ max: REMEMBERED_VIEWS });
+  private readonly views = new LRUCache<string, View>({
+    maxSize: REMEMBERED_CHARACTERS,
+    sizeCalculation: (_, key) => key.length + 200,
+  });
 
   constructor(
     private readonly partitions: Partitions,
