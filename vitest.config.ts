@@ -6,6 +6,7 @@ export default defineConfig({
     include: ['src/**/*.spec.ts', 'test/**/*.spec.ts'],
     exclude: [...configDefaults.exclude, 'test/browser/**', 'test/soak/**'],
     globalSetup: ['test/support/database.setup.ts'],
+    setupFiles: ['test/support/secrets.setup.ts'],
     server: { deps: { external: [/\/dist\//] } },
     // Generous: a machine that is busy is no failure.
     testTimeout: 90_000,

@@ -14,6 +14,12 @@ export function keepSecret(value: string): string {
   return value;
 }
 
+/** Those of one file are nobody's secret in the next. */
+export function forgetSecrets(): void {
+  secrets.clear();
+  pieces.clear();
+}
+
 /** The secrets, and the pieces of tokens, that a text holds. */
 export function findSecrets(text: string): string[] {
   const found = new Set([...secrets].filter((secret) => text.includes(secret)));
