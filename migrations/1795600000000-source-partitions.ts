@@ -9,6 +9,8 @@ import type { MigrationInterface, QueryRunner } from 'typeorm';
  */
 export class SourcePartitions1795600000000 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
+    // In the order in which writers lock them, so that one of the version before, still at work, is waited for.
+    await runner.query(`lock table claim_set, entry, source in share row exclusive mode`);
     await runner.query(`
       create table source_partition (
         source_id integer not null references source on delete cascade,

@@ -1,4 +1,5 @@
 import { decodeCursor, encodeCursor } from '../http/cursor.js';
+import { ApiError } from '../http/errors.js';
 import type { PageQuery, ServerListQuery, SkillListQuery } from './list-query.dto.js';
 import { parseTimestamp } from './query-validators.js';
 
@@ -68,6 +69,9 @@ function goingOn(
   const limit = query.limit === undefined ? undefined : Number(query.limit);
   if (!query.cursor) return { filter, limit: limit ?? perPage, after: null };
   const state = decodeCursor(list, query.cursor, isListRequest);
+  // Whoever makes a cursor at home gets no other list than there is.
+  if (list === 'skills' && (state.filter.version !== 'latest' || state.filter.includeDeleted))
+    throw new ApiError('invalid_cursor');
   return { filter: state.filter, limit: limit ?? state.limit, after: state.after };
 }
 

@@ -7,6 +7,8 @@ import { KeptJson } from '../http/json-answers.js';
 const KEPT_BYTES = 32 * 1024 * 1024;
 /** What a page weighs beside its bytes. */
 const OVERHEAD_BYTES = 1_000;
+/** A reading that takes longer, on a connection that hangs perhaps, is not shared with those who come now. */
+const PATIENCE_MS = 2_000;
 /** How often a page is read anew because something changed in between. */
 const ATTEMPTS = 5;
 
@@ -54,15 +56,22 @@ export class PageCache {
   private readOnce(key: string, view: View, read: (view: View) => Promise<string>): Promise<KeptJson> {
     const underWay = this.beingRead.get(key);
     if (underWay) return underWay;
-    const page = read(view)
-      .then((text) => new KeptJson(text, () => this.weighAgain(key)))
-      .finally(() => this.beingRead.delete(key));
+    const page = read(view).then((text) => new KeptJson(text, () => this.weighAgain(key)));
     this.beingRead.set(key, page);
+    const unshare = () => {
+      clearTimeout(patience);
+      if (this.beingRead.get(key) === page) this.beingRead.delete(key);
+    };
+    const patience = setTimeout(unshare, PATIENCE_MS);
+    page.then(unshare, unshare);
     return page;
   }
 
+  // The cache weighs what is new to it, and nothing that it has.
   private weighAgain(key: string): void {
     const page = this.pages.peek(key);
-    if (page) this.pages.set(key, page);
+    if (!page) return;
+    this.pages.delete(key);
+    this.pages.set(key, page);
   }
 }

@@ -22,8 +22,9 @@ export class JsonText {
 export const CODINGS = ['br', 'gzip'] as const;
 export type Coding = (typeof CODINGS)[number];
 
-/** Below this a compressed form saves less than its headers cost. */
+/** Below this a compressed form saves less than its headers cost; above, it would keep a thread busy for too long. */
 const WORTH_COMPRESSING_BYTES = 1_000;
+const TOO_LARGE_TO_COMPRESS_BYTES = 4 * 1024 * 1024;
 // A page is compressed once and sent many times, but somebody waits for the first time: a few milliseconds.
 const BROTLI_QUALITY = 5;
 
@@ -48,7 +49,8 @@ export class KeptJson {
   }
 
   get isWorthCompressing(): boolean {
-    return this.bytes.length >= WORTH_COMPRESSING_BYTES;
+    const { length } = this.bytes;
+    return length >= WORTH_COMPRESSING_BYTES && length <= TOO_LARGE_TO_COMPRESS_BYTES;
   }
 
   /** Strong, so each form has a tag of its own. */

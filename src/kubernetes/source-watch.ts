@@ -139,7 +139,8 @@ export class SourceWatch {
         if (written.added + written.changed + written.removed > 0)
           await moveRevision(manager, this.source.id);
         const outcome = { ...summary, counts: { ...written, ...summary.counts } };
-        await queries.complete(manager, owner, this.source.id, outcome);
+        if (!(await queries.complete(manager, owner, this.source.id, outcome)))
+          throw new Error('The lease was lost while the changes were written');
         return outcome.counts;
       });
       if (!counts) {

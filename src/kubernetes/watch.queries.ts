@@ -91,17 +91,19 @@ export class WatchQueries {
     return rows.length > 0;
   }
 
+  /** False when the lease was lost while the rows were written: then they must not stay. */
   async complete(
     manager: EntityManager,
     owner: string,
     sourceId: number,
     { counts, skipped }: WatchOutcome,
-  ): Promise<void> {
-    await manager.query(
+  ): Promise<boolean> {
+    const [rows] = await manager.query<[object[], number]>(
       `update source_sync set last_success_at = now(), counts = $3, skipped = $4
-       where source_id = $2 and lease_owner = $1`,
+       where source_id = $2 and lease_owner = $1 returning 1`,
       [owner, sourceId, JSON.stringify(counts), JSON.stringify(skipped)],
     );
+    return rows.length > 0;
   }
 
   async tell(owner: string, sourceId: number, { status, error, attempts }: WatchState): Promise<void> {

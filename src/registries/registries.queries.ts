@@ -21,8 +21,8 @@ export interface RegistryRow {
   /** In the registry's order. */
   readonly sources: readonly RegistrySourceRow[];
   /**
-   * Which run of PostgreSQL has answered. After a restore, or a failover that lost the last transactions, ids and revisions
-   * begin again and mean something else: what was remembered before counts no more.
+   * Which run of PostgreSQL has answered, with which tables. After a restore, or a failover that lost the last transactions,
+   * ids and revisions begin again and mean something else: what was remembered before counts no more.
    */
   readonly incarnation: string;
   /** The sources with their revisions, as a text: equal as long as none of their entries, nor their order, has changed. */
@@ -30,6 +30,10 @@ export interface RegistryRow {
   readonly createdAt: Date;
   readonly updatedAt: Date;
 }
+
+// A table that is made or filled anew is another file.
+const INCARNATION = `concat_ws(' ', pg_postmaster_start_time(), pg_relation_filenode('claim_set'), pg_relation_filenode('source'),
+  pg_relation_filenode('source_partition'))`;
 
 @Injectable()
 export class RegistriesQueries {
@@ -110,7 +114,7 @@ export class RegistriesQueries {
     values: unknown[] = [],
   ): Promise<RegistryRow[]> {
     const rows = await manager.query<Omit<RegistryRow, 'revisions'>[]>(
-      `select r.id, r.name, pg_postmaster_start_time()::text as incarnation, c.claims, r.origin, r.created_at as "createdAt", r.updated_at as "updatedAt", coalesce((
+      `select r.id, r.name, ${INCARNATION} as incarnation, c.claims, r.origin, r.created_at as "createdAt", r.updated_at as "updatedAt", coalesce((
          select json_agg(json_build_object('id', s.id, 'name', s.name, 'revision', s.revision::text)
            order by rs.position)
          from registry_source rs join source s on s.id = rs.source_id where rs.registry_id = r.id), '[]') as sources

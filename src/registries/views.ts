@@ -9,8 +9,9 @@ import type { RegistryRow } from './registries.queries.js';
 
 /** Partitions that may be remembered, over all views. */
 const REMEMBERED_PARTITIONS = 500_000;
-/** Memory for views by caller, counted by the length of what they hold of claims. */
-const REMEMBERED_CHARACTERS = 8 * 1024 * 1024;
+/** Memory for views by caller, roughly in bytes. */
+const REMEMBERED_BYTES = 32 * 1024 * 1024;
+const PARTITION_BYTES = 80;
 
 interface Visible {
   readonly partitions: readonly Partition[];
@@ -29,8 +30,8 @@ export class Views {
     sizeCalculation: ({ partitions }, key) => partitions.length + Math.ceil(key.length / 32) + 1,
   });
   private readonly views = new LRUCache<string, View>({
-    maxSize: REMEMBERED_CHARACTERS,
-    sizeCalculation: (_, key) => key.length + 200,
+    maxSize: REMEMBERED_BYTES,
+    sizeCalculation: ({ partitions }, key) => 2 * key.length + 200 + PARTITION_BYTES * partitions.length,
   });
 
   constructor(
@@ -44,14 +45,15 @@ export class Views {
     const key = `${registry.revisions}|${list.digest}|${likeness}`;
     const known = this.views.get(key);
     if (known) return known;
-    const { partitions, digest } = this.visibleIn(list, caller, likeness);
+    const { partitions, digest } = this.visibleIn(registry.incarnation, list, caller, likeness);
     const view = { partitions, tag: tagOf(registry.revisions, digest) };
     this.views.set(key, view);
     return view;
   }
 
-  private visibleIn(list: PartitionList, caller: Caller, likeness: string): Visible {
-    const key = `${list.digest}|${likeness}`;
+  // The ids of a list mean what they do in one incarnation of the database only.
+  private visibleIn(incarnation: string, list: PartitionList, caller: Caller, likeness: string): Visible {
+    const key = `${incarnation}|${list.digest}|${likeness}`;
     const known = this.visible.get(key);
     if (known) return known;
     const partitions = list.partitions

@@ -68,7 +68,7 @@ export class SyncRun {
     { content, gone, contentDigest, fetchState }: Found,
     started: number,
   ): Promise<RunOutcome> {
-    const written = await this.dataSource.transaction(async (manager) => {
+    const writing = this.dataSource.transaction(async (manager) => {
       const claimSetId = await this.queries.lockForWrite(manager, owner, source);
       if (claimSetId === undefined) return undefined;
       const counts = gone
@@ -79,8 +79,13 @@ export class SyncRun {
         ? reportAfterChanges(await this.queries.lastReport(manager, source.id), content, gone, counts)
         : reportOf(content, counts);
       const outcome = { contentDigest, fetchState, ...report };
-      await this.queries.complete(manager, owner, source.id, outcome, source.intervalMs);
+      if (!(await this.queries.complete(manager, owner, source.id, outcome, source.intervalMs)))
+        throw new LeaseLost();
       return report;
+    });
+    const written = await writing.catch((error: unknown) => {
+      if (error instanceof LeaseLost) return undefined;
+      throw error;
     });
     if (!written) return this.superseded(source);
     const { counts, skipped } = written;
@@ -115,6 +120,9 @@ export class SyncRun {
     return 'failed';
   }
 }
+
+/** Takes back what was written: somebody else has read the source since, and may have found nothing to write. */
+class LeaseLost extends Error {}
 
 /** What is to be written. */
 interface Found {

@@ -119,19 +119,20 @@ export class SyncQueries {
     return row;
   }
 
+  /** False when the lease was lost while the rows were written: then they must not stay. */
   async complete(
     manager: EntityManager,
     owner: string,
     sourceId: number,
     outcome: SyncOutcome,
     nextInMs: number,
-  ): Promise<void> {
-    await manager.query(
+  ): Promise<boolean> {
+    const [rows] = await manager.query<[object[], number]>(
       `update source_sync set status = 'complete', attempts = 0, last_success_at = now(), error = null,
          next_run_at = ${nextRun('$3')}, requested_at = ${RUN_REQUEST}, content_digest = $4, counts = $5, skipped = $6,
          fetch_state = $7,
          lease_owner = null, lease_until = null
-       where source_id = $2 and lease_owner = $1`,
+       where source_id = $2 and lease_owner = $1 returning 1`,
       [
         owner,
         sourceId,
@@ -142,6 +143,7 @@ export class SyncQueries {
         JSON.stringify(outcome.fetchState),
       ],
     );
+    return rows.length > 0;
   }
 
   /** The content is what it was at the last success: only the times move. False as with `renew`. */

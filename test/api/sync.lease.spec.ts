@@ -56,6 +56,31 @@ describe('a lease that is lost while its source is read', () => {
     expect(await stateOf('taken')).toMatchObject({ status: 'complete', attempts: 0 });
   });
 
+  it('takes back what a run has written by then: somebody else may have found nothing to write', async () => {
+    const first = asked();
+    expect((await put('late', 'late.json')).status).toBe(201);
+    const list = await shows('late');
+    const reading = await first;
+    await service.database.query('begin');
+    await service.database.query('lock table entry_version in share mode');
+    answer(reading, 'io.acme/late');
+    const waiting = () =>
+      service.database.query(
+        `select 1 from pg_locks where not granted and relation = 'entry_version'::regclass`,
+      );
+    await expect.poll(waiting, patience).toHaveLength(1);
+    const second = asked();
+    await service.database.query(
+      `update source_sync y set lease_owner = gen_random_uuid(), lease_until = now() from source s
+       where s.id = y.source_id and s.name = 'late'`,
+    );
+    await service.database.query('commit');
+    const again = await second;
+    expect(await list()).toEqual([]);
+    answer(again, 'io.acme/later');
+    await expect.poll(list, patience).toEqual(['io.acme/later@1.0.0']);
+  });
+
   it('is not ended by the run that had it, when a change of settings took it away', async () => {
     const first = asked();
     await put('moved', 'old.json');

@@ -1,0 +1,54 @@
+import { describe, expect, it } from 'vitest';
+import { SUPER_ADMIN } from '../support/callers.js';
+import { versionsIn } from '../support/matchers.js';
+import { listAt, publish } from '../support/publishing.js';
+import { aService } from '../support/service.js';
+
+const LIST = listAt('server');
+
+interface Numbers {
+  readonly claimSet: number;
+  /** The last number of the sequence. */
+  readonly given: string;
+  readonly revision: string;
+}
+
+describe('a database whose tables were restored beneath a running server', () => {
+  const service = aService({ mode: 'full' })
+    .source('published', { kind: 'managed' })
+    .registry('main', { sources: ['published'] })
+    .runs();
+  const shownTo = async (team: string) => versionsIn(await service.as({ team }).get(LIST));
+
+  it('shows nobody what has the numbers now of what they saw before', async () => {
+    const before = await numbers();
+    await publish(service.as(SUPER_ADMIN), 'server', 'io.acme/one', { team: 'red' });
+    expect(await shownTo('red')).toEqual(['io.acme/one@1.0.0']);
+    expect(await shownTo('blue')).toEqual([]);
+    const first = await numbers();
+    await restore(before.claimSet, before.given);
+    await publish(service.as(SUPER_ADMIN), 'server', 'io.acme/two', { team: 'blue' });
+    expect(await numbers()).toEqual(first);
+    expect(await shownTo('red')).toEqual([]);
+    expect(await shownTo('blue')).toEqual(['io.acme/two@1.0.0']);
+  });
+
+  /** What another state of the catalogue would have in common with this one. */
+  async function numbers(): Promise<Numbers> {
+    const [row] = await service.database.query<Numbers>(
+      `select (select max(id) from claim_set) as "claimSet", (select last_value from claim_set_id_seq) as given, revision
+       from source`,
+    );
+    if (!row) throw new Error('There is no source');
+    return row;
+  }
+
+  // As pg_restore leaves it: tables made anew, and what was given out after the dump is given out again.
+  async function restore(claimSet: number, given: string): Promise<void> {
+    const { database } = service;
+    await database.query('truncate entry, entry_version, source_partition');
+    await database.query('delete from claim_set where id > $1', [claimSet]);
+    await database.query(`select setval(pg_get_serial_sequence('claim_set', 'id'), $1)`, [given]);
+    await database.query('update source set revision = 0');
+  }
+});
