@@ -56,8 +56,8 @@ describe(
 
     it('while the dead PostgreSQL is a zombie', async () => {
       await killAll('zombie');
-      // `exec` leaves the child to a program that never waits for it.
-      const parent = bystander('zombie', 'sleep 0 & echo $!; exec sleep 300');
+      // `exec` leaves the child to a program that never waits for it; one that ended before would have been waited for.
+      const parent = bystander('zombie', 'sleep 0.3 & echo $!; exec sleep 300');
       const [line] = (await once(parent.stdout ?? parent, 'data')) as [Buffer];
       const zombie = Number(line.toString());
       await reuse('zombie', zombie);

@@ -252,6 +252,7 @@ describe(`a day of 50 sources in fast motion, DAY_SEED=${seed}`, () => {
       expect(await listed('all', lasting)).toEqual(merged(upstreams));
       const held = upstreams.reduce((sum, { listing }) => sum + listing.size, 0);
       expect(await book.versions()).toBe(held);
+      await book.rest();
       expect(await book.faults()).toEqual([]);
       expect(await book.claimSets()).toBeLessThanOrEqual(1 + CLAIM_SETS);
 
