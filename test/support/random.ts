@@ -20,9 +20,8 @@ export class Random {
   }
 
   pick<T>(from: readonly T[]): T {
-    const picked = from[Math.floor(this.next() * from.length)];
-    if (picked === undefined) throw new Error('Nothing to pick from');
-    return picked;
+    if (from.length === 0) throw new Error('Nothing to pick from');
+    return from[Math.floor(this.next() * from.length)] as T;
   }
 
   /** Each of them with this probability. */

@@ -1,22 +1,9 @@
-/** Numbers that come in the same order for the same seed. */
-export class Chance {
-  constructor(private state: number) {}
+import { Random } from '../random.js';
 
-  /** 0 to 1, without 1. (mulberry32) */
-  next(): number {
-    this.state = (this.state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(this.state ^ (this.state >>> 15), 1 | this.state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  }
-
+/** What a load leaves to chance. */
+export class Chance extends Random {
   of(share: number): boolean {
-    return this.next() < share;
-  }
-
-  pick<T>(from: readonly T[]): T {
-    if (from.length === 0) throw new Error('Nothing to pick from');
-    return from[Math.floor(this.next() * from.length)] as T;
+    return this.chance(share);
   }
 
   /** Each with its weight. */
