@@ -25,6 +25,8 @@ export class IntrospectionStrategy extends Strategy {
   private readonly answers = new LRUCache<string, Answer>({
     maxSize: KEPT_CHARACTERS,
     ttl: KEEP_MS,
+    // The clock is read each time: by default what it said is believed until a timer runs, which may be late.
+    ttlResolution: 0,
     sizeCalculation: (answer) => JSON.stringify(answer).length + ANSWER_OVERHEAD,
   });
   private readonly pending = new Map<string, Promise<Answer>>();

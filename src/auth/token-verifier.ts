@@ -43,6 +43,8 @@ export class TokenVerifier {
   private readonly remembered = new LRUCache<string, Verified>({
     maxSize: REMEMBERED_CHARACTERS,
     ttl: REMEMBER_MS,
+    // The clock is read each time: by default what it said is believed until a timer runs, which may be late.
+    ttlResolution: 0,
   });
 
   constructor(providers: readonly ProviderConfig[], insecureUrls: boolean) {

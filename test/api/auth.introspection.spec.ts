@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { Clock } from '../support/clock.js';
 import { anIssuer } from '../support/issuer.js';
 import { expectChallenge, expectRefused } from '../support/matchers.js';
@@ -89,6 +89,20 @@ describe('what a provider said about a token', () => {
     clock.passes(60_000);
     expectChallenge(await ask(token), { error: 'invalid_token' });
     expect(asked().length).toBe(before + 2);
+  });
+
+  it('is forgotten after that minute even while every timer is late', async () => {
+    const token = issuer.opaque();
+    expect((await ask(token)).status).toBe(200);
+    vi.useFakeTimers({ toFake: ['setTimeout'] });
+    try {
+      expect((await ask(token)).status).toBe(200);
+      issuer.knows(token, { active: false });
+      clock.passes(60_000);
+      expectChallenge(await ask(token), { error: 'invalid_token' });
+    } finally {
+      vi.useRealTimers();
+    }
   });
 
   it('is not remembered past the expiry of the token', async () => {
