@@ -12,6 +12,10 @@ export interface View {
   readonly partitions: readonly Partition[];
   /** Equal for equal views of sources in which nothing has changed in between, and for no others. */
   readonly tag: string;
+  /** All sources of the registry in its order, also those without a partition. */
+  readonly sourceIds: readonly number[];
+  /** The state of those sources at which the partitions were looked up, as a text: what `REVISIONS` in SQL says of them. */
+  readonly revisions: string;
 }
 
 /** A caller inside a registry. */

@@ -1,12 +1,12 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import type { View } from '../authz/view.js';
 import type { EntryType } from '../entries/entry-types.js';
 import type { ListRequest } from './list-request.js';
 import { NameWalk } from './name-walk.js';
+import type { Reading, Standing } from './reading.js';
 import { Statement } from './statement.js';
 import { picksOf, pickVersions } from './version-pick.js';
-import { VERSION_COLUMNS, type VersionRow } from './version-row.js';
+import { isVersion, type MaybeVersion, VERSION_COLUMNS, type VersionRow } from './version-row.js';
 
 export type { VersionRow } from './version-row.js';
 
@@ -30,15 +30,15 @@ export class CatalogQueries {
    * What passes a filter is found by walking the names, fast when it is frequent, or by its index, fast when it is rare.
    * Nobody has to know which: each is tried for a while in turns, so the answer takes little longer than by the better one.
    */
-  async page(view: View, type: EntryType, request: ListRequest): Promise<VersionRow[]> {
-    if (view.partitions.length === 0) return [];
+  async page(reading: Reading, type: EntryType, request: ListRequest): Promise<VersionRow[]> {
+    if (reading.view.partitions.length === 0) return [];
     const picks = picksOf(request.filter);
     const { search, updatedSince, version, status } = request.filter;
     const isPlain = !search && !updatedSince && !status && (version === undefined || version === 'latest');
-    const walk = new NameWalk(this.dataSource, view, type, request);
+    const walk = new NameWalk(this.dataSource, reading, type, request);
     const picked = async (isOrdered: boolean, most: number) => {
       for (const pick of picks.filter((way) => way.isOrdered === isOrdered)) {
-        const rows = await pickVersions(this.dataSource, view, type, request, pick, most);
+        const rows = await pickVersions(this.dataSource, reading, type, request, pick, most);
         if (rows) return rows;
       }
       return undefined;
@@ -54,37 +54,42 @@ export class CatalogQueries {
   }
 
   /** Every version of one name, newest first, from the first source whose entry is in the view. */
-  async versions(view: View, type: EntryType, name: string, includeDeleted: boolean): Promise<VersionRow[]> {
-    return this.ofName(view, type, name, () => (includeDeleted ? 'true' : `v.status <> 'deleted'`));
+  async versions(
+    reading: Reading,
+    type: EntryType,
+    name: string,
+    includeDeleted: boolean,
+  ): Promise<VersionRow[]> {
+    return this.ofName(reading, type, name, () => (includeDeleted ? 'true' : `v.status <> 'deleted'`));
   }
 
   /** One version of one name, or its latest. */
   async findVersion(
-    view: View,
+    reading: Reading,
     type: EntryType,
     name: string,
     version: string,
   ): Promise<VersionRow | undefined> {
-    const rows = await this.ofName(view, type, name, (statement) =>
+    const rows = await this.ofName(reading, type, name, (statement) =>
       version === 'latest' ? 'v.is_latest' : `v.version = ${statement.add(version)}`,
     );
     return rows[0];
   }
 
   /** Whether the view holds this name at all. */
-  async has(view: View, type: EntryType, name: string): Promise<boolean> {
-    return (await this.findVersion(view, type, name, 'latest')) !== undefined;
+  async has(reading: Reading, type: EntryType, name: string): Promise<boolean> {
+    return (await this.findVersion(reading, type, name, 'latest')) !== undefined;
   }
 
   private async ofName(
-    view: View,
+    reading: Reading,
     type: EntryType,
     name: string,
     condition: (statement: Statement) => string,
   ): Promise<VersionRow[]> {
-    if (view.partitions.length === 0) return [];
-    const statement = new Statement(view);
-    return this.dataSource.query<VersionRow[]>(
+    if (reading.view.partitions.length === 0) return [];
+    const statement = new Statement(reading.view);
+    const rows = await this.dataSource.query<(MaybeVersion & Standing)[]>(
       `with ${statement.ranked()},
        found as materialized (
          select e.id, e.name from ranked r cross join lateral (
@@ -94,9 +99,12 @@ export class CatalogQueries {
          ) e
          order by r.rank limit 1
        )
-       select found.name, ${VERSION_COLUMNS} from found join entry_version v on v.entry_id = found.id
-       where ${condition(statement)} order by v.version_key desc`,
+       select ${statement.stands()} as stands, shown.* from (select) once left join (
+         select found.name, ${VERSION_COLUMNS} from found join entry_version v on v.entry_id = found.id
+         where ${condition(statement)}
+       ) shown on true order by shown.key desc`,
       statement.values,
     );
+    return reading.noted(rows).filter(isVersion);
   }
 }

@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import type { Entrance, View } from '../authz/view.js';
+import type { Entrance } from '../authz/view.js';
 import { isStorable } from '../database/storable.js';
 import { ENTRY_TYPES, type EntryType } from '../entries/entry-types.js';
 import { officialMeta } from '../entries/official-meta.js';
@@ -8,6 +8,7 @@ import type { KeptJson } from '../http/json-answers.js';
 import { CatalogQueries, type VersionRow } from './catalog.queries.js';
 import { type ListRequest, nextCursor } from './list-request.js';
 import { PageCache } from './page-cache.js';
+import type { Reading } from './reading.js';
 
 /** How a stored version is written out: servers as an Item with `_meta` around it, skills as the bare document. */
 type Shape = (row: VersionRow) => string;
@@ -23,27 +24,27 @@ export class CatalogService {
   ) {}
 
   list(entrance: Entrance, type: EntryType, request: ListRequest): Promise<KeptJson> {
-    return this.pages.get(entrance, question('list', type, request), (view) =>
-      this.readList(view, type, request),
+    return this.pages.get(entrance, question('list', type, request), (reading) =>
+      this.readList(reading, type, request),
     );
   }
 
   versions(entrance: Entrance, type: EntryType, name: string, includeDeleted: boolean): Promise<KeptJson> {
-    return this.pages.get(entrance, question('versions', type, name, includeDeleted), async (view) => {
-      const rows = isStorable(name) ? await this.queries.versions(view, type, name, includeDeleted) : [];
+    return this.pages.get(entrance, question('versions', type, name, includeDeleted), async (reading) => {
+      const rows = isStorable(name) ? await this.queries.versions(reading, type, name, includeDeleted) : [];
       if (rows.length === 0) throw new ApiError('entry_not_found');
       return listBody(type, rows);
     });
   }
 
   version(entrance: Entrance, type: EntryType, name: string, version: string): Promise<KeptJson> {
-    return this.pages.get(entrance, question('version', type, name, version), (view) =>
-      this.readVersion(view, type, name, version),
+    return this.pages.get(entrance, question('version', type, name, version), (reading) =>
+      this.readVersion(reading, type, name, version),
     );
   }
 
-  private async readList(view: View, type: EntryType, request: ListRequest): Promise<string> {
-    const found = await this.queries.page(view, type, request);
+  private async readList(reading: Reading, type: EntryType, request: ListRequest): Promise<string> {
+    const found = await this.queries.page(reading, type, request);
     const rows = found.slice(0, request.limit);
     const last = rows.at(-1);
     const cursor =
@@ -51,11 +52,20 @@ export class CatalogService {
     return listBody(type, rows, cursor);
   }
 
-  private async readVersion(view: View, type: EntryType, name: string, version: string): Promise<string> {
+  private async readVersion(
+    reading: Reading,
+    type: EntryType,
+    name: string,
+    version: string,
+  ): Promise<string> {
     if (!isStorable(name)) throw new ApiError('entry_not_found');
-    const row = isStorable(version) ? await this.queries.findVersion(view, type, name, version) : undefined;
+    const row = isStorable(version)
+      ? await this.queries.findVersion(reading, type, name, version)
+      : undefined;
     if (row) return SHAPES[type](row);
-    throw new ApiError((await this.queries.has(view, type, name)) ? 'version_not_found' : 'entry_not_found');
+    throw new ApiError(
+      (await this.queries.has(reading, type, name)) ? 'version_not_found' : 'entry_not_found',
+    );
   }
 }
 

@@ -1,7 +1,7 @@
 import type { DataSource } from 'typeorm';
-import type { View } from '../authz/view.js';
 import type { EntryType } from '../entries/entry-types.js';
 import type { ListRequest, Position } from './list-request.js';
+import type { Reading, Standing } from './reading.js';
 import { Statement } from './statement.js';
 import { isVersion, type MaybeVersion, VERSION_COLUMNS, type VersionRow } from './version-row.js';
 
@@ -16,12 +16,13 @@ const TOO_SPARSE = 1 / 8;
 const A_PARTITION = 64;
 
 /** A version that was found, or nulls, beside how the stretch went. */
-type Stretch = MaybeVersion & {
-  /** The last name this stretch has dealt with; null when there are no more. */
-  readonly reached: string | null;
-  /** How much of what was read is in the view. */
-  readonly share: number | null;
-};
+type Stretch = MaybeVersion &
+  Standing & {
+    /** The last name this stretch has dealt with; null when there are no more. */
+    readonly reached: string | null;
+    /** How much of what was read is in the view. */
+    readonly share: number | null;
+  };
 
 /**
  * Reads the names of a view in order, the merge of its partitions or of its sources, stretch by stretch, and keeps the
@@ -36,10 +37,10 @@ export class NameWalk {
 
   constructor(
     private readonly dataSource: DataSource,
-    private readonly view: View,
+    private readonly reading: Reading,
     private readonly type: EntryType,
     private readonly request: ListRequest,
-    private bySource = view.partitions.length > MANY_PARTITIONS,
+    private bySource = reading.view.partitions.length > MANY_PARTITIONS,
   ) {
     this.at = request.after;
   }
@@ -51,8 +52,9 @@ export class NameWalk {
 
   /** Goes on over so many names, at least two, or until the page is full. */
   async goOn(names: number): Promise<void> {
-    const statement = new Statement(this.view);
-    const rows = await this.dataSource.query<Stretch[]>(this.stretch(statement, names), statement.values);
+    const statement = new Statement(this.reading.view);
+    const sql = this.stretch(statement, names);
+    const rows = this.reading.noted(await this.dataSource.query<Stretch[]>(sql, statement.values));
     const [first] = rows;
     this.found.push(...rows.filter(isVersion));
     this.isOver = !first || first.reached === null;
@@ -94,7 +96,7 @@ export class NameWalk {
           else (select until from complete) end as reached,
           (select avg(visible::int)::float8 from near) as share
       )
-      select place.reached, place.share, shown.* from place left join (
+      select ${statement.stands()} as stands, place.reached, place.share, shown.* from place left join (
         select n.name, ${VERSION_COLUMNS} from names n cross join lateral (
           select * from ${statement.versionsOf('n.id', filter)}
             and ${statement.after(this.at, 'n.name', 'v.version_key')}
@@ -107,7 +109,7 @@ export class NameWalk {
   // lies in one of them is found soon. Two at least: the first may be the one that was reached before.
   private depth(names: number): number {
     if (this.bySource) return names;
-    const evenly = Math.ceil((2 * names) / this.view.partitions.length);
+    const evenly = Math.ceil((2 * names) / this.reading.view.partitions.length);
     return Math.max(2, Math.min(names, Math.max(evenly, Math.min(Math.ceil(names / 4), A_PARTITION))));
   }
 }

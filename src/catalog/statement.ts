@@ -1,5 +1,6 @@
 import type { View } from '../authz/view.js';
 import type { EntryType } from '../entries/entry-types.js';
+import { REVISIONS } from '../registries/revisions.js';
 import type { ListFilter, Position } from './list-request.js';
 
 /** What statements are told of a view. */
@@ -36,11 +37,11 @@ function columnsOf(view: View): ViewColumns {
 /** One statement about a view in the making: its values, and the pieces of SQL that refer to them. */
 export class Statement {
   readonly values: unknown[] = [];
-  private readonly view: ViewColumns;
+  private readonly columns: ViewColumns;
   private claimSets: string | undefined;
 
-  constructor(view: View) {
-    this.view = columnsOf(view);
+  constructor(private readonly view: View) {
+    this.columns = columnsOf(view);
   }
 
   /** Adds a value; returns its placeholder. */
@@ -49,25 +50,33 @@ export class Statement {
     return `$${this.values.length}`;
   }
 
+  /** Whether the sources of the registry are still what they were when the view was computed. */
+  stands(): string {
+    return `(
+      select ${REVISIONS} = ${this.add(this.view.revisions)}
+      from unnest(${this.add(this.view.sourceIds)}::int[]) with ordinality p(id, place) join source s on s.id = p.id
+    )`;
+  }
+
   /** The common table `ranked`: the sources of the view with their rank in the registry. */
   ranked(): string {
     return `ranked as materialized (
-      select source_id, rank::int from unnest(${this.add(this.view.sources)}::int[]) with ordinality as r(source_id, rank)
+      select source_id, rank::int from unnest(${this.add(this.columns.sources)}::int[]) with ordinality as r(source_id, rank)
     )`;
   }
 
   /** The common table `part`: the partitions of the view with the rank of their source. */
   partitions(): string {
-    const columns = [this.view.partSources, this.view.partClaimSets, this.view.partRanks];
+    const { partSources, partClaimSets, partRanks } = this.columns;
     return `part as materialized (
-      select * from unnest(${columns.map((column) => `${this.add(column)}::int[]`).join(', ')})
+      select * from unnest(${[partSources, partClaimSets, partRanks].map((column) => `${this.add(column)}::int[]`).join(', ')})
         as p(source_id, claim_set_id, rank)
     )`;
   }
 
   /** Whether the claims of an entry are in the view. */
   visible(entry: string): string {
-    this.claimSets ??= this.add(this.view.claimSets);
+    this.claimSets ??= this.add(this.columns.claimSets);
     return `${entry}.claim_set_id = any(${this.claimSets}::int[])`;
   }
 

@@ -1,7 +1,7 @@
 import type { DataSource } from 'typeorm';
-import type { View } from '../authz/view.js';
 import type { EntryType } from '../entries/entry-types.js';
 import type { ListFilter, ListRequest } from './list-request.js';
+import type { Reading, Standing } from './reading.js';
 import { patternOf, Statement } from './statement.js';
 import { isVersion, type MaybeVersion, VERSION_COLUMNS, type VersionRow } from './version-row.js';
 
@@ -59,7 +59,7 @@ export function hasTrigram(search: string): boolean {
 }
 
 /** A version that was found, or nulls, beside whether there were no more candidates than were looked at. */
-type Picked = MaybeVersion & { readonly complete: boolean };
+type Picked = MaybeVersion & Standing & { readonly complete: boolean };
 
 /**
  * The page of the versions that one index finds, in any order there, filtered by the view and sorted.
@@ -69,17 +69,15 @@ type Picked = MaybeVersion & { readonly complete: boolean };
  */
 export async function pickVersions(
   dataSource: DataSource,
-  view: View,
+  reading: Reading,
   type: EntryType,
   request: ListRequest,
   pick: Pick,
   most: number,
 ): Promise<VersionRow[] | undefined> {
-  const statement = new Statement(view);
-  const rows = await dataSource.query<Picked[]>(
-    pickingSql(statement, type, request, pick, most),
-    statement.values,
-  );
+  const statement = new Statement(reading.view);
+  const sql = pickingSql(statement, type, request, pick, most);
+  const rows = reading.noted(await dataSource.query<Picked[]>(sql, statement.values));
   if (!rows[0]?.complete) return undefined;
   return rows.filter(isVersion);
 }
@@ -134,7 +132,7 @@ function pickingSql(
       )
       order by s.name, s.version_key desc limit ${rows}
     )
-    select total.complete, s.name, ${VERSION_COLUMNS} from total
+    select ${statement.stands()} as stands, total.complete, s.name, ${VERSION_COLUMNS} from total
     left join shown s on true left join entry_version v on v.id = s.id
     order by s.name, s.version_key desc`;
 }

@@ -3,6 +3,7 @@ import { Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
 import type { Partition } from '../authz/view.js';
 import type { Claims } from '../claims/claims.js';
+import { SharedReads } from '../database/shared-reads.js';
 import { RegistriesQueries, type RegistryRow } from './registries.queries.js';
 
 /** Ids that may be remembered, over all sources and registries. */
@@ -39,12 +40,18 @@ export class Partitions {
   });
   private readonly claims = new LRUCache<string, Claims>({ max: REMEMBERED_CLAIM_SETS });
 
+  private readonly beingCounted = new SharedReads<string, PartitionList>();
+
   constructor(private readonly queries: RegistriesQueries) {}
 
   /** As they were at these revisions of the registry's sources, or later if the registry has changed meanwhile. */
   async of(registry: RegistryRow): Promise<PartitionList> {
     const known = this.ofRevisions.get(registry.revisions);
-    if (known) return known;
+    // What is under way may have begun before this request looked, but not before these revisions were there.
+    return known ?? this.beingCounted.once(registry.revisions, () => this.count(registry));
+  }
+
+  private async count(registry: RegistryRow): Promise<PartitionList> {
     const sourceIds = registry.sources.map(({ id }) => id);
     const counts = await this.queries.partitionCounts(sourceIds);
     const key = `${registry.incarnation}|${sourceIds.map((id) => `${id}:${counts.get(id) ?? 0}`).join()}`;

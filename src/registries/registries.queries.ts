@@ -3,7 +3,9 @@ import { DataSource, type EntityManager } from 'typeorm';
 import type { Claims } from '../claims/claims.js';
 import { lockForChange } from '../database/locks.js';
 import { isStorable } from '../database/storable.js';
+import { Prepared } from '../database/prepared.js';
 import type { Origin } from '../sources/source.entity.js';
+import { INCARNATION, REVISIONS } from './revisions.js';
 
 /** A source of a registry, in its place. */
 export interface RegistrySourceRow {
@@ -20,37 +22,34 @@ export interface RegistryRow {
   readonly origin: Origin;
   /** In the registry's order. */
   readonly sources: readonly RegistrySourceRow[];
-  /**
-   * Which run of PostgreSQL has answered, with which tables. After a restore, or a failover that lost the last transactions,
-   * ids and revisions begin again and mean something else: what was remembered before counts no more.
-   */
+  /** Which run of PostgreSQL has answered, with which tables: ids mean what they do within it. */
   readonly incarnation: string;
-  /** The sources with their revisions, as a text: equal as long as none of their entries, nor their order, has changed. */
+  /** That, and the sources with their revisions: equal as long as none of their entries, nor their order, has changed. */
   readonly revisions: string;
   readonly createdAt: Date;
   readonly updatedAt: Date;
 }
 
-// A table that is made or filled anew is another file.
-const INCARNATION = `concat_ws(' ', pg_postmaster_start_time(), pg_relation_filenode('claim_set'), pg_relation_filenode('source'),
-  pg_relation_filenode('source_partition'))`;
-
 @Injectable()
 export class RegistriesQueries {
-  constructor(private readonly dataSource: DataSource) {}
+  private readonly prepared: Prepared;
+
+  constructor(private readonly dataSource: DataSource) {
+    this.prepared = new Prepared(dataSource);
+  }
 
   async findByName(
     name: string,
     manager: EntityManager = this.dataSource.manager,
   ): Promise<RegistryRow | undefined> {
     if (!isStorable(name)) return undefined;
-    const [row] = await this.select(manager, 'where r.name = $1', [name]);
+    const [row] = await manager.query<RegistryRow[]>(registries('where r.name = $1'), [name]);
     return row;
   }
 
   /** Those of these names that there are. */
   async findByNames(names: readonly string[]): Promise<Map<string, RegistryRow>> {
-    const rows = await this.select(this.dataSource.manager, 'where r.name = any($1)', [names]);
+    const rows = await this.prepared.query<RegistryRow[]>(registries('where r.name = any($1)'), [names]);
     return new Map(rows.map((row) => [row.name, row]));
   }
 
@@ -63,7 +62,7 @@ export class RegistriesQueries {
 
   /** Every registry: those of the configuration in its order, then those made through the API by age. */
   async all(): Promise<RegistryRow[]> {
-    return this.select(this.dataSource.manager, '');
+    return this.dataSource.query<RegistryRow[]>(registries(''));
   }
 
   /** The claims of the sources that bear one of these names. */
@@ -82,7 +81,7 @@ export class RegistriesQueries {
 
   /** How many partitions these sources have. None ever goes while its source is there, so an equal number is the same ones. */
   async partitionCounts(sourceIds: readonly number[]): Promise<Map<number, string>> {
-    const rows = await this.dataSource.query<{ sourceId: number; count: string }[]>(
+    const rows = await this.prepared.query<{ sourceId: number; count: string }[]>(
       `select source_id as "sourceId", count(*) from source_partition where source_id = any($1::int[]) group by source_id`,
       [sourceIds],
     );
@@ -107,24 +106,18 @@ export class RegistriesQueries {
     );
     return new Map(rows.map(({ id, claims }) => [id, claims]));
   }
+}
 
-  private async select(
-    manager: EntityManager,
-    condition: string,
-    values: unknown[] = [],
-  ): Promise<RegistryRow[]> {
-    const rows = await manager.query<Omit<RegistryRow, 'revisions'>[]>(
-      `select r.id, r.name, ${INCARNATION} as incarnation, c.claims, r.origin, r.created_at as "createdAt", r.updated_at as "updatedAt", coalesce((
-         select json_agg(json_build_object('id', s.id, 'name', s.name, 'revision', s.revision::text)
-           order by rs.position)
-         from registry_source rs join source s on s.id = rs.source_id where rs.registry_id = r.id), '[]') as sources
-       from registry r join claim_set c on c.id = r.claim_set_id
-       ${condition} order by r.origin = 'api', r.position, r.id`,
-      values,
-    );
-    return rows.map((row) => ({
-      ...row,
-      revisions: `${row.incarnation}|${row.sources.map(({ id, revision }) => `${id}:${revision}`).join()}`,
-    }));
-  }
+/** SQL of `RegistryRow`s. */
+function registries(condition: string): string {
+  return `select r.id, r.name, ${INCARNATION} as incarnation, c.claims, r.origin, r.created_at as "createdAt", r.updated_at as "updatedAt",
+      coalesce(held.sources, '[]') as sources, held.revisions
+    from registry r join claim_set c on c.id = r.claim_set_id
+    cross join lateral (
+      select json_agg(json_build_object('id', s.id, 'name', s.name, 'revision', s.revision::text) order by p.place) as sources,
+        ${REVISIONS} as revisions
+      from (select source_id, position as place from registry_source where registry_id = r.id) p
+      join source s on s.id = p.source_id
+    ) held
+    ${condition} order by r.origin = 'api', r.position, r.id`;
 }

@@ -1,13 +1,11 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { Injectable } from '@nestjs/common';
+import { PATIENCE_MS } from '../database/shared-reads.js';
 import { isStorable } from '../database/storable.js';
 import { RegistriesQueries, type RegistryRow } from './registries.queries.js';
 
 /** How long requests gather while several come at once; one that comes alone does not wait. */
 const GATHERING_MS = 1;
-
-/** A look that takes longer, on a connection that hangs perhaps, is no reason for others to wait. */
-const PATIENCE_MS = 2_000;
 
 /** The requests that wait for one look at the database. */
 interface Batch {

@@ -46,7 +46,12 @@ export class Views {
     const known = this.views.get(key);
     if (known) return known;
     const { partitions, digest } = this.visibleIn(registry.incarnation, list, caller, likeness);
-    const view = { partitions, tag: tagOf(registry.revisions, digest) };
+    const view = {
+      partitions,
+      tag: tagOf(registry.revisions, digest),
+      sourceIds: registry.sources.map(({ id }) => id),
+      revisions: registry.revisions,
+    };
     this.views.set(key, view);
     return view;
   }

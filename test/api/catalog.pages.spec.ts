@@ -5,6 +5,7 @@ import type { Reply, Sender } from '../support/http.js';
 import { expectRefused, versionsIn } from '../support/matchers.js';
 import { aName, consumerAt, entryAt, listAt, publish } from '../support/publishing.js';
 import { aService } from '../support/service.js';
+import { within } from '../support/within.js';
 
 const LIST = listAt('server');
 const FOR_DATA = { org: 'acme', team: 'data' };
@@ -47,6 +48,7 @@ describe('a page that was asked for before', () => {
   it('is shared with another caller who sees the same, and only with them', async () => {
     const name = aName();
     await publish(admin(), 'server', name, FOR_DATA);
+    await publish(admin(), 'server', aName(), FOR_PLATFORM);
     const at = consumerAt('server', name, '/versions/latest');
     const known = await data().get(at);
     const [colleague, stranger] = await withoutDocuments(async () => {
@@ -75,6 +77,30 @@ describe('a page that was asked for before', () => {
     const after = await data().get(LIST, { 'If-None-Match': tagOf(before) });
     expect(after.status).toBe(200);
     expect(versionsIn(after)).toEqual([...versionsIn(before), `${hidden}@1.0.1`].sort());
+  });
+
+  it('is read anew when the catalogue changes between the look at it and the reading', async () => {
+    const name = aName();
+    await publish(admin(), 'server', name, FOR_DATA);
+    const { database } = service;
+    await database.query('begin');
+    await database.query('lock table entry_version in access exclusive mode');
+    const asked = data().get(`${LIST}?search=${name}`);
+    await within(5_000, async () => {
+      const [waiting] = await database.query<{ count: string }>(
+        'select count(*) from pg_locks where not granted',
+      );
+      expect(waiting?.count).toBe('1');
+    });
+    // Seen as before, but for other claims, which nobody knew of when this list was asked for.
+    await database.query(
+      `with anew as (insert into claim_set (claims, digest) values ('{"team": "data"}', sha256(convert_to($1::text, 'UTF8'))) returning id)
+       update entry set claim_set_id = anew.id from anew where name = $1`,
+      [name],
+    );
+    await database.query('update source set revision = revision + 1');
+    await database.query('commit');
+    expect(versionsIn(await asked)).toEqual([`${name}@1.0.0`]);
   });
 
   it('is gone with the claims that opened it, for the very next request', async () => {

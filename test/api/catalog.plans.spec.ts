@@ -2,6 +2,7 @@ import type { DataSource, QueryRunner } from 'typeorm';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { CatalogQueries } from '../../dist/catalog/catalog.queries.js';
 import type { ListFilter, Position } from '../../dist/catalog/list-request.js';
+import { Reading } from '../../dist/catalog/reading.js';
 import { createDataSource } from '../../dist/database/data-source.js';
 import { RawEntriesQueries } from '../../dist/entries/raw-entries.queries.js';
 import { RegistriesQueries } from '../../dist/registries/registries.queries.js';
@@ -33,7 +34,7 @@ const PAST: ListFilter = { updatedSince: '2020-01-01T00:00:00Z', includeDeleted:
 const servers =
   (view: typeof ALL, filter: ListFilter, after: Position | null = null): Ask =>
   (dataSource) =>
-    new CatalogQueries(dataSource).page(view, 'server', { filter, limit: LIMIT, after });
+    new CatalogQueries(dataSource).page(new Reading(view), 'server', { filter, limit: LIMIT, after });
 const index = (name: string) => `drop index ${name}`;
 // The other one also holds the version, beside the entry, and can be read whole.
 const VERSIONS = `${index('entry_version_version')};
@@ -73,7 +74,7 @@ const lists: readonly [string, Ask, string?][] = [
   [
     'skills of a rare status',
     (dataSource) =>
-      new CatalogQueries(dataSource).page(ALL, 'skill', {
+      new CatalogQueries(dataSource).page(new Reading(ALL), 'skill', {
         filter: { version: 'latest', status: 'archived' },
         limit: LIMIT,
         after: null,
@@ -93,18 +94,19 @@ const lists: readonly [string, Ask, string?][] = [
   ],
 ];
 const ofOne: readonly [string, Ask][] = [
-  ['a name', (dataSource) => new CatalogQueries(dataSource).versions(ALL, 'server', NAME, true)],
+  ['a name', (dataSource) => new CatalogQueries(dataSource).versions(new Reading(ALL), 'server', NAME, true)],
   [
     'the latest of a name',
-    (dataSource) => new CatalogQueries(dataSource).findVersion(ALL, 'server', NAME, 'latest'),
+    (dataSource) => new CatalogQueries(dataSource).findVersion(new Reading(ALL), 'server', NAME, 'latest'),
   ],
   [
     'a version of a name',
-    (dataSource) => new CatalogQueries(dataSource).findVersion(FEW, 'server', NAME, '1.0.0'),
+    (dataSource) => new CatalogQueries(dataSource).findVersion(new Reading(FEW), 'server', NAME, '1.0.0'),
   ],
   [
     'a name that is not there',
-    (dataSource) => new CatalogQueries(dataSource).findVersion(ALL, 'server', 'io.acme/x', 'latest'),
+    (dataSource) =>
+      new CatalogQueries(dataSource).findVersion(new Reading(ALL), 'server', 'io.acme/x', 'latest'),
   ],
 ];
 // The name of the number 1, as md5 has it.

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { CatalogQueries } from '../../dist/catalog/catalog.queries.js';
 import type { ListFilter, ListRequest, Position } from '../../dist/catalog/list-request.js';
 import { NameWalk } from '../../dist/catalog/name-walk.js';
+import { Reading } from '../../dist/catalog/reading.js';
 import { picksOf, pickVersions } from '../../dist/catalog/version-pick.js';
 import type { VersionRow } from '../../dist/catalog/version-row.js';
 import { createDataSource } from '../../dist/database/data-source.js';
@@ -158,19 +159,21 @@ describe('a list', () => {
     const check = async (question: Question) => {
       const { entries, seen, filter, limit } = question;
       await store(entries);
-      const view = { partitions: seen.map(([sourceId, claimSetId]) => ({ sourceId, claimSetId })), tag: '' };
+      const partitions = seen.map(([sourceId, claimSetId]) => ({ sourceId, claimSetId }));
+      const reading = new Reading({ partitions, tag: '', sourceIds: [1, 2, 3], revisions: '' });
       const walked = (bySource: boolean) => async (request: ListRequest) => {
-        const walk = new NameWalk(dataSource, view, 'server', request, bySource);
+        const walk = new NameWalk(dataSource, reading, 'server', request, bySource);
         // Stretches as short as can be, so that most pages need several.
         while (!walk.isDone) await walk.goOn(2);
         return walk.found;
       };
       const picked = picksOf(filter).map((pick) => async (request: ListRequest) => {
-        const rows = await pickVersions(dataSource, view, 'server', request, pick, 1_000);
+        const rows = await pickVersions(dataSource, reading, 'server', request, pick, 1_000);
         if (!rows) throw new Error('There are not so many versions');
         return rows;
       });
-      const chosen = (request: ListRequest) => new CatalogQueries(dataSource).page(view, 'server', request);
+      const chosen = (request: ListRequest) =>
+        new CatalogQueries(dataSource).page(reading, 'server', request);
       const ways = [walked(true), walked(false), ...picked, chosen];
       // Each way alone, and at last another way for every page.
       for (let start = 0; start <= ways.length; start += 1) {

@@ -52,5 +52,5 @@ export function bulkView(claimSets: number) {
   for (let sourceId = 1; sourceId <= BULK_SOURCES; sourceId += 1)
     for (let claimSetId = 1; claimSetId <= claimSets; claimSetId += 1)
       partitions.push({ sourceId, claimSetId });
-  return { partitions, tag: `all of ${claimSets}` };
+  return { partitions, tag: `all of ${claimSets}`, sourceIds: [1, 2, 3, 4], revisions: '' };
 }

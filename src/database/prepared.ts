@@ -1,0 +1,49 @@
+import { createHash } from 'node:crypto';
+import { Logger } from '@nestjs/common';
+import type { Pool } from 'pg';
+import type { DataSource } from 'typeorm';
+
+/**
+ * SQLSTATEs of a connection on which a statement is not, or no longer, what it was prepared as: unknown there, known already, or
+ * with other columns than before. Behind a pooler that hands connections around without minding prepared statements, say.
+ */
+const FORGOTTEN = new Set(['26000', '42P05', '0A000']);
+
+/** Runs statements that are asked again and again: PostgreSQL parses each of them once a connection. */
+export class Prepared {
+  private readonly logger = new Logger(Prepared.name);
+  private readonly names = new Map<string, string>();
+  private isUnderstood = true;
+
+  constructor(private readonly dataSource: DataSource) {}
+
+  /**
+   * The rows of a statement outside any transaction. Every text stays with each connection for good, so there must not be
+   * many of them: what varies belongs into the values.
+   *
+   * @throws what node-postgres throws, or TypeORM.
+   */
+  async query<Rows>(text: string, values: unknown[]): Promise<Rows> {
+    const { master: pool } = (this.dataSource.driver ?? {}) as { readonly master?: Pool };
+    if (!this.isUnderstood || !pool) return this.dataSource.query<Rows>(text, values);
+    try {
+      return (await pool.query({ name: this.nameOf(text), text, values })).rows as Rows;
+    } catch (error) {
+      if (!FORGOTTEN.has(String((error as { code?: unknown }).code))) throw error;
+      this.isUnderstood = false;
+      this.logger.warn(
+        'The database, or a pooler before it, forgets prepared statements: none are used any more',
+      );
+      return this.dataSource.query<Rows>(text, values);
+    }
+  }
+
+  // Made from the text: behind a pooler, equal names of several services have to mean the same.
+  private nameOf(text: string): string {
+    const known = this.names.get(text);
+    if (known !== undefined) return known;
+    const name = `registry_${createHash('sha256').update(text).digest('hex').slice(0, 40)}`;
+    this.names.set(text, name);
+    return name;
+  }
+}

@@ -1,0 +1,74 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { PATIENCE_MS, SharedReads } from './shared-reads.js';
+
+describe('a reading', () => {
+  beforeEach(() => void vi.useFakeTimers());
+  afterEach(() => void vi.useRealTimers());
+
+  /** Readings that end when they are told to, and are numbered. */
+  function readings() {
+    const ends: ((value: string) => void)[] = [];
+    const fails: ((error: Error) => void)[] = [];
+    const reads = new SharedReads<string, string>();
+    const ask = (key: string) =>
+      reads.once(
+        key,
+        () =>
+          new Promise((resolve, reject) => {
+            ends.push(resolve);
+            fails.push(reject);
+          }),
+      );
+    return { ask, ends, fails };
+  }
+
+  it('is shared by those who ask for the same while it is under way, and by nobody else', async () => {
+    const { ask, ends } = readings();
+    const both = Promise.all([ask('a'), ask('a'), ask('b')]);
+    expect(ends).toHaveLength(2);
+    ends[0]?.('of a');
+    ends[1]?.('of b');
+    expect(await both).toEqual(['of a', 'of a', 'of b']);
+    const later = ask('a');
+    ends[2]?.('of a, later');
+    expect(await later).toBe('of a, later');
+  });
+
+  it('that fails does so for all who share it, and is read anew for the next', async () => {
+    const { ask, ends, fails } = readings();
+    const both = Promise.allSettled([ask('a'), ask('a')]);
+    fails[0]?.(new Error('gone'));
+    expect((await both).map(({ status }) => status)).toEqual(['rejected', 'rejected']);
+    const next = ask('a');
+    ends[1]?.('there');
+    expect(await next).toBe('there');
+  });
+
+  it('that hangs is not waited for by those who come after a while', async () => {
+    const { ask, ends } = readings();
+    const hanging = ask('a');
+    vi.advanceTimersByTime(PATIENCE_MS - 1);
+    const early = ask('a');
+    expect(ends).toHaveLength(1);
+    vi.advanceTimersByTime(1);
+    const late = ask('a');
+    expect(ends).toHaveLength(2);
+    ends[1]?.('anew');
+    expect(await late).toBe('anew');
+    ends[0]?.('at last');
+    expect(await Promise.all([hanging, early])).toEqual(['at last', 'at last']);
+  });
+
+  it('that ends late does not end the sharing of the one that took its place', async () => {
+    const { ask, ends } = readings();
+    const hanging = ask('a');
+    vi.advanceTimersByTime(PATIENCE_MS);
+    const second = ask('a');
+    ends[0]?.('at last');
+    await hanging;
+    const third = ask('a');
+    expect(ends).toHaveLength(2);
+    ends[1]?.('anew');
+    expect(await Promise.all([second, third])).toEqual(['anew', 'anew']);
+  });
+});

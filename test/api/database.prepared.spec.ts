@@ -1,0 +1,67 @@
+import type { DataSource } from 'typeorm';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { createDataSource } from '../../dist/database/data-source.js';
+import { Prepared } from '../../dist/database/prepared.js';
+import { aDatabase, type TestDatabase } from '../support/database.js';
+
+const SELECT = 'select number from kept where number >= $1 order by number';
+
+describe('a prepared statement', () => {
+  let database: TestDatabase;
+  let dataSource: DataSource;
+  let prepared: Prepared;
+  const numbers = async (from: number) => {
+    const rows = await prepared.query<{ number: number | string }[]>(SELECT, [from]);
+    return rows.map(({ number }) => Number(number));
+  };
+  const known = async () =>
+    dataSource.query<{ name: string; statement: string }[]>(
+      'select name, statement from pg_prepared_statements',
+    );
+
+  beforeEach(async () => {
+    database = await aDatabase();
+    await database.query('create table kept as select generate_series(1, 3) as number');
+    // One connection: what is done to it is done to the one that is asked.
+    dataSource = await createDataSource({ ...database, poolMax: 1 }, [], () => undefined).initialize();
+    prepared = new Prepared(dataSource);
+  });
+  afterEach(async () => {
+    await dataSource.destroy();
+    await database.drop();
+  });
+
+  it('is parsed once, and answers each time for the values it is given', async () => {
+    expect(await numbers(1)).toEqual([1, 2, 3]);
+    expect(await numbers(3)).toEqual([3]);
+    expect((await known()).map(({ statement }) => statement)).toEqual([SELECT]);
+  });
+
+  it.each<[what: string, happens: () => Promise<unknown>]>([
+    ['has forgotten it', () => dataSource.query('deallocate all')],
+    ['knows other columns by now', () => database.query('alter table kept alter number type bigint')],
+    [
+      'has it from somebody else already',
+      async () => {
+        const [{ name = '' } = {}] = await known();
+        await dataSource.destroy();
+        await dataSource.initialize();
+        await dataSource.query(`prepare "${name}" as ${SELECT.replace('$1', '$1::int')}`);
+      },
+    ],
+  ])('is not used any more when the connection %s', async (_what, happens) => {
+    expect(await numbers(1)).toEqual([1, 2, 3]);
+    await happens();
+    await dataSource.query('select 1');
+    const before = await known();
+    expect(await numbers(2)).toEqual([2, 3]);
+    expect(await numbers(3)).toEqual([3]);
+    expect((await known()).length).toBeLessThanOrEqual(before.length);
+  });
+
+  it('is used again after an error of its own', async () => {
+    await expect(prepared.query(SELECT, ['none'])).rejects.toThrow('invalid input syntax');
+    expect(await numbers(2)).toEqual([2, 3]);
+    expect(await known()).toHaveLength(1);
+  });
+});
