@@ -37,12 +37,14 @@ export const ENTITIES = [Source];
  * Starts everything in order: internal server, database, migrations, the declared catalogue, the public application.
  *
  * @param metrics what the internal server tells; those of the process are the caller's to add.
+ * @param stopping ends what a start waits for; the start then fails, or ends without having seen the first syncs end.
  */
 export async function startService(
   config: Config,
   version: VersionReport,
   logger: Logger,
   metrics = new Metrics(),
+  stopping: AbortSignal = new AbortController().signal,
 ): Promise<RunningService> {
   const state = new HealthState();
   const internal = createInternalServer(state, version, metrics);
@@ -61,6 +63,7 @@ export async function startService(
       { connection: config.database, dataDirectory: config.dataDirectory },
       ENTITIES,
       (message) => logger.info({ context: 'database' }, message),
+      stopping,
     );
     const applied = await database.migrate();
     if (applied.length > 0) logger.info({ migrations: applied }, 'Migrations applied');
@@ -72,7 +75,7 @@ export async function startService(
     app = await createPublicApp(config, database.dataSource, logger, metrics);
     const { host, port } = config.addresses.public;
     await (host === undefined ? app.listen(port) : app.listen(port, host));
-    await firstSyncs(app.get(SyncScheduler), logger);
+    await firstSyncs(app.get(SyncScheduler), logger, stopping);
   } catch (error) {
     await stop().catch(() => undefined);
     throw error;
@@ -91,9 +94,9 @@ export async function startService(
 }
 
 // A fresh catalogue is empty until its sources have been read once. Readiness waits for that, within reason.
-async function firstSyncs(scheduler: SyncScheduler, logger: Logger): Promise<void> {
+async function firstSyncs(scheduler: SyncScheduler, logger: Logger, stopping: AbortSignal): Promise<void> {
   const deadline = Date.now() + FIRST_SYNC_PATIENCE_MS;
-  while (!(await scheduler.firstRunsAreDone())) {
+  while (!stopping.aborted && !(await scheduler.firstRunsAreDone())) {
     if (Date.now() > deadline) {
       logger.warn('Some sources have not ended their first sync yet; serving what is there');
       return;

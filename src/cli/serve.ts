@@ -25,35 +25,38 @@ export async function serve(file: string, flags: Flags): Promise<number> {
   setFlagsFromString(`--heap-growing-percent=${HEAP_GROWTH}`);
   const logger = createLogger(config.log.level);
   for (const warning of warnings) logger.warn(warning);
-  let stopping = false;
+  const stopping = new AbortController();
   let stop: () => Promise<void> = async () => undefined;
   const end = (code: number) => {
-    if (stopping) return;
-    stopping = true;
+    if (stopping.signal.aborted) return;
+    stopping.abort();
     setTimeout(() => process.exit(code), STOP_LIMIT_MS).unref();
     stop()
       .catch((error: unknown) => logger.error({ err: error }, 'The stop did not go smoothly'))
       .finally(() => process.exit(code));
   };
-  const starting = startService(config, versionReport(buildReport()), logger, new Metrics().withProcess());
+  const metrics = new Metrics().withProcess();
+  const starting = startService(config, versionReport(buildReport()), logger, metrics, stopping.signal);
   for (const signal of ['SIGTERM', 'SIGINT'] as const)
     process.on(signal, () => {
       logger.info(`${signal}: stopping`);
-      stop = async () => (await starting).stop();
+      // A start that fails has taken back by itself what it had begun.
+      stop = async () => (await starting.catch(() => undefined))?.stop();
       end(0);
     });
   try {
     const service = await starting;
-    announce(logger, service.publicPort, service.internalPort, config.addresses.public.host);
+    if (!stopping.signal.aborted)
+      announce(logger, service.publicPort, service.internalPort, config.addresses.public.host);
     void service.lost.then((reason) => {
-      if (stopping) return;
+      if (stopping.signal.aborted) return;
       logger.fatal(`The embedded PostgreSQL ended: ${reason}`);
       stop = () => service.stop();
       end(1);
     });
     return await new Promise<never>(() => undefined);
   } catch (error) {
-    if (stopping) return await new Promise<never>(() => undefined);
+    if (stopping.signal.aborted) return await new Promise<never>(() => undefined);
     process.stderr.write(`${startFailure(error)}\n`);
     logger.debug({ err: error }, 'Start failed');
     return 1;

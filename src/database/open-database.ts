@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { DataSource, EntitySchema, MixedList } from 'typeorm';
 import { type ConnectionConfig } from './connection.js';
 import { createDataSource } from './data-source.js';
@@ -32,21 +33,24 @@ export interface OpenDatabase {
 }
 
 type Log = (message: string) => void;
+type Connect = (connection: ConnectionConfig) => Promise<DataSource>;
 
 /**
  * Reaches the configured PostgreSQL, or starts the embedded one. A database that is merely not there yet is awaited for
- * a minute; a refusal (wrong password, no such database) is thrown at once.
+ * a minute, or until `stopping` says otherwise; a refusal (wrong password, no such database) is thrown at once.
  */
 export async function openDatabase(
   settings: DatabaseSettings,
   entities: MixedList<Function | string | EntitySchema>,
   log: Log,
+  stopping: AbortSignal = new AbortController().signal,
 ): Promise<OpenDatabase> {
-  if (settings.connection) return openConfigured(settings.connection, entities, log);
+  const connect = connector(entities, log, stopping);
+  if (settings.connection) return openConfigured(settings.connection, connect);
   const embedded = await startEmbeddedPostgres(join(settings.dataDirectory, 'postgres'), { log });
   const connection = { ...embedded.connection, poolMax: EMBEDDED_POOL };
   try {
-    const dataSource = await connect(connection, entities, log);
+    const dataSource = await connect(connection);
     return {
       dataSource,
       lost: embedded.exited,
@@ -65,19 +69,14 @@ export async function openDatabase(
 
 async function openConfigured(
   connection: NonNullable<DatabaseSettings['connection']>,
-  entities: MixedList<Function | string | EntitySchema>,
-  log: Log,
+  connect: Connect,
 ): Promise<OpenDatabase> {
-  const dataSource = await connect(connection, entities, log);
+  const dataSource = await connect(connection);
   const { migration: role } = connection;
   // A role of its own may own the tables; the one the server runs as is then allowed to use them.
   const asOwner = async <T>(work: (owner: DataSource) => Promise<T>): Promise<T> => {
     if (!role) return work(dataSource);
-    const owner = await connect(
-      { ...connection, user: role.user, password: role.password, poolMax: 2 },
-      entities,
-      log,
-    );
+    const owner = await connect({ ...connection, user: role.user, password: role.password, poolMax: 2 });
     try {
       return await work(owner);
     } finally {
@@ -98,23 +97,33 @@ async function openConfigured(
   };
 }
 
-async function connect(
-  connection: ConnectionConfig,
+function connector(
   entities: MixedList<Function | string | EntitySchema>,
   log: Log,
-): Promise<DataSource> {
-  const deadline = Date.now() + PATIENCE_MS;
-  for (let told = false; ; told = true) {
-    const dataSource = createDataSource(connection, entities, (error) =>
-      log(`A connection broke: ${error.message}`),
-    );
-    try {
-      return await dataSource.initialize();
-    } catch (error) {
-      if (!isDatabaseAway(error) || Date.now() > deadline) throw error;
-      if (!told)
-        log(`The database at ${connection.host}:${connection.port} is not reachable yet, waiting for it`);
-      await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
+  stopping: AbortSignal,
+): Connect {
+  return async (connection) => {
+    const deadline = Date.now() + PATIENCE_MS;
+    for (let told = false; ; told = true) {
+      const dataSource = createDataSource(connection, entities, (error) =>
+        log(`A connection broke: ${error.message}`),
+      );
+      try {
+        return await dataSource.initialize();
+      } catch (error) {
+        if (!isDatabaseAway(error) || Date.now() > deadline) throw error;
+        if (!told)
+          log(
+            `The database at ${connection.host}:${connection.port} is not reachable yet, waiting for it: ${reasonOf(error)}`,
+          );
+        await sleep(RETRY_MS, undefined, { signal: stopping });
+      }
     }
-  }
+  };
+}
+
+// An address with several numbers fails with one error for each, and says nothing itself.
+function reasonOf(error: unknown): string {
+  if (error instanceof AggregateError) return error.errors.map(reasonOf).join('; ');
+  return error instanceof Error ? error.message : String(error);
 }

@@ -66,6 +66,25 @@ describe('serve', () => {
     expect(output).not.toMatch(/ at .*\.js:\d+/);
   });
 
+  it('waits for a database that does not answer yet, and says why it does not', async () => {
+    // Port 1 is nobody's.
+    const database = '\ndatabase: { host: localhost, port: 1, user: registry, database: registry }\n';
+    const config = await file(GOOD.concat(database));
+    const serving = new Cli([
+      'serve',
+      '--config',
+      config,
+      '--address',
+      '127.0.0.1:0',
+      '--internal-address',
+      '127.0.0.1:0',
+    ]);
+    const log = await serving.logs('waiting for it');
+    expect(log).toMatch(/localhost:1 is not reachable yet, waiting for it: connect ECONNREFUSED \S+:1\b/);
+    serving.child.kill('SIGTERM');
+    expect((await serving.finished).code).toBe(0);
+  });
+
   it('says which port is taken', async () => {
     const database = await aDatabase();
     const { host, port, user } = database;

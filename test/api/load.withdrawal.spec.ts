@@ -21,7 +21,7 @@ import {
 import { within } from '../support/within.js';
 
 const CONNECTIONS = 200;
-/** What the issue allows an answer to be late; the service promises that none is late at all. */
+/** What is allowed as lateness of an answer; the service promises that none is late at all. */
 const LATE_MS = 1_000;
 
 describe('what is withdrawn while 200 connections read it from two replicas', () => {
