@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import { Strategy } from 'passport';
 import type { ProviderConfig } from '../config/config.js';
+import { isObject } from '../json/is-object.js';
 import { type TokenRequest, type Verified, verified } from './jwt.strategy.js';
 import { FAILURE_PAUSE_MS } from './key-set.js';
 import { type ProviderHttp, ProviderUnavailable } from './provider-http.js';
@@ -92,7 +93,7 @@ export class IntrospectionStrategy extends Strategy {
       },
       clientId !== undefined && clientSecret !== undefined ? basic(clientId, clientSecret) : undefined,
     );
-    if (typeof answer !== 'object' || answer === null || Array.isArray(answer))
+    if (!isObject(answer))
       throw new ProviderUnavailable(`${introspectionUrl}: the answer is no introspection response`);
     return answer as Answer;
   }

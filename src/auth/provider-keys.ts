@@ -2,6 +2,7 @@ import { createPublicKey } from 'node:crypto';
 import jwksRsa from 'jwks-rsa';
 import type { ProviderConfig } from '../config/config.js';
 import { isInsecure, parseHttpUrl } from '../config/urls.js';
+import { isObject } from '../json/is-object.js';
 import type { ProviderKey } from './key-set.js';
 import { type ProviderHttp, ProviderUnavailable } from './provider-http.js';
 
@@ -73,10 +74,6 @@ function isTrustworthy(text: string, insecureUrls: boolean): boolean {
 function noneUsable(error: unknown): jwksRsa.SigningKey[] {
   if (error instanceof jwksRsa.JwksError) return [];
   throw error;
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 function quote(value: unknown): string {

@@ -1,3 +1,5 @@
+import { isObject } from '../json/is-object.js';
+
 /** The two readable parts of a JWT. Nothing in them is to be believed. */
 export interface UnverifiedJwt {
   readonly header: Readonly<Record<string, unknown>>;
@@ -16,9 +18,7 @@ export function readJwt(token: string): UnverifiedJwt | null {
 function readPart(part: string | undefined): Record<string, unknown> | null {
   try {
     const value: unknown = JSON.parse(Buffer.from(part ?? '', 'base64url').toString());
-    return typeof value === 'object' && value !== null && !Array.isArray(value)
-      ? (value as Record<string, unknown>)
-      : null;
+    return isObject(value) ? value : null;
   } catch {
     return null;
   }

@@ -1,5 +1,6 @@
 import { decodeCursor, encodeCursor } from '../http/cursor.js';
 import { ApiError } from '../http/errors.js';
+import { isObject } from '../json/is-object.js';
 import type { PageQuery, ServerListQuery, SkillListQuery } from './list-query.dto.js';
 import { parseTimestamp } from './query-validators.js';
 
@@ -76,7 +77,7 @@ function goingOn(
 }
 
 function isListRequest(value: unknown): value is ListRequest & { after: Position } {
-  if (!isRecord(value) || !isRecord(value['filter']) || !isRecord(value['after'])) return false;
+  if (!isObject(value) || !isObject(value['filter']) || !isObject(value['after'])) return false;
   const { filter, limit, after } = value;
   return (
     Number.isInteger(limit) &&
@@ -89,10 +90,6 @@ function isListRequest(value: unknown): value is ListRequest & { after: Position
     (filter['updatedSince'] === undefined ||
       (isText(filter['updatedSince']) && parseTimestamp(filter['updatedSince']) !== null))
   );
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 function isText(value: unknown): value is string {

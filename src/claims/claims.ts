@@ -1,3 +1,5 @@
+import { isObject } from '../json/is-object.js';
+
 /** Labels of a source, registry or entry: a flat map of keys to a value or a set of values (contract §5). */
 export type Claims = Record<string, string | string[]>;
 
@@ -123,7 +125,7 @@ function isFraction(value: number): boolean {
 
 // A Date or a Map has no members of its own: taken for a map it would be `{}`, which everybody covers.
 function isPlainMap(value: unknown): value is Record<string, unknown> {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return false;
+  if (!isObject(value)) return false;
   const prototype: unknown = Object.getPrototypeOf(value);
   return prototype === Object.prototype || prototype === null;
 }

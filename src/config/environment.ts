@@ -1,4 +1,5 @@
 import { delimiter, resolve } from 'node:path';
+import { isObject } from '../json/is-object.js';
 import { nearest } from './near.js';
 import { formatPath, type Path } from './path.js';
 
@@ -85,7 +86,7 @@ export function applyOverrides(tree: unknown, overrides: readonly Override[]): u
 
 function withValue(tree: unknown, [step, ...rest]: Path, value: unknown): unknown {
   if (step === undefined) return value;
-  if (tree !== undefined && (typeof tree !== 'object' || tree === null || Array.isArray(tree))) return tree;
+  if (tree !== undefined && !isObject(tree)) return tree;
   const members = new Map(Object.entries(tree ?? {}));
   members.set(String(step), withValue(members.get(String(step)), rest, value));
   return Object.fromEntries(members);

@@ -8,6 +8,7 @@ import {
   validateSync,
   type ValidationError,
 } from 'class-validator';
+import { isObject } from '../json/is-object.js';
 import { type Check, foundKind } from './checks.js';
 import { nearest } from './near.js';
 import { formatPath, type Path } from './path.js';
@@ -113,7 +114,7 @@ export function checkShape<T extends object>(shape: Class<T>, tree: unknown): { 
 function instantiate(shape: Class, tree: unknown, path: Path, issues: Issue[]): unknown {
   // In place of a list where a map belongs: its check fails all the same, and nobody looks at what is in it.
   if (Array.isArray(tree)) return [];
-  if (!isMap(tree)) return tree;
+  if (!isObject(tree)) return tree;
   const keys = memberNames(shape);
   const members = Object.entries(tree).flatMap(([key, member]): [string, unknown][] => {
     if (!keys.includes(key)) {
@@ -130,7 +131,7 @@ function instantiate(shape: Class, tree: unknown, path: Path, issues: Issue[]): 
 
 function instantiateBelow({ of, list }: NestedShape, tree: unknown, path: Path, issues: Issue[]): unknown {
   if (!list) return instantiate(of(), tree, path, issues);
-  if (isMap(tree)) return {};
+  if (isObject(tree)) return {};
   if (!Array.isArray(tree)) return tree;
   return tree.map((element: unknown, position) => instantiate(of(), element, [...path, position], issues));
 }
@@ -172,7 +173,7 @@ function flatten(error: ValidationError, above: Path, inList: boolean): Issue[] 
 function applyRules(value: unknown, path: Path, issues: Issue[]): void {
   if (Array.isArray(value))
     value.forEach((element, position) => applyRules(element, [...path, position], issues));
-  if (!isMap(value)) return;
+  if (!isObject(value)) return;
   for (
     let shape: unknown = value.constructor;
     typeof shape === 'function';
@@ -182,8 +183,4 @@ function applyRules(value: unknown, path: Path, issues: Issue[]): void {
   for (const key of memberNames(value.constructor as Class)) {
     if (sectionOf(value.constructor as Class, key)) applyRules(value[key], [...path, key], issues);
   }
-}
-
-function isMap(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

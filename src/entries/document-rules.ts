@@ -1,5 +1,6 @@
 import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv';
 import { fullFormats } from 'ajv-formats/dist/formats.js';
+import { isObject } from '../json/is-object.js';
 import { MAX_PROBLEMS, pathOf, type Problem, shown, typeName, withArticle } from './document-problem.js';
 import { serverDocumentSchema } from './server-document.schema.js';
 import { skillDocumentSchema } from './skill-document.schema.js';
@@ -44,7 +45,7 @@ function problemsOf(
   document: unknown,
   rules: ((document: Record<string, unknown>) => Problem[])[],
 ): Problem[] {
-  const beyond = isRecord(document) ? rules.flatMap((rule) => rule(document)) : [];
+  const beyond = isObject(document) ? rules.flatMap((rule) => rule(document)) : [];
   return [...schemaProblems(schema, document), ...beyond].slice(0, MAX_PROBLEMS);
 }
 
@@ -97,7 +98,7 @@ function problemOf(error: ErrorObject): Problem[] {
 
 function becauseOfType({ data, parentSchema }: ErrorObject): string {
   const of: unknown = parentSchema?.['of'];
-  const type = isRecord(data) ? data['type'] : undefined;
+  const type = isObject(data) ? data['type'] : undefined;
   return typeof of === 'string' && typeof type === 'string' ? ` for ${of} of type ${shown(type)}` : '';
 }
 
@@ -123,7 +124,7 @@ function versionProblems({ version }: Record<string, unknown>): Problem[] {
 function packageProblems({ packages }: Record<string, unknown>): Problem[] {
   if (!Array.isArray(packages)) return [];
   return packages.flatMap((item: unknown, index) => {
-    if (!isRecord(item)) return [];
+    if (!isObject(item)) return [];
     const { registryType, version, fileSha256 } = item;
     const told = (key: string, message: string) => ({ path: pathOf(['packages', index, key]), message });
     const problems: Problem[] = [];
@@ -137,7 +138,7 @@ function packageProblems({ packages }: Record<string, unknown>): Problem[] {
 
 // The block is free inside, and every answer that holds the document carries it: its size is all that bounds it.
 function publisherProblems({ _meta: meta }: Record<string, unknown>): Problem[] {
-  const block = isRecord(meta) ? meta[PUBLISHER_PROVIDED] : undefined;
+  const block = isObject(meta) ? meta[PUBLISHER_PROVIDED] : undefined;
   if (block === undefined) return [];
   const bytes = Buffer.byteLength(JSON.stringify(block));
   if (bytes <= MAX_PUBLISHER_BYTES) return [];
@@ -153,8 +154,4 @@ function pathAt(pointer: string, key: unknown): string {
     .map((part) => part.replaceAll('~1', '/').replaceAll('~0', '~'))
     .map((part) => (/^\d{1,9}$/.test(part) ? Number(part) : part));
   return pathOf(key === undefined ? parts : [...parts, String(key)]);
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -1,3 +1,4 @@
+import { isObject } from '../json/is-object.js';
 import type { Problem } from './document-problem.js';
 import { checkServer, checkSkill, PUBLISHER_PROVIDED } from './document-rules.js';
 
@@ -66,7 +67,7 @@ function publisherTags(document: Document): string[] {
 }
 
 function members(value: unknown): unknown[] {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) ? Object.values(value) : [];
+  return isObject(value) ? Object.values(value) : [];
 }
 
 function member(value: unknown, key: string): unknown {

@@ -1,5 +1,6 @@
 import { type Claims, claimsProblems } from '../claims/claims.js';
 import { ApiError } from '../http/errors.js';
+import { isObject } from '../json/is-object.js';
 import type { IncomingVersion } from './catalogue-diff.js';
 import { checkDocument, sentenceOf } from './document-check.js';
 import type { EntryType } from './entry-types.js';
@@ -99,8 +100,7 @@ function readClaims(value: unknown): Claims {
 }
 
 function mapOf(body: unknown, known: readonly string[]): Record<string, unknown> {
-  if (typeof body !== 'object' || body === null || Array.isArray(body))
-    throw invalid(['a JSON object is needed']);
+  if (!isObject(body)) throw invalid(['a JSON object is needed']);
   const unknown = Object.keys(body).filter((key) => !known.includes(key));
   if (unknown.length > 0)
     throw invalid(

@@ -2,6 +2,7 @@ import type { Claims } from '../claims/claims.js';
 import type { IncomingVersion } from '../entries/catalogue-diff.js';
 import { checkDocument, sentenceOf } from '../entries/document-check.js';
 import { PUBLISHER_PROVIDED } from '../entries/document-rules.js';
+import { isObject } from '../json/is-object.js';
 import { Annotations, annotationKey } from './annotations.js';
 import { isUsableVersion, packageVersionOf, partsOf } from './image-reference.js';
 import type { Resource } from './resources.js';
@@ -238,7 +239,5 @@ function text(value: unknown): string | undefined {
 }
 
 function record(value: unknown): Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-    ? (value as Record<string, unknown>)
-    : {};
+  return isObject(value) ? value : {};
 }

@@ -1,3 +1,4 @@
+import { isObject } from '../json/is-object.js';
 import { TimeSlice } from '../sync/time-slice.js';
 import { backOffMs, pause } from './back-off.js';
 import type { Cluster } from './cluster.js';
@@ -248,7 +249,5 @@ function metadataOf(object: unknown): Readonly<Record<string, unknown>> {
 }
 
 function record(value: unknown): Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-    ? (value as Record<string, unknown>)
-    : {};
+  return isObject(value) ? value : {};
 }

@@ -1,6 +1,7 @@
 import type { IncomingVersion } from '../entries/catalogue-diff.js';
 import { checkDocument, type Problem, sentenceOf, type Written } from '../entries/document-check.js';
 import { ENTRY_TYPES, type EntryType, findName } from '../entries/entry-types.js';
+import { isObject } from '../json/is-object.js';
 import { type EntryFilter, passesFilter } from './entry-filter.js';
 import type { VersionName } from './fetcher.js';
 
@@ -104,7 +105,7 @@ export class EntryReader {
   }
 
   private leavesOut(type: EntryType, document: unknown): boolean {
-    if (!this.filter || !isRecord(document)) return false;
+    if (!this.filter || !isObject(document)) return false;
     const name = findName(type, document);
     return name !== undefined && !passesFilter(this.filter, name, ENTRY_TYPES[type].tagsOf(document));
   }
@@ -113,7 +114,7 @@ export class EntryReader {
     this.skippedCount += 1;
     if (this.skipped.length >= (this.reading.maxTold ?? MAX_TOLD)) return;
     const told = (key: string) => {
-      const value: unknown = isRecord(document) ? document[key] : undefined;
+      const value: unknown = isObject(document) ? document[key] : undefined;
       // What names itself at length, or with a NUL the database can't keep, goes by its index alone.
       return typeof value === 'string' && value.length <= 255 ? storable(value) : null;
     };
@@ -122,7 +123,7 @@ export class EntryReader {
   }
 
   private leave(type: EntryType, document: unknown): void {
-    if (!isRecord(document)) return;
+    if (!isObject(document)) return;
     const { version } = document;
     const name = findName(type, document);
     if (name === undefined || typeof version !== 'string' || storable(name + version) !== name + version)
@@ -135,10 +136,6 @@ export class EntryReader {
 /** PostgreSQL's text and jsonb take neither NUL nor half a surrogate pair. */
 export function storable(text: string): string {
   return text.replaceAll(/\0|\p{Surrogate}/gu, '\ufffd');
-}
-
-export function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 function keyOf({ type, name, version }: VersionName): string {

@@ -2,15 +2,9 @@ import { isUtf8 } from 'node:buffer';
 import { MAX_DOCUMENT_BYTES, type Problem, sizeProblem } from '../entries/document-check.js';
 import { MAX_DEPTH } from '../entries/document-walk.js';
 import { ENTRY_TYPES, type EntryType } from '../entries/entry-types.js';
+import { isObject } from '../json/is-object.js';
 import type { EntryFilter } from './entry-filter.js';
-import {
-  type Candidate,
-  EntryReader,
-  isRecord,
-  type ReadEntries,
-  type Skipped,
-  storable,
-} from './entry-reader.js';
+import { type Candidate, EntryReader, type ReadEntries, type Skipped, storable } from './entry-reader.js';
 import { JsonSliceError, JsonSlicer, RepeatedKeyError, type Slice } from './json-slices.js';
 import { parseSkeleton, parseText } from './json-text.js';
 import { TimeSlice } from './time-slice.js';
@@ -96,7 +90,7 @@ function unreadable({ bytes, depth }: Slice): Problem | null {
 }
 
 function checkSkeleton(file: unknown): void {
-  if (!isRecord(file)) throw new RegistryFileError('The file is not a JSON object');
+  if (!isObject(file)) throw new RegistryFileError('The file is not a JSON object');
   const { data, version, meta } = file;
   if (data === undefined && ['servers', 'remote_servers', 'groups'].some((key) => file[key] !== undefined))
     throw new RegistryFileError(
@@ -106,14 +100,14 @@ function checkSkeleton(file: unknown): void {
   const problems: string[] = [];
   if (typeof version !== 'string' || !/^\d+\.\d+\.\d+$/.test(version))
     problems.push('version: must be a string such as "1.0.0"');
-  const updated = isRecord(meta) ? meta['last_updated'] : undefined;
+  const updated = isObject(meta) ? meta['last_updated'] : undefined;
   if (
     typeof updated !== 'string' ||
     !/^\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)$/.test(updated) ||
     Number.isNaN(Date.parse(updated))
   )
     problems.push('meta.last_updated: must be an RFC 3339 date and time');
-  if (!isRecord(data)) problems.push('data: must be an object');
+  if (!isObject(data)) problems.push('data: must be an object');
   else {
     if (!Array.isArray(data['servers'])) problems.push('data.servers: must be an array');
     for (const list of ['skills', 'plugins'])

@@ -3,7 +3,8 @@ import { MAX_DOCUMENT_BYTES, type Problem, sizeProblem } from '../entries/docume
 import { MAX_DEPTH } from '../entries/document-walk.js';
 import { STATUSES } from '../entries/official-meta.js';
 import { countKeys, repeatedKey } from '../entries/repeated-key.js';
-import { type Candidate, isRecord, storable } from './entry-reader.js';
+import { isObject } from '../json/is-object.js';
+import { type Candidate, storable } from './entry-reader.js';
 import { JsonSliceError, JsonSlicer, type Slice } from './json-slices.js';
 import { memberText, parseSkeleton, parseText } from './json-text.js';
 
@@ -43,7 +44,7 @@ export async function readPage(bytes: Buffer, list: ListKey): Promise<Page> {
   for await (const element of slicer.slices()) elements.push(element);
   const body = parseSkeleton(slicer);
   // Where no version is found, some servers write null for the empty list.
-  if (!isRecord(body) || (body[list] !== null && !Array.isArray(body[list])))
+  if (!isObject(body) || (body[list] !== null && !Array.isArray(body[list])))
     throw new JsonSliceError(`it is no object with a list "${list}"`);
   return { elements, nextCursor: cursorOf(body['metadata']) };
 }
@@ -57,9 +58,9 @@ export function readServerItem(slice: Slice, index: number): ListedVersion {
   const tooLarge = unreadable(slice, 1);
   const text = slice.text ?? '';
   const item = tooLarge ? null : parseText(text, `servers[${slice.index}]`);
-  const document = isRecord(item) ? item['server'] : undefined;
-  const meta = isRecord(item) && isRecord(item['_meta']) ? item['_meta'][OFFICIAL] : undefined;
-  const official = isRecord(meta) ? meta : {};
+  const document = isObject(item) ? item['server'] : undefined;
+  const meta = isObject(item) && isObject(item['_meta']) ? item['_meta'][OFFICIAL] : undefined;
+  const official = isObject(meta) ? meta : {};
   const unread = tooLarge ?? problemAround(item, slice, official);
   return {
     candidate: {
@@ -97,7 +98,7 @@ function unreadable({ bytes, depth }: Slice, levelsAround: number): Problem | nu
 function problemAround(item: unknown, slice: Slice, official: Record<string, unknown>): Problem | null {
   if (countKeys(item) !== slice.keys)
     return { path: repeatedKey(slice.text ?? '') ?? '', message: 'the key is given twice in one object' };
-  if (!isRecord(item) || !isRecord(item['server']))
+  if (!isObject(item) || !isObject(item['server']))
     return { path: 'server', message: 'must be an object: the item of the list holds no server' };
   const { status } = official;
   if (status === undefined || (typeof status === 'string' && STATUSES.server.includes(status))) return null;
@@ -126,7 +127,7 @@ function timeOf(value: unknown): Date | undefined {
 }
 
 function cursorOf(metadata: unknown): string | null {
-  if (!isRecord(metadata)) return null;
+  if (!isObject(metadata)) return null;
   const cursor = metadata['nextCursor'] ?? metadata['next_cursor'] ?? '';
   if (typeof cursor !== 'string' || cursor.length > MAX_CURSOR_LENGTH)
     throw new JsonSliceError('its metadata.nextCursor is no cursor');

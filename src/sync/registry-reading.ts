@@ -1,6 +1,7 @@
 import { ENTRY_TYPES } from '../entries/entry-types.js';
+import { isObject } from '../json/is-object.js';
 import type { EntryFilter } from './entry-filter.js';
-import { type Candidate, EntryReader, isRecord, type ReadEntries } from './entry-reader.js';
+import { type Candidate, EntryReader, type ReadEntries } from './entry-reader.js';
 import { FetchError, type VersionName } from './fetcher.js';
 import { JsonSliceError, type Slice } from './json-slices.js';
 import { type Page, readServerItem, readSkill } from './registry-page.js';
@@ -115,7 +116,7 @@ export class RegistryReading {
 }
 
 function pathOf(document: unknown): string | null {
-  if (!isRecord(document)) return null;
+  if (!isObject(document)) return null;
   const { namespace, name } = document;
   if (typeof namespace !== 'string' || typeof name !== 'string') return null;
   // A step of dots would lead out of the list.
