@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { Injectable, Logger, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import { isDatabaseAway } from '../database/database-away.js';
+import { Polling } from '../database/polling.js';
 import { EntryWriter } from '../entries/entry-writer.js';
 import { SyncMetrics } from '../telemetry/sync-metrics.js';
 import { Cluster } from './cluster.js';
@@ -22,10 +22,11 @@ export class ClusterWatcher implements OnApplicationBootstrap, OnApplicationShut
   private readonly logger = new Logger('kubernetes');
   private readonly owner = randomUUID();
   private readonly watches = new Map<number, SourceWatch>();
-  private timer: NodeJS.Timeout | undefined;
-  private polling: Promise<void> = Promise.resolve();
-  private stopped = false;
-  private away = false;
+  private readonly polling = new Polling(() => this.look(), POLL_MS, this.logger, {
+    failed: 'Looking for clusters to watch failed',
+    away: 'The database is away, watches wait',
+    back: 'The database is back, watches go on',
+  });
 
   constructor(
     private readonly dataSource: DataSource,
@@ -36,29 +37,14 @@ export class ClusterWatcher implements OnApplicationBootstrap, OnApplicationShut
   ) {}
 
   onApplicationBootstrap(): void {
-    this.tick();
+    this.polling.begin();
   }
 
   async onApplicationShutdown(): Promise<void> {
-    this.stopped = true;
-    clearTimeout(this.timer);
-    await this.polling;
+    await this.polling.end();
     const stopping = Promise.allSettled([...this.watches.values()].map((watch) => watch.stop()));
     await Promise.race([stopping, sleep(STOP_PATIENCE_MS)]);
     await this.queries.release(this.owner).catch(() => undefined);
-  }
-
-  private tick(): void {
-    this.polling = this.look()
-      .then(() => void (this.away = false))
-      .catch((error: unknown) => {
-        if (!isDatabaseAway(error)) this.logger.error({ err: error }, 'Looking for clusters to watch failed');
-        else if (!this.away) this.logger.warn('The database is away, watches wait');
-        this.away ||= isDatabaseAway(error);
-      })
-      .finally(() => {
-        if (!this.stopped) this.timer = setTimeout(() => this.tick(), POLL_MS);
-      });
   }
 
   private async look(): Promise<void> {

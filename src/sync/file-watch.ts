@@ -1,6 +1,6 @@
 import { stat } from 'node:fs/promises';
 import { Injectable, Logger, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
-import { isDatabaseAway } from '../database/database-away.js';
+import { Polling } from '../database/polling.js';
 import { SourcesQueries } from '../sources/sources.queries.js';
 import { SyncQueries } from './sync.queries.js';
 
@@ -19,9 +19,9 @@ export class FileWatch implements OnApplicationBootstrap, OnApplicationShutdown 
   private seen = new Map<string, string>();
   private files: Awaited<ReturnType<SyncQueries['watchedFiles']>> = [];
   private looks = 0;
-  private timer: NodeJS.Timeout | undefined;
-  private looking: Promise<void> = Promise.resolve();
-  private stopped = false;
+  private readonly polling = new Polling(() => this.look(), LOOK_MS, this.logger, {
+    failed: 'Looking at the files of sources failed',
+  });
 
   constructor(
     private readonly queries: SyncQueries,
@@ -29,24 +29,11 @@ export class FileWatch implements OnApplicationBootstrap, OnApplicationShutdown 
   ) {}
 
   onApplicationBootstrap(): void {
-    this.tick();
+    this.polling.begin();
   }
 
   async onApplicationShutdown(): Promise<void> {
-    this.stopped = true;
-    clearTimeout(this.timer);
-    await this.looking;
-  }
-
-  private tick(): void {
-    this.looking = this.look()
-      .catch((error: unknown) => {
-        if (!isDatabaseAway(error))
-          this.logger.error({ err: error }, 'Looking at the files of sources failed');
-      })
-      .finally(() => {
-        if (!this.stopped) this.timer = setTimeout(() => this.tick(), LOOK_MS);
-      });
+    await this.polling.end();
   }
 
   private async look(): Promise<void> {
@@ -61,7 +48,7 @@ export class FileWatch implements OnApplicationBootstrap, OnApplicationShutdown 
       // One that is seen for the first time may have changed since it was read.
       const isNews =
         before === undefined ? changedAt > (lastAttemptAt?.getTime() ?? Infinity) : before !== state;
-      if (isNews && !this.stopped) await this.sources.requestSync(id);
+      if (isNews && !this.polling.hasEnded) await this.sources.requestSync(id);
     }
     this.seen = now;
   }

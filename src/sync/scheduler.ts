@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { Injectable, Logger, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
-import { isDatabaseAway } from '../database/database-away.js';
+import { Polling } from '../database/polling.js';
 import { SyncMetrics } from '../telemetry/sync-metrics.js';
 import { Lease } from './lease.js';
 import { type LeasedSource, SyncQueries } from './sync.queries.js';
@@ -22,10 +22,11 @@ export class SyncScheduler implements OnApplicationBootstrap, OnApplicationShutd
   /** By the owner of the lease. Each run has its own, so that none ends the lease of a later one. */
   private readonly running = new Map<string, Promise<void>>();
   private readonly stopping = new AbortController();
-  private timer: NodeJS.Timeout | undefined;
-  private polling: Promise<void> = Promise.resolve();
-  private stopped = false;
-  private away = false;
+  private readonly polling = new Polling(() => this.startDue(), POLL_MS, this.logger, {
+    failed: 'Looking for due sources failed',
+    away: 'The database is away, syncs wait',
+    back: 'The database is back, syncs go on',
+  });
 
   constructor(
     private readonly queries: SyncQueries,
@@ -34,13 +35,11 @@ export class SyncScheduler implements OnApplicationBootstrap, OnApplicationShutd
   ) {}
 
   onApplicationBootstrap(): void {
-    this.tick();
+    this.polling.begin();
   }
 
   async onApplicationShutdown(): Promise<void> {
-    this.stopped = true;
-    clearTimeout(this.timer);
-    await this.polling;
+    await this.polling.end();
     // A run that is nearly done may finish; one that is not is cut off.
     await this.runsEnd();
     this.stopping.abort();
@@ -53,40 +52,16 @@ export class SyncScheduler implements OnApplicationBootstrap, OnApplicationShutd
     return (await this.queries.countNeverRun()) === 0;
   }
 
-  private tick(): void {
-    this.timer = undefined;
-    this.polling = this.startDue()
-      .then(() => {
-        if (this.away) this.logger.log('The database is back, syncs go on');
-        this.away = false;
-      })
-      .catch((error: unknown) => {
-        if (!isDatabaseAway(error)) this.logger.error({ err: error }, 'Looking for due sources failed');
-        else if (!this.away) this.logger.warn('The database is away, syncs wait');
-        this.away ||= isDatabaseAway(error);
-      })
-      .finally(() => {
-        if (!this.stopped) this.timer = setTimeout(() => this.tick(), POLL_MS);
-      });
-  }
-
-  // Sources that wait for a free place are not left to wait for the next look as well.
-  private lookNow(): void {
-    // Without a timer a look is under way, and sees the free place itself.
-    if (this.stopped || this.timer === undefined) return;
-    clearTimeout(this.timer);
-    this.tick();
-  }
-
   private async startDue(): Promise<void> {
-    while (!this.stopped && this.running.size < SIDE_BY_SIDE) {
+    while (!this.polling.hasEnded && this.running.size < SIDE_BY_SIDE) {
       const owner = randomUUID();
       const source = await this.queries.leaseDue(owner, LEASE_MS);
       if (!source) return;
       const run = this.run(owner, source).finally(() => {
         const wasFull = this.running.size >= SIDE_BY_SIDE;
         this.running.delete(owner);
-        if (wasFull) this.lookNow();
+        // Sources that wait for a free place are not left to wait for the next look as well.
+        if (wasFull) this.polling.lookNow();
       });
       this.running.set(owner, run);
     }
@@ -107,7 +82,7 @@ export class SyncScheduler implements OnApplicationBootstrap, OnApplicationShutd
           { source: source.name, err: error },
           'A sync was cut off; it runs again when its lease ends',
         );
-      if (this.stopped) await this.release([owner]);
+      if (this.polling.hasEnded) await this.release([owner]);
     } finally {
       lease.end();
     }
