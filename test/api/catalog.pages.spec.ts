@@ -1,6 +1,8 @@
+import { randomBytes } from 'node:crypto';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import { ACME_DATA, ACME_PLATFORM, SUPER_ADMIN } from '../support/callers.js';
+import { aServer } from '../support/documents.js';
 import type { Reply, Sender } from '../support/http.js';
 import { expectRefused, versionsIn } from '../support/matchers.js';
 import { aName, consumerAt, entryAt, listAt, publish } from '../support/publishing.js';
@@ -189,4 +191,79 @@ describe('a page that is compressed', () => {
       expect(head.bytes.length).toBe(0);
     }
   });
+});
+
+describe('a page of megabytes', () => {
+  // Base64 of chance: no coding makes it smaller than three quarters.
+  const long = () => randomBytes(45_000).toString('base64');
+  const service = aService()
+    .source('main', {
+      servers: Array.from({ length: 80 }, (_, index) =>
+        aServer(`io.acme/large-${index}`, '1.0.0', {
+          _meta: { 'io.modelcontextprotocol.registry/publisher-provided': { long: long() } },
+        }),
+      ),
+    })
+    .registry('main', { sources: ['main'] })
+    .runs();
+  const MIB = 1024 * 1024;
+  const page = (limit: number, coding = 'identity', more = {}) =>
+    service.get(`${LIST}?limit=${limit}`, { 'Accept-Encoding': coding, ...more });
+
+  it('is compressed up to four of them, and comes as it is above, whatever is accepted', async () => {
+    const [below, above] = [await page(65), await page(75)];
+    expect(below.bytes.length).toBeGreaterThan(3.5 * MIB);
+    expect(below.bytes.length).toBeLessThan(4 * MIB);
+    expect(above.bytes.length).toBeGreaterThan(4 * MIB);
+    const compressed = await page(65, 'gzip');
+    expect(compressed.headers['content-encoding']).toBe('gzip');
+    expect(gunzipSync(compressed.bytes).equals(below.bytes)).toBe(true);
+    for (const coding of ['gzip', 'br', 'gzip, deflate, br, zstd', '*']) {
+      const reply = await page(75, coding);
+      expect(reply.headers['content-encoding']).toBeUndefined();
+      expect(reply.headers).toMatchObject({
+        'content-length': String(above.bytes.length),
+        'content-type': 'application/json; charset=utf-8',
+        'cache-control': 'private, no-cache',
+        etag: tagOf(above),
+        vary: 'Authorization, Origin, Accept-Encoding',
+      });
+      expect(reply.bytes.equals(above.bytes)).toBe(true);
+    }
+    expect((await page(75, 'gzip', { 'If-None-Match': tagOf(above) })).status).toBe(304);
+  });
+
+  it('makes room for its compressed form: all forms of all pages stay within 32 of them', async () => {
+    const limits = Array.from({ length: 10 }, (_, index) => 41 + index);
+    const weights = new Map<number, number>();
+    for (const limit of limits) weights.set(limit, (await page(limit)).bytes.length);
+    expect(await keptOf(limits)).toEqual(limits);
+    for (const limit of limits)
+      weights.set(limit, (weights.get(limit) ?? 0) + (await page(limit, 'gzip')).bytes.length);
+    const kept = await keptOf(limits);
+    expect(kept).toContain(limits.at(-1));
+    const weight = kept.reduce((sum, limit) => sum + (weights.get(limit) ?? 0), 0);
+    expect(weight).toBeLessThan(32 * MIB);
+  });
+
+  /** Those whose page is there while nobody can read a document; all others have to wait. */
+  async function keptOf(limits: number[]): Promise<number[]> {
+    const { database } = service;
+    const answered = new Set<number>();
+    await database.query('begin');
+    await database.query('lock table entry_version in access exclusive mode');
+    const asked = limits.map((limit) => page(limit).then(() => answered.add(limit)));
+    try {
+      await within(20_000, async () => {
+        const waiting = await database.query(
+          `select 1 from pg_locks where not granted and relation = 'entry_version'::regclass`,
+        );
+        expect(answered.size + waiting.length).toBe(limits.length);
+      });
+      return limits.filter((limit) => answered.has(limit));
+    } finally {
+      await database.query('rollback');
+      await Promise.all(asked);
+    }
+  }
 });

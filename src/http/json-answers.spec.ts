@@ -1,0 +1,26 @@
+import { describe, expect, it } from 'vitest';
+import { KeptJson } from './json-answers.js';
+
+const MIB = 1024 * 1024;
+
+describe('a JSON answer that is kept', () => {
+  it.each([
+    [0, false],
+    [999, false],
+    [1_000, true],
+    [4 * MIB, true],
+    [4 * MIB + 1, false],
+  ])('of %i bytes is worth compressing: %s', (length, worth) => {
+    expect(new KeptJson('x'.repeat(length)).isWorthCompressing).toBe(worth);
+  });
+
+  it('weighs each of its forms once, and says when it has grown', async () => {
+    const sizes: number[] = [];
+    const json: KeptJson = new KeptJson('x'.repeat(2_000), () => sizes.push(json.size));
+    expect(json.size).toBe(2_000);
+    const [gzip, same] = await Promise.all([json.compressed('gzip'), json.compressed('gzip')]);
+    const brotli = await json.compressed('br');
+    expect(same).toBe(gzip);
+    expect(sizes).toEqual([2_000 + gzip.length, 2_000 + gzip.length + brotli.length]);
+  });
+});
