@@ -1,75 +1,24 @@
-import { createHash } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
-import { LRUCache } from 'lru-cache';
 import type { Caller } from '../auth/caller.js';
 import { AccessPolicy } from '../authz/access-policy.js';
-import type { Partition, View } from '../authz/view.js';
-import { digestOf, type PartitionList, Partitions } from './partitions.js';
+import type { View } from '../authz/view.js';
+import { Partitions } from './partitions.js';
 import type { RegistryRow } from './registries.queries.js';
+import { RememberedViews } from './remembered-views.js';
 
-/** Partitions that may be remembered, over all views. */
-const REMEMBERED_PARTITIONS = 500_000;
-/** Memory for views by caller, roughly in bytes. */
-const REMEMBERED_BYTES = 32 * 1024 * 1024;
-const PARTITION_BYTES = 80;
-
-interface Visible {
-  readonly partitions: readonly Partition[];
-  readonly digest: string;
-}
-
-/**
- * What a caller sees of a registry: the claims of its partitions are judged by the policy, in TypeScript, once for all
- * callers that are alike in what these claims ask for. Nothing here outlives a change: the revisions of the sources, which
- * move in the transaction that changes an entry, are read with every request and are part of the key.
- */
+/** What callers see of registries. */
 @Injectable()
 export class Views {
-  private readonly visible = new LRUCache<string, Visible>({
-    maxSize: REMEMBERED_PARTITIONS,
-    sizeCalculation: ({ partitions }, key) => partitions.length + Math.ceil(key.length / 32) + 1,
-  });
-  private readonly views = new LRUCache<string, View>({
-    maxSize: REMEMBERED_BYTES,
-    sizeCalculation: ({ partitions }, key) => 2 * key.length + 200 + PARTITION_BYTES * partitions.length,
-  });
+  private readonly remembered: RememberedViews;
 
   constructor(
     private readonly partitions: Partitions,
-    private readonly policy: AccessPolicy,
-  ) {}
+    policy: AccessPolicy,
+  ) {
+    this.remembered = new RememberedViews(policy);
+  }
 
   async of(caller: Caller, registry: RegistryRow): Promise<View> {
-    const list = await this.partitions.of(registry);
-    const likeness = this.policy.likeness(caller, list.keys);
-    const key = `${registry.revisions}|${list.digest}|${likeness}`;
-    const known = this.views.get(key);
-    if (known) return known;
-    const { partitions, digest } = this.visibleIn(registry.incarnation, list, caller, likeness);
-    const view = {
-      partitions,
-      tag: tagOf(registry.revisions, digest),
-      sourceIds: registry.sources.map(({ id }) => id),
-      revisions: registry.revisions,
-    };
-    this.views.set(key, view);
-    return view;
+    return this.remembered.of(caller, registry, await this.partitions.of(registry));
   }
-
-  // The ids of a list mean what they do in one incarnation of the database only.
-  private visibleIn(incarnation: string, list: PartitionList, caller: Caller, likeness: string): Visible {
-    const key = `${incarnation}|${list.digest}|${likeness}`;
-    const known = this.visible.get(key);
-    if (known) return known;
-    const partitions = list.partitions
-      .filter(({ claims }) => this.policy.maySee(caller, claims))
-      .map(({ sourceId, claimSetId }) => ({ sourceId, claimSetId }));
-    const visible = { partitions, digest: digestOf(partitions) };
-    this.visible.set(key, visible);
-    return visible;
-  }
-}
-
-function tagOf(revisions: string, visible: string): string {
-  return createHash('sha256').update(`${revisions}|${visible}`).digest('base64url');
 }
