@@ -120,12 +120,13 @@ export class EntryWriter extends EntryLabels {
     };
   }
 
-  /** Gives every entry of a source these claims, at once (contract §5). */
-  override async relabel(manager: EntityManager, sourceId: number, claimSetId: number): Promise<void> {
-    await manager.query(`update entry set claim_set_id = $2 where source_id = $1 and claim_set_id <> $2`, [
-      sourceId,
-      claimSetId,
-    ]);
+  /** Gives every entry of a source these claims, at once (contract §5), and tells how many had others. */
+  override async relabel(manager: EntityManager, sourceId: number, claimSetId: number): Promise<number> {
+    const [, count] = await manager.query<[unknown[], number]>(
+      `update entry set claim_set_id = $2 where source_id = $1 and claim_set_id <> $2`,
+      [sourceId, claimSetId],
+    );
+    return count;
   }
 
   /** The ids of the entries that had other claims. */

@@ -7,15 +7,16 @@ import { type Origin, Source } from './source.entity.js';
 /** Kinds whose entries carry the claims of their source (spec §2.4). */
 const INHERITS_CLAIMS = new Set<string>(['git', 'api', 'file']);
 
-/** Gives every entry of a source the claims the source has now. */
+/** Gives every entry of a source these claims, and tells how many had others. */
 export abstract class EntryLabels {
-  abstract relabel(manager: EntityManager, sourceId: number, claimSetId: number): Promise<void>;
+  abstract relabel(manager: EntityManager, sourceId: number, claimSetId: number): Promise<number>;
 }
 
 /**
  * The only writer of source rows: for the configuration file and the admin API alike. Runs inside its caller's
  * transaction. A change of claims re-labels inherited entries at once (contract §5); a change of settings or filter makes
- * the next sync read everything anew, and one that is under way write nothing.
+ * the next sync read everything anew, and one that is under way write nothing. As long as that has not been read, new
+ * claims do not open what is there: it came from another place, or by another filter, and is hidden until the next sync.
  */
 export class SourceWriter {
   constructor(private readonly entries: EntryLabels) {}
@@ -72,8 +73,20 @@ export class SourceWriter {
          where source_id = $1`,
         [found.id, declared.intervalMs],
       );
-    if (INHERITS_CLAIMS.has(declared.kind)) await this.entries.relabel(manager, found.id, claimSetId);
+    if (INHERITS_CLAIMS.has(declared.kind) && found.claimSetId !== claimSetId) {
+      const label = (await this.isRead(manager, found.id)) ? claimSetId : await internClaimSet(manager, {});
+      await this.entries.relabel(manager, found.id, label);
+    }
     return 'changed';
+  }
+
+  // Every sync that succeeds leaves a state, and every change of settings or filter takes it away.
+  private async isRead(manager: EntityManager, sourceId: number): Promise<boolean> {
+    const rows = await manager.query<object[]>(
+      `select 1 from source_sync where source_id = $1 and fetch_state is not null`,
+      [sourceId],
+    );
+    return rows.length > 0;
   }
 }
 

@@ -74,7 +74,11 @@ export class SyncRun {
       const counts = gone
         ? await this.writer.applyChanges(manager, source.id, claimSetId, content.entries, gone)
         : await this.writer.replaceAll(manager, source.id, claimSetId, content.entries);
-      if (counts.added + counts.changed + counts.removed > 0) await moveRevision(manager, source.id);
+      // New claims that came with new settings have waited for this.
+      const relabeled =
+        source.fetchState === null ? await this.writer.relabel(manager, source.id, claimSetId) : 0;
+      if (counts.added + counts.changed + counts.removed + relabeled > 0)
+        await moveRevision(manager, source.id);
       const report = gone
         ? reportAfterChanges(await this.queries.lastReport(manager, source.id), content, gone, counts)
         : reportOf(content, counts);

@@ -118,6 +118,39 @@ describe('a change of the claims of a source', () => {
     expect((await superAdmin().get('/v1/sources/cleared')).json).toMatchObject({ claims: {} });
   });
 
+  describe('that comes with other settings', () => {
+    const elsewhere = { path: folder.catalogue('elsewhere', [aServer('io.acme/elsewhere')]) };
+    const absent = { path: `${folder.path}/absent.json` };
+    const filter = { names: { exclude: ['*made'] } };
+    const forContoso = (more: object) => ({ ...body({ org: 'contoso' }), ...more });
+
+    it.each([
+      ['filter', 'refiltered', { filter }, []],
+      ['place', 'moved', { file: elsewhere }, ['io.acme/elsewhere']],
+    ])('opens nothing that was read by the old %s', async (_what, name, more, afterwards) => {
+      const list = await aMadeSource(name, { org: 'acme' });
+      await superAdmin().put(`/v1/sources/${name}`, forContoso(more));
+      expect(serversIn(await service.as(CONTOSO_READER).get(list))).not.toContain('io.acme/made');
+      expect((await service.synced(name)).status).toBe('complete');
+      expect(serversIn(await service.as(ACME_DATA).get(list))).toEqual([]);
+      expect(serversIn(await service.as(CONTOSO_READER).get(list))).toEqual(afterwards);
+    });
+
+    it('hides what there is while the new place can not be read, and shows it again with the old one', async () => {
+      const list = await aMadeSource('unreadable', { org: 'acme' });
+      await superAdmin().put('/v1/sources/unreadable', { ...body({ org: 'acme' }), file: absent });
+      expect((await service.synced('unreadable')).status).toBe('failed');
+      expect(serversIn(await service.as(ACME_DATA).get(list))).toEqual(['io.acme/made']);
+      await superAdmin().put('/v1/sources/unreadable', forContoso({ file: absent }));
+      for (const caller of [ACME_DATA, CONTOSO_READER])
+        expect(serversIn(await service.as(caller).get(list))).toEqual([]);
+      await superAdmin().put('/v1/sources/unreadable', forContoso({}));
+      expect((await service.synced('unreadable')).status).toBe('complete');
+      expect(serversIn(await service.as(CONTOSO_READER).get(list))).toEqual(['io.acme/made']);
+      expect(serversIn(await service.as(ACME_DATA).get(list))).toEqual([]);
+    });
+  });
+
   it('lasts over the next sync', async () => {
     const list = await aMadeSource('synced-after', { org: 'acme' });
     await superAdmin().put('/v1/sources/synced-after', body({ org: 'contoso' }));
