@@ -31,7 +31,7 @@ export class CatalogQueries {
    * Nobody has to know which: each is tried for a while in turns, so the answer takes little longer than by the better one.
    */
   async page(reading: Reading, type: EntryType, request: ListRequest): Promise<VersionRow[]> {
-    if (reading.view.partitions.length === 0) return [];
+    if (reading.view.partitions.length === 0) return this.nothing(reading);
     const picks = picksOf(request.filter);
     const { search, updatedSince, version, status } = request.filter;
     const isPlain = !search && !updatedSince && !status && (version === undefined || version === 'latest');
@@ -87,7 +87,7 @@ export class CatalogQueries {
     name: string,
     condition: (statement: Statement) => string,
   ): Promise<VersionRow[]> {
-    if (reading.view.partitions.length === 0) return [];
+    if (reading.view.partitions.length === 0) return this.nothing(reading);
     const statement = new Statement(reading.view);
     const rows = await this.dataSource.query<(MaybeVersion & Standing)[]>(
       `with ${statement.ranked()},
@@ -106,5 +106,13 @@ export class CatalogQueries {
       statement.values,
     );
     return reading.noted(rows).filter(isVersion);
+  }
+
+  // Nothing to be seen is an answer like any other, and may be out of date like any other.
+  private async nothing(reading: Reading): Promise<[]> {
+    const statement = new Statement(reading.view);
+    const sql = `select ${statement.stands()} as stands`;
+    reading.noted(await this.dataSource.query<Standing[]>(sql, statement.values));
+    return [];
   }
 }

@@ -118,6 +118,38 @@ describe('a page that was asked for before', () => {
   });
 });
 
+describe('a page of a registry whose only source is replaced while it is made', () => {
+  const ALIKE = 'io.acme/in-both';
+  const service = aService({ mode: 'full' })
+    .source('first', { servers: [aServer(ALIKE)], claims: FOR_DATA })
+    .source('second', { servers: [aServer(ALIKE)], claims: FOR_DATA })
+    .registry('main', { sources: ['first'] })
+    .runs();
+
+  it('is not found empty, which the registry never was', async () => {
+    const { database } = service;
+    await database.query('begin');
+    await database.query('lock table source_partition in access exclusive mode');
+    const asked = [LIST, consumerAt('server', ALIKE, '/versions/latest')].map((path) =>
+      service.as(ACME_DATA).get(path),
+    );
+    await within(5_000, async () => {
+      const [waiting] = await database.query<{ count: string }>(
+        'select count(*) from pg_locks where not granted',
+      );
+      expect(waiting?.count).toBe('1');
+    });
+    await database.query(
+      `update registry_source set source_id = (select id from source where name = 'second')`,
+    );
+    await database.query(`delete from source where name = 'first'`);
+    await database.query('commit');
+    const [list, latest] = await Promise.all(asked);
+    expect(versionsIn(list as Reply)).toEqual([`${ALIKE}@1.0.0`]);
+    expect(latest?.status).toBe(200);
+  });
+});
+
 describe('a page that is compressed', () => {
   const long = Array.from({ length: 40 }, (_, index) => `Word ${index} of many, ä and 𝒳.`).join(' ');
   const service = aService()
