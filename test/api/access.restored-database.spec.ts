@@ -1,5 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import { INCARNATION } from '../../dist/registries/revisions.js';
 import { SUPER_ADMIN } from '../support/callers.js';
+import { aDatabase } from '../support/database.js';
 import { versionsIn } from '../support/matchers.js';
 import { listAt, publish } from '../support/publishing.js';
 import { aService } from '../support/service.js';
@@ -51,4 +53,12 @@ describe('a database whose tables were restored beneath a running server', () =>
     await database.query(`select setval(pg_get_serial_sequence('claim_set', 'id'), $1)`, [given]);
     await database.query('update source set revision = 0');
   }
+});
+
+it('a copy of a database that takes its place is told from it, although its tables have the same numbers', async () => {
+  const copies = [await aDatabase(), await aDatabase()];
+  const told = copies.map((copy) => copy.query<{ as: string }>(`select ${INCARNATION} as "as"`));
+  const [one, other] = await Promise.all(told);
+  for (const copy of copies) await copy.drop();
+  expect(one).not.toEqual(other);
 });
