@@ -89,8 +89,14 @@ const LONG_INTEGERS = /"(?:[^"\\]|\\.)*"|-?\d{16,}(?![\d.eE])/gs;
 // What was parsed has rounded them already; what would be served is not what was sent.
 function refuseLostDigits(raw: Buffer | undefined): void {
   for (const [token] of raw?.toString().matchAll(LONG_INTEGERS) ?? [])
-    if (!token.startsWith('"') && BigInt(token) !== BigInt(Number(token)))
+    if (!token.startsWith('"') && !isKept(token))
       throw invalid([`the number ${token.slice(0, 40)} has more digits than are kept: send it as a string`]);
+}
+
+// What is too large for a number has become infinite, which is no integer.
+function isKept(digits: string): boolean {
+  const parsed = Number(digits);
+  return Number.isFinite(parsed) && BigInt(digits) === BigInt(parsed);
 }
 
 function readClaims(value: unknown): Claims {

@@ -219,6 +219,7 @@ describe('a document whose spelling says more than its values', () => {
       ',"x":{"n":12345678901234567891}',
       '12345678901234567891 has more digits',
     ],
+    ['a number beyond all numbers', `,"x":${'1'.repeat(400)}`, 'has more digits'],
     ['a key given twice', ',"x":{"a":1,"a":2}', 'server.x.a'],
     ['a key given twice in another spelling', ',"x":{"a":1,"\\u0061":2}', 'server.x.a'],
   ])('is refused for %s', async (_what, members, path) => {
