@@ -87,9 +87,13 @@ function isListRequest(value: unknown): value is ListRequest & { after: Position
     isText(after['key']) &&
     ['search', 'version', 'status'].every((key) => filter[key] === undefined || isText(filter[key])) &&
     (filter['includeDeleted'] === undefined || filter['includeDeleted'] === true) &&
-    (filter['updatedSince'] === undefined ||
-      (isText(filter['updatedSince']) && parseTimestamp(filter['updatedSince']) !== null))
+    (filter['updatedSince'] === undefined || isMoment(filter['updatedSince']))
   );
+}
+
+// As it is written here: PostgreSQL does not take all that RFC 3339 allows.
+function isMoment(value: unknown): boolean {
+  return isText(value) && parseTimestamp(value)?.toISOString() === value;
 }
 
 function isText(value: unknown): value is string {

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { encodeCursor } from '../../dist/http/cursor.js';
+import { outcomeOf } from '../support/answers.js';
 import { aServer, aSkill, type Document } from '../support/documents.js';
 import { cursorIn, expectRefused } from '../support/matchers.js';
 import { listAt, TYPES, type Type } from '../support/publishing.js';
@@ -32,6 +33,16 @@ describe('a list whose documents are large', () => {
     const text = Buffer.from(cursor, 'base64url').toString('latin1');
     expect(text).toContain('io.acme/alpha');
     expect(text).not.toContain('xxx');
+  });
+
+  it.each([
+    ['2025-01-01T00:00:00.000Z', '200'],
+    ['2025-01-01T00:00:00.000+20:00', '400 invalid_cursor'],
+    ['2025-02-30T00:00:00.000Z', '400 invalid_cursor'],
+  ])('takes a cursor that somebody made at home, with the time %s: %s', async (updatedSince, outcome) => {
+    const state = { filter: { updatedSince }, limit: 1, after: { name: 'a', key: 'a' } };
+    const path = `/registry/main/v0.1/servers?cursor=${encodeCursor('servers', state)}`;
+    expect(outcomeOf(await service.get(path))).toBe(outcome);
   });
 });
 
