@@ -24,8 +24,13 @@ describe('an error of the database', () => {
     [null, false],
   ])('%s means that it is away: %s', (value, answer) => expect(isDatabaseAway(value)).toBe(answer));
 
-  it('57014 is a statement that took too long, and nothing else is', () => {
-    expect(isStatementTimeout(error('x', { code: '57014' }))).toBe(true);
-    expect(isStatementTimeout(error('x', { code: '57P01' }))).toBe(false);
-  });
+  it.each([
+    ['57014', true],
+    ['55P03', true],
+    ['40P01', true],
+    ['57P01', false],
+    ['23505', false],
+  ])('%s is one that another try may not meet: %s', (code, answer) =>
+    expect(isStatementTimeout(error('x', { code }))).toBe(answer),
+  );
 });

@@ -35,9 +35,13 @@ export function isDatabaseAway(error: unknown): boolean {
   return AWAY_MESSAGES.test(error.message);
 }
 
-/** Whether PostgreSQL gave up on a statement because it, or its wait for a lock, took too long (57014, 55P03). */
+/**
+ * Whether PostgreSQL gave up on a statement because it, or its wait for a lock, took too long (57014, 55P03), or would never
+ * have ended (40P01, a deadlock): who tries again may be luckier.
+ */
 export function isStatementTimeout(error: unknown): boolean {
   return (
-    error instanceof Error && ['57014', '55P03'].includes(String((error as Error & { code?: unknown }).code))
+    error instanceof Error &&
+    ['57014', '55P03', '40P01'].includes(String((error as Error & { code?: unknown }).code))
   );
 }
