@@ -62,3 +62,14 @@ it('a copy of a database that takes its place is told from it, although its tabl
   for (const copy of copies) await copy.drop();
   expect(one).not.toEqual(other);
 });
+
+it('a database is the same for all connections, whatever time zone they are in', async () => {
+  const database = await aDatabase();
+  const told: unknown[] = [];
+  for (const zone of ['UTC', 'Asia/Tokyo']) {
+    await database.query(`set time zone '${zone}'`);
+    told.push(await database.query(`select ${INCARNATION} as "as"`));
+  }
+  await database.drop();
+  expect(told[0]).toEqual(told[1]);
+});
