@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
 import type { Entrance, View } from '../authz/view.js';
 import { SharedReads } from '../database/shared-reads.js';
+import { ApiError } from '../http/errors.js';
 import { KeptJson } from '../http/json-answers.js';
 import { Reading } from './reading.js';
 
@@ -11,6 +12,7 @@ const KEPT_BYTES = 32 * 1024 * 1024;
 const OVERHEAD_BYTES = 1_000;
 /** How often a page is read anew because something changed in between. */
 const ATTEMPTS = 5;
+const CHANGES_TOO_FAST = 'The catalogue changes faster than it can be read: try again shortly';
 
 /** What a reading has led to: a page, or an error such as that there is no such entry. */
 interface Outcome {
@@ -37,10 +39,11 @@ export class PageCache {
    * The answer to a question in what the caller sees.
    *
    * A view is known before its rows are read, and both may change in between. An answer stands only if it was of the view's
-   * state of the catalogue all through; if not, the caller looks again, and it is read anew.
+   * state of the catalogue all through; if not, the caller looks again, and it is read anew, a few times.
    *
    * @param question says everything the answer depends on beside the view.
    * @param read makes the answer, as a JSON text; what it throws is thrown here.
+   * @throws ApiError 503 when the caller's claims keep opening something new each time.
    */
   async get(
     entrance: Entrance,
@@ -54,11 +57,18 @@ export class PageCache {
       if (kept) return kept;
       const { page, error, stands } = await this.readOnce(key, view, read);
       if (page && stands) this.pages.set(key, page);
-      if (stands || attempt === ATTEMPTS) {
-        if (!page) throw error;
-        return page;
+      if (!stands) {
+        const now = await entrance.look();
+        if (attempt < ATTEMPTS) {
+          view = now;
+          continue;
+        }
+        // Of the same partitions it is at least of states that were there since the request came; of others, entries that
+        // went from one to another may be missing.
+        if (!isOfSamePartitions(view, now)) throw new ApiError('database_timeout', CHANGES_TOO_FAST);
       }
-      view = await entrance.look();
+      if (!page) throw error;
+      return page;
     }
   }
 
@@ -80,4 +90,15 @@ export class PageCache {
     this.pages.delete(key);
     this.pages.set(key, page);
   }
+}
+
+function isOfSamePartitions(one: View, other: View): boolean {
+  return (
+    one === other ||
+    (one.partitions.length === other.partitions.length &&
+      one.partitions.every((partition, at) => {
+        const twin = other.partitions[at];
+        return twin?.sourceId === partition.sourceId && twin.claimSetId === partition.claimSetId;
+      }))
+  );
 }

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
+import { outcomeOf } from '../support/answers.js';
 import { ACME_DATA, ACME_PLATFORM, SUPER_ADMIN } from '../support/callers.js';
 import { aServer } from '../support/documents.js';
 import type { Reply, Sender } from '../support/http.js';
@@ -103,6 +104,29 @@ describe('a page that was asked for before', () => {
     await database.query('update source set revision = revision + 1');
     await database.query('commit');
     expect(versionsIn(await asked)).toEqual([`${name}@1.0.0`]);
+  });
+
+  it('is never answered with a gap, however fast an entry gets other claims that open it', async () => {
+    const name = aName();
+    await publish(admin(), 'server', name, FOR_DATA);
+    const at = consumerAt('server', name, '/versions/latest');
+    let isOver = false;
+    const writing = (async () => {
+      for (let round = 0; !isOver; round += 1)
+        await service.database.query(
+          `with anew as (
+             insert into claim_set (claims, digest) values ('{"team": "data"}', sha256(convert_to($1, 'UTF8'))) returning id
+           ), moved as (update source set revision = revision + 1)
+           update entry set claim_set_id = anew.id from anew where name = $2`,
+          [`${name} ${round}`, name],
+        );
+    })();
+    const outcomes = new Set<string>();
+    for (let request = 0; request < 12; request += 1) outcomes.add(outcomeOf(await data().get(at)));
+    isOver = true;
+    await writing;
+    expect([...outcomes].filter((outcome) => !['200', '503 database_timeout'].includes(outcome))).toEqual([]);
+    expect((await data().get(at)).status).toBe(200);
   });
 
   it('is gone with the claims that opened it, for the very next request', async () => {

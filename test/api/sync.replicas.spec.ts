@@ -10,9 +10,12 @@ import { stringify } from 'yaml';
 import { Cli } from '../support/cli.js';
 import { aDatabase, type TestDatabase } from '../support/database.js';
 import { aCatalogue, aServer } from '../support/documents.js';
+import { within } from '../support/within.js';
 
 const SOURCES = 200;
 const ANSWER_MS = 60;
+/** What one replica reads at a time. */
+const SIDE_BY_SIDE = 4;
 /** What the replicas may take to read what a dead one held. */
 const TAKEOVER_MS = 30_000;
 
@@ -23,13 +26,16 @@ describe('two replicas that share 200 sources', () => {
   /** Requests under way, by path, and the most there ever were of one path. */
   const open = new Map<string, number>();
   const most = new Map<string, number>();
+  /** Answers that are held back, while they are. */
+  let heldBack: (() => void)[] | undefined;
   const upstream = createServer((request, response) => {
     const path = request.url ?? '';
     open.set(path, (open.get(path) ?? 0) + 1);
     most.set(path, Math.max(most.get(path) ?? 0, open.get(path) ?? 0));
     response.on('close', () => open.set(path, (open.get(path) ?? 0) - 1));
     const name = `io.acme/${path.slice(1)}`;
-    setTimeout(() => response.end(JSON.stringify(aCatalogue([aServer(name)], []))), ANSWER_MS);
+    const answer = () => response.end(JSON.stringify(aCatalogue([aServer(name)], [])));
+    setTimeout(() => (heldBack ? heldBack.push(answer) : answer()), ANSWER_MS);
   });
 
   beforeAll(async () => {
@@ -83,11 +89,16 @@ describe('two replicas that share 200 sources', () => {
     const second = serve();
     await second.logs('"plan"');
     while (most.size < SOURCES / 4) await pause(10);
+    // With every place of both taken, the one that dies is in the middle of some.
+    const answers: (() => void)[] = (heldBack = []);
+    await within(TAKEOVER_MS, async () =>
+      expect(await count('lease_owner is not null')).toBe(2 * SIDE_BY_SIDE),
+    );
     first.child.kill('SIGKILL');
     const killedAt = Date.now();
     await first.finished;
-    const held = await count('lease_owner is not null');
-    expect(held).toBeGreaterThan(0);
+    heldBack = undefined;
+    for (const answer of answers) answer();
     while ((await count(`status = 'complete'`)) < SOURCES) {
       expect(Date.now() - killedAt, 'until all are read').toBeLessThan(TAKEOVER_MS);
       await pause(50);
