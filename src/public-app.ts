@@ -18,6 +18,8 @@ import { requestLog } from './telemetry/request-log.js';
 
 /** A document of 1 MiB, and what is around it when it is published. */
 const MAX_BODY = '1200kb';
+/** A connection on which nothing moves for this long, of a reader who does not read say, is cut; no statement takes as long. */
+const SILENCE_MS = 120_000;
 
 /** The public application, ready to listen: every step a request passes before Nest's own, in running order. */
 export async function createPublicApp(
@@ -39,6 +41,7 @@ export async function createPublicApp(
   );
   const oauth = oauthInUse(config.auth);
   answerConnectionErrors(app.getHttpServer());
+  app.getHttpServer().setTimeout(SILENCE_MS);
   app.use(requestLog(logger));
   app.use(refuseMissingHost);
   app.use(securityHeaders(oauth));

@@ -10,6 +10,12 @@ import { type ListRequest, nextCursor } from './list-request.js';
 import { PageCache } from './page-cache.js';
 import type { Reading } from './reading.js';
 
+/**
+ * A page ends before its documents are longer than this together, and the next one goes on. A hundred documents of a
+ * megabyte would be in memory whole, once for each reader who takes their time.
+ */
+const PAGE_CHARACTERS = 8 * 1024 * 1024;
+
 /** How a stored version is written out: servers as an Item with `_meta` around it, skills as the bare document. */
 type Shape = (row: VersionRow) => string;
 
@@ -45,7 +51,7 @@ export class CatalogService {
 
   private async readList(reading: Reading, type: EntryType, request: ListRequest): Promise<string> {
     const found = await this.queries.page(reading, type, request);
-    const rows = found.slice(0, request.limit);
+    const rows = withinBytes(found.slice(0, request.limit));
     const last = rows.at(-1);
     const cursor =
       last && found.length > rows.length ? nextCursor(ENTRY_TYPES[type].listKey, request, last) : undefined;
@@ -67,6 +73,13 @@ export class CatalogService {
       (await this.queries.has(reading, type, name)) ? 'version_not_found' : 'entry_not_found',
     );
   }
+}
+
+// At least one, however long it is.
+function withinBytes(rows: readonly VersionRow[]): readonly VersionRow[] {
+  let characters = 0;
+  const tooMany = rows.findIndex(({ document }) => (characters += document.length) > PAGE_CHARACTERS);
+  return tooMany === -1 ? rows : rows.slice(0, Math.max(1, tooMany));
 }
 
 function question(...parts: unknown[]): string {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { encodeCursor } from '../../dist/http/cursor.js';
-import { outcomeOf } from '../support/answers.js';
+import { outcomeOf, serversIn } from '../support/answers.js';
 import { aServer, aSkill, type Document } from '../support/documents.js';
 import { cursorIn, expectRefused } from '../support/matchers.js';
 import { listAt, TYPES, type Type } from '../support/publishing.js';
@@ -43,6 +43,35 @@ describe('a list whose documents are large', () => {
     const state = { filter: { updatedSince }, limit: 1, after: { name: 'a', key: 'a' } };
     const path = `/registry/main/v0.1/servers?cursor=${encodeCursor('servers', state)}`;
     expect(outcomeOf(await service.get(path))).toBe(outcome);
+  });
+});
+
+describe('a page of documents of nearly a megabyte', () => {
+  const remotes = [
+    {
+      type: 'streamable-http',
+      url: 'https://mcp.acme.example',
+      headers: [{ name: 'X-Long', description: 'x'.repeat(900_000) }],
+    },
+  ];
+  const names = Array.from({ length: 21 }, (_, index) => `io.acme/n${index + 10}`);
+  const service = aService()
+    .source('main', { servers: names.map((name) => aServer(name, '1.0.0', { remotes })) })
+    .registry('main', { sources: ['main'] })
+    .runs();
+
+  it('ends early, and the next one goes on where it has', async () => {
+    const shown: string[][] = [];
+    for (let cursor = ''; ;) {
+      const page = await service.get(`${listAt('server')}?limit=100${cursor && `&cursor=${cursor}`}`);
+      expect(page.bytes.length).toBeLessThan(9 * 1024 * 1024);
+      shown.push(serversIn(page));
+      const next = cursorIn(page);
+      if (next === undefined) break;
+      cursor = next;
+    }
+    expect(shown.map(({ length }) => length)).toEqual([9, 9, 3]);
+    expect(shown.flat()).toEqual(names);
   });
 });
 
