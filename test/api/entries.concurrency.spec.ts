@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import type { Claims } from '../../dist/claims/claims.js';
 import { SUPER_ADMIN } from '../support/callers.js';
@@ -128,11 +129,17 @@ describe('changes of one name that are sent at once', () => {
       const races = Array.from({ length: AT_ONCE }, async (_, index) => {
         const name = `io.acme/${what.replaceAll(' ', '-')}-${first + index}`;
         expect((await publish(everyTeam(), name, '1.0.0', before)).status).toBe(201);
-        return race(name, rotated(actions, index), { claims: before, versions: ['1.0.0'] });
+        const turn = index + first / AT_ONCE;
+        return race(
+          name,
+          rotated(actions, turn),
+          { claims: before, versions: ['1.0.0'] },
+          index === 0 ? 'its answer' : index - 1,
+        );
       });
       for (const outcome of await Promise.all(races)) outcomes.add(outcome);
     }
-    // Otherwise nothing has raced.
+    // Otherwise the same order has won each time.
     expect(outcomes.size).toBeGreaterThan(1);
     expect(
       await service.database.query(`select e.name from entry e where not exists
@@ -140,11 +147,24 @@ describe('changes of one name that are sent at once', () => {
     ).toEqual([]);
   });
 
-  /** Does all of it at once, checks answers and what is left, and says how it ended. */
-  async function race(name: string, actions: readonly Action[], begin: Published): Promise<string> {
+  /**
+   * Does all of it at once, or the first action some milliseconds earlier, or even until it is answered, so that no machine sees
+   * one order only; checks answers and what is left, and says how it ended.
+   */
+  async function race(
+    name: string,
+    actions: readonly Action[],
+    begin: Published,
+    headStart: number | 'its answer',
+  ): Promise<string> {
+    const sent: Promise<Reply>[] = [];
+    for (const action of actions) {
+      sent.push(take(action, name));
+      if (sent.length === 1) await (headStart === 'its answer' ? sent[0] : pause(headStart));
+    }
     const answers: Answered[] = await Promise.all(
-      actions.map(async (action) => {
-        const reply = await take(action, name);
+      actions.map(async (action, index) => {
+        const reply = (await sent[index]) as Reply;
         if (reply.status === 400) expectRefused(reply, 400, 'claims_mismatch');
         return { action, status: reply.status };
       }),
