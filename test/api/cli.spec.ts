@@ -46,6 +46,9 @@ describe('check', () => {
 });
 
 describe('serve', () => {
+  const serving = (config: string, address = '127.0.0.1:0') =>
+    new Cli(['serve', ...['--config', config, '--address', address, '--internal-address', '127.0.0.1:0']]);
+
   it('starts and writes nothing when the configuration is bad', async () => {
     const data = join(folder, 'never');
     const bad = await file(GOOD.replace('anonymous', 'nobody'));
@@ -70,19 +73,11 @@ describe('serve', () => {
     // Port 1 is nobody's.
     const database = '\ndatabase: { host: localhost, port: 1, user: registry, database: registry }\n';
     const config = await file(GOOD.concat(database));
-    const serving = new Cli([
-      'serve',
-      '--config',
-      config,
-      '--address',
-      '127.0.0.1:0',
-      '--internal-address',
-      '127.0.0.1:0',
-    ]);
-    const log = await serving.logs('waiting for it');
+    const waiting = serving(config);
+    const log = await waiting.logs('waiting for it');
     expect(log).toMatch(/localhost:1 is not reachable yet, waiting for it: connect ECONNREFUSED \S+:1\b/);
-    serving.child.kill('SIGTERM');
-    expect((await serving.finished).code).toBe(0);
+    waiting.child.kill('SIGTERM');
+    expect((await waiting.finished).code).toBe(0);
   });
 
   it('says which port is taken', async () => {
@@ -90,26 +85,10 @@ describe('serve', () => {
     const { host, port, user } = database;
     const text = `${GOOD}database: ${JSON.stringify({ host, port, user, database: database.database })}\n`;
     const config = await file(text);
-    const first = new Cli([
-      'serve',
-      '--config',
-      config,
-      '--address',
-      '127.0.0.1:0',
-      '--internal-address',
-      '127.0.0.1:0',
-    ]);
+    const first = serving(config);
     const ready = await first.logs('"Ready"');
     const taken = /127\.0\.0\.1:(\d+)\/registry/.exec(ready)?.[1];
-    const second = new Cli([
-      'serve',
-      '--config',
-      config,
-      '--address',
-      `127.0.0.1:${taken}`,
-      '--internal-address',
-      '127.0.0.1:0',
-    ]);
+    const second = serving(config, `127.0.0.1:${taken}`);
     expect(await second.finished).toMatchObject({
       code: 1,
       output: expect.stringContaining(`Port ${taken} is in use already`),
