@@ -51,7 +51,7 @@ export class CatalogService {
 
   private async readList(reading: Reading, type: EntryType, request: ListRequest): Promise<string> {
     const found = await this.queries.page(reading, type, request);
-    const rows = withinBytes(found.slice(0, request.limit));
+    const rows = withinPage(found.slice(0, request.limit));
     const last = rows.at(-1);
     const cursor =
       last && found.length > rows.length ? nextCursor(ENTRY_TYPES[type].listKey, request, last) : undefined;
@@ -76,7 +76,7 @@ export class CatalogService {
 }
 
 // At least one, however long it is.
-function withinBytes(rows: readonly VersionRow[]): readonly VersionRow[] {
+function withinPage(rows: readonly VersionRow[]): readonly VersionRow[] {
   let characters = 0;
   const tooMany = rows.findIndex(({ document }) => (characters += document.length) > PAGE_CHARACTERS);
   return tooMany === -1 ? rows : rows.slice(0, Math.max(1, tooMany));

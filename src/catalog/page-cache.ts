@@ -4,6 +4,7 @@ import type { Entrance, View } from '../authz/view.js';
 import { SharedReads } from '../database/shared-reads.js';
 import { ApiError } from '../http/errors.js';
 import { KeptJson } from '../http/json-answers.js';
+import { digestOf } from '../registries/partitions.js';
 import { Reading } from './reading.js';
 
 /** All forms of all pages together. */
@@ -65,7 +66,8 @@ export class PageCache {
         }
         // Of the same partitions it is at least of states that were there since the request came; of others, entries that
         // went from one to another may be missing.
-        if (!isOfSamePartitions(view, now)) throw new ApiError('database_timeout', CHANGES_TOO_FAST);
+        if (digestOf(view.partitions) !== digestOf(now.partitions))
+          throw new ApiError('database_timeout', CHANGES_TOO_FAST);
       }
       if (!page) throw error;
       return page;
@@ -90,15 +92,4 @@ export class PageCache {
     this.pages.delete(key);
     this.pages.set(key, page);
   }
-}
-
-function isOfSamePartitions(one: View, other: View): boolean {
-  return (
-    one === other ||
-    (one.partitions.length === other.partitions.length &&
-      one.partitions.every((partition, at) => {
-        const twin = other.partitions[at];
-        return twin?.sourceId === partition.sourceId && twin.claimSetId === partition.claimSetId;
-      }))
-  );
 }
