@@ -4,9 +4,9 @@ import { pipeline } from 'node:stream/promises';
 import type pg from 'pg';
 import { from as copyFrom } from 'pg-copy-streams';
 import { canonicalClaims } from '#service/claims/claims.js';
-import { checkDocument, sentenceOf } from '#service/entries/document-check.js';
-import { searchTextOf } from '#service/entries/entry-types.js';
-import { versionKey } from '#service/entries/version-order.js';
+import { checkDocument, sentenceOf } from '#service/documents/document-check.js';
+import { searchTextOf } from '#service/documents/entry-types.js';
+import { versionKey } from '#service/documents/version-order.js';
 import { nameOf, serverDocument } from './documents.js';
 import { withoutIndexes } from './indexes.js';
 

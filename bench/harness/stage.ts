@@ -3,7 +3,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
 import { createDataSource } from '#service/database/data-source.js';
-import { type EmbeddedPostgres, startEmbeddedPostgres } from '#service/database/embedded-postgres.js';
+import {
+  type EmbeddedPostgres,
+  startEmbeddedPostgres,
+} from '#service/database/embedded/embedded-postgres.js';
 import { migrateUp } from '#service/database/migrate.js';
 import { dealClaimSets, fillCatalogue } from '../data/catalogue.js';
 import { say } from './report.js';

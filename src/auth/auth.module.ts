@@ -10,7 +10,7 @@ import type { Config } from '../config/config.js';
 import { oauthInUse } from '../config/oauth-in-use.js';
 import { AuthGuard } from './auth.guard.js';
 import { AnonymousAuthenticator, Authenticator, TokenAuthenticator } from './authenticator.js';
-import { TokenVerifier } from './token-verifier.js';
+import { TokenVerifier } from './tokens/token-verifier.js';
 
 /** Global because whoever needs to know who is calling asks the one authenticator. */
 @Global()

@@ -6,7 +6,7 @@ import { sentToken } from './bearer-token.js';
 import { type Caller, UNIDENTIFIED_CALLER } from './caller.js';
 import { challenge } from './challenge.js';
 import { isPublicPath } from './public-paths.js';
-import type { Attempt, TokenVerifier } from './token-verifier.js';
+import type { Attempt, TokenVerifier } from './tokens/token-verifier.js';
 
 /** Finds out who sent a request. Chosen once at start, by `auth.mode`. */
 export abstract class Authenticator {

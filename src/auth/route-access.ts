@@ -1,6 +1,6 @@
 import { applyDecorators } from '@nestjs/common';
 import { Reflector } from '@nestjs/core';
-import { ApiErrors } from '../http/api-errors.js';
+import { ApiErrors } from '../http/openapi/api-errors.js';
 
 /** spec §2.3. */
 export const ROLES = ['superAdmin', 'manageSources', 'manageRegistries', 'manageEntries'] as const;

@@ -44,7 +44,7 @@ export abstract class AccessPolicy {
    *
    * @param keys sorted.
    */
-  abstract likeness(caller: Caller, keys: readonly string[]): string;
+  abstract visibilityKey(caller: Caller, keys: readonly string[]): string;
 }
 
 /** spec §1.2: no authentication, every check is bypassed. */
@@ -89,7 +89,7 @@ export class AnonymousPolicy extends AccessPolicy {
     return false;
   }
 
-  likeness(): string {
+  visibilityKey(): string {
     return '';
   }
 }
@@ -137,7 +137,7 @@ export class AuthOnlyPolicy extends AccessPolicy {
     return false;
   }
 
-  likeness(): string {
+  visibilityKey(): string {
     return '';
   }
 }
@@ -203,7 +203,7 @@ export class FullPolicy extends AccessPolicy {
     return this.isSuperAdmin(caller);
   }
 
-  likeness(caller: Caller, keys: readonly string[]): string {
+  visibilityKey(caller: Caller, keys: readonly string[]): string {
     if (this.isSuperAdmin(caller)) return 'all';
     const held = keys.filter((key) => Object.hasOwn(caller.claims, key));
     return JSON.stringify(held.map((key) => [key, caller.claims[key]]));

@@ -4,7 +4,7 @@ import { Authenticator } from '../auth/authenticator.js';
 import type { Caller } from '../auth/caller.js';
 import { CurrentCaller } from '../auth/current-caller.js';
 import { AnyCaller } from '../auth/route-access.js';
-import { ApiErrors } from '../http/api-errors.js';
+import { ApiErrors } from '../http/openapi/api-errors.js';
 import { AccessPolicy } from './access-policy.js';
 import { MeAnswer } from './me.responses.js';
 

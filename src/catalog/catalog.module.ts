@@ -1,5 +1,5 @@
 import { Module } from '@nestjs/common';
-import { CatalogQueries } from './catalog.queries.js';
+import { CatalogQueries } from './pages/catalog.queries.js';
 import { CatalogService } from './catalog.service.js';
 import { PageCache } from './page-cache.js';
 import { ReadOnlyController } from './read-only.controller.js';

@@ -1,14 +1,14 @@
 import { Injectable } from '@nestjs/common';
-import type { Entrance } from '../authz/view.js';
+import type { RegistryAccess } from '../views/view.js';
 import { isStorable } from '../database/storable.js';
-import { ENTRY_TYPES, type EntryType } from '../entries/entry-types.js';
-import { officialMeta } from '../entries/official-meta.js';
+import { ENTRY_TYPES, type EntryType } from '../documents/entry-types.js';
+import { officialMeta } from '../documents/official-meta.js';
 import { ApiError } from '../http/errors.js';
-import type { KeptJson } from '../http/json-answers.js';
-import { CatalogQueries, type VersionRow } from './catalog.queries.js';
-import { type ListRequest, nextCursor } from './list-request.js';
+import type { CachedJson } from '../http/json-answers.js';
+import { CatalogQueries, type VersionRow } from './pages/catalog.queries.js';
+import { type ListRequest, nextCursor } from './pages/list-request.js';
 import { PageCache } from './page-cache.js';
-import type { Reading } from './reading.js';
+import type { Reading } from './pages/snapshot-check.js';
 
 /**
  * A page ends before its documents are longer than this together, and the next one goes on. A hundred documents of a
@@ -29,13 +29,18 @@ export class CatalogService {
     private readonly pages: PageCache,
   ) {}
 
-  list(entrance: Entrance, type: EntryType, request: ListRequest): Promise<KeptJson> {
+  list(entrance: RegistryAccess, type: EntryType, request: ListRequest): Promise<CachedJson> {
     return this.pages.get(entrance, question('list', type, request), (reading) =>
       this.readList(reading, type, request),
     );
   }
 
-  versions(entrance: Entrance, type: EntryType, name: string, includeDeleted: boolean): Promise<KeptJson> {
+  versions(
+    entrance: RegistryAccess,
+    type: EntryType,
+    name: string,
+    includeDeleted: boolean,
+  ): Promise<CachedJson> {
     return this.pages.get(entrance, question('versions', type, name, includeDeleted), async (reading) => {
       const rows = isStorable(name) ? await this.queries.versions(reading, type, name, includeDeleted) : [];
       if (rows.length === 0) throw new ApiError('entry_not_found');
@@ -43,7 +48,7 @@ export class CatalogService {
     });
   }
 
-  version(entrance: Entrance, type: EntryType, name: string, version: string): Promise<KeptJson> {
+  version(entrance: RegistryAccess, type: EntryType, name: string, version: string): Promise<CachedJson> {
     return this.pages.get(entrance, question('version', type, name, version), (reading) =>
       this.readVersion(reading, type, name, version),
     );

@@ -1,11 +1,11 @@
 import { Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
-import type { Entrance, View } from '../authz/view.js';
+import type { RegistryAccess, View } from '../views/view.js';
 import { SharedReads } from '../database/shared-reads.js';
 import { ApiError } from '../http/errors.js';
-import { KeptJson } from '../http/json-answers.js';
-import { digestOf } from '../registries/partitions.js';
-import { Reading } from './reading.js';
+import { CachedJson } from '../http/json-answers.js';
+import { digestOf } from '../views/partitions.js';
+import { Reading } from './pages/snapshot-check.js';
 
 /** All forms of all pages together. */
 const KEPT_BYTES = 32 * 1024 * 1024;
@@ -17,7 +17,7 @@ const CHANGES_TOO_FAST = 'The catalogue changes faster than it can be read: try 
 
 /** What a reading has led to: a page, or an error such as that there is no such entry. */
 interface Outcome {
-  readonly page?: KeptJson;
+  readonly page?: CachedJson;
   readonly error?: unknown;
   /** Whether it is of the state of its view. */
   readonly stands: boolean;
@@ -29,7 +29,7 @@ interface Outcome {
  */
 @Injectable()
 export class PageCache {
-  private readonly pages = new LRUCache<string, KeptJson>({
+  private readonly pages = new LRUCache<string, CachedJson>({
     maxSize: KEPT_BYTES,
     // A question may be long: a cursor holds what its sender put into it.
     sizeCalculation: ({ size }, key) => size + 2 * key.length + OVERHEAD_BYTES,
@@ -47,10 +47,10 @@ export class PageCache {
    * @throws ApiError 503 when the caller's claims keep opening something new each time.
    */
   async get(
-    entrance: Entrance,
+    entrance: RegistryAccess,
     question: string,
     read: (reading: Reading) => Promise<string>,
-  ): Promise<KeptJson> {
+  ): Promise<CachedJson> {
     let { view } = entrance;
     for (let attempt = 1; ; attempt += 1) {
       const key = `${view.tag} ${question}`;
@@ -79,7 +79,10 @@ export class PageCache {
     return this.beingRead.once(key, () => {
       const reading = new Reading(view);
       return read(reading).then(
-        (text): Outcome => ({ page: new KeptJson(text, () => this.weighAgain(key)), stands: reading.stands }),
+        (text): Outcome => ({
+          page: new CachedJson(text, () => this.weighAgain(key)),
+          stands: reading.stands,
+        }),
         (error: unknown): Outcome => ({ error, stands: reading.stands }),
       );
     });

@@ -1,14 +1,14 @@
 import { Controller, Get, Param, Query } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation, ApiParam, ApiTags } from '@nestjs/swagger';
 import { AnyCaller } from '../auth/route-access.js';
-import { Entered, EntersRegistry } from '../authz/claims.interceptor.js';
-import type { Entrance } from '../authz/view.js';
-import { ApiErrors } from '../http/api-errors.js';
-import type { KeptJson } from '../http/json-answers.js';
+import { CurrentAccess, RegistryRoute } from '../app/claims.interceptor.js';
+import type { RegistryAccess } from '../views/view.js';
+import { ApiErrors } from '../http/openapi/api-errors.js';
+import type { CachedJson } from '../http/json-answers.js';
 import { CatalogService } from './catalog.service.js';
 import { ServerItem, ServerList } from './catalog.responses.js';
 import { ServerListQuery, ServerVersionsQuery } from './list-query.dto.js';
-import { serverListRequest } from './list-request.js';
+import { serverListRequest } from './pages/list-request.js';
 
 const NAME = { name: 'name', description: 'Its one slash sent as %2F', example: 'io.github.example/weather' };
 
@@ -16,7 +16,7 @@ const NAME = { name: 'name', description: 'Its one slash sent as %2F', example: 
 @ApiParam({ name: 'registry', description: 'A name from GET /registry' })
 @Controller(['registry/:registry/v0.1/servers', 'registry/:registry/v0/servers'])
 @AnyCaller()
-@EntersRegistry(true)
+@RegistryRoute()
 @ApiErrors('registry_not_found', 'malformed_path', 'database_unavailable', 'database_timeout')
 export class ServersController {
   constructor(private readonly catalog: CatalogService) {}
@@ -25,7 +25,7 @@ export class ServersController {
   @ApiOperation({ summary: 'Server versions in order of name, the newest version of a name first' })
   @ApiOkResponse({ type: ServerList })
   @ApiErrors('invalid_parameter', 'invalid_cursor')
-  list(@Entered() entrance: Entrance, @Query() query: ServerListQuery): Promise<KeptJson> {
+  list(@CurrentAccess() entrance: RegistryAccess, @Query() query: ServerListQuery): Promise<CachedJson> {
     return this.catalog.list(entrance, 'server', serverListRequest(query));
   }
 
@@ -35,10 +35,10 @@ export class ServersController {
   @ApiOkResponse({ type: ServerList })
   @ApiErrors('invalid_parameter', 'entry_not_found')
   versions(
-    @Entered() entrance: Entrance,
+    @CurrentAccess() entrance: RegistryAccess,
     @Param('name') name: string,
     @Query() query: ServerVersionsQuery,
-  ): Promise<KeptJson> {
+  ): Promise<CachedJson> {
     return this.catalog.versions(entrance, 'server', name, query.include_deleted === 'true');
   }
 
@@ -49,10 +49,10 @@ export class ServersController {
   @ApiOkResponse({ type: ServerItem })
   @ApiErrors('entry_not_found', 'version_not_found')
   version(
-    @Entered() entrance: Entrance,
+    @CurrentAccess() entrance: RegistryAccess,
     @Param('name') name: string,
     @Param('version') version: string,
-  ): Promise<KeptJson> {
+  ): Promise<CachedJson> {
     return this.catalog.version(entrance, 'server', name, version);
   }
 }

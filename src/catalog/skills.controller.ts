@@ -1,14 +1,14 @@
 import { Controller, Get, Param, Query } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation, ApiParam, ApiTags } from '@nestjs/swagger';
 import { AnyCaller } from '../auth/route-access.js';
-import { Entered, EntersRegistry } from '../authz/claims.interceptor.js';
-import type { Entrance } from '../authz/view.js';
-import { ApiErrors } from '../http/api-errors.js';
-import type { KeptJson } from '../http/json-answers.js';
+import { CurrentAccess, RegistryRoute } from '../app/claims.interceptor.js';
+import type { RegistryAccess } from '../views/view.js';
+import { ApiErrors } from '../http/openapi/api-errors.js';
+import type { CachedJson } from '../http/json-answers.js';
 import { CatalogService } from './catalog.service.js';
 import { SkillDocument, SkillList } from './catalog.responses.js';
 import { SkillListQuery } from './list-query.dto.js';
-import { skillListRequest } from './list-request.js';
+import { skillListRequest } from './pages/list-request.js';
 
 const SKILLS = 'x/dev.toolhive/skills';
 
@@ -16,7 +16,7 @@ const SKILLS = 'x/dev.toolhive/skills';
 @ApiParam({ name: 'registry', description: 'A name from GET /registry' })
 @Controller([`registry/:registry/v0.1/${SKILLS}`, `registry/:registry/v0/${SKILLS}`])
 @AnyCaller()
-@EntersRegistry(true)
+@RegistryRoute()
 @ApiErrors('registry_not_found', 'malformed_path', 'database_unavailable', 'database_timeout')
 export class SkillsController {
   constructor(private readonly catalog: CatalogService) {}
@@ -25,7 +25,7 @@ export class SkillsController {
   @ApiOperation({ summary: 'Skills in order of name, each with its latest version' })
   @ApiOkResponse({ type: SkillList })
   @ApiErrors('invalid_parameter', 'invalid_cursor')
-  list(@Entered() entrance: Entrance, @Query() query: SkillListQuery): Promise<KeptJson> {
+  list(@CurrentAccess() entrance: RegistryAccess, @Query() query: SkillListQuery): Promise<CachedJson> {
     return this.catalog.list(entrance, 'skill', skillListRequest(query));
   }
 
@@ -34,10 +34,10 @@ export class SkillsController {
   @ApiOkResponse({ type: SkillDocument })
   @ApiErrors('entry_not_found')
   latest(
-    @Entered() entrance: Entrance,
+    @CurrentAccess() entrance: RegistryAccess,
     @Param('namespace') namespace: string,
     @Param('name') name: string,
-  ): Promise<KeptJson> {
+  ): Promise<CachedJson> {
     return this.catalog.version(entrance, 'skill', `${namespace}/${name}`, 'latest');
   }
 
@@ -46,10 +46,10 @@ export class SkillsController {
   @ApiOkResponse({ type: SkillList })
   @ApiErrors('entry_not_found')
   versions(
-    @Entered() entrance: Entrance,
+    @CurrentAccess() entrance: RegistryAccess,
     @Param('namespace') namespace: string,
     @Param('name') name: string,
-  ): Promise<KeptJson> {
+  ): Promise<CachedJson> {
     return this.catalog.versions(entrance, 'skill', `${namespace}/${name}`, false);
   }
 
@@ -59,11 +59,11 @@ export class SkillsController {
   @ApiOkResponse({ type: SkillDocument })
   @ApiErrors('entry_not_found', 'version_not_found')
   version(
-    @Entered() entrance: Entrance,
+    @CurrentAccess() entrance: RegistryAccess,
     @Param('namespace') namespace: string,
     @Param('name') name: string,
     @Param('version') version: string,
-  ): Promise<KeptJson> {
+  ): Promise<CachedJson> {
     return this.catalog.version(entrance, 'skill', `${namespace}/${name}`, version);
   }
 }

@@ -1,7 +1,7 @@
 import type { Flags } from '../config/config.js';
 import { readEnvironment } from '../config/environment.js';
 import { type LoadedConfig, loadConfig } from '../config/load-config.js';
-import { ConfigurationError } from '../config/problems.js';
+import { ConfigurationError } from '../validation/problems.js';
 
 /** Loads the configuration, or writes everything that is wrong with it to standard error. */
 export function configuration(file: string, flags: Flags): LoadedConfig | undefined {

@@ -1,9 +1,9 @@
 import { setFlagsFromString } from 'node:v8';
 import type { Logger } from 'pino';
-import { ConfigurationConflict } from '../configured-catalogue.js';
+import { ConfigurationConflict } from '../app/apply-configuration.js';
 import { buildReport } from '../config/environment.js';
 import { versionReport } from '../health/version-report.js';
-import { startService } from '../service.js';
+import { startService } from '../app/service.js';
 import { createLogger } from '../telemetry/logger.js';
 import { Metrics } from '../telemetry/metrics.js';
 import type { Flags } from '../config/config.js';

@@ -1,7 +1,7 @@
-import { flag, listOf, oneOf, roleRule, text } from './checks.js';
-import { below, issue } from './problems.js';
-import { Checked, Optional, Rule, Section, SectionList } from './shape.js';
-import { httpUrl } from './urls.js';
+import { flag, listOf, oneOf, roleRule, text } from '../validation/checks.js';
+import { below, issue } from '../validation/problems.js';
+import { Checked, Optional, Rule, Section, SectionList } from '../validation/shape.js';
+import { httpUrl } from '../validation/urls.js';
 
 type ClaimsRule = Record<string, string | string[]>;
 

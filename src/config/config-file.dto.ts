@@ -1,11 +1,11 @@
 import { isAbsolute } from 'node:path';
 import { AuthSettings } from './auth-settings.dto.js';
-import { dnsLabel, flag, listOf, oneOf, text } from './checks.js';
+import { dnsLabel, flag, listOf, oneOf, text } from '../validation/checks.js';
 import { DatabaseSettings } from './database-settings.dto.js';
 import { RegistrySettings } from './registry-settings.dto.js';
-import { Checked, Optional, Section, SectionList } from './shape.js';
-import { SourceSettings } from './source-settings.dto.js';
-import { corsOrigin } from './urls.js';
+import { Checked, Optional, Section, SectionList } from '../validation/shape.js';
+import { SourceSettings } from '../source-kinds/source-settings.dto.js';
+import { corsOrigin } from '../validation/urls.js';
 
 export const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];

@@ -1,6 +1,6 @@
 import type { Address } from './address.js';
 import type { LogLevel } from './config-file.dto.js';
-import type { SourceKind } from './source-settings.dto.js';
+import type { SourceKind } from '../source-kinds/source-settings.dto.js';
 
 export type { LogLevel, SourceKind };
 

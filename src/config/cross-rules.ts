@@ -1,9 +1,9 @@
 import type { ConfigFile } from './config-file.dto.js';
 import { OAuthSettings, type ProviderSettings } from './auth-settings.dto.js';
-import type { Path } from './path.js';
-import { below, type Issue, issue } from './problems.js';
-import type { Unjudged } from './shape.js';
-import { isInsecure, parseHttpUrl } from './urls.js';
+import type { Path } from '../validation/path.js';
+import { below, type Issue, issue } from '../validation/problems.js';
+import type { Unjudged } from '../validation/shape.js';
+import { isInsecure, parseHttpUrl } from '../validation/urls.js';
 
 /** What one part of the file must be to another. The file may still have members of wrong types: those are passed over. */
 export function crossIssues(file: Unjudged<ConfigFile>, allowInsecureUrls: boolean): Issue[] {

@@ -1,7 +1,7 @@
-import { oneOf, text, wholeNumber } from './checks.js';
+import { oneOf, text, wholeNumber } from '../validation/checks.js';
 import { databaseUrl, parseDatabaseUrl } from './database-url.js';
-import { below, type Issue, issue } from './problems.js';
-import { Checked, Optional, Rule, Section, type Unjudged } from './shape.js';
+import { below, type Issue, issue } from '../validation/problems.js';
+import { Checked, Optional, Rule, Section, type Unjudged } from '../validation/shape.js';
 
 export const SSL_MODES = ['disable', 'require', 'verify-ca', 'verify-full'] as const;
 export type SslMode = (typeof SSL_MODES)[number];

@@ -1,5 +1,5 @@
 import { parse, toClientConfig } from 'pg-connection-string';
-import { type Check, text } from './checks.js';
+import { type Check, text } from '../validation/checks.js';
 
 /** What a connection URL says, in the words of node-postgres. */
 export interface DatabaseUrl {

@@ -1,7 +1,7 @@
 import { delimiter, resolve } from 'node:path';
 import { isObject } from '../json/is-object.js';
-import { nearest } from './near.js';
-import { formatPath, type Path } from './path.js';
+import { nearest } from '../validation/nearest.js';
+import { formatPath, type Path } from '../validation/path.js';
 
 /** The one place that reads the environment of the process; everything else is handed what it needs. */
 export function readEnvironment(): NodeJS.ProcessEnv {

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { loadConfig } from './load-config.js';
-import { ConfigurationError } from './problems.js';
+import { ConfigurationError } from '../validation/problems.js';
 
 const directory = mkdtempSync(join(tmpdir(), 'registry-config-'));
 const secret = join(directory, 'secret');

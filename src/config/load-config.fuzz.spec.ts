@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { loadConfig } from './load-config.js';
-import { ConfigurationError } from './problems.js';
-import { parseYaml } from './yaml-tree.js';
+import { ConfigurationError } from '../validation/problems.js';
+import { parseYaml } from './yaml/yaml-tree.js';
 
 const directory = mkdtempSync(join(tmpdir(), 'registry-config-'));
 const file = join(directory, 'config.yaml');

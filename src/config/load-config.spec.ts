@@ -4,7 +4,7 @@ import { join, resolve } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { Flags } from './config.js';
 import { loadConfig } from './load-config.js';
-import { ConfigurationError } from './problems.js';
+import { ConfigurationError } from '../validation/problems.js';
 
 const directory = mkdtempSync(join(tmpdir(), 'registry-config-'));
 const file = join(directory, 'config.yaml');

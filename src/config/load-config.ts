@@ -3,7 +3,7 @@ import { dirname, resolve } from 'node:path';
 import { type Address, collide, parseAddress } from './address.js';
 import type { Config, Flags } from './config.js';
 import { ConfigFile } from './config-file.dto.js';
-import { readConfigText } from './config-source.js';
+import { readConfigText } from './read-text.js';
 import { crossIssues } from './cross-rules.js';
 import { parseDatabaseUrl } from './database-url.js';
 import {
@@ -16,12 +16,19 @@ import {
   unknownVariables,
 } from './environment.js';
 import { freeze } from './freeze.js';
-import { formatPath, type Path } from './path.js';
-import { below, ConfigurationError, type Issue, issue, type Locator, problemsOf } from './problems.js';
+import { formatPath, type Path } from '../validation/path.js';
+import {
+  below,
+  ConfigurationError,
+  type Issue,
+  issue,
+  type Locator,
+  problemsOf,
+} from '../validation/problems.js';
 import { readReferencedFiles } from './referenced-files.js';
 import { resolveConfig } from './resolve-config.js';
-import { checkShape } from './shape.js';
-import { parseYaml } from './yaml-tree.js';
+import { checkShape } from '../validation/shape.js';
+import { parseYaml } from './yaml/yaml-tree.js';
 
 export interface LoadedConfig {
   readonly config: Config;

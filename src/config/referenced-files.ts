@@ -2,10 +2,10 @@ import { readFileSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { OAuthSettings } from './auth-settings.dto.js';
 import type { ConfigFile } from './config-file.dto.js';
-import { unreadable } from './config-source.js';
-import type { Path } from './path.js';
-import { below, type Issue, issue } from './problems.js';
-import type { Unjudged } from './shape.js';
+import { unreadable } from './read-text.js';
+import type { Path } from '../validation/path.js';
+import { below, type Issue, issue } from '../validation/problems.js';
+import type { Unjudged } from '../validation/shape.js';
 
 const MAX_BYTES = 1024 * 1024;
 

@@ -1,5 +1,5 @@
-import { claims, dnsLabel, listOf } from './checks.js';
-import { Checked, Optional } from './shape.js';
+import { claims, dnsLabel, listOf } from '../validation/checks.js';
+import { Checked, Optional } from '../validation/shape.js';
 
 /** A registry without its name: an item of `registries:`, and the body of `PUT /v1/registries/{name}` (contract §2, §7). */
 export class RegistrySettings {

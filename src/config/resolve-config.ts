@@ -11,8 +11,8 @@ import type {
 import type { ConfigFile, RegistryItem, SourceItem } from './config-file.dto.js';
 import type { DatabaseSettings, SslMode } from './database-settings.dto.js';
 import { type DatabaseUrl, parseDatabaseUrl } from './database-url.js';
-import { parseDuration } from './duration.js';
-import { kindOf, type SourceSettings } from './source-settings.dto.js';
+import { parseDuration } from '../validation/duration.js';
+import { kindOf, type SourceSettings } from '../source-kinds/source-settings.dto.js';
 
 /** Turns paths of the file into absolute ones and knows what the files named there held. */
 export interface Files {

@@ -3,8 +3,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { DataSource, EntitySchema, MixedList } from 'typeorm';
 import { type ConnectionConfig } from './connection.js';
 import { createDataSource } from './data-source.js';
-import { isDatabaseAway } from './database-away.js';
-import { startEmbeddedPostgres } from './embedded-postgres.js';
+import { isDatabaseUnreachable } from './unreachable.js';
+import { startEmbeddedPostgres } from './embedded/embedded-postgres.js';
 import { grantTo, migrateDown, migrateUp } from './migrate.js';
 
 const PATIENCE_MS = 60_000;
@@ -36,7 +36,7 @@ type Log = (message: string) => void;
 type Connect = (connection: ConnectionConfig) => Promise<DataSource>;
 
 /**
- * Reaches the configured PostgreSQL, or starts the embedded one. A database that is merely not there yet is awaited for
+ * ResourceRoute the configured PostgreSQL, or starts the embedded one. A database that is merely not there yet is awaited for
  * a minute, or until `stopping` says otherwise; a refusal (wrong password, no such database) is thrown at once.
  */
 export async function openDatabase(
@@ -111,7 +111,7 @@ function connector(
       try {
         return await dataSource.initialize();
       } catch (error) {
-        if (!isDatabaseAway(error) || Date.now() > deadline) throw error;
+        if (!isDatabaseUnreachable(error) || Date.now() > deadline) throw error;
         if (!told)
           log(
             `The database at ${connection.host}:${connection.port} is not reachable yet, waiting for it: ${reasonOf(error)}`,

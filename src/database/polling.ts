@@ -1,5 +1,5 @@
 import type { Logger } from '@nestjs/common';
-import { isDatabaseAway } from './database-away.js';
+import { isDatabaseUnreachable } from './unreachable.js';
 
 /** What the log says, in the words of who looks. Nothing of a database that is away where somebody else tells it. */
 export interface PollingWords {
@@ -53,9 +53,9 @@ export class Polling {
         this.away = false;
       })
       .catch((error: unknown) => {
-        if (!isDatabaseAway(error)) this.logger.error({ err: error }, this.words.failed);
+        if (!isDatabaseUnreachable(error)) this.logger.error({ err: error }, this.words.failed);
         else if (!this.away && this.words.away !== undefined) this.logger.warn(this.words.away);
-        this.away ||= isDatabaseAway(error);
+        this.away ||= isDatabaseUnreachable(error);
       })
       .finally(() => {
         if (!this.ended) this.timer = setTimeout(() => this.tick(), this.everyMs);

@@ -4,7 +4,7 @@ import type { Request } from 'express';
 import { resourceMetadataUrl } from '../auth/challenge.js';
 import { Public } from '../auth/route-access.js';
 import type { OAuthConfig } from '../config/config.js';
-import { ApiErrors } from '../http/api-errors.js';
+import { ApiErrors } from '../http/openapi/api-errors.js';
 import { ApiError } from '../http/errors.js';
 import { JsonText } from '../http/json-answers.js';
 import { ProtectedResource } from './discovery.responses.js';

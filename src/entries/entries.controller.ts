@@ -11,15 +11,15 @@ import {
 import type { Caller } from '../auth/caller.js';
 import { CurrentCaller } from '../auth/current-caller.js';
 import { RequiresRole } from '../auth/route-access.js';
-import { Reaches } from '../authz/claims.interceptor.js';
-import { AdminListParameters } from '../http/admin-list.dto.js';
-import { ApiErrors } from '../http/api-errors.js';
+import { ResourceRoute } from '../app/claims.interceptor.js';
+import { AdminListParameters } from '../http/lists/admin-list.dto.js';
+import { ApiErrors } from '../http/openapi/api-errors.js';
 import { type SentBody, SentJson } from '../http/body.js';
 import { RequestPreconditions } from '../http/preconditions.decorator.js';
 import type { Preconditions } from '../http/preconditions.js';
 import { JsonText } from '../http/json-answers.js';
 import { ClaimsBody, PublishBody, PublishQuery, StatusBody } from './entries.dto.js';
-import { EntryClaims, ManagedEntry, PublishedVersionAnswer } from './entries.responses.js';
+import { EntryClaimsAnswer, ManagedEntry, PublishedVersionAnswer } from './entries.responses.js';
 import { EntriesService } from './entries.service.js';
 import { RawEntryList } from './raw-entries.responses.js';
 import { RawEntriesService } from './raw-entries.service.js';
@@ -107,7 +107,7 @@ export class EntriesController {
 
   @Delete(':type/:name/versions/:version')
   @HttpCode(204)
-  @Reaches({ noun: 'entry', to: 'change' })
+  @ResourceRoute({ noun: 'entry', to: 'change' })
   @ApiOperation({ summary: 'Removes a version; the entry goes with its last one' })
   @ApiParam(NAME)
   @ApiParam(TYPE)
@@ -126,7 +126,7 @@ export class EntriesController {
   @ApiOperation({ summary: 'The claims of a published entry' })
   @ApiParam(NAME)
   @ApiParam(TYPE)
-  @ApiOkResponse({ type: EntryClaims })
+  @ApiOkResponse({ type: EntryClaimsAnswer })
   @ApiErrors('entry_not_found')
   getClaims(
     @CurrentCaller() caller: Caller,
@@ -138,7 +138,7 @@ export class EntriesController {
 
   @Put(':type/:name/claims')
   @HttpCode(204)
-  @Reaches({ noun: 'entry', to: 'change' })
+  @ResourceRoute({ noun: 'entry', to: 'change' })
   @ApiOperation({ summary: 'Sets the claims of every version of an entry; an empty map clears them' })
   @ApiParam(NAME)
   @ApiParam(TYPE)
@@ -156,7 +156,7 @@ export class EntriesController {
   }
 
   @Patch(':type/:name/status')
-  @Reaches({ noun: 'entry', to: 'change' })
+  @ResourceRoute({ noun: 'entry', to: 'change' })
   @ApiOperation({ summary: 'Sets the status of every version of an entry' })
   @ApiParam(NAME)
   @ApiParam(TYPE)
@@ -173,7 +173,7 @@ export class EntriesController {
   }
 
   @Patch(':type/:name/versions/:version/status')
-  @Reaches({ noun: 'entry', to: 'change' })
+  @ResourceRoute({ noun: 'entry', to: 'change' })
   @ApiOperation({ summary: 'Sets the status of one version' })
   @ApiParam(NAME)
   @ApiParam(TYPE)

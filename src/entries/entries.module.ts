@@ -1,9 +1,9 @@
 import { Global, Module } from '@nestjs/common';
-import { ReachableEntries } from '../authz/claims.interceptor.js';
-import { EntryLabels } from '../sources/source-writer.js';
+import { ReachableEntries } from '../app/claims.interceptor.js';
+import { EntryClaims } from '../sources/source-writer.js';
 import { EntriesController } from './entries.controller.js';
 import { EntriesService } from './entries.service.js';
-import { EntryWriter } from './entry-writer.js';
+import { EntryWriter } from './writer/entry-writer.js';
 import { PublishedEntries } from './published-entries.js';
 import { RawEntriesController } from './raw-entries.controller.js';
 import { RawEntriesQueries } from './raw-entries.queries.js';
@@ -15,13 +15,13 @@ import { RawEntriesService } from './raw-entries.service.js';
   controllers: [EntriesController, RawEntriesController],
   providers: [
     EntryWriter,
-    { provide: EntryLabels, useExisting: EntryWriter },
+    { provide: EntryClaims, useExisting: EntryWriter },
     PublishedEntries,
     EntriesService,
     { provide: ReachableEntries, useExisting: EntriesService },
     RawEntriesQueries,
     RawEntriesService,
   ],
-  exports: [EntryWriter, EntryLabels, ReachableEntries],
+  exports: [EntryWriter, EntryClaims, ReachableEntries],
 })
 export class EntriesModule {}

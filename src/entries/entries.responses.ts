@@ -52,7 +52,7 @@ export class ManagedEntry {
   versions: ManagedVersion[];
 }
 
-export class EntryClaims {
+export class EntryClaimsAnswer {
   @ApiProperty({ type: 'object', additionalProperties: true })
   claims: object;
 }

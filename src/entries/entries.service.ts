@@ -3,15 +3,15 @@ import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
 import type { Caller } from '../auth/caller.js';
 import { AccessPolicy } from '../authz/access-policy.js';
-import type { ReachableEntries, ReachedPath } from '../authz/claims.interceptor.js';
+import type { ReachableEntries, ReachedPath } from '../app/claims.interceptor.js';
 import { canonicalClaims, type Claims, equalClaims } from '../claims/claims.js';
 import { isStorable } from '../database/storable.js';
 import type { SentBody } from '../http/body.js';
 import { ApiError } from '../http/errors.js';
 import { checkPreconditions, contentTag, type Preconditions } from '../http/preconditions.js';
 import { JsonText } from '../http/json-answers.js';
-import type { EntryType } from './entry-types.js';
-import { officialMeta } from './official-meta.js';
+import type { EntryType } from '../documents/entry-types.js';
+import { officialMeta } from '../documents/official-meta.js';
 import { readClaimsRequest, readPublishRequest, readStatusRequest } from './publish-request.js';
 import { PublishedEntries, type PublishedEntry, type PublishedVersion } from './published-entries.js';
 

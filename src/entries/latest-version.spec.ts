@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { isRatherLatest } from './latest-version.js';
+import { precedes } from './latest-version.queries.js';
 
 describe('of two versions of one entry', () => {
   it.each([
@@ -11,7 +11,7 @@ describe('of two versions of one entry', () => {
   ] as const)('%s is rather the latest', (_, [status, key], [otherStatus, otherKey]) => {
     const one = { status, key };
     const other = { status: otherStatus, key: otherKey };
-    expect(isRatherLatest(one, other)).toBe(true);
-    expect(isRatherLatest(other, one)).toBe(false);
+    expect(precedes(one, other)).toBe(true);
+    expect(precedes(other, one)).toBe(false);
   });
 });

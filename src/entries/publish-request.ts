@@ -1,11 +1,11 @@
 import { type Claims, claimsProblems } from '../claims/claims.js';
 import { ApiError } from '../http/errors.js';
 import { isObject } from '../json/is-object.js';
-import type { IncomingVersion } from './catalogue-diff.js';
-import { checkDocument, sentenceOf } from './document-check.js';
-import type { EntryType } from './entry-types.js';
-import { repeatedKey } from './repeated-key.js';
-import { STATUSES } from './official-meta.js';
+import type { IncomingVersion } from './writer/catalog-diff.js';
+import { checkDocument, sentenceOf } from '../documents/document-check.js';
+import type { EntryType } from '../documents/entry-types.js';
+import { repeatedKey } from '../json/repeated-key.js';
+import { STATUSES } from '../documents/official-meta.js';
 
 const MAX_STATUS_MESSAGE = 500;
 

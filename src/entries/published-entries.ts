@@ -1,13 +1,13 @@
 import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
-import { internClaimSet } from '../authz/claim-set.queries.js';
+import { internClaimSet } from '../claim-sets/claim-set.queries.js';
 import type { Claims } from '../claims/claims.js';
-import type { IncomingVersion } from './catalogue-diff.js';
-import type { EntryType } from './entry-types.js';
-import { moveRevision } from '../sources/source-revision.js';
-import { electLatest } from './latest-version.js';
-import type { VersionState } from './official-meta.js';
-import { versionKey } from './version-order.js';
+import type { IncomingVersion } from './writer/catalog-diff.js';
+import type { EntryType } from '../documents/entry-types.js';
+import { bumpRevision } from '../sources/source-revision.js';
+import { electLatest } from './latest-version.queries.js';
+import type { VersionState } from '../documents/official-meta.js';
+import { versionKey } from '../documents/version-order.js';
 
 /** An entry of the managed source. */
 export interface PublishedEntry {
@@ -95,7 +95,7 @@ export class PublishedEntries {
       ],
     );
     await electLatest(manager, [entryId]);
-    await moveRevision(manager, sourceId);
+    await bumpRevision(manager, sourceId);
     return entryId;
   }
 
@@ -110,14 +110,14 @@ export class PublishedEntries {
       [entry.id],
     );
     await electLatest(manager, [entry.id]);
-    await moveRevision(manager, entry.sourceId);
+    await bumpRevision(manager, entry.sourceId);
   }
 
   /** Gives the entry, and so every version of it, these claims. */
   async setClaims(manager: EntityManager, entry: PublishedEntry, claims: Claims): Promise<void> {
     const claimSetId = await internClaimSet(manager, claims);
     await manager.query(`update entry set claim_set_id = $2 where id = $1`, [entry.id, claimSetId]);
-    await moveRevision(manager, entry.sourceId);
+    await bumpRevision(manager, entry.sourceId);
   }
 
   /**
@@ -150,7 +150,7 @@ export class PublishedEntries {
       ],
     );
     await electLatest(manager, [entry.id]);
-    await moveRevision(manager, entry.sourceId);
+    await bumpRevision(manager, entry.sourceId);
   }
 
   private async addEntry(

@@ -3,9 +3,9 @@ import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import type { Caller } from '../auth/caller.js';
 import { CurrentCaller } from '../auth/current-caller.js';
 import { RequiresRole } from '../auth/route-access.js';
-import { Reaches } from '../authz/claims.interceptor.js';
-import { AdminListParameters } from '../http/admin-list.dto.js';
-import { ApiErrors } from '../http/api-errors.js';
+import { ResourceRoute } from '../app/claims.interceptor.js';
+import { AdminListParameters } from '../http/lists/admin-list.dto.js';
+import { ApiErrors } from '../http/openapi/api-errors.js';
 import type { JsonText } from '../http/json-answers.js';
 import { RawEntryList } from './raw-entries.responses.js';
 import { RawEntriesService } from './raw-entries.service.js';
@@ -17,7 +17,7 @@ export class RawEntriesController {
 
   @Get('sources/:name/entries')
   @RequiresRole('manageSources')
-  @Reaches({ noun: 'source', to: 'read' })
+  @ResourceRoute({ noun: 'source', to: 'read' })
   @ApiTags('sources')
   @ApiOperation({ summary: 'Every entry of a source with its claims and versions' })
   @ApiOkResponse({ type: RawEntryList })
@@ -32,7 +32,7 @@ export class RawEntriesController {
 
   @Get('registries/:name/entries')
   @RequiresRole('manageRegistries')
-  @Reaches({ noun: 'registry', to: 'read' })
+  @ResourceRoute({ noun: 'registry', to: 'read' })
   @ApiTags('registries')
   @ApiOperation({ summary: 'Every entry of the sources of a registry, shadowed ones too' })
   @ApiOkResponse({ type: RawEntryList })

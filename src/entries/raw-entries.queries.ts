@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import type { EntryType } from './entry-types.js';
+import type { EntryType } from '../documents/entry-types.js';
 
 /** The place of an entry in a raw list. */
 export interface RawPosition {

@@ -1,10 +1,10 @@
 import { Injectable } from '@nestjs/common';
 import type { Caller } from '../auth/caller.js';
 import { AccessPolicy } from '../authz/access-policy.js';
-import type { AdminListQuery } from '../http/admin-list.js';
-import { decodeCursor, encodeCursor } from '../http/cursor.js';
+import type { AdminListQuery } from '../http/lists/admin-list.js';
+import { decodeCursor, encodeCursor } from '../http/lists/cursor.js';
 import { JsonText } from '../http/json-answers.js';
-import { Partitions } from '../registries/partitions.js';
+import { Partitions } from '../views/partitions.js';
 import { RegistriesService } from '../registries/registries.service.js';
 import { SourcesQueries } from '../sources/sources.queries.js';
 import { SourcesService } from '../sources/sources.service.js';

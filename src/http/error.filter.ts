@@ -7,7 +7,7 @@ import {
   Logger,
 } from '@nestjs/common';
 import type { Request, Response } from 'express';
-import { isDatabaseAway, isStatementTimeout } from '../database/database-away.js';
+import { isDatabaseUnreachable, isStatementTimeout } from '../database/unreachable.js';
 import { bodyProblemOf } from './body.js';
 import { ApiError, errorBody } from './errors.js';
 
@@ -48,7 +48,7 @@ export class ErrorFilter implements ExceptionFilter {
 /** Any thrown value as an entry of the catalogue; the original goes along as the cause. */
 export function toApiError(thrown: unknown): ApiError {
   if (thrown instanceof ApiError) return thrown;
-  if (isDatabaseAway(thrown))
+  if (isDatabaseUnreachable(thrown))
     return new ApiError('database_unavailable', undefined, undefined, { cause: thrown });
   if (isStatementTimeout(thrown))
     return new ApiError('database_timeout', undefined, undefined, { cause: thrown });

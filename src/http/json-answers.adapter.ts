@@ -1,13 +1,13 @@
 import { ExpressAdapter } from '@nestjs/platform-express';
 import type { Response } from 'express';
 import Negotiator from 'negotiator';
-import { type Coding, CODINGS, JsonText, KeptJson } from './json-answers.js';
+import { type Coding, CODINGS, JsonText, CachedJson } from './json-answers.js';
 
 /** Nest's adapter for Express, which also knows JSON that is text or bytes already and sends it as it is. */
 export class JsonAnswersAdapter extends ExpressAdapter {
   override reply(response: Response, body: unknown, status?: number): unknown {
     if (body instanceof JsonText) return sendText(response, body, status);
-    if (body instanceof KeptJson) return sendKept(response, body, status);
+    if (body instanceof CachedJson) return sendKept(response, body, status);
     return super.reply(response, body, status) as unknown;
   }
 }
@@ -18,7 +18,7 @@ function sendText(response: Response, json: JsonText, status?: number): void {
   response.status(status ?? response.statusCode).send(json.text);
 }
 
-async function sendKept(response: Response, json: KeptJson, status?: number): Promise<void> {
+async function sendKept(response: Response, json: CachedJson, status?: number): Promise<void> {
   const coding = json.isWorthCompressing ? codingFor(response) : null;
   setHeaders(response, 'Authorization, Origin, Accept-Encoding', json.etag(coding));
   if (status !== undefined) response.statusCode = status;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { KeptJson } from './json-answers.js';
+import { CachedJson } from './json-answers.js';
 
 const MIB = 1024 * 1024;
 
@@ -11,12 +11,12 @@ describe('a JSON answer that is kept', () => {
     [4 * MIB, true],
     [4 * MIB + 1, false],
   ])('of %i bytes is worth compressing: %s', (length, worth) => {
-    expect(new KeptJson('x'.repeat(length)).isWorthCompressing).toBe(worth);
+    expect(new CachedJson('x'.repeat(length)).isWorthCompressing).toBe(worth);
   });
 
   it('weighs each of its forms once, and says when it has grown', async () => {
     const sizes: number[] = [];
-    const json: KeptJson = new KeptJson('x'.repeat(2_000), () => sizes.push(json.size));
+    const json: CachedJson = new CachedJson('x'.repeat(2_000), () => sizes.push(json.size));
     expect(json.size).toBe(2_000);
     const [gzip, same] = await Promise.all([json.compressed('gzip'), json.compressed('gzip')]);
     const brotli = await json.compressed('br');

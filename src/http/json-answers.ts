@@ -29,7 +29,7 @@ const TOO_LARGE_TO_COMPRESS_BYTES = 4 * 1024 * 1024;
 const BROTLI_QUALITY = 5;
 
 /** A JSON answer that is kept to be sent again: its bytes, their tag, and their compressed forms once somebody asked for them. */
-export class KeptJson {
+export class CachedJson {
   readonly bytes: Buffer;
   private readonly digest: string;
   private readonly forms = new Map<Coding, Promise<Buffer>>();

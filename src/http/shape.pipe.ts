@@ -1,6 +1,6 @@
 import { Injectable, type PipeTransform } from '@nestjs/common';
-import { formatPath } from '../config/path.js';
-import { checkShape } from '../config/shape.js';
+import { formatPath } from '../validation/path.js';
+import { checkShape } from '../validation/shape.js';
 import { ApiError } from './errors.js';
 
 /** Keys and values of bodies may be of any length, and there may be any number of them. */

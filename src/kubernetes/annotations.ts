@@ -1,5 +1,5 @@
 import { type Claims, claimsProblems } from '../claims/claims.js';
-import { repeatedKey } from '../entries/repeated-key.js';
+import { repeatedKey } from '../json/repeated-key.js';
 import { API_GROUP } from './resources.js';
 
 /** What an annotation is called in sentences, and on objects. */

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { Injectable, Logger, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { Polling } from '../database/polling.js';
-import { EntryWriter } from '../entries/entry-writer.js';
+import { EntryWriter } from '../entries/writer/entry-writer.js';
 import { SyncMetrics } from '../telemetry/sync-metrics.js';
 import { Cluster } from './cluster.js';
 import { SourceWatch } from './source-watch.js';

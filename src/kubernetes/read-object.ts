@@ -1,7 +1,7 @@
 import type { Claims } from '../claims/claims.js';
-import type { IncomingVersion } from '../entries/catalogue-diff.js';
-import { checkDocument, sentenceOf } from '../entries/document-check.js';
-import { PUBLISHER_PROVIDED } from '../entries/document-rules.js';
+import type { IncomingVersion } from '../entries/writer/catalog-diff.js';
+import { checkDocument, sentenceOf } from '../documents/document-check.js';
+import { PUBLISHER_PROVIDED } from '../documents/document-rules.js';
 import { isObject } from '../json/is-object.js';
 import { Annotations, annotationKey } from './annotations.js';
 import { isUsableVersion, packageVersionOf, partsOf } from './image-reference.js';

@@ -1,5 +1,5 @@
 import { isObject } from '../json/is-object.js';
-import { TimeSlice } from '../sync/time-slice.js';
+import { TimeSlice } from '../json/time-slice.js';
 import { backOffMs, pause } from './back-off.js';
 import type { Cluster } from './cluster.js';
 import { ClusterError } from './cluster-error.js';

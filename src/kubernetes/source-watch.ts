@@ -1,11 +1,11 @@
 import { Logger } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { canonicalClaims } from '../claims/claims.js';
-import { isDatabaseAway } from '../database/database-away.js';
-import { EntryWriter, type LabeledVersion } from '../entries/entry-writer.js';
-import { moveRevision } from '../sources/source-revision.js';
-import { type EntryFilter, passesFilter } from '../sync/entry-filter.js';
-import { TimeSlice } from '../sync/time-slice.js';
+import { isDatabaseUnreachable } from '../database/unreachable.js';
+import { EntryWriter, type LabeledVersion } from '../entries/writer/entry-writer.js';
+import { bumpRevision } from '../sources/source-revision.js';
+import { type EntryFilter, passesFilter } from '../sources/entry-filter.js';
+import { TimeSlice } from '../json/time-slice.js';
 import { SyncMetrics } from '../telemetry/sync-metrics.js';
 import { backOffMs, pause } from './back-off.js';
 import { Cluster } from './cluster.js';
@@ -107,13 +107,13 @@ export class SourceWatch {
         failures = 0;
         if (!this.isDue) await woken;
       } catch (error) {
-        if (!isDatabaseAway(error)) {
+        if (!isDatabaseUnreachable(error)) {
           this.fault = 'The entries could not be written; the log of the server has the cause';
           this.broke(error);
           await this.tell().catch(() => undefined);
         }
         // A database that comes back is not kept waiting.
-        await pause(isDatabaseAway(error) ? RETRY_MS : backOffMs(++failures + 3), signal);
+        await pause(isDatabaseUnreachable(error) ? RETRY_MS : backOffMs(++failures + 3), signal);
       }
     }
   }
@@ -137,7 +137,7 @@ export class SourceWatch {
         const among = names && [...names].map((name) => ({ type: 'server' as const, name: entryName(name) }));
         const written = await writer.replaceLabeled(manager, this.source.id, entries, among);
         if (written.added + written.changed + written.removed > 0)
-          await moveRevision(manager, this.source.id);
+          await bumpRevision(manager, this.source.id);
         const outcome = { ...summary, counts: { ...written, ...summary.counts } };
         if (!(await queries.complete(manager, owner, this.source.id, outcome)))
           throw new Error('The lease was lost while the changes were written');
@@ -156,7 +156,7 @@ export class SourceWatch {
       this.logger.log({ source: this.source.name, ...counts, ms }, 'Source follows the cluster');
       return true;
     } catch (error) {
-      end(isDatabaseAway(error) ? 'cut_off' : 'failed');
+      end(isDatabaseUnreachable(error) ? 'cut_off' : 'failed');
       this.dirty = names && new Set([...names, ...later]);
       throw error;
     }

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
-import type { WriteCounts } from '../entries/entry-writer.js';
+import type { WriteCounts } from '../entries/writer/entry-writer.js';
 import type { SkippedObject } from './read-object.js';
 
 /** A source of kind kubernetes whose lease this replica holds. */

@@ -11,10 +11,10 @@ import type { Response } from 'express';
 import type { Caller } from '../auth/caller.js';
 import { CurrentCaller } from '../auth/current-caller.js';
 import { ListsRegistries, RequiresRole } from '../auth/route-access.js';
-import { Reaches } from '../authz/claims.interceptor.js';
+import { ResourceRoute } from '../app/claims.interceptor.js';
 import { RegistrySettings } from '../config/registry-settings.dto.js';
-import { AdminListParameters } from '../http/admin-list.dto.js';
-import { ApiErrors } from '../http/api-errors.js';
+import { AdminListParameters } from '../http/lists/admin-list.dto.js';
+import { ApiErrors } from '../http/openapi/api-errors.js';
 import { DnsNamePipe } from '../http/dns-name.pipe.js';
 import { RequestPreconditions } from '../http/preconditions.decorator.js';
 import type { Preconditions } from '../http/preconditions.js';
@@ -40,7 +40,7 @@ export class RegistriesController {
 
   @Get(':name')
   @ListsRegistries()
-  @Reaches({ noun: 'registry', to: 'read' })
+  @ResourceRoute({ noun: 'registry', to: 'read' })
   @ApiOperation({ summary: 'One registry' })
   @ApiOkResponse({ type: RegistryAnswer })
   @ApiErrors('registry_not_found')
@@ -50,7 +50,7 @@ export class RegistriesController {
 
   @Put(':name')
   @RequiresRole('manageRegistries')
-  @Reaches({ noun: 'registry', to: 'put' })
+  @ResourceRoute({ noun: 'registry', to: 'put' })
   @ApiOperation({ summary: 'Creates a registry, or replaces its settings' })
   @ApiBody({ type: RegistrySettings })
   @ApiOkResponse({ type: RegistryAnswer, description: 'Replaced' })
@@ -85,7 +85,7 @@ export class RegistriesController {
   @Delete(':name')
   @RequiresRole('manageRegistries')
   @HttpCode(204)
-  @Reaches({ noun: 'registry', to: 'change' })
+  @ResourceRoute({ noun: 'registry', to: 'change' })
   @ApiOperation({ summary: 'Deletes a registry; its sources stay' })
   @ApiNoContentResponse()
   @ApiErrors('config_managed', 'registry_not_found', 'precondition_failed')

@@ -1,12 +1,12 @@
 import { Global, Module } from '@nestjs/common';
-import { ReachableRegistries, RegistryGate } from '../authz/claims.interceptor.js';
+import { ReachableRegistries, RegistryGate } from '../app/claims.interceptor.js';
 import { RegistriesController } from './registries.controller.js';
 import { RegistriesQueries } from './registries.queries.js';
 import { RegistriesService } from './registries.service.js';
-import { RegistryListController } from './registry-list.controller.js';
-import { Partitions } from './partitions.js';
-import { RegistryLookup } from './registry-lookup.js';
-import { Views } from './views.js';
+import { RegistryListController } from '../catalog/registry-list.controller.js';
+import { Partitions } from '../views/partitions.js';
+import { RegistryLookup } from '../views/registry-lookup.js';
+import { Views } from '../views/views.js';
 
 /** Global because the ClaimsInterceptor of every consumer route enters through the gate provided here. */
 @Global()

@@ -5,7 +5,7 @@ import { lockForChange } from '../database/locks.js';
 import { isStorable } from '../database/storable.js';
 import { Prepared } from '../database/prepared.js';
 import type { Origin } from '../sources/source.entity.js';
-import { INCARNATION, REVISIONS } from './revisions.js';
+import { DATABASE_EPOCH, REVISIONS } from '../views/revisions.js';
 
 /** A source of a registry, in its place. */
 export interface RegistrySourceRow {
@@ -23,7 +23,7 @@ export interface RegistryRow {
   /** In the registry's order. */
   readonly sources: readonly RegistrySourceRow[];
   /** Which run of PostgreSQL has answered, with which tables: ids mean what they do within it. */
-  readonly incarnation: string;
+  readonly databaseEpoch: string;
   /** That, and the sources with their revisions: equal as long as none of their entries, nor their order, has changed. */
   readonly revisions: string;
   readonly createdAt: Date;
@@ -110,7 +110,7 @@ export class RegistriesQueries {
 
 /** SQL of `RegistryRow`s. */
 function registries(condition: string): string {
-  return `select r.id, r.name, ${INCARNATION} as incarnation, c.claims, r.origin, r.created_at as "createdAt", r.updated_at as "updatedAt",
+  return `select r.id, r.name, ${DATABASE_EPOCH} as databaseEpoch, c.claims, r.origin, r.created_at as "createdAt", r.updated_at as "updatedAt",
       coalesce(held.sources, '[]') as sources, held.revisions
     from registry r join claim_set c on c.id = r.claim_set_id
     cross join lateral (

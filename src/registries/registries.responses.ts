@@ -1,5 +1,5 @@
 import { ApiProperty } from '@nestjs/swagger';
-import { AdminListMetadata } from '../http/admin-list.responses.js';
+import { AdminListMetadata } from '../http/lists/admin-list.responses.js';
 
 export class RegistrySummary {
   /** The name that stands in the path of the consumer API. */

@@ -2,18 +2,23 @@ import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
 import type { Caller } from '../auth/caller.js';
 import { AccessPolicy } from '../authz/access-policy.js';
-import type { Reach, ReachableRegistries, ReachedPath, RegistryGate } from '../authz/claims.interceptor.js';
-import type { View } from '../authz/view.js';
+import type {
+  ResourceAccess,
+  ReachableRegistries,
+  ReachedPath,
+  RegistryGate,
+} from '../app/claims.interceptor.js';
+import type { View } from '../views/view.js';
 import type { RegistrySettings } from '../config/registry-settings.dto.js';
-import { type AdminListQuery, pageOf } from '../http/admin-list.js';
+import { type AdminListQuery, pageOf } from '../http/lists/admin-list.js';
 import { ApiError } from '../http/errors.js';
 import { checkPreconditions, contentTag, type Preconditions } from '../http/preconditions.js';
 import { JsonText } from '../http/json-answers.js';
 import { RegistriesQueries, type RegistryRow } from './registries.queries.js';
 import type { RegistryAnswer, RegistryList } from './registries.responses.js';
-import { RegistryLookup } from './registry-lookup.js';
+import { RegistryLookup } from '../views/registry-lookup.js';
 import { RegistryWriter } from './registry-writer.js';
-import { Views } from './views.js';
+import { Views } from '../views/views.js';
 
 /** The registries: their gate for consumers, and what the admin API knows of them (contract §6, §7). */
 @Injectable()
@@ -48,7 +53,7 @@ export class RegistriesService implements RegistryGate, ReachableRegistries {
     };
   }
 
-  async reach(caller: Caller, { name }: ReachedPath, to: Reach['to']): Promise<void> {
+  async reach(caller: Caller, { name }: ReachedPath, to: ResourceAccess['to']): Promise<void> {
     this.check(caller, await this.queries.findByName(name), to);
   }
 
@@ -127,8 +132,8 @@ export class RegistriesService implements RegistryGate, ReachableRegistries {
     row: RegistryRow | undefined,
     to: 'read' | 'change',
   ): asserts row is RegistryRow;
-  private check(caller: Caller, row: RegistryRow | undefined, to: Reach['to']): void;
-  private check(caller: Caller, row: RegistryRow | undefined, to: Reach['to']): void {
+  private check(caller: Caller, row: RegistryRow | undefined, to: ResourceAccess['to']): void;
+  private check(caller: Caller, row: RegistryRow | undefined, to: ResourceAccess['to']): void {
     if (row === undefined && to === 'put') return;
     if (!row || !this.policy.mayReach(caller, row.claims)) throw new ApiError('registry_not_found');
     if (to !== 'read' && row.origin === 'config') throw new ApiError('config_managed');

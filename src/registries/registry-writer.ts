@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { EntityManager } from 'typeorm';
-import { internClaimSet } from '../authz/claim-set.queries.js';
+import { internClaimSet } from '../claim-sets/claim-set.queries.js';
 import type { RegistryConfig } from '../config/config.js';
 import type { Origin } from '../sources/source.entity.js';
 

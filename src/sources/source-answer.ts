@@ -1,4 +1,4 @@
-import { formatDuration } from '../config/duration.js';
+import { formatDuration } from '../validation/duration.js';
 import { contentTag } from '../http/preconditions.js';
 import type { SourceRow } from './sources.queries.js';
 import type { SourceAnswer } from './sources.responses.js';

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { EntityManager } from 'typeorm';
-import { internClaimSet } from '../authz/claim-set.queries.js';
+import { internClaimSet } from '../claim-sets/claim-set.queries.js';
 import type { SourceConfig } from '../config/config.js';
 import { type Origin, Source } from './source.entity.js';
 
@@ -8,7 +8,7 @@ import { type Origin, Source } from './source.entity.js';
 const INHERITS_CLAIMS = new Set<string>(['git', 'api', 'file']);
 
 /** Gives every entry of a source these claims, and tells how many had others. */
-export abstract class EntryLabels {
+export abstract class EntryClaims {
   abstract relabel(manager: EntityManager, sourceId: number, claimSetId: number): Promise<number>;
 }
 
@@ -19,7 +19,7 @@ export abstract class EntryLabels {
  * claims do not open what is there: it came from another place, or by another filter, and is hidden until the next sync.
  */
 export class SourceWriter {
-  constructor(private readonly entries: EntryLabels) {}
+  constructor(private readonly entries: EntryClaims) {}
 
   async put(
     manager: EntityManager,

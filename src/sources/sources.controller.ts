@@ -12,10 +12,10 @@ import type { Response } from 'express';
 import type { Caller } from '../auth/caller.js';
 import { CurrentCaller } from '../auth/current-caller.js';
 import { RequiresRole } from '../auth/route-access.js';
-import { Reaches } from '../authz/claims.interceptor.js';
-import { SourceSettings } from '../config/source-settings.dto.js';
-import { AdminListParameters } from '../http/admin-list.dto.js';
-import { ApiErrors } from '../http/api-errors.js';
+import { ResourceRoute } from '../app/claims.interceptor.js';
+import { SourceSettings } from '../source-kinds/source-settings.dto.js';
+import { AdminListParameters } from '../http/lists/admin-list.dto.js';
+import { ApiErrors } from '../http/openapi/api-errors.js';
 import { DnsNamePipe } from '../http/dns-name.pipe.js';
 import { RequestPreconditions } from '../http/preconditions.decorator.js';
 import type { Preconditions } from '../http/preconditions.js';
@@ -40,7 +40,7 @@ export class SourcesController {
   }
 
   @Get(':name')
-  @Reaches({ noun: 'source', to: 'read' })
+  @ResourceRoute({ noun: 'source', to: 'read' })
   @ApiOperation({ summary: 'One source; `sync.skipped` lists the entries left out, with the reasons' })
   @ApiOkResponse({ type: SourceAnswer })
   @ApiErrors('source_not_found')
@@ -49,7 +49,7 @@ export class SourcesController {
   }
 
   @Put(':name')
-  @Reaches({ noun: 'source', to: 'put' })
+  @ResourceRoute({ noun: 'source', to: 'put' })
   @ApiOperation({ summary: 'Creates a source, or replaces its settings; the kind stays' })
   @ApiBody({ type: SourceSettings })
   @ApiOkResponse({ type: SourceAnswer, description: 'Replaced' })
@@ -85,7 +85,7 @@ export class SourcesController {
 
   @Delete(':name')
   @HttpCode(204)
-  @Reaches({ noun: 'source', to: 'change' })
+  @ResourceRoute({ noun: 'source', to: 'change' })
   @ApiOperation({ summary: 'Deletes a source with its entries' })
   @ApiNoContentResponse()
   @ApiErrors('config_managed', 'source_not_found', 'source_in_use', 'precondition_failed')
@@ -99,7 +99,7 @@ export class SourcesController {
 
   @Post(':name/sync')
   @HttpCode(202)
-  @Reaches({ noun: 'source', to: 'read' })
+  @ResourceRoute({ noun: 'source', to: 'read' })
   @ApiOperation({ summary: 'Starts a sync of the source now' })
   @ApiAcceptedResponse({ type: SourceAnswer })
   @ApiErrors('not_synced', 'source_not_found')

@@ -1,5 +1,5 @@
 import { Global, Module } from '@nestjs/common';
-import { ReachableSources } from '../authz/claims.interceptor.js';
+import { ReachableSources } from '../app/claims.interceptor.js';
 import { SourcesController } from './sources.controller.js';
 import { SourcesQueries } from './sources.queries.js';
 import { SourcesService } from './sources.service.js';

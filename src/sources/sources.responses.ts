@@ -1,5 +1,5 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
-import { AdminListMetadata } from '../http/admin-list.responses.js';
+import { AdminListMetadata } from '../http/lists/admin-list.responses.js';
 
 export class SkippedEntry {
   @ApiProperty({ type: String, nullable: true })

@@ -3,16 +3,16 @@ import { ConfigService } from '@nestjs/config';
 import { DataSource, type EntityManager, QueryFailedError } from 'typeorm';
 import type { Caller } from '../auth/caller.js';
 import { AccessPolicy } from '../authz/access-policy.js';
-import type { Reach, ReachableSources, ReachedPath } from '../authz/claims.interceptor.js';
+import type { ResourceAccess, ReachableSources, ReachedPath } from '../app/claims.interceptor.js';
 import type { SourceConfig } from '../config/config.js';
 import { resolveSource } from '../config/resolve-config.js';
-import type { SourceSettings } from '../config/source-settings.dto.js';
+import type { SourceSettings } from '../source-kinds/source-settings.dto.js';
 import { ApiError } from '../http/errors.js';
-import { type AdminListQuery, pageOf } from '../http/admin-list.js';
+import { type AdminListQuery, pageOf } from '../http/lists/admin-list.js';
 import { checkPreconditions, type Preconditions } from '../http/preconditions.js';
 import { JsonText } from '../http/json-answers.js';
 import { checkAdminFile } from './admin-files.js';
-import { EntryLabels, SourceWriter } from './source-writer.js';
+import { EntryClaims, SourceWriter } from './source-writer.js';
 import { describeSource, sourceTag } from './source-answer.js';
 import { type SourceRow, SourcesQueries } from './sources.queries.js';
 
@@ -26,14 +26,14 @@ export class SourcesService implements ReachableSources {
     private readonly dataSource: DataSource,
     private readonly queries: SourcesQueries,
     private readonly policy: AccessPolicy,
-    labels: EntryLabels,
+    labels: EntryClaims,
     config: ConfigService,
   ) {
     this.writer = new SourceWriter(labels);
     this.adminFileRoot = config.get<string | null>('adminFileRoot') ?? null;
   }
 
-  async reach(caller: Caller, { name }: ReachedPath, to: Reach['to']): Promise<void> {
+  async reach(caller: Caller, { name }: ReachedPath, to: ResourceAccess['to']): Promise<void> {
     this.check(caller, await this.queries.findByName(name), to);
   }
 
@@ -95,8 +95,8 @@ export class SourcesService implements ReachableSources {
   }
 
   private check(caller: Caller, row: SourceRow | undefined, to: 'read' | 'change'): asserts row is SourceRow;
-  private check(caller: Caller, row: SourceRow | undefined, to: Reach['to']): void;
-  private check(caller: Caller, row: SourceRow | undefined, to: Reach['to']): void {
+  private check(caller: Caller, row: SourceRow | undefined, to: ResourceAccess['to']): void;
+  private check(caller: Caller, row: SourceRow | undefined, to: ResourceAccess['to']): void {
     if (row === undefined && to === 'put') return;
     if (!row || !this.policy.mayReach(caller, row.claims)) throw new ApiError('source_not_found');
     if (to !== 'read' && row.origin === 'config') throw new ApiError('config_managed');

@@ -1,8 +1,8 @@
-import type { IncomingVersion } from '../entries/catalogue-diff.js';
-import { checkDocument, type Problem, sentenceOf, type Written } from '../entries/document-check.js';
-import { ENTRY_TYPES, type EntryType, findName } from '../entries/entry-types.js';
+import type { IncomingVersion } from '../entries/writer/catalog-diff.js';
+import { checkDocument, type Problem, sentenceOf, type Written } from '../documents/document-check.js';
+import { ENTRY_TYPES, type EntryType, findName } from '../documents/entry-types.js';
 import { isObject } from '../json/is-object.js';
-import { type EntryFilter, passesFilter } from './entry-filter.js';
+import { type EntryFilter, passesFilter } from '../sources/entry-filter.js';
 import type { VersionName } from './fetcher.js';
 
 const MAX_TOLD = 500;
@@ -22,7 +22,7 @@ export interface ReadEntries {
   readonly entries: IncomingVersion[];
   readonly skipped: Skipped[];
   /** How many more were skipped than are told of one by one. */
-  readonly untold?: number;
+  readonly unlisted?: number;
   /** How many entries the filter left out, valid or not. */
   readonly filtered: number;
 }
@@ -95,8 +95,8 @@ export class EntryReader {
 
   result(): ReadEntries {
     const { skipped, filtered } = this;
-    const untold = this.skippedCount - skipped.length;
-    return { entries: [...this.entries.values()], skipped, filtered, ...(untold > 0 ? { untold } : {}) };
+    const unlisted = this.skippedCount - skipped.length;
+    return { entries: [...this.entries.values()], skipped, filtered, ...(unlisted > 0 ? { unlisted } : {}) };
   }
 
   /** The versions that were read and are not among the entries, as far as they can be named. */

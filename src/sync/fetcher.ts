@@ -1,4 +1,4 @@
-import type { EntryType } from '../entries/entry-types.js';
+import type { EntryType } from '../documents/entry-types.js';
 import type { ReadEntries } from './entry-reader.js';
 import type { LeasedSource } from './sync.queries.js';
 

@@ -1,9 +1,9 @@
 import { Injectable } from '@nestjs/common';
 import type { SourceKind } from '../config/config.js';
 import type { Fetcher } from './fetcher.js';
-import { ApiFetcher } from './api.fetcher.js';
-import { FileFetcher } from './file.fetcher.js';
-import { GitFetcher } from './git.fetcher.js';
+import { ApiFetcher } from './mcp/api.fetcher.js';
+import { FileFetcher } from './file/file.fetcher.js';
+import { GitFetcher } from './git/git.fetcher.js';
 
 /** The fetcher of each kind of source that is synced. A further kind is one more line. */
 @Injectable()

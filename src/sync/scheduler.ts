@@ -2,14 +2,14 @@ import { randomUUID } from 'node:crypto';
 import { Injectable, Logger, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
 import { Polling } from '../database/polling.js';
 import { SyncMetrics } from '../telemetry/sync-metrics.js';
-import { Lease } from './lease.js';
+import { Lease } from '../database/lease.js';
 import { type LeasedSource, SyncQueries } from './sync.queries.js';
 import { SyncRun } from './sync-run.js';
 
 const POLL_MS = 500;
 const LEASE_MS = 15_000;
 const RENEW_MS = 5_000;
-const SIDE_BY_SIDE = 4;
+const MAX_CONCURRENT = 4;
 const STOP_PATIENCE_MS = 3_000;
 
 /**
@@ -53,12 +53,12 @@ export class SyncScheduler implements OnApplicationBootstrap, OnApplicationShutd
   }
 
   private async startDue(): Promise<void> {
-    while (!this.polling.hasEnded && this.running.size < SIDE_BY_SIDE) {
+    while (!this.polling.hasEnded && this.running.size < MAX_CONCURRENT) {
       const owner = randomUUID();
       const source = await this.queries.leaseDue(owner, LEASE_MS);
       if (!source) return;
       const run = this.run(owner, source).finally(() => {
-        const wasFull = this.running.size >= SIDE_BY_SIDE;
+        const wasFull = this.running.size >= MAX_CONCURRENT;
         this.running.delete(owner);
         // Sources that wait for a free place are not left to wait for the next look as well.
         if (wasFull) this.polling.lookNow();

@@ -1,4 +1,4 @@
-import type { WriteCounts } from '../entries/entry-writer.js';
+import type { WriteCounts } from '../entries/writer/entry-writer.js';
 import type { ReadEntries, Skipped } from './entry-reader.js';
 import type { VersionName } from './fetcher.js';
 
@@ -16,11 +16,11 @@ export interface SyncReport {
 
 /** The report of a run that has read everything. */
 export function reportOf(
-  { entries, skipped, untold = 0, filtered }: ReadEntries,
+  { entries, skipped, unlisted = 0, filtered }: ReadEntries,
   counts: WriteCounts,
 ): SyncReport {
   return {
-    counts: { ...counts, entries: entries.length, skipped: skipped.length + untold, filtered },
+    counts: { ...counts, entries: entries.length, skipped: skipped.length + unlisted, filtered },
     skipped,
   };
 }

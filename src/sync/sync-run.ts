@@ -1,15 +1,15 @@
 import { createHash } from 'node:crypto';
 import { Injectable, Logger } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import { isDatabaseAway } from '../database/database-away.js';
-import { EntryWriter } from '../entries/entry-writer.js';
-import { moveRevision } from '../sources/source-revision.js';
+import { isDatabaseUnreachable } from '../database/unreachable.js';
+import { EntryWriter } from '../entries/writer/entry-writer.js';
+import { bumpRevision } from '../sources/source-revision.js';
 import { type RunOutcome, SyncMetrics } from '../telemetry/sync-metrics.js';
-import type { EntryFilter } from './entry-filter.js';
+import type { EntryFilter } from '../sources/entry-filter.js';
 import type { ReadEntries } from './entry-reader.js';
 import { FetchError, type FetchState, type VersionName } from './fetcher.js';
 import { Fetchers } from './fetchers.js';
-import { readRegistryFile, RegistryFileError } from './registry-file.js';
+import { readRegistryFile, RegistryFileError } from './file/registry-file.js';
 import { retryInMs } from './retry.js';
 import { type LeasedSource, SyncQueries } from './sync.queries.js';
 import { reportAfterChanges, reportOf } from './sync-report.js';
@@ -56,7 +56,7 @@ export class SyncRun {
       const gone = fetched.kind === 'changes' ? fetched.gone : null;
       return await this.write(owner, source, { content, gone, contentDigest, fetchState }, started);
     } catch (error) {
-      if (isDatabaseAway(error)) throw error;
+      if (isDatabaseUnreachable(error)) throw error;
       if (signal.aborted) throw new Error('The sync was cut off', { cause: error });
       return this.fail(owner, source, error);
     }
@@ -78,7 +78,7 @@ export class SyncRun {
       const relabeled =
         source.fetchState === null ? await this.writer.relabel(manager, source.id, claimSetId) : 0;
       if (counts.added + counts.changed + counts.removed + relabeled > 0)
-        await moveRevision(manager, source.id);
+        await bumpRevision(manager, source.id);
       const report = gone
         ? reportAfterChanges(await this.queries.lastReport(manager, source.id), content, gone, counts)
         : reportOf(content, counts);

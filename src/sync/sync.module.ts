@@ -1,11 +1,11 @@
 import { Module, type OnApplicationShutdown } from '@nestjs/common';
 import { EntriesModule } from '../entries/entries.module.js';
-import { UpstreamHttp } from '../outbound/upstream-http.js';
-import { ApiFetcher } from './api.fetcher.js';
+import { HttpClient } from '../outbound/http-client.js';
+import { ApiFetcher } from './mcp/api.fetcher.js';
 import { Fetchers } from './fetchers.js';
-import { FileFetcher } from './file.fetcher.js';
-import { FileWatch } from './file-watch.js';
-import { GitFetcher } from './git.fetcher.js';
+import { FileFetcher } from './file/file.fetcher.js';
+import { FileWatch } from './file/file-watch.js';
+import { GitFetcher } from './git/git.fetcher.js';
 import { SyncScheduler } from './scheduler.js';
 import { SourceMetrics } from './source-metrics.js';
 import { SyncQueries } from './sync.queries.js';
@@ -18,7 +18,7 @@ import { SyncRun } from './sync-run.js';
     FileWatch,
     ApiFetcher,
     GitFetcher,
-    { provide: UpstreamHttp, useFactory: (): UpstreamHttp => new UpstreamHttp() },
+    { provide: HttpClient, useFactory: (): HttpClient => new HttpClient() },
     Fetchers,
     SourceMetrics,
     SyncQueries,
@@ -28,7 +28,7 @@ import { SyncRun } from './sync-run.js';
   exports: [SyncScheduler],
 })
 export class SyncModule implements OnApplicationShutdown {
-  constructor(private readonly upstreamHttp: UpstreamHttp) {}
+  constructor(private readonly upstreamHttp: HttpClient) {}
 
   /** Comes after the scheduler's own: no run is under way any more. */
   async onApplicationShutdown(): Promise<void> {

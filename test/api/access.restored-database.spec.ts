@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { INCARNATION } from '../../dist/registries/revisions.js';
+import { DATABASE_EPOCH } from '../../dist/views/revisions.js';
 import { SUPER_ADMIN } from '../support/callers.js';
 import { aDatabase } from '../support/database.js';
 import { versionsIn } from '../support/matchers.js';
@@ -57,7 +57,7 @@ describe('a database whose tables were restored beneath a running server', () =>
 
 it('a copy of a database that takes its place is told from it, although its tables have the same numbers', async () => {
   const copies = [await aDatabase(), await aDatabase()];
-  const told = copies.map((copy) => copy.query<{ as: string }>(`select ${INCARNATION} as "as"`));
+  const told = copies.map((copy) => copy.query<{ as: string }>(`select ${DATABASE_EPOCH} as "as"`));
   const [one, other] = await Promise.all(told);
   for (const copy of copies) await copy.drop();
   expect(one).not.toEqual(other);
@@ -68,7 +68,7 @@ it('a database is the same for all connections, whatever time zone they are in',
   const told: unknown[] = [];
   for (const zone of ['UTC', 'Asia/Tokyo']) {
     await database.query(`set time zone '${zone}'`);
-    told.push(await database.query(`select ${INCARNATION} as "as"`));
+    told.push(await database.query(`select ${DATABASE_EPOCH} as "as"`));
   }
   await database.drop();
   expect(told[0]).toEqual(told[1]);

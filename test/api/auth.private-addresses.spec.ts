@@ -1,6 +1,6 @@
 import type { LookupAddress } from 'node:dns';
 import { afterEach, describe, expect, it } from 'vitest';
-import { ProviderHttp } from '../../dist/auth/provider-http.js';
+import { ProviderHttp } from '../../dist/auth/tokens/provider-http.js';
 import { publicLookup, type ResolveAll } from '../../dist/outbound/public-lookup.js';
 import { anIssuer } from '../support/issuer.js';
 import { expectRefused } from '../support/matchers.js';

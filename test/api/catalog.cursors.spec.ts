@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { encodeCursor } from '../../dist/http/cursor.js';
+import { encodeCursor } from '../../dist/http/lists/cursor.js';
 import { outcomeOf, serversIn } from '../support/answers.js';
 import { aServer, aSkill, type Document } from '../support/documents.js';
 import { cursorIn, expectRefused } from '../support/matchers.js';

@@ -1,8 +1,8 @@
 import type { DataSource, QueryRunner } from 'typeorm';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { CatalogQueries } from '../../dist/catalog/catalog.queries.js';
-import type { ListFilter, Position } from '../../dist/catalog/list-request.js';
-import { Reading } from '../../dist/catalog/reading.js';
+import { CatalogQueries } from '../../dist/catalog/pages/catalog.queries.js';
+import type { ListFilter, Position } from '../../dist/catalog/pages/list-request.js';
+import { Reading } from '../../dist/catalog/pages/snapshot-check.js';
 import { createDataSource } from '../../dist/database/data-source.js';
 import { RawEntriesQueries } from '../../dist/entries/raw-entries.queries.js';
 import { RegistriesQueries } from '../../dist/registries/registries.queries.js';

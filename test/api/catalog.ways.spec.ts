@@ -1,12 +1,12 @@
 import fc from 'fast-check';
 import type { DataSource } from 'typeorm';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { CatalogQueries } from '../../dist/catalog/catalog.queries.js';
-import type { ListFilter, ListRequest, Position } from '../../dist/catalog/list-request.js';
-import { NameWalk } from '../../dist/catalog/name-walk.js';
-import { Reading } from '../../dist/catalog/reading.js';
-import { picksOf, pickVersions } from '../../dist/catalog/version-pick.js';
-import type { VersionRow } from '../../dist/catalog/version-row.js';
+import { CatalogQueries } from '../../dist/catalog/pages/catalog.queries.js';
+import type { ListFilter, ListRequest, Position } from '../../dist/catalog/pages/list-request.js';
+import { NameWalk } from '../../dist/catalog/pages/name-walk.js';
+import { Reading } from '../../dist/catalog/pages/snapshot-check.js';
+import { picksOf, pickVersions } from '../../dist/catalog/pages/index-scan.js';
+import type { VersionRow } from '../../dist/catalog/pages/version-row.js';
 import { createDataSource } from '../../dist/database/data-source.js';
 import { aDatabase, type TestDatabase } from '../support/database.js';
 

@@ -1,7 +1,7 @@
 import { mkdir, readdir, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startEmbeddedPostgres } from '../../dist/database/embedded-postgres.js';
+import { startEmbeddedPostgres } from '../../dist/database/embedded/embedded-postgres.js';
 import { childrenOf, EmbeddedFolder, killNine } from '../support/embedded.js';
 
 let folder: EmbeddedFolder;

@@ -4,7 +4,7 @@ import { statSync } from 'node:fs';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startEmbeddedPostgres } from '../../dist/database/embedded-postgres.js';
+import { startEmbeddedPostgres } from '../../dist/database/embedded/embedded-postgres.js';
 import { childrenOf, EmbeddedFolder, isAlive, killNine } from '../support/embedded.js';
 
 let folder: EmbeddedFolder;

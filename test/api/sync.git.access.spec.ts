@@ -1,8 +1,8 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { GitAccess, type GitWay } from '../../dist/sync/git-access.js';
-import { GitRemote } from '../../dist/sync/git-remote.js';
+import { GitAccess, type GitConnection } from '../../dist/sync/git/git-connection.js';
+import { GitRemote } from '../../dist/sync/git/git-remote.js';
 import { aGitServer } from '../support/git-server.js';
 import { aFileOf, aTemporaryDirectory, namesIn, readsGit } from '../support/git-service.js';
 import { expectRefused } from '../support/matchers.js';
@@ -173,7 +173,7 @@ describe('the address of a repository', () => {
   });
 
   it('is used by git', async () => {
-    const way: GitWay = {
+    const way: GitConnection = {
       ...(await new GitAccess(rules).to({ repository: `http://git.example:${git.port}/acme.git` }, 'config')),
       configuration: [['http', { curloptResolve: `git.example:${git.port}:127.0.0.1` }]],
       isPinned: true,

@@ -1,8 +1,8 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { GitAccess, type GitSettings, type GitWay } from '../../dist/sync/git-access.js';
-import { GitRemote } from '../../dist/sync/git-remote.js';
+import { GitAccess, type GitSettings, type GitConnection } from '../../dist/sync/git/git-connection.js';
+import { GitRemote } from '../../dist/sync/git/git-remote.js';
 import { makeCertificates } from '../support/certificates.js';
 import { aGitServer } from '../support/git-server.js';
 import { aFileOf, aTemporaryDirectory } from '../support/git-service.js';
@@ -14,7 +14,7 @@ const own = (name: string) => join(process.env['TMPDIR'] ?? '', name);
 
 async function readFrom(
   settings: GitSettings,
-  change: (way: GitWay) => GitWay = (way) => way,
+  change: (way: GitConnection) => GitConnection = (way) => way,
 ): Promise<string> {
   const way = change(await access.to(settings, 'config'));
   const remote = await GitRemote.open(way, new AbortController().signal);
@@ -65,7 +65,7 @@ describe('a repository over ssh', () => {
     repository: url,
     auth: { privateKeyFile: own('id'), knownHostsFile: own('hosts') },
   });
-  const withStandIn = (way: GitWay) => ({ ...way, path: `${own('bin')}:${way.path}` });
+  const withStandIn = (way: GitConnection) => ({ ...way, path: `${own('bin')}:${way.path}` });
   const noted = (what: string) => readFileSync(own(`bin/ssh.${what}`), 'utf8');
   beforeAll(async () => {
     await repository.commit({ 'registry.json': aFileOf('one') });

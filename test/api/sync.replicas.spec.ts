@@ -15,7 +15,7 @@ import { within } from '../support/within.js';
 const SOURCES = 200;
 const ANSWER_MS = 60;
 /** What one replica reads at a time. */
-const SIDE_BY_SIDE = 4;
+const MAX_CONCURRENT = 4;
 /** What the replicas may take to read what a dead one held. */
 const TAKEOVER_MS = 30_000;
 
@@ -92,7 +92,7 @@ describe('two replicas that share 200 sources', () => {
     // With every place of both taken, the one that dies is in the middle of some.
     const answers: (() => void)[] = (heldBack = []);
     await within(TAKEOVER_MS, async () =>
-      expect(await count('lease_owner is not null')).toBe(2 * SIDE_BY_SIDE),
+      expect(await count('lease_owner is not null')).toBe(2 * MAX_CONCURRENT),
     );
     first.child.kill('SIGKILL');
     const killedAt = Date.now();

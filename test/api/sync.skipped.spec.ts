@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { aServer } from '../support/documents.js';
-import { encodeCursor } from '../../dist/http/cursor.js';
+import { encodeCursor } from '../../dist/http/lists/cursor.js';
 import { expectRefused, versionsIn } from '../support/matchers.js';
 import { aService } from '../support/service.js';
 

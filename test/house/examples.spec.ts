@@ -4,7 +4,7 @@ import { join, resolve } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { loadConfig } from '../../dist/config/load-config.js';
-import { readRegistryFile } from '../../dist/sync/registry-file.js';
+import { readRegistryFile } from '../../dist/sync/file/registry-file.js';
 
 const ROOT = resolve(import.meta.dirname, '../..');
 const EXAMPLES = join(ROOT, 'examples');

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestProject } from 'vitest/node';
 import { createDataSource } from '../../dist/database/data-source.js';
-import { startEmbeddedPostgres } from '../../dist/database/embedded-postgres.js';
+import { startEmbeddedPostgres } from '../../dist/database/embedded/embedded-postgres.js';
 import { migrateUp } from '../../dist/database/migrate.js';
 
 declare module 'vitest' {

@@ -7,7 +7,7 @@ import { Writable } from 'node:stream';
 import { afterAll, beforeAll, expect } from 'vitest';
 import { stringify } from 'yaml';
 import { loadConfig } from '../../dist/config/load-config.js';
-import { type RunningService, startService } from '../../dist/service.js';
+import { type RunningService, startService } from '../../dist/app/service.js';
 import { createLogger } from '../../dist/telemetry/logger.js';
 import { type AuthOptions, authSection } from './auth-section.js';
 import { aDatabase, type TestDatabase } from './database.js';

@@ -7,7 +7,7 @@ import { type Misbehaviour, misbehave, send } from './misbehaviour.js';
 
 export const OFFICIAL = 'io.modelcontextprotocol.registry/official';
 
-export interface UpstreamRequest {
+export interface OutboundRequest {
   readonly path: string;
   readonly query: URLSearchParams;
   readonly authorization: string | undefined;
@@ -49,7 +49,7 @@ export function anUpstreamRegistry(): UpstreamRegistry {
 
 export class UpstreamRegistry {
   /** Everything it was asked. */
-  readonly requests: UpstreamRequest[] = [];
+  readonly requests: OutboundRequest[] = [];
   habits: Habits = {};
   /** Where its skills are, if it has any: each with its versions, the latest first. */
   skills: Document[][] | null = null;
@@ -118,7 +118,7 @@ export class UpstreamRegistry {
   }
 
   /** The pages of servers it was asked for, and forgets them. */
-  pages(): UpstreamRequest[] {
+  pages(): OutboundRequest[] {
     return this.requests.splice(0).filter(({ path }) => path.endsWith('/v0.1/servers'));
   }
 

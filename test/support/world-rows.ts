@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { canonicalClaims } from '../../dist/claims/claims.js';
-import { versionKey } from '../../dist/entries/version-order.js';
+import { versionKey } from '../../dist/documents/version-order.js';
 import type { TestDatabase } from './database.js';
 import { aServer, aSkill } from './documents.js';
 import type { Claims, Entry, World } from './world.js';

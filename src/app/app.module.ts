@@ -1,0 +1,59 @@
+import { type DynamicModule, Module } from '@nestjs/common';
+import { ConfigModule } from '@nestjs/config';
+import { APP_FILTER, APP_GUARD, APP_INTERCEPTOR, APP_PIPE } from '@nestjs/core';
+import type { DataSource } from 'typeorm';
+import { AuthGuard } from '../auth/auth.guard.js';
+import { AuthModule } from '../auth/auth.module.js';
+import { AuthzModule } from '../authz/authz.module.js';
+import { ClaimsInterceptor } from './claims.interceptor.js';
+import { RolesGuard } from '../authz/roles.guard.js';
+import { CatalogModule } from '../catalog/catalog.module.js';
+import type { Config } from '../config/config.js';
+import { DatabaseModule } from '../database/database.module.js';
+import { DiscoveryModule } from '../discovery/discovery.module.js';
+import { EntriesModule } from '../entries/entries.module.js';
+import { ErrorFilter } from '../http/error.filter.js';
+import { RequestValidation } from '../http/request-validation.pipe.js';
+import { KubernetesModule } from '../kubernetes/kubernetes.module.js';
+import { RegistriesModule } from '../registries/registries.module.js';
+import { SourcesModule } from '../sources/sources.module.js';
+import { SyncModule } from '../sync/sync.module.js';
+import type { Metrics } from '../telemetry/metrics.js';
+import { TelemetryModule } from '../telemetry/telemetry.module.js';
+
+/** The whole public application. The global steps stand in the order in which they run. */
+@Module({})
+export class AppModule {
+  static with(config: Config, dataSource: DataSource, metrics: Metrics): DynamicModule {
+    return {
+      module: AppModule,
+      imports: [
+        ConfigModule.forRoot({
+          isGlobal: true,
+          ignoreEnvFile: true,
+          skipProcessEnv: true,
+          load: [() => config],
+        }),
+        TelemetryModule.with(metrics),
+        DatabaseModule.with(dataSource),
+        // Express tries one route after the other, and almost all requests are for this module's.
+        CatalogModule,
+        AuthModule.with(config),
+        AuthzModule.with(config),
+        DiscoveryModule.with(config.auth),
+        SourcesModule,
+        RegistriesModule,
+        EntriesModule,
+        SyncModule,
+        KubernetesModule,
+      ],
+      providers: [
+        { provide: APP_FILTER, useClass: ErrorFilter },
+        { provide: APP_GUARD, useClass: AuthGuard },
+        { provide: APP_GUARD, useClass: RolesGuard },
+        { provide: APP_INTERCEPTOR, useClass: ClaimsInterceptor },
+        { provide: APP_PIPE, useClass: RequestValidation },
+      ],
+    };
+  }
+}

@@ -1,0 +1,77 @@
+import { NestFactory } from '@nestjs/core';
+import type { NestExpressApplication } from '@nestjs/platform-express';
+import express from 'express';
+import helmet from 'helmet';
+import type { Logger } from 'pino';
+import type { DataSource } from 'typeorm';
+import { AppModule } from './app.module.js';
+import type { Config, OAuthConfig } from '../config/config.js';
+import { oauthInUse } from '../config/oauth-in-use.js';
+import { parseBody } from '../http/body.js';
+import { answerConnectionErrors, refuseMissingHost } from '../http/connection-errors.js';
+import { corsFor } from '../http/cors.js';
+import { JsonAnswersAdapter } from '../http/json-answers.adapter.js';
+import { publishOpenApi } from '../http/openapi/openapi.js';
+import { NestLogger } from '../telemetry/logger.js';
+import type { Metrics } from '../telemetry/metrics.js';
+import { requestLog } from '../telemetry/request-log.js';
+
+/** A document of 1 MiB, and what is around it when it is published. */
+const MAX_BODY = '1200kb';
+/** A connection on which nothing moves for this long, of a reader who does not read say, is cut; no statement takes as long. */
+const IDLE_TIMEOUT_MS = 120_000;
+
+/** The public application, ready to listen: every step a request passes before Nest's own, in running order. */
+export async function createPublicApp(
+  config: Config,
+  dataSource: DataSource,
+  logger: Logger,
+  metrics: Metrics,
+): Promise<NestExpressApplication> {
+  const server = express();
+  // Off by default in Express: /V1/Sources and /v1/sources/ would be aliases that no rule was written for.
+  server.set('case sensitive routing', true);
+  server.set('strict routing', true);
+  server.set('x-powered-by', false);
+  server.set('etag', false);
+  const app = await NestFactory.create<NestExpressApplication>(
+    AppModule.with(config, dataSource, metrics),
+    new JsonAnswersAdapter(server),
+    { logger: new NestLogger(logger), bodyParser: false, abortOnError: false },
+  );
+  const oauth = oauthInUse(config.auth);
+  answerConnectionErrors(app.getHttpServer());
+  app.getHttpServer().setTimeout(IDLE_TIMEOUT_MS);
+  app.use(requestLog(logger));
+  app.use(refuseMissingHost);
+  app.use(securityHeaders(oauth));
+  app.enableCors(corsFor(config.cors.origins));
+  app.use(parseBody(MAX_BODY));
+  publishOpenApi(app, oauth);
+  return app;
+}
+
+// No HSTS and no upgrade of requests: TLS ends in front of this server, if anywhere. The pages of /docs load only what
+// comes from here; to log in they ask the identity providers for their discovery document and for the token.
+function securityHeaders(oauth: OAuthConfig | undefined): ReturnType<typeof helmet> {
+  const issuers = new Set((oauth?.providers ?? []).map(({ issuerUrl }) => new URL(issuerUrl).origin));
+  return helmet({
+    strictTransportSecurity: false,
+    crossOriginOpenerPolicy: false,
+    // Answers are meant to be read by pages of the origins that CORS names.
+    crossOriginResourcePolicy: false,
+    contentSecurityPolicy: {
+      useDefaults: false,
+      directives: {
+        defaultSrc: ["'self'"],
+        scriptSrc: ["'self'"],
+        styleSrc: ["'self'", "'unsafe-inline'"],
+        imgSrc: ["'self'", 'data:'],
+        connectSrc: ["'self'", ...issuers],
+        frameAncestors: ["'none'"],
+        objectSrc: ["'none'"],
+        baseUri: ["'self'"],
+      },
+    },
+  });
+}

@@ -1,0 +1,132 @@
+import type { Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { NestExpressApplication } from '@nestjs/platform-express';
+import type { Logger } from 'pino';
+import { applyConfiguration } from './apply-configuration.js';
+import type { Address } from '../config/address.js';
+import type { Config } from '../config/config.js';
+import { type OpenDatabase, openDatabase } from '../database/open-database.js';
+import { HealthState } from '../health/health-state.js';
+import { createInternalServer } from '../health/internal-server.js';
+import type { VersionReport } from '../health/version-report.js';
+import { createPublicApp } from './public-app.js';
+import { Source } from '../sources/source.entity.js';
+import { SyncScheduler } from '../sync/scheduler.js';
+import { Metrics } from '../telemetry/metrics.js';
+
+/** Longest wait of the readiness for the first syncs: a source that hangs must not keep the others from being served. */
+const FIRST_SYNC_PATIENCE_MS = 15_000;
+/** Requests still running this long after the stop began are cut off, to end within the 10 s of contract §1. */
+const DRAIN_MS = 6_000;
+/** Time for load balancers to see that readiness is gone before connections are refused. */
+const NOTICE_MS = 250;
+
+export interface RunningService {
+  readonly publicPort: number;
+  readonly internalPort: number;
+  /** Settles with a reason when the service can't go on. */
+  readonly lost: Promise<string>;
+  /** Stops accepting, finishes what is in flight, closes the database. */
+  stop(): Promise<void>;
+}
+
+/** The entities TypeORM has to know, for whoever opens the database. */
+export const ENTITIES = [Source];
+
+/**
+ * Starts everything in order: internal server, database, migrations, the declared catalogue, the public application.
+ *
+ * @param metrics what the internal server tells; those of the process are the caller's to add.
+ * @param stopping ends what a start waits for; the start then fails, or ends without having seen the first syncs end.
+ */
+export async function startService(
+  config: Config,
+  version: VersionReport,
+  logger: Logger,
+  metrics = new Metrics(),
+  stopping: AbortSignal = new AbortController().signal,
+): Promise<RunningService> {
+  const state = new HealthState();
+  const internal = createInternalServer(state, version, metrics);
+  await listen(internal, config.addresses.internal);
+  let database: OpenDatabase | undefined;
+  let app: NestExpressApplication | undefined;
+  const stop = async () => {
+    state.markDraining();
+    if (app) await drain(app);
+    await database?.close();
+    internal.close();
+    internal.closeAllConnections();
+  };
+  try {
+    database = await openDatabase(
+      { connection: config.database, dataDirectory: config.dataDirectory },
+      ENTITIES,
+      (message) => logger.info({ context: 'database' }, message),
+      stopping,
+    );
+    const applied = await database.migrate();
+    if (applied.length > 0) logger.info({ migrations: applied }, 'Migrations applied');
+    const plan = await applyConfiguration(database.dataSource, config);
+    logger.info(
+      { plan },
+      plan.length > 0 ? 'The catalogue follows the configuration' : 'The configuration is unchanged',
+    );
+    app = await createPublicApp(config, database.dataSource, logger, metrics);
+    const { host, port } = config.addresses.public;
+    await (host === undefined ? app.listen(port) : app.listen(port, host));
+    await firstSyncs(app.get(SyncScheduler), logger, stopping);
+  } catch (error) {
+    await stop().catch(() => undefined);
+    throw error;
+  }
+  const { dataSource } = database;
+  state.markStarted(async () => {
+    await dataSource.query('select 1');
+    return true;
+  });
+  return {
+    publicPort: portOf(app.getHttpServer()),
+    internalPort: portOf(internal),
+    lost: database.lost,
+    stop,
+  };
+}
+
+// A fresh catalogue is empty until its sources have been read once. Readiness waits for that, within reason.
+async function firstSyncs(scheduler: SyncScheduler, logger: Logger, stopping: AbortSignal): Promise<void> {
+  const deadline = Date.now() + FIRST_SYNC_PATIENCE_MS;
+  while (!stopping.aborted && !(await scheduler.firstRunsAreDone())) {
+    if (Date.now() > deadline) {
+      logger.warn('Some sources have not ended their first sync yet; serving what is there');
+      return;
+    }
+    await sleep(50);
+  }
+}
+
+async function drain(app: NestExpressApplication): Promise<void> {
+  const server: Server = app.getHttpServer();
+  if (server.listening) await sleep(NOTICE_MS);
+  const force = setTimeout(() => server.closeAllConnections(), DRAIN_MS);
+  await app.close();
+  clearTimeout(force);
+}
+
+async function listen(server: Server, { host, port }: Address): Promise<void> {
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(port, host, () => {
+      server.off('error', reject);
+      resolve();
+    });
+  });
+}
+
+function portOf(server: Server): number {
+  return (server.address() as AddressInfo).port;
+}
+
+function sleep(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
+}

@@ -1,0 +1,101 @@
+import { decodeCursor, encodeCursor } from '../../http/lists/cursor.js';
+import { ApiError } from '../../http/errors.js';
+import { isObject } from '../../json/is-object.js';
+import type { PageQuery, ServerListQuery, SkillListQuery } from '../list-query.dto.js';
+import { parseTimestamp } from '../query-validators.js';
+
+/** Which versions a list shows. Everything here goes into the cursor, so that the next page needs nothing else. */
+export interface ListFilter {
+  /** Lower-cased; matches a substring of name, title or description. */
+  readonly search?: string;
+  /** RFC 3339 in UTC. */
+  readonly updatedSince?: string;
+  /** `latest` or one exact version. */
+  readonly version?: string;
+  readonly includeDeleted?: boolean;
+  readonly status?: string;
+}
+
+/** The last version of the page before: its name, and its sort key among the versions of that name. */
+export interface Position {
+  readonly name: string;
+  readonly key: string;
+}
+
+/** One page asked for: `limit` versions that pass `filter`, after the position. */
+export interface ListRequest {
+  readonly filter: ListFilter;
+  readonly limit: number;
+  readonly after: Position | null;
+}
+
+export const SERVERS_PER_PAGE = 30;
+export const SKILLS_PER_PAGE = 50;
+
+export function serverListRequest(query: ServerListQuery): ListRequest {
+  const since = query.updated_since === undefined ? null : parseTimestamp(query.updated_since);
+  return goingOn('servers', query, SERVERS_PER_PAGE, {
+    ...searchOf(query),
+    ...(since ? { updatedSince: since.toISOString() } : {}),
+    ...(query.version ? { version: query.version } : {}),
+    ...(query.include_deleted === 'true' || since ? { includeDeleted: true } : {}),
+  });
+}
+
+export function skillListRequest(query: SkillListQuery): ListRequest {
+  return goingOn('skills', query, SKILLS_PER_PAGE, {
+    ...searchOf(query),
+    version: 'latest',
+    ...(query.status ? { status: query.status } : {}),
+  });
+}
+
+/** The cursor that goes on after this position with the same query. */
+export function nextCursor(list: 'servers' | 'skills', request: ListRequest, last: Position): string {
+  const after: Position = { name: last.name, key: last.key };
+  return encodeCursor(list, { filter: request.filter, limit: request.limit, after });
+}
+
+function searchOf(query: PageQuery): Pick<ListFilter, 'search'> {
+  return query.search ? { search: query.search.toLowerCase() } : {};
+}
+
+// contract §6: the cursor carries the query. Filters sent along with it, the same, fewer or others, change nothing.
+function goingOn(
+  list: 'servers' | 'skills',
+  query: PageQuery,
+  perPage: number,
+  filter: ListFilter,
+): ListRequest {
+  const limit = query.limit === undefined ? undefined : Number(query.limit);
+  if (!query.cursor) return { filter, limit: limit ?? perPage, after: null };
+  const state = decodeCursor(list, query.cursor, isListRequest);
+  // Whoever makes a cursor at home gets no other list than there is.
+  if (list === 'skills' && (state.filter.version !== 'latest' || state.filter.includeDeleted))
+    throw new ApiError('invalid_cursor');
+  return { filter: state.filter, limit: limit ?? state.limit, after: state.after };
+}
+
+function isListRequest(value: unknown): value is ListRequest & { after: Position } {
+  if (!isObject(value) || !isObject(value['filter']) || !isObject(value['after'])) return false;
+  const { filter, limit, after } = value;
+  return (
+    Number.isInteger(limit) &&
+    Number(limit) >= 1 &&
+    Number(limit) <= 100 &&
+    isText(after['name']) &&
+    isText(after['key']) &&
+    ['search', 'version', 'status'].every((key) => filter[key] === undefined || isText(filter[key])) &&
+    (filter['includeDeleted'] === undefined || filter['includeDeleted'] === true) &&
+    (filter['updatedSince'] === undefined || isMoment(filter['updatedSince']))
+  );
+}
+
+// As it is written here: PostgreSQL does not take all that RFC 3339 allows.
+function isMoment(value: unknown): boolean {
+  return isText(value) && parseTimestamp(value)?.toISOString() === value;
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === 'string' && !value.includes('\0');
+}

@@ -1,0 +1,24 @@
+import { Controller, Get } from '@nestjs/common';
+import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
+import type { Caller } from '../auth/caller.js';
+import { CurrentCaller } from '../auth/current-caller.js';
+import { AnyCaller } from '../auth/route-access.js';
+import { ApiErrors } from '../http/openapi/api-errors.js';
+import { JsonText } from '../http/json-answers.js';
+import { RegistriesService } from '../registries/registries.service.js';
+import { RegistryList } from '../registries/registries.responses.js';
+
+@ApiTags('catalog')
+@Controller('registry')
+@AnyCaller()
+export class RegistryListController {
+  constructor(private readonly registries: RegistriesService) {}
+
+  @Get()
+  @ApiOperation({ summary: 'The registries this caller may enter, in the order of the configuration' })
+  @ApiOkResponse({ type: RegistryList })
+  @ApiErrors('database_unavailable', 'provider_unavailable')
+  async list(@CurrentCaller() caller: Caller): Promise<JsonText> {
+    return new JsonText(JSON.stringify(await this.registries.listEnterable(caller)));
+  }
+}

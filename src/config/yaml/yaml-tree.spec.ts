@@ -1,0 +1,84 @@
+import { describe, expect, it } from 'vitest';
+import { ConfigurationError } from '../../validation/problems.js';
+import { parseYaml } from './yaml-tree.js';
+
+describe('a YAML file', () => {
+  it('becomes plain data, and every path knows its line', () => {
+    const { tree, lines } = parseYaml('a: &x\n  b: [1, "2"]\nc: *x\n"d e": ~\n', 'f.yaml');
+    expect(tree).toEqual({ a: { b: [1, '2'] }, c: { b: [1, '2'] }, 'd e': null });
+    expect([
+      lines.get('a'),
+      lines.get('a.b'),
+      lines.get('a.b[1]'),
+      lines.get('c'),
+      lines.get('["d e"]'),
+    ]).toEqual([1, 2, 2, 3, 4]);
+  });
+
+  it('keeps a key __proto__ as a key', () => {
+    expect(Object.keys(parseYaml('__proto__: {a: 1}\n', 'f.yaml').tree ?? {})).toEqual(['__proto__']);
+  });
+
+  it.each(
+    [
+      ['', 'is empty'],
+      ['# nothing\n', 'is empty'],
+      ['---\n', 'is empty'],
+      ['text', 'must hold a map of sections'],
+      ['- a', 'must hold a map of sections'],
+      ['5', 'must hold a map of sections'],
+      ['a: 1\n---\nb: 2\n', 'must hold one YAML document'],
+      ['a: 1\nb: 2\na: 3\n', 'has the same key twice'],
+      ['a: [1, 2\nb: 3', 'is not valid YAML'],
+      ['a: "x', 'is not valid YAML'],
+      ['a:\n\tb: 1', 'is not valid YAML'],
+      ['a: *nowhere', 'holds an alias without an anchor'],
+      ['a: !secret x', 'is not valid YAML'],
+      ['a: !!binary eA==', 'holds a value with a tag'],
+      ['? [a, b]\n: 1', 'holds a key that is not a plain word'],
+      ['? {a: b}\n: 1', 'holds a key that is not a plain word'],
+      ['~: 1', 'holds a key that is not a plain word'],
+      ['a: &a [*a]', 'is nested too deeply'],
+      [`a: ${'['.repeat(100)}${']'.repeat(100)}`, 'is nested too deeply'],
+      [`a: ${'['.repeat(30_000)}`, 'is nested too deeply'],
+      [`a: ${'{a: '.repeat(30_000)}`, 'is nested too deeply'],
+      [`${'- '.repeat(30_000)}x`, 'is nested too deeply'],
+      [`${'? '.repeat(30_000)}x`, 'is nested too deeply'],
+      [Array.from({ length: 2_000 }, (_, n) => `${' '.repeat(n)}a:`).join('\n'), 'is nested too deeply'],
+      [billionLaughs(), 'multiply'],
+    ].map(([text = '', fragment = '']) => [text.slice(0, 30), fragment, text] as const),
+  )('%j is refused: %s', (_start, fragment, text) => {
+    expect(() => parseYaml(text, 'f.yaml')).toThrow(ConfigurationError);
+    expect(() => parseYaml(text, 'f.yaml')).toThrow(fragment);
+  });
+
+  it('tells line and column of an error of syntax', () => {
+    expect(() => parseYaml('a: 1\nb: 2\na: 3\n', 'f.yaml')).toThrow(
+      'f.yaml: has the same key twice in one map, column 1 (line 3)',
+    );
+  });
+
+  it.each([
+    'password: "hunter2',
+    'password: hunter2\n hunter2: x\n- hunter2',
+    'a: @hunter2',
+    'a: {hunter2',
+    'a: `hunter2',
+    '%hunter2 x',
+    'a: "\\hunter2"',
+  ])('does not quote the file when %j is wrong', (text) => {
+    expect(() => parseYaml(text, 'f.yaml')).toThrow(ConfigurationError);
+    expect(() => parseYaml(text, 'f.yaml')).not.toThrow('hunter2');
+  });
+});
+
+function billionLaughs(): string {
+  const levels = Array.from(
+    { length: 12 },
+    (_, n) =>
+      `l${n}: &l${n} [${Array(10)
+        .fill(n === 0 ? 'x' : `*l${n - 1}`)
+        .join(', ')}]`,
+  );
+  return levels.join('\n');
+}

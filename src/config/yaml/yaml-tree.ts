@@ -1,0 +1,148 @@
+import {
+  type Alias,
+  isAlias,
+  isMap,
+  isNode,
+  isScalar,
+  isSeq,
+  LineCounter,
+  type Node,
+  type Pair,
+  parseDocument,
+  YAMLError,
+} from 'yaml';
+import { formatPath, type Path } from '../../validation/path.js';
+import { ConfigurationError, type Problem } from '../../validation/problems.js';
+import { isTooDeep } from './yaml-depth.js';
+
+/** The file as plain maps, lists and scalars, and the line on which each of them stands, by its written path. */
+export interface YamlTree {
+  readonly tree: unknown;
+  readonly lines: ReadonlyMap<string, number>;
+}
+
+const MAX_DEPTH = 64;
+const MAX_NODES_BY_ALIAS = 10_000;
+
+/**
+ * Reads one YAML 1.2 document.
+ *
+ * Refused, besides bad syntax: several documents, duplicate keys, unknown tags, keys that are no plain scalars, aliases
+ * that refer to themselves or multiply beyond measure ("billion laughs").
+ *
+ * @param name stands in the problems for the file itself.
+ * @throws ConfigurationError with every syntax error, by line and column.
+ */
+export function parseYaml(text: string, name: string): YamlTree {
+  const counter = new LineCounter();
+  const refuse = (message: string, offset?: number) =>
+    new ConfigurationError([problemAt(name, counter, message, offset)]);
+  if (isTooDeep(text)) throw refuse('is nested too deeply');
+  try {
+    // Not prettyErrors: they quote lines of the file, which may be secrets.
+    const document = parseDocument(text, {
+      version: '1.2',
+      schema: 'core',
+      lineCounter: counter,
+      prettyErrors: false,
+    });
+    const errors = [...document.errors, ...document.warnings];
+    if (errors.length > 0)
+      throw new ConfigurationError(
+        errors.map((error) => problemAt(name, counter, sentence(error), error.pos[0])),
+      );
+    const reader = new TreeReader(counter);
+    const tree = document.contents === null ? null : reader.read(document.contents, []);
+    if (tree === null) throw refuse('is empty');
+    if (typeof tree !== 'object' || Array.isArray(tree))
+      throw refuse('must hold a map of sections such as auth and sources');
+    return { tree, lines: reader.lines };
+  } catch (error) {
+    if (error instanceof ConfigurationError) throw error;
+    if (error instanceof Refusal) throw refuse(error.message, error.offset);
+    throw error;
+  }
+}
+
+class Refusal extends Error {
+  constructor(
+    message: string,
+    readonly offset: number | undefined,
+  ) {
+    super(message);
+  }
+}
+
+// Instead of the library's own conversion, which turns odd keys into strings and knows no lines.
+class TreeReader {
+  readonly lines = new Map<string, number>();
+  private readonly anchors = new Map<string, Node>();
+  private aliases = 0;
+  private nodesByAlias = 0;
+
+  constructor(private readonly counter: LineCounter) {}
+
+  read(node: unknown, path: Path): unknown {
+    const offset = offsetOf(node);
+    if (offset !== undefined && !this.lines.has(formatPath(path))) this.mark(path, offset);
+    if (path.length > MAX_DEPTH) throw new Refusal('is nested too deeply', offset);
+    if (this.aliases > 0 && ++this.nodesByAlias > MAX_NODES_BY_ALIAS)
+      throw new Refusal('holds aliases that multiply beyond measure', offset);
+    if (isAlias(node)) return this.readAlias(node, path);
+    if (isNode(node) && node.anchor !== undefined) this.anchors.set(node.anchor, node);
+    if (isScalar(node)) {
+      // Tags such as !!binary and !!timestamp make objects of a scalar.
+      if (typeof node.value === 'object' && node.value !== null)
+        throw new Refusal('holds a value with a tag', offset);
+      return node.value;
+    }
+    if (isSeq(node)) return node.items.map((item, position) => this.read(item, [...path, position]));
+    // fromEntries, not assignment: a key __proto__ becomes a member like any other.
+    if (isMap(node)) return Object.fromEntries(node.items.map((pair) => this.member(pair, path)));
+    return null;
+  }
+
+  private readAlias(alias: Alias, path: Path): unknown {
+    const node = this.anchors.get(alias.source);
+    if (!node) throw new Refusal('holds an alias without an anchor before it', offsetOf(alias));
+    this.aliases++;
+    const value = this.read(node, path);
+    this.aliases--;
+    return value;
+  }
+
+  private member({ key, value }: Pair, path: Path): [string, unknown] {
+    const offset = offsetOf(key);
+    if (!isScalar(key) || typeof key.value === 'object')
+      throw new Refusal('holds a key that is not a plain word', offset ?? offsetOf(value));
+    const step = String(key.value);
+    const at = [...path, step];
+    // The line of a member is that of its key: its value may begin further down.
+    if (offset !== undefined) this.mark(at, offset);
+    return [step, this.read(value, at)];
+  }
+
+  private mark(path: Path, offset: number): void {
+    this.lines.set(formatPath(path), this.counter.linePos(offset).line);
+  }
+}
+
+function offsetOf(node: unknown): number | undefined {
+  return typeof node === 'object' && node !== null
+    ? (node as { range?: [number, number, number] | null }).range?.[0]
+    : undefined;
+}
+
+function problemAt(path: string, counter: LineCounter, message: string, offset?: number): Problem {
+  if (offset === undefined) return { path, message };
+  const { line, col } = counter.linePos(offset);
+  return { path, message: `${message}, column ${col}`, line };
+}
+
+function sentence(error: YAMLError): string {
+  if (error.code === 'MULTIPLE_DOCS') return 'must hold one YAML document, not several';
+  if (error.code === 'DUPLICATE_KEY') return 'has the same key twice in one map';
+  // What follows one of these may be text of the file.
+  const cause = error.message.split(/[:"'`%\\]/, 1)[0]?.trim();
+  return cause ? `is not valid YAML: ${cause}` : 'is not valid YAML';
+}

@@ -1,0 +1,83 @@
+import { MAX_PROBLEMS, pathOf, type Problem } from './document-problem.js';
+
+/** How deep arrays and objects of a document may be nested. */
+export const MAX_DEPTH = 100;
+
+/** What a look at every value of a document finds. */
+export interface Walked {
+  /** The keys of all its objects. */
+  readonly keys: number;
+  /** Nested too deep for anything that recurses: nothing else may be done with the document. */
+  readonly tooDeep: Problem | undefined;
+  /** What would not come back as it was given, once parsed and spelled anew. */
+  readonly notRoundTrippable: readonly Problem[];
+}
+
+/**
+ * Looks at every value of a parsed document, at most `MAX_DEPTH` levels down. Throws for no document.
+ *
+ * @param toBeSpelled whether the document will be spelled anew; otherwise nothing is `notRoundTrippable`.
+ */
+export function walk(document: unknown, toBeSpelled: boolean): Walked {
+  const walker = new Walker(toBeSpelled);
+  walker.visit(document);
+  return walker;
+}
+
+class Walker implements Walked {
+  keys = 0;
+  tooDeep: Problem | undefined;
+  readonly notRoundTrippable: Problem[] = [];
+  private readonly path: (string | number)[] = [];
+
+  constructor(private readonly toBeSpelled: boolean) {}
+
+  visit(value: unknown): void {
+    if (this.toBeSpelled) this.checkScalar(value);
+    if (typeof value !== 'object' || value === null || this.tooDeep) return;
+    if (this.path.length >= MAX_DEPTH) {
+      this.tooDeep = {
+        path: pathOf(this.path),
+        message: `is nested more than ${MAX_DEPTH} levels deep`,
+      };
+    } else if (Array.isArray(value)) for (const [index, item] of value.entries()) this.enterItem(index, item);
+    else for (const [key, member] of Object.entries(value)) this.enterMember(key, member);
+  }
+
+  private enterMember(key: string, member: unknown): void {
+    this.keys += 1;
+    this.path.push(key);
+    if (this.toBeSpelled) this.checkKey(key);
+    this.visit(member);
+    this.path.pop();
+  }
+
+  private enterItem(index: number, item: unknown): void {
+    this.path.push(index);
+    this.visit(item);
+    this.path.pop();
+  }
+
+  private checkKey(key: string): void {
+    this.checkText(key, 'its key ');
+    // Copied into another object by assignment, it would become the object's prototype and vanish.
+    if (key === '__proto__') this.report('is a key that no document may have');
+  }
+
+  private checkScalar(value: unknown): void {
+    if (typeof value === 'string') this.checkText(value, '');
+    // JSON.parse reads 1e999 as Infinity, which JSON.stringify writes as null.
+    else if (typeof value === 'number' && !Number.isFinite(value)) this.report('is too large a number');
+  }
+
+  private checkText(text: string, what: string): void {
+    if (text.includes('\0')) this.report(`${what}holds a NUL character`);
+    if (/\p{Surrogate}/u.test(text))
+      this.report(`${what}holds half a character (a surrogate without its pair)`);
+  }
+
+  private report(message: string): void {
+    if (this.notRoundTrippable.length < MAX_PROBLEMS)
+      this.notRoundTrippable.push({ path: pathOf(this.path), message });
+  }
+}

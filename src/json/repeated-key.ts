@@ -1,0 +1,61 @@
+import { pathOf } from '../documents/document-problem.js';
+
+/** An open bracket. */
+interface Level {
+  /** The keys so far of an object, by what they say; null in an array. */
+  readonly keys: Set<string> | null;
+  expectsKey: boolean;
+  at: string | number;
+}
+
+/**
+ * The path of the first key that one object of a JSON text holds twice, in whatever spelling. Such a text is legal (RFC
+ * 8259 §4), but two readers can read two documents out of it. The text must be one that JSON.parse accepts.
+ */
+export function repeatedKey(text: string): string | null {
+  const levels: Level[] = [];
+  for (let position = 0; position < text.length; position += 1) {
+    const level = levels.at(-1);
+    switch (text.charAt(position)) {
+      case '"': {
+        const start = position;
+        position = closingQuote(text, start);
+        if (!level?.keys || !level.expectsKey) break;
+        const key = JSON.parse(text.slice(start, position + 1)) as string;
+        level.at = key;
+        level.expectsKey = false;
+        if (level.keys.has(key)) return pathOf(levels.map(({ at }) => at));
+        level.keys.add(key);
+        break;
+      }
+      case '{':
+        levels.push({ keys: new Set(), expectsKey: true, at: '' });
+        break;
+      case '[':
+        levels.push({ keys: null, expectsKey: false, at: 0 });
+        break;
+      case '}':
+      case ']':
+        levels.pop();
+        break;
+      case ',':
+        if (level && typeof level.at === 'number') level.at += 1;
+        else if (level) level.expectsKey = true;
+        break;
+    }
+  }
+  return null;
+}
+
+/** How many keys all objects of a parsed value have: fewer than its text wrote when one of them stood there twice. */
+export function countKeys(value: unknown): number {
+  if (Array.isArray(value)) return value.reduce<number>((sum, item) => sum + countKeys(item), 0);
+  if (typeof value !== 'object' || value === null) return 0;
+  return Object.values(value).reduce<number>((sum, item) => sum + countKeys(item), Object.keys(value).length);
+}
+
+function closingQuote(text: string, opening: number): number {
+  let position = opening + 1;
+  while (text[position] !== '"') position += text[position] === '\\' ? 2 : 1;
+  return position;
+}

@@ -1,0 +1,39 @@
+import { parseHttpUrl } from '../validation/urls.js';
+
+export type GitRepository = HttpRepository | SshRepository;
+
+export interface HttpRepository {
+  readonly protocol: 'http' | 'https';
+  readonly url: URL;
+}
+
+export interface SshRepository {
+  readonly protocol: 'ssh';
+  /** As it was written. */
+  readonly url: string;
+  readonly host: string;
+  readonly port: number;
+}
+
+// Nothing that ssh could take for an option, nor its shell for more than a path.
+const USER = '[A-Za-z0-9_][A-Za-z0-9_.-]*';
+const HOST = '[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?';
+const PATH = '[A-Za-z0-9_~./+@%=,-]*';
+const SSH_URL = new RegExp(`^ssh://(?:${USER}@)?(?<host>${HOST})(?::(?<port>[1-9]\\d{0,4}))?/${PATH}$`);
+const SSH_SHORT = new RegExp(`^${USER}@(?<host>${HOST}):[A-Za-z0-9_~./]${PATH}$`);
+
+/**
+ * The repositories that are read: `http(s)://…` without user and password, `ssh://user@host:port/path` and
+ * `user@host:path`. Git itself knows many more, and some of them run programs.
+ */
+export function parseGitRepository(value: unknown): GitRepository | undefined {
+  if (typeof value !== 'string') return undefined;
+  const groups = (SSH_URL.exec(value) ?? SSH_SHORT.exec(value))?.groups;
+  if (groups) {
+    const port = Number(groups['port'] ?? 22);
+    return port < 65_536 ? { protocol: 'ssh', url: value, host: groups['host'] ?? '', port } : undefined;
+  }
+  const url = parseHttpUrl(value);
+  if (!url || url.username !== '' || url.password !== '' || /[?#]/.test(value)) return undefined;
+  return { protocol: url.protocol === 'https:' ? 'https' : 'http', url };
+}

@@ -1,0 +1,92 @@
+import { Injectable } from '@nestjs/common';
+import { ConfigService } from '@nestjs/config';
+import { ApiError } from '../../http/errors.js';
+import { retryAfterMs } from '../../outbound/retry-after.js';
+import { OutboundError, HttpClient } from '../../outbound/http-client.js';
+import { checkAdminFile } from '../../sources/admin-files.js';
+import { MAX_FILE_BYTES, readLocalFile } from './read-file.js';
+import { FetchError, type Fetched, Fetcher, type FetchState } from '../fetcher.js';
+import type { LeasedSource } from '../sync.queries.js';
+
+/** Longest time for a registry file behind a URL. */
+const URL_TIMEOUT_MS = 60_000;
+
+/** Sources of kind file: a registry file on this machine, or behind a URL. */
+@Injectable()
+export class FileFetcher extends Fetcher {
+  private readonly adminFileRoot: string | null;
+  private readonly adminAllowPrivateIP: boolean;
+
+  constructor(
+    private readonly http: HttpClient,
+    config: ConfigService,
+  ) {
+    super();
+    this.adminFileRoot = config.get<string | null>('adminFileRoot') ?? null;
+    this.adminAllowPrivateIP = config.get<boolean>('adminAllowPrivateIP') ?? false;
+  }
+
+  override async fetch(
+    source: LeasedSource,
+    state: FetchState | null,
+    signal: AbortSignal,
+  ): Promise<Fetched> {
+    const { url } = source.settings;
+    if (typeof url === 'string') return this.fetchUrl(url, source, state, signal);
+    const below = source.origin === 'config' ? null : this.adminFileRoot;
+    const { bytes, digest } = await readLocalFile(await this.readablePath(source), below);
+    return { kind: 'file', bytes, digest, state: {} };
+  }
+
+  // RFC 9110 §13: what has the validator of the last time has not changed.
+  private async fetchUrl(
+    url: string,
+    { origin }: LeasedSource,
+    state: FetchState | null,
+    signal: AbortSignal,
+  ): Promise<Fetched> {
+    const { etag, lastModified } = state ?? {};
+    const headers: Record<string, string> = { accept: 'application/json, */*;q=0.5' };
+    if (typeof etag === 'string') headers['if-none-match'] = etag;
+    else if (typeof lastModified === 'string') headers['if-modified-since'] = lastModified;
+    const asked = { headers, timeoutMs: URL_TIMEOUT_MS, maxBytes: MAX_FILE_BYTES, signal };
+    const answer = await this.http
+      .get(url, asked, origin === 'config' || this.adminAllowPrivateIP)
+      .catch((error: unknown) => {
+        throw error instanceof OutboundError ? new FetchError(error.message) : error;
+      });
+    if (answer.status === 304 && state) return { kind: 'unchanged', state };
+    if (answer.status !== 200)
+      throw new FetchError(
+        `${withoutQuery(url)}: it answers with status ${answer.status}`,
+        retryAfterMs(answer.headers['retry-after'], Date.now()),
+      );
+    return {
+      kind: 'file',
+      bytes: answer.bytes,
+      digest: answer.digest,
+      state: {
+        ...single('etag', answer.headers['etag']),
+        ...single('lastModified', answer.headers['last-modified']),
+      },
+    };
+  }
+
+  // What the rules for sources made through the API allow may have changed since, and so may what is behind the path.
+  private async readablePath({ settings, origin }: LeasedSource): Promise<string> {
+    const path = String(settings['path']);
+    if (origin === 'config') return path;
+    return checkAdminFile(path, this.adminFileRoot).catch((error: unknown) => {
+      throw error instanceof ApiError ? new FetchError(`${path} may not be read: ${error.message}`) : error;
+    });
+  }
+}
+
+function single(key: string, value: string | string[] | undefined): Record<string, string> {
+  return typeof value === 'string' ? { [key]: value } : {};
+}
+
+function withoutQuery(url: string): string {
+  const { origin, pathname } = new URL(url);
+  return `${origin}${pathname}`;
+}

@@ -1,0 +1,77 @@
+import { createHash } from 'node:crypto';
+import { constants, type Stats } from 'node:fs';
+import { open, realpath, stat } from 'node:fs/promises';
+import { isBelow } from '../../sources/admin-files.js';
+import { FetchError } from '../fetcher.js';
+
+export const MAX_FILE_BYTES = 64 * 1024 * 1024;
+const CHUNK_BYTES = 256 * 1024;
+
+export interface LocalFile {
+  readonly bytes: Buffer;
+  /** SHA-256 of the bytes. */
+  readonly digest: Buffer;
+}
+
+/**
+ * Reads a catalogue file: a regular file of at most 64 MiB (contract §7). Read and digested chunk by chunk, so that a
+ * large file does not hold the event loop up.
+ *
+ * @param below the directory the file must be in, symbolic links resolved; null: anywhere.
+ * @throws FetchError with a sentence that names the path and the cause.
+ */
+export async function readLocalFile(path: string, below: string | null = null): Promise<LocalFile> {
+  // Non-blocking, because opening a named pipe would otherwise wait for a writer.
+  const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK).catch(
+    (error: NodeJS.ErrnoException) => {
+      throw new FetchError(`${path} could not be opened: ${reasonOf(error)}`);
+    },
+  );
+  try {
+    const found = await file.stat();
+    if (below !== null) await checkOpened(path, found, below);
+    if (!found.isFile()) throw new FetchError(`${path} is not a regular file`);
+    if (found.size > MAX_FILE_BYTES)
+      throw new FetchError(`${path} is larger than 64 MiB, the most that is read`);
+    // Read to its place at once: putting chunks together would copy the whole file in one go.
+    const bytes = Buffer.allocUnsafeSlow(found.size);
+    const hash = createHash('sha256');
+    for (let read = 0; read < bytes.length;) {
+      const { bytesRead } = await file.read(bytes, read, Math.min(CHUNK_BYTES, bytes.length - read), read);
+      if (bytesRead === 0) throw new FetchError(`${path} became shorter while it was read`);
+      hash.update(bytes.subarray(read, read + bytesRead));
+      read += bytesRead;
+    }
+    const { bytesRead: more } = await file.read(Buffer.alloc(1), 0, 1, bytes.length);
+    if (more > 0) throw new FetchError(`${path} became longer while it was read`);
+    return { bytes, digest: hash.digest() };
+  } catch (error) {
+    if (error instanceof FetchError) throw error;
+    throw new FetchError(`${path} could not be read: ${reasonOf(error as NodeJS.ErrnoException)}`);
+  } finally {
+    await file.close();
+  }
+}
+
+// What was judged before it was opened may have been something else: what is open must be what the path leads to now.
+async function checkOpened(path: string, opened: Stats, below: string): Promise<void> {
+  const real = await realpath(path);
+  const there = await stat(real);
+  const isSame = there.ino === opened.ino && there.dev === opened.dev;
+  if (!isSame || !isBelow(await realpath(below), real))
+    throw new FetchError(`${path} may not be read: it leads out of ${below}`);
+}
+
+function reasonOf(error: NodeJS.ErrnoException): string {
+  switch (error.code) {
+    case 'ENOENT':
+      return 'there is no such file';
+    case 'EACCES':
+    case 'EPERM':
+      return 'the server may not read it';
+    case 'EISDIR':
+      return 'it is a directory';
+    default:
+      return error.code ?? error.message;
+  }
+}

@@ -1,0 +1,125 @@
+import { isUtf8 } from 'node:buffer';
+import { MAX_DOCUMENT_BYTES, type Problem, sizeProblem } from '../../documents/document-check.js';
+import { MAX_DEPTH } from '../../documents/document-walk.js';
+import { ENTRY_TYPES, type EntryType } from '../../documents/entry-types.js';
+import { isObject } from '../../json/is-object.js';
+import type { EntryFilter } from '../../sources/entry-filter.js';
+import { type Candidate, EntryReader, type ReadEntries, type Skipped, storable } from '../entry-reader.js';
+import { JsonSliceError, JsonSlicer, RepeatedKeyError, type Slice } from '../../json/json-slices.js';
+import { parseSkeleton, parseText } from '../../json/json-text.js';
+import { TimeSlice } from '../../json/time-slice.js';
+
+const MAX_SKIPPED = 100_000;
+
+/** The file as a whole can't be used; the message is a sentence for the operator. */
+export class RegistryFileError extends Error {}
+
+/**
+ * Reads a catalogue in the registry format: `version`, `meta.last_updated`, `data.servers` and optionally `data.skills`.
+ * A bad entry is skipped with its reasons, and so is the second of two with one name and version. Plugins are passed
+ * over. Works in short slices of time.
+ *
+ * @throws RegistryFileError when the text is no such file, or when none of its entries is valid.
+ */
+export async function readRegistryFile(bytes: Buffer, filter: EntryFilter | null): Promise<ReadEntries> {
+  if (!isUtf8(bytes)) throw new RegistryFileError('The file is not UTF-8 text');
+  const types = new Map(
+    Object.entries(ENTRY_TYPES).map(([type, row]) => [row.listKey as string, type as EntryType]),
+  );
+  const slicer = new JsonSlicer(withoutMark(bytes), [...types.keys(), 'plugins'], MAX_DOCUMENT_BYTES);
+  const reader = new EntryReader(filter, {
+    second: { skippedBecause: 'the file holds this name and version twice; the first one counts' },
+  });
+  const slice = new TimeSlice();
+  try {
+    for await (const element of slicer.slices()) {
+      const type = types.get(element.list);
+      const unread = unreadable(element);
+      const value = unread ? null : parseText(element.text ?? '', `data.${element.list}[${element.index}]`);
+      if (type) reader.read(candidate(type, element, value, unread));
+      if (reader.skippedCount > MAX_SKIPPED)
+        throw new RegistryFileError(`More than ${MAX_SKIPPED} entries are not valid: this is no catalogue`);
+      await slice.pause();
+    }
+    checkSkeleton(parseSkeleton(slicer));
+  } catch (error) {
+    if (error instanceof RepeatedKeyError)
+      throw new RegistryFileError(
+        `The key "${storable(error.path)}" is given twice in the file, and only one of the two would be read`,
+      );
+    if (error instanceof JsonSliceError)
+      throw new RegistryFileError(`The file is not valid JSON: ${error.message}`);
+    throw error;
+  }
+  const content = reader.result();
+  checkHolds(reader, content);
+  return content;
+}
+
+function candidate(
+  type: EntryType,
+  { index, text, keys }: Slice,
+  document: unknown,
+  unread: Problem | null,
+): Candidate {
+  return { type, index, document, written: { text: text ?? '', keys }, unread };
+}
+
+// The filter may leave out everything; that nothing at all is valid, or there, is taken for an accident.
+function checkHolds(reader: EntryReader, content: ReadEntries): void {
+  const { entries, skipped, filtered } = content;
+  const [first] = skipped;
+  if (first && !reader.foundValid)
+    throw new RegistryFileError(noneIsValid(first, reader.skippedCount + filtered));
+  if (entries.length + skipped.length + filtered === 0)
+    throw new RegistryFileError('The file holds no entries');
+}
+
+function noneIsValid({ type, index, name, version, reasons }: Skipped, count: number): string {
+  const called = [name, version].filter((part) => part !== null && part !== '').join(' ');
+  const first = `data.${ENTRY_TYPES[type].listKey}[${index}]${called === '' ? '' : ` (${called})`}`;
+  return `None of the ${count} entries is valid; the first, ${first}: ${reasons[0] ?? 'is not valid'}`;
+}
+
+// Parsing a text of very many levels or of any size would take too long at a stretch.
+function unreadable({ bytes, depth }: Slice): Problem | null {
+  if (bytes > MAX_DOCUMENT_BYTES) return sizeProblem(bytes);
+  if (depth > MAX_DEPTH)
+    return { path: '', message: `is nested ${depth} levels deep, at most ${MAX_DEPTH} are allowed` };
+  return null;
+}
+
+function checkSkeleton(file: unknown): void {
+  if (!isObject(file)) throw new RegistryFileError('The file is not a JSON object');
+  const { data, version, meta } = file;
+  if (data === undefined && ['servers', 'remote_servers', 'groups'].some((key) => file[key] !== undefined))
+    throw new RegistryFileError(
+      'This looks like the legacy ToolHive registry format (top-level servers, remote_servers or groups). ' +
+        'Convert it to the current registry format, which has version, meta and data.servers',
+    );
+  const problems: string[] = [];
+  if (typeof version !== 'string' || !/^\d+\.\d+\.\d+$/.test(version))
+    problems.push('version: must be a string such as "1.0.0"');
+  const updated = isObject(meta) ? meta['last_updated'] : undefined;
+  if (
+    typeof updated !== 'string' ||
+    !/^\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)$/.test(updated) ||
+    Number.isNaN(Date.parse(updated))
+  )
+    problems.push('meta.last_updated: must be an RFC 3339 date and time');
+  if (!isObject(data)) problems.push('data: must be an object');
+  else {
+    if (!Array.isArray(data['servers'])) problems.push('data.servers: must be an array');
+    for (const list of ['skills', 'plugins'])
+      if (data[list] !== undefined && !Array.isArray(data[list]))
+        problems.push(`data.${list}: must be an array`);
+  }
+  if (problems.length > 0)
+    throw new RegistryFileError(`The file is not in the registry format: ${problems.join('; ')}`);
+}
+
+function withoutMark(bytes: Buffer): Buffer {
+  return bytes.length >= 3 && bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf
+    ? bytes.subarray(3)
+    : bytes;
+}

@@ -1,0 +1,180 @@
+import type { LookupAddress } from 'node:dns';
+import { readFile } from 'node:fs/promises';
+import { isIP } from 'node:net';
+import { rootCertificates } from 'node:tls';
+import { readEnvironment } from '../../config/environment.js';
+import {
+  type HttpRepository,
+  parseGitRepository,
+  type SshRepository,
+} from '../../source-kinds/git-repository.js';
+import { ApiError } from '../../http/errors.js';
+import {
+  checkLiteralAddress,
+  PrivateAddressError,
+  publicLookup,
+  type ResolveAll,
+} from '../../outbound/public-lookup.js';
+import { checkAdminFile } from '../../sources/admin-files.js';
+import type { Origin } from '../../sources/source.entity.js';
+import { readLocalFile } from '../file/read-file.js';
+import { FetchError } from '../fetcher.js';
+import { KEY, KNOWN_HOSTS, SSH_CONFIG, sshConfig } from './git-ssh.js';
+import type { GitConfiguration } from './git-workspace.js';
+
+const MAX_SECRET_BYTES = 1024 * 1024;
+const AUTHORITIES = 'authorities.pem';
+
+/** What stands below `git` in the settings (contract §2). */
+export interface GitSettings {
+  readonly repository: string;
+  readonly branch?: string;
+  readonly tag?: string;
+  readonly commit?: string;
+  readonly path?: string;
+  readonly auth?: {
+    readonly username?: string;
+    readonly passwordFile?: string;
+    readonly privateKeyFile?: string;
+    readonly knownHostsFile?: string;
+  };
+}
+
+/** How a repository is reached. */
+export interface GitConnection {
+  readonly url: string;
+  readonly protocol: string;
+  /** What git needs to know for it, password included. */
+  readonly configuration: GitConfiguration;
+  /** What stands beside that, by name. */
+  readonly files: Readonly<Record<string, string>>;
+  /** In every spelling in which they go out. */
+  readonly secrets: readonly string[];
+  /** Where git is found. */
+  readonly path: string | undefined;
+  /** Is git told which addresses to connect to? Older versions would not obey. */
+  readonly isPinned: boolean;
+}
+
+/** What this server allows the sources that were made through the API. */
+export interface AdminRules {
+  readonly adminFileRoot: string | null;
+  readonly adminAllowPrivateIP: boolean;
+}
+
+/** Finds out how a source may reach its repository: with which password or key, and at which addresses. */
+export class GitAccess {
+  constructor(
+    private readonly rules: AdminRules,
+    private readonly resolve?: ResolveAll,
+  ) {}
+
+  /** @throws FetchError when it may not, or can not. */
+  async to(settings: GitSettings, origin: Origin): Promise<GitConnection> {
+    const repository = parseGitRepository(settings.repository);
+    if (!repository) throw new FetchError('git.repository is no http, https or ssh address of a repository');
+    const mustBePublic = origin !== 'config' && !this.rules.adminAllowPrivateIP;
+    const way = { protocol: repository.protocol, path: readEnvironment()['PATH'] };
+    return repository.protocol === 'ssh'
+      ? { ...way, ...(await this.bySsh(repository, settings, origin, mustBePublic)) }
+      : { ...way, ...(await this.byHttp(repository, settings, origin, mustBePublic)) };
+  }
+
+  private async byHttp(
+    { url }: HttpRepository,
+    { auth }: GitSettings,
+    origin: Origin,
+    mustBePublic: boolean,
+  ): Promise<Omit<GitConnection, 'protocol' | 'path'>> {
+    // curl looks a name up anew when the one that is pinned ends in a dot and the one it asks for does not.
+    if (mustBePublic) url.hostname = url.hostname.replace(/\.+$/, '');
+    const pinned = mustBePublic ? await this.addressesOf(url.hostname, url.href) : [];
+    const port = url.port || (url.protocol === 'https:' ? '443' : '80');
+    const list = pinned.map(({ address, family }) => (family === 6 ? `[${address}]` : address));
+    const authorities = url.protocol === 'https:' ? await furtherAuthorities() : undefined;
+    const password = auth?.passwordFile === undefined ? '' : await this.password(auth.passwordFile, origin);
+    const basic = Buffer.from(`${auth?.username}:${password}`).toString('base64');
+    return {
+      url: url.href,
+      configuration: [
+        ['http', list.length > 0 ? { curloptResolve: `${url.hostname}:${port}:${list.join()}` } : {}],
+        ['http', authorities === undefined ? {} : { sslCAInfo: AUTHORITIES }],
+        [`http "${url.origin}"`, password === '' ? {} : { extraHeader: `Authorization: Basic ${basic}` }],
+      ],
+      files: authorities === undefined ? {} : { [AUTHORITIES]: authorities },
+      secrets: password === '' ? [] : [password, basic, encodeURIComponent(password)],
+      isPinned: list.length > 0,
+    };
+  }
+
+  private async bySsh(
+    repository: SshRepository,
+    { auth }: GitSettings,
+    origin: Origin,
+    mustBePublic: boolean,
+  ): Promise<Omit<GitConnection, 'protocol' | 'path'>> {
+    if (auth?.privateKeyFile === undefined || auth.knownHostsFile === undefined)
+      throw new FetchError('git.auth has no privateKeyFile and knownHostsFile, which ssh needs');
+    const [pinned] = mustBePublic ? await this.addressesOf(repository.host, repository.url) : [];
+    const key = await this.secret(auth.privateKeyFile, origin);
+    return {
+      url: repository.url,
+      configuration: [],
+      files: {
+        [SSH_CONFIG]: sshConfig(repository, pinned?.address),
+        [KEY]: `${key}\n`,
+        [KNOWN_HOSTS]: `${await this.secret(auth.knownHostsFile, origin)}\n`,
+      },
+      secrets: [key],
+      isPinned: false,
+    };
+  }
+
+  // The addresses are looked up and judged here, and the connection goes to no other: a name that changes its mind in
+  // between gains nothing.
+  private async addressesOf(host: string, shown: string): Promise<LookupAddress[]> {
+    try {
+      checkLiteralAddress(new URL(`http://${host}`));
+      if (isIP(host.replace(/^\[|\]$/g, '')) !== 0) return [];
+      return await new Promise<LookupAddress[]>((done, failed) => {
+        publicLookup(this.resolve)(host, { all: true }, (error, found) => {
+          if (error) failed(error);
+          else done(typeof found === 'string' ? [] : found);
+        });
+      });
+    } catch (error) {
+      const isPrivate = error instanceof PrivateAddressError;
+      throw new FetchError(`${shown}: ${isPrivate ? error.message : 'its host name could not be resolved'}`);
+    }
+  }
+
+  private async password(file: string, origin: Origin): Promise<string> {
+    const password = await this.secret(file, origin);
+    if (/\p{Cc}/u.test(password))
+      throw new FetchError(`${file} holds no password: it must be one line of text`);
+    return password;
+  }
+
+  // Read at each fetch, so that it can be changed without a restart.
+  private async secret(file: string, origin: Origin): Promise<string> {
+    const allowed = origin === 'config' ? file : await this.allowedFile(file);
+    const { bytes } = await readLocalFile(allowed);
+    if (bytes.length > MAX_SECRET_BYTES) throw new FetchError(`${file} is larger than 1 MiB`);
+    const content = bytes.toString().replace(/\r?\n$/, '');
+    if (content === '') throw new FetchError(`${file} is empty`);
+    return content;
+  }
+
+  private allowedFile(file: string): Promise<string> {
+    return checkAdminFile(file, this.rules.adminFileRoot).catch((error: unknown) => {
+      throw error instanceof ApiError ? new FetchError(`${file} may not be read: ${error.message}`) : error;
+    });
+  }
+}
+
+// Whom Node trusts, git trusts too; without the variable it is whom the machine trusts.
+async function furtherAuthorities(): Promise<string | undefined> {
+  const file = readEnvironment()['NODE_EXTRA_CA_CERTS'];
+  const more = file ? await readFile(file, 'utf8').catch(() => undefined) : undefined;
+  return more === undefined ? undefined : [...rootCertificates, more, ''].join('\n');
+}

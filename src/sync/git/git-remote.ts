@@ -1,0 +1,260 @@
+import { createHash } from 'node:crypto';
+import { devNull } from 'node:os';
+import { MAX_FILE_BYTES } from '../file/read-file.js';
+import { FetchError } from '../fetcher.js';
+import type { GitSettings, GitConnection } from './git-connection.js';
+import { type GitEnd, GitMissingError, runGit } from './git-command.js';
+import { explain, refusesFilters } from './git-failures.js';
+import { GitWorkspace } from './git-workspace.js';
+
+const MIB = 1024 * 1024;
+const MAX_OUTPUT_BYTES = MIB;
+const WATCH_MS = 200;
+const LFS_POINTER = Buffer.from('version https://git-lfs.github.com/spec/');
+const OBJECT_ID = /^([0-9a-f]{40}|[0-9a-f]{64})$/;
+
+export interface GitLimits {
+  /** For the question which commit there is. */
+  readonly askMs: number;
+  /** For everything together. */
+  readonly totalMs: number;
+  /** What may be on the disk. */
+  readonly diskBytes: number;
+}
+
+/** GIT_CONFIG_GLOBAL came with the one, http.curloptResolve with the other. */
+const NEEDED = { major: 2, minor: 32 };
+const NEEDED_TO_PIN = { major: 2, minor: 37 };
+
+/** What git must not do by itself, and what it must not take from the other side. */
+const LOCKED_DOWN = {
+  core: {
+    hooksPath: devNull,
+    askPass: '',
+    logAllRefUpdates: 'false',
+    // Larger objects are unpacked piece by piece: what somebody put into a repository must not fill the memory.
+    bigFileThreshold: '1m',
+  },
+  credential: { helper: '' },
+  fetch: { unpackLimit: '1', writeCommitGraph: 'false', recurseSubmodules: 'false' },
+  gc: { auto: '0' },
+  http: { followRedirects: 'false', lowSpeedLimit: '1', lowSpeedTime: '30' },
+  maintenance: { auto: 'false' },
+  pack: { threads: '1' },
+  protocol: { version: '2' },
+  submodule: { recurse: 'false' },
+  transfer: { bundleURI: 'false' },
+} as const;
+
+const LIMITS: GitLimits = { askMs: 60_000, totalMs: 300_000, diskBytes: 256 * MIB };
+
+/** A file of a commit: its name among the objects of Git says what it holds. */
+export interface Blob {
+  readonly id: string;
+  readonly path: string;
+}
+
+/** One visit to a repository, in a temporary directory of its own. Must be closed. */
+export class GitRemote {
+  private readonly deadline: AbortSignal;
+
+  private constructor(
+    private readonly way: GitConnection,
+    private readonly workspace: GitWorkspace,
+    private readonly signal: AbortSignal,
+    private readonly limits: GitLimits,
+  ) {
+    this.deadline = AbortSignal.timeout(limits.totalMs);
+  }
+
+  static async open(
+    way: GitConnection,
+    signal: AbortSignal,
+    limits: Partial<GitLimits> = {},
+  ): Promise<GitRemote> {
+    const remote = new GitRemote(way, await GitWorkspace.open(), signal, { ...LIMITS, ...limits });
+    try {
+      await remote.checkVersion();
+      for (const [name, content] of Object.entries(way.files)) await remote.workspace.write(name, content);
+      await remote.configure('sha1');
+      return remote;
+    } catch (error) {
+      await remote.close();
+      throw error;
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.workspace.remove();
+  }
+
+  /** The commit that the branch, the tag or the default branch is at: one `ls-remote`. */
+  async askCommit(settings: GitSettings): Promise<string> {
+    const ref = refOf(settings);
+    // Without one of the options the server lists whatever it has, pull requests included.
+    const kind = settings.branch === undefined ? (settings.tag === undefined ? [] : ['--tags']) : ['--heads'];
+    const listed = await this.text(
+      ['ls-remote', '--quiet', ...kind, '--end-of-options', 'origin', ref, `${ref}^{}`],
+      AbortSignal.timeout(this.limits.askMs),
+    );
+    const commits = new Map(
+      listed.split('\n').map((line) => line.split('\t').reverse() as [string, string | undefined]),
+    );
+    // An annotated tag is an object of its own; the line with ^{} has what it stands for.
+    const commit = commits.get(`${ref}^{}`) ?? commits.get(ref);
+    if (commit === undefined || !OBJECT_ID.test(commit)) throw this.failure(missing(settings));
+    if (commit.length === 64) await this.configure('sha256');
+    return commit;
+  }
+
+  /** Fetches the commit alone, with its directories and without its files, and says which one it is. */
+  async fetchCommit(settings: GitSettings): Promise<string> {
+    if (settings.commit?.length === 64) await this.configure('sha256');
+    const wanted = settings.commit ?? refOf(settings);
+    const blobless = await this.fetch(['--filter=blob:none'], wanted);
+    if (blobless.code !== 0) {
+      if (!refusesFilters(blobless.stderr)) throw this.gitFailure(blobless);
+      const whole = await this.fetch(['--no-filter'], wanted);
+      if (whole.code !== 0) throw this.gitFailure(whole);
+    }
+    const { end, output } = await this.run(['rev-parse', '--verify', '--quiet', 'FETCH_HEAD^{commit}']);
+    const commit = output.trim();
+    if (end.code !== 0 || !OBJECT_ID.test(commit) || (settings.commit ?? commit) !== commit)
+      throw this.failure(`${wanted} is no commit`);
+    return commit;
+  }
+
+  /** @throws FetchError unless the path is that of a regular file. */
+  async find(commit: string, path: string): Promise<Blob> {
+    const listed = await this.text(['ls-tree', '-z', '--full-tree', '--end-of-options', commit, path]);
+    const [, mode, type, id, name] = /^(\d+) (\w+) ([0-9a-f]+)\t([^\0]*)\0$/.exec(listed) ?? [];
+    const where = `in commit ${commit.slice(0, 12)}`;
+    if (mode === undefined || id === undefined || name !== path)
+      throw this.failure(`there is no file ${path} ${where}`);
+    if (mode === '120000') throw this.failure(`${path} is a symbolic link ${where}; name the file itself`);
+    if (type === 'commit') throw this.failure(`${path} is a submodule ${where}; submodules are not read`);
+    if (type !== 'blob') throw this.failure(`${path} is a directory ${where}; name a file`);
+    return { id, path };
+  }
+
+  /** Fetches one file. Its size is read before anything of it is kept. */
+  async read({ id, path }: Blob): Promise<{ bytes: Buffer; digest: Buffer }> {
+    const tooLarge = `${path} is larger than 64 MiB, the most that is read`;
+    const diskBytes = (await this.workspace.bytes()) + MAX_FILE_BYTES + MIB;
+    const size = Number(await this.text(['cat-file', '-s', id], undefined, { diskBytes, tooLarge }));
+    if (size > MAX_FILE_BYTES) throw this.failure(tooLarge);
+    const bytes = Buffer.allocUnsafeSlow(size);
+    const hash = createHash('sha256');
+    let length = 0;
+    const { end } = await this.run(['cat-file', 'blob', id], undefined, {}, (chunk) => {
+      if (length + chunk.length > size) return false;
+      chunk.copy(bytes, length);
+      hash.update(chunk);
+      length += chunk.length;
+      return true;
+    });
+    if (end.code !== 0 || length !== size) throw this.gitFailure(end);
+    if (bytes.subarray(0, LFS_POINTER.length).equals(LFS_POINTER))
+      throw this.failure(`${path} is kept in Git LFS, which is not read`);
+    return { bytes, digest: hash.digest() };
+  }
+
+  private fetch(filter: readonly string[], wanted: string): Promise<GitEnd> {
+    const args = ['--quiet', '--depth=1', ...filter, '--no-tags', '--no-recurse-submodules'];
+    return this.run(['fetch', ...args, '--end-of-options', 'origin', wanted]).then(({ end }) => end);
+  }
+
+  private async checkVersion(): Promise<void> {
+    const said = await this.text(['version']);
+    const [, major = 0, minor = 0] = /(\d+)\.(\d+)/.exec(said)?.map(Number) ?? [];
+    const needed = this.way.isPinned ? NEEDED_TO_PIN : NEEDED;
+    if (major > needed.major || (major === needed.major && minor >= needed.minor)) return;
+    throw new FetchError(
+      `The git command of this machine is too old: ${said.trim()}, at least ${needed.major}.${needed.minor} is needed`,
+    );
+  }
+
+  private async configure(objectFormat: 'sha1' | 'sha256'): Promise<void> {
+    await this.workspace.configure([
+      ['core', { repositoryFormatVersion: '1', bare: 'true' }],
+      ['extensions', { ...(objectFormat === 'sha1' ? {} : { objectFormat }), partialClone: 'origin' }],
+      ['remote "origin"', { url: this.way.url, promisor: 'true', partialCloneFilter: 'blob:none' }],
+      ...Object.entries(LOCKED_DOWN),
+      ...this.way.configuration,
+    ]);
+  }
+
+  /** What a command says, which is little. */
+  private async text(args: readonly string[], timeout?: AbortSignal, bounds: Bounds = {}): Promise<string> {
+    const { end, output } = await this.run(args, timeout, bounds);
+    if (end.code !== 0) throw this.gitFailure(end);
+    return output;
+  }
+
+  private async run(
+    args: readonly string[],
+    timeout?: AbortSignal,
+    { diskBytes = this.limits.diskBytes, tooLarge }: Bounds = {},
+    take?: (chunk: Buffer) => boolean,
+  ): Promise<{ end: GitEnd; output: string }> {
+    const fullDisk = new AbortController();
+    const watch = setInterval(() => {
+      void this.workspace.bytes().then((bytes) => {
+        if (bytes > diskBytes) fullDisk.abort();
+      });
+    }, WATCH_MS);
+    const chunks: Buffer[] = [];
+    let length = 0;
+    const keep = (chunk: Buffer) => {
+      chunks.push(chunk);
+      return (length += chunk.length) <= MAX_OUTPUT_BYTES;
+    };
+    const signals = [this.signal, this.deadline, fullDisk.signal, ...(timeout ? [timeout] : [])];
+    try {
+      const end = await runGit(args, {
+        directory: this.workspace.directory,
+        path: this.way.path,
+        protocol: this.way.protocol,
+        signal: AbortSignal.any(signals),
+        take: take ?? keep,
+      });
+      return { end, output: Buffer.concat(chunks).toString() };
+    } catch (error) {
+      if (this.signal.aborted) throw error;
+      if (error instanceof GitMissingError)
+        throw new FetchError('There is no git command on this machine: install git 2.32 or newer');
+      if (fullDisk.signal.aborted)
+        throw this.failure(tooLarge ?? `more than ${Math.round(diskBytes / MIB)} MiB would be needed for it`);
+      if (this.deadline.aborted || timeout?.aborted) throw this.failure('it did not answer in time');
+      throw error;
+    } finally {
+      clearInterval(watch);
+    }
+  }
+
+  private gitFailure({ stderr }: GitEnd): FetchError {
+    return this.failure(explain(stderr, this.way.secrets));
+  }
+
+  private failure(reason: string): FetchError {
+    return new FetchError(`${this.way.url}: ${reason}`);
+  }
+}
+
+interface Bounds {
+  readonly diskBytes?: number;
+  /** What to say when it takes more. */
+  readonly tooLarge?: string;
+}
+
+function refOf({ branch, tag }: GitSettings): string {
+  if (branch !== undefined) return `refs/heads/${branch}`;
+  return tag === undefined ? 'HEAD' : `refs/tags/${tag}`;
+}
+
+function missing({ branch, tag }: GitSettings): string {
+  if (branch !== undefined) return `there is no branch ${branch}; was it deleted or renamed?`;
+  return tag === undefined
+    ? 'it has no default branch; is it empty?'
+    : `there is no tag ${tag}; was it deleted?`;
+}

@@ -1,0 +1,64 @@
+import { posix } from 'node:path';
+import { Injectable } from '@nestjs/common';
+import { ConfigService } from '@nestjs/config';
+import { type Fetched, Fetcher, type FetchState } from '../fetcher.js';
+import { GitAccess, type GitSettings } from './git-connection.js';
+import { GitRemote } from './git-remote.js';
+import { removeLeftOvers } from './git-workspace.js';
+import type { LeasedSource } from '../sync.queries.js';
+
+const DEFAULT_PATH = 'registry.json';
+const SWEEP_EVERY_MS = 10 * 60_000;
+
+/** Sources of kind git: one file of a repository, without the rest of it. */
+@Injectable()
+export class GitFetcher extends Fetcher {
+  private readonly access: GitAccess;
+  private sweptAt = Number.NEGATIVE_INFINITY;
+
+  constructor(config: ConfigService) {
+    super();
+    this.access = new GitAccess({
+      adminFileRoot: config.get<string | null>('adminFileRoot') ?? null,
+      adminAllowPrivateIP: config.get<boolean>('adminAllowPrivateIP') ?? false,
+    });
+  }
+
+  override async fetch(
+    source: LeasedSource,
+    state: FetchState | null,
+    signal: AbortSignal,
+  ): Promise<Fetched> {
+    const settings = source.settings as unknown as GitSettings;
+    // A commit never changes, and it was read already.
+    if (state && settings.commit !== undefined && state['commit'] === settings.commit)
+      return { kind: 'unchanged', state };
+    await this.sweep();
+    const way = await this.access.to(settings, source.origin);
+    const remote = await GitRemote.open(way, signal);
+    try {
+      return await read(remote, settings, state);
+    } finally {
+      await remote.close();
+    }
+  }
+
+  // What a killed server has left may hold a password: it goes as soon as it is surely nobody's, also when this server was
+  // started right after the other one died.
+  private async sweep(): Promise<void> {
+    if (performance.now() - this.sweptAt < SWEEP_EVERY_MS) return;
+    this.sweptAt = performance.now();
+    await removeLeftOvers();
+  }
+}
+
+/** The commit, then the name of the file's content, then the content: each only when the one before it has changed. */
+async function read(remote: GitRemote, settings: GitSettings, state: FetchState | null): Promise<Fetched> {
+  if (settings.commit === undefined && (await remote.askCommit(settings)) === state?.['commit'])
+    return { kind: 'unchanged', state };
+  const commit = await remote.fetchCommit(settings);
+  const blob = await remote.find(commit, posix.normalize(settings.path ?? DEFAULT_PATH));
+  const found = { commit, blob: blob.id };
+  if (state?.['blob'] === blob.id) return { kind: 'unchanged', state: found };
+  return { kind: 'file', ...(await remote.read(blob)), state: found };
+}

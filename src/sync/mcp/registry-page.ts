@@ -1,0 +1,135 @@
+import { isUtf8 } from 'node:buffer';
+import { MAX_DOCUMENT_BYTES, type Problem, sizeProblem } from '../../documents/document-check.js';
+import { MAX_DEPTH } from '../../documents/document-walk.js';
+import { STATUSES } from '../../documents/official-meta.js';
+import { countKeys, repeatedKey } from '../../json/repeated-key.js';
+import { isObject } from '../../json/is-object.js';
+import { type Candidate, storable } from '../entry-reader.js';
+import { JsonSliceError, JsonSlicer, type Slice } from '../../json/json-slices.js';
+import { memberText, parseSkeleton, parseText } from '../../json/json-text.js';
+
+/** What a registry may say of a version beside its document. */
+const MAX_AROUND_BYTES = 64 * 1024;
+const MAX_CURSOR_LENGTH = 8_192;
+const MAX_MESSAGE_LENGTH = 2_000;
+const OFFICIAL = 'io.modelcontextprotocol.registry/official';
+const TIMESTAMP = /^\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)$/;
+
+/** The lists of the MCP Registry API, and of its extension for skills. */
+export type ListKey = 'servers' | 'skills';
+
+/** One page of a list: its elements still as they were written. */
+export interface Page {
+  readonly elements: Slice[];
+  readonly nextCursor: string | null;
+}
+
+/** A version as a list shows it. */
+export interface ListedVersion {
+  readonly candidate: Candidate;
+  /** When the upstream says it was last changed; null when it does not. Milliseconds since 1970. */
+  readonly updatedAt: number | null;
+}
+
+/**
+ * Reads the body of a list: `{ <list>: [...], metadata: { nextCursor | next_cursor } }`, metadata or cursor being absent on
+ * the last page.
+ *
+ * @throws JsonSliceError when it is no such body.
+ */
+export async function readPage(bytes: Buffer, list: ListKey): Promise<Page> {
+  if (!isUtf8(bytes)) throw new JsonSliceError('it is not UTF-8 text');
+  const slicer = new JsonSlicer(bytes, [list], MAX_DOCUMENT_BYTES + MAX_AROUND_BYTES, 'top');
+  const elements: Slice[] = [];
+  for await (const element of slicer.slices()) elements.push(element);
+  const body = parseSkeleton(slicer);
+  // Where no version is found, some servers write null for the empty list.
+  if (!isObject(body) || (body[list] !== null && !Array.isArray(body[list])))
+    throw new JsonSliceError(`it is no object with a list "${list}"`);
+  return { elements, nextCursor: cursorOf(body['metadata']) };
+}
+
+/**
+ * Reads `{ server, _meta? }` of a list of servers.
+ *
+ * @throws JsonSliceError when it is malformed.
+ */
+export function readServerItem(slice: Slice, index: number): ListedVersion {
+  const tooLarge = unreadable(slice, 1);
+  const text = slice.text ?? '';
+  const item = tooLarge ? null : parseText(text, `servers[${slice.index}]`);
+  const document = isObject(item) ? item['server'] : undefined;
+  const meta = isObject(item) && isObject(item['_meta']) ? item['_meta'][OFFICIAL] : undefined;
+  const official = isObject(meta) ? meta : {};
+  const unread = tooLarge ?? problemAround(item, slice, official);
+  return {
+    candidate: {
+      type: 'server',
+      index,
+      document,
+      // That no key is given twice has been seen already, in the whole of the item.
+      written: { text: unread ? '' : (memberText(text, 'server') ?? ''), keys: countKeys(document) },
+      unread,
+      said: unread ? {} : saidOf(official),
+    },
+    updatedAt: timeOf(official['updatedAt'])?.getTime() ?? null,
+  };
+}
+
+/**
+ * Reads the document of a list of skills.
+ *
+ * @throws JsonSliceError when it is malformed.
+ */
+export function readSkill(slice: Slice, index: number): Candidate {
+  const unread = unreadable(slice, 0);
+  const text = slice.text ?? '';
+  const document = unread ? null : parseText(text, `skills[${slice.index}]`);
+  return { type: 'skill', index, document, written: { text, keys: slice.keys }, unread };
+}
+
+function unreadable({ bytes, depth }: Slice, levelsAround: number): Problem | null {
+  if (bytes > MAX_DOCUMENT_BYTES + (levelsAround > 0 ? MAX_AROUND_BYTES : 0)) return sizeProblem(bytes);
+  if (depth > MAX_DEPTH + levelsAround)
+    return { path: '', message: `is nested more than ${MAX_DEPTH} levels deep` };
+  return null;
+}
+
+function problemAround(item: unknown, slice: Slice, official: Record<string, unknown>): Problem | null {
+  if (countKeys(item) !== slice.keys)
+    return { path: repeatedKey(slice.text ?? '') ?? '', message: 'the key is given twice in one object' };
+  if (!isObject(item) || !isObject(item['server']))
+    return { path: 'server', message: 'must be an object: the item of the list holds no server' };
+  const { status } = official;
+  if (status === undefined || (typeof status === 'string' && STATUSES.server.includes(status))) return null;
+  return { path: `_meta["${OFFICIAL}"].status`, message: `is none of ${STATUSES.server.join(', ')}` };
+}
+
+function saidOf(official: Record<string, unknown>): Candidate['said'] {
+  const { status, statusMessage } = official;
+  const statusChangedAt = timeOf(official['statusChangedAt']);
+  const publishedAt = timeOf(official['publishedAt']);
+  return {
+    ...(typeof status === 'string' ? { status } : {}),
+    ...(typeof statusMessage === 'string' && statusMessage !== ''
+      ? { statusMessage: storable(statusMessage.slice(0, MAX_MESSAGE_LENGTH)) }
+      : {}),
+    ...(statusChangedAt ? { statusChangedAt } : {}),
+    ...(publishedAt ? { publishedAt } : {}),
+  };
+}
+
+// Cut to milliseconds. What lies before 1970 was never said by a registry that knew.
+function timeOf(value: unknown): Date | undefined {
+  if (typeof value !== 'string' || !TIMESTAMP.test(value)) return undefined;
+  const time = new Date(value.toUpperCase());
+  return time.getTime() > 0 && time.getUTCFullYear() <= 9999 ? time : undefined;
+}
+
+function cursorOf(metadata: unknown): string | null {
+  if (!isObject(metadata)) return null;
+  const cursor = metadata['nextCursor'] ?? metadata['next_cursor'] ?? '';
+  if (typeof cursor !== 'string' || cursor.length > MAX_CURSOR_LENGTH)
+    throw new JsonSliceError('its metadata.nextCursor is no cursor');
+  return cursor === '' ? null : cursor;
+}

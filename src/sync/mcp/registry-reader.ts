@@ -1,0 +1,125 @@
+import { ENTRY_TYPES } from '../../documents/entry-types.js';
+import { isObject } from '../../json/is-object.js';
+import type { EntryFilter } from '../../sources/entry-filter.js';
+import { type Candidate, EntryReader, type ReadEntries } from '../entry-reader.js';
+import { FetchError, type VersionName } from '../fetcher.js';
+import { JsonSliceError, type Slice } from '../../json/json-slices.js';
+import { type Page, readServerItem, readSkill } from './registry-page.js';
+import { TimeSlice } from '../../json/time-slice.js';
+
+const MAX_ENTRIES = 500_000;
+const MAX_BYTES = 512 * 1024 * 1024;
+const MAX_TOLD = 1_000;
+/** Pages in a row that bring nothing that was not there before, from a list that never ends. */
+const MAX_EMPTY_PAGES = 100;
+
+/** What the pages of one run add up to. */
+export class RegistryReader {
+  /** Versions read. */
+  count = 0;
+  /** Whether each of them says when it was last changed. */
+  isDated = true;
+  /** The earliest of those times. */
+  oldest = Infinity;
+  private readonly reader: EntryReader;
+  private readonly slice = new TimeSlice();
+  private bytes = 0;
+  private emptyPages = 0;
+
+  constructor(filter: EntryFilter | null) {
+    // A version may come twice when pages move while they are read: the later one is the newer one.
+    this.reader = new EntryReader(filter, { second: 'counts', maxTold: MAX_TOLD });
+  }
+
+  /** @throws FetchError */
+  async servers(page: Page): Promise<void> {
+    await this.read(page, (element) => {
+      const { candidate, updatedAt } = readServerItem(element, this.count);
+      this.isDated &&= updatedAt !== null;
+      this.oldest = Math.min(this.oldest, updatedAt ?? Infinity);
+      return candidate;
+    });
+  }
+
+  /**
+   * @returns where below the list of skills each skill is.
+   * @throws FetchError
+   */
+  async skills(page: Page): Promise<string[]> {
+    const paths: string[] = [];
+    await this.read(page, (element) => {
+      const candidate = readSkill(element, this.count);
+      const path = pathOf(candidate.document);
+      if (path !== null) paths.push(path);
+      return candidate;
+    });
+    return paths;
+  }
+
+  content(): ReadEntries {
+    return this.reader.result();
+  }
+
+  /** The versions that were read and may not be shown here, whatever was known of them before. */
+  leftOut(): VersionName[] {
+    return this.reader.leftOut();
+  }
+
+  /**
+   * All there is. That nothing is, or nothing valid, is taken for an accident, as with files: it would withdraw everything.
+   *
+   * @throws FetchError
+   */
+  everything(): ReadEntries {
+    const content = this.content();
+    const [first] = content.skipped;
+    if (this.count === 0) throw new FetchError('The registry holds no entries');
+    if (!first || this.reader.foundValid) return content;
+    const { type, index, name, version, reasons } = first;
+    const called = [name, version].filter((part) => part !== null && part !== '').join(' ');
+    throw new FetchError(
+      `None of the ${this.count} entries is valid; the first, ${ENTRY_TYPES[type].listKey}[${index}]` +
+        `${called === '' ? '' : ` (${called})`}: ${reasons[0] ?? 'is not valid'}`,
+    );
+  }
+
+  private async read(
+    { elements, nextCursor }: Page,
+    candidateOf: (element: Slice) => Candidate,
+  ): Promise<void> {
+    let news = 0;
+    for (const element of elements) {
+      if (this.reader.read(this.judgeable(element, candidateOf))) news += 1;
+      this.count += 1;
+      this.bytes += element.bytes;
+      if (this.count > MAX_ENTRIES)
+        throw new FetchError(`The registry holds more than ${MAX_ENTRIES} versions`);
+      if (this.bytes > MAX_BYTES)
+        throw new FetchError('The registry holds more than 512 MiB of documents, the most that is read');
+      await this.slice.pause();
+    }
+    this.emptyPages = news > 0 || nextCursor === null ? 0 : this.emptyPages + 1;
+    if (this.emptyPages >= MAX_EMPTY_PAGES)
+      throw new FetchError(
+        `The registry goes on without end: ${MAX_EMPTY_PAGES} pages in a row held nothing new`,
+      );
+  }
+
+  private judgeable(element: Slice, candidateOf: (element: Slice) => Candidate): Candidate {
+    try {
+      return candidateOf(element);
+    } catch (error) {
+      if (!(error instanceof JsonSliceError)) throw error;
+      throw new FetchError(`An answer of the registry is not valid JSON: ${error.message}`);
+    }
+  }
+}
+
+function pathOf(document: unknown): string | null {
+  if (!isObject(document)) return null;
+  const { namespace, name } = document;
+  if (typeof namespace !== 'string' || typeof name !== 'string') return null;
+  // A step of dots would lead out of the list.
+  if (![namespace, name].every((step) => /^[A-Za-z0-9][A-Za-z0-9._-]*$/.test(step))) return null;
+  return `${encodeURIComponent(namespace)}/${encodeURIComponent(name)}`;
+}

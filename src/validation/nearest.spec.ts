@@ -1,0 +1,14 @@
+import { expect, it } from 'vitest';
+import { nearest } from './nearest.js';
+
+it.each([
+  ['issuerURL', 'issuerUrl'],
+  ['issuer_url', 'issuerUrl'],
+  ['isuerUrl', 'issuerUrl'],
+  ['mod', 'mode'],
+  ['something', undefined],
+  ['', undefined],
+  ['x'.repeat(100_000), undefined],
+])('%.20s was meant as %s', (word, meant) =>
+  expect(nearest(word, ['issuerUrl', 'mode', 'audience'])).toBe(meant),
+);
