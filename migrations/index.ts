@@ -3,6 +3,7 @@ import { RequestedSyncs1795200000000 } from './1795200000000-requested-syncs.js'
 import { FetchState1795300000000 } from './1795300000000-fetch-state.js';
 import { RareVersions1795500000000 } from './1795500000000-rare-versions.js';
 import { SourcePartitions1795600000000 } from './1795600000000-source-partitions.js';
+import { DropRegistryRevision1796000000000 } from './1796000000000-drop-registry-revision.js';
 
 /** Every migration, oldest first. A released one is never edited: a change is a new file. */
 export const migrations = [
@@ -11,4 +12,5 @@ export const migrations = [
   FetchState1795300000000,
   RareVersions1795500000000,
   SourcePartitions1795600000000,
+  DropRegistryRevision1796000000000,
 ];

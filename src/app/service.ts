@@ -10,7 +10,7 @@ import { HealthState } from '../health/health-state.js';
 import { createInternalServer } from '../health/internal-server.js';
 import type { VersionReport } from '../health/version-report.js';
 import { createPublicApp } from './public-app.js';
-import { Source } from '../sources/source.entity.js';
+import { ENTITIES } from './entities.js';
 import { SyncScheduler } from '../sync/scheduler.js';
 import { Metrics } from '../telemetry/metrics.js';
 
@@ -29,9 +29,6 @@ export interface RunningService {
   /** Stops accepting, finishes what is in flight, closes the database. */
   stop(): Promise<void>;
 }
-
-/** The entities TypeORM has to know, for whoever opens the database. */
-export const ENTITIES = [Source];
 
 /**
  * Starts everything in order: internal server, database, migrations, the declared catalogue, the public application.

@@ -1,6 +1,6 @@
 import { migrationStatus } from '../database/migrate.js';
 import { type OpenDatabase, openDatabase } from '../database/open-database.js';
-import { ENTITIES } from '../app/service.js';
+import { ENTITIES } from '../app/entities.js';
 import { configuration } from './configuration.js';
 
 export type MigrateAction = 'up' | 'down' | 'status';

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { IncomingVersion } from '../entries/writer/catalog-diff.js';
+import type { IncomingVersion } from './incoming-version.js';
 import { MAX_PROBLEMS, type Problem } from './document-problem.js';
 import { walk } from './document-walk.js';
 import { type Document, ENTRY_TYPES, type EntryType, findName, searchTextOf } from './entry-types.js';

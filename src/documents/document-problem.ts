@@ -6,28 +6,17 @@ export interface Problem {
 
 /** How many problems of one document are told. */
 export const MAX_PROBLEMS = 20;
-const MAX_LENGTH = 200;
-const MAX_SHOWN = 80;
+const MAX_PREVIEW = 80;
 
 /** A problem as one sentence. */
 export function sentenceOf({ path, message }: Problem): string {
   return path === '' ? message : `${path}: ${message}`;
 }
 
-/** Where something is in a document, for people: `packages[0].transport.url`. Numbers are places in arrays. */
-export function pathOf(parts: readonly (string | number)[]): string {
-  const path = parts.reduce<string>((above, part) => {
-    if (typeof part === 'number') return `${above}[${part}]`;
-    return above === '' ? part : `${above}.${part}`;
-  }, '');
-  // Keys may be of any length and any number of levels deep.
-  return path.length > MAX_LENGTH ? `${path.slice(0, MAX_LENGTH - 3)}...` : path;
-}
-
 /** A value in a message, shortened. */
-export function shown(value: unknown): string {
+export function preview(value: unknown): string {
   const text = JSON.stringify(value) ?? 'undefined';
-  return text.length > MAX_SHOWN ? `${text.slice(0, MAX_SHOWN - 3)}...` : text;
+  return text.length > MAX_PREVIEW ? `${text.slice(0, MAX_PREVIEW - 3)}...` : text;
 }
 
 /** What a value was found to be: "a string", "an array", "null". */

@@ -1,7 +1,8 @@
 import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv';
 import { fullFormats } from 'ajv-formats/dist/formats.js';
 import { isObject } from '../json/is-object.js';
-import { MAX_PROBLEMS, pathOf, type Problem, shown, typeName, withArticle } from './document-problem.js';
+import { pathOf } from '../json/json-path.js';
+import { MAX_PROBLEMS, preview, type Problem, typeName, withArticle } from './document-problem.js';
 import { serverDocumentSchema } from './server-document.schema.js';
 import { skillDocumentSchema } from './skill-document.schema.js';
 import { packageVersionProblem, versionProblem } from './version-rules.js';
@@ -59,47 +60,47 @@ function schemaProblems({ first, all }: Validators, document: unknown): Problem[
 
 function problemOf(error: ErrorObject): Problem[] {
   const params = error.params as Record<string, unknown>;
-  const told = (message: string, key?: unknown) => [{ path: pathAt(error.instancePath, key), message }];
+  const problem = (message: string, key?: unknown) => [{ path: pathAt(error.instancePath, key), message }];
   switch (error.keyword) {
     case 'required':
       // The two halves of "value or valueHint" are reported together, below.
       return error.schemaPath.includes('/anyOf/')
         ? []
-        : told(`is required${becauseOfType(error)}`, params['missingProperty']);
+        : problem(`is required${becauseOfType(error)}`, params['missingProperty']);
     case 'anyOf':
-      return told('an argument of type "positional" needs value or valueHint');
+      return problem('an argument of type "positional" needs value or valueHint');
     case 'if':
       return [];
     case 'type':
-      return told(`must be ${withArticle(String(params['type']))}, not ${typeName(error.data)}`);
+      return problem(`must be ${withArticle(String(params['type']))}, not ${typeName(error.data)}`);
     case 'minLength':
-      return told(`has ${charactersOf(error.data)}, at least ${areOf(params['limit'])} needed`);
+      return problem(`has ${charactersOf(error.data)}, at least ${areOf(params['limit'])} needed`);
     case 'maxLength':
-      return told(`has ${charactersOf(error.data)}, at most ${areOf(params['limit'])} allowed`);
+      return problem(`has ${charactersOf(error.data)}, at most ${areOf(params['limit'])} allowed`);
     case 'pattern':
-      return told(`${shown(error.data)} ${String(error.parentSchema?.['rule'])}`);
+      return problem(`${preview(error.data)} ${String(error.parentSchema?.['rule'])}`);
     case 'enum':
-      return told(
-        `must be one of ${(params['allowedValues'] as unknown[]).map(shown).join(', ')}, not ${found(error.data)}`,
+      return problem(
+        `must be one of ${(params['allowedValues'] as unknown[]).map(preview).join(', ')}, not ${found(error.data)}`,
       );
     case 'format':
-      return told(`${shown(error.data)} must be an absolute URI such as "https://example.com/page"`);
+      return problem(`${preview(error.data)} must be an absolute URI such as "https://example.com/page"`);
     case 'uniqueItems':
-      return told(`holds the same item twice, at ${String(params['i'])} and ${String(params['j'])}`);
+      return problem(`holds the same item twice, at ${String(params['i'])} and ${String(params['j'])}`);
     case 'additionalProperties':
-      return told(
+      return problem(
         `is not allowed here; the keys of this object are ${Object.keys(error.parentSchema?.['properties'] as object).join(', ')}`,
         params['additionalProperty'],
       );
     default:
-      return told(error.message ?? 'is not valid');
+      return problem(error.message ?? 'is not valid');
   }
 }
 
 function becauseOfType({ data, parentSchema }: ErrorObject): string {
   const of: unknown = parentSchema?.['of'];
   const type = isObject(data) ? data['type'] : undefined;
-  return typeof of === 'string' && typeof type === 'string' ? ` for ${of} of type ${shown(type)}` : '';
+  return typeof of === 'string' && typeof type === 'string' ? ` for ${of} of type ${preview(type)}` : '';
 }
 
 // Counted as the schema counts: by code points.
@@ -113,7 +114,7 @@ function areOf(limit: unknown): string {
 }
 
 function found(value: unknown): string {
-  return typeof value === 'string' ? shown(value) : typeName(value);
+  return typeof value === 'string' ? preview(value) : typeName(value);
 }
 
 function versionProblems({ version }: Record<string, unknown>): Problem[] {
@@ -126,12 +127,12 @@ function packageProblems({ packages }: Record<string, unknown>): Problem[] {
   return packages.flatMap((item: unknown, index) => {
     if (!isObject(item)) return [];
     const { registryType, version, fileSha256 } = item;
-    const told = (key: string, message: string) => ({ path: pathOf(['packages', index, key]), message });
+    const problem = (key: string, message: string) => ({ path: pathOf(['packages', index, key]), message });
     const problems: Problem[] = [];
     const wrong = typeof version === 'string' ? packageVersionProblem(version) : null;
-    if (wrong !== null) problems.push(told('version', wrong));
+    if (wrong !== null) problems.push(problem('version', wrong));
     if (registryType === 'mcpb' && fileSha256 === undefined)
-      problems.push(told('fileSha256', 'is required for a package of type "mcpb"'));
+      problems.push(problem('fileSha256', 'is required for a package of type "mcpb"'));
     return problems;
   });
 }

@@ -1,4 +1,5 @@
-import { MAX_PROBLEMS, pathOf, type Problem } from './document-problem.js';
+import { pathOf } from '../json/json-path.js';
+import { MAX_PROBLEMS, type Problem } from './document-problem.js';
 
 /** How deep arrays and objects of a document may be nested. */
 export const MAX_DEPTH = 100;

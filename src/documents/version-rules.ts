@@ -1,4 +1,4 @@
-import { shown } from './document-problem.js';
+import { preview } from './document-problem.js';
 
 /** What a version of digits and wildcards looks like: `1`, `v1.2.x`, `1.0.0-rc.1+build`. */
 const VERSION = /^v?(?:\d+|[x*])(?:\.(?:\d+|[x*]))*(?:-[0-9a-z.-]+)?(?:\+[0-9a-z.-]+)?$/i;
@@ -18,15 +18,15 @@ const BETWEEN = /\|\||\s-\s|[\s,](?=[\^~<>=!])/;
 export function versionProblem(version: string): string | null {
   if (/\p{Surrogate}/u.test(version)) return 'holds half a character (a surrogate without its pair)';
   if (/\p{Cc}/u.test(version)) return 'holds a control character';
-  if (version !== version.trim()) return `${shown(version)} begins or ends with white space`;
+  if (version !== version.trim()) return `${preview(version)} begins or ends with white space`;
   return packageVersionProblem(version);
 }
 
 /** The same for the version of a package, which is its package registry's business but for ranges and "latest". */
 export function packageVersionProblem(version: string): string | null {
   if (version.toLowerCase() === 'latest')
-    return `${shown(version)} names no version, it moves with every release`;
-  return isRange(version) ? `${shown(version)} is a range, not one version such as "1.2.3"` : null;
+    return `${preview(version)} names no version, it moves with every release`;
+  return isRange(version) ? `${preview(version)} is a range, not one version such as "1.2.3"` : null;
 }
 
 // Knows every form the official registry knows (a comparison, a hyphen range, alternatives, wildcards), and beyond it

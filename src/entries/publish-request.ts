@@ -1,7 +1,7 @@
 import { type Claims, claimsProblems } from '../claims/claims.js';
 import { ApiError } from '../http/errors.js';
 import { isObject } from '../json/is-object.js';
-import type { IncomingVersion } from './writer/catalog-diff.js';
+import type { IncomingVersion } from '../documents/incoming-version.js';
 import { checkDocument, sentenceOf } from '../documents/document-check.js';
 import type { EntryType } from '../documents/entry-types.js';
 import { repeatedKey } from '../json/repeated-key.js';

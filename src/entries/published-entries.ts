@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
 import { internClaimSet } from '../claim-sets/claim-set.queries.js';
 import type { Claims } from '../claims/claims.js';
-import type { IncomingVersion } from './writer/catalog-diff.js';
+import type { IncomingVersion } from '../documents/incoming-version.js';
 import type { EntryType } from '../documents/entry-types.js';
 import { bumpRevision } from '../sources/source-revision.js';
 import { electLatest } from './latest-version.queries.js';

@@ -1,4 +1,4 @@
-import { pathOf } from '../documents/document-problem.js';
+import { pathOf } from './json-path.js';
 
 /** An open bracket. */
 interface Level {

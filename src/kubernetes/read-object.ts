@@ -1,5 +1,5 @@
 import type { Claims } from '../claims/claims.js';
-import type { IncomingVersion } from '../entries/writer/catalog-diff.js';
+import type { IncomingVersion } from '../documents/incoming-version.js';
 import { checkDocument, sentenceOf } from '../documents/document-check.js';
 import { PUBLISHER_PROVIDED } from '../documents/document-rules.js';
 import { isObject } from '../json/is-object.js';

@@ -1,39 +1,147 @@
-import { Column, Entity, PrimaryColumn } from 'typeorm';
+import {
+  Check,
+  Column,
+  Entity,
+  Index,
+  JoinColumn,
+  ManyToOne,
+  OneToOne,
+  PrimaryColumn,
+  type Relation,
+  Unique,
+} from 'typeorm';
+import { ClaimSet } from '../claim-sets/claim-set.entity.js';
+import type { Claims } from '../claims/claims.js';
 import type { EntryFilterConfig, SourceKind } from '../config/config.js';
+import { BytewiseText, IdColumn, Timestamp } from '../database/columns.js';
 
+/** Who declared a source or registry: the configuration file, or a caller of the admin API. */
 export type Origin = 'config' | 'api';
 
-/** A named provider of entries. `settings` is what the configuration holds below the source's kind. */
+/** Milliseconds: a bigint, which node-postgres hands over as text. */
+const MILLISECONDS = {
+  from: (value: string | null) => (value === null ? null : Number(value)),
+  to: (value: number | null) => value,
+};
+
+export type SyncStatus = 'pending' | 'syncing' | 'complete' | 'failed';
+
+/** An entry that a sync left out, as the admin API shows it. */
+export interface SkippedEntry {
+  readonly name: string | null;
+  readonly version: string | null;
+  readonly reasons: string[];
+}
+
+/** How the syncs of a source are doing, and which replica runs one. Written by SourceStates alone. */
+@Entity('source_sync')
+@Check('source_sync_status_check', `status in ('pending', 'syncing', 'complete', 'failed')`)
+@Index('source_sync_due', ['nextRunAt'], { where: 'next_run_at is not null' })
+export class SourceState {
+  @PrimaryColumn({ name: 'source_id', type: 'integer', primaryKeyConstraintName: 'source_sync_pkey' })
+  sourceId: number;
+
+  @OneToOne(() => Source, (source) => source.state, { onDelete: 'CASCADE' })
+  @JoinColumn({ name: 'source_id', foreignKeyConstraintName: 'source_sync_source_id_fkey' })
+  source: Relation<Source>;
+
+  @Column({ type: 'text', default: 'pending' })
+  status: SyncStatus;
+
+  /** Runs since the last one that succeeded. */
+  @Column({ type: 'integer', default: 0 })
+  attempts: number;
+
+  @Timestamp({ name: 'last_attempt_at', nullable: true })
+  lastAttemptAt: Date | null;
+
+  @Timestamp({ name: 'last_success_at', nullable: true })
+  lastSuccessAt: Date | null;
+
+  /** When the source is due; null for kinds that are not synced. */
+  @Timestamp({ name: 'next_run_at', nullable: true })
+  nextRunAt: Date | null;
+
+  @Timestamp({ name: 'requested_at', nullable: true, select: false })
+  requestedAt: Date | null;
+
+  @Column({ name: 'lease_owner', type: 'uuid', nullable: true, select: false })
+  leaseOwner: string | null;
+
+  @Timestamp({ name: 'lease_until', nullable: true, select: false })
+  leaseUntil: Date | null;
+
+  /** SHA-256 of the file that was read last, and of the rules it was read by. */
+  @Column({ name: 'content_digest', type: 'bytea', nullable: true, select: false })
+  contentDigest: Buffer | null;
+
+  /** What the last run that succeeded left for the next one. */
+  @Column({ name: 'fetch_state', type: 'jsonb', nullable: true, select: false })
+  fetchState: object | null;
+
+  /** Why the last run failed. */
+  @Column({ type: 'text', nullable: true })
+  error: string | null;
+
+  @Column({ type: 'jsonb', default: {} })
+  counts: Record<string, number>;
+
+  @Column({ type: 'jsonb', default: [] })
+  skipped: SkippedEntry[];
+}
+
+/** A named provider of entries. */
 @Entity('source')
+@Unique('source_name_key', ['name'])
+@Check('source_kind_check', `kind in ('file', 'git', 'api', 'managed', 'kubernetes')`)
+@Check('source_origin_check', `origin in ('config', 'api')`)
+@Index('source_one_managed', ['kind'], { unique: true, where: `kind = 'managed'` })
 export class Source {
-  @PrimaryColumn({ type: 'integer' })
+  @IdColumn('source')
   id: number;
 
-  @Column({ type: 'text' })
+  @BytewiseText()
   name: string;
 
   @Column({ type: 'text' })
   kind: SourceKind;
 
+  /** What the configuration holds below the source's kind. */
   @Column({ type: 'jsonb' })
   settings: Record<string, unknown>;
 
   @Column({ type: 'jsonb', nullable: true })
   filter: EntryFilterConfig | null;
 
-  /** Milliseconds between two syncs; bigint, which node-postgres hands over as text. Null for kinds that do not sync. */
-  @Column({ name: 'interval_ms', type: 'bigint', nullable: true })
-  intervalMs: string | null;
+  /** Between two syncs; null for kinds that are not synced. */
+  @Column({ name: 'interval_ms', type: 'bigint', nullable: true, transformer: MILLISECONDS })
+  intervalMs: number | null;
 
   @Column({ name: 'claim_set_id', type: 'integer' })
   claimSetId: number;
 
+  @ManyToOne(() => ClaimSet)
+  @JoinColumn({ name: 'claim_set_id', foreignKeyConstraintName: 'source_claim_set_id_fkey' })
+  claimSet: ClaimSet;
+
   @Column({ type: 'text' })
   origin: Origin;
 
-  @Column({ name: 'created_at', type: 'timestamptz' })
+  /** Moves with every change of the source or of its entries: views and pages are kept by it. */
+  @Column({ type: 'bigint', default: 0, select: false })
+  revision: string;
+
+  @Timestamp({ name: 'created_at', default: () => 'now()' })
   createdAt: Date;
 
-  @Column({ name: 'updated_at', type: 'timestamptz' })
+  @Timestamp({ name: 'updated_at', default: () => 'now()' })
   updatedAt: Date;
+
+  @OneToOne(() => SourceState, (state) => state.source)
+  state: SourceState;
+
+  /** Who may manage the source; and, of synced kinds, who sees its entries (spec §2.4). */
+  get claims(): Claims {
+    return this.claimSet.claims;
+  }
 }

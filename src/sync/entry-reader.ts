@@ -1,4 +1,4 @@
-import type { IncomingVersion } from '../entries/writer/catalog-diff.js';
+import type { IncomingVersion } from '../documents/incoming-version.js';
 import { checkDocument, type Problem, sentenceOf, type Written } from '../documents/document-check.js';
 import { ENTRY_TYPES, type EntryType, findName } from '../documents/entry-types.js';
 import { isObject } from '../json/is-object.js';

@@ -1,24 +1,9 @@
 import { batches } from './batches.js';
 import type { EntryType } from '../../documents/entry-types.js';
+import type { IncomingVersion } from '../../documents/incoming-version.js';
 
 /** Versions compared at a stretch: some milliseconds. */
 const BATCH = 1_000;
-
-/** One validated version on its way into the database. `text` is the document as it will be served. */
-export interface IncomingVersion {
-  readonly type: EntryType;
-  readonly name: string;
-  readonly version: string;
-  readonly text: string;
-  /** SHA-256 of `text`. */
-  readonly digest: Buffer;
-  readonly status: string;
-  readonly searchText: string;
-  /** What another registry says of the version beside its document. What is absent is decided here. */
-  readonly statusMessage?: string;
-  readonly statusChangedAt?: Date;
-  readonly publishedAt?: Date;
-}
 
 /** One version as it stands in the database, without its document. */
 export interface StoredVersion {

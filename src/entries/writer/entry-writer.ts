@@ -1,7 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
+import type { IncomingVersion } from '../../documents/incoming-version.js';
 import { batches, weighedBatches } from './batches.js';
-import { type CatalogDiff, diffCatalog, type IncomingVersion, type StoredVersion } from './catalog-diff.js';
+import { type CatalogDiff, diffCatalog, type StoredVersion } from './catalog-diff.js';
 import { internClaimSets } from '../../claim-sets/claim-set.queries.js';
 import type { Claims } from '../../claims/claims.js';
 import { EntryClaims } from '../../sources/source-writer.js';

@@ -1,5 +1,6 @@
 import type { EntityManager } from 'typeorm';
-import type { IncomingVersion, StoredVersion } from './catalog-diff.js';
+import type { IncomingVersion } from '../../documents/incoming-version.js';
+import type { StoredVersion } from './catalog-diff.js';
 
 const STORED = `e.id as "entryId", v.id as "versionId", e.type, e.name, v.version, v.digest, v.status,
   v.status_message as "statusMessage", (extract(epoch from v.status_changed_at) * 1000)::float8 as "statusChangedAt",

@@ -1,0 +1,18 @@
+import { ClaimSet } from '../claim-sets/claim-set.entity.js';
+import { Entry } from '../entries/entry.entity.js';
+import { EntryVersion } from '../entries/entry-version.entity.js';
+import { Registry, RegistrySource } from '../registries/registry.entity.js';
+import { Source, SourceState } from '../sources/source.entity.js';
+import { SourcePartition } from '../views/source-partition.entity.js';
+
+/** Every entity: one for each table. */
+export const ENTITIES = [
+  ClaimSet,
+  Source,
+  SourceState,
+  Registry,
+  RegistrySource,
+  Entry,
+  EntryVersion,
+  SourcePartition,
+];

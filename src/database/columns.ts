@@ -1,0 +1,34 @@
+import { Column, type ColumnOptions, PrimaryGeneratedColumn } from 'typeorm';
+
+/** `id integer generated always as identity`, the key of tables that stay small. */
+export function IdColumn(table: string): PropertyDecorator {
+  return PrimaryGeneratedColumn('identity', {
+    type: 'integer',
+    generatedIdentity: 'ALWAYS',
+    primaryKeyConstraintName: `${table}_pkey`,
+  });
+}
+
+/** The same as a bigint, for tables that may grow large; node-postgres hands it over as text. */
+export function BigIdColumn(table: string): PropertyDecorator {
+  return PrimaryGeneratedColumn('identity', {
+    type: 'bigint',
+    generatedIdentity: 'ALWAYS',
+    primaryKeyConstraintName: `${table}_pkey`,
+  });
+}
+
+/** Text that is compared bytewise: the order of pages must not depend on the locale of the database. */
+export function BytewiseText(options: ColumnOptions = {}): PropertyDecorator {
+  return Column({ type: 'text', collation: 'C', ...options });
+}
+
+/** A moment, kept to the millisecond as JavaScript knows it. */
+export function Timestamp(options: ColumnOptions = {}): PropertyDecorator {
+  return Column({ type: 'timestamptz', precision: 3, ...options });
+}
+
+/** SQL: a timestamp column as RFC 3339 text in UTC, as answers show it. */
+export function utcText(column: string): string {
+  return `to_char(${column} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
+}

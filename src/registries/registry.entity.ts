@@ -1,0 +1,88 @@
+import {
+  Check,
+  Column,
+  Entity,
+  Index,
+  JoinColumn,
+  ManyToOne,
+  OneToMany,
+  PrimaryColumn,
+  type Relation,
+  Unique,
+} from 'typeorm';
+import { ClaimSet } from '../claim-sets/claim-set.entity.js';
+import type { Claims } from '../claims/claims.js';
+import { BytewiseText, IdColumn, Timestamp } from '../database/columns.js';
+import { type Origin, Source } from '../sources/source.entity.js';
+
+const SOURCES_PRIMARY_KEY = 'registry_source_pkey';
+
+/** A source in its place in a registry. */
+@Entity('registry_source')
+@Unique('registry_source_registry_id_source_id_key', ['registryId', 'sourceId'])
+@Index('registry_source_source', ['sourceId'])
+export class RegistrySource {
+  @PrimaryColumn({ name: 'registry_id', type: 'integer', primaryKeyConstraintName: SOURCES_PRIMARY_KEY })
+  registryId: number;
+
+  /** From 1. */
+  @PrimaryColumn({ type: 'integer', primaryKeyConstraintName: SOURCES_PRIMARY_KEY })
+  position: number;
+
+  @Column({ name: 'source_id', type: 'integer' })
+  sourceId: number;
+
+  @ManyToOne(() => Registry, (registry) => registry.sources, { onDelete: 'CASCADE' })
+  @JoinColumn({ name: 'registry_id', foreignKeyConstraintName: 'registry_source_registry_id_fkey' })
+  registry: Relation<Registry>;
+
+  /** Deleting a source in use is refused by the foreign key. */
+  @ManyToOne(() => Source, { onDelete: 'RESTRICT' })
+  @JoinColumn({ name: 'source_id', foreignKeyConstraintName: 'registry_source_source_id_fkey' })
+  source: Source;
+}
+
+/** A named view over ordered sources. */
+@Entity('registry')
+@Unique('registry_name_key', ['name'])
+@Check('registry_origin_check', `origin in ('config', 'api')`)
+export class Registry {
+  @IdColumn('registry')
+  id: number;
+
+  @BytewiseText()
+  name: string;
+
+  @Column({ name: 'claim_set_id', type: 'integer' })
+  claimSetId: number;
+
+  @ManyToOne(() => ClaimSet)
+  @JoinColumn({ name: 'claim_set_id', foreignKeyConstraintName: 'registry_claim_set_id_fkey' })
+  claimSet: ClaimSet;
+
+  @Column({ type: 'text' })
+  origin: Origin;
+
+  /** The place among the registries of the configuration; 0 for those made through the API. */
+  @Column({ type: 'integer' })
+  position: number;
+
+  @Timestamp({ name: 'created_at', default: () => 'now()' })
+  createdAt: Date;
+
+  @Timestamp({ name: 'updated_at', default: () => 'now()' })
+  updatedAt: Date;
+
+  /** In the order in which they win when a name is in several. */
+  @OneToMany(() => RegistrySource, (source) => source.registry)
+  sources: RegistrySource[];
+
+  /** The gate of the registry. */
+  get claims(): Claims {
+    return this.claimSet.claims;
+  }
+
+  get sourceNames(): string[] {
+    return this.sources.map(({ source }) => source.name);
+  }
+}

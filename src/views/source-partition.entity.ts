@@ -1,0 +1,23 @@
+import { Entity, JoinColumn, ManyToOne, PrimaryColumn } from 'typeorm';
+import { ClaimSet } from '../claim-sets/claim-set.entity.js';
+import { Source } from '../sources/source.entity.js';
+
+const PRIMARY_KEY = 'source_partition_pkey';
+
+/** A claim set that entries of a source carry. Kept by a trigger on `entry`, so that no writer can forget to. */
+@Entity('source_partition')
+export class SourcePartition {
+  @PrimaryColumn({ name: 'source_id', type: 'integer', primaryKeyConstraintName: PRIMARY_KEY })
+  sourceId: number;
+
+  @PrimaryColumn({ name: 'claim_set_id', type: 'integer', primaryKeyConstraintName: PRIMARY_KEY })
+  claimSetId: number;
+
+  @ManyToOne(() => Source, { onDelete: 'CASCADE' })
+  @JoinColumn({ name: 'source_id', foreignKeyConstraintName: 'source_partition_source_id_fkey' })
+  source: Source;
+
+  @ManyToOne(() => ClaimSet)
+  @JoinColumn({ name: 'claim_set_id', foreignKeyConstraintName: 'source_partition_claim_set_id_fkey' })
+  claimSet: ClaimSet;
+}

@@ -1,0 +1,31 @@
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import type { DataSource } from 'typeorm';
+import { ENTITIES } from '../../dist/app/entities.js';
+import { createDataSource } from '../../dist/database/data-source.js';
+import { aDatabase, type TestDatabase } from '../support/database.js';
+
+let database: TestDatabase;
+let dataSource: DataSource;
+
+beforeAll(async () => {
+  database = await aDatabase();
+  dataSource = await createDataSource({ ...database, poolMax: 2 }, ENTITIES, () => undefined).initialize();
+});
+
+afterAll(async () => {
+  await dataSource.destroy();
+  await database.drop();
+});
+
+it('has an entity for every table', async () => {
+  const tables = await database.query<{ name: string }>(
+    `select table_name as name from information_schema.tables where table_schema = 'public' order by 1`,
+  );
+  const known = dataSource.entityMetadatas.map(({ tableName }) => tableName);
+  expect([...known, 'schema_migration'].sort()).toEqual(tables.map(({ name }) => name));
+});
+
+it('has entities that say of the tables what the migrations made of them', async () => {
+  const { upQueries } = await dataSource.driver.createSchemaBuilder().log();
+  expect(upQueries.map(({ query }) => query)).toEqual([]);
+});
