@@ -6,6 +6,8 @@ import { AuthGuard } from '../auth/auth.guard.js';
 import { AuthModule } from '../auth/auth.module.js';
 import { AuthzModule } from '../authz/authz.module.js';
 import { ClaimsInterceptor } from './claims.interceptor.js';
+import { ConfiguredResources } from './configured-resources.js';
+import { ViewsModule } from '../views/views.module.js';
 import { RolesGuard } from '../authz/roles.guard.js';
 import { CatalogModule } from '../catalog/catalog.module.js';
 import type { Config } from '../config/config.js';
@@ -43,11 +45,13 @@ export class AppModule {
         DiscoveryModule.with(config.auth),
         SourcesModule,
         RegistriesModule,
+        ViewsModule,
         EntriesModule,
         SyncModule,
         KubernetesModule,
       ],
       providers: [
+        ConfiguredResources,
         { provide: APP_FILTER, useClass: ErrorFilter },
         { provide: APP_GUARD, useClass: AuthGuard },
         { provide: APP_GUARD, useClass: RolesGuard },

@@ -2,7 +2,7 @@ import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import type { Logger } from 'pino';
-import { applyConfiguration } from './apply-configuration.js';
+import { ConfiguredResources } from './configured-resources.js';
 import type { Address } from '../config/address.js';
 import type { Config } from '../config/config.js';
 import { type OpenDatabase, openDatabase } from '../database/open-database.js';
@@ -64,12 +64,14 @@ export async function startService(
     );
     const applied = await database.migrate();
     if (applied.length > 0) logger.info({ migrations: applied }, 'Migrations applied');
-    const plan = await applyConfiguration(database.dataSource, config);
-    logger.info(
-      { plan },
-      plan.length > 0 ? 'The catalogue follows the configuration' : 'The configuration is unchanged',
-    );
     app = await createPublicApp(config, database.dataSource, logger, metrics);
+    const changes = await app.get(ConfiguredResources).apply(config);
+    logger.info(
+      { changes },
+      changes.length > 0
+        ? 'Sources and registries follow the configuration'
+        : 'The configuration is unchanged',
+    );
     const { host, port } = config.addresses.public;
     await (host === undefined ? app.listen(port) : app.listen(port, host));
     await firstSyncs(app.get(SyncScheduler), logger, stopping);

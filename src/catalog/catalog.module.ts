@@ -2,13 +2,17 @@ import { Module } from '@nestjs/common';
 import { CatalogQueries } from './pages/catalog.queries.js';
 import { CatalogService } from './catalog.service.js';
 import { PageCache } from './page-cache.js';
+import { RegistriesModule } from '../registries/registries.module.js';
+import { ViewsModule } from '../views/views.module.js';
+import { RegistryListController } from './registry-list.controller.js';
 import { ReadOnlyController } from './read-only.controller.js';
 import { ServersController } from './servers.controller.js';
 import { SkillsController } from './skills.controller.js';
 
 /** The consumer side as a whole: what the MCP Registry v0.1 API shows of a registry. */
 @Module({
-  controllers: [ServersController, SkillsController, ReadOnlyController],
+  imports: [RegistriesModule, ViewsModule],
+  controllers: [RegistryListController, ServersController, SkillsController, ReadOnlyController],
   providers: [CatalogQueries, CatalogService, PageCache],
 })
 export class CatalogModule {}

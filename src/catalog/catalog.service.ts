@@ -29,27 +29,27 @@ export class CatalogService {
     private readonly pages: PageCache,
   ) {}
 
-  list(entrance: RegistryAccess, type: EntryType, request: ListRequest): Promise<CachedJson> {
-    return this.pages.get(entrance, question('list', type, request), (reading) =>
+  list(access: RegistryAccess, type: EntryType, request: ListRequest): Promise<CachedJson> {
+    return this.pages.get(access, question('list', type, request), (reading) =>
       this.readList(reading, type, request),
     );
   }
 
   versions(
-    entrance: RegistryAccess,
+    access: RegistryAccess,
     type: EntryType,
     name: string,
     includeDeleted: boolean,
   ): Promise<CachedJson> {
-    return this.pages.get(entrance, question('versions', type, name, includeDeleted), async (reading) => {
+    return this.pages.get(access, question('versions', type, name, includeDeleted), async (reading) => {
       const rows = isStorable(name) ? await this.queries.versions(reading, type, name, includeDeleted) : [];
       if (rows.length === 0) throw new ApiError('entry_not_found');
       return listBody(type, rows);
     });
   }
 
-  version(entrance: RegistryAccess, type: EntryType, name: string, version: string): Promise<CachedJson> {
-    return this.pages.get(entrance, question('version', type, name, version), (reading) =>
+  version(access: RegistryAccess, type: EntryType, name: string, version: string): Promise<CachedJson> {
+    return this.pages.get(access, question('version', type, name, version), (reading) =>
       this.readVersion(reading, type, name, version),
     );
   }

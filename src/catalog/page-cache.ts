@@ -5,6 +5,7 @@ import { SharedReads } from '../database/shared-reads.js';
 import { ApiError } from '../http/errors.js';
 import { CachedJson } from '../http/json-answers.js';
 import { digestOf } from '../views/partitions.js';
+import { RegistryViews } from '../views/registry-views.js';
 import { Reading } from './pages/snapshot-check.js';
 
 /** All forms of all pages together. */
@@ -36,6 +37,8 @@ export class PageCache {
   });
   private readonly beingRead = new SharedReads<string, Outcome>();
 
+  constructor(private readonly views: RegistryViews) {}
+
   /**
    * The answer to a question in what the caller sees.
    *
@@ -47,26 +50,23 @@ export class PageCache {
    * @throws ApiError 503 when the caller's claims keep opening something new each time.
    */
   async get(
-    entrance: RegistryAccess,
+    access: RegistryAccess,
     question: string,
     read: (reading: Reading) => Promise<string>,
   ): Promise<CachedJson> {
-    let { view } = entrance;
     for (let attempt = 1; ; attempt += 1) {
+      const { view } = access;
       const key = `${view.tag} ${question}`;
       const kept = this.pages.get(key);
       if (kept) return kept;
       const { page, error, stands } = await this.readOnce(key, view, read);
       if (page && stands) this.pages.set(key, page);
       if (!stands) {
-        const now = await entrance.look();
-        if (attempt < ATTEMPTS) {
-          view = now;
-          continue;
-        }
+        access = await this.views.refresh(access);
+        if (attempt < ATTEMPTS) continue;
         // Of the same partitions it is at least of states that were there since the request came; of others, entries that
         // went from one to another may be missing.
-        if (digestOf(view.partitions) !== digestOf(now.partitions))
+        if (digestOf(view.partitions) !== digestOf(access.view.partitions))
           throw new ApiError('database_timeout', CHANGES_TOO_FAST);
       }
       if (!page) throw error;

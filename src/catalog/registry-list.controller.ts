@@ -19,6 +19,14 @@ export class RegistryListController {
   @ApiOkResponse({ type: RegistryList })
   @ApiErrors('database_unavailable', 'provider_unavailable')
   async list(@CurrentCaller() caller: Caller): Promise<JsonText> {
-    return new JsonText(JSON.stringify(await this.registries.listEnterable(caller)));
+    const registries = await this.registries.listReachable(caller);
+    const list: RegistryList = {
+      registries: registries.map(({ name, createdAt, updatedAt }) => ({
+        name,
+        createdAt: createdAt.toISOString(),
+        updatedAt: updatedAt.toISOString(),
+      })),
+    };
+    return new JsonText(JSON.stringify(list));
   }
 }

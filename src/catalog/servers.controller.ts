@@ -1,7 +1,7 @@
 import { Controller, Get, Param, Query } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation, ApiParam, ApiTags } from '@nestjs/swagger';
 import { AnyCaller } from '../auth/route-access.js';
-import { CurrentAccess, RegistryRoute } from '../app/claims.interceptor.js';
+import { Loaded, RegistryRoute } from '../auth/route-resource.js';
 import type { RegistryAccess } from '../views/view.js';
 import { ApiErrors } from '../http/openapi/api-errors.js';
 import type { CachedJson } from '../http/json-answers.js';
@@ -25,8 +25,8 @@ export class ServersController {
   @ApiOperation({ summary: 'Server versions in order of name, the newest version of a name first' })
   @ApiOkResponse({ type: ServerList })
   @ApiErrors('invalid_parameter', 'invalid_cursor')
-  list(@CurrentAccess() entrance: RegistryAccess, @Query() query: ServerListQuery): Promise<CachedJson> {
-    return this.catalog.list(entrance, 'server', serverListRequest(query));
+  list(@Loaded() access: RegistryAccess, @Query() query: ServerListQuery): Promise<CachedJson> {
+    return this.catalog.list(access, 'server', serverListRequest(query));
   }
 
   @Get(':name/versions')
@@ -35,11 +35,11 @@ export class ServersController {
   @ApiOkResponse({ type: ServerList })
   @ApiErrors('invalid_parameter', 'entry_not_found')
   versions(
-    @CurrentAccess() entrance: RegistryAccess,
+    @Loaded() access: RegistryAccess,
     @Param('name') name: string,
     @Query() query: ServerVersionsQuery,
   ): Promise<CachedJson> {
-    return this.catalog.versions(entrance, 'server', name, query.include_deleted === 'true');
+    return this.catalog.versions(access, 'server', name, query.include_deleted === 'true');
   }
 
   @Get(':name/versions/:version')
@@ -49,10 +49,10 @@ export class ServersController {
   @ApiOkResponse({ type: ServerItem })
   @ApiErrors('entry_not_found', 'version_not_found')
   version(
-    @CurrentAccess() entrance: RegistryAccess,
+    @Loaded() access: RegistryAccess,
     @Param('name') name: string,
     @Param('version') version: string,
   ): Promise<CachedJson> {
-    return this.catalog.version(entrance, 'server', name, version);
+    return this.catalog.version(access, 'server', name, version);
   }
 }

@@ -1,7 +1,7 @@
 import { Controller, Get, Param, Query } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation, ApiParam, ApiTags } from '@nestjs/swagger';
 import { AnyCaller } from '../auth/route-access.js';
-import { CurrentAccess, RegistryRoute } from '../app/claims.interceptor.js';
+import { Loaded, RegistryRoute } from '../auth/route-resource.js';
 import type { RegistryAccess } from '../views/view.js';
 import { ApiErrors } from '../http/openapi/api-errors.js';
 import type { CachedJson } from '../http/json-answers.js';
@@ -25,8 +25,8 @@ export class SkillsController {
   @ApiOperation({ summary: 'Skills in order of name, each with its latest version' })
   @ApiOkResponse({ type: SkillList })
   @ApiErrors('invalid_parameter', 'invalid_cursor')
-  list(@CurrentAccess() entrance: RegistryAccess, @Query() query: SkillListQuery): Promise<CachedJson> {
-    return this.catalog.list(entrance, 'skill', skillListRequest(query));
+  list(@Loaded() access: RegistryAccess, @Query() query: SkillListQuery): Promise<CachedJson> {
+    return this.catalog.list(access, 'skill', skillListRequest(query));
   }
 
   @Get(':namespace/:name')
@@ -34,11 +34,11 @@ export class SkillsController {
   @ApiOkResponse({ type: SkillDocument })
   @ApiErrors('entry_not_found')
   latest(
-    @CurrentAccess() entrance: RegistryAccess,
+    @Loaded() access: RegistryAccess,
     @Param('namespace') namespace: string,
     @Param('name') name: string,
   ): Promise<CachedJson> {
-    return this.catalog.version(entrance, 'skill', `${namespace}/${name}`, 'latest');
+    return this.catalog.version(access, 'skill', `${namespace}/${name}`, 'latest');
   }
 
   @Get(':namespace/:name/versions')
@@ -46,11 +46,11 @@ export class SkillsController {
   @ApiOkResponse({ type: SkillList })
   @ApiErrors('entry_not_found')
   versions(
-    @CurrentAccess() entrance: RegistryAccess,
+    @Loaded() access: RegistryAccess,
     @Param('namespace') namespace: string,
     @Param('name') name: string,
   ): Promise<CachedJson> {
-    return this.catalog.versions(entrance, 'skill', `${namespace}/${name}`, false);
+    return this.catalog.versions(access, 'skill', `${namespace}/${name}`, false);
   }
 
   @Get(':namespace/:name/versions/:version')
@@ -59,11 +59,11 @@ export class SkillsController {
   @ApiOkResponse({ type: SkillDocument })
   @ApiErrors('entry_not_found', 'version_not_found')
   version(
-    @CurrentAccess() entrance: RegistryAccess,
+    @Loaded() access: RegistryAccess,
     @Param('namespace') namespace: string,
     @Param('name') name: string,
     @Param('version') version: string,
   ): Promise<CachedJson> {
-    return this.catalog.version(entrance, 'skill', `${namespace}/${name}`, version);
+    return this.catalog.version(access, 'skill', `${namespace}/${name}`, version);
   }
 }

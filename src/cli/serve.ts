@@ -1,6 +1,6 @@
 import { setFlagsFromString } from 'node:v8';
 import type { Logger } from 'pino';
-import { ConfigurationConflict } from '../app/apply-configuration.js';
+import { ConfigurationConflict } from '../app/configured-resources.js';
 import { buildReport } from '../config/environment.js';
 import { versionReport } from '../health/version-report.js';
 import { startService } from '../app/service.js';

@@ -11,7 +11,7 @@ import {
 import type { Caller } from '../auth/caller.js';
 import { CurrentCaller } from '../auth/current-caller.js';
 import { RequiresRole } from '../auth/route-access.js';
-import { ResourceRoute } from '../app/claims.interceptor.js';
+import { Loaded, ResourceRoute } from '../auth/route-resource.js';
 import { AdminListParameters } from '../http/lists/admin-list.dto.js';
 import { ApiErrors } from '../http/openapi/api-errors.js';
 import { type SentBody, SentJson } from '../http/body.js';
@@ -20,7 +20,7 @@ import type { Preconditions } from '../http/preconditions.js';
 import { JsonText } from '../http/json-answers.js';
 import { ClaimsBody, PublishBody, PublishQuery, StatusBody } from './entries.dto.js';
 import { EntryClaimsAnswer, ManagedEntry, PublishedVersionAnswer } from './entries.responses.js';
-import { EntriesService } from './entries.service.js';
+import { EntriesService, type LoadedEntry } from './entries.service.js';
 import { RawEntryList } from './raw-entries.responses.js';
 import { RawEntriesService } from './raw-entries.service.js';
 
@@ -77,37 +77,30 @@ export class EntriesController {
   }
 
   @Get(':type/:name')
+  @ResourceRoute({ resource: 'entry', use: 'read' })
   @ApiOperation({ summary: 'A published entry with its claims and versions' })
   @ApiParam(NAME)
   @ApiParam(TYPE)
   @ApiOkResponse({ type: ManagedEntry })
   @ApiErrors('entry_not_found')
-  get(
-    @CurrentCaller() caller: Caller,
-    @Param('type') type: string,
-    @Param('name') name: string,
-  ): Promise<JsonText> {
-    return this.entries.get(caller, { type, name });
+  get(@Loaded() entry: LoadedEntry): Promise<JsonText> {
+    return this.entries.get(entry);
   }
 
   @Get(':type/:name/versions/:version')
+  @ResourceRoute({ resource: 'entry', use: 'read' })
   @ApiOperation({ summary: 'One version of a published entry' })
   @ApiParam(NAME)
   @ApiParam(TYPE)
   @ApiOkResponse({ type: PublishedVersionAnswer })
   @ApiErrors('entry_not_found', 'version_not_found')
-  getVersion(
-    @CurrentCaller() caller: Caller,
-    @Param('type') type: string,
-    @Param('name') name: string,
-    @Param('version') version: string,
-  ): Promise<JsonText> {
-    return this.entries.getVersion(caller, { type, name }, version);
+  getVersion(@Loaded() entry: LoadedEntry): JsonText {
+    return this.entries.getVersion(entry);
   }
 
   @Delete(':type/:name/versions/:version')
   @HttpCode(204)
-  @ResourceRoute({ noun: 'entry', to: 'change' })
+  @ResourceRoute({ resource: 'entry', use: 'change' })
   @ApiOperation({ summary: 'Removes a version; the entry goes with its last one' })
   @ApiParam(NAME)
   @ApiParam(TYPE)
@@ -123,22 +116,19 @@ export class EntriesController {
   }
 
   @Get(':type/:name/claims')
+  @ResourceRoute({ resource: 'entry', use: 'read' })
   @ApiOperation({ summary: 'The claims of a published entry' })
   @ApiParam(NAME)
   @ApiParam(TYPE)
   @ApiOkResponse({ type: EntryClaimsAnswer })
   @ApiErrors('entry_not_found')
-  getClaims(
-    @CurrentCaller() caller: Caller,
-    @Param('type') type: string,
-    @Param('name') name: string,
-  ): Promise<JsonText> {
-    return this.entries.getClaims(caller, { type, name });
+  getClaims(@Loaded() entry: LoadedEntry): JsonText {
+    return this.entries.getClaims(entry);
   }
 
   @Put(':type/:name/claims')
   @HttpCode(204)
-  @ResourceRoute({ noun: 'entry', to: 'change' })
+  @ResourceRoute({ resource: 'entry', use: 'change' })
   @ApiOperation({ summary: 'Sets the claims of every version of an entry; an empty map clears them' })
   @ApiParam(NAME)
   @ApiParam(TYPE)
@@ -156,7 +146,7 @@ export class EntriesController {
   }
 
   @Patch(':type/:name/status')
-  @ResourceRoute({ noun: 'entry', to: 'change' })
+  @ResourceRoute({ resource: 'entry', use: 'change' })
   @ApiOperation({ summary: 'Sets the status of every version of an entry' })
   @ApiParam(NAME)
   @ApiParam(TYPE)
@@ -173,7 +163,7 @@ export class EntriesController {
   }
 
   @Patch(':type/:name/versions/:version/status')
-  @ResourceRoute({ noun: 'entry', to: 'change' })
+  @ResourceRoute({ resource: 'entry', use: 'change' })
   @ApiOperation({ summary: 'Sets the status of one version' })
   @ApiParam(NAME)
   @ApiParam(TYPE)

@@ -3,7 +3,6 @@ import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
 import type { Caller } from '../auth/caller.js';
 import { AccessPolicy } from '../authz/access-policy.js';
-import type { ReachableEntries, ReachedPath } from '../app/claims.interceptor.js';
 import { canonicalClaims, type Claims, equalClaims } from '../claims/claims.js';
 import { isStorable } from '../database/storable.js';
 import type { SentBody } from '../http/body.js';
@@ -21,6 +20,14 @@ export interface EntryName {
   readonly name: string;
 }
 
+/** A published entry that a request names, and the version when it names one. */
+export interface LoadedEntry {
+  readonly type: EntryType;
+  readonly name: string;
+  readonly entry: PublishedEntry;
+  readonly version: PublishedVersion | undefined;
+}
+
 /** Ends a transaction without writing, and carries its answer out. */
 class DryRun extends Error {
   constructor(readonly answer: string) {
@@ -30,7 +37,7 @@ class DryRun extends Error {
 
 /** Publishing, and what becomes of what was published (spec §4.2, §4.3, contract §7). */
 @Injectable()
-export class EntriesService implements ReachableEntries {
+export class EntriesService {
   constructor(
     private readonly dataSource: DataSource,
     private readonly entries: PublishedEntries,
@@ -69,30 +76,34 @@ export class EntriesService implements ReachableEntries {
     }
   }
 
-  async get(caller: Caller, entryName: EntryName): Promise<JsonText> {
-    return this.dataSource.transaction(async (manager) => {
-      const { type, entry } = await this.getManageable(manager, caller, entryName);
-      const versions = await this.entries.versions(manager, entry.id);
-      return new JsonText(describeEntry(type, entryName.name, entry.claims, versions));
-    });
+  /**
+   * The entry a request names, as far as the caller may manage it.
+   *
+   * @param version must be one of the entry's, when it is given.
+   * @throws ApiError 404 for what is not there or none of theirs.
+   */
+  async load(caller: Caller, entryName: EntryName, version?: string): Promise<LoadedEntry> {
+    const { manager } = this.dataSource;
+    const type = typeOf(entryName);
+    const entry = await this.getManageable(manager, caller, type, entryName.name);
+    const stored = version === undefined ? undefined : await this.getStored(manager, entry, version);
+    return { type, name: entryName.name, entry, version: stored };
   }
 
-  async getVersion(caller: Caller, entryName: EntryName, version: string): Promise<JsonText> {
-    return this.dataSource.transaction(async (manager) => {
-      const { type, entry } = await this.getManageable(manager, caller, entryName);
-      const stored = await this.getStored(manager, entry, version);
-      return new JsonText(describeVersion({ type, name: entryName.name }, entry.claims, stored));
-    });
+  async get({ type, name, entry }: LoadedEntry): Promise<JsonText> {
+    const versions = await this.entries.versions(this.dataSource.manager, entry.id);
+    // Its last version has gone since it was loaded.
+    if (versions.length === 0) throw new ApiError('entry_not_found');
+    return new JsonText(describeEntry(type, name, entry.claims, versions));
   }
 
-  async getClaims(caller: Caller, entryName: EntryName): Promise<JsonText> {
-    const { entry } = await this.getManageable(this.dataSource.manager, caller, entryName);
+  getVersion({ type, name, entry, version }: LoadedEntry): JsonText {
+    if (!version) throw new Error('A version was asked for on a route that names none');
+    return new JsonText(describeVersion({ type, name }, entry.claims, version));
+  }
+
+  getClaims({ entry }: LoadedEntry): JsonText {
     return new JsonText(JSON.stringify({ claims: entry.claims }), claimsTag(entry.claims));
-  }
-
-  async reach(caller: Caller, { version, ...entryName }: ReachedPath): Promise<void> {
-    const { entry } = await this.getManageable(this.dataSource.manager, caller, entryName);
-    if (version !== undefined) await this.getStored(this.dataSource.manager, entry, version);
   }
 
   /** spec §4.3: the caller must satisfy the claims there are, or the entry is none of theirs, and those to come. */
@@ -147,7 +158,7 @@ export class EntriesService implements ReachableEntries {
     const type = typeOf(entryName);
     return this.dataSource.transaction(async (manager) => {
       await this.entries.lockName(manager, type, entryName.name);
-      return work(manager, await this.getManageable(manager, caller, entryName));
+      return work(manager, { type, entry: await this.getManageable(manager, caller, type, entryName.name) });
     });
   }
 
@@ -161,12 +172,12 @@ export class EntriesService implements ReachableEntries {
   private async getManageable(
     manager: EntityManager,
     caller: Caller,
-    entryName: EntryName,
-  ): Promise<{ type: EntryType; entry: PublishedEntry }> {
-    const type = typeOf(entryName);
-    const entry = await this.entries.find(manager, type, entryName.name);
+    type: EntryType,
+    name: string,
+  ): Promise<PublishedEntry> {
+    const entry = await this.entries.find(manager, type, name);
     if (!entry || !this.policy.mayManage(caller, entry.claims)) throw new ApiError('entry_not_found');
-    return { type, entry };
+    return entry;
   }
 
   private async getStored(

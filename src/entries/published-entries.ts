@@ -1,10 +1,10 @@
 import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
-import { internClaimSet } from '../claim-sets/claim-set.queries.js';
+import { ClaimSetsRepository } from '../claim-sets/claim-sets.repository.js';
 import type { Claims } from '../claims/claims.js';
 import type { IncomingVersion } from '../documents/incoming-version.js';
 import type { EntryType } from '../documents/entry-types.js';
-import { bumpRevision } from '../sources/source-revision.js';
+import { bumpRevision } from '../sources/source-revision.queries.js';
 import { electLatest } from './latest-version.queries.js';
 import type { VersionState } from '../documents/official-meta.js';
 import { versionKey } from '../documents/version-order.js';
@@ -33,6 +33,8 @@ const VERSION_COLUMNS = `v.version, v.document, v.status, v.status_message as "s
  */
 @Injectable()
 export class PublishedEntries {
+  constructor(private readonly claimSets: ClaimSetsRepository) {}
+
   /** Makes everything that happens to one name happen one after the other. */
   async lockName(manager: EntityManager, type: EntryType, name: string): Promise<void> {
     // Each one that waits holds a connection.
@@ -115,7 +117,7 @@ export class PublishedEntries {
 
   /** Gives the entry, and so every version of it, these claims. */
   async setClaims(manager: EntityManager, entry: PublishedEntry, claims: Claims): Promise<void> {
-    const claimSetId = await internClaimSet(manager, claims);
+    const { id: claimSetId } = await this.claimSets.findOrCreate(manager, claims);
     await manager.query(`update entry set claim_set_id = $2 where id = $1`, [entry.id, claimSetId]);
     await bumpRevision(manager, entry.sourceId);
   }
@@ -159,7 +161,7 @@ export class PublishedEntries {
     claims: Claims,
     { type, name }: IncomingVersion,
   ): Promise<string> {
-    const claimSetId = await internClaimSet(manager, claims);
+    const { id: claimSetId } = await this.claimSets.findOrCreate(manager, claims);
     const [row] = await manager.query<{ id: string }[]>(
       `insert into entry (source_id, type, name, claim_set_id) values ($1, $2, $3, $4) returning id`,
       [sourceId, type, name, claimSetId],

@@ -1,9 +1,9 @@
-import { Controller, Get, Param, Query } from '@nestjs/common';
+import { Controller, Get, Query } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
-import type { Caller } from '../auth/caller.js';
-import { CurrentCaller } from '../auth/current-caller.js';
 import { RequiresRole } from '../auth/route-access.js';
-import { ResourceRoute } from '../app/claims.interceptor.js';
+import { Loaded, ResourceRoute } from '../auth/route-resource.js';
+import { Registry } from '../registries/registry.entity.js';
+import { Source } from '../sources/source.entity.js';
 import { AdminListParameters } from '../http/lists/admin-list.dto.js';
 import { ApiErrors } from '../http/openapi/api-errors.js';
 import type { JsonText } from '../http/json-answers.js';
@@ -17,31 +17,23 @@ export class RawEntriesController {
 
   @Get('sources/:name/entries')
   @RequiresRole('manageSources')
-  @ResourceRoute({ noun: 'source', to: 'read' })
+  @ResourceRoute({ resource: 'source', use: 'read' })
   @ApiTags('sources')
   @ApiOperation({ summary: 'Every entry of a source with its claims and versions' })
   @ApiOkResponse({ type: RawEntryList })
   @ApiErrors('source_not_found')
-  ofSource(
-    @CurrentCaller() caller: Caller,
-    @Param('name') name: string,
-    @Query() query: AdminListParameters,
-  ): Promise<JsonText> {
-    return this.entries.ofSource(caller, name, query);
+  ofSource(@Loaded() source: Source, @Query() query: AdminListParameters): Promise<JsonText> {
+    return this.entries.ofSource(source, query);
   }
 
   @Get('registries/:name/entries')
   @RequiresRole('manageRegistries')
-  @ResourceRoute({ noun: 'registry', to: 'read' })
+  @ResourceRoute({ resource: 'registry', use: 'read' })
   @ApiTags('registries')
   @ApiOperation({ summary: 'Every entry of the sources of a registry, shadowed ones too' })
   @ApiOkResponse({ type: RawEntryList })
   @ApiErrors('registry_not_found')
-  ofRegistry(
-    @CurrentCaller() caller: Caller,
-    @Param('name') name: string,
-    @Query() query: AdminListParameters,
-  ): Promise<JsonText> {
-    return this.entries.ofRegistry(caller, name, query);
+  ofRegistry(@Loaded() registry: Registry, @Query() query: AdminListParameters): Promise<JsonText> {
+    return this.entries.ofRegistry(registry, query);
   }
 }

@@ -5,9 +5,9 @@ import type { AdminListQuery } from '../http/lists/admin-list.js';
 import { decodeCursor, encodeCursor } from '../http/lists/cursor.js';
 import { JsonText } from '../http/json-answers.js';
 import { Partitions } from '../views/partitions.js';
-import { RegistriesService } from '../registries/registries.service.js';
-import { SourcesQueries } from '../sources/sources.queries.js';
-import { SourcesService } from '../sources/sources.service.js';
+import type { Registry } from '../registries/registry.entity.js';
+import type { Source } from '../sources/source.entity.js';
+import { SourcesRepository } from '../sources/sources.repository.js';
 import { RawEntriesQueries, type RawEntryRow, type RawPosition } from './raw-entries.queries.js';
 
 /** Entries read at a time when the whole list is asked for. */
@@ -29,34 +29,29 @@ interface Walk {
 export class RawEntriesService {
   constructor(
     private readonly queries: RawEntriesQueries,
-    private readonly sources: SourcesService,
-    private readonly registries: RegistriesService,
-    private readonly allSources: SourcesQueries,
+    private readonly sources: SourcesRepository,
     private readonly partitions: Partitions,
     private readonly policy: AccessPolicy,
   ) {}
 
-  async ofSource(caller: Caller, name: string, query: AdminListQuery): Promise<JsonText> {
-    const { id } = await this.sources.getReachable(caller, name);
+  async ofSource({ id }: Source, query: AdminListQuery): Promise<JsonText> {
     return this.list('source-entries', [id], null, query);
   }
 
-  async ofRegistry(caller: Caller, name: string, query: AdminListQuery): Promise<JsonText> {
-    const { sources } = await this.registries.getReachable(caller, name);
-    const ids = sources.map(({ id }) => id);
+  async ofRegistry({ sources }: Registry, query: AdminListQuery): Promise<JsonText> {
+    const ids = sources.map(({ sourceId }) => sourceId);
     return this.list('registry-entries', ids, null, query);
   }
 
   /** The entries of the managed source this caller may manage. */
   async manageable(caller: Caller, query: AdminListQuery): Promise<JsonText> {
-    const managed = (await this.allSources.all())
-      .filter(({ kind }) => kind === 'managed')
-      .map(({ id }) => id);
-    const partitions = await this.partitions.ofSources(managed);
+    const managed = await this.sources.findManaged();
+    const sourceIds = managed ? [managed.id] : [];
+    const partitions = await this.partitions.ofSources(sourceIds);
     const claimSetIds = partitions
       .filter(({ claims }) => this.policy.mayManage(caller, claims))
       .map(({ claimSetId }) => claimSetId);
-    return this.list('entries', managed, claimSetIds, query);
+    return this.list('entries', sourceIds, claimSetIds, query);
   }
 
   private async list(

@@ -3,7 +3,7 @@ import { DataSource } from 'typeorm';
 import { canonicalClaims } from '../claims/claims.js';
 import { isDatabaseUnreachable } from '../database/unreachable.js';
 import { EntryWriter, type LabeledVersion } from '../entries/writer/entry-writer.js';
-import { bumpRevision } from '../sources/source-revision.js';
+import { bumpRevision } from '../sources/source-revision.queries.js';
 import { type EntryFilter, passesFilter } from '../sources/entry-filter.js';
 import { TimeSlice } from '../json/time-slice.js';
 import { SyncMetrics } from '../telemetry/sync-metrics.js';

@@ -11,7 +11,7 @@ import type { Response } from 'express';
 import type { Caller } from '../auth/caller.js';
 import { CurrentCaller } from '../auth/current-caller.js';
 import { ListsRegistries, RequiresRole } from '../auth/route-access.js';
-import { ResourceRoute } from '../app/claims.interceptor.js';
+import { Loaded, ResourceRoute } from '../auth/route-resource.js';
 import { RegistrySettings } from '../config/registry-settings.dto.js';
 import { AdminListParameters } from '../http/lists/admin-list.dto.js';
 import { ApiErrors } from '../http/openapi/api-errors.js';
@@ -22,6 +22,7 @@ import type { JsonText } from '../http/json-answers.js';
 import { ShapePipe } from '../http/shape.pipe.js';
 import { RegistryAnswer, RegistryAnswerList } from './registries.responses.js';
 import { RegistriesService } from './registries.service.js';
+import { Registry } from './registry.entity.js';
 
 @ApiTags('registries')
 @Controller('v1/registries')
@@ -40,17 +41,17 @@ export class RegistriesController {
 
   @Get(':name')
   @ListsRegistries()
-  @ResourceRoute({ noun: 'registry', to: 'read' })
+  @ResourceRoute({ resource: 'registry', use: 'read' })
   @ApiOperation({ summary: 'One registry' })
   @ApiOkResponse({ type: RegistryAnswer })
   @ApiErrors('registry_not_found')
-  get(@CurrentCaller() caller: Caller, @Param('name') name: string): Promise<JsonText> {
-    return this.registries.get(caller, name);
+  get(@Loaded() registry: Registry): JsonText {
+    return this.registries.get(registry);
   }
 
   @Put(':name')
   @RequiresRole('manageRegistries')
-  @ResourceRoute({ noun: 'registry', to: 'put' })
+  @ResourceRoute({ resource: 'registry', use: 'put' })
   @ApiOperation({ summary: 'Creates a registry, or replaces its settings' })
   @ApiBody({ type: RegistrySettings })
   @ApiOkResponse({ type: RegistryAnswer, description: 'Replaced' })
@@ -85,7 +86,7 @@ export class RegistriesController {
   @Delete(':name')
   @RequiresRole('manageRegistries')
   @HttpCode(204)
-  @ResourceRoute({ noun: 'registry', to: 'change' })
+  @ResourceRoute({ resource: 'registry', use: 'change' })
   @ApiOperation({ summary: 'Deletes a registry; its sources stay' })
   @ApiNoContentResponse()
   @ApiErrors('config_managed', 'registry_not_found', 'precondition_failed')

@@ -1,26 +1,17 @@
-import { Global, Module } from '@nestjs/common';
-import { ReachableRegistries, RegistryGate } from '../app/claims.interceptor.js';
+import { Module } from '@nestjs/common';
+import { TypeOrmModule } from '@nestjs/typeorm';
+import { ClaimSetsModule } from '../claim-sets/claim-sets.module.js';
+import { SourcesModule } from '../sources/sources.module.js';
 import { RegistriesController } from './registries.controller.js';
-import { RegistriesQueries } from './registries.queries.js';
+import { RegistriesRepository } from './registries.repository.js';
 import { RegistriesService } from './registries.service.js';
-import { RegistryListController } from '../catalog/registry-list.controller.js';
-import { Partitions } from '../views/partitions.js';
-import { RegistryLookup } from '../views/registry-lookup.js';
-import { Views } from '../views/views.js';
+import { Registry } from './registry.entity.js';
+import { RegistryWriter } from './registry-writer.js';
 
-/** Global because the ClaimsInterceptor of every consumer route enters through the gate provided here. */
-@Global()
 @Module({
-  controllers: [RegistryListController, RegistriesController],
-  providers: [
-    RegistriesQueries,
-    RegistriesService,
-    RegistryLookup,
-    Partitions,
-    Views,
-    { provide: RegistryGate, useExisting: RegistriesService },
-    { provide: ReachableRegistries, useExisting: RegistriesService },
-  ],
-  exports: [Partitions, RegistriesService, RegistryGate, ReachableRegistries],
+  imports: [TypeOrmModule.forFeature([Registry]), ClaimSetsModule, SourcesModule],
+  controllers: [RegistriesController],
+  providers: [RegistriesRepository, RegistriesService, RegistryWriter],
+  exports: [RegistriesRepository, RegistriesService, RegistryWriter],
 })
 export class RegistriesModule {}

@@ -1,49 +1,77 @@
 import { isDeepStrictEqual } from 'node:util';
+import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
-import { internClaimSet } from '../claim-sets/claim-set.queries.js';
+import { ClaimSetsRepository } from '../claim-sets/claim-sets.repository.js';
 import type { RegistryConfig } from '../config/config.js';
-import type { Origin } from '../sources/source.entity.js';
+import type { Origin, Source } from '../sources/source.entity.js';
+import { Registry, RegistrySource } from './registry.entity.js';
 
-/** The only writer of registry rows. Runs inside its caller's transaction; every source named must be there. */
+export interface WrittenRegistry {
+  /** `moved`: only its place among the others is another one. */
+  readonly outcome: 'created' | 'changed' | 'moved' | 'unchanged';
+  readonly registry: Registry;
+}
+
+/** Writes what the configuration file and the admin API declare of a registry, alike. Runs inside its caller's transaction. */
+@Injectable()
 export class RegistryWriter {
+  constructor(private readonly claimSets: ClaimSetsRepository) {}
+
   /**
+   * @param found the registry as it is stored, locked; null when there is none of that name.
+   * @param sources those that are declared, in their order.
    * @param position the place among the registries of the configuration; 0 for those made through the API, which are
    *   ordered by age.
    */
   async put(
     manager: EntityManager,
+    found: Registry | null,
     declared: RegistryConfig,
+    sources: readonly Source[],
     origin: Origin,
     position: number,
-  ): Promise<'created' | 'changed' | 'moved' | 'unchanged'> {
-    const claimSetId = await internClaimSet(manager, declared.claims);
-    const [found] = await manager.query<{ position: number; claimSetId: number; sources: string[] }[]>(
-      `select r.position, r.claim_set_id as "claimSetId", coalesce((
-         select json_agg(s.name order by rs.position) from registry_source rs join source s on s.id = rs.source_id
-         where rs.registry_id = r.id), '[]') as sources
-       from registry r where r.name = $1`,
-      [declared.name],
+  ): Promise<WrittenRegistry> {
+    const claimSet = await this.claimSets.findOrCreate(manager, declared.claims);
+    const hasSameContent =
+      found !== null &&
+      found.claimSetId === claimSet.id &&
+      isDeepStrictEqual(found.sourceNames, [...declared.sources]);
+    if (hasSameContent && found.position === position) return { outcome: 'unchanged', registry: found };
+    const registry = found ?? manager.create(Registry, { name: declared.name, origin });
+    Object.assign(registry, { claimSet, claimSetId: claimSet.id, position });
+    if (found) registry.updatedAt = await this.update(manager, registry);
+    else await manager.insert(Registry, registry);
+    registry.sources = sources.map((source, index) =>
+      manager.create(RegistrySource, {
+        registryId: registry.id,
+        position: index + 1,
+        sourceId: source.id,
+        source,
+      }),
     );
-    const same =
-      found !== undefined &&
-      isDeepStrictEqual(found.sources, [...declared.sources]) &&
-      found.claimSetId === claimSetId;
-    if (same && found.position === position) return 'unchanged';
-    const [stored] = await manager.query<{ id: number }[]>(
-      `insert into registry (name, claim_set_id, origin, position) values ($1, $2, $3, $4)
-       on conflict (name) do update set claim_set_id = $2, position = $4, revision = registry.revision + 1,
-         updated_at = now()
-       returning id`,
-      [declared.name, claimSetId, origin, position],
+    await manager.delete(RegistrySource, { registryId: registry.id });
+    await manager.insert(
+      RegistrySource,
+      registry.sources.map(({ registryId, position: place, sourceId }) => ({
+        registryId,
+        position: place,
+        sourceId,
+      })),
     );
-    await manager.query(`delete from registry_source where registry_id = $1`, [stored?.id]);
-    await manager.query(
-      `insert into registry_source (registry_id, position, source_id)
-       select $1, n.position, s.id from unnest($2::text[]) with ordinality as n(name, position)
-       join source s on s.name = n.name`,
-      [stored?.id, declared.sources],
-    );
-    if (!found) return 'created';
-    return same ? 'moved' : 'changed';
+    if (!found) return { outcome: 'created', registry };
+    return { outcome: hasSameContent ? 'moved' : 'changed', registry };
+  }
+
+  private async update(manager: EntityManager, { id, claimSetId, position }: Registry): Promise<Date> {
+    const { raw } = await manager
+      .createQueryBuilder()
+      .update(Registry)
+      .set({ claimSetId, position, updatedAt: () => 'now()' })
+      .where({ id })
+      .returning('updated_at')
+      .execute();
+    const [row] = raw as { updated_at: Date }[];
+    if (!row) throw new Error('A registry that was locked is not there');
+    return row.updated_at;
   }
 }

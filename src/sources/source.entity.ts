@@ -108,7 +108,7 @@ export class Source {
 
   /** What the configuration holds below the source's kind. */
   @Column({ type: 'jsonb' })
-  settings: Record<string, unknown>;
+  settings: object;
 
   @Column({ type: 'jsonb', nullable: true })
   filter: EntryFilterConfig | null;

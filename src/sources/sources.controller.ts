@@ -12,7 +12,7 @@ import type { Response } from 'express';
 import type { Caller } from '../auth/caller.js';
 import { CurrentCaller } from '../auth/current-caller.js';
 import { RequiresRole } from '../auth/route-access.js';
-import { ResourceRoute } from '../app/claims.interceptor.js';
+import { Loaded, ResourceRoute } from '../auth/route-resource.js';
 import { SourceSettings } from '../source-kinds/source-settings.dto.js';
 import { AdminListParameters } from '../http/lists/admin-list.dto.js';
 import { ApiErrors } from '../http/openapi/api-errors.js';
@@ -21,6 +21,7 @@ import { RequestPreconditions } from '../http/preconditions.decorator.js';
 import type { Preconditions } from '../http/preconditions.js';
 import type { JsonText } from '../http/json-answers.js';
 import { ShapePipe } from '../http/shape.pipe.js';
+import { Source } from './source.entity.js';
 import { SourceAnswer, SourceList } from './sources.responses.js';
 import { SourcesService } from './sources.service.js';
 
@@ -40,16 +41,16 @@ export class SourcesController {
   }
 
   @Get(':name')
-  @ResourceRoute({ noun: 'source', to: 'read' })
+  @ResourceRoute({ resource: 'source', use: 'read' })
   @ApiOperation({ summary: 'One source; `sync.skipped` lists the entries left out, with the reasons' })
   @ApiOkResponse({ type: SourceAnswer })
   @ApiErrors('source_not_found')
-  get(@CurrentCaller() caller: Caller, @Param('name') name: string): Promise<JsonText> {
-    return this.sources.get(caller, name);
+  get(@Loaded() source: Source): JsonText {
+    return this.sources.get(source);
   }
 
   @Put(':name')
-  @ResourceRoute({ noun: 'source', to: 'put' })
+  @ResourceRoute({ resource: 'source', use: 'put' })
   @ApiOperation({ summary: 'Creates a source, or replaces its settings; the kind stays' })
   @ApiBody({ type: SourceSettings })
   @ApiOkResponse({ type: SourceAnswer, description: 'Replaced' })
@@ -85,7 +86,7 @@ export class SourcesController {
 
   @Delete(':name')
   @HttpCode(204)
-  @ResourceRoute({ noun: 'source', to: 'change' })
+  @ResourceRoute({ resource: 'source', use: 'change' })
   @ApiOperation({ summary: 'Deletes a source with its entries' })
   @ApiNoContentResponse()
   @ApiErrors('config_managed', 'source_not_found', 'source_in_use', 'precondition_failed')
@@ -99,11 +100,11 @@ export class SourcesController {
 
   @Post(':name/sync')
   @HttpCode(202)
-  @ResourceRoute({ noun: 'source', to: 'read' })
+  @ResourceRoute({ resource: 'source', use: 'read' })
   @ApiOperation({ summary: 'Starts a sync of the source now' })
   @ApiAcceptedResponse({ type: SourceAnswer })
   @ApiErrors('not_synced', 'source_not_found')
-  sync(@CurrentCaller() caller: Caller, @Param('name') name: string): Promise<JsonText> {
-    return this.sources.sync(caller, name);
+  sync(@Loaded() source: Source): Promise<JsonText> {
+    return this.sources.sync(source);
   }
 }

@@ -1,14 +1,17 @@
-import { Global, Module } from '@nestjs/common';
-import { ReachableSources } from '../app/claims.interceptor.js';
+import { Module } from '@nestjs/common';
+import { TypeOrmModule } from '@nestjs/typeorm';
+import { ClaimSetsModule } from '../claim-sets/claim-sets.module.js';
+import { Source } from './source.entity.js';
+import { SourceStates } from './source-states.queries.js';
+import { SourceWriter } from './source-writer.js';
 import { SourcesController } from './sources.controller.js';
-import { SourcesQueries } from './sources.queries.js';
+import { SourcesRepository } from './sources.repository.js';
 import { SourcesService } from './sources.service.js';
 
-/** Global because the ClaimsInterceptor of every admin route reaches sources through the service provided here. */
-@Global()
 @Module({
+  imports: [TypeOrmModule.forFeature([Source]), ClaimSetsModule],
   controllers: [SourcesController],
-  providers: [SourcesQueries, SourcesService, { provide: ReachableSources, useExisting: SourcesService }],
-  exports: [SourcesQueries, SourcesService, ReachableSources],
+  providers: [SourcesRepository, SourceStates, SourceWriter, SourcesService],
+  exports: [SourcesRepository, SourceStates, SourceWriter, SourcesService],
 })
 export class SourcesModule {}

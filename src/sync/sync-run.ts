@@ -3,7 +3,8 @@ import { Injectable, Logger } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { isDatabaseUnreachable } from '../database/unreachable.js';
 import { EntryWriter } from '../entries/writer/entry-writer.js';
-import { bumpRevision } from '../sources/source-revision.js';
+import { setInheritedClaims } from '../sources/inherited-claims.queries.js';
+import { bumpRevision } from '../sources/source-revision.queries.js';
 import { type RunOutcome, SyncMetrics } from '../telemetry/sync-metrics.js';
 import type { EntryFilter } from '../sources/entry-filter.js';
 import type { ReadEntries } from './entry-reader.js';
@@ -76,7 +77,7 @@ export class SyncRun {
         : await this.writer.replaceAll(manager, source.id, claimSetId, content.entries);
       // New claims that came with new settings have waited for this.
       const relabeled =
-        source.fetchState === null ? await this.writer.relabel(manager, source.id, claimSetId) : 0;
+        source.fetchState === null ? await setInheritedClaims(manager, source.id, claimSetId) : 0;
       if (counts.added + counts.changed + counts.removed + relabeled > 0)
         await bumpRevision(manager, source.id);
       const report = gone

@@ -1,4 +1,5 @@
 import { Module, type OnApplicationShutdown } from '@nestjs/common';
+import { SourcesModule } from '../sources/sources.module.js';
 import { EntriesModule } from '../entries/entries.module.js';
 import { HttpClient } from '../outbound/http-client.js';
 import { ApiFetcher } from './mcp/api.fetcher.js';
@@ -12,7 +13,7 @@ import { SyncQueries } from './sync.queries.js';
 import { SyncRun } from './sync-run.js';
 
 @Module({
-  imports: [EntriesModule],
+  imports: [EntriesModule, SourcesModule],
   providers: [
     FileFetcher,
     FileWatch,

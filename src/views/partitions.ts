@@ -4,11 +4,11 @@ import { LRUCache } from 'lru-cache';
 import type { Partition } from './view.js';
 import type { Claims } from '../claims/claims.js';
 import { SharedReads } from '../database/shared-reads.js';
-import { RegistriesQueries, type RegistryRow } from '../registries/registries.queries.js';
+import { type RegistryState, ViewsQueries } from './views.queries.js';
 
-/** Ids that may be remembered, over all sources and registries. */
-const REMEMBERED_IDS = 500_000;
-const REMEMBERED_CLAIM_SETS = 50_000;
+/** Ids that may be cached, over all sources and registries. */
+const MAX_CACHED_IDS = 500_000;
+const MAX_CACHED_CLAIM_SETS = 50_000;
 
 /** The entries of one source that carry one claim set. */
 export interface LabeledPartition extends Partition {
@@ -31,28 +31,28 @@ export interface PartitionList {
 @Injectable()
 export class Partitions {
   private readonly ofRevisions = new LRUCache<string, PartitionList>({
-    maxSize: REMEMBERED_IDS,
+    maxSize: MAX_CACHED_IDS,
     sizeCalculation: sizeOf,
   });
   private readonly ofCounts = new LRUCache<string, PartitionList>({
-    maxSize: REMEMBERED_IDS,
+    maxSize: MAX_CACHED_IDS,
     sizeCalculation: sizeOf,
   });
-  private readonly claims = new LRUCache<string, Claims>({ max: REMEMBERED_CLAIM_SETS });
+  private readonly claims = new LRUCache<string, Claims>({ max: MAX_CACHED_CLAIM_SETS });
 
-  private readonly beingCounted = new SharedReads<string, PartitionList>();
+  private readonly pending = new SharedReads<string, PartitionList>();
 
-  constructor(private readonly queries: RegistriesQueries) {}
+  constructor(private readonly queries: ViewsQueries) {}
 
   /** As they were at these revisions of the registry's sources, or later if the registry has changed meanwhile. */
-  async of(registry: RegistryRow): Promise<PartitionList> {
+  async of(registry: RegistryState): Promise<PartitionList> {
     const known = this.ofRevisions.get(registry.revisions);
     // What is under way may have begun before this request looked, but not before these revisions were there.
-    return known ?? this.beingCounted.once(registry.revisions, () => this.count(registry));
+    return known ?? this.pending.once(registry.revisions, () => this.count(registry));
   }
 
-  private async count(registry: RegistryRow): Promise<PartitionList> {
-    const sourceIds = registry.sources.map(({ id }) => id);
+  private async count(registry: RegistryState): Promise<PartitionList> {
+    const { sourceIds } = registry;
     const counts = await this.queries.partitionCounts(sourceIds);
     const key = `${registry.databaseEpoch}|${sourceIds.map((id) => `${id}:${counts.get(id) ?? 0}`).join()}`;
     const list = this.ofCounts.get(key) ?? listOf(await this.read(sourceIds, registry.databaseEpoch));

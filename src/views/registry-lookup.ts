@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { Injectable } from '@nestjs/common';
 import { PATIENCE_MS } from '../database/shared-reads.js';
 import { isStorable } from '../database/storable.js';
-import { RegistriesQueries, type RegistryRow } from '../registries/registries.queries.js';
+import { type RegistryState, ViewsQueries } from './views.queries.js';
 
 /** How long requests gather while several come at once; one that comes alone does not wait. */
 const GATHERING_MS = 1;
@@ -11,7 +11,7 @@ const GATHERING_MS = 1;
 interface Batch {
   readonly names: Set<string>;
   requests: number;
-  readonly found: Promise<Map<string, RegistryRow>>;
+  readonly found: Promise<Map<string, RegistryState>>;
 }
 
 /**
@@ -26,9 +26,9 @@ export class RegistryLookup {
   /** Whether the last look was shared: then the next one will be as well. */
   private isBusy = false;
 
-  constructor(private readonly queries: RegistriesQueries) {}
+  constructor(private readonly queries: ViewsQueries) {}
 
-  async find(name: string): Promise<RegistryRow | undefined> {
+  async find(name: string): Promise<RegistryState | undefined> {
     if (!isStorable(name)) return undefined;
     const batch = (this.gathering ??= this.gather());
     batch.names.add(name);
@@ -42,7 +42,7 @@ export class RegistryLookup {
       if (this.isBusy) await pause(GATHERING_MS);
       this.gathering = undefined;
       this.isBusy = batch.requests > 1;
-      return this.queries.findByNames([...names]);
+      return this.queries.registries([...names]);
     });
     this.underWay = found.catch(() => undefined);
     const batch: Batch = { names, requests: 0, found };

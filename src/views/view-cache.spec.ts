@@ -26,7 +26,7 @@ function aList(others = 0): PartitionList {
 
 function aRegistry(revision: number) {
   return {
-    sources: [{ id: 1, name: 'tools', revision: String(revision) }],
+    sourceIds: [1],
     databaseEpoch: 'first',
     revisions: `first|1:${revision}`,
   };

@@ -4,12 +4,12 @@ import type { Caller } from '../auth/caller.js';
 import type { AccessPolicy } from '../authz/access-policy.js';
 import type { Partition, View } from './view.js';
 import { digestOf, type PartitionList } from './partitions.js';
-import type { RegistryRow } from '../registries/registries.queries.js';
+import type { RegistryState } from './views.queries.js';
 
-/** Partitions that may be remembered, over all views. */
-const REMEMBERED_PARTITIONS = 500_000;
+/** Partitions that may be cached, over all views. */
+const MAX_CACHED_PARTITIONS = 500_000;
 /** Memory for views by caller, roughly in bytes. */
-const REMEMBERED_BYTES = 32 * 1024 * 1024;
+const MAX_CACHED_BYTES = 32 * 1024 * 1024;
 const PARTITION_BYTES = 80;
 
 interface Visible {
@@ -25,20 +25,20 @@ interface Visible {
  */
 export class ViewCache {
   private readonly visible = new LRUCache<string, Visible>({
-    maxSize: REMEMBERED_PARTITIONS,
+    maxSize: MAX_CACHED_PARTITIONS,
     sizeCalculation: ({ partitions }, key) => partitions.length + Math.ceil(key.length / 32) + 1,
   });
   private readonly views = new LRUCache<string, View>({
-    maxSize: REMEMBERED_BYTES,
+    maxSize: MAX_CACHED_BYTES,
     sizeCalculation: ({ partitions }, key) => 2 * key.length + 200 + PARTITION_BYTES * partitions.length,
   });
 
   constructor(private readonly policy: AccessPolicy) {}
 
-  /** The same view for callers who are alike, as long as it is remembered. */
+  /** The same view for callers who are alike, as long as it is cached. */
   of(
     caller: Caller,
-    registry: Pick<RegistryRow, 'sources' | 'databaseEpoch' | 'revisions'>,
+    registry: Pick<RegistryState, 'sourceIds' | 'databaseEpoch' | 'revisions'>,
     list: PartitionList,
   ): View {
     const visibilityKey = this.policy.visibilityKey(caller, list.keys);
@@ -49,7 +49,7 @@ export class ViewCache {
     const view = {
       partitions,
       tag: tagOf(registry.revisions, digest),
-      sourceIds: registry.sources.map(({ id }) => id),
+      sourceIds: registry.sourceIds,
       revisions: registry.revisions,
     };
     this.views.set(key, view);

@@ -1,3 +1,5 @@
+import type { Caller } from '../auth/caller.js';
+
 /** One claim set of one source: the unit in which entries are visible or not. */
 export interface Partition {
   readonly sourceId: number;
@@ -20,12 +22,8 @@ export interface View {
 
 /** A caller inside a registry. */
 export interface RegistryAccess {
-  /** What they saw when they came in. */
+  readonly caller: Caller;
+  readonly registryName: string;
+  /** What they see of it. */
   readonly view: View;
-  /**
-   * What they see now.
-   *
-   * @throws ApiError when the registry has gone or its gate has closed.
-   */
-  look(): Promise<View>;
 }

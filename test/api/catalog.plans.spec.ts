@@ -5,7 +5,7 @@ import type { ListFilter, Position } from '../../dist/catalog/pages/list-request
 import { Reading } from '../../dist/catalog/pages/snapshot-check.js';
 import { createDataSource } from '../../dist/database/data-source.js';
 import { RawEntriesQueries } from '../../dist/entries/raw-entries.queries.js';
-import { RegistriesQueries } from '../../dist/registries/registries.queries.js';
+import { ViewsQueries } from '../../dist/views/views.queries.js';
 import { BULK_CLAIM_SETS, bulkView, fillCatalogue } from '../support/bulk-catalogue.js';
 import { aDatabase, type TestDatabase } from '../support/database.js';
 import { rowsTouched } from '../support/explained.js';
@@ -117,13 +117,13 @@ const cases: Case[] = [
   ...ofOne.map(([what, ask]) => ({ what, ask, atMost: NAME_ROWS })),
   {
     what: 'the partitions of a registry',
-    ask: (dataSource) => new RegistriesQueries(dataSource).partitions([1, 2, 3, 4]),
+    ask: (dataSource) => new ViewsQueries(dataSource).partitions([1, 2, 3, 4]),
     atMost: ALL.partitions.length * 2,
   },
   {
     what: 'the claims of these partitions',
     ask: (dataSource) =>
-      new RegistriesQueries(dataSource).claimsOf(ALL.partitions.map(({ claimSetId }) => claimSetId)),
+      new ViewsQueries(dataSource).claimsOf(ALL.partitions.map(({ claimSetId }) => claimSetId)),
     atMost: ALL.partitions.length * 2,
   },
 ];

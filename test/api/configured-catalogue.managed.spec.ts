@@ -25,7 +25,7 @@ describe('the managed source of the configuration', () => {
         .registry('main', { sources: ['renamed'] }),
     );
     expect(await list()).toEqual([]);
-    const plan = service.logs().findLast(({ plan }) => plan !== undefined)?.['plan'];
+    const plan = service.logs().findLast(({ changes }) => changes !== undefined)?.['changes'];
     expect(plan).toEqual([
       'source published: removed with its entries',
       'source renamed: created',

@@ -9,7 +9,7 @@ const acme = { org: 'acme' };
 
 /** What the last start said it changed. */
 function planOf(service: ServiceUnderTest): unknown {
-  return service.logs().findLast((line) => 'plan' in line)?.['plan'];
+  return service.logs().findLast((line) => 'changes' in line)?.['changes'];
 }
 
 describe('a configuration file that changes between starts', () => {
@@ -44,8 +44,8 @@ describe('a configuration file that changes between starts', () => {
   });
 
   it('is followed from the first start on', () => {
-    const first = service.logs().find((line) => 'plan' in line);
-    expect(first?.['plan']).toEqual([
+    const first = service.logs().find((line) => 'changes' in line);
+    expect(first?.['changes']).toEqual([
       'source tools: created',
       'source other: created',
       'registry main: created',

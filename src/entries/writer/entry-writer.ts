@@ -3,9 +3,8 @@ import type { EntityManager } from 'typeorm';
 import type { IncomingVersion } from '../../documents/incoming-version.js';
 import { batches, weighedBatches } from './batches.js';
 import { type CatalogDiff, diffCatalog, type StoredVersion } from './catalog-diff.js';
-import { internClaimSets } from '../../claim-sets/claim-set.queries.js';
+import { ClaimSetsRepository } from '../../claim-sets/claim-sets.repository.js';
 import type { Claims } from '../../claims/claims.js';
-import { EntryClaims } from '../../sources/source-writer.js';
 import { electLatest, precedes } from '../latest-version.queries.js';
 import type { EntryType } from '../../documents/entry-types.js';
 import { storedAmong, storedVersions } from './stored-versions.queries.js';
@@ -31,7 +30,9 @@ export interface LabeledVersion {
 
 /** Writes what sources bring; what is published is written by PublishedEntries. Runs inside its caller's transaction. */
 @Injectable()
-export class EntryWriter extends EntryClaims {
+export class EntryWriter {
+  constructor(private readonly claimSets: ClaimSetsRepository) {}
+
   /**
    * Makes the entries of a source equal `incoming`. Versions whose digest is unchanged are not touched; what left the
    * source is deleted; each entry's latest version is found anew where something changed.
@@ -95,7 +96,7 @@ export class EntryWriter extends EntryClaims {
     const versions = incoming.map(({ version }) => version);
     const stored = await storedVersions(manager, sourceId, among);
     const diff = await diffCatalog(stored, versions);
-    const claimSets = await internClaimSets(
+    const claimSets = await this.claimSets.findOrCreateAll(
       manager,
       incoming.map(({ claims }) => claims),
     );
@@ -114,15 +115,6 @@ export class EntryWriter extends EntryClaims {
       changed: counts.changed + relabeled.size,
       unchanged: counts.unchanged - relabeled.size,
     };
-  }
-
-  /** Gives every entry of a source these claims, at once (contract §5), and tells how many had others. */
-  override async relabel(manager: EntityManager, sourceId: number, claimSetId: number): Promise<number> {
-    const [, count] = await manager.query<[unknown[], number]>(
-      `update entry set claim_set_id = $2 where source_id = $1 and claim_set_id <> $2`,
-      [sourceId, claimSetId],
-    );
-    return count;
   }
 
   /** The ids of the entries that had other claims. */

@@ -1,7 +1,8 @@
 import { stat } from 'node:fs/promises';
 import { Injectable, Logger, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
 import { Polling } from '../../database/polling.js';
-import { SourcesQueries } from '../../sources/sources.queries.js';
+import { DataSource } from 'typeorm';
+import { SourceStates } from '../../sources/source-states.queries.js';
 import { SyncQueries } from '../sync.queries.js';
 
 const LOOK_MS = 400;
@@ -25,7 +26,8 @@ export class FileWatch implements OnApplicationBootstrap, OnApplicationShutdown 
 
   constructor(
     private readonly queries: SyncQueries,
-    private readonly sources: SourcesQueries,
+    private readonly states: SourceStates,
+    private readonly dataSource: DataSource,
   ) {}
 
   onApplicationBootstrap(): void {
@@ -48,7 +50,7 @@ export class FileWatch implements OnApplicationBootstrap, OnApplicationShutdown 
       // One that is seen for the first time may have changed since it was read.
       const isNews =
         before === undefined ? changedAt > (lastAttemptAt?.getTime() ?? Infinity) : before !== state;
-      if (isNews && !this.polling.hasEnded) await this.sources.requestSync(id);
+      if (isNews && !this.polling.hasEnded) await this.states.request(this.dataSource.manager, id);
     }
     this.seen = now;
   }

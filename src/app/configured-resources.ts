@@ -1,0 +1,144 @@
+import { Injectable } from '@nestjs/common';
+import { DataSource, type EntityManager, In, Not } from 'typeorm';
+import type { Config, RegistryConfig, SourceConfig } from '../config/config.js';
+import { lockCatalogue } from '../database/locks.js';
+import { RegistriesRepository } from '../registries/registries.repository.js';
+import { Registry, RegistrySource } from '../registries/registry.entity.js';
+import { RegistryWriter } from '../registries/registry-writer.js';
+import { Source } from '../sources/source.entity.js';
+import { SourceStates } from '../sources/source-states.queries.js';
+import { SourceWriter } from '../sources/source-writer.js';
+import { SourcesRepository } from '../sources/sources.repository.js';
+
+/** What a start changed, as short lines such as `source catalog: created`. */
+export type Changes = string[];
+
+/** Something declared in the file that the database has no place for; the message is for the administrator. */
+export class ConfigurationConflict extends Error {}
+
+/** The sources and registries that the configuration file declares: rows of origin `config`. */
+@Injectable()
+export class ConfiguredResources {
+  constructor(
+    private readonly dataSource: DataSource,
+    private readonly sources: SourcesRepository,
+    private readonly sourceWriter: SourceWriter,
+    private readonly states: SourceStates,
+    private readonly registries: RegistriesRepository,
+    private readonly registryWriter: RegistryWriter,
+  ) {}
+
+  /**
+   * Makes the rows equal to the file, in one transaction (contract §2): sources and registries are created, changed, and
+   * removed with their entries. Those made through the API are never touched.
+   *
+   * @throws ConfigurationConflict when a name is taken by a row of origin `api`, or one of those needs a source that left.
+   */
+  async apply(config: Config): Promise<Changes> {
+    return this.dataSource.transaction(async (manager) => {
+      // Replicas that start together take turns, and so do callers of the admin API.
+      await lockCatalogue(manager);
+      const changes: Changes = [];
+      // What left the file goes first: registries, because they may hold the last reference to a source that left too, and
+      // sources, because of the managed kind there can be one only, whatever its name.
+      await this.removeRegistries(manager, config, changes);
+      const shrunkRegistries = await this.removeSources(manager, config, changes);
+      await this.refuseSecondManaged(manager, config);
+      for (const source of config.sources) await this.putSource(manager, source, changes);
+      for (const [position, registry] of config.registries.entries())
+        await this.putRegistry(manager, registry, position, shrunkRegistries, changes);
+      // Every start syncs what can be synced: the file may have changed while the server was down.
+      await this.states.scheduleConfigured(manager);
+      return changes;
+    });
+  }
+
+  private async putSource(manager: EntityManager, declared: SourceConfig, changes: Changes): Promise<void> {
+    const found = await this.sources.findByName(declared.name, manager);
+    if (found?.origin === 'api')
+      throw new ConfigurationConflict(
+        `sources: a source named ${declared.name} was made through the API already; rename one of them`,
+      );
+    const { outcome } = await this.sourceWriter.put(manager, found, declared, 'config');
+    if (outcome !== 'unchanged') changes.push(`source ${declared.name}: ${outcome}`);
+  }
+
+  private async putRegistry(
+    manager: EntityManager,
+    declared: RegistryConfig,
+    position: number,
+    shrunkRegistries: ReadonlySet<string>,
+    changes: Changes,
+  ): Promise<void> {
+    const found = await this.registries.findByName(declared.name, manager);
+    if (found?.origin === 'api')
+      throw new ConfigurationConflict(
+        `registries: a registry named ${declared.name} was made through the API already; rename one of them`,
+      );
+    const sources = await this.sources.shareByNames(manager, declared.sources);
+    const { outcome } = await this.registryWriter.put(manager, found, declared, sources, 'config', position);
+    // It lost a source that left the file, which leaves what is declared.
+    const hasShrunk = outcome === 'unchanged' && shrunkRegistries.has(declared.name);
+    if (hasShrunk) await manager.update(Registry, { name: declared.name }, { updatedAt: () => 'now()' });
+    if (hasShrunk || outcome !== 'unchanged')
+      changes.push(`registry ${declared.name}: ${hasShrunk ? 'changed' : outcome}`);
+  }
+
+  private async removeRegistries(
+    manager: EntityManager,
+    { registries }: Config,
+    changes: Changes,
+  ): Promise<void> {
+    const names = registries.map(({ name }) => name);
+    const leaving = await manager.findBy(Registry, { origin: 'config', name: Not(In(names)) });
+    await manager.delete(Registry, { id: In(leaving.map(({ id }) => id)) });
+    for (const { name } of leaving) changes.push(`registry ${name}: removed`);
+  }
+
+  // A source whose kind is another one now leaves too: what it held came from somewhere else. Answers which registries lost
+  // one.
+  private async removeSources(
+    manager: EntityManager,
+    { sources }: Config,
+    changes: Changes,
+  ): Promise<ReadonlySet<string>> {
+    const kinds = new Map(sources.map(({ name, kind }) => [name, kind]));
+    const configured = await manager.find(Source, {
+      where: { origin: 'config' },
+      order: { name: 'ASC' },
+      lock: { mode: 'pessimistic_write' },
+    });
+    const leaving = configured.filter(({ name, kind }) => kinds.get(name) !== kind);
+    const uses = await manager
+      .createQueryBuilder(RegistrySource, 'held')
+      .innerJoinAndSelect('held.source', 'source')
+      .innerJoinAndSelect('held.registry', 'registry')
+      .where('held.sourceId = any(:ids)', { ids: leaving.map(({ id }) => id) })
+      .orderBy({ 'source.name': 'ASC', 'registry.name': 'ASC' })
+      .getMany();
+    const conflicts = uses.filter(({ registry }) => registry.origin === 'api');
+    if (conflicts.length > 0)
+      throw new ConfigurationConflict(
+        conflicts
+          .map(
+            ({ source, registry }) =>
+              `sources: ${source.name} left the configuration, or is of another kind there, but the registry ${registry.name}, made through the API, still uses it`,
+          )
+          .join('\n'),
+      );
+    const ids = leaving.map(({ id }) => id);
+    await manager.delete(RegistrySource, { sourceId: In(ids) });
+    await manager.delete(Source, { id: In(ids) });
+    for (const { name } of leaving) changes.push(`source ${name}: removed with its entries`);
+    return new Set(uses.map(({ registry }) => registry.name));
+  }
+
+  private async refuseSecondManaged(manager: EntityManager, { sources }: Config): Promise<void> {
+    const declared = sources.find(({ kind }) => kind === 'managed');
+    const other = declared && (await manager.findOneBy(Source, { kind: 'managed', origin: 'api' }));
+    if (other)
+      throw new ConfigurationConflict(
+        `sources: ${declared.name} is a managed source, and there is one already, made through the API: ${other.name}`,
+      );
+  }
+}

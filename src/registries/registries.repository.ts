@@ -1,0 +1,52 @@
+import { Injectable } from '@nestjs/common';
+import { InjectRepository } from '@nestjs/typeorm';
+import { type EntityManager, Repository, type SelectQueryBuilder } from 'typeorm';
+import { lockForChange } from '../database/locks.js';
+import { isStorable } from '../database/storable.js';
+import { Registry } from './registry.entity.js';
+
+/** The registries there are, each with its claims and the names of its sources in order. */
+@Injectable()
+export class RegistriesRepository {
+  constructor(@InjectRepository(Registry) private readonly registries: Repository<Registry>) {}
+
+  /** Those of the configuration in its order, then those made through the API by age. */
+  async all(): Promise<Registry[]> {
+    return this.select(this.registries.manager).getMany();
+  }
+
+  async findByName(name: string, manager: EntityManager = this.registries.manager): Promise<Registry | null> {
+    if (!isStorable(name)) return null;
+    return this.select(manager).where({ name }).getOne();
+  }
+
+  /** The same, and nobody else changes the registry until the transaction ends. */
+  async lockByName(manager: EntityManager, name: string): Promise<Registry | null> {
+    await lockForChange(manager, 'registry', name);
+    return this.select(manager)
+      .where({ name })
+      .setLock('pessimistic_write', undefined, ['registry'])
+      .getOne();
+  }
+
+  async remove(manager: EntityManager, registry: Registry): Promise<void> {
+    await manager.delete(Registry, { id: registry.id });
+  }
+
+  private select(manager: EntityManager): SelectQueryBuilder<Registry> {
+    return manager
+      .getRepository(Registry)
+      .createQueryBuilder('registry')
+      .innerJoinAndSelect('registry.claimSet', 'claimSet')
+      .leftJoinAndSelect('registry.sources', 'held')
+      .leftJoin('held.source', 'source')
+      .addSelect(['source.id', 'source.name'])
+      .orderBy({
+        // 'config' before 'api'.
+        'registry.origin': 'DESC',
+        'registry.position': 'ASC',
+        'registry.id': 'ASC',
+        'held.position': 'ASC',
+      });
+  }
+}

@@ -1,0 +1,54 @@
+import { Injectable } from '@nestjs/common';
+import { InjectRepository } from '@nestjs/typeorm';
+import { type EntityManager, Repository, type SelectQueryBuilder } from 'typeorm';
+import { lockForChange } from '../database/locks.js';
+import { isStorable } from '../database/storable.js';
+import { Source } from './source.entity.js';
+
+/** The sources there are, each with its claims and the state of its syncs. */
+@Injectable()
+export class SourcesRepository {
+  constructor(@InjectRepository(Source) private readonly sources: Repository<Source>) {}
+
+  /** All sources by name. */
+  async all(): Promise<Source[]> {
+    return this.select(this.sources.manager).orderBy('source.name').getMany();
+  }
+
+  async findByName(name: string, manager: EntityManager = this.sources.manager): Promise<Source | null> {
+    if (!isStorable(name)) return null;
+    return this.select(manager).where({ name }).getOne();
+  }
+
+  /** The same, and nobody else changes the source until the transaction ends. */
+  async lockByName(manager: EntityManager, name: string): Promise<Source | null> {
+    await lockForChange(manager, 'source', name);
+    return this.select(manager).where({ name }).setLock('pessimistic_write', undefined, ['source']).getOne();
+  }
+
+  /** Those of these names, in their order, which stay as they are until the transaction ends. */
+  async shareByNames(manager: EntityManager, names: readonly string[]): Promise<Source[]> {
+    const found = await this.select(manager)
+      .where('source.name = any(:names)', { names })
+      .setLock('pessimistic_read', undefined, ['source'])
+      .getMany();
+    return names.flatMap((name) => found.find((source) => source.name === name) ?? []);
+  }
+
+  /** The source that publishing fills, if there is one. */
+  async findManaged(manager: EntityManager = this.sources.manager): Promise<Source | null> {
+    return this.select(manager).where({ kind: 'managed' }).getOne();
+  }
+
+  async remove(manager: EntityManager, source: Source): Promise<void> {
+    await manager.delete(Source, { id: source.id });
+  }
+
+  private select(manager: EntityManager): SelectQueryBuilder<Source> {
+    return manager
+      .getRepository(Source)
+      .createQueryBuilder('source')
+      .innerJoinAndSelect('source.claimSet', 'claimSet')
+      .innerJoinAndSelect('source.state', 'state');
+  }
+}

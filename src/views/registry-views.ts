@@ -1,0 +1,40 @@
+import { Injectable } from '@nestjs/common';
+import type { Caller } from '../auth/caller.js';
+import { AccessPolicy } from '../authz/access-policy.js';
+import { ApiError } from '../http/errors.js';
+import { Partitions } from './partitions.js';
+import { RegistryLookup } from './registry-lookup.js';
+import type { RegistryAccess } from './view.js';
+import { ViewCache } from './view-cache.js';
+
+/** Lets callers into registries: the gate, and what each of them sees behind it. */
+@Injectable()
+export class RegistryViews {
+  private readonly cache: ViewCache;
+
+  constructor(
+    private readonly lookup: RegistryLookup,
+    private readonly partitions: Partitions,
+    private readonly policy: AccessPolicy,
+  ) {
+    this.cache = new ViewCache(policy);
+  }
+
+  /**
+   * spec §1.1: the gate of a registry, and then the caller's view of it.
+   *
+   * @throws ApiError 404 for a registry that is not there, 403 for one whose claims the caller does not satisfy.
+   */
+  async enter(caller: Caller, registryName: string): Promise<RegistryAccess> {
+    const registry = await this.lookup.find(registryName);
+    if (!registry) throw new ApiError('registry_not_found');
+    if (!this.policy.mayReach(caller, registry.claims)) throw new ApiError('registry_forbidden');
+    const view = this.cache.of(caller, registry, await this.partitions.of(registry));
+    return { caller, registryName, view };
+  }
+
+  /** The same as they are now; the registry may have gone since, or its gate may have closed. */
+  async refresh({ caller, registryName }: RegistryAccess): Promise<RegistryAccess> {
+    return this.enter(caller, registryName);
+  }
+}
