@@ -18,7 +18,7 @@ import { requestLog } from '../telemetry/request-log.js';
 
 /** A document of 1 MiB, and what is around it when it is published. */
 const MAX_BODY = '1200kb';
-/** A connection on which nothing moves for this long, of a reader who does not read say, is cut; no statement takes as long. */
+/** A connection on which nothing moves for this long is closed, for example of a client that does not read; no statement takes as long. */
 const IDLE_TIMEOUT_MS = 120_000;
 
 /** The public application, ready to listen: every step a request passes before Nest's own, in running order. */

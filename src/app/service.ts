@@ -15,7 +15,7 @@ import { SyncScheduler } from '../sync/scheduler.js';
 import { Metrics } from '../telemetry/metrics.js';
 
 /** Longest wait of the readiness for the first syncs: a source that hangs must not keep the others from being served. */
-const FIRST_SYNC_PATIENCE_MS = 15_000;
+const FIRST_SYNC_TIMEOUT_MS = 15_000;
 /** Requests still running this long after the stop began are cut off, to end within the 10 s of contract §1. */
 const DRAIN_MS = 6_000;
 /** Time for load balancers to see that readiness is gone before connections are refused. */
@@ -33,8 +33,8 @@ export interface RunningService {
 /**
  * Starts everything in order: internal server, database, migrations, the declared catalogue, the public application.
  *
- * @param metrics what the internal server tells; those of the process are the caller's to add.
- * @param stopping ends what a start waits for; the start then fails, or ends without having seen the first syncs end.
+ * @param metrics what the internal server serves at /metrics; process metrics are the caller's to add.
+ * @param stopping aborts what a start waits for; the start then fails, or returns before the first syncs have ended.
  */
 export async function startService(
   config: Config,
@@ -94,7 +94,7 @@ export async function startService(
 
 // A fresh catalogue is empty until its sources have been read once. Readiness waits for that, within reason.
 async function firstSyncs(scheduler: SyncScheduler, logger: Logger, stopping: AbortSignal): Promise<void> {
-  const deadline = Date.now() + FIRST_SYNC_PATIENCE_MS;
+  const deadline = Date.now() + FIRST_SYNC_TIMEOUT_MS;
   while (!stopping.aborted && !(await scheduler.firstRunsAreDone())) {
     if (Date.now() > deadline) {
       logger.warn('Some sources have not ended their first sync yet; serving what is there');

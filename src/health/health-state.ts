@@ -1,9 +1,9 @@
-/** What the internal server tells orchestrators about this process. */
+/** Whether this process is ready, as the internal server reports it. */
 export class HealthState {
   private started = false;
   private draining = false;
 
-  /** @param reachesDatabase resolves to false while the database is away. */
+  /** @param reachesDatabase resolves to false while PostgreSQL is not reachable. */
   constructor(private reachesDatabase: () => Promise<boolean> = async () => false) {}
 
   /** The API can answer from now on, as long as the database does. */
@@ -12,7 +12,7 @@ export class HealthState {
     this.started = true;
   }
 
-  /** No new requests please: the process is about to end. */
+  /** The process is about to end: no new requests, please. */
   markDraining(): void {
     this.draining = true;
   }

@@ -6,11 +6,11 @@ export const ERROR_CATALOGUE = {
   invalid_parameter: { status: 400, sentence: 'A parameter of the request is not valid' },
   invalid_cursor: {
     status: 400,
-    sentence: 'The cursor is not one that this service gave out: begin again without a cursor',
+    sentence: 'The cursor is not valid: start again without a cursor',
   },
   malformed_path: { status: 400, sentence: 'The path holds a malformed percent-encoding' },
   malformed_json: { status: 400, sentence: 'The body is not valid JSON' },
-  malformed_body: { status: 400, sentence: 'The body could not be read as it was announced' },
+  malformed_body: { status: 400, sentence: 'The body could not be read as its headers describe it' },
   invalid_body: { status: 400, sentence: 'The body is not valid' },
   invalid_name: {
     status: 400,
@@ -37,7 +37,7 @@ export const ERROR_CATALOGUE = {
   malformed_request: { status: 400, sentence: 'The request is not valid HTTP' },
   token_missing: { status: 401, sentence: 'This needs a bearer token in the Authorization header' },
   token_invalid: { status: 401, sentence: 'The token is not one that this server accepts' },
-  anonymous_mode: { status: 401, sentence: 'This server runs in anonymous mode: nobody is identified' },
+  anonymous_mode: { status: 401, sentence: 'This server runs in anonymous mode: callers are not identified' },
   role_required: { status: 403, sentence: 'The caller has no role that allows this' },
   route_not_found: { status: 404, sentence: 'There is nothing at this path and method' },
   registry_not_found: { status: 404, sentence: 'There is no such registry' },
@@ -49,10 +49,10 @@ export const ERROR_CATALOGUE = {
     status: 403,
     sentence: 'This comes from the configuration file and can be changed there only',
   },
-  access_undeclared: { status: 403, sentence: 'This route declares nobody who may use it' },
+  access_undeclared: { status: 403, sentence: 'This route does not declare who may use it' },
   request_timeout: { status: 408, sentence: 'The request took too long to arrive' },
-  source_in_use: { status: 409, sentence: 'The source is part of a registry: take it out first' },
-  managed_source_exists: { status: 409, sentence: 'There is a managed source already: one is possible' },
+  source_in_use: { status: 409, sentence: 'The source is part of a registry: remove it from the registry first' },
+  managed_source_exists: { status: 409, sentence: 'There is a managed source already, and there can be only one' },
   version_exists: {
     status: 409,
     sentence: 'This version is published already, and a published version never changes: publish another',
@@ -63,13 +63,13 @@ export const ERROR_CATALOGUE = {
   },
   precondition_failed: {
     status: 412,
-    sentence: 'It is not, or no longer, what the request expects (If-Match, If-None-Match): read it again',
+    sentence: 'The resource is not, or no longer, what If-Match or If-None-Match expects: read it again',
   },
   body_too_large: { status: 413, sentence: 'The body is larger than this service accepts' },
   unsupported_media_type: { status: 415, sentence: 'The body must be JSON in UTF-8 (application/json)' },
   expectation_failed: {
     status: 417,
-    sentence: 'The Expect header asks for something this service does not do',
+    sentence: 'The Expect header asks for something this service does not support',
   },
   headers_too_large: {
     status: 431,
@@ -78,14 +78,14 @@ export const ERROR_CATALOGUE = {
   use_admin_api: { status: 501, sentence: 'Entries are changed through the admin API, below /v1/entries' },
   internal_error: {
     status: 500,
-    sentence: 'Something went wrong on our side; the log has the cause under the requestId',
+    sentence: 'Internal error; the log has the cause under the requestId',
   },
   provider_unavailable: {
     status: 503,
-    sentence: 'The identity provider that could judge this token does not answer: try again shortly',
+    sentence: 'The identity provider of this token does not answer: try again shortly',
   },
-  database_unavailable: { status: 503, sentence: 'The database is away for the moment: try again shortly' },
-  database_timeout: { status: 503, sentence: 'The database took too long to answer: try again shortly' },
+  database_unavailable: { status: 503, sentence: 'PostgreSQL is not reachable: try again shortly' },
+  database_timeout: { status: 503, sentence: 'PostgreSQL took too long to answer: try again shortly' },
 } as const satisfies Record<string, { status: number; sentence: string }>;
 
 export type ErrorCode = keyof typeof ERROR_CATALOGUE;
