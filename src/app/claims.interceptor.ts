@@ -1,5 +1,6 @@
 import { type CallHandler, type ExecutionContext, Injectable, type NestInterceptor } from '@nestjs/common';
 import { Reflector } from '@nestjs/core';
+import type { Response } from 'express';
 import type { Observable } from 'rxjs';
 import type { Caller } from '../auth/caller.js';
 import { callerOf } from '../auth/current-caller.js';
@@ -10,14 +11,14 @@ import {
   ResourceRoute,
 } from '../auth/route-resource.js';
 import { EntriesService } from '../entries/entries.service.js';
-import { checkBody } from '../http/body.js';
+import { readBody, TakesBody } from '../http/body.js';
 import { RegistriesService } from '../registries/registries.service.js';
 import { SourcesService } from '../sources/sources.service.js';
 import { RegistryViews } from '../views/registry-views.js';
 
 /**
  * The last of the three global steps: what may this caller see behind the path they named? It loads the registry, source or
- * entry and hands it to the handler. Only then is the body looked at (contract §3).
+ * entry and hands it to the handler. Only then is the body read, on routes that take one (contract §3).
  */
 @Injectable()
 export class ClaimsInterceptor implements NestInterceptor {
@@ -36,7 +37,8 @@ export class ClaimsInterceptor implements NestInterceptor {
     if (this.reflector.getAllAndOverride(RegistryRoute, route) !== undefined)
       request.loaded = await this.views.enter(callerOf(context), String(request.params['registry']));
     else if (named) request.loaded = await this.load(callerOf(context), request, named);
-    checkBody(request);
+    if (this.reflector.getAllAndOverride(TakesBody, route) !== undefined)
+      await readBody(request, context.switchToHttp().getResponse<Response>());
     return next.handle();
   }
 

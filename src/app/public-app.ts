@@ -7,19 +7,16 @@ import type { DataSource } from 'typeorm';
 import { AppModule } from './app.module.js';
 import type { Config, OAuthConfig } from '../config/config.js';
 import { oauthInUse } from '../config/oauth-in-use.js';
-import { parseBody } from '../http/body.js';
 import { answerConnectionErrors, refuseMissingHost } from '../http/connection-errors.js';
 import { corsFor } from '../http/cors.js';
+import { limitConnections, limitRequests, limitUnreadBytes } from '../http/server-limits.js';
 import { JsonAnswersAdapter } from '../http/json-answers.adapter.js';
 import { publishOpenApi } from '../http/openapi/openapi.js';
 import { NestLogger } from '../telemetry/logger.js';
 import type { Metrics } from '../telemetry/metrics.js';
 import { requestLog } from '../telemetry/request-log.js';
 
-/** A document of 1 MiB, and what is around it when it is published. */
-const MAX_BODY = '1200kb';
-/** A connection on which nothing moves for this long is closed, for example of a client that does not read; no statement takes as long. */
-const IDLE_TIMEOUT_MS = 120_000;
+const LIMITS = { connections: 2_000, requestsInFlight: 1_000 };
 
 /** The public application, ready to listen: every step a request passes before Nest's own, in running order. */
 export async function createPublicApp(
@@ -41,12 +38,13 @@ export async function createPublicApp(
   );
   const oauth = oauthInUse(config.auth);
   answerConnectionErrors(app.getHttpServer());
-  app.getHttpServer().setTimeout(IDLE_TIMEOUT_MS);
+  limitConnections(app.getHttpServer(), LIMITS);
   app.use(requestLog(logger));
+  app.use(limitRequests(LIMITS));
+  app.use(limitUnreadBytes());
   app.use(refuseMissingHost);
   app.use(securityHeaders(oauth));
   app.enableCors(corsFor(config.cors.origins));
-  app.use(parseBody(MAX_BODY));
   publishOpenApi(app, oauth);
   return app;
 }

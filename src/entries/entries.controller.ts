@@ -14,7 +14,7 @@ import { RequiresRole } from '../auth/route-access.js';
 import { Loaded, ResourceRoute } from '../auth/route-resource.js';
 import { AdminListParameters } from '../http/lists/admin-list.dto.js';
 import { ApiErrors } from '../http/openapi/api-errors.js';
-import { type SentBody, SentJson } from '../http/body.js';
+import { type SentBody, SentJson, TakesBody } from '../http/body.js';
 import { RequestPreconditions } from '../http/preconditions.decorator.js';
 import type { Preconditions } from '../http/preconditions.js';
 import { JsonText } from '../http/json-answers.js';
@@ -55,6 +55,7 @@ export class EntriesController {
   }
 
   @Post()
+  @TakesBody()
   @ApiOperation({ summary: 'Publishes a version of a server or a skill to the managed source' })
   @ApiBody({ type: PublishBody })
   @ApiCreatedResponse({ type: PublishedVersionAnswer })
@@ -68,6 +69,7 @@ export class EntriesController {
   }
 
   @Post('validate')
+  @TakesBody()
   @ApiOperation({ summary: 'Answers what publishing would answer, and writes nothing' })
   @ApiBody({ type: PublishBody })
   @ApiCreatedResponse({ type: PublishedVersionAnswer, description: 'It could be published' })
@@ -127,6 +129,7 @@ export class EntriesController {
   }
 
   @Put(':type/:name/claims')
+  @TakesBody()
   @HttpCode(204)
   @ResourceRoute({ resource: 'entry', use: 'change' })
   @ApiOperation({ summary: 'Sets the claims of every version of an entry; an empty map clears them' })
@@ -146,6 +149,7 @@ export class EntriesController {
   }
 
   @Patch(':type/:name/status')
+  @TakesBody()
   @ResourceRoute({ resource: 'entry', use: 'change' })
   @ApiOperation({ summary: 'Sets the status of every version of an entry' })
   @ApiParam(NAME)
@@ -163,6 +167,7 @@ export class EntriesController {
   }
 
   @Patch(':type/:name/versions/:version/status')
+  @TakesBody()
   @ResourceRoute({ resource: 'entry', use: 'change' })
   @ApiOperation({ summary: 'Sets the status of one version' })
   @ApiParam(NAME)

@@ -1,56 +1,25 @@
+import { isUtf8 } from 'node:buffer';
 import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
-import express, { type NextFunction, type Request, type RequestHandler, type Response } from 'express';
+import { Reflector } from '@nestjs/core';
+import express, { type Request, type Response } from 'express';
+import { isDeeperThan } from '../json/json-depth.js';
+import { isObject } from '../json/is-object.js';
 import { ApiError } from './errors.js';
 
-interface ParsedRequest extends Request {
-  /** The text of the body, for those who have to know how it was spelled. */
+/** A document of 1 MiB, and what is around it when it is published; also of what a compressed body holds. */
+const MAX_BODY_BYTES = 1_200 * 1_024;
+/** Documents may be nested 100 levels deep, and stand a level or two below the top of a body. */
+const MAX_BODY_DEPTH = 128;
+
+/** A route that takes a JSON body. On all others a body is neither inflated nor parsed. */
+export const TakesBody = Reflector.createDecorator();
+
+interface RequestWithBody extends Request {
+  /** The bytes of the body, for readers who have to know how it was spelled. */
   rawBody?: Buffer;
-  bodyProblem?: unknown;
 }
 
-/**
- * Parses JSON bodies, and keeps what is wrong with one for later: a caller without a token, or one who may not know what
- * they named, learns that first (contract §3: token, role, load or 404, body).
- */
-export function parseBody(limit: string): RequestHandler {
-  const parse = express.json({
-    limit,
-    verify: (request: ParsedRequest, _response, body, encoding) => {
-      // RFC 8259 §8.1
-      if (encoding.toLowerCase() !== 'utf-8')
-        throw Object.assign(new Error('Not UTF-8'), { type: 'charset.unsupported' });
-      request.rawBody = body;
-    },
-  });
-  return (request: ParsedRequest, response: Response, next: NextFunction) => {
-    parse(request, response, (problem?: unknown) => {
-      if (problem !== undefined) request.bodyProblem = problem;
-      next();
-    });
-  };
-}
-
-/** What kept the body of a request from being read, if anything did. */
-export function bodyProblemOf(request: Request): unknown {
-  return (request as ParsedRequest).bodyProblem;
-}
-
-/**
- * Comes after the last of the three global steps: is there a body that could be read?
- *
- * @throws what kept it from being read; ApiError 415 for one that is no JSON.
- */
-export function checkBody(request: ParsedRequest): void {
-  if (request.bodyProblem !== undefined) throw request.bodyProblem;
-  if (request.method === 'GET' || request.method === 'HEAD') return;
-  if (request.body === undefined && hasBody(request)) throw new ApiError('unsupported_media_type');
-}
-
-function hasBody({ headers }: Request): boolean {
-  return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
-}
-
-/** A JSON body, parsed and as it was sent: what was parsed does not tell of keys given twice. */
+/** A JSON body, parsed and as it was sent: what was parsed does not show keys that were given twice. */
 export interface SentBody {
   readonly body: unknown;
   readonly raw: Buffer | undefined;
@@ -58,6 +27,53 @@ export interface SentBody {
 
 /** The body of the request in both forms. */
 export const SentJson = createParamDecorator((_: unknown, context: ExecutionContext): SentBody => {
-  const { body, rawBody } = context.switchToHttp().getRequest<ParsedRequest>();
+  const { body, rawBody } = context.switchToHttp().getRequest<RequestWithBody>();
   return { body: body as unknown, raw: rawBody };
 });
+
+const readBytes = express.raw({ type: () => true, limit: MAX_BODY_BYTES });
+
+/**
+ * Reads the JSON body of a request, if it has one. Called for routes that take a body alone, and last of all: a caller without
+ * a token, or one who may not know what they named, costs nothing (contract §3: token, role, load or 404, body).
+ *
+ * @throws ApiError 415 for what is no JSON in UTF-8, 400 `malformed_json`, and 400 `invalid_body` for one that is nested too
+ * deep to be parsed in short time; and what Express' parser throws: 413, 400, 415.
+ */
+export async function readBody(request: RequestWithBody, response: Response): Promise<void> {
+  if (!hasBody(request)) return;
+  // RFC 8259 §8.1: JSON is UTF-8.
+  if (request.is('application/json') === false || !/^utf-8$/i.test(charsetOf(request)))
+    throw new ApiError('unsupported_media_type');
+  await new Promise<void>((resolve, reject) => {
+    readBytes(request, response, (problem?: unknown) =>
+      problem === undefined ? resolve() : reject(problem as Error),
+    );
+  });
+  const bytes: unknown = request.body;
+  request.body = undefined;
+  if (!Buffer.isBuffer(bytes) || bytes.length === 0) return;
+  if (isDeeperThan(bytes, MAX_BODY_DEPTH))
+    throw new ApiError('invalid_body', `The body is nested more than ${MAX_BODY_DEPTH} levels deep`);
+  request.rawBody = bytes;
+  request.body = parse(bytes);
+}
+
+function parse(bytes: Buffer): unknown {
+  if (!isUtf8(bytes)) throw new ApiError('malformed_json');
+  try {
+    const value: unknown = JSON.parse(bytes.toString());
+    if (isObject(value) || Array.isArray(value)) return value;
+  } catch {
+    // Refused below: the parser quotes what it could not parse.
+  }
+  throw new ApiError('malformed_json');
+}
+
+function charsetOf({ headers }: Request): string {
+  return /;\s*charset\s*=\s*"?([^\s;"]+)/i.exec(headers['content-type'] ?? '')?.[1] ?? 'utf-8';
+}
+
+function hasBody({ headers }: Request): boolean {
+  return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
+}

@@ -10,8 +10,14 @@ import { ApiError, type ErrorCode, errorBody } from './errors.js';
 export function answerConnectionErrors(server: Server): void {
   // Node would answer a request without a Host header itself, and without a body; `refuseMissingHost` does it instead.
   Object.assign(server, { requireHostHeader: false });
+  const answered = new WeakSet<Duplex>();
+  server.on('request', ({ socket }: IncomingMessage, response: ServerResponse) => {
+    answered.delete(socket);
+    response.once('finish', () => answered.add(socket));
+  });
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Duplex) => {
-    if (error.code === 'ECONNRESET' || !socket.writable) {
+    // Of a request that was answered before all of it had come, the rest may be anything.
+    if (error.code === 'ECONNRESET' || !socket.writable || answered.has(socket)) {
       socket.destroy();
       return;
     }

@@ -8,7 +8,6 @@ import {
 } from '@nestjs/common';
 import type { Request, Response } from 'express';
 import { isDatabaseUnreachable, isStatementTimeout } from '../database/unreachable.js';
-import { bodyProblemOf } from './body.js';
 import { ApiError, errorBody } from './errors.js';
 
 const RETRY_AFTER_SECONDS = '2';
@@ -23,10 +22,7 @@ export class ErrorFilter implements ExceptionFilter {
     const http = host.switchToHttp();
     const request = http.getRequest<Request>();
     const response = http.getResponse<Response>();
-    const found = toApiError(thrown);
-    // No step looked at the body where there is no route; what is wrong with it is still the nearer answer.
-    const problem = found.code === 'route_not_found' ? bodyProblemOf(request) : undefined;
-    const error = problem === undefined ? found : toApiError(problem);
+    const error = toApiError(thrown);
     const requestId = String(request.id);
     // What a provider did is in the log of the one that asked it already.
     if (error.status >= 500 && error.code !== 'provider_unavailable') {

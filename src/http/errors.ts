@@ -51,8 +51,14 @@ export const ERROR_CATALOGUE = {
   },
   access_undeclared: { status: 403, sentence: 'This route does not declare who may use it' },
   request_timeout: { status: 408, sentence: 'The request took too long to arrive' },
-  source_in_use: { status: 409, sentence: 'The source is part of a registry: remove it from the registry first' },
-  managed_source_exists: { status: 409, sentence: 'There is a managed source already, and there can be only one' },
+  source_in_use: {
+    status: 409,
+    sentence: 'The source is part of a registry: remove it from the registry first',
+  },
+  managed_source_exists: {
+    status: 409,
+    sentence: 'There is a managed source already, and there can be only one',
+  },
   version_exists: {
     status: 409,
     sentence: 'This version is published already, and a published version never changes: publish another',
@@ -84,6 +90,7 @@ export const ERROR_CATALOGUE = {
     status: 503,
     sentence: 'The identity provider of this token does not answer: try again shortly',
   },
+  overloaded: { status: 503, sentence: 'The server is busy with other requests: try again shortly' },
   database_unavailable: { status: 503, sentence: 'PostgreSQL is not reachable: try again shortly' },
   database_timeout: { status: 503, sentence: 'PostgreSQL took too long to answer: try again shortly' },
 } as const satisfies Record<string, { status: number; sentence: string }>;

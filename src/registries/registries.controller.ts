@@ -15,6 +15,7 @@ import { Loaded, ResourceRoute } from '../auth/route-resource.js';
 import { RegistrySettings } from '../config/registry-settings.dto.js';
 import { AdminListParameters } from '../http/lists/admin-list.dto.js';
 import { ApiErrors } from '../http/openapi/api-errors.js';
+import { TakesBody } from '../http/body.js';
 import { DnsNamePipe } from '../http/dns-name.pipe.js';
 import { RequestPreconditions } from '../http/preconditions.decorator.js';
 import type { Preconditions } from '../http/preconditions.js';
@@ -50,6 +51,7 @@ export class RegistriesController {
   }
 
   @Put(':name')
+  @TakesBody()
   @RequiresRole('manageRegistries')
   @ResourceRoute({ resource: 'registry', use: 'put' })
   @ApiOperation({ summary: 'Creates a registry, or replaces its settings' })

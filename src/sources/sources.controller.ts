@@ -16,6 +16,7 @@ import { Loaded, ResourceRoute } from '../auth/route-resource.js';
 import { SourceSettings } from '../source-kinds/source-settings.dto.js';
 import { AdminListParameters } from '../http/lists/admin-list.dto.js';
 import { ApiErrors } from '../http/openapi/api-errors.js';
+import { TakesBody } from '../http/body.js';
 import { DnsNamePipe } from '../http/dns-name.pipe.js';
 import { RequestPreconditions } from '../http/preconditions.decorator.js';
 import type { Preconditions } from '../http/preconditions.js';
@@ -50,6 +51,7 @@ export class SourcesController {
   }
 
   @Put(':name')
+  @TakesBody()
   @ResourceRoute({ resource: 'source', use: 'put' })
   @ApiOperation({ summary: 'Creates a source, or replaces its settings; the kind stays' })
   @ApiBody({ type: SourceSettings })

@@ -58,8 +58,8 @@ const BODIES: [string, string, number][] = [
   ['application/json', '{', 400], ['application/json', '{"a":}', 400], ['application/json', '"text"', 400],
   ['application/json', 'nul', 400], ['application/json', '\u0000', 400], ['application/json', `${'['.repeat(50_000)}`, 400],
   ['application/json', '{"a":1}x', 400], ['application/json; charset=latin1', '{}', 415], ['application/json; charset=koi8', '{}', 415],
-  ['application/json', '{}', 404], ['application/json', '', 404], ['text/plain', 'x', 404], ['application/xml', '<a/>', 404],
-  ['multipart/form-data; boundary=x', '--x--', 404], ['nonsense', 'x', 404], ['application/json', JSON.stringify({ a: 'x'.repeat(2_000_000) }), 413],
+  ['application/json', '{}', 400], ['application/json', '', 400], ['text/plain', 'x', 415], ['application/xml', '<a/>', 415],
+  ['multipart/form-data; boundary=x', '--x--', 415], ['nonsense', 'x', 415], ['application/json', JSON.stringify({ a: 'x'.repeat(2_000_000) }), 413],
 ]; // prettier-ignore
 
 /** What must come back, if it is known: one status, or any below 500. */
@@ -101,16 +101,16 @@ const ROWS: Row[] = [
   ),
   ...BODIES.map(([type, body, status]) => ({
     name: `body ${type} ${short(body)}`,
-    path: '/v1/sources',
-    method: 'POST',
+    path: '/v1/sources/made',
+    method: 'PUT',
     headers: { 'Content-Type': type, 'Content-Length': String(Buffer.byteLength(body)) },
     body,
     status,
   })),
   ...['gzip', 'br', 'nonsense'].map((encoding) => ({
     name: `encoded body ${encoding}`,
-    path: '/v1/sources',
-    method: 'POST',
+    path: '/v1/sources/made',
+    method: 'PUT',
     headers: { 'Content-Type': 'application/json', 'Content-Encoding': encoding, 'Content-Length': '2' },
     body: '{}',
     status: encoding === 'nonsense' ? 415 : 400,
@@ -132,7 +132,7 @@ const RAW: [string, string, number][] = [
   ],
   [
     'a bad chunk',
-    'POST /v1/sources HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n',
+    'PUT /v1/sources/made HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n',
     400,
   ],
   [
@@ -198,7 +198,7 @@ describe('requests nobody should send', () => {
   });
 
   it('a body of 10 MB is refused with 413 and read no further', async () => {
-    const head = `POST /v1/sources HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 10485760\r\n\r\n`;
+    const head = `PUT /v1/sources/made HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 10485760\r\n\r\n`;
     const answer = await sendRaw(service.port, head + '"'.padEnd(10_485_760, 'x'));
     expect(answer.split('\r\n')[0]).toContain('413');
     expect(answer).toContain('body_too_large');

@@ -1,0 +1,78 @@
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import { ApiError } from './errors.js';
+
+/** contract §3: headers and body of a request have this long to arrive. */
+const ARRIVAL_TIMEOUT_MS = 10_000;
+/** How often Node looks for requests that take longer. */
+const ARRIVAL_CHECK_MS = 1_000;
+/** A connection on which nothing moves for this long is closed, for example of a client that does not read; no statement takes as long. */
+const IDLE_TIMEOUT_MS = 120_000;
+/** Bytes of answers that wait for their clients to read them, over all connections. */
+const MAX_UNREAD_BYTES = 64 * 1_024 * 1_024;
+
+export interface ServerLimits {
+  /** Connections at a time; more are closed at once. */
+  readonly connections: number;
+  /** Requests at a time; more are answered with 503 `overloaded`. */
+  readonly requestsInFlight: number;
+}
+
+type Middleware = (
+  request: IncomingMessage,
+  response: ServerResponse,
+  next: (error?: unknown) => void,
+) => void;
+
+/** Bounds what connections may cost: how many there are, and how long a request may take to arrive. Before the server listens. */
+export function limitConnections(server: Server, { connections }: ServerLimits): void {
+  server.headersTimeout = ARRIVAL_TIMEOUT_MS;
+  server.requestTimeout = ARRIVAL_TIMEOUT_MS;
+  Object.assign(server, { connectionsCheckingInterval: ARRIVAL_CHECK_MS });
+  server.setTimeout(IDLE_TIMEOUT_MS);
+  server.maxConnections = connections;
+}
+
+/** Answers 503 `overloaded` while too many requests are under way. */
+export function limitRequests({ requestsInFlight }: ServerLimits): Middleware {
+  let underWay = 0;
+  return (_request, response, next) => {
+    if (underWay >= requestsInFlight) {
+      next(new ApiError('overloaded'));
+      return;
+    }
+    underWay += 1;
+    response.once('close', () => (underWay -= 1));
+    next();
+  };
+}
+
+/**
+ * Bounds the bytes of answers that clients have not read yet. Beyond the bound the answers that have waited longest are cut off,
+ * so that clients who do not read cost themselves and nobody else.
+ */
+export function limitUnreadBytes(maxBytes = MAX_UNREAD_BYTES): Middleware {
+  // In the order in which they began to wait.
+  const waiting = new Map<ServerResponse, number>();
+  let total = 0;
+  const forget = (response: ServerResponse) => {
+    total -= waiting.get(response) ?? 0;
+    waiting.delete(response);
+  };
+  const measure = (response: ServerResponse) => {
+    const bytes = response.socket?.writableLength ?? 0;
+    if (bytes === 0 || response.writableFinished || response.destroyed) return;
+    waiting.set(response, bytes);
+    total += bytes;
+    for (const [oldest] of waiting) {
+      if (total <= maxBytes) return;
+      forget(oldest);
+      oldest.destroy();
+    }
+  };
+  return (_request, response, next) => {
+    // What the system has taken already is not counted: Node hands it over in the turn after this event.
+    response.once('prefinish', () => setImmediate(measure, response));
+    response.once('close', () => forget(response));
+    next();
+  };
+}

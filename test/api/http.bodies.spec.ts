@@ -1,0 +1,127 @@
+import { connect } from 'node:net';
+import { gzipSync } from 'node:zlib';
+import { describe, expect, it } from 'vitest';
+import { outcomeOf } from '../support/answers.js';
+import { ACME_ADMIN, ACME_WRITER, NOBODY } from '../support/callers.js';
+import { aServer } from '../support/documents.js';
+import { sendRaw } from '../support/raw.js';
+import { aService } from '../support/service.js';
+
+const NESTED = Buffer.from('['.repeat(590_000) + ']'.repeat(590_000));
+
+/** The status line of the answer to these bytes, however long it takes, and that the connection was closed after it. */
+function answerWhenClosed(port: number, bytes: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const socket = connect(port, '127.0.0.1');
+    let answer = '';
+    socket.on('data', (chunk) => (answer += chunk.toString()));
+    socket.on('error', reject);
+    socket.on('close', () => resolve(answer.split('\r\n')[0] ?? ''));
+    socket.write(bytes);
+  });
+}
+
+describe('a body', () => {
+  const service = aService({ mode: 'full' })
+    .source('tools', { claims: { org: 'acme' }, servers: [aServer('io.acme/a')] })
+    .source('other', { claims: { org: 'contoso' }, servers: [aServer('io.contoso/a')] })
+    .registry('tools', { sources: ['tools'], claims: { org: 'acme' } })
+    .source('published', { kind: 'managed' })
+    .runs();
+  const head = (method: string, path: string, headers: Record<string, string> = {}) =>
+    `${method} ${path} HTTP/1.1\r\nHost: x\r\n${Object.entries({
+      'Content-Type': 'application/json',
+      ...headers,
+    })
+      .map(([name, value]) => `${name}: ${value}\r\n`)
+      .join('')}\r\n`;
+
+  // None of these bodies is ever sent: an answer means that nobody waited for it.
+  it.each([
+    ['where no token came', 'PUT', '/v1/sources/new', undefined, 401],
+    ['where the token is none', 'PUT', '/v1/sources/new', 'none', 401],
+    ['where the role is missing', 'PUT', '/v1/sources/new', NOBODY, 403],
+    ['where the source is hidden', 'PUT', '/v1/sources/other', ACME_ADMIN, 404],
+    ['where the source is read-only', 'PUT', '/v1/sources/tools', ACME_ADMIN, 403],
+    ['where the entry is not there', 'PUT', '/v1/entries/server/io.acme%2Fnone/claims', ACME_WRITER, 404],
+    ['where nothing is', 'POST', '/nowhere', undefined, 404],
+    ['of a route that reads', 'GET', '/v1/me', NOBODY, 200],
+    ['of the consumer API', 'GET', '/registry', NOBODY, 200],
+    ['of a route that takes none', 'POST', '/v1/sources/tools/sync', ACME_ADMIN, 202],
+    ['of a deletion', 'DELETE', '/v1/sources/none', ACME_ADMIN, 404],
+  ])('is not waited for %s', async (_where, method, path, caller, status) => {
+    const token = typeof caller === 'object' ? service.issuer.sign(caller) : caller;
+    const authorization = token === undefined ? {} : { Authorization: `Bearer ${token}` };
+    const answer = await sendRaw(
+      service.port,
+      head(method, path, { ...authorization, 'Content-Length': '1000000' }),
+    );
+    expect(answer.split('\r\n')[0]).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `));
+  });
+
+  it('is not inflated where no token came, whatever it holds', async () => {
+    const body = gzipSync(NESTED);
+    const before = process.cpuUsage();
+    const replies = await Promise.all(
+      Array.from({ length: 15 }, () =>
+        service.send('GET', '/registry', {
+          headers: {
+            'Content-Type': 'application/json',
+            'Content-Encoding': 'gzip',
+            'Content-Length': String(body.length),
+          },
+          body,
+        }),
+      ),
+    );
+    expect(replies.map(({ status }) => status)).toEqual(replies.map(() => 401));
+    const { user, system } = process.cpuUsage(before);
+    // 4.9 s once, when each was inflated and parsed.
+    expect((user + system) / 1e6).toBeLessThan(2);
+  });
+
+  it('that is nested too deep is refused before it is parsed, compressed or not', async () => {
+    const admin = service.as(ACME_ADMIN);
+    const plain = await admin.put('/v1/sources/new', NESTED);
+    const compressed = await admin.put('/v1/sources/new', gzipSync(NESTED), {
+      'Content-Type': 'application/json',
+      'Content-Encoding': 'gzip',
+    });
+    for (const reply of [plain, compressed]) {
+      expect(outcomeOf(reply)).toBe('400 invalid_body');
+      expect((reply.json as { error: string }).error).toContain('nested more than 128 levels');
+    }
+  });
+
+  it('is inflated up to the limit and no further', async () => {
+    const bomb = gzipSync(Buffer.alloc(50 * 1024 * 1024, ' '));
+    const reply = await service.as(ACME_ADMIN).put('/v1/sources/new', bomb, {
+      'Content-Type': 'application/json',
+      'Content-Encoding': 'gzip',
+    });
+    expect(outcomeOf(reply)).toBe('413 body_too_large');
+  });
+
+  it('is read compressed by those who may send it', async () => {
+    const reply = await service
+      .as(ACME_ADMIN)
+      .put('/v1/registries/made', gzipSync(JSON.stringify({ sources: ['tools'], claims: { org: 'acme' } })), {
+        'Content-Type': 'application/json',
+        'Content-Encoding': 'gzip',
+      });
+    expect(outcomeOf(reply)).toBe('201');
+  });
+
+  it('and the headers have ten seconds to arrive, then the connection is closed with 408', async () => {
+    const authorization = `Bearer ${service.issuer.sign(ACME_ADMIN)}`;
+    const answers = await Promise.all([
+      answerWhenClosed(
+        service.port,
+        `${head('PUT', '/v1/registries/late', { Authorization: authorization, 'Content-Length': '100' })}{"sources":`,
+      ),
+      answerWhenClosed(service.port, 'GET /registry HTTP/1.1\r\nHost: x\r\nX-Slow: '),
+    ]);
+    expect(answers).toEqual(['HTTP/1.1 408 Request Timeout', 'HTTP/1.1 408 Request Timeout']);
+    expect(outcomeOf(await service.as(ACME_ADMIN).get('/v1/registries/late'))).toBe('404 registry_not_found');
+  });
+});
