@@ -1,23 +1,52 @@
 import { createHash } from 'node:crypto';
-import { Agent, type Dispatcher, request } from 'undici';
-import { checkLiteralAddress, publicLookup, type ResolveAll } from './public-lookup.js';
+import { type Dispatcher, request } from 'undici';
+import { type ConnectionOptions, createDispatcher } from './dispatcher.js';
+import { checkLiteralAddress } from './public-lookup.js';
+import { withoutQuery } from './without-query.js';
 
-const MAX_REDIRECTS = 5;
-const MAX_CONNECTIONS = 8;
+const MIB = 1024 * 1024;
+const REDIRECT_STATUSES = [301, 302, 303, 307, 308];
+/** How much of a body that is not needed is read all the same, to keep its connection open. */
+const MAX_DISCARDED_BYTES = 64 * 1024;
 
-/** An upstream could not be asked; the message is a sentence for the operator and names no secret. */
+const REDIRECT_POLICIES = {
+  /** For answers that are trusted because of the origin they come from. */
+  'same-origin': { limit: 3, limitInWords: 'three' },
+  /** Never from https to http. */
+  'any-origin': { limit: 5, limitInWords: 'five' },
+} as const;
+
+/**
+ * There is no usable answer. The message is a sentence for the operator that begins with the URL; it holds no query, no
+ * credentials, and nothing of a body.
+ */
 export class OutboundError extends Error {
   override readonly name = 'OutboundError';
+  /** Status of the answer that was refused for its status; null for any other reason. */
+  readonly status: number | null;
+
+  constructor(url: string, reason: string, details: { status?: number; cause?: unknown } = {}) {
+    super(`${withoutQuery(url)}: ${reason}`, { cause: details.cause });
+    this.status = details.status ?? null;
+  }
 }
 
 export interface OutboundRequest {
   readonly headers?: Readonly<Record<string, string>>;
-  /** Sent as bearer token, to the origin of the URL only. */
-  readonly bearer?: string;
+  /** Value of the Authorization header. It is sent to the origin of the URL only, wherever that redirects to. */
+  readonly authorization?: string;
   /** From name resolution to the last byte. */
   readonly timeoutMs: number;
+  /** Of the body. */
   readonly maxBytes: number;
-  readonly signal: AbortSignal;
+  /** May the request go to private, loopback and link-local addresses? */
+  readonly allowPrivate: boolean;
+  /** Ends the request early; what it rejects with then is not an OutboundError. */
+  readonly signal?: AbortSignal;
+}
+
+export interface GetRequest extends OutboundRequest {
+  readonly redirects: keyof typeof REDIRECT_POLICIES;
 }
 
 export interface OutboundResponse {
@@ -25,86 +54,131 @@ export interface OutboundResponse {
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   /** Empty unless the status is 200. */
   readonly bytes: Buffer;
-  /** SHA-256 of the bytes. */
+  /** SHA-256 of the bytes; empty unless the status is 200. */
   readonly digest: Buffer;
 }
 
 /**
- * GET requests to the upstreams of sources. Those of sources that were made through the API must not reach private
- * addresses, unless the configuration allows them: whoever may create a source could read internal services otherwise.
+ * Requests to other servers, within limits of time, size and redirects, and to public addresses only unless a request
+ * allows private ones: those who may name a URL could read internal services otherwise.
  */
 export class HttpClient {
-  private readonly open: Agent;
-  private readonly guarded: Agent;
+  private readonly unrestricted: Dispatcher;
+  private readonly publicOnly: Dispatcher;
 
-  constructor(resolve?: ResolveAll) {
-    const options = { connections: MAX_CONNECTIONS };
-    this.open = new Agent(options);
-    this.guarded = new Agent({ ...options, connect: { lookup: publicLookup(resolve) } });
+  constructor(options: ConnectionOptions) {
+    this.unrestricted = createDispatcher(options, true);
+    this.publicOnly = createDispatcher(options, false);
   }
 
   /**
-   * @param allowPrivate may the request go to private, loopback and link-local addresses?
-   * @throws OutboundError when there is no whole answer within the limits; statuses are the caller's to judge.
+   * The answer to a GET, whatever its status.
+   *
+   * @throws OutboundError when there is no whole answer within the limits.
    */
-  async get(url: string, asked: OutboundRequest, allowPrivate: boolean): Promise<OutboundResponse> {
-    const timeout = AbortSignal.timeout(asked.timeoutMs);
-    try {
-      const response = await this.follow(new URL(url), asked, allowPrivate, timeout);
-      const { statusCode: status, headers, body } = response;
-      if (status !== 200) {
-        await body.dump({ limit: 64 * 1024 }).catch(() => undefined);
-        return { status, headers, bytes: Buffer.alloc(0), digest: Buffer.alloc(0) };
-      }
-      return { status, headers, ...(await readAll(body, asked.maxBytes)) };
-    } catch (error) {
-      if (asked.signal.aborted) throw error;
-      const reason = timeout.aborted ? `no whole answer within ${asked.timeoutMs / 1000} s` : describe(error);
-      throw new OutboundError(`${shown(url)}: ${reason}`, { cause: error });
-    }
+  async get(url: string, options: GetRequest): Promise<OutboundResponse> {
+    return this.respond(url, options, (signal) => this.follow(url, options, signal));
   }
 
+  /**
+   * The JSON document at a URL.
+   *
+   * @throws OutboundError also for a status that is not 200 and for what is not JSON.
+   */
+  async getJson(url: string, options: GetRequest): Promise<unknown> {
+    return parseJson(url, await this.get(url, options));
+  }
+
+  /**
+   * The JSON answer to a form. Redirects are not followed: the form may hold a secret.
+   *
+   * @throws OutboundError also for a status that is not 200 and for what is not JSON.
+   */
+  async postForm(
+    url: string,
+    form: Readonly<Record<string, string>>,
+    options: OutboundRequest,
+  ): Promise<unknown> {
+    const post = (signal: AbortSignal) =>
+      this.send(new URL(url), options, signal, {
+        method: 'POST',
+        body: new URLSearchParams(form).toString(),
+        headers: {
+          ...authorized(options),
+          'content-type': 'application/x-www-form-urlencoded',
+        },
+      });
+    return parseJson(url, await this.respond(url, options, post));
+  }
+
+  /** Ends what is under way. */
   async close(): Promise<void> {
-    await Promise.all([this.open.destroy(), this.guarded.destroy()]);
+    await Promise.all([this.unrestricted.destroy(), this.publicOnly.destroy()]);
+  }
+
+  private async respond(
+    url: string,
+    { timeoutMs, maxBytes, signal }: OutboundRequest,
+    send: (signal: AbortSignal) => Promise<Dispatcher.ResponseData>,
+  ): Promise<OutboundResponse> {
+    const timeout = AbortSignal.timeout(timeoutMs);
+    try {
+      const { statusCode, headers, body } = await send(signal ? AbortSignal.any([signal, timeout]) : timeout);
+      if (statusCode === 200) return { status: statusCode, headers, ...(await readAll(url, body, maxBytes)) };
+      await discard(body);
+      return { status: statusCode, headers, bytes: Buffer.alloc(0), digest: Buffer.alloc(0) };
+    } catch (error) {
+      if (signal?.aborted || error instanceof OutboundError) throw error;
+      const reason = timeout.aborted ? `no whole answer within ${timeoutMs / 1000} s` : describe(error);
+      throw new OutboundError(url, reason, { cause: error });
+    }
   }
 
   private async follow(
-    from: URL,
-    { headers = {}, bearer, signal, timeoutMs }: OutboundRequest,
-    allowPrivate: boolean,
-    timeout: AbortSignal,
+    url: string,
+    options: GetRequest,
+    signal: AbortSignal,
   ): Promise<Dispatcher.ResponseData> {
-    let target = from;
-    for (let redirects = 0; redirects <= MAX_REDIRECTS; redirects += 1) {
-      if (!allowPrivate) checkLiteralAddress(target);
-      const isHome = target.origin === from.origin;
-      const response = await request(target, {
-        dispatcher: allowPrivate ? this.open : this.guarded,
-        headers: {
-          ...headers,
-          ...(bearer !== undefined && isHome ? { authorization: `Bearer ${bearer}` } : {}),
-        },
-        signal: AbortSignal.any([signal, timeout]),
-        headersTimeout: timeoutMs,
-        bodyTimeout: timeoutMs,
-      });
+    const { limit, limitInWords } = REDIRECT_POLICIES[options.redirects];
+    const { origin } = new URL(url);
+    let target = new URL(url);
+    for (let followed = 0; ; followed += 1) {
+      const headers = target.origin === origin ? authorized(options) : { ...options.headers };
+      const response = await this.send(target, options, signal, { method: 'GET', headers });
       const { location } = response.headers;
-      const isRedirect = [301, 302, 303, 307, 308].includes(response.statusCode);
-      if (!isRedirect || typeof location !== 'string') return response;
-      await response.body.dump({ limit: 64 * 1024 }).catch(() => undefined);
+      if (!REDIRECT_STATUSES.includes(response.statusCode) || typeof location !== 'string') return response;
+      await discard(response.body);
+      if (followed === limit) throw new OutboundError(url, `it redirects more than ${limitInWords} times`);
       const next = URL.canParse(location, target.href) ? new URL(location, target) : null;
       if (!next || !['http:', 'https:'].includes(next.protocol))
-        throw new OutboundError('it redirects to something that is no web address');
+        throw new OutboundError(url, 'it redirects to something that is no web address');
+      if (options.redirects === 'same-origin' && next.origin !== origin)
+        throw new OutboundError(url, 'it redirects to another origin, which is not followed');
       if (target.protocol === 'https:' && next.protocol === 'http:')
-        throw new OutboundError('it redirects from https to http, which is not followed');
+        throw new OutboundError(url, 'it redirects from https to http, which is not followed');
       target = next;
     }
-    throw new OutboundError('it redirects more than five times');
+  }
+
+  private async send(
+    target: URL,
+    { allowPrivate }: OutboundRequest,
+    signal: AbortSignal,
+    options: Pick<Dispatcher.RequestOptions, 'method' | 'headers' | 'body'>,
+  ): Promise<Dispatcher.ResponseData> {
+    if (!allowPrivate) checkLiteralAddress(target);
+    const dispatcher = allowPrivate ? this.unrestricted : this.publicOnly;
+    return request(target, { ...options, signal, dispatcher });
   }
 }
 
-// Digested as it comes: doing it at the end would hold the event loop up for the whole of it.
+function authorized({ headers, authorization }: OutboundRequest): Record<string, string> {
+  return { ...headers, ...(authorization === undefined ? {} : { authorization }) };
+}
+
+// Digested as it comes: doing it at the end would block the event loop for the whole of it.
 async function readAll(
+  url: string,
   body: AsyncIterable<Buffer>,
   maxBytes: number,
 ): Promise<Pick<OutboundResponse, 'bytes' | 'digest'>> {
@@ -114,17 +188,25 @@ async function readAll(
   for await (const chunk of body) {
     length += chunk.length;
     if (length > maxBytes)
-      throw new OutboundError(`the answer is larger than ${Math.floor(maxBytes / 1024 / 1024)} MiB`);
+      throw new OutboundError(url, `the answer is larger than ${Math.floor(maxBytes / MIB)} MiB`);
     hash.update(chunk);
     chunks.push(chunk);
   }
   return { bytes: Buffer.concat(chunks, length), digest: hash.digest() };
 }
 
-// User and password are refused in configured URLs; a query may hold a key all the same.
-function shown(url: string): string {
-  const { origin, pathname } = new URL(url);
-  return `${origin}${pathname}`;
+async function discard(body: Dispatcher.ResponseData['body']): Promise<void> {
+  await body.dump({ limit: MAX_DISCARDED_BYTES }).catch(() => undefined);
+}
+
+function parseJson(url: string, { status, bytes }: OutboundResponse): unknown {
+  if (status !== 200) throw new OutboundError(url, `it answers with status ${status}`, { status });
+  try {
+    return JSON.parse(new TextDecoder().decode(bytes)) as unknown;
+  } catch {
+    // Without the message of the parser: it quotes what it could not parse.
+    throw new OutboundError(url, 'the answer is not JSON');
+  }
 }
 
 function describe(error: unknown): string {

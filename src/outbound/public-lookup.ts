@@ -18,24 +18,42 @@ export class PrivateAddressError extends Error {
 }
 
 /**
- * A `lookup` for connections that must leave the private networks. It is asked for each new connection and the address
- * it answers is the one that is used, so a name that changes its mind afterwards (DNS rebinding) gains nothing. One
+ * A `lookup` for connections that must leave the private networks. It is called for each new connection and the address
+ * it returns is the one that is used, so a name that has other addresses afterwards (DNS rebinding) gains nothing. One
  * private address among several is enough to refuse: the connection might take it.
  */
 export function publicLookup(resolve: ResolveAll = resolveBySystem): LookupFunction {
   return (hostname, options, done) => {
     resolve(hostname, (error, addresses) => {
-      const fitting = addresses.filter(
+      const candidates = addresses.filter(
         ({ family }) => !options.family || options.family === family || options.family === `IPv${family}`,
       );
-      const [first] = fitting;
+      const [first] = candidates;
       if (error || !first) done(error ?? new Error(`${hostname} has no address`), '', 0);
       else if (addresses.some(({ address }) => isPrivateAddress(address)))
         done(new PrivateAddressError(hostname), '', 0);
-      else if (options.all) done(null, fitting);
+      else if (options.all) done(null, candidates);
       else done(null, first.address, first.family);
     });
   };
+}
+
+/**
+ * The addresses of a host, for connections that another program makes: it must use these and not resolve the name again.
+ *
+ * @param host as in a URL, an IPv6 address in brackets.
+ * @returns none when the host is an address itself.
+ * @throws PrivateAddressError; any other error means that the name could not be resolved.
+ */
+export async function publicAddresses(host: string, resolve?: ResolveAll): Promise<LookupAddress[]> {
+  checkLiteralAddress(new URL(`http://${host}`));
+  if (isIP(withoutBrackets(host)) !== 0) return [];
+  return new Promise((done, fail) => {
+    publicLookup(resolve)(host, { all: true }, (error, found) => {
+      if (error) fail(error);
+      else done(typeof found === 'string' ? [] : found);
+    });
+  });
 }
 
 /**
@@ -44,8 +62,12 @@ export function publicLookup(resolve: ResolveAll = resolveBySystem): LookupFunct
  * @throws PrivateAddressError
  */
 export function checkLiteralAddress(url: URL): void {
-  const host = url.hostname.replace(/^\[|\]$/g, '');
+  const host = withoutBrackets(url.hostname);
   if (isIP(host) !== 0 && isPrivateAddress(host)) throw new PrivateAddressError(host);
+}
+
+function withoutBrackets(host: string): string {
+  return host.replace(/^\[|\]$/g, '');
 }
 
 function resolveBySystem(hostname: string, done: Parameters<ResolveAll>[1]): void {

@@ -12,6 +12,9 @@ import { SourceMetrics } from './source-metrics.js';
 import { SyncQueries } from './sync.queries.js';
 import { SyncRun } from './sync-run.js';
 
+/** To one upstream. */
+const MAX_CONNECTIONS = 8;
+
 @Module({
   imports: [EntriesModule, SourcesModule],
   providers: [
@@ -19,7 +22,7 @@ import { SyncRun } from './sync-run.js';
     FileWatch,
     ApiFetcher,
     GitFetcher,
-    { provide: HttpClient, useFactory: (): HttpClient => new HttpClient() },
+    { provide: HttpClient, useFactory: () => new HttpClient({ maxConnections: MAX_CONNECTIONS }) },
     Fetchers,
     SourceMetrics,
     SyncQueries,
@@ -29,10 +32,10 @@ import { SyncRun } from './sync-run.js';
   exports: [SyncScheduler],
 })
 export class SyncModule implements OnApplicationShutdown {
-  constructor(private readonly upstreamHttp: HttpClient) {}
+  constructor(private readonly http: HttpClient) {}
 
   /** Comes after the scheduler's own: no run is under way any more. */
   async onApplicationShutdown(): Promise<void> {
-    await this.upstreamHttp.close();
+    await this.http.close();
   }
 }

@@ -2,7 +2,8 @@ import { Injectable } from '@nestjs/common';
 import { ConfigService } from '@nestjs/config';
 import { ApiError } from '../../http/errors.js';
 import { retryAfterMs } from '../../outbound/retry-after.js';
-import { OutboundError, HttpClient } from '../../outbound/http-client.js';
+import { HttpClient, OutboundError } from '../../outbound/http-client.js';
+import { withoutQuery } from '../../outbound/without-query.js';
 import { checkAdminFile } from '../../sources/admin-files.js';
 import { MAX_FILE_BYTES, readLocalFile } from './read-file.js';
 import { FetchError, type Fetched, Fetcher, type FetchState } from '../fetcher.js';
@@ -49,9 +50,15 @@ export class FileFetcher extends Fetcher {
     const headers: Record<string, string> = { accept: 'application/json, */*;q=0.5' };
     if (typeof etag === 'string') headers['if-none-match'] = etag;
     else if (typeof lastModified === 'string') headers['if-modified-since'] = lastModified;
-    const asked = { headers, timeoutMs: URL_TIMEOUT_MS, maxBytes: MAX_FILE_BYTES, signal };
     const answer = await this.http
-      .get(url, asked, origin === 'config' || this.adminAllowPrivateIP)
+      .get(url, {
+        headers,
+        timeoutMs: URL_TIMEOUT_MS,
+        maxBytes: MAX_FILE_BYTES,
+        allowPrivate: origin === 'config' || this.adminAllowPrivateIP,
+        redirects: 'any-origin',
+        signal,
+      })
       .catch((error: unknown) => {
         throw error instanceof OutboundError ? new FetchError(error.message) : error;
       });
@@ -84,9 +91,4 @@ export class FileFetcher extends Fetcher {
 
 function single(key: string, value: string | string[] | undefined): Record<string, string> {
   return typeof value === 'string' ? { [key]: value } : {};
-}
-
-function withoutQuery(url: string): string {
-  const { origin, pathname } = new URL(url);
-  return `${origin}${pathname}`;
 }

@@ -1,6 +1,5 @@
 import type { LookupAddress } from 'node:dns';
 import { readFile } from 'node:fs/promises';
-import { isIP } from 'node:net';
 import { rootCertificates } from 'node:tls';
 import { readEnvironment } from '../../config/environment.js';
 import {
@@ -9,12 +8,7 @@ import {
   type SshRepository,
 } from '../../source-kinds/git-repository.js';
 import { ApiError } from '../../http/errors.js';
-import {
-  checkLiteralAddress,
-  PrivateAddressError,
-  publicLookup,
-  type ResolveAll,
-} from '../../outbound/public-lookup.js';
+import { PrivateAddressError, publicAddresses, type ResolveAll } from '../../outbound/public-lookup.js';
 import { checkAdminFile } from '../../sources/admin-files.js';
 import type { Origin } from '../../sources/source.entity.js';
 import { readLocalFile } from '../file/read-file.js';
@@ -130,22 +124,13 @@ export class GitAccess {
     };
   }
 
-  // The addresses are looked up and judged here, and the connection goes to no other: a name that changes its mind in
-  // between gains nothing.
-  private async addressesOf(host: string, shown: string): Promise<LookupAddress[]> {
-    try {
-      checkLiteralAddress(new URL(`http://${host}`));
-      if (isIP(host.replace(/^\[|\]$/g, '')) !== 0) return [];
-      return await new Promise<LookupAddress[]>((done, failed) => {
-        publicLookup(this.resolve)(host, { all: true }, (error, found) => {
-          if (error) failed(error);
-          else done(typeof found === 'string' ? [] : found);
-        });
-      });
-    } catch (error) {
+  // The addresses are resolved and judged here, and the connection goes to no other: a name that has other addresses
+  // afterwards gains nothing.
+  private async addressesOf(host: string, url: string): Promise<LookupAddress[]> {
+    return publicAddresses(host, this.resolve).catch((error: unknown) => {
       const isPrivate = error instanceof PrivateAddressError;
-      throw new FetchError(`${shown}: ${isPrivate ? error.message : 'its host name could not be resolved'}`);
-    }
+      throw new FetchError(`${url}: ${isPrivate ? error.message : 'its host name could not be resolved'}`);
+    });
   }
 
   private async password(file: string, origin: Origin): Promise<string> {

@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { retryAfterMs } from '../../outbound/retry-after.js';
-import { type OutboundResponse, OutboundError, type HttpClient } from '../../outbound/http-client.js';
+import { type HttpClient, OutboundError, type OutboundResponse } from '../../outbound/http-client.js';
+import { withoutQuery } from '../../outbound/without-query.js';
 import { pageTime } from './read-plan.js';
 import { storable } from '../entry-reader.js';
 import { FetchError } from '../fetcher.js';
@@ -98,7 +99,7 @@ export class RegistryClient {
     } catch (error) {
       if (!(error instanceof JsonSliceError)) throw error;
       throw new FetchError(
-        `${shown(url)}: the answer is no page of an MCP registry: ${storable(error.message)}`,
+        `${withoutQuery(url)}: the answer is no page of an MCP registry: ${storable(error.message)}`,
       );
     }
   }
@@ -115,7 +116,7 @@ export class RegistryClient {
         return { answer, readAt: pageTime(answer.headers['date'], sentAt, Date.now()) };
       const asked = answer && retryAfterMs(answer.headers['retry-after'], Date.now());
       if (answer && (pause === null || !PASSING.includes(answer.status)))
-        throw new StatusError(answer.status, `${shown(url)}: ${sentenceOf(answer.status)}`, asked);
+        throw new StatusError(answer.status, `${withoutQuery(url)}: ${sentenceOf(answer.status)}`, asked);
       await this.pause(url, asked ?? pause ?? 0);
     }
     throw new Error('The last try neither succeeded nor failed');
@@ -123,21 +124,22 @@ export class RegistryClient {
 
   private async ask(url: string): Promise<OutboundResponse> {
     const { timeoutMs, bearer, signal, allowPrivate } = this.options;
-    const asked = {
+    return this.http.get(url, {
       headers: { accept: 'application/json' },
-      ...(bearer === undefined ? {} : { bearer }),
+      ...(bearer === undefined ? {} : { authorization: `Bearer ${bearer}` }),
       timeoutMs,
       maxBytes: MAX_PAGE_BYTES,
+      allowPrivate,
+      redirects: 'any-origin',
       signal,
-    };
-    return this.http.get(url, asked, allowPrivate);
+    });
   }
 
   private async pause(url: string, ms: number): Promise<void> {
     this.pausedMs += ms;
     if (ms > LONGEST_PAUSE_MS || this.pausedMs > MAX_PAUSES_MS)
       throw new FetchError(
-        `${shown(url)}: the registry asks for a pause of ${Math.ceil(ms / 1000)} s, too long for one run`,
+        `${withoutQuery(url)}: the registry asks for a pause of ${Math.ceil(ms / 1000)} s, too long for one run`,
         ms,
       );
     await sleep(ms, undefined, { signal: this.options.signal });
@@ -165,8 +167,4 @@ function sentenceOf(status: number): string {
     default:
       return `the answer has status ${status}`;
   }
-}
-
-function shown(url: string): string {
-  return url.split('?', 1)[0] ?? '';
 }
