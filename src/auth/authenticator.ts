@@ -50,7 +50,7 @@ export class TokenAuthenticator extends Authenticator {
       this.logger.warn({ requestId: request.id, reason: sent.reason }, 'Token refused');
       throw this.refusal(sent.reason);
     }
-    const verdict = await this.verifier.verify(sent.token);
+    const verdict = await this.verifier.verify(sent.token, request);
     if (verdict.kind === 'accepted') return verdict.caller;
     this.logger.warn({ requestId: request.id, attempts: verdict.attempts }, 'Token refused');
     throw verdict.kind === 'unavailable'

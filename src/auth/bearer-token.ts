@@ -1,3 +1,6 @@
+import { createHash } from 'node:crypto';
+import type { Request } from 'express';
+
 /** What the Authorization header of a request holds. */
 export type SentToken =
   | { readonly kind: 'none' }
@@ -26,4 +29,15 @@ export function sentToken(rawHeaders: readonly string[]): SentToken {
   return token === undefined
     ? { kind: 'unusable', reason: 'The Authorization header holds no well-formed bearer token' }
     : { kind: 'token', token };
+}
+
+/** The bearer token of a request, where passport wants a function for that; null when there is none that is well-formed. */
+export function tokenFromRequest({ rawHeaders }: Pick<Request, 'rawHeaders'>): string | null {
+  const sent = sentToken(rawHeaders);
+  return sent.kind === 'token' ? sent.token : null;
+}
+
+/** The key of a token in caches: they must not hold the token itself (contract §8). */
+export function tokenDigest(token: string): string {
+  return createHash('sha256').update(token).digest('base64url');
 }

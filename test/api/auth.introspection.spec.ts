@@ -1,4 +1,4 @@
-import { describe, expect, it, vi } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import { Clock } from '../support/clock.js';
 import { anIssuer } from '../support/issuer.js';
 import { expectChallenge, expectRefused } from '../support/matchers.js';
@@ -8,6 +8,7 @@ import { aService } from '../support/service.js';
 type Claims = Record<string, unknown>;
 
 const client = { id: 'registry & co', secret: 'söme:secret+with/odd=characters %' };
+const SECOND = 1_000;
 const clock = new Clock().runs();
 /** Judges opaque tokens, for clients that prove who they are. */
 const issuer = anIssuer({ client }).runs();
@@ -205,6 +206,7 @@ describe('several providers that can be asked', () => {
     first.misbehave('introspection', 'down');
     expect((await ask(second.opaque())).status).toBe(200);
     first.behave();
+    clock.passes(SECOND);
   });
 
   it('refuse a token together only when all of them could be asked', async () => {
@@ -212,6 +214,67 @@ describe('several providers that can be asked', () => {
     second.misbehave('introspection', 'down');
     expectRefused(await ask('known-to-nobody-either'), 503, 'provider_unavailable');
     second.behave();
+    clock.passes(SECOND);
     expectChallenge(await ask('known-to-nobody-either'), { error: 'invalid_token' });
   });
+});
+
+describe('a provider that fails when it is asked about a token', () => {
+  const troubled = anIssuer().runs();
+  const service = aService({
+    mode: 'auth-only',
+    providers: () => [
+      {
+        name: 'troubled',
+        issuerUrl: troubled.iss,
+        audience: 'registry',
+        introspectionUrl: troubled.introspectionUrl,
+        allowPrivateIP: true,
+      },
+    ],
+  }).runs();
+  const ask = (token: string) => service.bearing(token).get('/v1/me');
+  const asked = () => troubled.requestsTo('introspection').length;
+  const recover = () => {
+    troubled.behave();
+    clock.passes(SECOND);
+  };
+  afterEach(recover);
+
+  it.each(['error', 'down', 'garbage', { answer: [] }] as const)(
+    'is left alone for a second, whatever the tokens: %j',
+    async (how) => {
+      const known = troubled.opaque();
+      expect((await ask(known)).status).toBe(200);
+      troubled.misbehave('introspection', how);
+      const before = asked();
+      for (let again = 0; again < 5; again += 1)
+        expectRefused(await ask(troubled.opaque()), 503, 'provider_unavailable');
+      expect(asked()).toBe(before + 1);
+      expect((await ask(known)).status).toBe(200);
+      recover();
+      expect((await ask(troubled.opaque())).status).toBe(200);
+    },
+  );
+
+  it('is left alone when it asks for fewer requests', async () => {
+    const token = troubled.opaque();
+    troubled.rejects(token, 429);
+    expectRefused(await ask(token), 503, 'provider_unavailable');
+    const before = asked();
+    expectRefused(await ask(troubled.opaque()), 503, 'provider_unavailable');
+    expect(asked()).toBe(before);
+    recover();
+    expect((await ask(troubled.opaque())).status).toBe(200);
+  });
+
+  it.each([400, 401, 403, 404, 413, 422])(
+    'with status %i is asked about other tokens at once: it may not like this one',
+    async (status) => {
+      const token = troubled.opaque();
+      troubled.rejects(token, status);
+      expectRefused(await ask(token), 503, 'provider_unavailable');
+      expect((await ask(troubled.opaque())).status).toBe(200);
+    },
+  );
 });

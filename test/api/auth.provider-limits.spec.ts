@@ -1,9 +1,13 @@
 import { describe, expect, it } from 'vitest';
+import { Clock } from '../support/clock.js';
 import { anIssuer } from '../support/issuer.js';
 import { expectChallenge, expectRefused } from '../support/matchers.js';
 import { keepSecret } from '../support/secrets.js';
 import { aService } from '../support/service.js';
 
+/** How long a provider that failed is left alone. */
+const PAUSE_MS = 1_000;
+const clock = new Clock().runs();
 const FILE_TOKEN = keepSecret('the token that is mounted here');
 
 describe('a provider that hangs', () => {
@@ -26,8 +30,10 @@ describe('a provider that hangs', () => {
     slow.misbehave('introspection', 'hang');
     expect((await service.bearing(token).get('/v1/me')).status).toBe(200);
     const questions = slow.requestsTo('introspection').length;
-    for (let again = 0; again < 5; again += 1)
+    for (let again = 0; again < 5; again += 1) {
+      clock.passes(PAUSE_MS);
       expect((await service.bearing(token).get('/v1/me')).status).toBe(200);
+    }
     expect(slow.requestsTo('introspection')).toHaveLength(questions);
     slow.behave();
   });

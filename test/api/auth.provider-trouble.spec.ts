@@ -148,12 +148,14 @@ describe('a provider that is asked about an opaque token and', () => {
     troubled.misbehave('introspection', { answer });
     expectUnavailable(await ask(troubled.opaque()));
     troubled.behave();
+    clock.passes(MINUTE);
   });
 
   it('redirects within its origin is not followed: the form holds the token', async () => {
     troubled.misbehave('introspection', { redirect: `${troubled.url}/moved/introspect` });
     expectUnavailable(await ask(troubled.opaque()));
     troubled.behave();
+    clock.passes(MINUTE);
   });
 
   it('answers with exactly 1 MiB is understood', async () => {

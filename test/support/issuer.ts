@@ -58,6 +58,7 @@ export class Issuer {
   readonly requests: ReceivedRequest[] = [];
   private readonly keys = new Map<string, SigningKey>();
   private readonly answers = new Map<string, Claims>();
+  private readonly rejected = new Map<string, number>();
   private readonly behaviour = new Map<Endpoint, Misbehaviour>();
   private readonly certificates: Certificates | undefined;
   private readonly server: Server;
@@ -185,6 +186,11 @@ export class Issuer {
     this.answers.set(keepSecret(token), answer);
   }
 
+  /** Introspection answers with this status when it is asked about this token. */
+  rejects(token: string, status: number): void {
+    this.rejected.set(keepSecret(token), status);
+  }
+
   misbehave(endpoint: Endpoint, how: Misbehaviour): void {
     this.behaviour.set(endpoint, how);
   }
@@ -204,6 +210,8 @@ export class Issuer {
     // As the API server of Kubernetes does.
     if (endpoint === 'jwks' && !/jwk-set\+json|\*\/\*/.test(accept)) return send(response, 406, {});
     if (endpoint !== 'discovery' && !this.admits(endpoint, authorization)) return send(response, 401, {});
+    const status = this.rejected.get(new URLSearchParams(body).get('token') ?? '');
+    if (status !== undefined) return send(response, status, { error: 'invalid_request' });
     const right = this.rightAnswer(endpoint, body);
     const how = isMoved ? undefined : this.behaviour.get(endpoint);
     return how === undefined ? send(response, 200, right) : misbehave(response, how, right);

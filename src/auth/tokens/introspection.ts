@@ -1,32 +1,35 @@
-import { createHash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
-import { Strategy } from 'passport';
 import type { ProviderConfig } from '../../config/config.js';
 import { isObject } from '../../json/is-object.js';
-import { type TokenRequest, type Verified, verified } from './jwt.strategy.js';
+import { withoutQuery } from '../../outbound/without-query.js';
+import { tokenDigest } from '../bearer-token.js';
+import type { Caller } from '../caller.js';
 import { FAILURE_PAUSE_MS } from './key-set.js';
 import { type ProviderHttp, ProviderUnavailable } from './provider-http.js';
-import { introspectionRefusal } from './token-claims.js';
+import { callerOfClaims, introspectionRefusal, type Refusal } from './token-claims.js';
 
-/** contract §8: longest time an answer is kept. */
-const KEEP_MS = 60_000;
-/** Memory for answers, in characters of JSON; the oldest go first. */
-const KEPT_CHARACTERS = 16 * 1024 * 1024;
-/** What an answer that was kept costs besides its text. */
+/** contract §8: longest time an answer is cached. */
+const CACHE_TTL_MS = 60_000;
+/** Memory for cached answers, in characters of JSON; the oldest go first. */
+const MAX_CACHED_CHARACTERS = 16 * 1024 * 1024;
+/** What a cached answer costs besides its text. */
 const ANSWER_OVERHEAD = 200;
-/** Questions to a provider at a time: a flood of made-up tokens must not pile up here. */
+/** Requests to a provider at a time: a flood of made-up tokens must not pile up here. */
 const MAX_PENDING = 256;
 
 type Answer = Readonly<Record<string, unknown>>;
 
 const INACTIVE: Answer = Object.freeze({ active: false });
 
-/** Asks the provider about a token (RFC 7662). Concurrent questions about one token are asked once. */
-export class IntrospectionStrategy extends Strategy {
+/**
+ * Client of a provider's introspection endpoint (RFC 7662). Concurrent requests about one token are one, answers are
+ * cached, and after a failure the provider is left alone for FAILURE_PAUSE_MS: no further token waits for its timeout.
+ */
+export class Introspection {
   private readonly answers = new LRUCache<string, Answer>({
-    maxSize: KEPT_CHARACTERS,
-    ttl: KEEP_MS,
-    // The clock is read each time: by default what it said is believed until a timer runs, which may be late.
+    maxSize: MAX_CACHED_CHARACTERS,
+    ttl: CACHE_TTL_MS,
+    // The clock is read each time: by default its last reading is used until a timer runs, which may be late.
     ttlResolution: 0,
     sizeCalculation: (answer) => JSON.stringify(answer).length + ANSWER_OVERHEAD,
   });
@@ -36,53 +39,54 @@ export class IntrospectionStrategy extends Strategy {
   constructor(
     private readonly provider: ProviderConfig & { readonly introspectionUrl: string },
     private readonly http: ProviderHttp,
-  ) {
-    super();
-  }
+  ) {}
 
-  override authenticate(request: unknown): void {
-    this.verify((request as TokenRequest).token).then(
-      (outcome) =>
-        outcome instanceof Error ? this.fail(outcome as unknown as string) : this.success(outcome),
-      (error: unknown) => this.error(error),
-    );
-  }
-
-  /** Is this a token the provider vouched for a moment ago? */
-  remembers(token: string): boolean {
-    const answer = this.answers.peek(digestOf(token));
+  /** Is there a cached answer by which the token is good? */
+  hasAccepted(token: string): boolean {
+    const answer = this.answers.peek(tokenDigest(token));
     return answer !== undefined && introspectionRefusal(answer, this.provider, Date.now()) === null;
   }
 
-  private async verify(token: string): Promise<Verified | Error> {
-    const digest = digestOf(token);
+  /**
+   * The caller a token stands for, or why it is refused.
+   *
+   * @throws ProviderUnavailable
+   */
+  async check(token: string): Promise<Caller | Refusal> {
+    const digest = tokenDigest(token);
     const answer = this.answers.get(digest) ?? (await this.ask(token, digest));
     const refusal = introspectionRefusal(answer, this.provider, Date.now());
-    if (refusal !== null) return new Error(refusal);
-    const claims = Object.fromEntries(Object.entries(answer).filter(([name]) => name !== 'active'));
-    return verified(claims, () => this.answers.peek(digest) === answer);
+    if (refusal !== null) return refusal;
+    return callerOfClaims(Object.fromEntries(Object.entries(answer).filter(([name]) => name !== 'active')));
   }
 
   private async ask(token: string, digest: string): Promise<Answer> {
-    const running = this.pending.get(digest);
-    if (running) return running;
+    const pending = this.pending.get(digest);
+    if (pending) return pending;
     if (this.pending.size >= MAX_PENDING)
       throw new ProviderUnavailable('too many tokens wait to be introspected');
     if (this.failure && performance.now() - this.failure.at < FAILURE_PAUSE_MS) throw this.failure.error;
-    const asking = this.introspect(token).finally(() => this.pending.delete(digest));
-    this.pending.set(digest, asking);
-    const answer = await asking.catch((error: unknown) => {
-      if (error instanceof ProviderUnavailable) this.failure = { error, at: performance.now() };
-      throw error;
-    });
-    this.failure = undefined;
-    // Whatever else is in it, a refusal says one thing only.
-    const kept = answer['active'] === true ? answer : INACTIVE;
-    this.answers.set(digest, kept);
-    return kept;
+    const answer = this.request(token, digest).finally(() => this.pending.delete(digest));
+    this.pending.set(digest, answer);
+    return answer;
   }
 
-  private async introspect(token: string): Promise<Answer> {
+  private async request(token: string, digest: string): Promise<Answer> {
+    try {
+      const answer = await this.post(token);
+      // Whatever else is in it, a refusal means one thing only.
+      const cached = answer['active'] === true ? answer : INACTIVE;
+      this.answers.set(digest, cached);
+      this.failure = undefined;
+      return cached;
+    } catch (error) {
+      if (error instanceof ProviderUnavailable && !mayConcernOneToken(error))
+        this.failure = { error, at: performance.now() };
+      throw error;
+    }
+  }
+
+  private async post(token: string): Promise<Answer> {
     const { introspectionUrl, clientId, clientSecret } = this.provider;
     const answer = await this.http.postForm(
       introspectionUrl,
@@ -94,13 +98,16 @@ export class IntrospectionStrategy extends Strategy {
       clientId !== undefined && clientSecret !== undefined ? basic(clientId, clientSecret) : undefined,
     );
     if (!isObject(answer))
-      throw new ProviderUnavailable(`${introspectionUrl}: the answer is no introspection response`);
+      throw new ProviderUnavailable(
+        `${withoutQuery(introspectionUrl)}: the answer is no introspection response`,
+      );
     return answer as Answer;
   }
 }
 
-function digestOf(token: string): string {
-  return createHash('sha256').update(token).digest('base64url');
+// One token that the provider does not take must not keep the others from being checked. 429 is about all of them.
+function mayConcernOneToken({ status }: ProviderUnavailable): boolean {
+  return status !== null && status >= 400 && status < 500 && status !== 429;
 }
 
 /** RFC 6749 §2.3.1: both halves are form-encoded before they are joined. */

@@ -1,3 +1,5 @@
+import type { Caller } from '../caller.js';
+
 /** What a provider expects of its tokens. */
 export interface Expected {
   readonly issuerUrl: string;
@@ -42,6 +44,13 @@ export function introspectionRefusal(
   return (
     audienceRefusal(answer['aud'], expected.audience) ?? timeRefusal(answer, nowMs) ?? subjectRefusal(answer)
   );
+}
+
+/** The caller of claims that were found good. Both `sub` and `client_id` are optional (RFC 7662 §2.2). */
+export function callerOfClaims(claims: Readonly<Record<string, unknown>>): Caller {
+  const { sub, client_id: clientId } = claims;
+  const subject = sub ?? clientId;
+  return { subject: typeof subject === 'string' ? subject : null, claims, identified: true };
 }
 
 function audienceRefusal(aud: unknown, audience: string): Refusal | null {
