@@ -3,7 +3,7 @@ import { mkdir, mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { GitAccess } from '../../dist/sync/git/git-connection.js';
+import { GitConnections } from '../../dist/sync/git/git-connection.js';
 import { GitRemote } from '../../dist/sync/git/git-remote.js';
 import { Clock } from '../support/clock.js';
 import { aGitServer } from '../support/git-server.js';
@@ -88,9 +88,11 @@ describe('the disk', () => {
     const bytes = 40 * MIB;
     const large = { other: { bytes, chunks: random(bytes) } };
     await repository.commit({ 'registry.json': aFileOf('one') }, { large, compression: 0 });
-    const access = new GitAccess({ adminFileRoot: null, adminAllowPrivateIP: false });
+    const connections = new GitConnections({ adminFileRoot: null, adminAllowPrivateIP: false });
     const signal = new AbortController().signal;
-    const remote = await GitRemote.open(await access.to(settings, 'config'), signal, { diskBytes: 4 * MIB });
+    const remote = await GitRemote.open(await connections.connectionTo(settings, 'config'), signal, {
+      diskBytes: 4 * MIB,
+    });
     const fetched = remote.fetchCommit(settings).finally(() => remote.close());
     await expect(fetched).rejects.toThrow(/: more than 4 MiB would be needed for it$/);
     expect(await leftOvers()).toEqual([]);

@@ -1,7 +1,7 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { GitAccess, type GitSettings, type GitConnection } from '../../dist/sync/git/git-connection.js';
+import { GitConnections, type GitSettings, type GitConnection } from '../../dist/sync/git/git-connection.js';
 import { GitRemote } from '../../dist/sync/git/git-remote.js';
 import { makeCertificates } from '../support/certificates.js';
 import { aGitServer } from '../support/git-server.js';
@@ -9,14 +9,14 @@ import { aFileOf, aTemporaryDirectory } from '../support/git-service.js';
 import { keepSecret } from '../support/secrets.js';
 
 const leftOvers = aTemporaryDirectory();
-const access = new GitAccess({ adminFileRoot: null, adminAllowPrivateIP: false });
+const connections = new GitConnections({ adminFileRoot: null, adminAllowPrivateIP: false });
 const own = (name: string) => join(process.env['TMPDIR'] ?? '', name);
 
 async function readFrom(
   settings: GitSettings,
   change: (way: GitConnection) => GitConnection = (way) => way,
 ): Promise<string> {
-  const way = change(await access.to(settings, 'config'));
+  const way = change(await connections.connectionTo(settings, 'config'));
   const remote = await GitRemote.open(way, new AbortController().signal);
   try {
     const commit = await remote.fetchCommit(settings);
@@ -96,13 +96,16 @@ describe('a repository over ssh', () => {
   });
 
   it('is reached at the address that was judged when it was made through the API', async () => {
-    const publicly = new GitAccess({ adminFileRoot: own('.'), adminAllowPrivateIP: false }, (_host, done) =>
-      done(null, [{ address: '93.184.216.34', family: 4 }]),
+    const publicly = new GitConnections(
+      { adminFileRoot: own('.'), adminAllowPrivateIP: false },
+      (_host, done) => done(null, [{ address: '93.184.216.34', family: 4 }]),
     );
-    const { files } = await publicly.to(settings('ssh://git@git.example:2222/a'), 'api');
+    const { files } = await publicly.connectionTo(settings('ssh://git@git.example:2222/a'), 'api');
     expect(files['ssh_config']).toMatch(/^HostName 93\.184\.216\.34\nHostKeyAlias \[git\.example\]:2222$/m);
-    await expect(publicly.to(settings('git@127.0.0.1:a'), 'api')).rejects.toThrow(/private address/);
-    await expect(publicly.to(settings('git@0x7f.1:a'), 'api')).rejects.toThrow(/private address/);
+    await expect(publicly.connectionTo(settings('git@127.0.0.1:a'), 'api')).rejects.toThrow(
+      /private address/,
+    );
+    await expect(publicly.connectionTo(settings('git@0x7f.1:a'), 'api')).rejects.toThrow(/private address/);
   });
 
   it.each([

@@ -19,7 +19,7 @@ import type { GitConfiguration } from './git-workspace.js';
 const MAX_SECRET_BYTES = 1024 * 1024;
 const AUTHORITIES = 'authorities.pem';
 
-/** What stands below `git` in the settings (contract §2). */
+/** The settings of a source of kind git (contract §2). */
 export interface GitSettings {
   readonly repository: string;
   readonly branch?: string;
@@ -38,15 +38,15 @@ export interface GitSettings {
 export interface GitConnection {
   readonly url: string;
   readonly protocol: string;
-  /** What git needs to know for it, password included. */
+  /** Settings of git for it, password included. */
   readonly configuration: GitConfiguration;
-  /** What stands beside that, by name. */
+  /** Files that the configuration refers to, by name. */
   readonly files: Readonly<Record<string, string>>;
   /** In every spelling in which they go out. */
   readonly secrets: readonly string[];
   /** Where git is found. */
   readonly path: string | undefined;
-  /** Is git told which addresses to connect to? Older versions would not obey. */
+  /** Are the addresses that git connects to part of the configuration? Older versions of git ignore that. */
   readonly isPinned: boolean;
 }
 
@@ -57,21 +57,21 @@ export interface AdminRules {
 }
 
 /** Finds out how a source may reach its repository: with which password or key, and at which addresses. */
-export class GitAccess {
+export class GitConnections {
   constructor(
     private readonly rules: AdminRules,
     private readonly resolve?: ResolveAll,
   ) {}
 
-  /** @throws FetchError when it may not, or can not. */
-  async to(settings: GitSettings, origin: Origin): Promise<GitConnection> {
+  /** @throws FetchError when the source may not reach it, or the settings are not enough. */
+  async connectionTo(settings: GitSettings, origin: Origin): Promise<GitConnection> {
     const repository = parseGitRepository(settings.repository);
     if (!repository) throw new FetchError('git.repository is no http, https or ssh address of a repository');
     const mustBePublic = origin !== 'config' && !this.rules.adminAllowPrivateIP;
-    const way = { protocol: repository.protocol, path: readEnvironment()['PATH'] };
+    const common = { protocol: repository.protocol, path: readEnvironment()['PATH'] };
     return repository.protocol === 'ssh'
-      ? { ...way, ...(await this.bySsh(repository, settings, origin, mustBePublic)) }
-      : { ...way, ...(await this.byHttp(repository, settings, origin, mustBePublic)) };
+      ? { ...common, ...(await this.bySsh(repository, settings, origin, mustBePublic)) }
+      : { ...common, ...(await this.byHttp(repository, settings, origin, mustBePublic)) };
   }
 
   private async byHttp(
@@ -157,7 +157,7 @@ export class GitAccess {
   }
 }
 
-// Whom Node trusts, git trusts too; without the variable it is whom the machine trusts.
+// Git trusts the authorities that Node trusts; without the variable those that the machine trusts.
 async function furtherAuthorities(): Promise<string | undefined> {
   const file = readEnvironment()['NODE_EXTRA_CA_CERTS'];
   const more = file ? await readFile(file, 'utf8').catch(() => undefined) : undefined;

@@ -2,7 +2,7 @@ import { posix } from 'node:path';
 import { Injectable } from '@nestjs/common';
 import { ConfigService } from '@nestjs/config';
 import { type Fetched, Fetcher, type FetchState } from '../fetcher.js';
-import { GitAccess, type GitSettings } from './git-connection.js';
+import { GitConnections, type GitSettings } from './git-connection.js';
 import { GitRemote } from './git-remote.js';
 import { removeLeftOvers } from './git-workspace.js';
 import type { LeasedSource } from '../sync.queries.js';
@@ -13,12 +13,12 @@ const SWEEP_EVERY_MS = 10 * 60_000;
 /** Sources of kind git: one file of a repository, without the rest of it. */
 @Injectable()
 export class GitFetcher extends Fetcher {
-  private readonly access: GitAccess;
+  private readonly connections: GitConnections;
   private sweptAt = Number.NEGATIVE_INFINITY;
 
   constructor(config: ConfigService) {
     super();
-    this.access = new GitAccess({
+    this.connections = new GitConnections({
       adminFileRoot: config.get<string | null>('adminFileRoot') ?? null,
       adminAllowPrivateIP: config.get<boolean>('adminAllowPrivateIP') ?? false,
     });
@@ -34,8 +34,8 @@ export class GitFetcher extends Fetcher {
     if (state && settings.commit !== undefined && state['commit'] === settings.commit)
       return { kind: 'unchanged', state };
     await this.sweep();
-    const way = await this.access.to(settings, source.origin);
-    const remote = await GitRemote.open(way, signal);
+    const connection = await this.connections.connectionTo(settings, source.origin);
+    const remote = await GitRemote.open(connection, signal);
     try {
       return await read(remote, settings, state);
     } finally {
