@@ -12,7 +12,7 @@ import { AuthGuard } from './auth.guard.js';
 import { AnonymousAuthenticator, Authenticator, TokenAuthenticator } from './authenticator.js';
 import { TokenVerifier } from './tokens/token-verifier.js';
 
-/** Global because whoever needs to know who is calling asks the one authenticator. */
+/** Global because there is one authenticator, chosen by `auth.mode`, for every module that asks who is calling. */
 @Global()
 @Module({})
 export class AuthModule implements OnApplicationShutdown {

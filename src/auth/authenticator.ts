@@ -10,13 +10,13 @@ import type { Attempt, TokenVerifier } from './tokens/token-verifier.js';
 
 /** Finds out who sent a request. Chosen once at start, by `auth.mode`. */
 export abstract class Authenticator {
-  /** @throws ApiError 401, or 503 when nobody can be asked. */
+  /** @throws ApiError 401, or 503 when no provider that might accept the token can be reached. */
   abstract identify(request: Request): Caller | Promise<Caller>;
-  /** The refusal of somebody who was let in without saying who they are, where that has to be known. */
+  /** The refusal of an unidentified caller by a route that needs to know who is calling. */
   abstract unidentified(): ApiError;
 }
 
-/** spec §5.1: no token is looked at. */
+/** spec §5.1: tokens are ignored. */
 export class AnonymousAuthenticator extends Authenticator {
   identify(): Caller {
     return UNIDENTIFIED_CALLER;
@@ -78,7 +78,7 @@ export class TokenAuthenticator extends Authenticator {
   }
 }
 
-/** What the holder of a token may know: whether a new one would help. Anything else is for the log. */
+/** What the client may learn: whether a new token would help. Anything else is for the log. */
 function sentenceFor(attempts: readonly Attempt[]): string {
   return attempts.some(({ reason }) => reason === 'the token has expired')
     ? 'The token has expired'

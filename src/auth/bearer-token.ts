@@ -12,7 +12,7 @@ const BEARER = /^bearer +([A-Za-z0-9\-._~+/]+=*)$/i;
 
 /**
  * The bearer token of a request, from its header alone (contract §8: never from the query or the body). A header of
- * another scheme is no bearer token; two headers are refused, since a proxy in front may have judged the other one.
+ * another scheme is no bearer token; two headers are refused, since a proxy in front may have checked the other one.
  *
  * @param rawHeaders names and values in turn, as Node received them: its own map drops a second Authorization.
  */

@@ -9,7 +9,7 @@ export interface AuthenticatedRequest extends Request {
 /**
  * The caller the AuthGuard found.
  *
- * @throws Error when there is none: that is a fault of ours and never "anonymous".
+ * @throws Error when there is none: that is a bug of this server and never "anonymous".
  */
 export function callerOf(context: ExecutionContext): Caller {
   const { caller } = context.switchToHttp().getRequest<AuthenticatedRequest>();
@@ -17,7 +17,7 @@ export function callerOf(context: ExecutionContext): Caller {
   return caller;
 }
 
-/** Hands `callerOf` the request of a handler. */
+/** The caller as an argument of a handler. */
 export const CurrentCaller = createParamDecorator((_: unknown, context: ExecutionContext) =>
   callerOf(context),
 );

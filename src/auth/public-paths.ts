@@ -1,6 +1,6 @@
 /**
  * Is this path one of those a token may be absent from (spec §5.3)? Compared by whole, decoded segments; a pattern that
- * ends in `/*` stands for everything below. What can't be decoded is not public.
+ * ends in `/*` matches everything below. A path that can't be decoded is not public.
  *
  * @param path as it was sent, percent-encoded, without the query.
  */
@@ -10,11 +10,11 @@ export function isPublicPath(path: string, patterns: readonly string[]): boolean
   // Express does not resolve dots, but something behind a public path might.
   if (!segments || segments.some((segment) => segment === '.' || segment === '..')) return false;
   return patterns.some((pattern) => {
-    const wanted = pattern.split('/');
-    if (wanted.at(-1) !== '*') return sameSegments(segments, wanted);
+    const expected = pattern.split('/');
+    if (expected.at(-1) !== '*') return sameSegments(segments, expected);
     return (
-      segments.length >= wanted.length &&
-      sameSegments(segments.slice(0, wanted.length - 1), wanted.slice(0, -1))
+      segments.length >= expected.length &&
+      sameSegments(segments.slice(0, expected.length - 1), expected.slice(0, -1))
     );
   });
 }

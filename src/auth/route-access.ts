@@ -11,15 +11,15 @@ export type RouteAccess = 'public' | 'caller' | 'registryListing' | { readonly r
 
 export const RouteAccessOf = Reflector.createDecorator<RouteAccess>();
 
-/** No token is looked at. */
+/** Tokens are ignored. */
 export const Public = () => RouteAccessOf('public');
-/** Whoever the AuthGuard lets in, whatever their roles. */
+/** Every caller the AuthGuard lets in, whatever their roles. */
 export const AnyCaller = () =>
   applyDecorators(RouteAccessOf('caller'), ApiErrors('token_missing', 'token_invalid'));
 /** Callers with this role, or with superAdmin. */
 export const RequiresRole = (role: Role) =>
   applyDecorators(RouteAccessOf({ role }), ApiErrors('token_missing', 'token_invalid', 'role_required'));
-/** Callers with manageRegistries; every caller where the policy `registryListing` says readers (contract §2). */
+/** Callers with manageRegistries; every caller where the policy `registryListing` is `readers` (contract §2). */
 export const ListsRegistries = () =>
   applyDecorators(
     RouteAccessOf('registryListing'),

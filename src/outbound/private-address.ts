@@ -1,6 +1,6 @@
 import { BlockList, isIP } from 'node:net';
 
-/** Ranges that no public service has: RFC 6890 and its IPv6 counterparts, multicast and the reserved rest. */
+/** Ranges without public services: RFC 6890 and its IPv6 counterparts, multicast and the reserved rest. */
 const IPV4 = [
   ['0.0.0.0', 8],
   ['10.0.0.0', 8],
@@ -36,7 +36,7 @@ const PRIVATE = new BlockList();
 for (const [network, prefix] of IPV4) PRIVATE.addSubnet(network, prefix, 'ipv4');
 for (const [network, prefix] of IPV6) PRIVATE.addSubnet(network, prefix, 'ipv6');
 
-/** Is this an address no public service has? What is no IP address counts as private: unknown means no. */
+/** Is this an address of no public service? Text that is no IP address counts as private: unknown means no. */
 export function isPrivateAddress(address: string): boolean {
   const family = isIP(address);
   if (family === 0) return true;

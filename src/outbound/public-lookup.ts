@@ -2,7 +2,7 @@ import { type LookupAddress, lookup as systemLookup } from 'node:dns';
 import { isIP, type LookupFunction } from 'node:net';
 import { isPrivateAddress } from './private-address.js';
 
-/** Resolves a name to all of its addresses, in the manner of `dns.lookup` with `all: true`. */
+/** Resolves a name to all of its addresses, like `dns.lookup` with `all: true`. */
 export type ResolveAll = (
   hostname: string,
   done: (error: Error | null, addresses: LookupAddress[]) => void,

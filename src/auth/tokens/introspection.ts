@@ -48,7 +48,7 @@ export class Introspection {
   }
 
   /**
-   * The caller a token stands for, or why it is refused.
+   * The caller a token identifies, or why it is refused.
    *
    * @throws ProviderUnavailable
    */

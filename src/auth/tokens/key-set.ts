@@ -1,11 +1,11 @@
 import type { KeyObject } from 'node:crypto';
 
-/** Keys are believed for this long after they were fetched: the longest a key outlives its removal at the provider. */
-export const KEY_TTL_MS = 10 * 60_000;
+/** Keys are used for this long after they were fetched: the longest a key outlives its removal at the provider. */
+const KEY_TTL_MS = 10 * 60_000;
 /** From this age on a use of the keys refreshes them in the background. */
-export const KEY_REFRESH_MS = 5 * 60_000;
+const KEY_REFRESH_MS = 5 * 60_000;
 /** contract §8: an unknown `kid` causes at most one fetch per provider in this time. */
-export const REFETCH_COOLDOWN_MS = 30_000;
+const REFETCH_COOLDOWN_MS = 30_000;
 /** A provider that failed is left alone for this long. */
 export const FAILURE_PAUSE_MS = 1_000;
 
@@ -24,7 +24,7 @@ interface Loaded {
 
 /**
  * The keys of one provider: fetched when first needed, shared by concurrent requests, refreshed in the background,
- * fetched anew for a `kid` that is not known, within limits.
+ * fetched again for a `kid` that is not known, within limits.
  */
 export class KeySet {
   private loaded: Loaded | undefined;
@@ -33,7 +33,7 @@ export class KeySet {
   private failure: { readonly error: unknown; readonly at: number } | undefined;
 
   /**
-   * @param fetchKeys asks the provider; rejects when it can't be asked.
+   * @param fetchKeys asks the provider; rejects when it can't be reached.
    * @param now milliseconds on any clock that does not jump.
    */
   constructor(
@@ -42,28 +42,28 @@ export class KeySet {
   ) {}
 
   /**
-   * The key a token was signed with, or undefined when the provider has no such key. A token without a `kid` is taken
-   * to mean the only key there is.
+   * The key a token was signed with, or undefined when the provider has no such key. A token without a `kid` is verified
+   * with the only key of a provider, where there is just one.
    *
    * @throws whatever `fetchKeys` rejects with, when keys are needed that are not there.
    */
   async find(kid: string | undefined, alg: string): Promise<ProviderKey | undefined> {
-    const askedAt = this.now();
+    const startedAt = this.now();
     await this.load();
-    const known = this.pick(kid, alg);
-    if (known) return known;
+    const loaded = this.select(kid, alg);
+    if (loaded) return loaded;
     if (this.fetching) await this.fetching.catch(() => undefined);
-    else if (this.mayRefetch(askedAt)) {
+    else if (this.mayRefetch(startedAt)) {
       this.refetchedAt = this.now();
       await this.fetch();
     }
-    const found = this.pick(kid, alg);
-    // As long as the provider can't be asked, nobody knows whether the key is one of its new ones.
+    const found = this.select(kid, alg);
+    // While the provider is unavailable the key may be one of its new ones.
     if (!found && this.failure) throw this.failure.error;
     return found;
   }
 
-  /** Is this key still one of the provider's, as far as is known and still to be believed? */
+  /** Is this key one of the provider's, by a key document that is not too old to be used? */
   holds(key: ProviderKey): boolean {
     return this.isFresh(KEY_TTL_MS) && (this.loaded?.keys.includes(key) ?? false);
   }
@@ -78,15 +78,16 @@ export class KeySet {
     }
   }
 
-  private mayRefetch(askedAt: number): boolean {
-    const isNews = this.loaded === undefined || this.loaded.at < askedAt;
-    return isNews && this.now() - this.refetchedAt >= REFETCH_COOLDOWN_MS;
+  private mayRefetch(startedAt: number): boolean {
+    const isOutdated = this.loaded === undefined || this.loaded.at < startedAt;
+    return isOutdated && this.now() - this.refetchedAt >= REFETCH_COOLDOWN_MS;
   }
 
-  private pick(kid: string | undefined, alg: string): ProviderKey | undefined {
+  private select(kid: string | undefined, alg: string): ProviderKey | undefined {
     const keys = this.loaded?.keys ?? [];
-    const named = kid === undefined ? (keys.length === 1 ? keys : []) : keys.filter((key) => key.kid === kid);
-    return named.find((key) => fits(key, alg));
+    const candidates =
+      kid === undefined ? (keys.length === 1 ? keys : []) : keys.filter((key) => key.kid === kid);
+    return candidates.find((key) => fits(key, alg));
   }
 
   private isFresh(age: number): boolean {
@@ -103,7 +104,7 @@ export class KeySet {
   private async fetchNow(): Promise<void> {
     try {
       const keys = await this.fetchKeys();
-      this.loaded = { keys: keys.map((key) => this.same(key) ?? key), at: this.now() };
+      this.loaded = { keys: keys.map((key) => this.known(key) ?? key), at: this.now() };
       this.failure = undefined;
     } catch (error) {
       this.failure = { error, at: this.now() };
@@ -112,14 +113,14 @@ export class KeySet {
   }
 
   // What was verified with a key stays verified when the same key comes again.
-  private same({ kid, alg, key }: ProviderKey): ProviderKey | undefined {
-    return this.loaded?.keys.find((known) => known.kid === kid && known.alg === alg && known.key.equals(key));
+  private known({ kid, alg, key }: ProviderKey): ProviderKey | undefined {
+    return this.loaded?.keys.find((other) => other.kid === kid && other.alg === alg && other.key.equals(key));
   }
 }
 
 const TYPE_OF_ALGORITHM: Readonly<Record<string, string>> = { RS: 'rsa', PS: 'rsa', ES: 'ec' };
 
-function fits({ alg, key }: ProviderKey, wanted: string): boolean {
-  if (alg !== undefined && alg !== wanted) return false;
-  return TYPE_OF_ALGORITHM[wanted.slice(0, 2)] === key.asymmetricKeyType;
+function fits({ alg, key }: ProviderKey, expected: string): boolean {
+  if (alg !== undefined && alg !== expected) return false;
+  return TYPE_OF_ALGORITHM[expected.slice(0, 2)] === key.asymmetricKeyType;
 }

@@ -3,6 +3,7 @@ import jwksRsa from 'jwks-rsa';
 import type { ProviderConfig } from '../../config/config.js';
 import { isInsecure, parseHttpUrl } from '../../validation/urls.js';
 import { isObject } from '../../json/is-object.js';
+import { withoutQuery } from '../../outbound/without-query.js';
 import type { ProviderKey } from './key-set.js';
 import { type ProviderHttp, ProviderUnavailable } from './provider-http.js';
 
@@ -25,7 +26,7 @@ export function keyFetcher(
 ): () => Promise<readonly ProviderKey[]> {
   return async () => {
     const jwksUri = provider.jwksUrl ?? (await discoverJwksUri(provider.issuerUrl, http, insecureUrls));
-    // Only fetching and parsing are left to the client: its cache asks the provider for each unknown kid.
+    // The client only fetches and parses: its cache would ask the provider for each unknown kid.
     const client = new jwksRsa.JwksClient({
       jwksUri,
       cache: false,
@@ -48,13 +49,15 @@ export function keyFetcher(
 
 function keyDocument(document: unknown, url: string): { keys: unknown[] } {
   const keys: unknown = isObject(document) ? document['keys'] : undefined;
-  if (!Array.isArray(keys)) throw new ProviderUnavailable(`${url}: the answer is no JSON Web Key Set`);
-  if (keys.length > MAX_KEYS) throw new ProviderUnavailable(`${url}: it holds more than ${MAX_KEYS} keys`);
-  // One key that is no object would make the client give up on all of them.
+  if (!Array.isArray(keys))
+    throw new ProviderUnavailable(`${withoutQuery(url)}: the answer is no JSON Web Key Set`);
+  if (keys.length > MAX_KEYS)
+    throw new ProviderUnavailable(`${withoutQuery(url)}: it holds more than ${MAX_KEYS} keys`);
+  // One key that is no object would make the client reject all of them.
   return { keys: keys.filter(isObject) };
 }
 
-// OpenID Connect Discovery 1.0 §4: a document that speaks for another issuer must not be used.
+// OpenID Connect Discovery 1.0 §4: a document of another issuer must not be used.
 async function discoverJwksUri(issuerUrl: string, http: ProviderHttp, insecure: boolean): Promise<string> {
   const url = `${issuerUrl.replace(/\/$/, '')}/.well-known/openid-configuration`;
   const document = await http.getJson(url);

@@ -14,7 +14,7 @@ const LAST_SECOND = 253_402_300_799;
 
 /**
  * Judges the claims of a JWT, signature aside (spec §5.2.4, contract §8): `iss` exact, `aud` equal to or containing the
- * audience, `exp` there and ahead, `nbf` behind, no tolerance.
+ * audience, `exp` required and in the future, `nbf` in the past, no tolerance.
  *
  * @param nowMs milliseconds since the epoch.
  */

@@ -27,7 +27,7 @@ export interface Attempt {
 export type Verdict =
   | { readonly kind: 'accepted'; readonly caller: Caller }
   | { readonly kind: 'refused'; readonly attempts: readonly Attempt[] }
-  /** At least one provider that might accept the token can't be asked. */
+  /** At least one provider that might accept the token can't be reached. */
   | { readonly kind: 'unavailable'; readonly attempts: readonly Attempt[] };
 
 interface Provider {

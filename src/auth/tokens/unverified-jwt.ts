@@ -1,6 +1,6 @@
 import { isObject } from '../../json/is-object.js';
 
-/** The two readable parts of a JWT. Nothing in them is to be believed. */
+/** The two readable parts of a JWT. Nothing in them may be trusted. */
 export interface UnverifiedJwt {
   readonly header: Readonly<Record<string, unknown>>;
   readonly payload: Readonly<Record<string, unknown>>;
