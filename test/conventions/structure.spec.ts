@@ -1,0 +1,76 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { basename, dirname, join, posix, resolve } from 'node:path';
+import ts from 'typescript';
+import { describe, expect, it } from 'vitest';
+
+const ROOT = resolve(import.meta.dirname, '../..');
+const MOST_FILES_OF_A_FOLDER = 15;
+
+const { FOLDERS } = (await import(join(ROOT, 'eslint.config.mjs'))) as { FOLDERS: readonly string[] };
+
+const files = readdirSync(join(ROOT, 'src'), { recursive: true, encoding: 'utf8' })
+  .map((file) => file.replaceAll('\\', '/'))
+  .filter((file) => file.endsWith('.ts') && !file.endsWith('.spec.ts'));
+const texts = new Map(files.map((file) => [file, readFileSync(join(ROOT, 'src', file), 'utf8')]));
+const imports = new Map([...texts].map(([file, text]) => [file, importedBy(file, text)]));
+
+describe('the folders of src', () => {
+  it('are those of the order in eslint.config.mjs, with main.ts above them', () => {
+    const entries = readdirSync(join(ROOT, 'src')).sort();
+    expect(entries).toEqual([...FOLDERS, 'main.ts'].sort());
+  });
+
+  it('import one way: none imports one after it', () => {
+    const position = (file: string) =>
+      file === 'main.ts' ? FOLDERS.length : FOLDERS.indexOf(file.split('/')[0] ?? '');
+    const upwards = [...imports].flatMap(([file, targets]) =>
+      targets.filter((target) => position(target) > position(file)).map((target) => `${file} → ${target}`),
+    );
+    expect(upwards).toEqual([]);
+  });
+
+  it('are not flat: 15 files at most, beside their specs', () => {
+    const sizes = new Map<string, number>();
+    for (const file of files) sizes.set(dirname(file), (sizes.get(dirname(file)) ?? 0) + 1);
+    expect([...sizes].filter(([, size]) => size > MOST_FILES_OF_A_FOLDER)).toEqual([]);
+  });
+});
+
+describe('the files of src', () => {
+  it('import each other in no circle, types included', () => {
+    const circles = files.map((file) => {
+      const reached = reachedFrom(file);
+      return [...reached].filter((other) => reachedFrom(other).has(file)).sort();
+    });
+    expect([...new Set(circles.filter(({ length }) => length > 0).map(String))]).toEqual([]);
+  });
+
+  it('hold SQL in *.queries.ts only, apart from the database folder', () => {
+    const elsewhere = [...texts].filter(
+      ([file, text]) =>
+        /\.query\s*[(<]/.test(text) &&
+        !file.startsWith('database/') &&
+        !basename(file).endsWith('.queries.ts'),
+    );
+    expect(elsewhere.map(([file]) => file)).toEqual([]);
+  });
+});
+
+/** The files of src that a file imports: values or types, by a declaration, `import()` or `export … from`. */
+function importedBy(file: string, text: string): string[] {
+  return ts
+    .preProcessFile(text, true, true)
+    .importedFiles.filter(({ fileName }) => fileName.startsWith('.'))
+    .map(({ fileName }) => posix.join(dirname(file), fileName).replace(/\.js$/, '.ts'))
+    .filter((target) => texts.has(target));
+}
+
+/** Every file that a file imports, directly or by way of others; itself only if it stands in a circle. */
+function reachedFrom(file: string, reached = new Set<string>()): Set<string> {
+  for (const target of imports.get(file) ?? [])
+    if (!reached.has(target)) {
+      reached.add(target);
+      reachedFrom(target, reached);
+    }
+  return reached;
+}
