@@ -5,6 +5,7 @@ WORKDIR /build
 COPY package.json package-lock.json .npmrc ./
 RUN npm ci --omit=optional --ignore-scripts
 COPY nest-cli.json tsconfig.json tsconfig.build.json ./
+COPY scripts scripts
 COPY migrations migrations
 COPY src src
 RUN npm run build

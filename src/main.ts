@@ -1,8 +1,10 @@
+#!/usr/bin/env node
 import 'reflect-metadata';
 import { Command, Option } from 'commander';
 import { check } from './cli/check.js';
 import { type MigrateAction, migrate } from './cli/migrate.js';
 import { serve } from './cli/serve.js';
+import { versionLine } from './cli/version.js';
 
 interface ServeOptions {
   config: string;
@@ -11,7 +13,9 @@ interface ServeOptions {
   authMode?: string;
 }
 
-const program = new Command('registry-server').description('A registry server for MCP servers and skills');
+const program = new Command('registry-server')
+  .description('A registry server for MCP servers and skills')
+  .version(versionLine(), '-V, --version', 'print the version and the commit');
 const config = () => new Option('--config <file>', 'the configuration, a YAML file').makeOptionMandatory();
 const authMode = () =>
   new Option('--auth-mode <mode>', 'anonymous or oauth; overrides auth.mode of the file');

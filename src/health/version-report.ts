@@ -9,7 +9,7 @@ export interface VersionReport {
   readonly platform: string;
 }
 
-/** @param build what the image was built from, where that is known. */
+/** @param build what the environment says of the build; a commit it names goes before the one recorded by `npm run build`. */
 export function versionReport(build: {
   commit: string | undefined;
   date: string | undefined;
@@ -17,9 +17,18 @@ export function versionReport(build: {
   const manifest: unknown = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
   return {
     version: String((manifest as { version: unknown }).version),
-    commit: build.commit ?? 'unknown',
+    commit: build.commit ?? recordedCommit() ?? 'unknown',
     build_date: build.date ?? 'unknown',
     node_version: process.version,
     platform: `${process.platform}/${process.arch}`,
   };
+}
+
+/** The commit that `npm run build` found, which it does not where there is no git. */
+function recordedCommit(): string | undefined {
+  try {
+    return readFileSync(new URL('../commit.txt', import.meta.url), 'utf8').trim() || undefined;
+  } catch {
+    return undefined;
+  }
 }

@@ -1,0 +1,83 @@
+import { execFile } from 'node:child_process';
+import { chmod, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join, resolve } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+
+const ROOT = resolve(import.meta.dirname, '../..');
+const run = promisify(execFile);
+
+interface Manifest {
+  readonly version: string;
+  readonly bin: Record<string, string>;
+  readonly dependencies: Record<string, string>;
+}
+
+describe('the packed package, installed in an empty directory', () => {
+  let folder = '';
+  let installed = '';
+  let program = '';
+  let manifest: Manifest;
+
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'registry-package-'));
+    // The build is there already, and other tests are running on it.
+    await run('npm', ['pack', '--ignore-scripts', '--pack-destination', folder], { cwd: ROOT });
+    const [tarball = ''] = await readdir(folder);
+    await run('tar', ['-xzf', tarball], { cwd: folder });
+    installed = join(folder, 'package');
+    manifest = JSON.parse(await readFile(join(installed, 'package.json'), 'utf8')) as Manifest;
+    program = join(installed, manifest.bin['registry-server'] ?? '');
+    // npm does so with what `bin` names.
+    await chmod(program, 0o755);
+    // What it declares to need and nothing else: no development dependency, and none that only happens to be there.
+    for (const name of Object.keys(manifest.dependencies)) {
+      const link = join(folder, 'node_modules', name);
+      await mkdir(dirname(link), { recursive: true });
+      await symlink(join(ROOT, 'node_modules', name), link, 'junction');
+    }
+  });
+  afterAll(() => rm(folder, { recursive: true, force: true }));
+
+  const registryServer = (args: string[], environment: Record<string, string> = {}) =>
+    run(program, args, {
+      cwd: folder,
+      env: { PATH: process.env['PATH'] ?? '', ...environment },
+    });
+
+  it('holds the program, its licence and how to use it, and nothing of the tests or the development tools', async () => {
+    expect((await readdir(installed)).sort()).toEqual(['LICENSE', 'README.md', 'dist', 'package.json']);
+    const built = await readdir(join(installed, 'dist'), { recursive: true, withFileTypes: true });
+    const files = built.filter((entry) => entry.isFile()).map(({ name }) => name);
+    expect(files.filter((name) => !/^[a-z0-9.-]+\.js$/.test(name) && name !== 'commit.txt')).toEqual([]);
+    expect(files.filter((name) => name.includes('.spec.'))).toEqual([]);
+    const folders = (await readdir(join(ROOT, 'src'))).filter((name) => name !== 'main.ts');
+    const shipped = await readdir(join(installed, 'dist'));
+    expect(shipped.filter((name) => !/\.(js|txt)$/.test(name)).sort()).toEqual(
+      [...folders, 'migrations'].sort(),
+    );
+  });
+
+  it('prints its version and the commit it was built from', async () => {
+    const { stdout } = await registryServer(['--version']);
+    expect(stdout).toMatch(/^\S+ \(commit ([0-9a-f]{40}(-dirty)?|unknown)\)\n$/);
+    expect(stdout.split(' ')[0]).toBe(manifest.version);
+  });
+
+  it('prints the commit that the image was built from, where the environment names one', async () => {
+    const { stdout } = await registryServer(['--version'], { REGISTRY_COMMIT: 'abc' });
+    expect(stdout).toBe(`${manifest.version} (commit abc)\n`);
+  });
+
+  it('checks a configuration', async () => {
+    const file = join(folder, 'registry.yaml');
+    await writeFile(
+      file,
+      'auth: { mode: anonymous }\nsources: [{ name: ours, managed: {} }]\nregistries: [{ name: main, sources: [ours] }]\n',
+    );
+    const { stdout, stderr } = await registryServer(['check', '--config', file]);
+    expect(stdout).toContain('is valid: anonymous mode, 1 source(s)');
+    expect(stderr).toBe('');
+  });
+});
