@@ -51,7 +51,8 @@ describe('a body', () => {
     ['of a deletion', 'DELETE', '/v1/sources/none', ACME_ADMIN, 404],
   ])('is not waited for %s', async (_where, method, path, caller, status) => {
     const token = typeof caller === 'object' ? service.issuer.sign(caller) : caller;
-    const authorization = token === undefined ? {} : { Authorization: `Bearer ${token}` };
+    const authorization: Record<string, string> =
+      token === undefined ? {} : { Authorization: `Bearer ${token}` };
     const answer = await sendRaw(
       service.port,
       head(method, path, { ...authorization, 'Content-Length': '1000000' }),
