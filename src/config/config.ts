@@ -1,8 +1,8 @@
 import type { Address } from './address.js';
 import type { LogLevel } from './config-file.dto.js';
-import type { SourceKind } from '../source-kinds/source-settings.dto.js';
+import type { SettingsOf, SourceKind } from '../source-kinds/kinds.js';
 
-export type { LogLevel, SourceKind };
+export type { LogLevel };
 
 /** Options of the command line; those that are absent have their defaults. */
 export interface Flags {
@@ -85,16 +85,18 @@ export interface AuthzConfig {
   };
 }
 
-export interface SourceConfig {
-  readonly name: string;
-  readonly kind: SourceKind;
-  /** What stands below the kind in the file. */
-  readonly settings: Readonly<Record<string, unknown>>;
-  /** Null for kinds that are not synced. */
-  readonly intervalMs: number | null;
-  readonly filter: EntryFilterConfig | null;
-  readonly claims: ConfiguredClaims;
-}
+/** A declared source; its kind tells the type of its settings. */
+export type SourceConfig<K extends SourceKind = SourceKind> = {
+  [P in K]: {
+    readonly name: string;
+    readonly kind: P;
+    readonly settings: SettingsOf<P>;
+    /** Null for kinds that are not synced. */
+    readonly intervalMs: number | null;
+    readonly filter: EntryFilterConfig | null;
+    readonly claims: ConfiguredClaims;
+  };
+}[K];
 
 export interface EntryFilterConfig {
   readonly names?: PatternFilterConfig;

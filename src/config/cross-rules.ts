@@ -1,3 +1,4 @@
+import { elements, member } from '../json/members.js';
 import type { ConfigFile } from './config-file.dto.js';
 import { OAuthSettings, type ProviderSettings } from './auth-settings.dto.js';
 import type { Path } from '../validation/path.js';
@@ -37,7 +38,7 @@ function managedSources(sources: unknown): Issue[] {
 function unknownSources(file: Unjudged<ConfigFile>): Issue[] {
   const known = members(file.sources, 'name');
   return members(file.registries, 'sources').flatMap((names, registry) =>
-    list(names).flatMap((name, position) =>
+    elements(names).flatMap((name, position) =>
       typeof name === 'string' && !known.includes(name)
         ? below(
             ['registries', registry, 'sources', position],
@@ -69,15 +70,5 @@ function insecureUrls(file: Unjudged<ConfigFile>): Issue[] {
 }
 
 function members(items: unknown, key: string): unknown[] {
-  return list(items).map((item) => member(item, key));
-}
-
-function list(value: unknown): unknown[] {
-  return Array.isArray(value) ? value : [];
-}
-
-function member(value: unknown, key: string): unknown {
-  return typeof value === 'object' && value !== null && Object.hasOwn(value, key)
-    ? Reflect.get(value, key)
-    : undefined;
+  return elements(items).map((item) => member(item, key));
 }

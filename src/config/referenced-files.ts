@@ -3,6 +3,9 @@ import { resolve } from 'node:path';
 import { OAuthSettings } from './auth-settings.dto.js';
 import type { ConfigFile } from './config-file.dto.js';
 import { unreadable } from './read-text.js';
+import { elements, member } from '../json/members.js';
+import { SOURCE_KINDS } from '../source-kinds/kinds.js';
+import { namedFiles } from '../source-kinds/named-files.js';
 import type { Path } from '../validation/path.js';
 import { below, type Issue, issue } from '../validation/problems.js';
 import type { Unjudged } from '../validation/shape.js';
@@ -58,19 +61,13 @@ function references({ auth, sources, database }: Unjudged<ConfigFile>): Referenc
   const oauth = member(auth, 'oauth');
   const providers = oauth instanceof OAuthSettings ? oauth.providers : [];
   return [
-    ...list(providers).flatMap((provider, position) =>
+    ...elements(providers).flatMap((provider, position) =>
       ['clientSecretFile', 'caCertPath', 'authTokenFile'].map((key) => ({
         path: ['auth', 'oauth', 'providers', position, key],
         name: member(provider, key),
       })),
     ),
-    ...list(sources).flatMap((source, position) => [
-      ...['passwordFile', 'privateKeyFile', 'knownHostsFile'].map((key) => ({
-        path: ['sources', position, 'git', 'auth', key],
-        name: member(member(member(source, 'git'), 'auth'), key),
-      })),
-      { path: ['sources', position, 'api', 'tokenFile'], name: member(member(source, 'api'), 'tokenFile') },
-    ]),
+    ...elements(sources).flatMap((source, position) => credentialsOf(source, ['sources', position])),
     ...['passwordFile', 'migrationPasswordFile'].map((key) => ({
       path: ['database', key],
       name: member(database, key),
@@ -78,12 +75,11 @@ function references({ auth, sources, database }: Unjudged<ConfigFile>): Referenc
   ];
 }
 
-function list(value: unknown): unknown[] {
-  return Array.isArray(value) ? value : [];
-}
-
-function member(value: unknown, key: string): unknown {
-  return typeof value === 'object' && value !== null && Object.hasOwn(value, key)
-    ? Reflect.get(value, key)
-    : undefined;
+// What a source reads its entries from may come later.
+function credentialsOf(source: unknown, above: Path): Reference[] {
+  return SOURCE_KINDS.flatMap((kind) =>
+    namedFiles(kind, member(source, kind))
+      .filter(({ use }) => use === 'credential')
+      .map(({ path, name }) => ({ path: [...above, kind, ...path], name })),
+  );
 }

@@ -8,11 +8,13 @@ import type {
   RegistryConfig,
   SourceConfig,
 } from './config.js';
-import type { ConfigFile, RegistryItem, SourceItem } from './config-file.dto.js';
+import type { ConfigFile, RegistryItem } from './config-file.dto.js';
 import type { DatabaseSettings, SslMode } from './database-settings.dto.js';
 import { type DatabaseUrl, parseDatabaseUrl } from './database-url.js';
 import { parseDuration } from '../validation/duration.js';
-import { kindOf, type SourceSettings } from '../source-kinds/source-settings.dto.js';
+import type { SourceKind } from '../source-kinds/kinds.js';
+import { storedSettings } from '../source-kinds/named-files.js';
+import { type KindSections, kindOf, type SourceSettings } from '../source-kinds/source-settings.dto.js';
 
 /** Turns paths of the file into absolute ones and knows what the files named there held. */
 export interface Files {
@@ -32,7 +34,7 @@ export function resolveConfig(
 > {
   return {
     auth: authOf(file.auth, files),
-    sources: (file.sources ?? []).map((source) => sourceOf(source, files)),
+    sources: (file.sources ?? []).map((source) => resolveSource(source.name, source, files.directory)),
     registries: (file.registries ?? []).map(registryOf),
     database: file.database ? databaseOf(file.database, files) : null,
     cors: { origins: file.cors?.origins ?? ['*'] },
@@ -85,44 +87,30 @@ function providerOf(provider: ProviderSettings, files: Files): ProviderConfig {
 }
 
 /**
- * A source as its settings were given elsewhere than in the file. They must have been judged before.
+ * A source as it is stored. Its settings must have been judged before.
  *
  * @param directory where relative paths begin.
  */
 export function resolveSource(name: string, settings: SourceSettings, directory: string): SourceConfig {
-  return sourceOf({ ...settings, name }, { directory, contents: new Map() });
+  return sourceOfKind(kindOf(settings), name, settings, directory);
 }
 
-function sourceOf(source: SourceItem, files: Files): SourceConfig {
-  const kind = kindOf(source);
-  if (kind === undefined) throw new Error('A source without a kind was not refused');
+function sourceOfKind<K extends SourceKind>(
+  kind: K,
+  name: string,
+  { syncPolicy, filter, claims = {}, ...sections }: SourceSettings,
+  directory: string,
+): SourceConfig<K> {
+  const section = (sections satisfies KindSections as KindSections)[kind];
+  if (section === undefined) throw new Error(`A source of kind ${kind} without its section`);
   return {
-    name: source.name,
+    name,
     kind,
-    settings: settingsOf(source, files),
-    intervalMs: source.syncPolicy ? (parseDuration(source.syncPolicy.interval) ?? null) : null,
-    filter: source.filter ? plain(source.filter) : null,
-    claims: source.claims ?? {},
+    settings: storedSettings(kind, section, (file) => resolve(directory, file)),
+    intervalMs: syncPolicy ? (parseDuration(syncPolicy.interval) ?? null) : null,
+    filter: filter ? plain(filter) : null,
+    claims,
   };
-}
-
-// The secret files of Git, and the token file of a registry, stay paths: settings are stored in the database, secrets are not.
-function settingsOf({ file, git, api, kubernetes }: SourceItem, files: Files): Record<string, unknown> {
-  if (file) return compact({ path: absolute(file.path, files), url: file.url });
-  if (git)
-    return compact({
-      ...plain(git),
-      auth:
-        git.auth &&
-        compact({
-          username: git.auth.username,
-          passwordFile: absolute(git.auth.passwordFile, files),
-          privateKeyFile: absolute(git.auth.privateKeyFile, files),
-          knownHostsFile: absolute(git.auth.knownHostsFile, files),
-        }),
-    });
-  if (api) return compact({ ...plain(api), tokenFile: absolute(api.tokenFile, files) });
-  return plain(kubernetes ?? {});
 }
 
 function registryOf({ name, sources, claims = {} }: RegistryItem): RegistryConfig {

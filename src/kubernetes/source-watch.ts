@@ -4,7 +4,7 @@ import { canonicalClaims } from '../claims/claims.js';
 import { isDatabaseUnreachable } from '../database/unreachable.js';
 import { EntryWriter, type LabeledVersion } from '../entries/writer/entry-writer.js';
 import { bumpRevision } from '../sources/source-revision.queries.js';
-import { type EntryFilter, passesFilter } from '../sources/entry-filter.js';
+import { passesFilter } from '../sources/entry-filter.js';
 import { TimeSlice } from '../json/time-slice.js';
 import { SyncMetrics } from '../telemetry/sync-metrics.js';
 import { backOffMs, pause } from './back-off.js';
@@ -84,7 +84,7 @@ export class SourceWatch {
   private read(resource: Resource, object: unknown): Outcome | null {
     const found = readObject(resource, object);
     if (found?.outcome !== 'entry' || this.source.filter === null) return found;
-    const isTaken = passesFilter(this.source.filter as EntryFilter, found.version.name, found.tags);
+    const isTaken = passesFilter(this.source.filter, found.version.name, found.tags);
     return isTaken ? found : { outcome: 'filtered' };
   }
 

@@ -1,14 +1,16 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
 import type { WriteCounts } from '../entries/writer/entry-writer.js';
+import type { SettingsOf } from '../source-kinds/kinds.js';
+import type { EntryFilter } from '../sources/entry-filter.js';
 import type { SkippedObject } from './read-object.js';
 
 /** A source of kind kubernetes whose lease this replica holds. */
 export interface WatchedSource {
   readonly id: number;
   readonly name: string;
-  readonly settings: { readonly namespaces?: readonly string[] };
-  readonly filter: object | null;
+  readonly settings: SettingsOf<'kubernetes'>;
+  readonly filter: EntryFilter | null;
 }
 
 export type WatchStatus = 'syncing' | 'complete' | 'failed';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { parseGitRepository } from './git-repository.js';
-import { GitSettings } from './source-settings.dto.js';
+import { GitSettings } from './kind-settings.dto.js';
 import { checkShape } from '../validation/shape.js';
 
 describe('a repository', () => {

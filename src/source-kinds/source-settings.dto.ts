@@ -1,76 +1,15 @@
-import { Checked, Optional, Rule, Section, type Unjudged } from '../validation/shape.js';
-import { claims, dnsLabel, duration, globs, listOf, text } from '../validation/checks.js';
-import { parseGitRepository } from './git-repository.js';
+import type { Claims } from '../claims/claims.js';
+import { claims, duration, globs } from '../validation/checks.js';
 import { below, type Issue, issue } from '../validation/problems.js';
-import { httpUrl } from '../validation/urls.js';
-
-export const SOURCE_KINDS = ['file', 'git', 'api', 'managed', 'kubernetes'] as const;
-export type SourceKind = (typeof SOURCE_KINDS)[number];
-
-/** Kinds that are read again and again; the others are written to, or watched. */
-const SYNCED: readonly string[] = ['file', 'git', 'api'] satisfies SourceKind[];
-const COMMIT = /^([0-9a-f]{40}|[0-9a-f]{64})$/;
-
-const HTTP_AUTH = ['username', 'passwordFile'] as const;
-const SSH_AUTH = ['privateKeyFile', 'knownHostsFile'] as const;
-
-/** A registry file on this machine or behind a URL. */
-@Rule<FileSettings>((file) => {
-  if (file.path === undefined && file.url === undefined) return issue('needs a path or a url');
-  return file.path !== undefined && file.url !== undefined
-    ? issue('has a path and a url: exactly one is possible')
-    : [];
-})
-export class FileSettings {
-  @Optional() @Checked(text(filePath)) path?: string;
-  @Optional() @Checked(httpUrl()) url?: string;
-}
-
-/** A user name and a password for http(s), a key and the keys of known hosts for ssh. */
-export class GitAuthSettings {
-  @Optional() @Checked(text()) username?: string;
-  @Optional() @Checked(text()) passwordFile?: string;
-  @Optional() @Checked(text()) privateKeyFile?: string;
-  @Optional() @Checked(text()) knownHostsFile?: string;
-}
-
-/** A registry file in a Git repository; without branch, tag and commit the default branch is read. */
-@Rule<GitSettings>((git) => {
-  const given = (['branch', 'tag', 'commit'] as const).filter((key) => git[key] !== undefined);
-  return given.length > 1
-    ? issue(`has ${given.join(' and ')}: at most one of branch, tag and commit is possible`)
-    : below(['auth'], authIssues(git));
-})
-export class GitSettings {
-  @Checked(repository) repository: string;
-  @Optional() @Checked(text(refName)) branch?: string;
-  @Optional() @Checked(text(refName)) tag?: string;
-  @Optional()
-  @Checked(
-    text((value) =>
-      COMMIT.test(value) ? undefined : 'must be a full commit id: 40 or 64 hexadecimal digits',
-    ),
-  )
-  commit?: string;
-  @Optional() @Checked(text(pathInRepository)) path?: string;
-  @Optional() @Section(() => GitAuthSettings) auth?: GitAuthSettings;
-}
-
-/** The base of another MCP registry, and the bearer token it asks for. */
-export class ApiSettings {
-  @Checked(httpUrl({ bare: true })) endpoint: string;
-  @Optional() @Checked(duration) timeout?: string;
-  @Optional() @Checked(text()) tokenFile?: string;
-}
-
-/** Filled by publishing; has no settings. */
-@Rule<ManagedSettings>(() => [])
-export class ManagedSettings {}
-
-/** Custom resources of a cluster. No namespaces: all of them. */
-export class KubernetesSettings {
-  @Optional() @Checked(listOf(dnsLabel, { unique: true })) namespaces?: string[];
-}
+import { Checked, Optional, Rule, Section, type Unjudged } from '../validation/shape.js';
+import {
+  ApiSettings,
+  FileSettings,
+  GitSettings,
+  KubernetesSettings,
+  ManagedSettings,
+} from './kind-settings.dto.js';
+import { KINDS, SOURCE_KINDS, type SourceKind, type WrittenSettings } from './kinds.js';
 
 export class SyncPolicy {
   @Checked(duration) interval: string;
@@ -87,9 +26,12 @@ export class EntryFilter {
   @Optional() @Section(() => PatternFilter) tags?: PatternFilter;
 }
 
+/** A section for each kind, of which a source has exactly one. */
+export type KindSections = { [K in SourceKind]?: WrittenSettings<K> };
+
 /** A source without its name: an item of `sources:`, and the body of `PUT /v1/sources/{name}` (contract §2, §7). */
 @Rule<SourceSettings>(kindAndInterval)
-export class SourceSettings {
+export class SourceSettings implements KindSections {
   @Optional() @Section(() => FileSettings) file?: FileSettings;
   @Optional() @Section(() => GitSettings) git?: GitSettings;
   @Optional() @Section(() => ApiSettings) api?: ApiSettings;
@@ -97,63 +39,29 @@ export class SourceSettings {
   @Optional() @Section(() => KubernetesSettings) kubernetes?: KubernetesSettings;
   @Optional() @Section(() => SyncPolicy) syncPolicy?: SyncPolicy;
   @Optional() @Section(() => EntryFilter) filter?: EntryFilter;
-  @Optional() @Checked(claims) claims?: Record<string, string | string[]>;
+  @Optional() @Checked(claims) claims?: Claims;
 }
 
-/** The kind of a source, by the one section that names it; undefined when there is none, or more than one. */
-export function kindOf(source: Unjudged<SourceSettings>): SourceKind | undefined {
-  const kinds = SOURCE_KINDS.filter((kind) => source[kind] !== undefined);
-  return kinds.length === 1 ? kinds[0] : undefined;
+function kindsIn(source: Unjudged<SourceSettings>): SourceKind[] {
+  return SOURCE_KINDS.filter((kind) => source[kind] !== undefined);
+}
+
+/** The kind of a source that has been judged, by the one section that names it. */
+export function kindOf(source: SourceSettings): SourceKind {
+  const [kind] = kindsIn(source);
+  if (kind === undefined) throw new Error('A source without a kind was not refused');
+  return kind;
 }
 
 function kindAndInterval(source: Unjudged<SourceSettings>): Issue[] {
-  const kinds = SOURCE_KINDS.filter((kind) => source[kind] !== undefined);
+  const kinds = kindsIn(source);
   const [kind] = kinds;
   if (kind === undefined) return issue(`has no kind: exactly one of ${SOURCE_KINDS.join(', ')} is needed`);
   if (kinds.length > 1) return issue(`has ${kinds.join(' and ')}: a source is of exactly one kind`);
-  if (SYNCED.includes(kind) && source.syncPolicy === undefined)
+  const isSynced = KINDS[kind].filledBy === 'sync';
+  if (isSynced && source.syncPolicy === undefined)
     return below(['syncPolicy'], issue(`is required for a source of kind ${kind}, with an interval`));
-  if (!SYNCED.includes(kind) && source.syncPolicy !== undefined)
+  if (!isSynced && source.syncPolicy !== undefined)
     return below(['syncPolicy'], issue(`is not possible for a source of kind ${kind}, which is not synced`));
   return [];
-}
-
-// PATH_MAX of Linux; longer ones exist nowhere, and looking for them takes long.
-function filePath(value: string): string | undefined {
-  return Buffer.byteLength(value) > 4_096 ? 'must have at most 4096 bytes' : undefined;
-}
-
-function repository(value: unknown): Issue[] {
-  if (parseGitRepository(value)) return [];
-  const [found] = httpUrl({ bare: true })(value);
-  const hint = /https:\/\/ URL$/.test(found?.message ?? '')
-    ? ', or ssh://user@host/path or user@host:path'
-    : '';
-  return issue(`${found?.message ?? 'is not possible'}${hint}`);
-}
-
-function authIssues({ repository: url, auth }: Unjudged<GitSettings>): Issue[] {
-  const isSsh = parseGitRepository(url)?.protocol === 'ssh';
-  const needed = isSsh ? SSH_AUTH : HTTP_AUTH;
-  if (auth === undefined) return isSsh ? issue(`is required for ssh, with ${needed.join(' and ')}`) : [];
-  if (!(auth instanceof GitAuthSettings)) return [];
-  const other = isSsh ? HTTP_AUTH : SSH_AUTH;
-  return [
-    ...needed.filter((key) => auth[key] === undefined).flatMap((key) => below([key], issue('is required'))),
-    ...other
-      .filter((key) => auth[key] !== undefined)
-      .flatMap((key) => below([key], issue(`is not possible for ${isSsh ? 'ssh' : 'http:// and https://'}`))),
-  ];
-}
-
-// git-check-ref-format(1), as far as it matters: nothing that git could take for an option, a range or a pattern.
-function refName(value: string): string | undefined {
-  const wrong = /^[-/.]|[/.]$|\.\.|\/\/|@\{|[\s~^:?*[\\]|\.lock$/.test(value);
-  return wrong ? 'is not a possible name of a branch or tag' : undefined;
-}
-
-function pathInRepository(value: string): string | undefined {
-  const steps = value.split('/');
-  const wrong = steps.includes('..') || steps[0] === '' || value.includes('\\');
-  return wrong ? 'must be a path inside the repository: relative, with "/", without ".."' : undefined;
 }

@@ -1,5 +1,6 @@
 import { formatDuration } from '../validation/duration.js';
 import { contentTag } from '../http/preconditions.js';
+import { KINDS } from '../source-kinds/kinds.js';
 import type { Source } from './source.entity.js';
 import type { SourceAnswer } from './sources.responses.js';
 
@@ -15,7 +16,7 @@ export function describeSource(source: Source): SourceAnswer {
     origin: source.origin,
     createdAt: source.createdAt.toISOString(),
     updatedAt: source.updatedAt.toISOString(),
-    ...(source.kind === 'managed' ? {} : { sync: describeSync(source) }),
+    ...(KINDS[source.kind].filledBy === 'publishing' ? {} : { sync: describeSync(source) }),
   };
 }
 

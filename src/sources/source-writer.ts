@@ -3,12 +3,10 @@ import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
 import { ClaimSetsRepository } from '../claim-sets/claim-sets.repository.js';
 import type { SourceConfig } from '../config/config.js';
+import { KINDS } from '../source-kinds/kinds.js';
 import { setInheritedClaims } from './inherited-claims.queries.js';
 import { type Origin, Source } from './source.entity.js';
 import { SourceStates } from './source-states.queries.js';
-
-/** Kinds whose entries carry the claims of their source (spec §2.4). */
-const INHERITS_CLAIMS = new Set<string>(['git', 'api', 'file']);
 
 export interface WrittenSource {
   readonly outcome: 'created' | 'changed' | 'unchanged';
@@ -89,7 +87,7 @@ export class SourceWriter {
       source.state.nextRunAt = await this.states.forget(manager, source.id, intervalMs !== null);
     else if (hasNewInterval)
       source.state.nextRunAt = await this.states.reschedule(manager, source.id, intervalMs);
-    if (INHERITS_CLAIMS.has(source.kind) && hasNewClaims) {
+    if (KINDS[source.kind].inheritsClaims && hasNewClaims) {
       const isRead = await this.states.isRead(manager, source.id);
       const inherited = isRead ? claimSet : await this.claimSets.findOrCreate(manager, {});
       await setInheritedClaims(manager, source.id, inherited.id);

@@ -12,7 +12,8 @@ import {
 } from 'typeorm';
 import { ClaimSet } from '../claim-sets/claim-set.entity.js';
 import type { Claims } from '../claims/claims.js';
-import type { EntryFilterConfig, SourceKind } from '../config/config.js';
+import type { EntryFilterConfig } from '../config/config.js';
+import { parseSourceKind, type SourceKind } from '../source-kinds/kinds.js';
 import { BytewiseText, IdColumn, Timestamp } from '../database/columns.js';
 
 /** Who declared a source or registry: the configuration file, or a caller of the admin API. */
@@ -103,7 +104,7 @@ export class Source {
   @BytewiseText()
   name: string;
 
-  @Column({ type: 'text' })
+  @Column({ type: 'text', transformer: { from: parseSourceKind, to: (kind: SourceKind) => kind } })
   kind: SourceKind;
 
   /** What the configuration holds below the source's kind. */

@@ -1,4 +1,5 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
+import { SOURCE_KINDS } from '../source-kinds/kinds.js';
 import { AdminListMetadata } from '../http/lists/admin-list.responses.js';
 
 export class SkippedEntry {
@@ -43,7 +44,7 @@ export class SourceSyncAnswer {
 export class SourceAnswer {
   name: string;
 
-  @ApiProperty({ enum: ['file', 'git', 'api', 'managed', 'kubernetes'] })
+  @ApiProperty({ enum: SOURCE_KINDS })
   kind: string;
 
   @ApiPropertyOptional({ type: 'object', additionalProperties: { type: 'string' } })

@@ -6,6 +6,7 @@ import type { ResourceUse } from '../auth/route-resource.js';
 import { AccessPolicy } from '../authz/access-policy.js';
 import type { SourceConfig } from '../config/config.js';
 import { resolveSource } from '../config/resolve-config.js';
+import { namedFiles } from '../source-kinds/named-files.js';
 import { ApiError } from '../http/errors.js';
 import { JsonText } from '../http/json-answers.js';
 import { type AdminListQuery, pageOf } from '../http/lists/admin-list.js';
@@ -97,15 +98,8 @@ export class SourcesService {
 
   private async resolve(name: string, settings: SourceSettings): Promise<SourceConfig> {
     const declared = resolveSource(name, settings, this.adminFileRoot ?? '/');
-    const { passwordFile, privateKeyFile, knownHostsFile } = settings.git?.auth ?? {};
-    const files = [
-      settings.file?.path,
-      passwordFile,
-      privateKeyFile,
-      knownHostsFile,
-      settings.api?.tokenFile,
-    ];
-    for (const file of files) if (file !== undefined) await checkAdminFile(file, this.adminFileRoot);
+    for (const { name: file } of namedFiles(declared.kind, declared.settings))
+      if (typeof file === 'string') await checkAdminFile(file, this.adminFileRoot);
     return declared;
   }
 

@@ -1,4 +1,5 @@
 import type { EntryType } from '../documents/entry-types.js';
+import type { SyncedKind } from '../source-kinds/kinds.js';
 import type { ReadEntries } from './entry-reader.js';
 import type { LeasedSource } from './sync.queries.js';
 
@@ -43,11 +44,11 @@ export type Fetched =
     };
 
 /** Fetches what a source of one kind holds. Outside any transaction. */
-export abstract class Fetcher {
+export abstract class Fetcher<K extends SyncedKind> {
   /**
    * @param state what the last successful run of this source left; null for the first one.
    * @param signal aborts when the server stops or the lease is lost.
    * @throws FetchError
    */
-  abstract fetch(source: LeasedSource, state: FetchState | null, signal: AbortSignal): Promise<Fetched>;
+  abstract fetch(source: LeasedSource<K>, state: FetchState | null, signal: AbortSignal): Promise<Fetched>;
 }

@@ -1,23 +1,31 @@
 import { Injectable } from '@nestjs/common';
-import type { SourceKind } from '../config/config.js';
-import type { Fetcher } from './fetcher.js';
+import { parseSourceKind, type SyncedKind } from '../source-kinds/kinds.js';
+import type { Fetched, Fetcher, FetchState } from './fetcher.js';
 import { ApiFetcher } from './mcp/api.fetcher.js';
 import { FileFetcher } from './file/file.fetcher.js';
 import { GitFetcher } from './git/git.fetcher.js';
+import type { LeasedSource } from './sync.queries.js';
 
-/** The fetcher of each kind of source that is synced. A further kind is one more line. */
+/** The fetchers of all kinds that are synced: one that has none does not compile. */
 @Injectable()
 export class Fetchers {
-  private readonly byKind: Partial<Record<SourceKind, Fetcher>>;
+  private readonly byKind: { readonly [K in SyncedKind]: Fetcher<K> };
 
   constructor(file: FileFetcher, git: GitFetcher, api: ApiFetcher) {
     this.byKind = { file, git, api };
   }
 
-  /** @throws Error for a kind that is not synced: those are never leased. */
-  of(kind: string): Fetcher {
-    const fetcher = this.byKind[kind as SourceKind];
-    if (!fetcher) throw new Error(`No fetcher for sources of kind ${kind}`);
-    return fetcher;
+  /**
+   * As `Fetcher.fetch`, by the fetcher of the source's kind.
+   *
+   * @throws Error also for a kind this version does not know: the source is as it was read from the database.
+   */
+  fetch<K extends SyncedKind>(
+    source: LeasedSource<K>,
+    state: FetchState | null,
+    signal: AbortSignal,
+  ): Promise<Fetched> {
+    parseSourceKind(source.kind);
+    return this.byKind[source.kind].fetch(source, state, signal);
   }
 }

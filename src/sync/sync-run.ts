@@ -6,7 +6,6 @@ import { EntryWriter } from '../entries/writer/entry-writer.js';
 import { setInheritedClaims } from '../sources/inherited-claims.queries.js';
 import { bumpRevision } from '../sources/source-revision.queries.js';
 import { type RunOutcome, SyncMetrics } from '../telemetry/sync-metrics.js';
-import type { EntryFilter } from '../sources/entry-filter.js';
 import type { ReadEntries } from './entry-reader.js';
 import { FetchError, type FetchState, type VersionName } from './fetcher.js';
 import { Fetchers } from './fetchers.js';
@@ -39,7 +38,7 @@ export class SyncRun {
     const started = performance.now();
     const rules = rulesDigest(source);
     try {
-      const fetched = await this.fetchers.of(source.kind).fetch(source, stateOf(source, rules), signal);
+      const fetched = await this.fetchers.fetch(source, stateOf(source, rules), signal);
       const fetchState = { rules, state: fetched.state };
       const contentDigest = fetched.kind === 'file' ? withRules(fetched.digest, rules) : null;
       const isKnown = contentDigest !== null && source.contentDigest?.equals(contentDigest);
@@ -50,9 +49,7 @@ export class SyncRun {
         return 'unchanged';
       }
       const content =
-        fetched.kind === 'file'
-          ? await readRegistryFile(fetched.bytes, source.filter as EntryFilter | null)
-          : fetched.content;
+        fetched.kind === 'file' ? await readRegistryFile(fetched.bytes, source.filter) : fetched.content;
       signal.throwIfAborted();
       const gone = fetched.kind === 'changes' ? fetched.gone : null;
       return await this.write(owner, source, { content, gone, contentDigest, fetchState }, started);

@@ -1,25 +1,29 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
+import { KINDS, type SettingsOf, SOURCE_KINDS, type SyncedKind } from '../source-kinds/kinds.js';
+import type { EntryFilter } from '../sources/entry-filter.js';
 import type { Origin } from '../sources/source.entity.js';
 import type { SyncReport } from './sync-report.js';
 
-/** A source whose lease a run of this replica holds. */
-export interface LeasedSource {
-  readonly id: number;
-  readonly name: string;
-  readonly kind: string;
-  readonly origin: Origin;
-  readonly settings: Record<string, unknown>;
-  readonly filter: Record<string, unknown> | null;
-  readonly intervalMs: number;
-  readonly contentDigest: Buffer | null;
-  /** As `SyncOutcome.fetchState`. */
-  readonly fetchState: unknown;
-  /** Runs since the last one that succeeded, this one included. */
-  readonly attempts: number;
-  /** Whether somebody has asked for a sync since the last one that succeeded. */
-  readonly isRequested: boolean;
-}
+/** A source whose lease a run of this replica holds; its kind tells the type of its settings. */
+export type LeasedSource<K extends SyncedKind = SyncedKind> = {
+  [P in K]: {
+    readonly id: number;
+    readonly name: string;
+    readonly kind: P;
+    readonly origin: Origin;
+    readonly settings: SettingsOf<P>;
+    readonly filter: EntryFilter | null;
+    readonly intervalMs: number;
+    readonly contentDigest: Buffer | null;
+    /** As `SyncOutcome.fetchState`. */
+    readonly fetchState: unknown;
+    /** Runs since the last one that succeeded, this one included. */
+    readonly attempts: number;
+    /** Whether somebody has asked for a sync since the last one that succeeded. */
+    readonly isRequested: boolean;
+  };
+}[K];
 
 /** A file that a source is read from. */
 export interface WatchedFile {
@@ -47,6 +51,9 @@ export interface SyncOutcome extends SyncReport {
   readonly contentDigest: Buffer | null;
   readonly fetchState: object;
 }
+
+/** Kinds without a state of their syncs that says anything: what is published is not synced. */
+const UNSYNCED = SOURCE_KINDS.filter((kind) => KINDS[kind].filledBy === 'publishing');
 
 // A sync that was asked for while this one ran comes right after it. Otherwise up to a tenth later than said, so that
 // sources that began together do not stay together.
@@ -196,7 +203,8 @@ export class SyncQueries {
          greatest(y.attempts - case when y.status = 'syncing' then 1 else 0 end, 0) as failures,
          extract(epoch from y.last_success_at)::float8 as "lastSuccess",
          (y.counts->>'entries')::int as entries, (y.counts->>'skipped')::int as skipped
-       from source s join source_sync y on y.source_id = s.id where s.kind <> 'managed'`,
+       from source s join source_sync y on y.source_id = s.id where s.kind <> all($1)`,
+      [UNSYNCED],
     );
   }
 
@@ -204,7 +212,8 @@ export class SyncQueries {
   async countNeverRun(): Promise<number> {
     const rows = await this.dataSource.query<{ count: number }[]>(
       `select count(*)::int as count from source_sync y join source s on s.id = y.source_id
-       where s.kind <> 'managed' and y.last_success_at is null and y.status in ('pending', 'syncing')`,
+       where s.kind <> all($1) and y.last_success_at is null and y.status in ('pending', 'syncing')`,
+      [UNSYNCED],
     );
     return rows[0]?.count ?? 0;
   }

@@ -1,8 +1,10 @@
 import { Injectable } from '@nestjs/common';
 import { Counter, Gauge, Histogram } from 'prom-client';
+import { KINDS, SOURCE_KINDS, type SourceKind } from '../source-kinds/kinds.js';
 import { Metrics } from './metrics.js';
 
-const KINDS = ['file', 'git', 'api', 'kubernetes'];
+/** Published entries are not synced: there is nothing to count. */
+const COUNTED = SOURCE_KINDS.filter((kind) => KINDS[kind].filledBy !== 'publishing');
 /**
  * How a run may end. `superseded`: the source changed hands or settings meanwhile, and nothing was written. `cut_off`: by a
  * stop of the server, or by a database that went away.
@@ -52,7 +54,7 @@ export class SyncMetrics {
   }
 
   /** A run has begun; the function that is returned is told how it ended. */
-  begin(kind: string): (outcome: RunOutcome) => void {
+  begin(kind: SourceKind): (outcome: RunOutcome) => void {
     const started = performance.now();
     this.running.inc({ kind });
     return (outcome) => {
@@ -62,13 +64,13 @@ export class SyncMetrics {
     };
   }
 
-  wrote(kind: string, counts: Readonly<Record<(typeof CHANGES)[number], number>>): void {
+  wrote(kind: SourceKind, counts: Readonly<Record<(typeof CHANGES)[number], number>>): void {
     for (const change of CHANGES) this.entries.inc({ kind, change }, counts[change]);
   }
 
   // The first failure is an increase only of a figure that was there before.
   private beginAtZero(): void {
-    for (const kind of KINDS) {
+    for (const kind of COUNTED) {
       this.running.set({ kind }, 0);
       for (const outcome of OUTCOMES) this.runs.inc({ kind, outcome }, 0);
       for (const change of CHANGES) this.entries.inc({ kind, change }, 0);

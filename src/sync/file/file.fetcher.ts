@@ -14,7 +14,7 @@ const URL_TIMEOUT_MS = 60_000;
 
 /** Sources of kind file: a registry file on this machine, or behind a URL. */
 @Injectable()
-export class FileFetcher extends Fetcher {
+export class FileFetcher extends Fetcher<'file'> {
   private readonly adminFileRoot: string | null;
   private readonly adminAllowPrivateIP: boolean;
 
@@ -28,12 +28,12 @@ export class FileFetcher extends Fetcher {
   }
 
   override async fetch(
-    source: LeasedSource,
+    source: LeasedSource<'file'>,
     state: FetchState | null,
     signal: AbortSignal,
   ): Promise<Fetched> {
     const { url } = source.settings;
-    if (typeof url === 'string') return this.fetchUrl(url, source, state, signal);
+    if (url !== undefined) return this.fetchUrl(url, source, state, signal);
     const below = source.origin === 'config' ? null : this.adminFileRoot;
     const { bytes, digest } = await readLocalFile(await this.readablePath(source), below);
     return { kind: 'file', bytes, digest, state: {} };
@@ -42,7 +42,7 @@ export class FileFetcher extends Fetcher {
   // RFC 9110 §13: what has the validator of the last time has not changed.
   private async fetchUrl(
     url: string,
-    { origin }: LeasedSource,
+    { origin }: LeasedSource<'file'>,
     state: FetchState | null,
     signal: AbortSignal,
   ): Promise<Fetched> {
@@ -80,8 +80,9 @@ export class FileFetcher extends Fetcher {
   }
 
   // What the rules for sources made through the API allow may have changed since, and so may what is behind the path.
-  private async readablePath({ settings, origin }: LeasedSource): Promise<string> {
-    const path = String(settings['path']);
+  private async readablePath({ settings, origin }: LeasedSource<'file'>): Promise<string> {
+    const { path } = settings;
+    if (path === undefined) throw new Error('A source of kind file without a path and a url was not refused');
     if (origin === 'config') return path;
     return checkAdminFile(path, this.adminFileRoot).catch((error: unknown) => {
       throw error instanceof ApiError ? new FetchError(`${path} may not be read: ${error.message}`) : error;

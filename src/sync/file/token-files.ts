@@ -16,8 +16,8 @@ export class TokenFiles {
    *
    * @throws FetchError which names the file, and never what is in it.
    */
-  async read(path: unknown, origin: Origin): Promise<string | undefined> {
-    if (typeof path !== 'string') return undefined;
+  async read(path: string | undefined, origin: Origin): Promise<string | undefined> {
+    if (path === undefined) return undefined;
     const { bytes } = await readLocalFile(origin === 'config' ? path : await this.allowed(path));
     const token = bytes.length <= MAX_TOKEN_LENGTH ? bytes.toString('latin1').trim() : '';
     if (!/^[\x21-\x7e]+$/.test(token)) throw new FetchError(`the token file ${path} holds no bearer token`);

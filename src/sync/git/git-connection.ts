@@ -7,6 +7,7 @@ import {
   parseGitRepository,
   type SshRepository,
 } from '../../source-kinds/git-repository.js';
+import type { SettingsOf } from '../../source-kinds/kinds.js';
 import { ApiError } from '../../http/errors.js';
 import { PrivateAddressError, publicAddresses, type ResolveAll } from '../../outbound/public-lookup.js';
 import { checkAdminFile } from '../../sources/admin-files.js';
@@ -18,21 +19,6 @@ import type { GitConfiguration } from './git-workspace.js';
 
 const MAX_SECRET_BYTES = 1024 * 1024;
 const AUTHORITIES = 'authorities.pem';
-
-/** The settings of a source of kind git (contract §2). */
-export interface GitSettings {
-  readonly repository: string;
-  readonly branch?: string;
-  readonly tag?: string;
-  readonly commit?: string;
-  readonly path?: string;
-  readonly auth?: {
-    readonly username?: string;
-    readonly passwordFile?: string;
-    readonly privateKeyFile?: string;
-    readonly knownHostsFile?: string;
-  };
-}
 
 /** How a repository is reached. */
 export interface GitConnection {
@@ -64,7 +50,7 @@ export class GitConnections {
   ) {}
 
   /** @throws FetchError when the source may not reach it, or the settings are not enough. */
-  async connectionTo(settings: GitSettings, origin: Origin): Promise<GitConnection> {
+  async connectionTo(settings: SettingsOf<'git'>, origin: Origin): Promise<GitConnection> {
     const repository = parseGitRepository(settings.repository);
     if (!repository) throw new FetchError('git.repository is no http, https or ssh address of a repository');
     const mustBePublic = origin !== 'config' && !this.rules.adminAllowPrivateIP;
@@ -76,7 +62,7 @@ export class GitConnections {
 
   private async byHttp(
     { url }: HttpRepository,
-    { auth }: GitSettings,
+    { auth }: SettingsOf<'git'>,
     origin: Origin,
     mustBePublic: boolean,
   ): Promise<Omit<GitConnection, 'protocol' | 'path'>> {
@@ -103,7 +89,7 @@ export class GitConnections {
 
   private async bySsh(
     repository: SshRepository,
-    { auth }: GitSettings,
+    { auth }: SettingsOf<'git'>,
     origin: Origin,
     mustBePublic: boolean,
   ): Promise<Omit<GitConnection, 'protocol' | 'path'>> {

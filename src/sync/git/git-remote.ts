@@ -2,7 +2,8 @@ import { createHash } from 'node:crypto';
 import { devNull } from 'node:os';
 import { MAX_FILE_BYTES } from '../file/read-file.js';
 import { FetchError } from '../fetcher.js';
-import type { GitSettings, GitConnection } from './git-connection.js';
+import type { SettingsOf } from '../../source-kinds/kinds.js';
+import type { GitConnection } from './git-connection.js';
 import { type GitEnd, GitMissingError, runGit } from './git-command.js';
 import { explain, refusesFilters } from './git-failures.js';
 import { GitWorkspace } from './git-workspace.js';
@@ -89,7 +90,7 @@ export class GitRemote {
   }
 
   /** The commit that the branch, the tag or the default branch is at: one `ls-remote`. */
-  async askCommit(settings: GitSettings): Promise<string> {
+  async askCommit(settings: SettingsOf<'git'>): Promise<string> {
     const ref = refOf(settings);
     // Without one of the options the server lists whatever it has, pull requests included.
     const kind = settings.branch === undefined ? (settings.tag === undefined ? [] : ['--tags']) : ['--heads'];
@@ -108,7 +109,7 @@ export class GitRemote {
   }
 
   /** Fetches the commit alone, with its directories and without its files, and says which one it is. */
-  async fetchCommit(settings: GitSettings): Promise<string> {
+  async fetchCommit(settings: SettingsOf<'git'>): Promise<string> {
     if (settings.commit?.length === 64) await this.configure('sha256');
     const wanted = settings.commit ?? refOf(settings);
     const blobless = await this.fetch(['--filter=blob:none'], wanted);
@@ -247,12 +248,12 @@ interface Bounds {
   readonly tooLarge?: string;
 }
 
-function refOf({ branch, tag }: GitSettings): string {
+function refOf({ branch, tag }: SettingsOf<'git'>): string {
   if (branch !== undefined) return `refs/heads/${branch}`;
   return tag === undefined ? 'HEAD' : `refs/tags/${tag}`;
 }
 
-function missing({ branch, tag }: GitSettings): string {
+function missing({ branch, tag }: SettingsOf<'git'>): string {
   if (branch !== undefined) return `there is no branch ${branch}; was it deleted or renamed?`;
   return tag === undefined
     ? 'it has no default branch; is it empty?'

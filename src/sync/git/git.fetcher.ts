@@ -2,7 +2,8 @@ import { posix } from 'node:path';
 import { Injectable } from '@nestjs/common';
 import { ConfigService } from '@nestjs/config';
 import { type Fetched, Fetcher, type FetchState } from '../fetcher.js';
-import { GitConnections, type GitSettings } from './git-connection.js';
+import type { SettingsOf } from '../../source-kinds/kinds.js';
+import { GitConnections } from './git-connection.js';
 import { GitRemote } from './git-remote.js';
 import { removeLeftOvers } from './git-workspace.js';
 import type { LeasedSource } from '../sync.queries.js';
@@ -12,7 +13,7 @@ const SWEEP_EVERY_MS = 10 * 60_000;
 
 /** Sources of kind git: one file of a repository, without the rest of it. */
 @Injectable()
-export class GitFetcher extends Fetcher {
+export class GitFetcher extends Fetcher<'git'> {
   private readonly connections: GitConnections;
   private sweptAt = Number.NEGATIVE_INFINITY;
 
@@ -25,11 +26,11 @@ export class GitFetcher extends Fetcher {
   }
 
   override async fetch(
-    source: LeasedSource,
+    source: LeasedSource<'git'>,
     state: FetchState | null,
     signal: AbortSignal,
   ): Promise<Fetched> {
-    const settings = source.settings as unknown as GitSettings;
+    const { settings } = source;
     // A commit never changes, and it was read already.
     if (state && settings.commit !== undefined && state['commit'] === settings.commit)
       return { kind: 'unchanged', state };
@@ -53,7 +54,11 @@ export class GitFetcher extends Fetcher {
 }
 
 /** The commit, then the name of the file's content, then the content: each only when the one before it has changed. */
-async function read(remote: GitRemote, settings: GitSettings, state: FetchState | null): Promise<Fetched> {
+async function read(
+  remote: GitRemote,
+  settings: SettingsOf<'git'>,
+  state: FetchState | null,
+): Promise<Fetched> {
   if (settings.commit === undefined && (await remote.askCommit(settings)) === state?.['commit'])
     return { kind: 'unchanged', state };
   const commit = await remote.fetchCommit(settings);

@@ -22,7 +22,7 @@ const ROUNDING_MS = 60 * 60 * 1_000;
 
 /** Sources of kind api: another MCP registry, mirrored. */
 @Injectable()
-export class ApiFetcher extends Fetcher {
+export class ApiFetcher extends Fetcher<'api'> {
   private readonly tokens: TokenFiles;
   private readonly adminAllowPrivate: boolean;
 
@@ -36,19 +36,19 @@ export class ApiFetcher extends Fetcher {
   }
 
   override async fetch(
-    source: LeasedSource,
+    source: LeasedSource<'api'>,
     state: FetchState | null,
     signal: AbortSignal,
   ): Promise<Fetched> {
     const { settings, origin } = source;
     const client = new RegistryClient(this.http, {
-      endpoint: String(settings['endpoint']),
-      timeoutMs: parseDuration(String(settings['timeout'])) ?? DEFAULT_TIMEOUT_MS,
-      bearer: await this.tokens.read(settings['tokenFile'], origin),
+      endpoint: settings.endpoint,
+      timeoutMs: parseDuration(settings.timeout ?? '') ?? DEFAULT_TIMEOUT_MS,
+      bearer: await this.tokens.read(settings.tokenFile, origin),
       allowPrivate: origin === 'config' || this.adminAllowPrivate,
       signal,
     });
-    const run = new ApiRun(client, source.filter as EntryFilter | null, readApiState(state));
+    const run = new ApiRun(client, source.filter, readApiState(state));
     return run.fetch(source.isRequested);
   }
 }

@@ -1,0 +1,55 @@
+import { readFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { KINDS, parseSourceKind, SOURCE_KINDS } from './kinds.js';
+import { namedFiles, storedSettings } from './named-files.js';
+
+const absolute = (file: string) => `/etc/registry/${file}`;
+
+describe.each(SOURCE_KINDS)('a source of kind %s', (kind) => {
+  it('is described where the configuration is', () => {
+    const page = readFileSync(new URL('../../docs/configuration.md', import.meta.url), 'utf8');
+    expect(page).toMatch(new RegExp(`^ +${kind}: `, 'm'));
+  });
+
+  it('is known when it comes from the database', () => {
+    expect(parseSourceKind(kind)).toBe(kind);
+  });
+
+  it('has entries with the claims of the source if it is synced (spec §2.4)', () => {
+    expect(KINDS[kind].inheritsClaims).toBe(KINDS[kind].filledBy === 'sync');
+  });
+});
+
+describe('a kind that this version does not know', () => {
+  it.each(['helm', 'constructor', '', 'File'])('is an error: %j', (kind) => {
+    expect(() => parseSourceKind(kind)).toThrow(/holds a source of kind ".*", unknown to this version/);
+  });
+});
+
+describe('the files that settings name', () => {
+  it('are found wherever they stand, with what they are for', () => {
+    const settings = { repository: 'git@git.acme.com:a', path: 'a.json', auth: { privateKeyFile: 'key' } };
+    expect(namedFiles('git', settings).filter(({ name }) => name !== undefined)).toEqual([
+      { path: ['auth', 'privateKeyFile'], name: 'key', use: 'credential' },
+    ]);
+    expect(namedFiles('file', { path: 'a.json' })).toEqual([
+      { path: ['path'], name: 'a.json', use: 'content' },
+    ]);
+  });
+
+  it('are none in settings of any other type', () => {
+    for (const settings of [undefined, null, 'text', [], { auth: 'text' }])
+      expect(namedFiles('git', settings).every(({ name }) => name === undefined)).toBe(true);
+  });
+
+  it('are stored by their absolute paths, and everything else as it is', () => {
+    expect(storedSettings('api', { endpoint: 'https://up.acme.com', tokenFile: 'token' }, absolute)).toEqual({
+      endpoint: 'https://up.acme.com',
+      tokenFile: '/etc/registry/token',
+    });
+    expect(storedSettings('file', { url: 'https://acme.com/a.json' }, absolute)).toEqual({
+      url: 'https://acme.com/a.json',
+    });
+    expect(storedSettings('managed', {}, absolute)).toEqual({});
+  });
+});
