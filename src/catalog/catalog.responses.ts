@@ -1,4 +1,5 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
+import { ENTRY_TYPES } from '../documents/entry-types.js';
 
 export class PageMetadata {
   /** How many rows this page holds. */
@@ -9,7 +10,7 @@ export class PageMetadata {
 }
 
 export class OfficialMetadata {
-  @ApiProperty({ enum: ['active', 'deprecated', 'deleted'] })
+  @ApiProperty({ enum: ENTRY_TYPES.server.statuses })
   status: string;
 
   @ApiProperty({ format: 'date-time' })
@@ -82,7 +83,7 @@ export class SkillDocument {
   description: string;
   version: string;
 
-  @ApiPropertyOptional({ enum: ['active', 'deprecated', 'archived'], default: 'active' })
+  @ApiPropertyOptional({ enum: ENTRY_TYPES.skill.statuses, default: 'active' })
   status?: string;
 
   title?: string;

@@ -16,11 +16,6 @@ import type { Reading } from './pages/snapshot-check.js';
  */
 const PAGE_CHARACTERS = 8 * 1024 * 1024;
 
-/** How a stored version is written out: servers as an Item with `_meta` around it, skills as the bare document. */
-type Shape = (row: VersionRow) => string;
-
-const SHAPES: Record<EntryType, Shape> = { server: serverItem, skill: (row) => row.document };
-
 /** What the consumer API shows to who has entered a registry. Bodies are put together from stored text. */
 @Injectable()
 export class CatalogService {
@@ -58,8 +53,7 @@ export class CatalogService {
     const found = await this.queries.page(reading, type, request);
     const rows = withinPage(found.slice(0, request.limit));
     const last = rows.at(-1);
-    const cursor =
-      last && found.length > rows.length ? nextCursor(ENTRY_TYPES[type].listKey, request, last) : undefined;
+    const cursor = last && found.length > rows.length ? nextCursor(type, request, last) : undefined;
     return listBody(type, rows, cursor);
   }
 
@@ -73,7 +67,7 @@ export class CatalogService {
     const row = isStorable(version)
       ? await this.queries.findVersion(reading, type, name, version)
       : undefined;
-    if (row) return SHAPES[type](row);
+    if (row) return itemOf(type, row);
     throw new ApiError(
       (await this.queries.has(reading, type, name)) ? 'version_not_found' : 'entry_not_found',
     );
@@ -94,9 +88,11 @@ function question(...parts: unknown[]): string {
 function listBody(type: EntryType, rows: readonly VersionRow[], cursor?: string): string {
   const metadata = { count: rows.length, ...(cursor ? { nextCursor: cursor } : {}) };
   const { listKey } = ENTRY_TYPES[type];
-  return `{"${listKey}":[${rows.map(SHAPES[type]).join(',')}],"metadata":${JSON.stringify(metadata)}}`;
+  return `{"${listKey}":[${rows.map((row) => itemOf(type, row)).join(',')}],"metadata":${JSON.stringify(metadata)}}`;
 }
 
-function serverItem(row: VersionRow): string {
-  return `{"server":${row.document},"_meta":${officialMeta(row)}}`;
+function itemOf(type: EntryType, row: VersionRow): string {
+  return ENTRY_TYPES[type].isShownBare
+    ? row.document
+    : `{"${type}":${row.document},"_meta":${officialMeta(row)}}`;
 }

@@ -1,5 +1,6 @@
 import { ApiPropertyOptional } from '@nestjs/swagger';
 import { IsIn, IsOptional, IsString, Matches, MaxLength } from 'class-validator';
+import { ENTRY_TYPES } from '../documents/entry-types.js';
 import { IsFreeOfNul, IsTimestamp } from './query-validators.js';
 
 const LIMIT = /^([1-9]\d?|100)$/;
@@ -56,10 +57,8 @@ export class ServerListQuery extends PageQuery {
 }
 
 export class SkillListQuery extends PageQuery {
-  @ApiPropertyOptional({ enum: ['active', 'deprecated', 'archived'] })
+  @ApiPropertyOptional({ enum: [...ENTRY_TYPES.skill.statuses] })
   @IsOptional()
-  @IsIn(['active', 'deprecated', 'archived'], {
-    message: 'status: active, deprecated or archived, given once',
-  })
+  @IsIn([...ENTRY_TYPES.skill.statuses], { message: 'status: active, deprecated or archived, given once' })
   status?: string;
 }

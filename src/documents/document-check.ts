@@ -2,7 +2,14 @@ import { createHash } from 'node:crypto';
 import type { IncomingVersion } from './incoming-version.js';
 import { MAX_PROBLEMS, type Problem } from './document-problem.js';
 import { walk } from './document-walk.js';
-import { type Document, ENTRY_TYPES, type EntryType, findName, searchTextOf } from './entry-types.js';
+import {
+  type Document,
+  ENTRY_TYPES,
+  type EntryType,
+  findName,
+  initialStatus,
+  searchTextOf,
+} from './entry-types.js';
 import { repeatedKey } from '../json/repeated-key.js';
 
 export { type Problem, sentenceOf } from './document-problem.js';
@@ -65,7 +72,7 @@ function versionOf(type: EntryType, document: Document, text: string): IncomingV
     version: String(document['version']),
     text,
     digest: createHash('sha256').update(text).digest(),
-    status: ENTRY_TYPES[type].statusOf(document),
+    status: initialStatus(type, document),
     searchText: searchTextOf(type, document),
   };
 }

@@ -1,43 +1,99 @@
 import { isObject } from '../json/is-object.js';
+import { elements, member } from '../json/members.js';
 import type { Problem } from './document-problem.js';
 import { checkServer, checkSkill, PUBLISHER_PROVIDED } from './document-rules.js';
-
-export type EntryType = 'server' | 'skill';
+import { SKILL_STATUSES } from './skill-document.schema.js';
 
 /** A document that has passed the check of its type. */
 export type Document = Readonly<Record<string, unknown>>;
 
-/** All that differs between the types of entries. A further type is one more row. */
+/**
+ * All that differs between the types of entries, except the queries and paths of their lists. A document stands in a member
+ * that is called like its type, in what is published and in items of lists.
+ */
 interface EntryTypeRow {
   /** The key of its list, in registry files and in answers alike. */
-  readonly listKey: 'servers' | 'skills';
+  readonly listKey: string;
+  /** Must a registry file have this list, and be it empty? */
+  readonly isInEveryFile: boolean;
   readonly check: (document: unknown) => Problem[];
   /** The keys that make up the entry's name; a skill's is `namespace/name`. */
   readonly nameKeys: readonly string[];
-  /** The status a version begins with. */
-  readonly statusOf: (document: Document) => string;
+  /** The first is the one a version has of which nobody has said anything else. */
+  readonly statuses: readonly [string, ...string[]];
+  /** Is the status a member of the document? Otherwise it stands beside it only. */
+  readonly hasStatusInDocument: boolean;
+  /** How lists and single answers show a version: the bare document, or an item with `_meta` around it. */
+  readonly isShownBare: boolean;
+  /** Versions on a page, unless the request says how many. */
+  readonly perPage: number;
+  /** Do lists show the latest version of each entry only? */
+  readonly listsLatestOnly: boolean;
   /** What `filter.tags` looks at. */
   readonly tagsOf: (document: Document) => string[];
 }
 
 const MAX_NAME_LENGTH = 255;
 
-export const ENTRY_TYPES: Record<EntryType, EntryTypeRow> = {
+const ROWS = {
   server: {
     listKey: 'servers',
+    isInEveryFile: true,
     check: checkServer,
     nameKeys: ['name'],
-    statusOf: () => 'active',
+    // Those of the MCP Registry.
+    statuses: ['active', 'deprecated', 'deleted'],
+    hasStatusInDocument: false,
+    isShownBare: false,
+    perPage: 30,
+    listsLatestOnly: false,
     tagsOf: publisherTags,
   },
   skill: {
     listKey: 'skills',
+    isInEveryFile: false,
     check: checkSkill,
     nameKeys: ['namespace', 'name'],
-    statusOf: (document) => String(document['status'] ?? 'active'),
+    statuses: SKILL_STATUSES,
+    hasStatusInDocument: true,
+    isShownBare: true,
+    perPage: 50,
+    listsLatestOnly: true,
     tagsOf: publisherTags,
   },
-};
+} as const satisfies Record<string, EntryTypeRow>;
+
+export type EntryType = keyof typeof ROWS;
+
+/** The keys of the lists of all types. */
+export type ListKey = (typeof ROWS)[EntryType]['listKey'];
+
+/** The types of entries. A further type is one more row, and the compiler asks for its member in the bodies that have one. */
+export const ENTRY_TYPES: Readonly<Record<EntryType, EntryTypeRow & { readonly listKey: ListKey }>> = ROWS;
+
+export const ENTRY_TYPE_NAMES = Object.keys(ROWS) as readonly EntryType[];
+
+/** The statuses of all types. */
+export const STATUSES: readonly string[] = [
+  ...new Set(ENTRY_TYPE_NAMES.flatMap((type) => ENTRY_TYPES[type].statuses)),
+];
+
+export function isEntryType(text: unknown): text is EntryType {
+  return typeof text === 'string' && Object.hasOwn(ROWS, text);
+}
+
+/** The status a version begins with. */
+export function initialStatus(type: EntryType, document: Document): string {
+  const { hasStatusInDocument, statuses } = ENTRY_TYPES[type];
+  return String((hasStatusInDocument ? document['status'] : undefined) ?? statuses[0]);
+}
+
+/** The text of a document after its version got this status; spelled anew only when that changes what it says. */
+export function withStatus(type: EntryType, text: string, status: string): string {
+  if (!ENTRY_TYPES[type].hasStatusInDocument) return text;
+  const document = JSON.parse(text) as Document;
+  return initialStatus(type, document) === status ? text : JSON.stringify({ ...document, status });
+}
 
 /** The name of the entry a document belongs to. Undefined only when the document would not pass its check. */
 export function findName(type: EntryType, document: Document): string | undefined {
@@ -61,16 +117,10 @@ export function searchTextOf(type: EntryType, document: Document): string {
 function publisherTags(document: Document): string[] {
   const blocks = members(member(document['_meta'], PUBLISHER_PROVIDED)).flatMap(members);
   return blocks.flatMap((block) => {
-    const tags = member(block, 'tags');
-    return Array.isArray(tags) ? tags.filter((tag) => typeof tag === 'string') : [];
+    return elements(member(block, 'tags')).filter((tag) => typeof tag === 'string');
   });
 }
 
 function members(value: unknown): unknown[] {
   return isObject(value) ? Object.values(value) : [];
-}
-
-function member(value: unknown, key: string): unknown {
-  if (typeof value !== 'object' || value === null || !Object.hasOwn(value, key)) return undefined;
-  return (value as Record<string, unknown>)[key];
 }

@@ -1,5 +1,3 @@
-import type { EntryType } from './entry-types.js';
-
 /** What the registry, and not the publisher, says of a version. Dates are RFC 3339 in UTC. */
 export interface VersionState {
   readonly status: string;
@@ -22,9 +20,3 @@ export function officialMeta(state: VersionState): string {
   };
   return `{"io.modelcontextprotocol.registry/official":${JSON.stringify(official)}}`;
 }
-
-/** The statuses a version of each type may have: those of the MCP Registry, and of the skills extension. */
-export const STATUSES: Readonly<Record<EntryType, readonly string[]>> = {
-  server: ['active', 'deprecated', 'deleted'],
-  skill: ['active', 'deprecated', 'archived'],
-};

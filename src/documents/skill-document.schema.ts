@@ -1,6 +1,9 @@
 const text = { type: 'string' } as const;
 const uri = { type: 'string', format: 'uri' } as const;
 
+/** Those of the extension for skills; the first is the default. */
+export const SKILL_STATUSES = ['active', 'deprecated', 'archived'] as const;
+
 /** The rules of a skill document in the registry format. Keys it does not name are allowed, but not in `provenance`. `rule` says a pattern in words. */
 export const skillDocumentSchema = {
   type: 'object',
@@ -24,7 +27,7 @@ export const skillDocumentSchema = {
     },
     description: { type: 'string', minLength: 1, maxLength: 1024 },
     version: { type: 'string', minLength: 1, maxLength: 255 },
-    status: { enum: ['active', 'deprecated', 'archived'] },
+    status: { enum: SKILL_STATUSES },
     title: { type: 'string', maxLength: 100 },
     license: { type: 'string', maxLength: 256 },
     compatibility: { type: 'string', maxLength: 500 },

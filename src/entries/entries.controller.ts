@@ -12,6 +12,7 @@ import type { Caller } from '../auth/caller.js';
 import { CurrentCaller } from '../auth/current-caller.js';
 import { RequiresRole } from '../auth/route-access.js';
 import { Loaded, ResourceRoute } from '../auth/route-resource.js';
+import { ENTRY_TYPE_NAMES } from '../documents/entry-types.js';
 import { AdminListParameters } from '../http/lists/admin-list.dto.js';
 import { ApiErrors } from '../http/openapi/api-errors.js';
 import { type SentBody, SentJson, TakesBody } from '../http/body.js';
@@ -24,7 +25,7 @@ import { EntriesService, type LoadedEntry } from './entries.service.js';
 import { RawEntryList } from './raw-entries.responses.js';
 import { RawEntriesService } from './raw-entries.service.js';
 
-const TYPE = { name: 'type', enum: ['server', 'skill'] };
+const TYPE = { name: 'type', enum: ENTRY_TYPE_NAMES };
 const NAME = { name: 'name', description: 'Its one slash sent as %2F', example: 'io.acme/weather' };
 const PUBLISH_ERRORS = [
   'invalid_body',

@@ -1,7 +1,8 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
+import { ENTRY_TYPE_NAMES } from '../documents/entry-types.js';
 
 export class PublishedVersionAnswer {
-  @ApiProperty({ enum: ['server', 'skill'] })
+  @ApiProperty({ enum: ENTRY_TYPE_NAMES })
   type: string;
 
   name: string;
@@ -40,7 +41,7 @@ export class ManagedVersion {
 }
 
 export class ManagedEntry {
-  @ApiProperty({ enum: ['server', 'skill'] })
+  @ApiProperty({ enum: ENTRY_TYPE_NAMES })
   type: string;
 
   name: string;

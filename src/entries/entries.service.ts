@@ -9,7 +9,7 @@ import type { SentBody } from '../http/body.js';
 import { ApiError } from '../http/errors.js';
 import { checkPreconditions, contentTag, type Preconditions } from '../http/preconditions.js';
 import { JsonText } from '../http/json-answers.js';
-import type { EntryType } from '../documents/entry-types.js';
+import { type EntryType, isEntryType, withStatus } from '../documents/entry-types.js';
 import { officialMeta } from '../documents/official-meta.js';
 import { readClaimsRequest, readPublishRequest, readStatusRequest } from './publish-request.js';
 import { PublishedEntries, type PublishedEntry, type PublishedVersion } from './published-entries.js';
@@ -130,16 +130,16 @@ export class EntriesService {
 
   /** Sets the status of one version, or of all versions at once. */
   async setStatus(caller: Caller, entryName: EntryName, body: unknown, version?: string): Promise<JsonText> {
-    const { status, message } = readStatusRequest(entryName.type as EntryType, body);
+    const { status, message } = readStatusRequest(typeOf(entryName), body);
     return this.change(caller, entryName, async (manager, { type, entry }) => {
       const versions =
         version === undefined
           ? await this.entries.versions(manager, entry.id)
           : [await this.getStored(manager, entry, version)];
-      const changed = versions.map((stored) => ({
-        version: stored.version,
-        ...withStatus(type, stored.document, status),
-      }));
+      const changed = versions.map((stored) => {
+        const document = withStatus(type, stored.document, status);
+        return { version: stored.version, document, digest: createHash('sha256').update(document).digest() };
+      });
       await this.entries.setStatus(manager, entry, changed, status, message);
       if (version === undefined)
         return new JsonText(
@@ -192,23 +192,12 @@ export class EntriesService {
 }
 
 function typeOf({ type, name }: EntryName): EntryType {
-  if ((type === 'server' || type === 'skill') && isStorable(name)) return type;
+  if (isEntryType(type) && isStorable(name)) return type;
   throw new ApiError('entry_not_found');
 }
 
 function claimsTag(claims: Claims): string {
   return contentTag(canonicalClaims(claims));
-}
-
-// Skills carry their status in the document; a server's stands beside it.
-function withStatus(type: EntryType, document: string, status: string): { document: string; digest: Buffer } {
-  const text = type === 'skill' ? withMember(document, status) : document;
-  return { document: text, digest: createHash('sha256').update(text).digest() };
-}
-
-function withMember(document: string, status: string): string {
-  const skill = JSON.parse(document) as { status?: string };
-  return (skill.status ?? 'active') === status ? document : JSON.stringify({ ...skill, status });
 }
 
 function describeVersion(

@@ -3,9 +3,8 @@ import { ApiError } from '../http/errors.js';
 import { isObject } from '../json/is-object.js';
 import type { IncomingVersion } from '../documents/incoming-version.js';
 import { checkDocument, sentenceOf } from '../documents/document-check.js';
-import type { EntryType } from '../documents/entry-types.js';
+import { ENTRY_TYPE_NAMES, ENTRY_TYPES, type EntryType } from '../documents/entry-types.js';
 import { repeatedKey } from '../json/repeated-key.js';
-import { STATUSES } from '../documents/official-meta.js';
 
 const MAX_STATUS_MESSAGE = 500;
 
@@ -26,8 +25,8 @@ export interface PublishRequest {
 export function readPublishRequest(body: unknown, raw: Buffer | undefined): PublishRequest {
   refuseRepeatedKeys(raw);
   refuseLostDigits(raw);
-  const members = mapOf(body, ['server', 'skill', 'claims']);
-  const types = (['server', 'skill'] as const).filter((type) => members[type] !== undefined);
+  const members = mapOf(body, [...ENTRY_TYPE_NAMES, 'claims']);
+  const types = ENTRY_TYPE_NAMES.filter((type) => members[type] !== undefined);
   const [type] = types;
   if (type === undefined || types.length > 1)
     throw invalid([
@@ -68,10 +67,11 @@ export interface StatusRequest {
  * @throws ApiError 400 `invalid_body`.
  */
 export function readStatusRequest(type: EntryType, body: unknown): StatusRequest {
+  const { statuses } = ENTRY_TYPES[type];
   const { status, statusMessage } = mapOf(body, ['status', 'statusMessage']);
   const problems: string[] = [];
-  if (typeof status !== 'string' || !STATUSES[type].includes(status))
-    problems.push(`status must be one of ${STATUSES[type].join(', ')}`);
+  if (typeof status !== 'string' || !statuses.includes(status))
+    problems.push(`status must be one of ${statuses.join(', ')}`);
   if (statusMessage !== undefined && !isMessage(statusMessage))
     problems.push(`statusMessage must be text of at most ${MAX_STATUS_MESSAGE} characters`);
   if (problems.length > 0) throw invalid(problems);

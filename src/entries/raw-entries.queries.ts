@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import type { EntryType } from '../documents/entry-types.js';
+import { ENTRY_TYPE_NAMES, type EntryType } from '../documents/entry-types.js';
 
 /** The place of an entry in a raw list. */
 export interface RawPosition {
@@ -36,7 +36,7 @@ export class RawEntriesQueries {
          select e.id, e.name, e.type, n.rank::int as rank, s.name as source, c.claims
          from unnest($1::int[]) with ordinality as n(source_id, rank)
          join source s on s.id = n.source_id
-         cross join unnest(array['server', 'skill']) as t(type)
+         cross join unnest($7::text[]) as t(type)
          cross join lateral (
            select e.id, e.name, e.type, e.claim_set_id from entry e
            where e.source_id = n.source_id and e.type = t.type
@@ -54,7 +54,15 @@ export class RawEntriesQueries {
            order by v.version_key desc)
          from entry_version v where v.entry_id = near.id) as versions
        from near order by near.name, near.type, near.rank`,
-      [sourceIds, after?.name ?? null, after?.type ?? null, after?.rank ?? null, limit, claimSetIds],
+      [
+        sourceIds,
+        after?.name ?? null,
+        after?.type ?? null,
+        after?.rank ?? null,
+        limit,
+        claimSetIds,
+        ENTRY_TYPE_NAMES,
+      ],
     );
   }
 }

@@ -1,10 +1,11 @@
 import { ApiProperty } from '@nestjs/swagger';
+import { ENTRY_TYPE_NAMES, STATUSES } from '../documents/entry-types.js';
 import { AdminListMetadata } from '../http/lists/admin-list.responses.js';
 
 export class RawVersion {
   version: string;
 
-  @ApiProperty({ enum: ['active', 'deprecated', 'deleted', 'archived'] })
+  @ApiProperty({ enum: STATUSES })
   status: string;
 
   isLatest: boolean;
@@ -14,7 +15,7 @@ export class RawVersion {
 }
 
 export class RawEntry {
-  @ApiProperty({ enum: ['server', 'skill'] })
+  @ApiProperty({ enum: ENTRY_TYPE_NAMES })
   type: string;
 
   name: string;

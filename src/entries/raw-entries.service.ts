@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { Caller } from '../auth/caller.js';
 import { AccessPolicy } from '../authz/access-policy.js';
+import { isEntryType } from '../documents/entry-types.js';
 import type { AdminListQuery } from '../http/lists/admin-list.js';
 import { decodeCursor, encodeCursor } from '../http/lists/cursor.js';
 import { JsonText } from '../http/json-answers.js';
@@ -97,7 +98,7 @@ function isWalk(value: unknown): value is Walk {
     after !== null &&
     typeof after.name === 'string' &&
     !after.name.includes('\0') &&
-    (after.type === 'server' || after.type === 'skill') &&
+    isEntryType(after.type) &&
     Number.isInteger(after.rank) &&
     Number(after.rank) >= 1 &&
     Number(after.rank) <= MAX_RANK

@@ -1,7 +1,8 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { GitConnections, type GitSettings, type GitConnection } from '../../dist/sync/git/git-connection.js';
+import type { SettingsOf } from '../../dist/source-kinds/kinds.js';
+import { GitConnections, type GitConnection } from '../../dist/sync/git/git-connection.js';
 import { GitRemote } from '../../dist/sync/git/git-remote.js';
 import { makeCertificates } from '../support/certificates.js';
 import { aGitServer } from '../support/git-server.js';
@@ -13,7 +14,7 @@ const connections = new GitConnections({ adminFileRoot: null, adminAllowPrivateI
 const own = (name: string) => join(process.env['TMPDIR'] ?? '', name);
 
 async function readFrom(
-  settings: GitSettings,
+  settings: SettingsOf<'git'>,
   change: (way: GitConnection) => GitConnection = (way) => way,
 ): Promise<string> {
   const way = change(await connections.connectionTo(settings, 'config'));
@@ -61,7 +62,7 @@ describe('a repository over ssh', () => {
   const git = aGitServer().runs();
   const repository = git.repository('acme');
   const key = keepSecret('-----BEGIN OPENSSH PRIVATE KEY-----\nbase64\n-----END OPENSSH PRIVATE KEY-----');
-  const settings = (url: string): GitSettings => ({
+  const settings = (url: string): SettingsOf<'git'> => ({
     repository: url,
     auth: { privateKeyFile: own('id'), knownHostsFile: own('hosts') },
   });

@@ -1,3 +1,4 @@
+import { ENTRY_TYPES, type EntryType } from '../../documents/entry-types.js';
 import { decodeCursor, encodeCursor } from '../../http/lists/cursor.js';
 import { ApiError } from '../../http/errors.js';
 import { isObject } from '../../json/is-object.js';
@@ -29,12 +30,9 @@ export interface ListRequest {
   readonly after: Position | null;
 }
 
-export const SERVERS_PER_PAGE = 30;
-export const SKILLS_PER_PAGE = 50;
-
 export function serverListRequest(query: ServerListQuery): ListRequest {
   const since = query.updated_since === undefined ? null : parseTimestamp(query.updated_since);
-  return goingOn('servers', query, SERVERS_PER_PAGE, {
+  return listRequest('server', query, {
     ...searchOf(query),
     ...(since ? { updatedSince: since.toISOString() } : {}),
     ...(query.version ? { version: query.version } : {}),
@@ -43,7 +41,7 @@ export function serverListRequest(query: ServerListQuery): ListRequest {
 }
 
 export function skillListRequest(query: SkillListQuery): ListRequest {
-  return goingOn('skills', query, SKILLS_PER_PAGE, {
+  return listRequest('skill', query, {
     ...searchOf(query),
     version: 'latest',
     ...(query.status ? { status: query.status } : {}),
@@ -51,9 +49,9 @@ export function skillListRequest(query: SkillListQuery): ListRequest {
 }
 
 /** The cursor that goes on after this position with the same query. */
-export function nextCursor(list: 'servers' | 'skills', request: ListRequest, last: Position): string {
+export function nextCursor(type: EntryType, request: ListRequest, last: Position): string {
   const after: Position = { name: last.name, key: last.key };
-  return encodeCursor(list, { filter: request.filter, limit: request.limit, after });
+  return encodeCursor(ENTRY_TYPES[type].listKey, { filter: request.filter, limit: request.limit, after });
 }
 
 function searchOf(query: PageQuery): Pick<ListFilter, 'search'> {
@@ -61,17 +59,13 @@ function searchOf(query: PageQuery): Pick<ListFilter, 'search'> {
 }
 
 // contract §6: the cursor carries the query. Filters sent along with it, the same, fewer or others, change nothing.
-function goingOn(
-  list: 'servers' | 'skills',
-  query: PageQuery,
-  perPage: number,
-  filter: ListFilter,
-): ListRequest {
+function listRequest(type: EntryType, query: PageQuery, filter: ListFilter): ListRequest {
+  const { listKey, perPage, listsLatestOnly } = ENTRY_TYPES[type];
   const limit = query.limit === undefined ? undefined : Number(query.limit);
   if (!query.cursor) return { filter, limit: limit ?? perPage, after: null };
-  const state = decodeCursor(list, query.cursor, isListRequest);
+  const state = decodeCursor(listKey, query.cursor, isListRequest);
   // Whoever makes a cursor at home gets no other list than there is.
-  if (list === 'skills' && (state.filter.version !== 'latest' || state.filter.includeDeleted))
+  if (listsLatestOnly && (state.filter.version !== 'latest' || state.filter.includeDeleted))
     throw new ApiError('invalid_cursor');
   return { filter: state.filter, limit: limit ?? state.limit, after: state.after };
 }

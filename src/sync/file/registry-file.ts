@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import { MAX_DOCUMENT_BYTES, type Problem, sizeProblem } from '../../documents/document-check.js';
 import { MAX_DEPTH } from '../../documents/document-walk.js';
-import { ENTRY_TYPES, type EntryType } from '../../documents/entry-types.js';
+import { ENTRY_TYPE_NAMES, ENTRY_TYPES, type EntryType } from '../../documents/entry-types.js';
 import { isObject } from '../../json/is-object.js';
 import type { EntryFilter } from '../../sources/entry-filter.js';
 import { type Candidate, EntryReader, type ReadEntries, type Skipped, storable } from '../entry-reader.js';
@@ -24,7 +24,7 @@ export class RegistryFileError extends Error {}
 export async function readRegistryFile(bytes: Buffer, filter: EntryFilter | null): Promise<ReadEntries> {
   if (!isUtf8(bytes)) throw new RegistryFileError('The file is not UTF-8 text');
   const types = new Map(
-    Object.entries(ENTRY_TYPES).map(([type, row]) => [row.listKey as string, type as EntryType]),
+    ENTRY_TYPE_NAMES.map((type): [string, EntryType] => [ENTRY_TYPES[type].listKey, type]),
   );
   const slicer = new JsonSlicer(withoutMark(bytes), [...types.keys(), 'plugins'], MAX_DOCUMENT_BYTES);
   const reader = new EntryReader(filter, {
@@ -109,10 +109,10 @@ function checkSkeleton(file: unknown): void {
     problems.push('meta.last_updated: must be an RFC 3339 date and time');
   if (!isObject(data)) problems.push('data: must be an object');
   else {
-    if (!Array.isArray(data['servers'])) problems.push('data.servers: must be an array');
-    for (const list of ['skills', 'plugins'])
-      if (data[list] !== undefined && !Array.isArray(data[list]))
-        problems.push(`data.${list}: must be an array`);
+    const lists = ENTRY_TYPE_NAMES.map((type) => ENTRY_TYPES[type]);
+    for (const { listKey, isInEveryFile } of [...lists, { listKey: 'plugins', isInEveryFile: false }])
+      if ((isInEveryFile || data[listKey] !== undefined) && !Array.isArray(data[listKey]))
+        problems.push(`data.${listKey}: must be an array`);
   }
   if (problems.length > 0)
     throw new RegistryFileError(`The file is not in the registry format: ${problems.join('; ')}`);

@@ -7,7 +7,8 @@ import { pageTime } from './read-plan.js';
 import { storable } from '../entry-reader.js';
 import { FetchError } from '../fetcher.js';
 import { JsonSliceError } from '../../json/json-slices.js';
-import { type ListKey, type Page, readPage } from './registry-page.js';
+import type { ListKey } from '../../documents/entry-types.js';
+import { type Page, readPage } from './registry-page.js';
 
 const PAGE_SIZE = 100;
 const MAX_PAGE_BYTES = 16 * 1024 * 1024;

@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import { MAX_DOCUMENT_BYTES, type Problem, sizeProblem } from '../../documents/document-check.js';
 import { MAX_DEPTH } from '../../documents/document-walk.js';
-import { STATUSES } from '../../documents/official-meta.js';
+import { ENTRY_TYPES, type ListKey } from '../../documents/entry-types.js';
 import { countKeys, repeatedKey } from '../../json/repeated-key.js';
 import { isObject } from '../../json/is-object.js';
 import { type Candidate, storable } from '../entry-reader.js';
@@ -14,9 +14,6 @@ const MAX_CURSOR_LENGTH = 8_192;
 const MAX_MESSAGE_LENGTH = 2_000;
 const OFFICIAL = 'io.modelcontextprotocol.registry/official';
 const TIMESTAMP = /^\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)$/;
-
-/** The lists of the MCP Registry API, and of its extension for skills. */
-export type ListKey = 'servers' | 'skills';
 
 /** One page of a list: its elements still as they were written. */
 export interface Page {
@@ -101,8 +98,9 @@ function problemAround(item: unknown, slice: Slice, official: Record<string, unk
   if (!isObject(item) || !isObject(item['server']))
     return { path: 'server', message: 'must be an object: the item of the list holds no server' };
   const { status } = official;
-  if (status === undefined || (typeof status === 'string' && STATUSES.server.includes(status))) return null;
-  return { path: `_meta["${OFFICIAL}"].status`, message: `is none of ${STATUSES.server.join(', ')}` };
+  const { statuses } = ENTRY_TYPES.server;
+  if (status === undefined || (typeof status === 'string' && statuses.includes(status))) return null;
+  return { path: `_meta["${OFFICIAL}"].status`, message: `is none of ${statuses.join(', ')}` };
 }
 
 function saidOf(official: Record<string, unknown>): Candidate['said'] {
