@@ -7,6 +7,7 @@ import { AnyCaller } from '#service/auth/route-access.js';
 import { RolesGuard } from '#service/authz/roles.guard.js';
 import { AuthzModule } from '#service/authz/authz.module.js';
 import type { Config } from '#service/config/config.js';
+import { configurationModule } from '#service/config/slices.js';
 import { atLeast, type Figure, figure } from './harness/figure.js';
 import { requestsPerSecond } from './harness/load.js';
 import { say } from './harness/report.js';
@@ -63,7 +64,7 @@ async function serve(
   };
   const config = { auth: { mode, oauth }, insecureUrls: false } as unknown as Config;
   @Module({
-    imports: [AuthModule.with(config), AuthzModule.with(config)],
+    imports: [configurationModule(config), AuthModule, AuthzModule],
     controllers: [TrivialController],
     providers: [
       { provide: APP_GUARD, useClass: AuthGuard },

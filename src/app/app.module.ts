@@ -1,5 +1,4 @@
 import { type DynamicModule, Module } from '@nestjs/common';
-import { ConfigModule } from '@nestjs/config';
 import { APP_FILTER, APP_GUARD, APP_INTERCEPTOR, APP_PIPE } from '@nestjs/core';
 import type { DataSource } from 'typeorm';
 import { AuthGuard } from '../auth/auth.guard.js';
@@ -11,6 +10,7 @@ import { ViewsModule } from '../views/views.module.js';
 import { RolesGuard } from '../authz/roles.guard.js';
 import { CatalogModule } from '../catalog/catalog.module.js';
 import type { Config } from '../config/config.js';
+import { configurationModule } from '../config/slices.js';
 import { DatabaseModule } from '../database/database.module.js';
 import { DiscoveryModule } from '../discovery/discovery.module.js';
 import { EntriesModule } from '../entries/entries.module.js';
@@ -30,19 +30,14 @@ export class AppModule {
     return {
       module: AppModule,
       imports: [
-        ConfigModule.forRoot({
-          isGlobal: true,
-          ignoreEnvFile: true,
-          skipProcessEnv: true,
-          load: [() => config],
-        }),
+        configurationModule(config),
         TelemetryModule.with(metrics),
         DatabaseModule.with(dataSource),
         // Express tries one route after the other, and almost all requests are for this module's.
         CatalogModule,
-        AuthModule.with(config),
-        AuthzModule.with(config),
-        DiscoveryModule.with(config.auth),
+        AuthModule,
+        AuthzModule,
+        DiscoveryModule,
         SourcesModule,
         RegistriesModule,
         ViewsModule,

@@ -1,42 +1,38 @@
-import {
-  type DynamicModule,
-  Global,
-  Inject,
-  Module,
-  type OnApplicationShutdown,
-  Optional,
-} from '@nestjs/common';
-import type { Config } from '../config/config.js';
-import { oauthInUse } from '../config/oauth-in-use.js';
+import { Global, Inject, Module, type OnApplicationShutdown } from '@nestjs/common';
+import type { ConfigType } from '@nestjs/config';
+import { authenticationConfig } from '../config/slices.js';
 import { AuthGuard } from './auth.guard.js';
 import { AnonymousAuthenticator, Authenticator, TokenAuthenticator } from './authenticator.js';
 import { TokenVerifier } from './tokens/token-verifier.js';
 
+type AuthenticationConfig = ConfigType<typeof authenticationConfig>;
+
 /** Global because there is one authenticator, chosen by `auth.mode`, for every module that asks who is calling. */
 @Global()
-@Module({})
+@Module({
+  providers: [
+    AuthGuard,
+    { provide: TokenVerifier, useFactory: verifierFor, inject: [authenticationConfig.KEY] },
+    {
+      provide: Authenticator,
+      useFactory: authenticatorFor,
+      inject: [authenticationConfig.KEY, TokenVerifier],
+    },
+  ],
+  exports: [AuthGuard, Authenticator],
+})
 export class AuthModule implements OnApplicationShutdown {
-  static with({ auth, insecureUrls }: Config): DynamicModule {
-    const oauth = oauthInUse(auth);
-    const verifier = oauth ? new TokenVerifier(oauth.providers, insecureUrls) : null;
-    return {
-      module: AuthModule,
-      providers: [
-        AuthGuard,
-        { provide: TokenVerifier, useValue: verifier },
-        {
-          provide: Authenticator,
-          useValue:
-            verifier && oauth ? new TokenAuthenticator(oauth, verifier) : new AnonymousAuthenticator(),
-        },
-      ],
-      exports: [AuthGuard, Authenticator],
-    };
-  }
-
-  constructor(@Optional() @Inject(TokenVerifier) private readonly verifier: TokenVerifier | null) {}
+  constructor(@Inject(TokenVerifier) private readonly verifier: TokenVerifier | null) {}
 
   async onApplicationShutdown(): Promise<void> {
     await this.verifier?.close();
   }
+}
+
+function verifierFor({ oauth, insecureUrls }: AuthenticationConfig): TokenVerifier | null {
+  return oauth && new TokenVerifier(oauth.providers, insecureUrls);
+}
+
+function authenticatorFor({ oauth }: AuthenticationConfig, verifier: TokenVerifier | null): Authenticator {
+  return oauth && verifier ? new TokenAuthenticator(oauth, verifier) : new AnonymousAuthenticator();
 }

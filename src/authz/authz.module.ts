@@ -1,23 +1,22 @@
-import { type DynamicModule, Global, Logger, Module, type OnApplicationBootstrap } from '@nestjs/common';
-import type { Config } from '../config/config.js';
+import { Global, Logger, Module, type OnApplicationBootstrap } from '@nestjs/common';
+import type { ConfigType } from '@nestjs/config';
 import { oauthInUse } from '../config/oauth-in-use.js';
+import { authorizationConfig } from '../config/slices.js';
 import { AccessPolicy, AnonymousPolicy, AuthOnlyPolicy, FullPolicy } from './access-policy.js';
 import { MeController } from './me.controller.js';
 import { RolesGuard } from './roles.guard.js';
 
 /** Global because every module below asks the one policy. */
 @Global()
-@Module({})
+@Module({
+  controllers: [MeController],
+  providers: [
+    RolesGuard,
+    { provide: AccessPolicy, useFactory: policyFor, inject: [authorizationConfig.KEY] },
+  ],
+  exports: [RolesGuard, AccessPolicy],
+})
 export class AuthzModule implements OnApplicationBootstrap {
-  static with(config: Config): DynamicModule {
-    return {
-      module: AuthzModule,
-      controllers: [MeController],
-      providers: [RolesGuard, { provide: AccessPolicy, useValue: policyFor(config) }],
-      exports: [RolesGuard, AccessPolicy],
-    };
-  }
-
   constructor(private readonly policy: AccessPolicy) {}
 
   onApplicationBootstrap(): void {
@@ -29,7 +28,7 @@ export class AuthzModule implements OnApplicationBootstrap {
   }
 }
 
-function policyFor({ auth }: Config): AccessPolicy {
+function policyFor(auth: ConfigType<typeof authorizationConfig>): AccessPolicy {
   if (!oauthInUse(auth)) return new AnonymousPolicy();
   return auth.authz ? new FullPolicy(auth.authz) : new AuthOnlyPolicy();
 }

@@ -1,16 +1,15 @@
 import { Controller, Get, Inject, Req } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation, ApiParam, ApiTags } from '@nestjs/swagger';
+import type { ConfigType } from '@nestjs/config';
 import type { Request } from 'express';
 import { resourceMetadataUrl } from '../auth/challenge.js';
 import { Public } from '../auth/route-access.js';
 import type { OAuthConfig } from '../config/config.js';
+import { authenticationConfig } from '../config/slices.js';
 import { ApiErrors } from '../http/openapi/api-errors.js';
 import { ApiError } from '../http/errors.js';
 import { JsonText } from '../http/json-answers.js';
 import { ProtectedResource } from './discovery.responses.js';
-
-/** The OAuth settings, or null where no token is asked for. */
-export const PROTECTED_RESOURCE = Symbol('protected resource');
 
 /** RFC 9728: tells clients where tokens for this server come from. */
 @ApiTags('discovery')
@@ -20,7 +19,7 @@ export class DiscoveryController {
   private readonly document: JsonText | null;
   private readonly path: string;
 
-  constructor(@Inject(PROTECTED_RESOURCE) oauth: OAuthConfig | null) {
+  constructor(@Inject(authenticationConfig.KEY) { oauth }: ConfigType<typeof authenticationConfig>) {
     this.document = oauth ? new JsonText(JSON.stringify(describe(oauth))) : null;
     this.path = oauth ? new URL(resourceMetadataUrl(oauth.resourceUrl)).pathname : '';
   }

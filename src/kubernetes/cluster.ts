@@ -3,9 +3,10 @@ import { get as getPlain, type IncomingMessage } from 'node:http';
 import { get as getOverTls, type RequestOptions } from 'node:https';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
-import { Injectable } from '@nestjs/common';
-import { ConfigService } from '@nestjs/config';
+import { Inject, Injectable } from '@nestjs/common';
+import type { ConfigType } from '@nestjs/config';
 import type { KubeConfig } from '@kubernetes/client-node';
+import { clusterConfig } from '../config/slices.js';
 import { ClusterError, connectionProblem, refusal } from './cluster-error.js';
 import type { Place } from './place.js';
 
@@ -25,11 +26,8 @@ const MAX_REFUSAL_BYTES = 64 * 1024;
 @Injectable()
 export class Cluster {
   private loaded: Promise<KubeConfig> | undefined;
-  private readonly kubeconfig: readonly string[];
 
-  constructor(config: ConfigService) {
-    this.kubeconfig = config.get<readonly string[]>('kubeconfig') ?? [];
-  }
+  constructor(@Inject(clusterConfig.KEY) private readonly config: ConfigType<typeof clusterConfig>) {}
 
   /** @throws ClusterError */
   async readJson(place: Place, query: Record<string, string>, signal: AbortSignal): Promise<unknown> {
@@ -78,7 +76,7 @@ export class Cluster {
   }
 
   private async connection(): Promise<{ server: string; options: RequestOptions }> {
-    this.loaded ??= load(this.kubeconfig);
+    this.loaded ??= load(this.config.kubeconfig);
     const config = await this.loaded;
     const server = config.getCurrentCluster()?.server;
     if (server === undefined)

@@ -1,9 +1,10 @@
-import { Injectable } from '@nestjs/common';
-import { ConfigService } from '@nestjs/config';
+import { Inject, Injectable } from '@nestjs/common';
+import type { ConfigType } from '@nestjs/config';
 import { DataSource, type EntityManager, QueryFailedError } from 'typeorm';
 import type { Caller } from '../auth/caller.js';
 import type { ResourceUse } from '../auth/route-resource.js';
 import { AccessPolicy } from '../authz/access-policy.js';
+import { adminSourcesConfig } from '../config/slices.js';
 import type { SourceConfig } from '../config/config.js';
 import { resolveSource } from '../config/resolve-config.js';
 import { namedFiles } from '../source-kinds/named-files.js';
@@ -22,18 +23,14 @@ import { SourcesRepository } from './sources.repository.js';
 /** The sources as the admin API knows them (contract §7). */
 @Injectable()
 export class SourcesService {
-  private readonly adminFileRoot: string | null;
-
   constructor(
     private readonly dataSource: DataSource,
     private readonly sources: SourcesRepository,
     private readonly states: SourceStates,
     private readonly writer: SourceWriter,
     private readonly policy: AccessPolicy,
-    config: ConfigService,
-  ) {
-    this.adminFileRoot = config.get<string | null>('adminFileRoot') ?? null;
-  }
+    @Inject(adminSourcesConfig.KEY) private readonly limits: ConfigType<typeof adminSourcesConfig>,
+  ) {}
 
   /**
    * The source a request names, as far as it exists for the caller.
@@ -97,9 +94,9 @@ export class SourcesService {
   }
 
   private async resolve(name: string, settings: SourceSettings): Promise<SourceConfig> {
-    const declared = resolveSource(name, settings, this.adminFileRoot ?? '/');
+    const declared = resolveSource(name, settings, this.limits.adminFileRoot ?? '/');
     for (const { name: file } of namedFiles(declared.kind, declared.settings))
-      if (typeof file === 'string') await checkAdminFile(file, this.adminFileRoot);
+      if (typeof file === 'string') await checkAdminFile(file, this.limits.adminFileRoot);
     return declared;
   }
 

@@ -1,5 +1,6 @@
-import { Injectable } from '@nestjs/common';
-import { ConfigService } from '@nestjs/config';
+import { Inject, Injectable } from '@nestjs/common';
+import type { ConfigType } from '@nestjs/config';
+import { adminSourcesConfig } from '../../config/slices.js';
 import { ApiError } from '../../http/errors.js';
 import { retryAfterMs } from '../../outbound/retry-after.js';
 import { HttpClient, OutboundError } from '../../outbound/http-client.js';
@@ -15,16 +16,11 @@ const URL_TIMEOUT_MS = 60_000;
 /** Sources of kind file: a registry file on this machine, or behind a URL. */
 @Injectable()
 export class FileFetcher extends Fetcher<'file'> {
-  private readonly adminFileRoot: string | null;
-  private readonly adminAllowPrivateIP: boolean;
-
   constructor(
     private readonly http: HttpClient,
-    config: ConfigService,
+    @Inject(adminSourcesConfig.KEY) private readonly limits: ConfigType<typeof adminSourcesConfig>,
   ) {
     super();
-    this.adminFileRoot = config.get<string | null>('adminFileRoot') ?? null;
-    this.adminAllowPrivateIP = config.get<boolean>('adminAllowPrivateIP') ?? false;
   }
 
   override async fetch(
@@ -34,7 +30,7 @@ export class FileFetcher extends Fetcher<'file'> {
   ): Promise<Fetched> {
     const { url } = source.settings;
     if (url !== undefined) return this.fetchUrl(url, source, state, signal);
-    const below = source.origin === 'config' ? null : this.adminFileRoot;
+    const below = source.origin === 'config' ? null : this.limits.adminFileRoot;
     const { bytes, digest } = await readLocalFile(await this.readablePath(source), below);
     return { kind: 'file', bytes, digest, state: {} };
   }
@@ -55,7 +51,7 @@ export class FileFetcher extends Fetcher<'file'> {
         headers,
         timeoutMs: URL_TIMEOUT_MS,
         maxBytes: MAX_FILE_BYTES,
-        allowPrivate: origin === 'config' || this.adminAllowPrivateIP,
+        allowPrivate: origin === 'config' || this.limits.adminAllowPrivateIP,
         redirects: 'any-origin',
         signal,
       })
@@ -84,7 +80,7 @@ export class FileFetcher extends Fetcher<'file'> {
     const { path } = settings;
     if (path === undefined) throw new Error('A source of kind file without a path and a url was not refused');
     if (origin === 'config') return path;
-    return checkAdminFile(path, this.adminFileRoot).catch((error: unknown) => {
+    return checkAdminFile(path, this.limits.adminFileRoot).catch((error: unknown) => {
       throw error instanceof ApiError ? new FetchError(`${path} may not be read: ${error.message}`) : error;
     });
   }

@@ -1,7 +1,9 @@
 import type { LookupAddress } from 'node:dns';
 import { readFile } from 'node:fs/promises';
 import { rootCertificates } from 'node:tls';
+import type { ConfigType } from '@nestjs/config';
 import { readEnvironment } from '../../config/environment.js';
+import type { adminSourcesConfig } from '../../config/slices.js';
 import {
   type HttpRepository,
   parseGitRepository,
@@ -36,16 +38,10 @@ export interface GitConnection {
   readonly isPinned: boolean;
 }
 
-/** What this server allows the sources that were made through the API. */
-export interface AdminRules {
-  readonly adminFileRoot: string | null;
-  readonly adminAllowPrivateIP: boolean;
-}
-
 /** Finds out how a source may reach its repository: with which password or key, and at which addresses. */
 export class GitConnections {
   constructor(
-    private readonly rules: AdminRules,
+    private readonly limits: ConfigType<typeof adminSourcesConfig>,
     private readonly resolve?: ResolveAll,
   ) {}
 
@@ -53,7 +49,7 @@ export class GitConnections {
   async connectionTo(settings: SettingsOf<'git'>, origin: Origin): Promise<GitConnection> {
     const repository = parseGitRepository(settings.repository);
     if (!repository) throw new FetchError('git.repository is no http, https or ssh address of a repository');
-    const mustBePublic = origin !== 'config' && !this.rules.adminAllowPrivateIP;
+    const mustBePublic = origin !== 'config' && !this.limits.adminAllowPrivateIP;
     const common = { protocol: repository.protocol, path: readEnvironment()['PATH'] };
     return repository.protocol === 'ssh'
       ? { ...common, ...(await this.bySsh(repository, settings, origin, mustBePublic)) }
@@ -137,7 +133,7 @@ export class GitConnections {
   }
 
   private allowedFile(file: string): Promise<string> {
-    return checkAdminFile(file, this.rules.adminFileRoot).catch((error: unknown) => {
+    return checkAdminFile(file, this.limits.adminFileRoot).catch((error: unknown) => {
       throw error instanceof ApiError ? new FetchError(`${file} may not be read: ${error.message}`) : error;
     });
   }

@@ -1,6 +1,7 @@
 import { posix } from 'node:path';
-import { Injectable } from '@nestjs/common';
-import { ConfigService } from '@nestjs/config';
+import { Inject, Injectable } from '@nestjs/common';
+import type { ConfigType } from '@nestjs/config';
+import { adminSourcesConfig } from '../../config/slices.js';
 import { type Fetched, Fetcher, type FetchState } from '../fetcher.js';
 import type { SettingsOf } from '../../source-kinds/kinds.js';
 import { GitConnections } from './git-connection.js';
@@ -17,12 +18,9 @@ export class GitFetcher extends Fetcher<'git'> {
   private readonly connections: GitConnections;
   private sweptAt = Number.NEGATIVE_INFINITY;
 
-  constructor(config: ConfigService) {
+  constructor(@Inject(adminSourcesConfig.KEY) limits: ConfigType<typeof adminSourcesConfig>) {
     super();
-    this.connections = new GitConnections({
-      adminFileRoot: config.get<string | null>('adminFileRoot') ?? null,
-      adminAllowPrivateIP: config.get<boolean>('adminAllowPrivateIP') ?? false,
-    });
+    this.connections = new GitConnections(limits);
   }
 
   override async fetch(

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
-import { Injectable } from '@nestjs/common';
-import { ConfigService } from '@nestjs/config';
+import { Inject, Injectable } from '@nestjs/common';
+import type { ConfigType } from '@nestjs/config';
+import { adminSourcesConfig } from '../../config/slices.js';
 import { parseDuration } from '../../validation/duration.js';
 import { HttpClient } from '../../outbound/http-client.js';
 import { type ApiPlan, type ApiState, planOf, readApiState, stateAfter } from './read-plan.js';
@@ -24,15 +25,13 @@ const ROUNDING_MS = 60 * 60 * 1_000;
 @Injectable()
 export class ApiFetcher extends Fetcher<'api'> {
   private readonly tokens: TokenFiles;
-  private readonly adminAllowPrivate: boolean;
 
   constructor(
     private readonly http: HttpClient,
-    config: ConfigService,
+    @Inject(adminSourcesConfig.KEY) private readonly limits: ConfigType<typeof adminSourcesConfig>,
   ) {
     super();
-    this.tokens = new TokenFiles(config.get<string | null>('adminFileRoot') ?? null);
-    this.adminAllowPrivate = config.get<boolean>('adminAllowPrivateIP') ?? false;
+    this.tokens = new TokenFiles(limits.adminFileRoot);
   }
 
   override async fetch(
@@ -45,7 +44,7 @@ export class ApiFetcher extends Fetcher<'api'> {
       endpoint: settings.endpoint,
       timeoutMs: parseDuration(settings.timeout ?? '') ?? DEFAULT_TIMEOUT_MS,
       bearer: await this.tokens.read(settings.tokenFile, origin),
-      allowPrivate: origin === 'config' || this.adminAllowPrivate,
+      allowPrivate: origin === 'config' || this.limits.adminAllowPrivateIP,
       signal,
     });
     const run = new ApiRun(client, source.filter, readApiState(state));

@@ -1,0 +1,60 @@
+import { type DynamicModule } from '@nestjs/common';
+import { type ConfigFactory, ConfigModule, getConfigToken, registerAs } from '@nestjs/config';
+import type { Config } from './config.js';
+import { freeze } from './freeze.js';
+import { oauthInUse } from './oauth-in-use.js';
+
+/**
+ * The part of the configuration that one module needs: injected by its `KEY`, typed by `ConfigType<typeof slice>`. What
+ * `registerAs` makes, but of a `Config` that is loaded already, as services with different ones may run in one process.
+ */
+export interface ConfigurationSlice<T extends object> {
+  (config: Config): T;
+  readonly token: string;
+  readonly KEY: string;
+}
+
+function slice<T extends object>(token: string, pick: (config: Config) => T): ConfigurationSlice<T> {
+  return Object.assign((config: Config) => freeze(pick(config)), { token, KEY: getConfigToken(token) });
+}
+
+/** How tokens are checked; `oauth` is null where no token is asked for. */
+export const authenticationConfig = slice('authentication', ({ auth, insecureUrls }) => ({
+  oauth: oauthInUse(auth) ?? null,
+  insecureUrls,
+}));
+
+/** The mode of operation, and who has which role. */
+export const authorizationConfig = slice('authorization', ({ auth }) => auth);
+
+/** What this server allows the sources that were made through the API. */
+export const adminSourcesConfig = slice('adminSources', ({ adminFileRoot, adminAllowPrivateIP }) => ({
+  adminFileRoot,
+  adminAllowPrivateIP,
+}));
+
+/** Where the cluster of sources of kind kubernetes is found. */
+export const clusterConfig = slice('cluster', ({ kubeconfig }) => ({ kubeconfig }));
+
+const SLICES: readonly ConfigurationSlice<object>[] = [
+  authenticationConfig,
+  authorizationConfig,
+  adminSourcesConfig,
+  clusterConfig,
+];
+
+/** The slices of one configuration, as `ConfigModule` loads them. */
+export function configurationSlices(config: Config): ConfigFactory[] {
+  return SLICES.map((each) => registerAs(each.token, () => each(config)));
+}
+
+/** Makes the slices injectable everywhere. Nothing is read from the environment: `loadConfig` has done that. */
+export function configurationModule(config: Config): Promise<DynamicModule> {
+  return ConfigModule.forRoot({
+    isGlobal: true,
+    ignoreEnvFile: true,
+    ignoreEnvVars: true,
+    skipProcessEnv: true,
+    load: configurationSlices(config),
+  });
+}
