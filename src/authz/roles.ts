@@ -1,9 +1,8 @@
 import { type Role, ROLES } from '../auth/route-access.js';
-import { covers } from '../claims/claims.js';
+import { type Claims, covers } from '../claims/claims.js';
 
-/** A claims map that grants a role; an array in it lists alternatives. */
-export type RoleRule = Readonly<Record<string, string | readonly string[]>>;
-export type RoleRules = Readonly<Record<Role, readonly RoleRule[]>>;
+/** The claims maps that grant each role; an array in one of them lists alternatives. */
+export type RoleRules = Readonly<Record<Role, readonly Claims[]>>;
 
 /**
  * The roles a token's claims grant (spec §2.3): any of a role's maps, and within a map all of its members. An empty map

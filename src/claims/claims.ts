@@ -1,7 +1,10 @@
 import { isObject } from '../json/is-object.js';
 
-/** Labels of a source, registry or entry: a flat map of keys to a value or a set of values (contract §5). */
-export type Claims = Record<string, string | string[]>;
+/**
+ * Labels of a source, registry or entry, or a map that grants a role: a flat map of keys to a value or a set of values
+ * (contract §5).
+ */
+export type Claims = Readonly<Record<string, string | readonly string[]>>;
 
 /** Something that keeps a value from being claims; `key` is the member at fault, absent when it is the value itself. */
 export interface ClaimsIssue {
@@ -57,7 +60,7 @@ function memberIssue(member: unknown): string | undefined {
  * One text for all claims that mean the same: keys sorted, arrays sorted and without repetitions. An array of one value
  * is written as that value, because the matcher treats `team: a` and `team: [a]` alike. The text is JSON.
  */
-export function canonicalClaims(claims: Readonly<Record<string, string | readonly string[]>>): string {
+export function canonicalClaims(claims: Claims): string {
   // Written by hand: an object would put keys that look like numbers first, whatever the order they are added in.
   const members = Object.keys(claims)
     .sort()
@@ -73,10 +76,7 @@ function canonicalValue(value: string | readonly string[]): string | string[] {
 }
 
 /** Do the two mean the same? Order and repetitions do not count. */
-export function equalClaims(
-  one: Readonly<Record<string, string | readonly string[]>>,
-  other: Readonly<Record<string, string | readonly string[]>>,
-): boolean {
+export function equalClaims(one: Claims, other: Claims): boolean {
   return canonicalClaims(one) === canonicalClaims(other);
 }
 

@@ -1,9 +1,8 @@
+import type { Claims } from '../claims/claims.js';
 import { flag, listOf, oneOf, roleRule, text } from '../validation/checks.js';
 import { below, issue } from '../validation/problems.js';
 import { Checked, Optional, Rule, Section, SectionList } from '../validation/shape.js';
 import { httpUrl } from '../validation/urls.js';
-
-type ClaimsRule = Record<string, string | string[]>;
 
 /** spec §2.8: one identity provider. */
 @Rule<ProviderSettings>((provider) =>
@@ -47,10 +46,10 @@ export class OAuthSettings {
 
 /** spec §2.3: who has which role. A role without rules is nobody's. */
 export class RoleSettings {
-  @Optional() @Checked(listOf(roleRule)) superAdmin?: ClaimsRule[];
-  @Optional() @Checked(listOf(roleRule)) manageSources?: ClaimsRule[];
-  @Optional() @Checked(listOf(roleRule)) manageRegistries?: ClaimsRule[];
-  @Optional() @Checked(listOf(roleRule)) manageEntries?: ClaimsRule[];
+  @Optional() @Checked(listOf(roleRule)) superAdmin?: Claims[];
+  @Optional() @Checked(listOf(roleRule)) manageSources?: Claims[];
+  @Optional() @Checked(listOf(roleRule)) manageRegistries?: Claims[];
+  @Optional() @Checked(listOf(roleRule)) manageEntries?: Claims[];
 }
 
 /** contract §2: choices where the specification leaves room. */

@@ -1,3 +1,4 @@
+import type { Claims } from '../claims/claims.js';
 import type { Address } from './address.js';
 import type { LogLevel } from './config-file.dto.js';
 import type { SettingsOf, SourceKind } from '../source-kinds/kinds.js';
@@ -14,13 +15,10 @@ export interface Flags {
   readonly authMode?: string;
 }
 
-/** Claims as they were written. */
-export type ConfiguredClaims = Record<string, string | string[]>;
-
 export type AuthMode = 'oauth' | 'anonymous';
 export type RoleName = 'superAdmin' | 'manageSources' | 'manageRegistries' | 'manageEntries';
 
-/** File, environment and flags, judged, complete with defaults, and deeply frozen. Paths are absolute. */
+/** File, environment and flags, validated, complete with defaults, and deeply frozen. Paths are absolute. */
 export interface Config {
   readonly auth: AuthConfig;
   readonly sources: readonly SourceConfig[];
@@ -34,7 +32,7 @@ export interface Config {
   /** May sources made through the API be fetched from private addresses? */
   readonly adminAllowPrivateIP: boolean;
   readonly dataDirectory: string;
-  /** REGISTRY_KUBECONFIG or KUBECONFIG: files that tell the cluster of sources of kind kubernetes. None: see Cluster. */
+  /** REGISTRY_KUBECONFIG or KUBECONFIG: files that name the cluster of sources of kind kubernetes. None: see Cluster. */
   readonly kubeconfig: readonly string[];
   readonly log: { readonly level: LogLevel };
   readonly addresses: { readonly public: Address; readonly internal: Address };
@@ -77,7 +75,7 @@ export interface ProviderConfig {
 
 export interface AuthzConfig {
   /** Each role with the maps that grant it; no map, nobody's role. */
-  readonly roles: Readonly<Record<RoleName, readonly ConfiguredClaims[]>>;
+  readonly roles: Readonly<Record<RoleName, readonly Claims[]>>;
   readonly policy: {
     readonly arrayValues: 'all' | 'any';
     readonly unlabeled: 'allow' | 'deny';
@@ -85,7 +83,7 @@ export interface AuthzConfig {
   };
 }
 
-/** A declared source; its kind tells the type of its settings. */
+/** A declared source; its kind gives the type of its settings. */
 export type SourceConfig<K extends SourceKind = SourceKind> = {
   [P in K]: {
     readonly name: string;
@@ -94,7 +92,7 @@ export type SourceConfig<K extends SourceKind = SourceKind> = {
     /** Null for kinds that are not synced. */
     readonly intervalMs: number | null;
     readonly filter: EntryFilterConfig | null;
-    readonly claims: ConfiguredClaims;
+    readonly claims: Claims;
   };
 }[K];
 
@@ -111,7 +109,7 @@ export interface PatternFilterConfig {
 export interface RegistryConfig {
   readonly name: string;
   readonly sources: readonly string[];
-  readonly claims: ConfiguredClaims;
+  readonly claims: Claims;
 }
 
 /** The names are those of node-postgres. */

@@ -1,3 +1,4 @@
+import type { Claims } from '../claims/claims.js';
 import { claims, dnsLabel, listOf } from '../validation/checks.js';
 import { Checked, Optional } from '../validation/shape.js';
 
@@ -5,5 +6,5 @@ import { Checked, Optional } from '../validation/shape.js';
 export class RegistrySettings {
   /** Names of sources; the order decides who wins when a name is in several. */
   @Checked(listOf(dnsLabel, { notEmpty: true, unique: true })) sources: string[];
-  @Optional() @Checked(claims) claims?: Record<string, string | string[]>;
+  @Optional() @Checked(claims) claims?: Claims;
 }
