@@ -15,7 +15,7 @@ import { DatabaseModule } from '../database/database.module.js';
 import { DiscoveryModule } from '../discovery/discovery.module.js';
 import { EntriesModule } from '../entries/entries.module.js';
 import { ErrorFilter } from '../http/error.filter.js';
-import { RequestValidation } from '../http/request-validation.pipe.js';
+import { QueryValidation } from '../http/query-validation.pipe.js';
 import { KubernetesModule } from '../kubernetes/kubernetes.module.js';
 import { RegistriesModule } from '../registries/registries.module.js';
 import { SourcesModule } from '../sources/sources.module.js';
@@ -51,7 +51,7 @@ export class AppModule {
         { provide: APP_GUARD, useClass: AuthGuard },
         { provide: APP_GUARD, useClass: RolesGuard },
         { provide: APP_INTERCEPTOR, useClass: ClaimsInterceptor },
-        { provide: APP_PIPE, useClass: RequestValidation },
+        { provide: APP_PIPE, useClass: QueryValidation },
       ],
     };
   }

@@ -11,7 +11,7 @@ import {
   ResourceRoute,
 } from '../auth/route-resource.js';
 import { EntriesService } from '../entries/entries.service.js';
-import { readBody, TakesBody } from '../http/body.js';
+import { receiveBody, TakesBody } from '../http/body.js';
 import { RegistriesService } from '../registries/registries.service.js';
 import { SourcesService } from '../sources/sources.service.js';
 import { RegistryViews } from '../views/registry-views.js';
@@ -38,7 +38,7 @@ export class ClaimsInterceptor implements NestInterceptor {
       request.loaded = await this.views.enter(callerOf(context), String(request.params['registry']));
     else if (named) request.loaded = await this.load(callerOf(context), request, named);
     if (this.reflector.getAllAndOverride(TakesBody, route) !== undefined)
-      await readBody(request, context.switchToHttp().getResponse<Response>());
+      await receiveBody(request, context.switchToHttp().getResponse<Response>());
     return next.handle();
   }
 

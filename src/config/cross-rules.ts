@@ -3,11 +3,11 @@ import type { ConfigFile } from './config-file.dto.js';
 import { OAuthSettings, type ProviderSettings } from './auth-settings.dto.js';
 import type { Path } from '../validation/path.js';
 import { below, type Issue, issue } from '../validation/problems.js';
-import type { Unjudged } from '../validation/shape.js';
+import type { Unchecked } from '../validation/shape.js';
 import { isInsecure, parseHttpUrl } from '../validation/urls.js';
 
 /** What one part of the file must be to another. The file may still have members of wrong types: those are passed over. */
-export function crossIssues(file: Unjudged<ConfigFile>, allowInsecureUrls: boolean): Issue[] {
+export function crossIssues(file: Unchecked<ConfigFile>, allowInsecureUrls: boolean): Issue[] {
   return [
     ...sameNames('sources', file.sources),
     ...sameNames('registries', file.registries),
@@ -35,7 +35,7 @@ function managedSources(sources: unknown): Issue[] {
     );
 }
 
-function unknownSources(file: Unjudged<ConfigFile>): Issue[] {
+function unknownSources(file: Unchecked<ConfigFile>): Issue[] {
   const known = members(file.sources, 'name');
   return members(file.registries, 'sources').flatMap((names, registry) =>
     elements(names).flatMap((name, position) =>
@@ -50,7 +50,7 @@ function unknownSources(file: Unjudged<ConfigFile>): Issue[] {
 }
 
 // contract §2: a key or an answer fetched in clear can be forged on the way.
-function insecureUrls(file: Unjudged<ConfigFile>): Issue[] {
+function insecureUrls(file: Unchecked<ConfigFile>): Issue[] {
   const oauth = member(file.auth, 'oauth');
   if (!(oauth instanceof OAuthSettings)) return [];
   return (['issuerUrl', 'jwksUrl', 'introspectionUrl'] satisfies (keyof ProviderSettings)[]).flatMap((key) =>

@@ -1,7 +1,7 @@
 import { oneOf, text, wholeNumber } from '../validation/checks.js';
 import { databaseUrl, parseDatabaseUrl } from './database-url.js';
 import { below, type Issue, issue } from '../validation/problems.js';
-import { Checked, Optional, Rule, Section, type Unjudged } from '../validation/shape.js';
+import { Checked, Optional, Rule, Section, type Unchecked } from '../validation/shape.js';
 
 export const SSL_MODES = ['disable', 'require', 'verify-ca', 'verify-full'] as const;
 export type SslMode = (typeof SSL_MODES)[number];
@@ -35,7 +35,7 @@ export class DatabaseSettings {
   @Optional() @Checked(text()) migrationPasswordFile?: string;
 }
 
-function urlOrParts(database: Unjudged<DatabaseSettings>): Issue[] {
+function urlOrParts(database: Unchecked<DatabaseSettings>): Issue[] {
   if (database.url === undefined)
     return (['host', 'user', 'database'] as const)
       .filter((key) => database[key] === undefined)
@@ -57,7 +57,7 @@ function urlOrParts(database: Unjudged<DatabaseSettings>): Issue[] {
 function oneSecret<T extends keyof DatabaseSettings>(
   inline: T,
   file: T,
-): (database: Unjudged<DatabaseSettings>) => Issue[] {
+): (database: Unchecked<DatabaseSettings>) => Issue[] {
   return (database) =>
     database[inline] !== undefined && database[file] !== undefined
       ? below([file], issue(`is not possible beside ${inline}`))

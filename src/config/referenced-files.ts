@@ -8,7 +8,7 @@ import { SOURCE_KINDS } from '../source-kinds/kinds.js';
 import { namedFiles } from '../source-kinds/named-files.js';
 import type { Path } from '../validation/path.js';
 import { below, type Issue, issue } from '../validation/problems.js';
-import type { Unjudged } from '../validation/shape.js';
+import type { Unchecked } from '../validation/shape.js';
 
 const MAX_BYTES = 1024 * 1024;
 
@@ -23,7 +23,7 @@ export interface ReferencedFiles {
  *
  * @param directory relative paths begin here: the directory of the configuration file.
  */
-export function readReferencedFiles(file: Unjudged<ConfigFile>, directory: string): ReferencedFiles {
+export function readReferencedFiles(file: Unchecked<ConfigFile>, directory: string): ReferencedFiles {
   const contents = new Map<string, string>();
   const issues = references(file).flatMap(({ path, name }) => {
     if (typeof name !== 'string' || name === '' || name.includes('\0')) return [];
@@ -57,7 +57,7 @@ interface Reference {
   readonly name: unknown;
 }
 
-function references({ auth, sources, database }: Unjudged<ConfigFile>): Reference[] {
+function references({ auth, sources, database }: Unchecked<ConfigFile>): Reference[] {
   const oauth = member(auth, 'oauth');
   const providers = oauth instanceof OAuthSettings ? oauth.providers : [];
   return [

@@ -24,7 +24,7 @@ export interface Files {
 
 const POOL_MAX = 10;
 
-/** Everything of the `Config` that comes from the file, with its defaults. The file must have been judged before. */
+/** Everything of the `Config` that comes from the file, with its defaults. The file must have been checked before. */
 export function resolveConfig(
   file: ConfigFile,
   files: Files,
@@ -87,7 +87,7 @@ function providerOf(provider: ProviderSettings, files: Files): ProviderConfig {
 }
 
 /**
- * A source as it is stored. Its settings must have been judged before.
+ * A source as it is stored. Its settings must have been checked before.
  *
  * @param directory where relative paths begin.
  */

@@ -19,7 +19,7 @@ interface EntryTypeRow {
   readonly check: (document: unknown) => Problem[];
   /** The keys that make up the entry's name; a skill's is `namespace/name`. */
   readonly nameKeys: readonly string[];
-  /** The first is the one a version has of which nobody has said anything else. */
+  /** The first is the default. */
   readonly statuses: readonly [string, ...string[]];
   /** Is the status a member of the document? Otherwise it stands beside it only. */
   readonly hasStatusInDocument: boolean;

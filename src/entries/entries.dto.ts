@@ -1,14 +1,25 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
-import { IsIn, IsOptional } from 'class-validator';
+import type { Claims } from '../claims/claims.js';
+import { ENTRY_TYPE_NAMES, ENTRY_TYPES, type EntryType } from '../documents/entry-types.js';
+import { anything, claims, storableText, textUpTo } from '../validation/checks.js';
+import { type Issue, issue } from '../validation/problems.js';
+import { flagParameter } from '../validation/query-checks.js';
+import { Checked, Optional, Rule, type Unchecked } from '../validation/shape.js';
 
-/** Bodies are read by `publish-request.ts`; the classes describe them. */
+const MAX_STATUS_MESSAGE = 500;
+
+@Rule<PublishBody>(oneDocument)
 export class PublishBody {
   /** A server document (MCP Registry schema 2025-12-11). Either this or `skill`. */
   @ApiPropertyOptional({ type: 'object', additionalProperties: true })
+  @Optional()
+  @Checked(anything)
   server?: object;
 
   /** A skill document. */
   @ApiPropertyOptional({ type: 'object', additionalProperties: true })
+  @Optional()
+  @Checked(anything)
   skill?: object;
 
   /** Strings, or lists of strings; those of the first version for every later one. */
@@ -17,27 +28,53 @@ export class PublishBody {
     additionalProperties: true,
     example: { org: 'acme', team: ['platform'] },
   })
-  claims?: object;
+  @Optional()
+  @Checked(claims)
+  claims?: Claims;
 }
 
 export class ClaimsBody {
   /** An empty map clears the claims. */
   @ApiProperty({ type: 'object', additionalProperties: true, example: { org: 'acme' } })
-  claims: object;
+  @Checked(claims)
+  claims: Claims;
 }
 
 export class StatusBody {
-  @ApiProperty({ description: 'Servers: active, deprecated, deleted; skills: active, deprecated, archived' })
+  @ApiProperty({ description: describeStatuses() })
+  @Checked(storableText)
   status: string;
 
   /** Shown beside the status; absent: none. */
-  @ApiPropertyOptional({ maxLength: 500 })
+  @ApiPropertyOptional({ maxLength: MAX_STATUS_MESSAGE })
+  @Optional()
+  @Checked(textUpTo(MAX_STATUS_MESSAGE))
   statusMessage?: string;
 }
 
 export class PublishQuery {
   @ApiPropertyOptional({ type: 'boolean', description: 'Answers as publishing would, and writes nothing' })
-  @IsOptional()
-  @IsIn(['true', 'false'], { message: 'dry_run: true or false, given once' })
+  @Optional()
+  @Checked(flagParameter)
   dry_run?: string;
+}
+
+/** The types of which a body holds a document: one, once it has been checked. */
+export function typesIn(body: Unchecked<PublishBody>): EntryType[] {
+  return ENTRY_TYPE_NAMES.filter((type) => body[type] !== undefined);
+}
+
+function oneDocument(body: Unchecked<PublishBody>): Issue[] {
+  const types = typesIn(body);
+  if (types.length === 1) return [];
+  const found = types.length === 0 ? 'none' : types.join(' and ');
+  return issue(`needs exactly one of ${ENTRY_TYPE_NAMES.join(' and ')}, and has ${found}`);
+}
+
+function describeStatuses(): string {
+  const lines = ENTRY_TYPE_NAMES.map((type) => {
+    const { listKey, statuses } = ENTRY_TYPES[type];
+    return `${listKey}: ${statuses.join(', ')}`;
+  });
+  return lines.join('; ');
 }

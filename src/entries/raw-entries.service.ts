@@ -1,10 +1,13 @@
 import { Injectable } from '@nestjs/common';
 import type { Caller } from '../auth/caller.js';
 import { AccessPolicy } from '../authz/access-policy.js';
-import { isEntryType } from '../documents/entry-types.js';
+import { ENTRY_TYPE_NAMES, type EntryType } from '../documents/entry-types.js';
 import type { AdminListQuery } from '../http/lists/admin-list.js';
 import { decodeCursor, encodeCursor } from '../http/lists/cursor.js';
 import { JsonText } from '../http/json-answers.js';
+import { oneOf, storableText, wholeNumber } from '../validation/checks.js';
+import { MAX_PAGE } from '../validation/query-checks.js';
+import { Checked, hasShape, Section } from '../validation/shape.js';
 import { Partitions } from '../views/partitions.js';
 import type { Registry } from '../registries/registry.entity.js';
 import type { Source } from '../sources/source.entity.js';
@@ -17,9 +20,16 @@ const BATCH = 500;
 /** The largest integer of PostgreSQL. */
 const MAX_RANK = 2_147_483_647;
 
-interface Walk {
-  readonly after: RawPosition;
-  readonly limit: number;
+class CursorPosition implements RawPosition {
+  @Checked(storableText) readonly name: string;
+  @Checked(oneOf(...ENTRY_TYPE_NAMES)) readonly type: EntryType;
+  @Checked(wholeNumber(1, MAX_RANK)) readonly rank: number;
+}
+
+/** What a cursor holds. */
+class RawEntriesCursor {
+  @Section(() => CursorPosition) readonly after: CursorPosition;
+  @Checked(wholeNumber(1, MAX_PAGE)) readonly limit: number;
 }
 
 /**
@@ -61,10 +71,10 @@ export class RawEntriesService {
     claimSetIds: readonly number[] | null,
     query: AdminListQuery,
   ): Promise<JsonText> {
-    const walk = query.cursor ? decodeCursor(list, query.cursor, isWalk) : undefined;
-    const limit = query.limit === undefined ? walk?.limit : Number(query.limit);
+    const before = query.cursor ? decodeCursor(list, query.cursor, hasShape(RawEntriesCursor)) : undefined;
+    const limit = query.limit === undefined ? before?.limit : Number(query.limit);
     const written: string[] = [];
-    let after = walk?.after ?? null;
+    let after: RawPosition | null = before?.after ?? null;
     for (;;) {
       const wanted = limit ?? BATCH;
       const found = await this.queries.page(sourceIds, claimSetIds, after, wanted + 1);
@@ -85,22 +95,4 @@ function body(entries: readonly string[], nextCursor?: string): JsonText {
 
 function describe({ type, name, source, claims, versions }: RawEntryRow): string {
   return JSON.stringify({ type, name, source, claims, versions });
-}
-
-function isWalk(value: unknown): value is Walk {
-  if (typeof value !== 'object' || value === null) return false;
-  const { after, limit } = value as { after?: Partial<RawPosition> | null; limit?: unknown };
-  return (
-    Number.isInteger(limit) &&
-    Number(limit) >= 1 &&
-    Number(limit) <= 100 &&
-    typeof after === 'object' &&
-    after !== null &&
-    typeof after.name === 'string' &&
-    !after.name.includes('\0') &&
-    isEntryType(after.type) &&
-    Number.isInteger(after.rank) &&
-    Number(after.rank) >= 1 &&
-    Number(after.rank) <= MAX_RANK
-  );
 }

@@ -40,7 +40,7 @@ const readBytes = express.raw({ type: () => true, limit: MAX_BODY_BYTES });
  * @throws ApiError 415 for what is no JSON in UTF-8, 400 `malformed_json`, and 400 `invalid_body` for one that is nested too
  * deep to be parsed in short time; and what Express' parser throws: 413, 400, 415.
  */
-export async function readBody(request: RequestWithBody, response: Response): Promise<void> {
+export async function receiveBody(request: RequestWithBody, response: Response): Promise<void> {
   if (!hasBody(request)) return;
   // RFC 8259 §8.1: JSON is UTF-8.
   if (request.is('application/json') === false || !/^utf-8$/i.test(charsetOf(request)))

@@ -1,4 +1,4 @@
-import { Checked, Optional, Rule, Section, type Unjudged } from '../validation/shape.js';
+import { Checked, Optional, Rule, Section, type Unchecked } from '../validation/shape.js';
 import { dnsLabel, duration, listOf, text } from '../validation/checks.js';
 import { parseGitRepository } from './git-repository.js';
 import { below, type Issue, issue } from '../validation/problems.js';
@@ -81,7 +81,7 @@ function repository(value: unknown): Issue[] {
   return issue(`${found?.message ?? 'is not possible'}${hint}`);
 }
 
-function authIssues({ repository: url, auth }: Unjudged<GitSettings>): Issue[] {
+function authIssues({ repository: url, auth }: Unchecked<GitSettings>): Issue[] {
   const isSsh = parseGitRepository(url)?.protocol === 'ssh';
   const needed = isSsh ? SSH_AUTH : HTTP_AUTH;
   if (auth === undefined) return isSsh ? issue(`is required for ssh, with ${needed.join(' and ')}`) : [];

@@ -6,7 +6,7 @@ import { type FileUse, KINDS, type SettingsOf, type SourceKind, type WrittenSett
 export interface NamedFile {
   /** Where it stands below the kind. */
   readonly path: readonly string[];
-  /** As it is written; undefined when it is absent. Anything, as long as the settings have not been judged. */
+  /** As it is written; undefined when it is absent. Anything, as long as the settings have not been checked. */
   readonly name: unknown;
   readonly use: FileUse;
 }
@@ -23,7 +23,7 @@ export function namedFiles(kind: SourceKind, settings: unknown): NamedFile[] {
 /**
  * The settings as they are stored. Files stay paths: settings are stored in the database, what is in the files is not.
  *
- * @param written judged before.
+ * @param written checked before.
  * @param absolute turns the path of a file into an absolute one.
  */
 export function storedSettings<K extends SourceKind>(

@@ -1,7 +1,7 @@
 import type { Claims } from '../claims/claims.js';
 import { claims, duration, globs } from '../validation/checks.js';
 import { below, type Issue, issue } from '../validation/problems.js';
-import { Checked, Optional, Rule, Section, type Unjudged } from '../validation/shape.js';
+import { Checked, Optional, Rule, Section, type Unchecked } from '../validation/shape.js';
 import {
   ApiSettings,
   FileSettings,
@@ -42,18 +42,18 @@ export class SourceSettings implements KindSections {
   @Optional() @Checked(claims) claims?: Claims;
 }
 
-function kindsIn(source: Unjudged<SourceSettings>): SourceKind[] {
+function kindsIn(source: Unchecked<SourceSettings>): SourceKind[] {
   return SOURCE_KINDS.filter((kind) => source[kind] !== undefined);
 }
 
-/** The kind of a source that has been judged, by the one section that names it. */
+/** The kind of a source that has been checked, by the one section that names it. */
 export function kindOf(source: SourceSettings): SourceKind {
   const [kind] = kindsIn(source);
   if (kind === undefined) throw new Error('A source without a kind was not refused');
   return kind;
 }
 
-function kindAndInterval(source: Unjudged<SourceSettings>): Issue[] {
+function kindAndInterval(source: Unchecked<SourceSettings>): Issue[] {
   const kinds = kindsIn(source);
   const [kind] = kinds;
   if (kind === undefined) return issue(`has no kind: exactly one of ${SOURCE_KINDS.join(', ')} is needed`);

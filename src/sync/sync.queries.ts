@@ -5,7 +5,7 @@ import type { EntryFilter } from '../sources/entry-filter.js';
 import type { Origin } from '../sources/source.entity.js';
 import type { SyncReport } from './sync-report.js';
 
-/** A source whose lease a run of this replica holds; its kind tells the type of its settings. */
+/** A source whose lease a run of this replica holds; its kind gives the type of its settings. */
 export type LeasedSource<K extends SyncedKind = SyncedKind> = {
   [P in K]: {
     readonly id: number;

@@ -6,7 +6,7 @@ import { below, type Issue, issue } from './problems.js';
 const MAX_ITEMS = 1_000;
 const MAX_PATTERN = 255;
 
-/** Judges one value that is there: no issues means it is fine. Must take anything and never throw. */
+/** Checks one value that is present: no issues means it is fine. Must take anything and never throw. */
 export type Check = (value: unknown) => Issue[];
 
 const CONTROL = /\p{Cc}|\p{Surrogate}/u;
@@ -19,7 +19,7 @@ export function foundKind(value: unknown): string {
   return typeof value === 'object' ? 'a map' : `a ${typeof value}`;
 }
 
-/** A non-empty string without control characters; `more` judges it further and returns a message, or nothing. */
+/** A non-empty string without control characters; `more` checks it further and returns a message, or nothing. */
 export function text(more?: (value: string) => string | undefined): Check {
   return (value) => {
     if (typeof value === 'number' || typeof value === 'boolean')
@@ -31,6 +31,21 @@ export function text(more?: (value: string) => string | undefined): Check {
     return message === undefined ? [] : issue(message);
   };
 }
+
+/** Any text PostgreSQL takes, which is all without NUL. */
+export const storableText: Check = (value) =>
+  typeof value === 'string' && !value.includes('\0') ? [] : issue('must be text without NUL characters');
+
+/** Text of at most so many characters (not UTF-16 units) that PostgreSQL takes as jsonb too. */
+export function textUpTo(maxLength: number): Check {
+  return (value) =>
+    typeof value === 'string' && [...value].length <= maxLength && !/\0|\p{Surrogate}/u.test(value)
+      ? []
+      : issue(`must be text of at most ${maxLength} characters`);
+}
+
+/** For a value that is checked elsewhere. */
+export const anything: Check = () => [];
 
 export const dnsLabel: Check = text((value) =>
   DNS_LABEL.test(value)

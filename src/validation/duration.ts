@@ -7,7 +7,7 @@ const LONGEST_MS = 365 * UNITS.d;
 
 /**
  * `30m`, `1h30m`, `45s`, `2d` → milliseconds: whole numbers, units from large to small, each once. A number alone is
- * refused, since nobody can tell seconds from minutes.
+ * refused: it could be seconds or minutes.
  *
  * @returns undefined when the text is no duration, or lies outside 1 s … 365 d.
  */

@@ -1,5 +1,4 @@
 import 'reflect-metadata';
-import { Type } from 'class-transformer';
 import {
   getMetadataStorage,
   ValidateBy,
@@ -11,12 +10,12 @@ import {
 import { isObject } from '../json/is-object.js';
 import { type Check, foundKind } from './checks.js';
 import { nearest } from './nearest.js';
-import { formatPath, type Path } from './path.js';
+import type { Path } from './path.js';
 import { below, type Issue, issue } from './problems.js';
 
 type Class<T extends object = object> = new () => T;
-/** An object of the class whose members have not been judged yet. */
-export type Unjudged<T> = { readonly [K in keyof T]?: unknown };
+/** An object of the class whose members have not been checked yet. */
+export type Unchecked<T> = { readonly [K in keyof T]?: unknown };
 
 /** What stands below a member: a map of this class, or a list of such maps. */
 interface NestedShape {
@@ -29,28 +28,18 @@ const MAX_UNKNOWN_KEYS = 100;
 const checks = new Map<string, Check>();
 const rules = new WeakMap<object, ((value: object) => Issue[])[]>();
 const sections = new WeakMap<object, Map<string, NestedShape>>();
+/** The members of each class that was asked about. */
+const names = new WeakMap<object, readonly string[]>();
 
 /** The member must be there and pass the check; with `@Optional()` it may be absent, but not null. */
 export function Checked(check: Check): PropertyDecorator {
   const name = `check${checks.size}`;
-  const judge: Check = (value) => (value === undefined ? issue('is required') : check(value));
-  checks.set(name, judge);
-  return ValidateBy({
-    name,
-    validator: {
-      validate: (value) => judge(value).length === 0,
-      defaultMessage: (args) =>
-        judge(args?.value)
-          .map(
-            (found) =>
-              `${args?.property}${found.path.length > 0 ? `.${formatPath(found.path)}` : ''} ${found.message}`,
-          )
-          .join('; '),
-    },
-  });
+  const required: Check = (value) => (value === undefined ? issue('is required') : check(value));
+  checks.set(name, required);
+  return ValidateBy({ name, validator: { validate: (value) => required(value).length === 0 } });
 }
 
-/** The member may be absent. Null is not absent: in YAML it is a key somebody forgot to fill in. */
+/** The member may be absent. Null is not absent: in YAML it is a key without a value, filled in by nobody. */
 export function Optional(): PropertyDecorator {
   return ValidateIf((_object, value) => value !== undefined);
 }
@@ -74,7 +63,7 @@ export function SectionList(of: () => Class, options: { notEmpty?: boolean } = {
 }
 
 /** What the members of a class must be to each other. Runs always, so it must expect members of any type. */
-export function Rule<T extends object>(rule: (value: Unjudged<T>) => Issue[]): (target: Class<T>) => void {
+export function Rule<T extends object>(rule: (value: Unchecked<T>) => Issue[]): (target: Class<T>) => void {
   return (target) => {
     rules.set(target, [...(rules.get(target) ?? []), rule as (value: object) => Issue[]]);
   };
@@ -84,21 +73,26 @@ function nested(shape: NestedShape, check: Check): PropertyDecorator {
   return (target, property) => {
     const known = sections.get(target) ?? new Map<string, NestedShape>();
     sections.set(target, known.set(String(property), shape));
-    // Type and ValidateNested also make the class work as a body in Nest's validation pipe.
-    Type(shape.of)(target, property);
     ValidateNested()(target, property);
     Checked(check)(target, property);
   };
 }
 
 /**
- * Judges a plain tree (parsed YAML or JSON) by a class: wrong types, missing and unknown keys, checks, rules. Never throws.
+ * Checks a plain tree (YAML, JSON or a query, parsed) against a class: wrong types, missing and unknown keys, checks, rules. Never
+ * throws.
  *
+ * @param unknownKeys `refused` unless it is said otherwise.
  * @returns `value`, to be used only when there are no issues.
  */
-export function checkShape<T extends object>(shape: Class<T>, tree: unknown): { value: T; issues: Issue[] } {
-  const issues: Issue[] = [];
-  const value = instantiate(shape, tree, [], issues);
+export function checkShape<T extends object>(
+  shape: Class<T>,
+  tree: unknown,
+  { unknownKeys = 'refused' }: { unknownKeys?: 'refused' | 'ignored' } = {},
+): { value: T; issues: Issue[] } {
+  const unknown: Issue[] = [];
+  const value = instantiate(shape, tree, [], unknown);
+  const issues = unknownKeys === 'refused' ? unknown : [];
   if (!(value instanceof shape))
     return { value: new shape(), issues: issue(`must be a map, not ${foundKind(value)}`) };
   // Objects without any metadata (an empty section, a wrong value) are fine here: unknown keys were found above.
@@ -107,6 +101,11 @@ export function checkShape<T extends object>(shape: Class<T>, tree: unknown): { 
   );
   applyRules(value, [], issues);
   return { value, issues };
+}
+
+/** Does a value have the members of a class, rightly typed and checked? Others it may have too. */
+export function hasShape<T extends object>(shape: Class<T>): (value: unknown) => value is T {
+  return (value): value is T => checkShape(shape, value, { unknownKeys: 'ignored' }).issues.length === 0;
 }
 
 // Not class-transformer's plainToInstance: it throws on some trees (a key "constructor") and drops keys without a word
@@ -141,9 +140,13 @@ function unknownKey(key: string, known: readonly string[]): string {
   return meant === undefined ? 'is not a known key' : `is not a known key; did you mean ${meant}?`;
 }
 
-function memberNames(shape: Class): string[] {
+function memberNames(shape: Class): readonly string[] {
+  const known = names.get(shape);
+  if (known) return known;
   const metadata = getMetadataStorage().getTargetValidationMetadatas(shape, '', false, false);
-  return [...new Set(metadata.map(({ propertyName }) => propertyName))];
+  const found = [...new Set(metadata.map(({ propertyName }) => propertyName))];
+  names.set(shape, found);
+  return found;
 }
 
 function sectionOf(shape: Class, key: string): NestedShape | undefined {

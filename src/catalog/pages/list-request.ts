@@ -1,26 +1,36 @@
 import { ENTRY_TYPES, type EntryType } from '../../documents/entry-types.js';
 import { decodeCursor, encodeCursor } from '../../http/lists/cursor.js';
 import { ApiError } from '../../http/errors.js';
-import { isObject } from '../../json/is-object.js';
+import { flag, storableText, wholeNumber } from '../../validation/checks.js';
+import { type Issue, issue } from '../../validation/problems.js';
+import { MAX_PAGE } from '../../validation/query-checks.js';
+import { Checked, hasShape, Optional, Section } from '../../validation/shape.js';
+import { parseTimestamp } from '../../validation/timestamp.js';
 import type { PageQuery, ServerListQuery, SkillListQuery } from '../list-query.dto.js';
-import { parseTimestamp } from '../query-validators.js';
 
 /** Which versions a list shows. Everything here goes into the cursor, so that the next page needs nothing else. */
-export interface ListFilter {
+export class ListFilter {
   /** Lower-cased; matches a substring of name, title or description. */
-  readonly search?: string;
+  @Optional() @Checked(storableText) readonly search?: string;
   /** RFC 3339 in UTC. */
-  readonly updatedSince?: string;
+  @Optional() @Checked(moment) readonly updatedSince?: string;
   /** `latest` or one exact version. */
-  readonly version?: string;
-  readonly includeDeleted?: boolean;
-  readonly status?: string;
+  @Optional() @Checked(storableText) readonly version?: string;
+  @Optional() @Checked(flag) readonly includeDeleted?: boolean;
+  @Optional() @Checked(storableText) readonly status?: string;
 }
 
 /** The last version of the page before: its name, and its sort key among the versions of that name. */
-export interface Position {
-  readonly name: string;
-  readonly key: string;
+export class Position {
+  @Checked(storableText) readonly name: string;
+  @Checked(storableText) readonly key: string;
+}
+
+/** What a cursor holds. */
+class ListCursor {
+  @Section(() => ListFilter) readonly filter: ListFilter;
+  @Checked(wholeNumber(1, MAX_PAGE)) readonly limit: number;
+  @Section(() => Position) readonly after: Position;
 }
 
 /** One page asked for: `limit` versions that pass `filter`, after the position. */
@@ -63,33 +73,15 @@ function listRequest(type: EntryType, query: PageQuery, filter: ListFilter): Lis
   const { listKey, perPage, listsLatestOnly } = ENTRY_TYPES[type];
   const limit = query.limit === undefined ? undefined : Number(query.limit);
   if (!query.cursor) return { filter, limit: limit ?? perPage, after: null };
-  const state = decodeCursor(listKey, query.cursor, isListRequest);
-  // Whoever makes a cursor at home gets no other list than there is.
+  const state = decodeCursor(listKey, query.cursor, hasShape(ListCursor));
+  // A forged cursor opens no other list than there is.
   if (listsLatestOnly && (state.filter.version !== 'latest' || state.filter.includeDeleted))
     throw new ApiError('invalid_cursor');
   return { filter: state.filter, limit: limit ?? state.limit, after: state.after };
 }
 
-function isListRequest(value: unknown): value is ListRequest & { after: Position } {
-  if (!isObject(value) || !isObject(value['filter']) || !isObject(value['after'])) return false;
-  const { filter, limit, after } = value;
-  return (
-    Number.isInteger(limit) &&
-    Number(limit) >= 1 &&
-    Number(limit) <= 100 &&
-    isText(after['name']) &&
-    isText(after['key']) &&
-    ['search', 'version', 'status'].every((key) => filter[key] === undefined || isText(filter[key])) &&
-    (filter['includeDeleted'] === undefined || filter['includeDeleted'] === true) &&
-    (filter['updatedSince'] === undefined || isMoment(filter['updatedSince']))
-  );
-}
-
 // As it is written here: PostgreSQL does not take all that RFC 3339 allows.
-function isMoment(value: unknown): boolean {
-  return isText(value) && parseTimestamp(value)?.toISOString() === value;
-}
-
-function isText(value: unknown): value is string {
-  return typeof value === 'string' && !value.includes('\0');
+function moment(value: unknown): Issue[] {
+  const isWhole = typeof value === 'string' && parseTimestamp(value)?.toISOString() === value;
+  return isWhole ? [] : issue('must be a moment in UTC');
 }

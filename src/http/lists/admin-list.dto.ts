@@ -1,15 +1,16 @@
 import { ApiPropertyOptional } from '@nestjs/swagger';
-import { IsOptional, IsString, Matches } from 'class-validator';
+import { cursorParameter, limitParameter } from '../../validation/query-checks.js';
+import { Checked, Optional } from '../../validation/shape.js';
 
 /** Complete unless `limit` is given. */
 export class AdminListParameters {
   @ApiPropertyOptional({ description: '`metadata.nextCursor` of the page before' })
-  @IsOptional()
-  @IsString({ message: 'cursor: give it once' })
+  @Optional()
+  @Checked(cursorParameter)
   cursor?: string;
 
   @ApiPropertyOptional({ type: 'integer', minimum: 1, maximum: 100 })
-  @IsOptional()
-  @Matches(/^([1-9]\d?|100)$/, { message: 'limit: a whole number from 1 to 100, given once' })
+  @Optional()
+  @Checked(limitParameter)
   limit?: string;
 }

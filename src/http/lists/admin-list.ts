@@ -1,6 +1,9 @@
+import { storableText, wholeNumber } from '../../validation/checks.js';
+import { MAX_PAGE } from '../../validation/query-checks.js';
+import { Checked, hasShape } from '../../validation/shape.js';
 import { decodeCursor, encodeCursor } from './cursor.js';
 
-/** The parameters of an admin list, judged by its DTO. */
+/** The parameters of an admin list, validated by its DTO. */
 export interface AdminListQuery {
   readonly cursor?: string;
   readonly limit?: string;
@@ -11,10 +14,11 @@ export interface ListMetadata {
   readonly nextCursor?: string;
 }
 
-interface Walk {
+/** What a cursor holds. */
+class AdminListCursor {
   /** The name of the last item of the page before. */
-  readonly after: string;
-  readonly limit: number;
+  @Checked(storableText) readonly after: string;
+  @Checked(wholeNumber(1, MAX_PAGE)) readonly limit: number;
 }
 
 /**
@@ -28,9 +32,9 @@ export function pageOf<T extends { readonly name: string }>(
   items: readonly T[],
   query: AdminListQuery,
 ): { items: readonly T[]; metadata: ListMetadata } {
-  const walk = query.cursor ? decodeCursor(list, query.cursor, isWalk) : undefined;
-  const limit = query.limit === undefined ? walk?.limit : Number(query.limit);
-  const rest = walk ? following(items, walk.after) : items;
+  const before = query.cursor ? decodeCursor(list, query.cursor, hasShape(AdminListCursor)) : undefined;
+  const limit = query.limit === undefined ? before?.limit : Number(query.limit);
+  const rest = before ? following(items, before.after) : items;
   const page = limit === undefined ? rest : rest.slice(0, limit);
   const last = page.at(-1);
   const more = last !== undefined && limit !== undefined && rest.length > page.length;
@@ -47,10 +51,4 @@ export function pageOf<T extends { readonly name: string }>(
 function following<T extends { readonly name: string }>(items: readonly T[], after: string): readonly T[] {
   const position = items.findIndex(({ name }) => name === after);
   return position === -1 ? items.filter(({ name }) => name > after) : items.slice(position + 1);
-}
-
-function isWalk(value: unknown): value is Walk {
-  if (typeof value !== 'object' || value === null) return false;
-  const { after, limit } = value as Record<string, unknown>;
-  return typeof after === 'string' && Number.isInteger(limit) && Number(limit) >= 1 && Number(limit) <= 100;
 }

@@ -6,7 +6,7 @@ const MAX_CURSOR_LENGTH = 8_192;
 
 /**
  * Turns the state of a walk into an opaque cursor, `^[A-Za-z0-9_-]+$`. Nothing in it is secret or trusted: it says where
- * to go on, never what may be seen. The checksum only tells a mangled cursor from a whole one.
+ * to go on, never what may be seen. The checksum only detects a cursor that was mangled.
  *
  * @param list which list the cursor belongs to, so that one list's cursor is not taken for another's.
  */

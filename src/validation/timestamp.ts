@@ -1,19 +1,6 @@
-import { ValidateBy, type ValidationOptions } from 'class-validator';
-
 // RFC 3339 §5.6, with the leap second PostgreSQL and JavaScript know nothing of left out.
 const TIMESTAMP =
   /^(\d{4})-(\d\d)-(\d\d)[Tt ]([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d{1,9})?([Zz]|[+-]([01]\d|2[0-3]):[0-5]\d)$/;
-
-/** PostgreSQL takes no NUL in text. */
-export function IsFreeOfNul(options?: ValidationOptions): PropertyDecorator {
-  const validate = (value: unknown) => typeof value === 'string' && !value.includes('\0');
-  return ValidateBy({ name: 'isFreeOfNul', validator: { validate } }, options);
-}
-
-export function IsTimestamp(options?: ValidationOptions): PropertyDecorator {
-  const validate = (value: unknown) => typeof value === 'string' && parseTimestamp(value) !== null;
-  return ValidateBy({ name: 'isTimestamp', validator: { validate } }, options);
-}
 
 /** An RFC 3339 date-time as a moment, or null when it is none (February 30 included). Cut to milliseconds. */
 export function parseTimestamp(text: string): Date | null {

@@ -1,0 +1,58 @@
+import { describe, expect, it } from 'vitest';
+import { ServerListQuery, SkillListQuery } from '../catalog/list-query.dto.js';
+import { PublishQuery } from '../entries/entries.dto.js';
+import { ApiError } from './errors.js';
+import { AdminListParameters } from './lists/admin-list.dto.js';
+import { QueryValidation } from './query-validation.pipe.js';
+
+const pipe = new QueryValidation();
+const validated = (metatype: new () => object, query: object) =>
+  pipe.transform(query, { type: 'query', metatype });
+
+/** The details of the refusal. */
+function refused(metatype: new () => object, query: object): readonly unknown[] | undefined {
+  try {
+    validated(metatype, query);
+  } catch (error) {
+    return error instanceof ApiError ? error.details : undefined;
+  }
+  return undefined;
+}
+
+describe('a query', () => {
+  it.each([
+    [AdminListParameters, { limit: '0' }, 'limit: a whole number from 1 to 100, given once'],
+    [AdminListParameters, { limit: ['1', '1'] }, 'limit: a whole number from 1 to 100, given once'],
+    [AdminListParameters, { cursor: ['a', 'b'] }, 'cursor: give it once'],
+    [ServerListQuery, { search: 'a\0b' }, 'search: text without NUL characters, given once'],
+    [ServerListQuery, { search: 'a'.repeat(501) }, 'search: at most 500 characters'],
+    [ServerListQuery, { version: ['1', '2'] }, 'version: latest or one exact version, given once'],
+    [ServerListQuery, { version: 'a'.repeat(256) }, 'version: at most 255 characters'],
+    [ServerListQuery, { include_deleted: 'yes' }, 'include_deleted: true or false, given once'],
+    [
+      ServerListQuery,
+      { updated_since: '2025-02-30T00:00:00Z' },
+      'updated_since: an RFC 3339 date and time such as 2025-08-07T13:15:04Z, given once',
+    ],
+    [SkillListQuery, { status: 'deleted' }, 'status: active, deprecated or archived, given once'],
+    [PublishQuery, { dry_run: '' }, 'dry_run: true or false, given once'],
+  ])('of %s is refused with a sentence: %j', (metatype, query, sentence) => {
+    expect(refused(metatype, query)).toEqual([sentence]);
+  });
+
+  it('is refused with a sentence for each of its parameters', () => {
+    expect(refused(ServerListQuery, { limit: 'x', include_deleted: 'x' })).toHaveLength(2);
+  });
+
+  it('may have parameters that are not known (contract §6)', () => {
+    const query = validated(AdminListParameters, { limit: '5', colour: 'red', __proto__: null });
+    expect(query).toMatchObject({ limit: '5' });
+    expect(query).not.toHaveProperty('colour');
+  });
+
+  it('is validated once', () => {
+    const query = { limit: '7' };
+    expect(validated(AdminListParameters, query)).toBe(validated(AdminListParameters, { ...query }));
+    expect(validated(ServerListQuery, query)).not.toBe(validated(AdminListParameters, query));
+  });
+});
