@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { ServerListQuery, SkillListQuery } from '../catalog/list-query.dto.js';
+import { ServerListQuery, SkillListQuery } from './list-query.dto.js';
 import { PublishQuery } from '../entries/entries.dto.js';
-import { ApiError } from './errors.js';
-import { AdminListParameters } from './lists/admin-list.dto.js';
-import { QueryValidation } from './query-validation.pipe.js';
+import { ApiError } from '../http/errors.js';
+import { AdminListParameters } from '../http/lists/admin-list.dto.js';
+import { QueryValidation } from '../http/query-validation.pipe.js';
 
 const pipe = new QueryValidation();
 const validated = (metatype: new () => object, query: object) =>
