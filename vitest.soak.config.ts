@@ -1,13 +1,29 @@
 import { defineConfig } from 'vitest/config';
 
-// Apart from the other tests: it takes minutes, and judges speed and memory, for which the machine has to be its own.
+/** Tests of `npm test` that do more of the same here (`test/support/soak.ts`). */
+const LONGER_HERE = [
+  'test/model/access.spec.ts',
+  'test/api/sync.day.spec.ts',
+  'test/api/sync.replicas.spec.ts',
+  'test/api/sync.git.large.spec.ts',
+  'test/api/service.resilience.spec.ts',
+  'test/api/entries.durability.spec.ts',
+  'test/api/catalog.paging.spec.ts',
+  'test/api/catalogue.files.spec.ts',
+];
+
+// Apart from the other tests: it takes many minutes, and some of it measures speed and memory, for which the machine has to
+// be its own.
 export default defineConfig({
   test: {
-    include: ['test/soak/**/*.spec.ts'],
+    include: ['test/soak/**/*.spec.ts', ...LONGER_HERE],
+    env: { SOAK: 'true' },
     globalSetup: ['test/support/database.setup.ts'],
+    setupFiles: ['test/support/secrets.setup.ts'],
     server: { deps: { external: [/\/dist\//] } },
     testTimeout: 600_000,
     hookTimeout: 1_800_000,
+    fileParallelism: false,
     disableConsoleIntercept: true,
   },
 });

@@ -10,6 +10,7 @@ import type { Reply } from '../support/http.js';
 import { anIssuer } from '../support/issuer.js';
 import { versionsIn } from '../support/matchers.js';
 import { ServedProcess } from '../support/process.js';
+import { within } from '../support/within.js';
 
 const LIST = '/registry/main/v0.1/servers';
 /** What issue and contract allow a replica to be late. */
@@ -123,6 +124,40 @@ describe('two replicas in processes of their own on one database', () => {
     },
   );
 
+  it('read a list anew when its source gets new claims through the other one meanwhile', async () => {
+    const rounds = [0, 1, 2, 3].map(String);
+    for (const round of rounds) {
+      const [writer, reader] = inTurn(Number(round));
+      const asked = { caller: { ...ACME_DATA, round: rounds }, path: `${LIST}?limit=${1 + Number(round)}` };
+      const shown = await whileDocumentsAreLocked(
+        () => told(reader, asked),
+        // Open to the reader as before, and yet claims that the source has never had.
+        () => putSource(writer, { org: 'acme', round }),
+      );
+      expect({ round, shown }).toEqual({ round, shown: 'io.acme/deploy@1.0.0' });
+    }
+  });
+
+  /** Makes a change while an answer has found out what its caller may see, and can not read it yet. */
+  async function whileDocumentsAreLocked<T>(read: () => Promise<T>, change: () => Promise<void>): Promise<T> {
+    await database.query('begin');
+    await database.query('lock table entry_version in access exclusive mode');
+    const answer = read();
+    try {
+      await within(5_000, async () =>
+        expect(
+          await database.query(
+            `select 1 from pg_locks where not granted and relation = 'entry_version'::regclass`,
+          ),
+        ).toHaveLength(1),
+      );
+      await change();
+    } finally {
+      await database.query('rollback');
+    }
+    return answer;
+  }
+
   async function cutConnections(): Promise<void> {
     const cut = await database.query(
       `select pg_terminate_backend(pid) from pg_stat_activity
@@ -157,7 +192,7 @@ async function showsSoon(replica: ServedProcess, expected: Expectation, patience
 }
 
 /** The rows of a list, or the code of a refusal. */
-async function told(replica: ServedProcess, { caller, path }: Expectation): Promise<string> {
+async function told(replica: ServedProcess, { caller, path }: Omit<Expectation, 'shows'>): Promise<string> {
   const reply = await replica.as(caller).get(path);
   return reply.status === 200 ? versionsIn(reply).join() : (reply.json as { code: string }).code;
 }

@@ -3,9 +3,15 @@ import { join, resolve } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { cursorIn, versionsIn } from '../support/matchers.js';
 import { aService } from '../support/service.js';
+import { inSoak } from '../support/soak.js';
 
 /** Our examples, unless another folder of catalogue files is named, such as one of real-world data. */
 const FOLDER = process.env['TEST_CATALOGUES'] ?? resolve(import.meta.dirname, '../../examples');
+
+const LIMITS = inSoak(
+  Array.from({ length: 99 }, (_, index) => index + 1),
+  [2, 7, 29, 30, 31, 99],
+);
 
 interface Named {
   name?: string;
@@ -64,13 +70,13 @@ describe(`the catalogues ${files.join(', ')} as the sources of one registry`, ()
     }
   });
 
-  it('gives each version exactly once and in order, at every limit from 1 to 100', async () => {
+  it('gives each version exactly once and in order, at limits from 1 to 100', async () => {
     const { rows } = await walk(100);
     expect(new Set(rows).size).toBe(rows.length);
     const names = rows.map((row) => row.split('@', 1)[0] ?? '');
     expect(names).toEqual(
       [...names].sort((one, other) => Buffer.compare(Buffer.from(one), Buffer.from(other))),
     );
-    for (let limit = 1; limit < 100; limit += 1) expect((await walk(limit)).rows).toEqual(rows);
+    for (const limit of LIMITS) expect((await walk(limit)).rows).toEqual(rows);
   }, 120_000);
 });

@@ -6,8 +6,9 @@ import { Cli } from '../support/cli.js';
 import { aDatabase, type TestDatabase } from '../support/database.js';
 import { aServer, type Document } from '../support/documents.js';
 import { call, callWith } from '../support/http.js';
+import { inSoak } from '../support/soak.js';
 
-const ROUNDS = 8;
+const ROUNDS = inSoak(20, 3);
 /** They publish at the same time, each one version after another. */
 const PUBLISHERS = 8;
 /** Half of what they publish is the first version of a name. */
@@ -56,70 +57,74 @@ async function serving(): Promise<{ cli: Cli; origin: string }> {
 }
 
 describe('a server that is killed with -9 while versions are published', () => {
-  it('has every version it answered 201 for after the restart, and no half of any', async () => {
-    const acknowledged = new Map<string, Document>();
-    const sent = new Map<string, Document>();
+  it(
+    'has every version it answered 201 for after the restart, and no half of any',
+    async () => {
+      const acknowledged = new Map<string, Document>();
+      const sent = new Map<string, Document>();
 
-    /** Publishes until the server is gone. */
-    const publishTo = async (origin: string, round: number, publisher: number): Promise<void> => {
-      for (let count = 0; ; count += 1) {
-        const name = `io.acme/r${round}-p${publisher}-n${Math.floor(count / VERSIONS_OF_A_NAME)}`;
-        const server = aServer(name, `1.${count}.0`, { filler: 'x'.repeat(2_000) });
-        const key = `${name}@1.${count}.0`;
-        sent.set(key, server);
-        const reply = await callWith(`${origin}/v1/entries`, 'POST', { body: { server } }).catch(
-          () => undefined,
+      /** Publishes until the server is gone. */
+      const publishTo = async (origin: string, round: number, publisher: number): Promise<void> => {
+        for (let count = 0; ; count += 1) {
+          const name = `io.acme/r${round}-p${publisher}-n${Math.floor(count / VERSIONS_OF_A_NAME)}`;
+          const server = aServer(name, `1.${count}.0`, { filler: 'x'.repeat(2_000) });
+          const key = `${name}@1.${count}.0`;
+          sent.set(key, server);
+          const reply = await callWith(`${origin}/v1/entries`, 'POST', { body: { server } }).catch(
+            () => undefined,
+          );
+          if (!reply) return;
+          expect(reply.status).toBe(201);
+          acknowledged.set(key, server);
+        }
+      };
+
+      for (let round = 1; round <= ROUNDS; round += 1) {
+        const { cli, origin } = await serving();
+        const before = acknowledged.size;
+        const publishers = Array.from({ length: PUBLISHERS }, (_, publisher) =>
+          publishTo(origin, round, publisher),
         );
-        if (!reply) return;
-        expect(reply.status).toBe(201);
-        acknowledged.set(key, server);
+        // Some have been published by then, so that the moment is within the loop on a slow machine too.
+        while (acknowledged.size === before) await new Promise((done) => setTimeout(done, 1));
+        await new Promise((done) => setTimeout(done, Math.random() * LONGEST_MS));
+        cli.child.kill('SIGKILL');
+        await cli.finished;
+        await Promise.all(publishers);
+        expect(acknowledged.size).toBeGreaterThan(before);
       }
-    };
+      expect(sent.size).toBeGreaterThan(acknowledged.size);
 
-    for (let round = 1; round <= ROUNDS; round += 1) {
       const { cli, origin } = await serving();
-      const before = acknowledged.size;
-      const publishers = Array.from({ length: PUBLISHERS }, (_, publisher) =>
-        publishTo(origin, round, publisher),
-      );
-      // Some have been published by then, so that the moment is within the loop on a slow machine too.
-      while (acknowledged.size === before) await new Promise((done) => setTimeout(done, 1));
-      await new Promise((done) => setTimeout(done, Math.random() * LONGEST_MS));
-      cli.child.kill('SIGKILL');
-      await cli.finished;
-      await Promise.all(publishers);
-      expect(acknowledged.size).toBeGreaterThan(before);
-    }
-    expect(sent.size).toBeGreaterThan(acknowledged.size);
-
-    const { cli, origin } = await serving();
-    const rows = await database.query<Stored>(
-      `select e.name, v.version, v.document,
+      const rows = await database.query<Stored>(
+        `select e.name, v.version, v.document,
          count(*) filter (where v.is_latest) over (partition by e.id)::int as latest,
          row_number() over (partition by e.id order by v.version_key desc) = 1 as newest, v.is_latest as "isLatest"
        from entry e left join entry_version v on v.entry_id = e.id`,
-    );
-    // An entry without a version, or without a latest one, or whose latest is another one.
-    const halves = rows.filter(
-      ({ version, latest, newest, isLatest }) => version === null || latest !== 1 || newest !== isLatest,
-    );
-    expect(halves.map(({ name, version }) => `${name}@${version}`)).toEqual([]);
-    const stored = new Map(rows.map(({ name, version, document }) => [`${name}@${version}`, document]));
-    expect([...acknowledged.keys()].filter((key) => !stored.has(key))).toEqual([]);
-    // What was on its way is there as it was sent, or not at all.
-    for (const [key, document] of stored) expect(JSON.parse(document ?? '')).toEqual(sent.get(key));
-    const last = [...acknowledged].slice(-50);
-    for (const [, server] of last) {
-      const path = `${encodeURIComponent(String(server['name']))}/versions/${String(server['version'])}`;
-      const consumer = await call(`${origin}/registry/main/v0.1/servers/${path}`);
-      expect(consumer.json).toMatchObject({ server });
-      expect((await call(`${origin}/v1/entries/server/${path}`)).json).toMatchObject({ server });
-    }
-    console.log(
-      `${ROUNDS} kills: ${acknowledged.size} acknowledged, ${sent.size - acknowledged.size} on their way, ` +
-        `${stored.size - acknowledged.size} of those stored`,
-    );
-    cli.child.kill('SIGTERM');
-    expect((await cli.finished).code).toBe(0);
-  }, 240_000);
+      );
+      // An entry without a version, or without a latest one, or whose latest is another one.
+      const halves = rows.filter(
+        ({ version, latest, newest, isLatest }) => version === null || latest !== 1 || newest !== isLatest,
+      );
+      expect(halves.map(({ name, version }) => `${name}@${version}`)).toEqual([]);
+      const stored = new Map(rows.map(({ name, version, document }) => [`${name}@${version}`, document]));
+      expect([...acknowledged.keys()].filter((key) => !stored.has(key))).toEqual([]);
+      // What was on its way is there as it was sent, or not at all.
+      for (const [key, document] of stored) expect(JSON.parse(document ?? '')).toEqual(sent.get(key));
+      const last = [...acknowledged].slice(-50);
+      for (const [, server] of last) {
+        const path = `${encodeURIComponent(String(server['name']))}/versions/${String(server['version'])}`;
+        const consumer = await call(`${origin}/registry/main/v0.1/servers/${path}`);
+        expect(consumer.json).toMatchObject({ server });
+        expect((await call(`${origin}/v1/entries/server/${path}`)).json).toMatchObject({ server });
+      }
+      console.log(
+        `${ROUNDS} kills: ${acknowledged.size} acknowledged, ${sent.size - acknowledged.size} on their way, ` +
+          `${stored.size - acknowledged.size} of those stored`,
+      );
+      cli.child.kill('SIGTERM');
+      expect((await cli.finished).code).toBe(0);
+    },
+    inSoak(600_000, 240_000),
+  );
 });

@@ -14,6 +14,12 @@ import { aDatabase } from '../support/database.js';
 import { aCatalogue, aServer } from '../support/documents.js';
 import { call } from '../support/http.js';
 import { expectRefused, versionsIn } from '../support/matchers.js';
+import { inSoak } from '../support/soak.js';
+
+/** How often a server is killed during a sync. */
+const KILLS = inSoak(16, 3);
+/** How much of a sync is left to it at the most, roughly. */
+const SYNC_MS = 1_400;
 
 let folder = '';
 beforeAll(async () => {
@@ -204,13 +210,13 @@ describe('a server that is killed with -9 during a sync', () => {
     await first.cli.finished;
     // Later and later, until a round has been seen in which the new catalogue was there already, and one in which not.
     const outcomes = new Set<boolean>();
-    for (let round = 1; round <= 8 || (outcomes.size < 2 && round <= 30); round += 1) {
+    for (let round = 1; round <= KILLS || (outcomes.size < 2 && round <= 30); round += 1) {
       await writeFile(join(folder, 'killed.json'), JSON.stringify(generation(round)));
       // A dead replica's lease would be waited for; what is at stake here is what its transaction leaves.
       await database.query(`update source_sync set lease_owner = null, lease_until = null`);
       const { cli } = await serving(config);
       await cli.logs('"plan"');
-      await new Promise((done) => setTimeout(done, 50 + round * 175));
+      await new Promise((done) => setTimeout(done, 50 + (round * SYNC_MS) / KILLS));
       cli.child.kill('SIGKILL');
       await cli.finished;
       const rows = await database.query<{ version: string; count: number; latest: number }>(

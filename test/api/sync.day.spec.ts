@@ -23,15 +23,18 @@ import { aFolder } from '../support/folder.js';
 import { aGitServer } from '../support/git-server.js';
 import { aCluster } from '../support/kubernetes-api.js';
 import { Random } from '../support/random.js';
+import { inSoak } from '../support/soak.js';
 import { anUpstreamRegistry, OFFICIAL } from '../support/upstream-registry.js';
 import { within } from '../support/within.js';
 
-const RUNS = Number(process.env['DAY_RUNS'] ?? 2_000);
+const RUNS = Number(process.env['DAY_RUNS'] ?? inSoak(10_000, 400));
 const TICK_MS = 100;
 const A_WHILE = 60_000;
 /** How much more a service may hold at the end of the day than after its first quarter. */
 const HEAP_MARGIN = 8 * 1024 * 1024;
 const HANDLES_MARGIN = 8;
+/** How often is looked, a second apart, at what it holds. */
+const LOOKS = inSoak(8, 4);
 const POOL = 10;
 const TWO_HOURS_S = 2 * 60 * 60;
 
@@ -41,7 +44,7 @@ const REGISTRIES = 8;
 const REPOSITORIES = 4;
 const NAMESPACES = 2;
 
-// The whole day is DAY_RUNS=10000; every run of the tests has a fifth of it.
+// The whole day is what `npm run soak` has; every run of the tests has a small part of it.
 // A failure prints it: DAY_SEED=… npx vitest run test/api/sync.day.spec.ts draws the same events again, though what runs
 // when they come is never quite the same.
 const seed = Number(process.env['DAY_SEED'] ?? randomInt(2 ** 31));
@@ -171,7 +174,7 @@ describe(`a day of 50 sources in fast motion, DAY_SEED=${seed}`, () => {
     failing.clear();
     await book.rest();
     const looks: (Vitals & { openFiles: number })[] = [];
-    for (let look = 0; look < 8; look += 1) {
+    for (let look = 0; look < LOOKS; look += 1) {
       await pause(1_000);
       looks.push({ ...(await lasting.vitals()), openFiles: lasting.openFiles() });
     }
@@ -192,11 +195,16 @@ describe(`a day of 50 sources in fast motion, DAY_SEED=${seed}`, () => {
     };
     const restarts: [part: number, end: 'stop' | 'kill'][] = [
       [0.05, 'kill'],
-      [0.15, 'stop'],
-      [0.35, 'kill'],
-      [0.5, 'stop'],
-      [0.65, 'kill'],
-      [0.8, 'stop'],
+      [0.35, 'stop'],
+      ...inSoak<typeof restarts>(
+        [
+          [0.45, 'kill'],
+          [0.55, 'stop'],
+          [0.65, 'kill'],
+          [0.8, 'stop'],
+        ],
+        [],
+      ),
     ];
     // Restarts go on beside the day.
     const trouble: unknown[] = [];
@@ -233,7 +241,7 @@ describe(`a day of 50 sources in fast motion, DAY_SEED=${seed}`, () => {
 
   it(
     `leaves what the upstreams hold, and nothing else, after ${RUNS} runs`,
-    { timeout: 300_000 },
+    { timeout: inSoak(1_200_000, 300_000) },
     async () => {
       const began = performance.now();
       const quarter = await theDay();

@@ -10,8 +10,11 @@ import { aGitServer } from '../support/git-server.js';
 import { aFileOf, aTemporaryDirectory, namesIn, readsGit } from '../support/git-service.js';
 import { watchGitMemory } from '../support/git-memory.js';
 import { aService } from '../support/service.js';
+import { inSoak } from '../support/soak.js';
 
 const MIB = 1024 * 1024;
+/** Over the 64 MiB that are read at the most, and to be held by nobody. */
+const LARGE_MIB = inSoak(1024, 128);
 const leftOvers = aTemporaryDirectory();
 
 /** So many bytes, made of one piece over and over. */
@@ -46,7 +49,7 @@ describe('a large repository', () => {
   });
 });
 
-describe('a file of 1 GB', () => {
+describe(`a file of ${LARGE_MIB} MiB`, () => {
   const git = aGitServer().runs();
   const repository = git.repository('acme');
   const service = readsGit(aService(), git, async () => {
@@ -56,7 +59,7 @@ describe('a file of 1 GB', () => {
 
   it('is refused without being held', async () => {
     await service.synced('main');
-    const bytes = 1024 * MIB;
+    const bytes = LARGE_MIB * MIB;
     await repository.commit({}, { large: { 'registry.json': { bytes, chunks: repeated(bytes) } } });
     const memory = watchGitMemory();
     const report = await service.synced('main');
@@ -67,7 +70,7 @@ describe('a file of 1 GB', () => {
   });
 
   it('is refused while it comes, when it can not be compressed', async () => {
-    const bytes = 80 * MIB;
+    const bytes = 66 * MIB;
     await repository.commit(
       {},
       { large: { 'registry.json': { bytes, chunks: random(bytes) } }, compression: 0 },

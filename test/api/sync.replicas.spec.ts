@@ -10,16 +10,17 @@ import { stringify } from 'yaml';
 import { Cli } from '../support/cli.js';
 import { aDatabase, type TestDatabase } from '../support/database.js';
 import { aCatalogue, aServer } from '../support/documents.js';
+import { inSoak } from '../support/soak.js';
 import { within } from '../support/within.js';
 
-const SOURCES = 200;
+const SOURCES = inSoak(200, 60);
 const ANSWER_MS = 60;
 /** What one replica reads at a time. */
 const MAX_CONCURRENT = 4;
 /** What the replicas may take to read what a dead one held. */
 const TAKEOVER_MS = 30_000;
 
-describe('two replicas that share 200 sources', () => {
+describe(`two replicas that share ${SOURCES} sources`, () => {
   let folder: string;
   let database: TestDatabase;
   let configuration: string;

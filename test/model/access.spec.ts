@@ -6,12 +6,13 @@ import { aDatabase, type TestDatabase } from '../support/database.js';
 import { anIssuer } from '../support/issuer.js';
 import { answer } from '../support/reference.js';
 import { type Replica, startReplica, tokenFor } from '../support/replica.js';
+import { inSoak } from '../support/soak.js';
 import type { Setting } from '../support/world.js';
 import { pathOf, sorted, told } from '../support/world-questions.js';
 import { WorldRows } from '../support/world-rows.js';
 import { type Asked, aWorld, settings } from '../support/worlds.js';
 
-const WORLDS = 5_000;
+const WORLDS = inSoak(20_000, 1_500);
 const BATCHES_A_ROUND = 10;
 const WORLDS_A_BATCH = 50;
 const SHRINKING_MS = 60_000;
@@ -63,7 +64,7 @@ describe('what callers are shown', () => {
 
   it(
     `is what the specification says, in ${WORLDS} random worlds under every mode and policy`,
-    { timeout: 300_000 },
+    { timeout: inSoak(1_200_000, 300_000) },
     async () => {
       const worlds = fc.array(aWorld(all), { minLength: 1, maxLength: WORLDS_A_BATCH, size: 'max' });
       for (let round = 0; done.worlds < WORLDS; round += 1)

@@ -13,6 +13,7 @@ import {
   UNSTEADY,
 } from './catalogue.js';
 import type { Chance } from './chance.js';
+import { PROJECTS } from './crowd.js';
 
 /** One request that changes the catalogue, and what the world is once it was acknowledged. */
 export interface Change {
@@ -107,7 +108,7 @@ function removal(world: World, entry: Entry, chance: Chance): Change {
 
 function relabel(world: World, chance: Chance): Change {
   const entry = chance.pick(managed(world));
-  const claims = chance.of(0.15) ? {} : chance.pick(LABELS);
+  const claims = chance.of(0.15) ? {} : aNewLabel(chance);
   return {
     what: `label ${entry.type} ${entry.name} ${JSON.stringify(claims)}`,
     by: 'writer',
@@ -117,6 +118,13 @@ function relabel(world: World, chance: Chance): Change {
     status: [204],
     after: () => withEntry(world, { ...entry, claims }),
   };
+}
+
+// Mostly one that the source has never had: it opens what no view of that moment knows of, so that an answer which is put
+// together from two states misses the entry.
+function aNewLabel(chance: Chance): Claims {
+  const project = chance.some(PROJECTS, 0.5);
+  return { ...chance.pick(LABELS), ...(project.length > 0 ? { project } : {}) };
 }
 
 function setStatus(world: World, chance: Chance): Change {

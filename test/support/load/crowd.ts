@@ -81,15 +81,19 @@ export interface Reader {
   readonly token: string;
 }
 
+/** Held by everybody. */
+export const PROJECTS = ['p1', 'p2', 'p3', 'p4', 'p5', 'p6', 'p7', 'p8'];
+
 /** The first way in which each sort is written. */
-export const SORTS_OF_CALLERS: readonly Held[] = SORTS.map(([first]) => first ?? {});
+export const SORTS_OF_CALLERS: readonly Held[] = SORTS.map(([first]) => ({ ...first, project: PROJECTS }));
 
 /** So many callers with a token each, dealt out evenly among the sorts. */
 export function aCrowd(issuer: Issuer, size: number): Reader[] {
   return Array.from({ length: size }, (_, index) => {
     const sort = index % SORTS.length;
     const ways = SORTS[sort] ?? [];
-    const claims = { ...ways[Math.floor(index / SORTS.length) % ways.length], sub: `reader-${index}` };
+    const way = ways[Math.floor(index / SORTS.length) % ways.length];
+    const claims = { ...way, project: PROJECTS, sub: `reader-${index}` };
     return { sort, claims, token: rsToken(issuer, claims) };
   });
 }

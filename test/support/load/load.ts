@@ -4,7 +4,7 @@ import { aChange } from './changes.js';
 import { aStartingWorld, LABELS, ROLES } from './catalogue.js';
 import { Chance } from './chance.js';
 import { Connection } from './connection.js';
-import { aCrowd, type Reader, rsToken, SORTS_OF_CALLERS } from './crowd.js';
+import { aCrowd, PROJECTS, type Reader, rsToken, SORTS_OF_CALLERS } from './crowd.js';
 import { expected } from './expectation.js';
 import { History } from './history.js';
 import { install } from './installation.js';
@@ -151,7 +151,7 @@ const soon = () => new Promise<void>((resolve) => setTimeout(resolve, 1));
 // Whoever publishes under a label has to hold it.
 function everyLabel(): Record<string, string[]> {
   const held: Record<string, string[]> = {};
-  for (const label of LABELS)
+  for (const label of [...LABELS, { project: PROJECTS }])
     for (const [key, value] of Object.entries(label)) held[key] = [...(held[key] ?? []), ...[value].flat()];
   return held;
 }

@@ -1,6 +1,12 @@
-import { aServer, aSkill, type Document } from '../documents.js';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect } from 'vitest';
+import { ACME_PLATFORM, SUPER_ADMIN } from '../callers.js';
+import { aCatalogue, aServer, aSkill, type Document } from '../documents.js';
 import type { Reply, Sender } from '../http.js';
 import { consumerAt, entryAt, listAt, type Type } from '../publishing.js';
+import { within } from '../within.js';
+import type { Replicas } from './replicas.js';
 import type { Sight } from './watch.js';
 
 /** Something that takes entries from those who read them, and how it is undone. */
@@ -17,7 +23,7 @@ export interface Withdrawal {
 /** What every reader may see, and what none of them may. */
 const SEEN = { org: 'acme' };
 const UNSEEN = { org: 'initech' };
-export const REGISTRIES = { main: ['published', 'filed', 'other'], second: ['other', 'filed', 'published'] };
+const REGISTRIES = { main: ['published', 'filed', 'other'], second: ['other', 'filed', 'published'] };
 const BOTH = Object.keys(REGISTRIES);
 
 const PUBLISHED: readonly [Type, string, readonly string[]][] = [
@@ -46,20 +52,17 @@ function documentOf(type: Type, name: string, version: string): Document {
   return (type === 'server' ? aServer : aSkill)(name, version, { description: markOf(name, version) });
 }
 
-/** The documents of a file. */
-export function documentsIn(source: 'filed' | 'other', wanted: Type): Document[] {
+function documentsIn(source: 'filed' | 'other', wanted: Type): Document[] {
   return (source === 'filed' ? FILED : OTHER)
     .filter(([type]) => type === wanted)
     .flatMap(([type, name, versions]) => versions.map((version) => documentOf(type, name, version)));
 }
 
-/** What is published before anything is withdrawn. */
-export const PUBLICATIONS = PUBLISHED.flatMap(([type, name, versions]) =>
+const PUBLICATIONS = PUBLISHED.flatMap(([type, name, versions]) =>
   versions.map((version) => ({ [type]: documentOf(type, name, version), claims: SEEN })),
 );
 
-/** Every way in which one of these entries can be read. */
-export const PATHS: readonly Pick<Sight, 'registry' | 'path'>[] = BOTH.flatMap((registry) => [
+const PATHS: readonly Pick<Sight, 'registry' | 'path'>[] = BOTH.flatMap((registry) => [
   ...(['server', 'skill'] as const).flatMap((type) =>
     ['', '?limit=100&version=latest', '?search=MOVING', '?search=in-FILE'].map((query) => ({
       registry,
@@ -75,7 +78,7 @@ export const PATHS: readonly Pick<Sight, 'registry' | 'path'>[] = BOTH.flatMap((
   { registry, path: consumerAt('skill', 'io.acme/moving-skill', '', registry) },
 ]);
 
-export function putFile(
+function putFile(
   sender: Sender,
   source: 'filed' | 'other',
   path: string,
@@ -85,9 +88,46 @@ export function putFile(
 }
 
 /**
- * @param fileOf where the file of a source is.
+ * Makes what is to be withdrawn.
+ *
+ * @returns every way of reading it, with what is read once the files are synced.
  */
-export function withdrawals(fileOf: (source: 'filed' | 'other') => string): Withdrawal[] {
+export async function prepareWithdrawals({ both: [first], folder }: Replicas): Promise<Sight[]> {
+  const superAdmin = first?.as(SUPER_ADMIN) as Sender;
+  await superAdmin.put('/v1/sources/published', { managed: {} });
+  for (const source of ['filed', 'other'] as const) {
+    const catalogue = aCatalogue(documentsIn(source, 'server'), documentsIn(source, 'skill'));
+    await writeFile(fileIn(folder, source), JSON.stringify(catalogue));
+    await putFile(superAdmin, source, fileIn(folder, source));
+  }
+  for (const publication of PUBLICATIONS) await superAdmin.post('/v1/entries', publication);
+  for (const [name, sources] of Object.entries(REGISTRIES))
+    await superAdmin.put(`/v1/registries/${name}`, { sources });
+  return Promise.all(
+    PATHS.map(async (way) => {
+      let marks: readonly string[] = [];
+      await within(30_000, async () => {
+        const text = (await first?.as(ACME_PLATFORM).get(way.path))?.text ?? '';
+        marks = MARKS.filter((mark) => text.includes(mark));
+        expect(marks, way.path).not.toEqual([]);
+      });
+      return { ...way, marks };
+    }),
+  );
+}
+
+/** Gives an entry that everybody reads other claims that all readers hold, in each round ones that its source never had. */
+export function relabelForAll(manager: Sender, round: number): Promise<Reply> {
+  const claims = { ...SEEN, round: String(round) };
+  return manager.put(entryAt('server', 'io.acme/moving', '/claims'), { claims });
+}
+
+const fileIn = (folder: string, source: 'filed' | 'other') => join(folder, `${source}.json`);
+
+/**
+ * @param folderOf where the files of sources are, once the replicas run.
+ */
+export function withdrawals(folderOf: () => string): Withdrawal[] {
   const relabelled = (type: Type, name: string): Withdrawal => ({
     what: `new claims of a published ${type}`,
     gone: ['1.0.0', '2.0.0'].map((version) => markOf(name, version)),
@@ -105,8 +145,8 @@ export function withdrawals(fileOf: (source: 'filed' | 'other') => string): With
       what: 'new claims of a source',
       gone: marksOf(FILED),
       from: BOTH,
-      withdraw: (manager) => putFile(manager, 'filed', fileOf('filed'), UNSEEN),
-      giveBack: (manager) => putFile(manager, 'filed', fileOf('filed')),
+      withdraw: (manager) => putFile(manager, 'filed', fileIn(folderOf(), 'filed'), UNSEEN),
+      giveBack: (manager) => putFile(manager, 'filed', fileIn(folderOf(), 'filed')),
     },
     {
       what: 'the removal of a version',

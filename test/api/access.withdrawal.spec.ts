@@ -1,0 +1,68 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { ACME_DATA, SUPER_ADMIN } from '../support/callers.js';
+import type { Reply, Sender } from '../support/http.js';
+import { anIssuer } from '../support/issuer.js';
+import { ROLES } from '../support/load/catalogue.js';
+import { type Replicas, startReplicas } from '../support/load/replicas.js';
+import type { Sight } from '../support/load/watch.js';
+import { MARKS, prepareWithdrawals, withdrawals } from '../support/load/withdrawals.js';
+
+// `npm run soak` does the same while 200 connections read.
+describe('what is withdrawn through one of two replicas', () => {
+  const issuer = anIssuer().runs();
+  let replicas: Replicas;
+  let sights: Sight[];
+
+  beforeAll(async () => {
+    replicas = await startReplicas(issuer, ROLES);
+    sights = await prepareWithdrawals(replicas);
+  });
+  afterAll(() => replicas.stop());
+
+  const writer = () => replicas.both[0]?.as(SUPER_ADMIN) as Sender;
+
+  it.each(withdrawals(() => replicas.folder))(
+    'is in no answer of either after $what, whatever they remember, until it is given back',
+    async ({ gone, from, withdraw, giveBack }) => {
+      const before = await readAll();
+      for (const { sight, marks } of before) expect(marks, sight.path).toEqual(sight.marks);
+      expect((await withdraw(writer())).status).toBeOneOf([200, 201, 204]);
+      for (const { sight, status, marks } of await readAll(before)) {
+        const hidden = from.includes(sight.registry) ? gone : [];
+        const left = sight.marks.filter((mark) => !hidden.includes(mark));
+        expect({ path: sight.path, marks: marks.filter((mark) => hidden.includes(mark)) }).toEqual({
+          path: sight.path,
+          marks: [],
+        });
+        expect(marks, sight.path).toEqual(expect.arrayContaining(left));
+        if (left.length < sight.marks.length) expect(status, sight.path).not.toBe(304);
+      }
+      expect((await giveBack(writer())).status).toBeOneOf([200, 201, 204]);
+      for (const { sight, marks } of await readAll(before)) expect(marks, sight.path).toEqual(sight.marks);
+    },
+  );
+
+  interface Read {
+    readonly sight: Sight;
+    readonly status: number;
+    readonly marks: readonly string[];
+    readonly etag: string;
+  }
+
+  /** What each replica shows of everything, to somebody who knows what they were shown before. */
+  async function readAll(before: readonly Read[] = []): Promise<Read[]> {
+    const asked = replicas.both.flatMap((replica) =>
+      sights.map((sight) => ({ reader: replica.as(ACME_DATA), sight })),
+    );
+    return Promise.all(
+      asked.map(async ({ reader, sight }, index) => {
+        const known = before[index];
+        const reply: Reply = await reader.get(sight.path, known ? { 'If-None-Match': known.etag } : {});
+        // Told that nothing has changed, a caller goes on showing what the tag was given for.
+        const marks =
+          reply.status === 304 && known ? known.marks : MARKS.filter((mark) => reply.text.includes(mark));
+        return { sight, status: reply.status, marks, etag: String(reply.headers['etag']) };
+      }),
+    );
+  }
+});
