@@ -5,7 +5,7 @@ import { aServer } from '../support/documents.js';
 import { aFolder } from '../support/folder.js';
 import type { Headers, Reply } from '../support/http.js';
 import { aService } from '../support/service.js';
-import { CLAIMS_PAIRS, expectTwins } from '../support/twins.js';
+import { CLAIMS_PAIRS, expectTwins, TELLING_PAIRS } from '../support/twins.js';
 
 /** Of the roles that manage both; the claims of the pairs do without this key. */
 const admin = (claims: Record<string, unknown>) => ({ ...claims, role: 'admin' });
@@ -16,9 +16,9 @@ function namesIn(reply: Reply, noun: string): string[] {
 }
 
 describe.each([
-  { noun: 'sources', notFound: '404 source_not_found' },
-  { noun: 'registries', notFound: '404 registry_not_found' },
-])('the claims of $noun', ({ noun, notFound }) => {
+  { noun: 'sources', notFound: '404 source_not_found', pairs: CLAIMS_PAIRS },
+  { noun: 'registries', notFound: '404 registry_not_found', pairs: TELLING_PAIRS },
+])('the claims of $noun', ({ noun, notFound, pairs }) => {
   const folder = aFolder();
   const file = { path: folder.catalogue('made', [aServer('io.acme/made')]) };
   const settings = noun === 'sources' ? { file, syncPolicy: { interval: '1h' } } : { sources: ['plain'] };
@@ -27,7 +27,7 @@ describe.each([
     .registry('plain', { sources: ['plain'] })
     .configuration({ adminFileRoot: folder.path })
     .runs();
-  const rows = CLAIMS_PAIRS.map((pair, row) => ({
+  const rows = pairs.map((pair, row) => ({
     ...pair,
     row,
     body: { ...settings, claims: pair.required },

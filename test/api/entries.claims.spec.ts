@@ -18,6 +18,7 @@ import {
   publish,
   seed,
   TYPES,
+  TYPES_IN,
 } from '../support/publishing.js';
 
 const OK: ByMode = ['ok', 'ok', 'ok'];
@@ -60,7 +61,7 @@ const CHANGES: readonly Case[] = [
 describe.each(MODES)('in %s mode', (mode) => {
   const service = aPublishingService(mode).runs();
 
-  describe.each(TYPES)('the claims of a %s', (type) => {
+  describe.each(TYPES_IN[mode])('the claims of a %s', (type) => {
     it.each(CHANGES)('are set where %s, or not', async (_says, existing, claims, held, answers) => {
       const name = aName();
       await seed(service, type, name, existing, '1.0.0', '2.0.0');

@@ -14,7 +14,7 @@ import {
   publish,
   timeless,
   type Type,
-  TYPES,
+  TYPES_IN,
 } from '../support/publishing.js';
 
 const CLAIMS = { org: 'acme', team: 'platform' };
@@ -56,7 +56,7 @@ const REQUESTS: readonly Asked[] = [
 describe.each(MODES)('in %s mode', (mode) => {
   const service = aPublishingService(mode).runs();
 
-  describe.each(TYPES)('asking whether a %s could be published', (type) => {
+  describe.each(TYPES_IN[mode])('asking whether a %s could be published', (type) => {
     it.each(REQUESTS)('answers for $says as publishing does, and writes nothing', async (asked) => {
       const [taken, fresh] = [aName(), aName()];
       await publish(service.as({ ...ACME_WRITER }), type, taken, CLAIMS);

@@ -16,6 +16,7 @@ import {
   seed,
   timeless,
   TYPES,
+  TYPES_IN,
 } from '../support/publishing.js';
 
 const OK: ByMode = ['ok', 'ok', 'ok'];
@@ -72,7 +73,7 @@ const LATER_VERSIONS: readonly Case[] = [
 describe.each(MODES)('in %s mode', (mode) => {
   const service = aPublishingService(mode).runs();
 
-  describe.each(TYPES)('a later version of a %s', (type) => {
+  describe.each(TYPES_IN[mode])('a later version of a %s', (type) => {
     it.each(LATER_VERSIONS)('is published with %s, or not', async (_says, first, held, claims, answers) => {
       const name = aName();
       await seed(service, type, name, first);

@@ -8,6 +8,16 @@ export type Type = (typeof TYPES)[number];
 export const MODES = ['anonymous', 'auth-only', 'full'] as const;
 export type Mode = (typeof MODES)[number];
 
+/**
+ * The types that a rule is asked of in each mode: all of them where claims are judged in full, and elsewhere one, since what a
+ * mode changes is not about types.
+ */
+export const TYPES_IN: Record<Mode, readonly Type[]> = {
+  anonymous: ['server'],
+  'auth-only': ['skill'],
+  full: TYPES,
+};
+
 /** Every value of a table of cases by mode: those in anonymous mode, in auth-only mode, and in full mode. */
 export type ByMode = readonly [anonymous: string, authOnly: string, full: string];
 

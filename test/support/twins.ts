@@ -36,6 +36,17 @@ function pair(
   return { rule, required, covering, lacking };
 }
 
+/** The rules of those that are asked of a door beside others of the same resource. */
+const TELLING = new Set([
+  'a missing key',
+  'every key has to match',
+  'any element of a list in the token',
+  'a list asks for all its values',
+  'a number as JSON writes it',
+  'upper and lower case differ',
+  'what every object inherits is not held',
+]);
+
 const UNDER_PROTO = JSON.parse('{"__proto__":{"org":"acme"}}') as TokenClaims;
 
 /** spec §2.2 and contract §5, a row a rule. The same pairs are asked of every door: it is one matcher. */
@@ -71,3 +82,6 @@ export const CLAIMS_PAIRS: readonly ClaimsPair[] = [
   pair('nor is a method of objects', { hasOwnProperty: 'acme' }, { hasOwnProperty: 'acme' }, {}),
   pair('what stands below __proto__ is not held', { org: 'acme' }, { ...UNDER_PROTO, org: 'acme' }, UNDER_PROTO),
 ];
+
+/** A pair for each way in which a door is most likely to judge by something else than the one matcher. */
+export const TELLING_PAIRS = CLAIMS_PAIRS.filter(({ rule }) => TELLING.has(rule));
