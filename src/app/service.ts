@@ -5,6 +5,7 @@ import type { Logger } from 'pino';
 import { ConfiguredResources } from './configured-resources.js';
 import type { Address } from '../config/address.js';
 import type { Config } from '../config/config.js';
+import { ping } from '../database/data-source.js';
 import { type OpenDatabase, openDatabase } from '../database/open-database.js';
 import { HealthState } from '../health/health-state.js';
 import { createInternalServer } from '../health/internal-server.js';
@@ -81,7 +82,7 @@ export async function startService(
   }
   const { dataSource } = database;
   state.markStarted(async () => {
-    await dataSource.query('select 1');
+    await ping(dataSource);
     return true;
   });
   return {

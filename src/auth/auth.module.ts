@@ -1,4 +1,4 @@
-import { Global, Inject, Module, type OnApplicationShutdown } from '@nestjs/common';
+import { Inject, Module, type OnApplicationShutdown } from '@nestjs/common';
 import type { ConfigType } from '@nestjs/config';
 import { authenticationConfig } from '../config/slices.js';
 import { AuthGuard } from './auth.guard.js';
@@ -7,8 +7,7 @@ import { TokenVerifier } from './tokens/token-verifier.js';
 
 type AuthenticationConfig = ConfigType<typeof authenticationConfig>;
 
-/** Global because there is one authenticator, chosen by `auth.mode`, for every module that asks who is calling. */
-@Global()
+/** Who is calling: one authenticator, chosen by `auth.mode`. */
 @Module({
   providers: [
     AuthGuard,

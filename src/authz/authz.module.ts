@@ -1,14 +1,15 @@
-import { Global, Logger, Module, type OnApplicationBootstrap } from '@nestjs/common';
+import { Logger, Module, type OnApplicationBootstrap } from '@nestjs/common';
 import type { ConfigType } from '@nestjs/config';
+import { AuthModule } from '../auth/auth.module.js';
 import { oauthInUse } from '../config/oauth-in-use.js';
 import { authorizationConfig } from '../config/slices.js';
 import { AccessPolicy, AnonymousPolicy, AuthOnlyPolicy, FullPolicy } from './access-policy.js';
 import { MeController } from './me.controller.js';
 import { RolesGuard } from './roles.guard.js';
 
-/** Global because every module below asks the one policy. */
-@Global()
+/** What callers may do: one policy, chosen by the mode of operation. */
 @Module({
+  imports: [AuthModule],
   controllers: [MeController],
   providers: [
     RolesGuard,

@@ -3,7 +3,7 @@ import { dirname, resolve } from 'node:path';
 import { type Address, collide, parseAddress } from './address.js';
 import type { Config, Flags } from './config.js';
 import { ConfigFile } from './config-file.dto.js';
-import { readConfigText } from './read-text.js';
+import { readConfigText } from './yaml/read-text.js';
 import { crossIssues } from './cross-rules.js';
 import { parseDatabaseUrl } from './database-url.js';
 import {

@@ -2,7 +2,7 @@ import { readFileSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { OAuthSettings } from './auth-settings.dto.js';
 import type { ConfigFile } from './config-file.dto.js';
-import { unreadable } from './read-text.js';
+import { unreadable } from './yaml/read-text.js';
 import { elements, member } from '../json/members.js';
 import { SOURCE_KINDS } from '../source-kinds/kinds.js';
 import { namedFiles } from '../source-kinds/named-files.js';

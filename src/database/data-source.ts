@@ -43,3 +43,8 @@ export function createDataSource(
     },
   });
 }
+
+/** Resolves when PostgreSQL answers; rejects when it is not reachable. */
+export async function ping(dataSource: DataSource): Promise<void> {
+  await dataSource.query('select 1');
+}

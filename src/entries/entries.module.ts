@@ -1,4 +1,5 @@
 import { Module } from '@nestjs/common';
+import { AuthzModule } from '../authz/authz.module.js';
 import { ClaimSetsModule } from '../claim-sets/claim-sets.module.js';
 import { SourcesModule } from '../sources/sources.module.js';
 import { ViewsModule } from '../views/views.module.js';
@@ -11,7 +12,7 @@ import { RawEntriesService } from './raw-entries.service.js';
 import { EntryWriter } from './writer/entry-writer.js';
 
 @Module({
-  imports: [ClaimSetsModule, SourcesModule, ViewsModule],
+  imports: [AuthzModule, ClaimSetsModule, SourcesModule, ViewsModule],
   controllers: [EntriesController, RawEntriesController],
   providers: [EntryWriter, PublishedEntries, EntriesService, RawEntriesQueries, RawEntriesService],
   exports: [EntryWriter, EntriesService],

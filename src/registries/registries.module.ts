@@ -1,5 +1,6 @@
 import { Module } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
+import { AuthzModule } from '../authz/authz.module.js';
 import { ClaimSetsModule } from '../claim-sets/claim-sets.module.js';
 import { SourcesModule } from '../sources/sources.module.js';
 import { RegistriesController } from './registries.controller.js';
@@ -9,7 +10,7 @@ import { Registry } from './registry.entity.js';
 import { RegistryWriter } from './registry-writer.js';
 
 @Module({
-  imports: [TypeOrmModule.forFeature([Registry]), ClaimSetsModule, SourcesModule],
+  imports: [TypeOrmModule.forFeature([Registry]), AuthzModule, ClaimSetsModule, SourcesModule],
   controllers: [RegistriesController],
   providers: [RegistriesRepository, RegistriesService, RegistryWriter],
   exports: [RegistriesRepository, RegistriesService, RegistryWriter],

@@ -1,5 +1,6 @@
 import { Module } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
+import { AuthzModule } from '../authz/authz.module.js';
 import { ClaimSetsModule } from '../claim-sets/claim-sets.module.js';
 import { Source } from './source.entity.js';
 import { SourceStates } from './source-states.queries.js';
@@ -9,7 +10,7 @@ import { SourcesRepository } from './sources.repository.js';
 import { SourcesService } from './sources.service.js';
 
 @Module({
-  imports: [TypeOrmModule.forFeature([Source]), ClaimSetsModule],
+  imports: [TypeOrmModule.forFeature([Source]), AuthzModule, ClaimSetsModule],
   controllers: [SourcesController],
   providers: [SourcesRepository, SourceStates, SourceWriter, SourcesService],
   exports: [SourcesRepository, SourceStates, SourceWriter, SourcesService],

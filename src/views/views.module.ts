@@ -1,10 +1,12 @@
 import { Module } from '@nestjs/common';
+import { AuthzModule } from '../authz/authz.module.js';
 import { Partitions } from './partitions.js';
 import { RegistryLookup } from './registry-lookup.js';
 import { RegistryViews } from './registry-views.js';
 import { ViewsQueries } from './views.queries.js';
 
 @Module({
+  imports: [AuthzModule],
   providers: [ViewsQueries, RegistryLookup, Partitions, RegistryViews],
   exports: [Partitions, RegistryViews],
 })

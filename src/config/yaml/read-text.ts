@@ -1,5 +1,5 @@
 import { readFileSync, statSync } from 'node:fs';
-import { ConfigurationError, type Problem } from '../validation/problems.js';
+import { ConfigurationError, type Problem } from '../../validation/problems.js';
 
 export const MAX_BYTES = 4 * 1024 * 1024;
 
