@@ -5,17 +5,17 @@ import type { AuthzConfig } from '../config/config.js';
 import { ApiError } from '../http/errors.js';
 import { resolveRoles } from './roles.js';
 
-/** What a mode of operation changes (contract §4), asked here and nowhere else. Chosen once at start. */
+/** What a mode of operation decides (contract §4), and nothing else does. Chosen once at start. */
 export abstract class AccessPolicy {
   /** The caller's roles, in the order of ROLES. */
   abstract rolesOf(caller: Caller): readonly Role[];
   /** May the caller act in this role? */
   abstract mayAct(caller: Caller, role: Role): boolean;
-  /** May the caller ask which registries there are through the admin API? */
+  /** May the caller list the registries through the admin API? */
   abstract mayListRegistries(caller: Caller): boolean;
   /** The gate of a registry, and whether a source or registry exists for this caller of the admin API. */
   abstract mayReach(caller: Caller, required: Claims): boolean;
-  /** Is an entry with these claims shown to this consumer? */
+  /** Is an entry with these claims visible to this caller of the consumer API? */
   abstract maySee(caller: Caller, required: Claims): boolean;
   /**
    * May the caller give a source or registry these claims?
@@ -40,9 +40,10 @@ export abstract class AccessPolicy {
   /** Does a later version that is published without claims take over those of the first (contract §4)? */
   abstract inheritsClaims(caller: Caller): boolean;
   /**
-   * What `maySee` depends on: callers with equal answers see the same of every entry whose claims have no keys but these.
+   * What `maySee` depends on, as a text: callers with equal keys see the same entries, of those whose claims have no keys but
+   * these.
    *
-   * @param keys sorted.
+   * @param keys of claims, sorted.
    */
   abstract visibilityKey(caller: Caller, keys: readonly string[]): string;
 }
@@ -94,7 +95,7 @@ export class AnonymousPolicy extends AccessPolicy {
   }
 }
 
-/** spec §1.2: a valid token is all that is needed; whoever has one has every role. */
+/** spec §1.2: a valid token is all that is needed; everybody who has one has every role. */
 export class AuthOnlyPolicy extends AccessPolicy {
   rolesOf(caller: Caller): readonly Role[] {
     return caller.identified ? ROLES : [];
@@ -124,7 +125,7 @@ export class AuthOnlyPolicy extends AccessPolicy {
     return true;
   }
 
-  // contract §4: everybody has every role here, and the rules of publishing hold all the same.
+  // contract §4: everybody has every role here, but the rules of publishing hold nevertheless.
   checkPublish(caller: Caller, claims: Claims): void {
     checkPublishedClaims(caller, claims);
   }
@@ -144,7 +145,7 @@ export class AuthOnlyPolicy extends AccessPolicy {
 
 /** spec §1.2: roles, the registry gate, the entry filter and admin scoping are all enforced. */
 export class FullPolicy extends AccessPolicy {
-  // Tokens are remembered with their caller, so the rules are asked once per token and not per request.
+  // Callers are cached with their tokens, so the rules are applied once per token and not per request.
   private readonly roles = new WeakMap<Caller, readonly Role[]>();
 
   constructor(private readonly authz: AuthzConfig) {
@@ -179,14 +180,14 @@ export class FullPolicy extends AccessPolicy {
     return !isUnlabeled(required) && covers(caller.claims, required, this.authz.policy.arrayValues);
   }
 
-  // spec §4.4; an array asks for all its values here, whatever the policy for reads (contract §5).
+  // spec §4.4; an array requires all its values here, whatever the policy for reads (contract §5).
   checkGrant(caller: Caller, claims: Claims): void {
     if (this.isSuperAdmin(caller)) return;
     if (isUnlabeled(claims) && this.authz.policy.unlabeled === 'deny') throw new ApiError('claims_required');
     checkSubset(caller, claims);
   }
 
-  // Everybody covers `{}`: an entry whose claims were cleared stays within the reach of its managers (contract §5).
+  // Everybody covers `{}`: an entry whose claims were cleared stays manageable (contract §5).
   mayManage(caller: Caller, required: Claims): boolean {
     return this.isSuperAdmin(caller) || covers(caller.claims, required, this.authz.policy.arrayValues);
   }
@@ -220,7 +221,7 @@ function checkPublishedClaims(caller: Caller, claims: Claims): void {
   checkSubset(caller, claims);
 }
 
-// contract §5: whatever is written asks for all values of an array.
+// contract §5: for writes an array requires all its values.
 function checkSubset(caller: Caller, claims: Claims): void {
   if (!covers(caller.claims, claims, 'all')) throw new ApiError('claims_not_subset');
 }

@@ -1,7 +1,7 @@
 import { Module } from '@nestjs/common';
-import { CatalogQueries } from './pages/catalog.queries.js';
 import { CatalogService } from './catalog.service.js';
 import { PageCache } from './page-cache.js';
+import { PageReader } from './pages/page-reader.js';
 import { RegistriesModule } from '../registries/registries.module.js';
 import { ViewsModule } from '../views/views.module.js';
 import { RegistryListController } from './registry-list.controller.js';
@@ -13,6 +13,6 @@ import { SkillsController } from './skills.controller.js';
 @Module({
   imports: [RegistriesModule, ViewsModule],
   controllers: [RegistryListController, ServersController, SkillsController, ReadOnlyController],
-  providers: [CatalogQueries, CatalogService, PageCache],
+  providers: [CatalogService, PageCache, PageReader],
 })
 export class CatalogModule {}

@@ -1,33 +1,41 @@
 import { Injectable } from '@nestjs/common';
-import type { RegistryAccess } from '../views/view.js';
-import { isStorable } from '../database/storable.js';
-import { ENTRY_TYPES, type EntryType } from '../documents/entry-types.js';
-import { officialMeta } from '../documents/official-meta.js';
+import { SharedReads } from '../database/shared-reads.js';
+import type { EntryType } from '../documents/entry-types.js';
 import { ApiError } from '../http/errors.js';
-import type { CachedJson } from '../http/json-answers.js';
-import { CatalogQueries, type VersionRow } from './pages/catalog.queries.js';
-import { type ListRequest, nextCursor } from './pages/list-request.js';
+import { CachedJson } from '../http/json-answers.js';
+import { samePartitions } from '../views/partitions.js';
+import { RegistryViews } from '../views/registry-views.js';
+import type { RegistryAccess, View } from '../views/view.js';
 import { PageCache } from './page-cache.js';
-import type { Reading } from './pages/snapshot-check.js';
+import type { ListRequest } from './pages/list-request.js';
+import { PageReader, type PageRequest } from './pages/page-reader.js';
+import { SnapshotCheck } from './pages/snapshot-check.js';
 
-/**
- * A page ends before its documents are longer than this together, and the next one goes on. A hundred documents of a
- * megabyte would be in memory whole, once for each reader who takes their time.
- */
-const PAGE_CHARACTERS = 8 * 1024 * 1024;
+/** How often a page is read because something changed each time. */
+const MAX_READS = 5;
+const CHANGES_TOO_FAST = 'The catalogue changes faster than it can be read: try again shortly';
 
-/** What the consumer API shows to who has entered a registry. Bodies are put together from stored text. */
+/** What reading has led to: a page, or an error such as that there is no such entry. */
+interface ReadResult {
+  readonly page?: CachedJson;
+  readonly error?: unknown;
+  /** Whether it is of the state of its view. */
+  readonly isCurrent: boolean;
+}
+
+/** What the consumer API shows to a caller who has entered a registry. */
 @Injectable()
 export class CatalogService {
+  private readonly pending = new SharedReads<string, ReadResult>();
+
   constructor(
-    private readonly queries: CatalogQueries,
-    private readonly pages: PageCache,
+    private readonly cache: PageCache,
+    private readonly reader: PageReader,
+    private readonly views: RegistryViews,
   ) {}
 
-  list(access: RegistryAccess, type: EntryType, request: ListRequest): Promise<CachedJson> {
-    return this.pages.get(access, question('list', type, request), (reading) =>
-      this.readList(reading, type, request),
-    );
+  list(access: RegistryAccess, type: EntryType, list: ListRequest): Promise<CachedJson> {
+    return this.page(access, { page: 'list', type, list });
   }
 
   versions(
@@ -36,63 +44,54 @@ export class CatalogService {
     name: string,
     includeDeleted: boolean,
   ): Promise<CachedJson> {
-    return this.pages.get(access, question('versions', type, name, includeDeleted), async (reading) => {
-      const rows = isStorable(name) ? await this.queries.versions(reading, type, name, includeDeleted) : [];
-      if (rows.length === 0) throw new ApiError('entry_not_found');
-      return listBody(type, rows);
-    });
+    return this.page(access, { page: 'versions', type, name, includeDeleted });
   }
 
   version(access: RegistryAccess, type: EntryType, name: string, version: string): Promise<CachedJson> {
-    return this.pages.get(access, question('version', type, name, version), (reading) =>
-      this.readVersion(reading, type, name, version),
-    );
+    return this.page(access, { page: 'version', type, name, version });
   }
 
-  private async readList(reading: Reading, type: EntryType, request: ListRequest): Promise<string> {
-    const found = await this.queries.page(reading, type, request);
-    const rows = withinPage(found.slice(0, request.limit));
-    const last = rows.at(-1);
-    const cursor = last && found.length > rows.length ? nextCursor(type, request, last) : undefined;
-    return listBody(type, rows, cursor);
+  /**
+   * A page from the cache, or else read.
+   *
+   * A view is known before its rows are read, and both may change in between. A page is good only if all of it is of the state of
+   * its view; if not, the view is refreshed and the page read again, a few times.
+   *
+   * @throws ApiError 404 for an entry or version that is not in the view, and 503 when the partitions of the view change
+   *   during every read.
+   */
+  private async page(access: RegistryAccess, request: PageRequest): Promise<CachedJson> {
+    for (let reads = 1; ; reads += 1) {
+      const { view } = access;
+      const key = cacheKey(view, request);
+      const cached = this.cache.get(key);
+      if (cached) return cached;
+      const { page, error, isCurrent } = await this.pending.share(key, () => this.read(key, view, request));
+      if (!isCurrent) {
+        access = await this.views.refresh(access);
+        if (reads < MAX_READS) continue;
+        // Of the same partitions it is at least of states that were there since the request came; of others, entries that
+        // went from one to another may be missing.
+        if (!samePartitions(view, access.view)) throw new ApiError('database_timeout', CHANGES_TOO_FAST);
+      }
+      if (!page) throw error;
+      return page;
+    }
   }
 
-  private async readVersion(
-    reading: Reading,
-    type: EntryType,
-    name: string,
-    version: string,
-  ): Promise<string> {
-    if (!isStorable(name)) throw new ApiError('entry_not_found');
-    const row = isStorable(version)
-      ? await this.queries.findVersion(reading, type, name, version)
-      : undefined;
-    if (row) return itemOf(type, row);
-    throw new ApiError(
-      (await this.queries.has(reading, type, name)) ? 'version_not_found' : 'entry_not_found',
-    );
+  private async read(key: string, view: View, request: PageRequest): Promise<ReadResult> {
+    const check = new SnapshotCheck(view);
+    try {
+      const text = await this.reader.read(check, request);
+      const page = check.isCurrent ? this.cache.add(key, text) : new CachedJson(text);
+      return { page, isCurrent: check.isCurrent };
+    } catch (error) {
+      return { error, isCurrent: check.isCurrent };
+    }
   }
 }
 
-// At least one, however long it is.
-function withinPage(rows: readonly VersionRow[]): readonly VersionRow[] {
-  let characters = 0;
-  const tooMany = rows.findIndex(({ document }) => (characters += document.length) > PAGE_CHARACTERS);
-  return tooMany === -1 ? rows : rows.slice(0, Math.max(1, tooMany));
-}
-
-function question(...parts: unknown[]): string {
-  return JSON.stringify(parts);
-}
-
-function listBody(type: EntryType, rows: readonly VersionRow[], cursor?: string): string {
-  const metadata = { count: rows.length, ...(cursor ? { nextCursor: cursor } : {}) };
-  const { listKey } = ENTRY_TYPES[type];
-  return `{"${listKey}":[${rows.map((row) => itemOf(type, row)).join(',')}],"metadata":${JSON.stringify(metadata)}}`;
-}
-
-function itemOf(type: EntryType, row: VersionRow): string {
-  return ENTRY_TYPES[type].isShownBare
-    ? row.document
-    : `{"${type}":${row.document},"_meta":${officialMeta(row)}}`;
+// The tag of a view changes with the revisions of its sources: nothing in the cache is ever out of date.
+function cacheKey(view: View, request: PageRequest): string {
+  return `${view.tag} ${JSON.stringify(request)}`;
 }

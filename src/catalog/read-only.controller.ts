@@ -4,8 +4,8 @@ import { AnyCaller } from '../auth/route-access.js';
 import { ApiError } from '../http/errors.js';
 
 /**
- * The MCP Registry API lets publishers change entries below the consumer path. Here that is the admin API's, and clients
- * written for the other are told so. Nothing is looked up: the answer is the same for every path.
+ * The MCP Registry API lets publishers change entries below the consumer path. Here the admin API does that, and clients
+ * written for the MCP Registry API get an error that names it. Nothing is read: the answer is the same for every path.
  */
 @ApiExcludeController()
 @Controller(['registry/:registry/v0.1', 'registry/:registry/v0'])

@@ -4,35 +4,35 @@ import type { Pool } from 'pg';
 import type { DataSource } from 'typeorm';
 
 /**
- * SQLSTATEs of a connection on which a statement is not, or no longer, what it was prepared as: unknown there, known already, or
- * with other columns than before. Behind a pooler that hands connections around without minding prepared statements, say.
+ * SQLSTATEs of a connection on which a statement is not, or no longer, what it was prepared as: unknown there, prepared already,
+ * or with other columns than before. For example behind a pooler that shares connections regardless of prepared statements.
  */
-const FORGOTTEN = new Set(['26000', '42P05', '0A000']);
+const STALE_STATEMENT_STATES = new Set(['26000', '42P05', '0A000']);
 
-/** Runs statements that are asked again and again: PostgreSQL parses each of them once a connection. */
-export class Prepared {
-  private readonly logger = new Logger(Prepared.name);
+/** Runs statements that are sent again and again: PostgreSQL parses each of them once per connection. */
+export class PreparedStatements {
+  private readonly logger = new Logger(PreparedStatements.name);
   private readonly names = new Map<string, string>();
-  private isUnderstood = true;
+  private isSupported = true;
 
   constructor(private readonly dataSource: DataSource) {}
 
   /**
-   * The rows of a statement outside any transaction. Every text stays with each connection for good, so there must not be
-   * many of them: what varies belongs into the values.
+   * The rows of a statement outside any transaction. Every text stays prepared on each connection for good, so there must not be
+   * many of them: what varies belongs in the values.
    *
    * @throws what node-postgres throws, or TypeORM.
    */
   async query<Rows>(text: string, values: unknown[]): Promise<Rows> {
     const { master: pool } = (this.dataSource.driver ?? {}) as { readonly master?: Pool };
-    if (!this.isUnderstood || !pool) return this.dataSource.query<Rows>(text, values);
+    if (!this.isSupported || !pool) return this.dataSource.query<Rows>(text, values);
     try {
       return (await pool.query({ name: this.nameOf(text), text, values })).rows as Rows;
     } catch (error) {
-      if (!FORGOTTEN.has(String((error as { code?: unknown }).code))) throw error;
-      this.isUnderstood = false;
+      if (!STALE_STATEMENT_STATES.has(String((error as { code?: unknown }).code))) throw error;
+      this.isSupported = false;
       this.logger.warn(
-        'The database, or a pooler before it, forgets prepared statements: none are used any more',
+        'PostgreSQL, or a connection pooler in front of it, does not keep prepared statements: they are no longer used',
       );
       return this.dataSource.query<Rows>(text, values);
     }

@@ -1,17 +1,17 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { PATIENCE_MS, SharedReads } from './shared-reads.js';
+import { SHARE_TIMEOUT_MS, SharedReads } from './shared-reads.js';
 
-describe('a reading', () => {
+describe('a read', () => {
   beforeEach(() => void vi.useFakeTimers());
   afterEach(() => void vi.useRealTimers());
 
-  /** Readings that end when they are told to, and are numbered. */
-  function readings() {
+  /** Reads that the test ends by their numbers. */
+  function numberedReads() {
     const ends: ((value: string) => void)[] = [];
     const fails: ((error: Error) => void)[] = [];
     const reads = new SharedReads<string, string>();
     const ask = (key: string) =>
-      reads.once(
+      reads.share(
         key,
         () =>
           new Promise((resolve, reject) => {
@@ -22,8 +22,8 @@ describe('a reading', () => {
     return { ask, ends, fails };
   }
 
-  it('is shared by those who ask for the same while it is under way, and by nobody else', async () => {
-    const { ask, ends } = readings();
+  it('is shared by those who ask for the same while it is in progress, and by nobody else', async () => {
+    const { ask, ends } = numberedReads();
     const both = Promise.all([ask('a'), ask('a'), ask('b')]);
     expect(ends).toHaveLength(2);
     ends[0]?.('of a');
@@ -34,8 +34,8 @@ describe('a reading', () => {
     expect(await later).toBe('of a, later');
   });
 
-  it('that fails does so for all who share it, and is read anew for the next', async () => {
-    const { ask, ends, fails } = readings();
+  it('that fails does so for all who share it, and is repeated for the next', async () => {
+    const { ask, ends, fails } = numberedReads();
     const both = Promise.allSettled([ask('a'), ask('a')]);
     fails[0]?.(new Error('gone'));
     expect((await both).map(({ status }) => status)).toEqual(['rejected', 'rejected']);
@@ -45,9 +45,9 @@ describe('a reading', () => {
   });
 
   it('that hangs is not waited for by those who come after a while', async () => {
-    const { ask, ends } = readings();
+    const { ask, ends } = numberedReads();
     const hanging = ask('a');
-    vi.advanceTimersByTime(PATIENCE_MS - 1);
+    vi.advanceTimersByTime(SHARE_TIMEOUT_MS - 1);
     const early = ask('a');
     expect(ends).toHaveLength(1);
     vi.advanceTimersByTime(1);
@@ -60,9 +60,9 @@ describe('a reading', () => {
   });
 
   it('that ends late does not end the sharing of the one that took its place', async () => {
-    const { ask, ends } = readings();
+    const { ask, ends } = numberedReads();
     const hanging = ask('a');
-    vi.advanceTimersByTime(PATIENCE_MS);
+    vi.advanceTimersByTime(SHARE_TIMEOUT_MS);
     const second = ask('a');
     ends[0]?.('at last');
     await hanging;

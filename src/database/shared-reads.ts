@@ -1,21 +1,21 @@
-/** A reading that takes longer, on a connection that hangs perhaps, is not shared with those who come now. */
-export const PATIENCE_MS = 2_000;
+/** A read that takes longer, on a connection that hangs perhaps, is not shared with callers who come later. */
+export const SHARE_TIMEOUT_MS = 2_000;
 
-/** Readings under way: who asks for the same at the same time shares them. */
+/** Reads in progress: callers who ask for the same at the same time share one. */
 export class SharedReads<Key, Value> {
-  private readonly underWay = new Map<Key, Promise<Value>>();
+  private readonly pending = new Map<Key, Promise<Value>>();
 
-  /** What `read` gives, or gave to somebody who asked for this key and still waits for it. */
-  once(key: Key, read: () => Promise<Value>): Promise<Value> {
-    const known = this.underWay.get(key);
+  /** The value of `read`, or that of a read of this key which is still in progress. */
+  share(key: Key, read: () => Promise<Value>): Promise<Value> {
+    const known = this.pending.get(key);
     if (known) return known;
     const reading = read();
-    this.underWay.set(key, reading);
+    this.pending.set(key, reading);
     const unshare = () => {
-      clearTimeout(patience);
-      if (this.underWay.get(key) === reading) this.underWay.delete(key);
+      clearTimeout(timeout);
+      if (this.pending.get(key) === reading) this.pending.delete(key);
     };
-    const patience = setTimeout(unshare, PATIENCE_MS);
+    const timeout = setTimeout(unshare, SHARE_TIMEOUT_MS);
     reading.then(unshare, unshare);
     return reading;
   }

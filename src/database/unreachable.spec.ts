@@ -22,7 +22,9 @@ describe('an error of the database', () => {
     [error('syntax error'), false],
     ['ECONNREFUSED', false],
     [null, false],
-  ])('%s means that it is away: %s', (value, answer) => expect(isDatabaseUnreachable(value)).toBe(answer));
+  ])('%s means that it is not reachable: %s', (value, answer) =>
+    expect(isDatabaseUnreachable(value)).toBe(answer),
+  );
 
   it.each([
     ['57014', true],
@@ -30,7 +32,7 @@ describe('an error of the database', () => {
     ['40P01', true],
     ['57P01', false],
     ['23505', false],
-  ])('%s is one that another try may not meet: %s', (code, answer) =>
+  ])('%s may not occur on another attempt: %s', (code, answer) =>
     expect(isStatementTimeout(error('x', { code }))).toBe(answer),
   );
 });

@@ -1,6 +1,6 @@
-/** SQLSTATE classes and codes that say "not now": connection failures, shut-downs, recovery, too many connections. */
-const AWAY_STATES = /^(08...|57P0[1-5]|53300|25006)$/;
-const AWAY_ERRNO = new Set([
+/** SQLSTATEs of a server that cannot be used for now: connection failures, shut-downs, recovery, too many connections. */
+const UNREACHABLE_STATES = /^(08...|57P0[1-5]|53300|25006)$/;
+const UNREACHABLE_ERRNOS = new Set([
   'ECONNREFUSED',
   'ECONNRESET',
   'ENOENT',
@@ -11,12 +11,12 @@ const AWAY_ERRNO = new Set([
   'ENOTFOUND',
   'EAI_AGAIN',
 ]);
-const AWAY_MESSAGES =
+const UNREACHABLE_MESSAGES =
   /^(Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error|Cannot use a pool after calling end|Query read timeout|Connection is not established|Driver not Connected|the database is not initialized)/i;
 
 /**
- * Whether an error of node-postgres or TypeORM means that the database can't be reached for now, as against a fault of
- * ours. Decides between 503 (try again) and 500.
+ * Whether an error of node-postgres or TypeORM means that the database is not reachable for now, and not that we have a bug. Decides
+ * between 503 (try again) and 500.
  */
 export function isDatabaseUnreachable(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
@@ -29,16 +29,16 @@ export function isDatabaseUnreachable(error: unknown): boolean {
   if (driverError instanceof Error && driverError !== error && isDatabaseUnreachable(driverError))
     return true;
   if (typeof code === 'string') {
-    if (AWAY_STATES.test(code)) return true;
+    if (UNREACHABLE_STATES.test(code)) return true;
     // ENOENT counts for a missing socket only, not for a missing file.
-    if (AWAY_ERRNO.has(code)) return code !== 'ENOENT' || syscall === 'connect';
+    if (UNREACHABLE_ERRNOS.has(code)) return code !== 'ENOENT' || syscall === 'connect';
   }
-  return AWAY_MESSAGES.test(error.message);
+  return UNREACHABLE_MESSAGES.test(error.message);
 }
 
 /**
- * Whether PostgreSQL gave up on a statement because it, or its wait for a lock, took too long (57014, 55P03), or would never
- * have ended (40P01, a deadlock): who tries again may be luckier.
+ * Whether PostgreSQL cancelled a statement because it, or its wait for a lock, took too long (57014, 55P03), or would never
+ * have ended (40P01, a deadlock): another attempt may succeed.
  */
 export function isStatementTimeout(error: unknown): boolean {
   return (

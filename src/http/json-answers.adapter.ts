@@ -3,11 +3,11 @@ import type { Response } from 'express';
 import Negotiator from 'negotiator';
 import { type Coding, CODINGS, JsonText, CachedJson } from './json-answers.js';
 
-/** Nest's adapter for Express, which also knows JSON that is text or bytes already and sends it as it is. */
+/** Nest's adapter for Express, which also sends JSON that is text or bytes already, as it is. */
 export class JsonAnswersAdapter extends ExpressAdapter {
   override reply(response: Response, body: unknown, status?: number): unknown {
     if (body instanceof JsonText) return sendText(response, body, status);
-    if (body instanceof CachedJson) return sendKept(response, body, status);
+    if (body instanceof CachedJson) return sendCached(response, body, status);
     return super.reply(response, body, status) as unknown;
   }
 }
@@ -18,8 +18,8 @@ function sendText(response: Response, json: JsonText, status?: number): void {
   response.status(status ?? response.statusCode).send(json.text);
 }
 
-async function sendKept(response: Response, json: CachedJson, status?: number): Promise<void> {
-  const coding = json.isWorthCompressing ? codingFor(response) : null;
+async function sendCached(response: Response, json: CachedJson, status?: number): Promise<void> {
+  const coding = json.isCompressible ? codingFor(response) : null;
   setHeaders(response, 'Authorization, Origin, Accept-Encoding', json.etag(coding));
   if (status !== undefined) response.statusCode = status;
   if (response.req.fresh) {
@@ -34,7 +34,7 @@ async function sendKept(response: Response, json: CachedJson, status?: number): 
   response.end(bytes);
 }
 
-// contract §6. The CORS middleware has said already what else answers vary by.
+// contract §6. `vary` adds to what the CORS middleware has set.
 function setHeaders(response: Response, vary: string, etag: string): void {
   response.vary(vary);
   response.setHeader('Cache-Control', 'private, no-cache');
@@ -42,7 +42,7 @@ function setHeaders(response: Response, vary: string, etag: string): void {
   response.setHeader('Content-Type', 'application/json; charset=utf-8');
 }
 
-// Of what the client likes equally well, the first of ours: browsers name gzip first and mean nothing by it.
+// Of what the client prefers equally, the first of ours: browsers list gzip first without a preference.
 function codingFor({ req }: Response): Coding | null {
   if (req.headers['accept-encoding'] === undefined) return null;
   const [accepted] = new Negotiator(req).encodings([...CODINGS], { preferred: [...CODINGS] });

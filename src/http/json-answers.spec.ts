@@ -3,18 +3,18 @@ import { CachedJson } from './json-answers.js';
 
 const MIB = 1024 * 1024;
 
-describe('a JSON answer that is kept', () => {
+describe('a cached JSON answer', () => {
   it.each([
     [0, false],
     [999, false],
     [1_000, true],
     [4 * MIB, true],
     [4 * MIB + 1, false],
-  ])('of %i bytes is worth compressing: %s', (length, worth) => {
-    expect(new CachedJson('x'.repeat(length)).isWorthCompressing).toBe(worth);
+  ])('of %i bytes is compressed for who accepts it: %s', (length, compressible) => {
+    expect(new CachedJson('x'.repeat(length)).isCompressible).toBe(compressible);
   });
 
-  it('weighs each of its forms once, and says when it has grown', async () => {
+  it('counts each of its encodings once, and calls back when it has grown', async () => {
     const sizes: number[] = [];
     const json: CachedJson = new CachedJson('x'.repeat(2_000), () => sizes.push(json.size));
     expect(json.size).toBe(2_000);

@@ -2,10 +2,10 @@ import { createHash } from 'node:crypto';
 import { promisify } from 'node:util';
 import { brotliCompress, constants, gzip } from 'node:zlib';
 
-/** A JSON answer that is text already: documents are stored as text and never parsed on the way out. */
+/** A JSON answer that exists as text: documents are stored as text and never parsed on the way out. */
 export class JsonText {
   /**
-   * @param contentTag of what a PUT may change, where there is such a thing.
+   * @param contentTag the tag of the part of the answer that a PUT may change, if there is one.
    */
   constructor(
     readonly text: string,
@@ -22,22 +22,22 @@ export class JsonText {
 export const CODINGS = ['br', 'gzip'] as const;
 export type Coding = (typeof CODINGS)[number];
 
-/** Below this a compressed form saves less than its headers cost; above, it would keep a thread busy for too long. */
-const WORTH_COMPRESSING_BYTES = 1_000;
-const TOO_LARGE_TO_COMPRESS_BYTES = 4 * 1024 * 1024;
-// A page is compressed once and sent many times, but somebody waits for the first time: a few milliseconds.
+/** Below this compression saves less than its headers cost; above, it would keep a thread busy for too long. */
+const MIN_COMPRESSIBLE_BYTES = 1_000;
+const MAX_COMPRESSIBLE_BYTES = 4 * 1024 * 1024;
+// A page is compressed once and sent many times, but one request waits for the first time: a few milliseconds.
 const BROTLI_QUALITY = 5;
 
-/** A JSON answer that is kept to be sent again: its bytes, their tag, and their compressed forms once somebody asked for them. */
+/** A JSON answer that is sent again and again: its bytes, their tag, and each compressed encoding from its first use on. */
 export class CachedJson {
   readonly bytes: Buffer;
   private readonly digest: string;
-  private readonly forms = new Map<Coding, Promise<Buffer>>();
-  /** Of all forms there are. */
+  private readonly encodings = new Map<Coding, Promise<Buffer>>();
+  /** Bytes of all encodings there are. */
   size: number;
 
   /**
-   * @param onGrowth is called when another form has been added to `size`.
+   * @param onGrowth is called when another encoding has been added to `size`.
    */
   constructor(
     text: string,
@@ -48,26 +48,26 @@ export class CachedJson {
     this.size = this.bytes.length;
   }
 
-  get isWorthCompressing(): boolean {
+  get isCompressible(): boolean {
     const { length } = this.bytes;
-    return length >= WORTH_COMPRESSING_BYTES && length <= TOO_LARGE_TO_COMPRESS_BYTES;
+    return length >= MIN_COMPRESSIBLE_BYTES && length <= MAX_COMPRESSIBLE_BYTES;
   }
 
-  /** Strong, so each form has a tag of its own. */
+  /** Strong, so each encoding has a tag of its own. */
   etag(coding: Coding | null): string {
     return coding === null ? `"${this.digest}"` : `"${this.digest}.${coding}"`;
   }
 
   /** The bytes in this coding, made at most once and off the event loop. */
   compressed(coding: Coding): Promise<Buffer> {
-    const known = this.forms.get(coding);
+    const known = this.encodings.get(coding);
     if (known) return known;
-    const made = COMPRESS[coding](this.bytes).then((form) => {
-      this.size += form.length;
+    const made = COMPRESS[coding](this.bytes).then((encoded) => {
+      this.size += encoded.length;
       this.onGrowth();
-      return form;
+      return encoded;
     });
-    this.forms.set(coding, made);
+    this.encodings.set(coding, made);
     return made;
   }
 }

@@ -1,59 +1,61 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { Injectable } from '@nestjs/common';
-import { PATIENCE_MS } from '../database/shared-reads.js';
+import { SHARE_TIMEOUT_MS } from '../database/shared-reads.js';
 import { isStorable } from '../database/storable.js';
 import { type RegistryState, ViewsQueries } from './views.queries.js';
 
-/** How long requests gather while several come at once; one that comes alone does not wait. */
-const GATHERING_MS = 1;
+/** How long a batch stays open for more requests while several come at once; one that comes alone does not wait. */
+const WINDOW_MS = 1;
 
-/** The requests that wait for one look at the database. */
+/** Requests that wait for one query. */
 interface Batch {
   readonly names: Set<string>;
   requests: number;
-  readonly found: Promise<Map<string, RegistryState>>;
+  readonly states: Promise<Map<string, RegistryState>>;
 }
 
 /**
- * Finds the registries that consumers enter, with the revisions of their sources. Requests that come in while a look at the
- * database is under way share the next one: it begins after each of them did, so no answer is older than its request, on
- * any replica, and the busier the server is the less it costs.
+ * Finds the registries that consumers enter, with the revisions of their sources. Requests that come in while a query is in
+ * progress share the next one: it begins after each of them did, so no answer is older than its request, on any replica, and
+ * the busier the server is the less it costs.
  */
 @Injectable()
 export class RegistryLookup {
-  private gathering: Batch | undefined;
-  private underWay: Promise<unknown> = Promise.resolve();
-  /** Whether the last look was shared: then the next one will be as well. */
+  /** The batch that is still open. */
+  private pending: Batch | undefined;
+  private lastQuery: Promise<unknown> = Promise.resolve();
+  /** Whether the last batch had several requests: then the next one will as well. */
   private isBusy = false;
 
   constructor(private readonly queries: ViewsQueries) {}
 
   async find(name: string): Promise<RegistryState | undefined> {
     if (!isStorable(name)) return undefined;
-    const batch = (this.gathering ??= this.gather());
+    const batch = (this.pending ??= this.openBatch());
     batch.names.add(name);
     batch.requests += 1;
-    return (await batch.found).get(name);
+    return (await batch.states).get(name);
   }
 
-  private gather(): Batch {
+  private openBatch(): Batch {
     const names = new Set<string>();
-    const found = this.lastLook().then(async () => {
-      if (this.isBusy) await pause(GATHERING_MS);
-      this.gathering = undefined;
+    const states = this.lastQueryEnded().then(async () => {
+      if (this.isBusy) await pause(WINDOW_MS);
+      this.pending = undefined;
       this.isBusy = batch.requests > 1;
       return this.queries.registries([...names]);
     });
-    this.underWay = found.catch(() => undefined);
-    const batch: Batch = { names, requests: 0, found };
+    this.lastQuery = states.catch(() => undefined);
+    const batch: Batch = { names, requests: 0, states };
     return batch;
   }
 
-  private lastLook(): Promise<void> {
+  /** A query that hangs is not waited for any longer than reads are shared. */
+  private lastQueryEnded(): Promise<void> {
     return new Promise((resolve) => {
-      const patience = setTimeout(resolve, PATIENCE_MS);
-      void this.underWay.then(() => {
-        clearTimeout(patience);
+      const timeout = setTimeout(resolve, SHARE_TIMEOUT_MS);
+      void this.lastQuery.then(() => {
+        clearTimeout(timeout);
         resolve();
       });
     });

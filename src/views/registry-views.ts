@@ -7,7 +7,7 @@ import { RegistryLookup } from './registry-lookup.js';
 import type { RegistryAccess } from './view.js';
 import { ViewCache } from './view-cache.js';
 
-/** Lets callers into registries: the gate, and what each of them sees behind it. */
+/** Lets callers into registries: the gate, and what each of them sees of the registry. */
 @Injectable()
 export class RegistryViews {
   private readonly cache: ViewCache;
@@ -23,17 +23,21 @@ export class RegistryViews {
   /**
    * spec §1.1: the gate of a registry, and then the caller's view of it.
    *
-   * @throws ApiError 404 for a registry that is not there, 403 for one whose claims the caller does not satisfy.
+   * @throws ApiError 404 for a registry that does not exist, 403 for one whose claims the caller does not satisfy.
    */
   async enter(caller: Caller, registryName: string): Promise<RegistryAccess> {
     const registry = await this.lookup.find(registryName);
     if (!registry) throw new ApiError('registry_not_found');
     if (!this.policy.mayReach(caller, registry.claims)) throw new ApiError('registry_forbidden');
-    const view = this.cache.of(caller, registry, await this.partitions.of(registry));
+    const view = this.cache.of(caller, registry, await this.partitions.ofRegistry(registry));
     return { caller, registryName, view };
   }
 
-  /** The same as they are now; the registry may have gone since, or its gate may have closed. */
+  /**
+   * The same access with the view as it is now.
+   *
+   * @throws ApiError as `enter`: the registry may be gone by now, or its claims may have changed.
+   */
   async refresh({ caller, registryName }: RegistryAccess): Promise<RegistryAccess> {
     return this.enter(caller, registryName);
   }

@@ -4,7 +4,7 @@ import { Source } from '../sources/source.entity.js';
 
 const PRIMARY_KEY = 'source_partition_pkey';
 
-/** A claim set that entries of a source carry. Kept by a trigger on `entry`, so that no writer can forget to. */
+/** A claim set that entries of a source carry, or once carried. Written by a trigger on `entry`, so that no writer can forget it. */
 @Entity('source_partition')
 export class SourcePartition {
   @PrimaryColumn({ name: 'source_id', type: 'integer', primaryKeyConstraintName: PRIMARY_KEY })

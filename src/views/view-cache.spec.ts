@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { Caller } from '../auth/caller.js';
 import { FullPolicy } from '../authz/access-policy.js';
 import type { View } from './view.js';
-import type { LabeledPartition, PartitionList } from './partitions.js';
+import type { PartitionWithClaims, RegistryPartitions } from './partitions.js';
 import { ViewCache } from './view-cache.js';
 
 const BOUND_BYTES = 32 * 1024 * 1024;
@@ -15,8 +15,8 @@ const policy = new FullPolicy({
 });
 
 /** One partition for a team, and this many for everybody at Acme. */
-function aList(others = 0): PartitionList {
-  const partitions = Array.from({ length: others + 1 }, (_, index): LabeledPartition => ({
+function aList(others = 0): RegistryPartitions {
+  const partitions = Array.from({ length: others + 1 }, (_, index): PartitionWithClaims => ({
     sourceId: 1,
     claimSetId: index + 1,
     claims: index === 0 ? { team: 'red' } : { org: 'acme' },
@@ -36,8 +36,8 @@ function aCaller(team: string, more = {}): Caller {
   return { subject: team, claims: { org: 'acme', team, ...more }, identified: true };
 }
 
-describe('remembered views', () => {
-  it('are shared by callers who are alike in what the partitions ask for, and by no others', () => {
+describe('cached views', () => {
+  it('are shared by callers with the same values of the claims that partitions require, and by no others', () => {
     const views = new ViewCache(policy);
     const [list, registry] = [aList(1), aRegistry(1)];
     const red = views.of(aCaller('red'), registry, list);
@@ -49,7 +49,7 @@ describe('remembered views', () => {
     expect(later.tag).not.toBe(red.tag);
   });
 
-  // Text that takes two bytes a character. Only what comes back as the same object was remembered.
+  // Text that takes two bytes a character. Only what comes back as the same object was cached.
   describe.each([
     { what: 'much in their tokens', callers: 2_000, characters: 10_000, others: 0 },
     { what: 'many partitions', callers: 45, characters: 0, others: 20_000 },
@@ -60,19 +60,19 @@ describe('remembered views', () => {
     it.each<[string, number, (before: View, now: View) => boolean]>([
       ['at the same revisions', 1, (before, now) => now === before],
       ['at later revisions', 2, (before, now) => now.partitions === before.partitions],
-    ])('take no more than the memory they may have, %s', (_when, revision, isRemembered) => {
+    ])('take no more than the memory they may have, %s', (_when, revision, isCached) => {
       const views = new ViewCache(policy);
       const list = aList(others);
       const first = Array.from({ length: callers }, (_, index) =>
         views.of(caller(index), aRegistry(1), list),
       );
       const latestFirst = [...first.entries()].reverse();
-      const forgotten = latestFirst.findIndex(
-        ([index, before]) => !isRemembered(before, views.of(caller(index), aRegistry(revision), list)),
+      const firstMissing = latestFirst.findIndex(
+        ([index, before]) => !isCached(before, views.of(caller(index), aRegistry(revision), list)),
       );
-      const remembered = forgotten === -1 ? callers : forgotten;
-      expect(remembered).toBeGreaterThan(0);
-      expect(remembered * bytes).toBeLessThan(BOUND_BYTES);
+      const cached = firstMissing === -1 ? callers : firstMissing;
+      expect(cached).toBeGreaterThan(0);
+      expect(cached * bytes).toBeLessThan(BOUND_BYTES);
     });
   });
 });

@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import type { Caller } from '../auth/caller.js';
 import type { AccessPolicy } from '../authz/access-policy.js';
+import { partitionsDigest, type RegistryPartitions } from './partitions.js';
 import type { Partition, View } from './view.js';
-import { digestOf, type PartitionList } from './partitions.js';
 import type { RegistryState } from './views.queries.js';
 
 /** Partitions that may be cached, over all views. */
@@ -12,19 +12,19 @@ const MAX_CACHED_PARTITIONS = 500_000;
 const MAX_CACHED_BYTES = 32 * 1024 * 1024;
 const PARTITION_BYTES = 80;
 
-interface Visible {
+interface VisiblePartitions {
   readonly partitions: readonly Partition[];
   readonly digest: string;
 }
 
 /**
- * What a caller sees of a list of partitions: their claims are judged by the policy, in TypeScript, once for all callers that
- * are alike in what these claims ask for. Nothing here outlives a change: the revisions of the sources, which move in the
- * transaction that changes an entry, are read with every request and are part of the key. Bounded in memory, however many
- * callers there are and whatever their tokens hold.
+ * What a caller sees of a registry: the claims of its partitions are judged by the policy, in TypeScript, once for all callers
+ * with the same visibility key. No change is missed: the revisions of the sources, which are bumped in the transaction that
+ * changes an entry, are read with every request and are part of the key. Bounded in memory, however many callers there are
+ * and whatever their tokens hold.
  */
 export class ViewCache {
-  private readonly visible = new LRUCache<string, Visible>({
+  private readonly visible = new LRUCache<string, VisiblePartitions>({
     maxSize: MAX_CACHED_PARTITIONS,
     sizeCalculation: ({ partitions }, key) => partitions.length + Math.ceil(key.length / 32) + 1,
   });
@@ -35,17 +35,17 @@ export class ViewCache {
 
   constructor(private readonly policy: AccessPolicy) {}
 
-  /** The same view for callers who are alike, as long as it is cached. */
+  /** The view of a caller; the same object for callers with the same visibility key, as long as it is cached. */
   of(
     caller: Caller,
     registry: Pick<RegistryState, 'sourceIds' | 'databaseEpoch' | 'revisions'>,
-    list: PartitionList,
+    all: RegistryPartitions,
   ): View {
-    const visibilityKey = this.policy.visibilityKey(caller, list.keys);
-    const key = `${registry.revisions}|${list.digest}|${visibilityKey}`;
-    const known = this.views.get(key);
-    if (known) return known;
-    const { partitions, digest } = this.visibleIn(registry.databaseEpoch, list, caller, visibilityKey);
+    const visibilityKey = this.policy.visibilityKey(caller, all.keys);
+    const key = `${registry.revisions}|${all.digest}|${visibilityKey}`;
+    const cached = this.views.get(key);
+    if (cached) return cached;
+    const { partitions, digest } = this.visibleOf(registry.databaseEpoch, all, caller, visibilityKey);
     const view = {
       partitions,
       tag: tagOf(registry.revisions, digest),
@@ -56,25 +56,25 @@ export class ViewCache {
     return view;
   }
 
-  // The ids of a list mean what they do in one databaseEpoch of the database only.
-  private visibleIn(
+  // The ids of partitions mean the same within one epoch of the database only.
+  private visibleOf(
     databaseEpoch: string,
-    list: PartitionList,
+    all: RegistryPartitions,
     caller: Caller,
     visibilityKey: string,
-  ): Visible {
-    const key = `${databaseEpoch}|${list.digest}|${visibilityKey}`;
-    const known = this.visible.get(key);
-    if (known) return known;
-    const partitions = list.partitions
+  ): VisiblePartitions {
+    const key = `${databaseEpoch}|${all.digest}|${visibilityKey}`;
+    const cached = this.visible.get(key);
+    if (cached) return cached;
+    const partitions = all.partitions
       .filter(({ claims }) => this.policy.maySee(caller, claims))
       .map(({ sourceId, claimSetId }) => ({ sourceId, claimSetId }));
-    const visible = { partitions, digest: digestOf(partitions) };
+    const visible = { partitions, digest: partitionsDigest(partitions) };
     this.visible.set(key, visible);
     return visible;
   }
 }
 
-function tagOf(revisions: string, visible: string): string {
-  return createHash('sha256').update(`${revisions}|${visible}`).digest('base64url');
+function tagOf(revisions: string, visibleDigest: string): string {
+  return createHash('sha256').update(`${revisions}|${visibleDigest}`).digest('base64url');
 }

@@ -16,14 +16,14 @@ export interface View {
   readonly tag: string;
   /** All sources of the registry in its order, also those without a partition. */
   readonly sourceIds: readonly number[];
-  /** The state of those sources at which the partitions were looked up, as a text: what `REVISIONS` in SQL says of them. */
+  /** The state of those sources that the partitions were read at: `RegistryState.revisions`. */
   readonly revisions: string;
 }
 
-/** A caller inside a registry. */
+/** A caller who has entered a registry. */
 export interface RegistryAccess {
   readonly caller: Caller;
   readonly registryName: string;
-  /** What they see of it. */
+  /** What the caller sees of it. */
   readonly view: View;
 }

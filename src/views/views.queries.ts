@@ -1,8 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import type { Claims } from '../claims/claims.js';
-import { Prepared } from '../database/prepared.js';
-import { DATABASE_EPOCH, REVISIONS } from './revisions.js';
+import { PreparedStatements } from '../database/prepared.js';
 
 /** A registry as consumers enter it, with the state of its sources. */
 export interface RegistryState {
@@ -16,32 +15,53 @@ export interface RegistryState {
   readonly revisions: string;
 }
 
+/**
+ * SQL: which run of PostgreSQL answers, with which tables. After a restore, or a failover that lost the last transactions, ids
+ * and revisions begin again and mean something else: what was cached before must not be used. A table that is created or
+ * filled anew is another file, and so is each of a copy of the database that takes its place: the path names the database too.
+ */
+export const DATABASE_EPOCH = `concat_ws(' ', extract(epoch from pg_postmaster_start_time()), pg_relation_filepath('claim_set'),
+    pg_relation_filepath('source'), pg_relation_filepath('source_partition'))`;
+
+/** SQL, an aggregate over sources `s` at positions `p.position`: `RegistryState.revisions`. */
+const REVISIONS = `${DATABASE_EPOCH}
+    || '|' || coalesce(string_agg(s.id || ':' || s.revision, ',' order by p.position), '')`;
+
+/**
+ * SQL: whether the sources `$sourceIds`, in this order, are still at `$revisions`. False also when one of them is gone, since its
+ * revision is missing then. Statements select it beside what they read, from the same snapshot.
+ */
+export const IS_CURRENT = `(
+  select ${REVISIONS} = $revisions
+  from unnest($sourceIds::int[]) with ordinality p(id, position) join source s on s.id = p.id
+)`;
+
 const REGISTRY_STATES = `
-  select r.name, c.claims, ${DATABASE_EPOCH} as "databaseEpoch", held."sourceIds", held.revisions
-  from registry r join claim_set c on c.id = r.claim_set_id
-  cross join lateral (
-    select coalesce(json_agg(s.id order by p.place), '[]') as "sourceIds", ${REVISIONS} as revisions
-    from (select source_id, position as place from registry_source where registry_id = r.id) p
-    join source s on s.id = p.source_id
-  ) held
-  where r.name = any($1)`;
+select r.name, c.claims, ${DATABASE_EPOCH} as "databaseEpoch", sources.ids as "sourceIds", sources.revisions
+from registry r join claim_set c on c.id = r.claim_set_id
+cross join lateral (
+  select coalesce(json_agg(s.id order by p.position), '[]') as ids, ${REVISIONS} as revisions
+  from (select source_id, position from registry_source where registry_id = r.id) p
+  join source s on s.id = p.source_id
+) sources
+where r.name = any($1)`;
 
 /** What views are made of: registries with the revisions of their sources, partitions, claim sets. */
 @Injectable()
 export class ViewsQueries {
-  private readonly prepared: Prepared;
+  private readonly prepared: PreparedStatements;
 
   constructor(private readonly dataSource: DataSource) {
-    this.prepared = new Prepared(dataSource);
+    this.prepared = new PreparedStatements(dataSource);
   }
 
-  /** The registries of these names that there are. */
+  /** The registries of these names that exist. */
   async registries(names: readonly string[]): Promise<Map<string, RegistryState>> {
     const rows = await this.prepared.query<RegistryState[]>(REGISTRY_STATES, [names]);
     return new Map(rows.map((row) => [row.name, row]));
   }
 
-  /** How many partitions these sources have. None ever goes while its source is there, so an equal number is the same ones. */
+  /** How many partitions these sources have. None is ever deleted while its source exists: an equal number means the same ones. */
   async partitionCounts(sourceIds: readonly number[]): Promise<Map<number, string>> {
     const rows = await this.prepared.query<{ sourceId: number; count: string }[]>(
       `select source_id as "sourceId", count(*) from source_partition where source_id = any($1::int[]) group by source_id`,
@@ -50,7 +70,7 @@ export class ViewsQueries {
     return new Map(rows.map(({ sourceId, count }) => [sourceId, count]));
   }
 
-  /** The claim sets that entries of these sources carry, in order of their ids; or carried once. */
+  /** The claim sets that entries of these sources carry, or once carried, in order of their ids. */
   async partitions(sourceIds: readonly number[]): Promise<Map<number, readonly number[]>> {
     const rows = await this.dataSource.query<{ sourceId: number; claimSetIds: number[] }[]>(
       `select source_id as "sourceId", array_agg(claim_set_id order by claim_set_id) as "claimSetIds"
@@ -60,7 +80,7 @@ export class ViewsQueries {
     return new Map(rows.map(({ sourceId, claimSetIds }) => [sourceId, claimSetIds]));
   }
 
-  /** What these claim sets ask for. */
+  /** The claims of these claim sets. */
   async claimsOf(claimSetIds: readonly number[]): Promise<Map<number, Claims>> {
     const rows = await this.dataSource.query<{ id: number; claims: Claims }[]>(
       `select id, claims from claim_set where id = any($1::int[])`,

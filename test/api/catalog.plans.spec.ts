@@ -1,8 +1,10 @@
 import type { DataSource, QueryRunner } from 'typeorm';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { CatalogQueries } from '../../dist/catalog/pages/catalog.queries.js';
+import { readList } from '../../dist/catalog/pages/list-reader.js';
 import type { ListFilter, Position } from '../../dist/catalog/pages/list-request.js';
-import { Reading } from '../../dist/catalog/pages/snapshot-check.js';
+import { readVersions } from '../../dist/catalog/pages/page-reader.js';
+import { SnapshotCheck } from '../../dist/catalog/pages/snapshot-check.js';
+import { ViewSql } from '../../dist/catalog/pages/view-sql.js';
 import { createDataSource } from '../../dist/database/data-source.js';
 import { RawEntriesQueries } from '../../dist/entries/raw-entries.queries.js';
 import { ViewsQueries } from '../../dist/views/views.queries.js';
@@ -31,10 +33,11 @@ const FEW = bulkView(2);
 const MIDDLE: Position = { name: 'io.acme/8', key: '~' };
 const PAST: ListFilter = { updatedSince: '2020-01-01T00:00:00Z', includeDeleted: true };
 
+const sqlOf = (dataSource: DataSource, view: typeof ALL) => new ViewSql(dataSource, new SnapshotCheck(view));
 const servers =
   (view: typeof ALL, filter: ListFilter, after: Position | null = null): Ask =>
   (dataSource) =>
-    new CatalogQueries(dataSource).page(new Reading(view), 'server', { filter, limit: LIMIT, after });
+    readList(sqlOf(dataSource, view), 'server', { filter, limit: LIMIT, after });
 const index = (name: string) => `drop index ${name}`;
 // The other one also holds the version, beside the entry, and can be read whole.
 const VERSIONS = `${index('entry_version_version')};
@@ -74,7 +77,7 @@ const lists: readonly [string, Ask, string?][] = [
   [
     'skills of a rare status',
     (dataSource) =>
-      new CatalogQueries(dataSource).page(new Reading(ALL), 'skill', {
+      readList(sqlOf(dataSource, ALL), 'skill', {
         filter: { version: 'latest', status: 'archived' },
         limit: LIMIT,
         after: null,
@@ -94,19 +97,15 @@ const lists: readonly [string, Ask, string?][] = [
   ],
 ];
 const ofOne: readonly [string, Ask][] = [
-  ['a name', (dataSource) => new CatalogQueries(dataSource).versions(new Reading(ALL), 'server', NAME, true)],
-  [
-    'the latest of a name',
-    (dataSource) => new CatalogQueries(dataSource).findVersion(new Reading(ALL), 'server', NAME, 'latest'),
-  ],
+  ['a name', (dataSource) => readVersions(sqlOf(dataSource, ALL), 'server', NAME, 'all')],
+  ['the latest of a name', (dataSource) => readVersions(sqlOf(dataSource, ALL), 'server', NAME, 'latest')],
   [
     'a version of a name',
-    (dataSource) => new CatalogQueries(dataSource).findVersion(new Reading(FEW), 'server', NAME, '1.0.0'),
+    (dataSource) => readVersions(sqlOf(dataSource, FEW), 'server', NAME, 'exact', '1.0.0'),
   ],
   [
     'a name that is not there',
-    (dataSource) =>
-      new CatalogQueries(dataSource).findVersion(new Reading(ALL), 'server', 'io.acme/x', 'latest'),
+    (dataSource) => readVersions(sqlOf(dataSource, ALL), 'server', 'io.acme/x', 'latest'),
   ],
 ];
 // The name of the number 1, as md5 has it.

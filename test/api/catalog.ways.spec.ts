@@ -1,12 +1,13 @@
 import fc from 'fast-check';
 import type { DataSource } from 'typeorm';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { CatalogQueries } from '../../dist/catalog/pages/catalog.queries.js';
+import { readList } from '../../dist/catalog/pages/list-reader.js';
 import type { ListFilter, ListRequest, Position } from '../../dist/catalog/pages/list-request.js';
 import { NameWalk } from '../../dist/catalog/pages/name-walk.js';
-import { Reading } from '../../dist/catalog/pages/snapshot-check.js';
-import { picksOf, pickVersions } from '../../dist/catalog/pages/index-scan.js';
+import { SnapshotCheck } from '../../dist/catalog/pages/snapshot-check.js';
+import { indexScansFor, readByIndex } from '../../dist/catalog/pages/index-scan.js';
 import type { VersionRow } from '../../dist/catalog/pages/version-row.js';
+import { ViewSql } from '../../dist/catalog/pages/view-sql.js';
 import { createDataSource } from '../../dist/database/data-source.js';
 import { aDatabase, type TestDatabase } from '../support/database.js';
 
@@ -160,21 +161,21 @@ describe('a list', () => {
       const { entries, seen, filter, limit } = question;
       await store(entries);
       const partitions = seen.map(([sourceId, claimSetId]) => ({ sourceId, claimSetId }));
-      const reading = new Reading({ partitions, tag: '', sourceIds: [1, 2, 3], revisions: '' });
+      const snapshot = new SnapshotCheck({ partitions, tag: '', sourceIds: [1, 2, 3], revisions: '' });
+      const sql = new ViewSql(dataSource, snapshot);
       const walked = (bySource: boolean) => async (request: ListRequest) => {
-        const walk = new NameWalk(dataSource, reading, 'server', request, bySource);
-        // Stretches as short as can be, so that most pages need several.
-        while (!walk.isDone) await walk.goOn(2);
+        const walk = new NameWalk(sql, 'server', request, bySource);
+        // Steps as short as can be, so that most pages need several.
+        while (!walk.isDone) await walk.advance(2);
         return walk.found;
       };
-      const picked = picksOf(filter).map((pick) => async (request: ListRequest) => {
-        const rows = await pickVersions(dataSource, reading, 'server', request, pick, 1_000);
-        if (!rows) throw new Error('There are not so many versions');
+      const scanned = indexScansFor(filter).map((scan) => async (request: ListRequest) => {
+        const rows = await readByIndex(sql, scan, 'server', request, 1_000);
+        if (!rows) throw new Error('There are not that many versions');
         return rows;
       });
-      const chosen = (request: ListRequest) =>
-        new CatalogQueries(dataSource).page(reading, 'server', request);
-      const ways = [walked(true), walked(false), ...picked, chosen];
+      const chosen = (request: ListRequest) => readList(sql, 'server', request);
+      const ways = [walked(true), walked(false), ...scanned, chosen];
       // Each way alone, and at last another way for every page.
       for (let start = 0; start <= ways.length; start += 1) {
         const shown: string[] = [];

@@ -1,7 +1,7 @@
 import type { DataSource } from 'typeorm';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createDataSource } from '../../dist/database/data-source.js';
-import { Prepared } from '../../dist/database/prepared.js';
+import { PreparedStatements } from '../../dist/database/prepared.js';
 import { aDatabase, type TestDatabase } from '../support/database.js';
 
 const SELECT = 'select number from kept where number >= $1 order by number';
@@ -9,7 +9,7 @@ const SELECT = 'select number from kept where number >= $1 order by number';
 describe('a prepared statement', () => {
   let database: TestDatabase;
   let dataSource: DataSource;
-  let prepared: Prepared;
+  let prepared: PreparedStatements;
   const numbers = async (from: number) => {
     const rows = await prepared.query<{ number: number | string }[]>(SELECT, [from]);
     return rows.map(({ number }) => Number(number));
@@ -24,7 +24,7 @@ describe('a prepared statement', () => {
     await database.query('create table kept as select generate_series(1, 3) as number');
     // One connection: what is done to it is done to the one that is asked.
     dataSource = await createDataSource({ ...database, poolMax: 1 }, [], () => undefined).initialize();
-    prepared = new Prepared(dataSource);
+    prepared = new PreparedStatements(dataSource);
   });
   afterEach(async () => {
     await dataSource.destroy();

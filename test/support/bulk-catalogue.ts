@@ -9,7 +9,7 @@ export const BULK_CLAIM_SETS = 20;
  * not gathered.
  */
 export async function fillCatalogue(database: TestDatabase, names: number): Promise<void> {
-  for (const table of ['entry', 'entry_version'])
+  for (const table of ['entry', 'entry_version', 'source_partition', 'claim_set'])
     await database.query(`alter table ${table} set (autovacuum_enabled = false)`);
   await database.query(
     `insert into claim_set (claims, digest)

@@ -1,27 +1,27 @@
 import type { View } from '../../views/view.js';
 
-/** What every row of a statement about a view says: whether its sources were still at the revisions of the view. */
-export interface Standing {
-  readonly stands: boolean;
+/** In every row of a statement about a view: whether its sources were still at the revisions of the view. */
+export interface CurrencyRow {
+  readonly isCurrent: boolean;
 }
 
 /**
- * One reading of an answer, by one statement or several. Views are known before their rows are read: each statement says
- * whether anything has changed in between, at the very moment it was answered for.
+ * Whether an answer, made by one statement or several, is of the state of the catalogue that its view was computed from. The view
+ * is known before the rows are read: each statement tests whether anything has changed in between, in its own snapshot.
  */
-export class Reading {
-  private moved = false;
+export class SnapshotCheck {
+  private isOutOfDate = false;
 
   constructor(readonly view: View) {}
 
-  /** Whether all of it was of the state that the view is of. */
-  get stands(): boolean {
-    return !this.moved;
+  /** Whether everything observed so far is of the state of the view. */
+  get isCurrent(): boolean {
+    return !this.isOutOfDate;
   }
 
-  /** @param rows of a statement; none at all say nothing of its moment, and count as moved. */
-  noted<Row extends Standing>(rows: Row[]): Row[] {
-    if (rows[0]?.stands !== true) this.moved = true;
+  /** @param rows of a statement; without any there is no proof, and that counts as out of date. */
+  observe<Row extends CurrencyRow>(rows: Row[]): Row[] {
+    if (rows[0]?.isCurrent !== true) this.isOutOfDate = true;
     return rows;
   }
 }

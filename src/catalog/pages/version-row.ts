@@ -1,3 +1,5 @@
+import { utcText } from '../../database/columns.js';
+
 /** A stored version as the consumer API shows it. Dates are RFC 3339 in UTC already. */
 export interface VersionRow {
   readonly name: string;
@@ -12,15 +14,13 @@ export interface VersionRow {
   readonly isLatest: boolean;
 }
 
-const utc = (column: string) => `to_char(${column} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
+/** SQL: the columns of a `VersionRow` beside its name, read from the version `v`. */
+export const VERSION_COLUMNS = `v.version, v.version_key as key, v.document, v.status, v.status_message as "statusMessage",
+    ${utcText('v.status_changed_at')} as "statusChangedAt",
+    ${utcText('v.published_at')} as "publishedAt",
+    ${utcText('v.updated_at')} as "updatedAt", v.is_latest as "isLatest"`;
 
-/** The columns of a `VersionRow` beside its name, read from `v`. */
-export const VERSION_COLUMNS = `
-  v.version, v.version_key as key, v.document, v.status, v.status_message as "statusMessage",
-  ${utc('v.status_changed_at')} as "statusChangedAt", ${utc('v.published_at')} as "publishedAt",
-  ${utc('v.updated_at')} as "updatedAt", v.is_latest as "isLatest"`;
-
-/** What a statement returns that says something also when it found no version. */
+/** A row of a statement that has something to report also when it found no version: all columns are null then. */
 export type MaybeVersion = VersionRow | { readonly [column in keyof VersionRow]: null };
 
 export function isVersion<Row extends MaybeVersion>(row: Row): row is Row & VersionRow {

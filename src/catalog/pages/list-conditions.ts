@@ -1,0 +1,52 @@
+import type { EntryType } from '../../documents/entry-types.js';
+import type { NamedValues } from './bind.js';
+import type { ListFilter, ListRequest, Position } from './list-request.js';
+
+/** SQL: whether the version `v` passes the filter. */
+export function passes({ includeDeleted, version, status, updatedSince, search }: ListFilter): string {
+  const conditions: string[] = [];
+  if (!includeDeleted) conditions.push(`v.status <> 'deleted'`);
+  if (version === 'latest') conditions.push('v.is_latest');
+  else if (version !== undefined) conditions.push('v.version = $version');
+  if (status !== undefined) conditions.push('v.status = $status');
+  if (updatedSince !== undefined) conditions.push('v.updated_at >= $updatedSince::timestamptz');
+  if (search !== undefined) conditions.push('v.search like $searchPattern');
+  return conditions.length > 0 ? conditions.join(' and ') : 'true';
+}
+
+/**
+ * SQL: what the filter asks of the version `o` that an index of one entry's versions can answer. The exact version stands in
+ * a subquery, which the planner cannot look into: the plan is the same whatever the statistics say of the value.
+ */
+export function isVersionAsked({ version }: ListFilter): string {
+  if (version === 'latest') return 'o.is_latest';
+  return version === undefined ? 'true' : 'o.version = (select $version::text)';
+}
+
+/** SQL: whether the name has not been passed by a position yet; its own has not. */
+export function nameFrom(position: Position | null, name: string): string {
+  return position ? `${name} >= $afterName` : 'true';
+}
+
+/** SQL: whether a version comes after a position, of the names that `nameFrom` keeps. */
+export function versionAfter(position: Position | null, name: string, key: string): string {
+  return position ? `(${name} > $afterName or ${key} < $afterKey)` : 'true';
+}
+
+/** Values for everything that the conditions here may name. */
+export function conditionValues(type: EntryType, { filter, after }: Omit<ListRequest, 'limit'>): NamedValues {
+  return {
+    type,
+    version: filter.version,
+    status: filter.status,
+    updatedSince: filter.updatedSince,
+    searchPattern: filter.search === undefined ? undefined : likePattern(filter.search),
+    afterName: after?.name,
+    afterKey: after?.key,
+  };
+}
+
+/** The LIKE pattern of a text that may stand anywhere. */
+function likePattern(search: string): string {
+  return `%${search.replaceAll(/[\\%_]/g, '\\$&')}%`;
+}

@@ -1,0 +1,50 @@
+import type { EntryType } from '../../documents/entry-types.js';
+import { indexScansFor, readByIndex } from './index-scan.js';
+import type { ListFilter, ListRequest } from './list-request.js';
+import { NameWalk } from './name-walk.js';
+import { nothingVisible } from './page.queries.js';
+import type { VersionRow } from './version-row.js';
+import type { ViewSql } from './view-sql.js';
+
+/** Names a plain list goes over for each row of the page: some have only versions that were deleted. */
+const NAMES_PER_ROW = 1.25;
+/** The same for a list whose filter few names may pass. */
+const NAMES_PER_FILTERED_ROW = 4;
+/** Candidates read in an index at first. */
+const FIRST_CANDIDATES = 512;
+/** How much more is read, in either way, each time neither led to the end. */
+const GROWTH = 8;
+
+/**
+ * Up to `limit + 1` versions in page order (name bytewise, newest first): the one beyond the limit means that there is a next page.
+ *
+ * What passes a filter is found by walking the names, fast when it is frequent, or by its index, fast when it is rare. Which
+ * of the two it is need not be known: each is tried in turns with a bound that grows, so the answer takes little longer than
+ * by the better one. Indexes that are read in order come before the walk, since they cost little when they do not lead to the end.
+ */
+export async function readList(sql: ViewSql, type: EntryType, request: ListRequest): Promise<VersionRow[]> {
+  if (sql.view.partitions.length === 0) return nothingVisible(sql);
+  const scans = indexScansFor(request.filter);
+  const inOrder = scans.filter(({ isOrdered }) => isOrdered);
+  const unordered = scans.filter(({ isOrdered }) => !isOrdered);
+  const namesPerRow = isPlain(request.filter) ? NAMES_PER_ROW : NAMES_PER_FILTERED_ROW;
+  const names = Math.ceil((request.limit + 1) * namesPerRow);
+  const walk = new NameWalk(sql, type, request);
+  for (let effort = 1; ; effort *= GROWTH) {
+    for (const scan of inOrder) {
+      const rows = await readByIndex(sql, scan, type, request, FIRST_CANDIDATES * effort);
+      if (rows) return rows;
+    }
+    await walk.advance(names * effort);
+    if (walk.isDone) return walk.found;
+    for (const scan of unordered) {
+      const rows = await readByIndex(sql, scan, type, request, FIRST_CANDIDATES * effort);
+      if (rows) return rows;
+    }
+  }
+}
+
+/** Whether almost every name has a version that passes. */
+function isPlain({ search, updatedSince, version, status }: ListFilter): boolean {
+  return !search && !updatedSince && !status && (version === undefined || version === 'latest');
+}

@@ -1,0 +1,330 @@
+import type { EntryType } from '../../documents/entry-types.js';
+import { IS_CURRENT } from '../../views/views.queries.js';
+import type { IndexScan } from './index-scan.js';
+import { conditionValues, isVersionAsked, nameFrom, passes, versionAfter } from './list-conditions.js';
+import type { ListRequest } from './list-request.js';
+import type { CurrencyRow } from './snapshot-check.js';
+import { type MaybeVersion, VERSION_COLUMNS } from './version-row.js';
+import type { ViewSql } from './view-sql.js';
+
+// Every statement that reads pages of the consumer API, as sent in test/api/page-statements/*.sql. Only the conditions of the
+// filter and of the position vary, and the text is the same for the same keys of a filter. All of them filter by the ids of
+// a view, and none knows claims. Their plans are held by test/api/catalog.plans.spec.ts: OFFSET 0 keeps each subquery as it
+// is written, so that it is answered by its own index, once per row outside of it.
+
+/** One step of the walk through the names of a view. */
+export interface WalkStep {
+  readonly type: EntryType;
+  readonly request: ListRequest;
+  /** Names to go over. */
+  readonly names: number;
+  /** Entries to read of each partition, or of each source. */
+  readonly depth: number;
+  /** Versions to return at most. */
+  readonly rows: number;
+}
+
+/** A version that was found, or nulls, beside how far the step came. */
+export type WalkRow = MaybeVersion &
+  CurrencyRow & {
+    /** The last name this step has dealt with; null when there are no more. */
+    readonly reached: string | null;
+    /** How much of what was read is in the view, from 0 to 1; null for nothing read. */
+    readonly visibleShare: number | null;
+  };
+
+/**
+ * The versions of the next names of a view, as the merge of its partitions.
+ *
+ * As long as a partition has more entries than were read, only names up to the first of their ends are known to be complete. All
+ * visible entries of one name are among those, so the first in the order of the registry shadows the others (contract §6).
+ */
+export function walkByPartition(sql: ViewSql, { type, request, ...sizes }: WalkStep): Promise<WalkRow[]> {
+  const { filter, after } = request;
+  return sql.query<WalkRow>(
+    `
+with partitions as materialized (
+  select * from unnest($partitionSources::int[], $partitionClaimSets::int[], $partitionRanks::int[])
+    as p(source_id, claim_set_id, rank)
+),
+next_entries as materialized (
+  select p.source_id, p.claim_set_id, p.rank, e.id, e.name
+  from partitions p cross join lateral (
+    select e.id, e.name from entry e
+    where e.source_id = p.source_id and e.type = $type and e.claim_set_id = p.claim_set_id
+      and ${nameFrom(after, 'e.name')}
+    order by e.name limit $depth
+  ) e
+),
+complete as materialized (
+  select min(last_name) as last_name from (
+    select max(name) as last_name from next_entries group by source_id, claim_set_id having count(*) = $depth
+  ) partition_with_more
+),
+names as materialized (
+  select distinct on (name) id, name from next_entries
+  where (select last_name from complete) is null or name <= (select last_name from complete)
+  order by name, rank limit $names
+),
+progress as (
+  select case when (select count(*) from names) = $names then (select max(name) from names)
+    else (select last_name from complete) end as reached
+)
+select ${IS_CURRENT} as "isCurrent", progress.reached, 1 as "visibleShare", found.*
+from progress left join (
+  select n.name, ${VERSION_COLUMNS}
+  from names n cross join lateral (
+    select * from (
+      select * from entry_version o where o.entry_id = n.id and ${isVersionAsked(filter)}
+      order by o.version_key desc offset 0
+    ) v
+    where ${passes(filter)}
+      and ${versionAfter(after, 'n.name', 'v.version_key')}
+    order by v.version_key desc limit $rows
+  ) v
+  order by n.name, v.version_key desc limit $rows
+) found on true
+order by found.name, found.key desc`,
+    { ...conditionValues(type, request), ...sizes },
+  );
+}
+
+/**
+ * The same as the merge of the sources of a view: each entry's claim set is tested against all that are visible. What is not
+ * visible is left out before names are compared, so that it shadows nothing.
+ */
+export function walkBySource(sql: ViewSql, { type, request, ...sizes }: WalkStep): Promise<WalkRow[]> {
+  const { filter, after } = request;
+  return sql.query<WalkRow>(
+    `
+with ranked as materialized (
+  select source_id, rank::int from unnest($rankedSources::int[]) with ordinality as r(source_id, rank)
+),
+next_entries as materialized (
+  select r.source_id, r.rank, e.id, e.name, e.claim_set_id = any($claimSets::int[]) as visible
+  from ranked r cross join lateral (
+    select e.id, e.name, e.claim_set_id from entry e
+    where e.source_id = r.source_id and e.type = $type
+      and ${nameFrom(after, 'e.name')}
+    order by e.name limit $depth
+  ) e
+),
+complete as materialized (
+  select min(last_name) as last_name from (
+    select max(name) as last_name from next_entries group by source_id having count(*) = $depth
+  ) source_with_more
+),
+names as materialized (
+  select distinct on (name) id, name from next_entries
+  where visible and ((select last_name from complete) is null or name <= (select last_name from complete))
+  order by name, rank limit $names
+),
+progress as (
+  select case when (select count(*) from names) = $names then (select max(name) from names)
+    else (select last_name from complete) end as reached,
+    (select avg(visible::int)::float8 from next_entries) as "visibleShare"
+)
+select ${IS_CURRENT} as "isCurrent", progress.reached, progress."visibleShare", found.*
+from progress left join (
+  select n.name, ${VERSION_COLUMNS}
+  from names n cross join lateral (
+    select * from (
+      select * from entry_version o where o.entry_id = n.id and ${isVersionAsked(filter)}
+      order by o.version_key desc offset 0
+    ) v
+    where ${passes(filter)}
+      and ${versionAfter(after, 'n.name', 'v.version_key')}
+    order by v.version_key desc limit $rows
+  ) v
+  order by n.name, v.version_key desc limit $rows
+) found on true
+order by found.name, found.key desc`,
+    { ...conditionValues(type, request), ...sizes },
+  );
+}
+
+/** A page by way of the index of one part of its filter. */
+export interface ScanStep {
+  readonly type: EntryType;
+  readonly request: ListRequest;
+  /** Rows to read in the index at most. */
+  readonly maxCandidates: number;
+  /** Versions to return at most. */
+  readonly rows: number;
+}
+
+/** A version that was found, or nulls, beside whether the index had no more candidates than were read. */
+export type ScanRow = MaybeVersion & CurrencyRow & { readonly complete: boolean };
+
+/**
+ * A page of the versions that an index finds and can be read in order, as far as is asked: candidates are counted first, in
+ * the index alone where that can be, and then no more than that is read. Visibility comes before shadowing (contract §6): an
+ * earlier source counts only with an entry the caller sees.
+ */
+export function scanInOrder(
+  sql: ViewSql,
+  scan: IndexScan,
+  { type, request, ...sizes }: ScanStep,
+): Promise<ScanRow[]> {
+  const { filter, after } = request;
+  return sql.query<ScanRow>(
+    `
+with ranked as materialized (
+  select source_id, rank::int from unnest($rankedSources::int[]) with ordinality as r(source_id, rank)
+),
+total as materialized (
+  select count(*) as n, count(*) <= $maxCandidates as complete from (
+    select v.${scan.column} from entry_version v
+    where ${scan.candidates}
+    order by v.${scan.column} limit $maxCandidates + 1
+  ) v
+  where ${scan.exact}
+),
+candidates as materialized (
+  select * from (
+    select v.id, v.entry_id, v.version_key, ${passes(filter)} as passes
+    from entry_version v
+    where ${scan.candidates}
+    order by v.${scan.column} limit $maxCandidates + 1
+  ) c
+  where (select complete from total) limit (select n from total)
+),
+visible as materialized (
+  select e.name, c.version_key, c.id, r.rank
+  from candidates c
+  cross join lateral (
+    select e.name, e.source_id, e.claim_set_id from entry e
+    where e.id = c.entry_id and e.type = $type offset 0
+  ) e
+  join ranked r on r.source_id = e.source_id
+  where (select complete from total) and c.passes and e.claim_set_id = any($claimSets::int[])
+    and ${nameFrom(after, 'e.name')}
+    and ${versionAfter(after, 'e.name', 'c.version_key')}
+),
+page as materialized (
+  select s.name, s.version_key, s.id
+  from (select * from visible order by name, version_key desc offset 0) s
+  where not exists (
+    select 1 from ranked r cross join lateral (
+      select 1 from entry h
+      where h.source_id = r.source_id and h.type = $type and h.name = s.name
+        and h.claim_set_id = any($claimSets::int[]) offset 0
+    ) h
+    where r.rank < s.rank offset 0
+  )
+  order by s.name, s.version_key desc limit $rows
+)
+select ${IS_CURRENT} as "isCurrent", total.complete, s.name, ${VERSION_COLUMNS}
+from total left join page s on true left join entry_version v on v.id = s.id
+order by s.name, s.version_key desc`,
+    { ...conditionValues(type, request), ...sizes },
+  );
+}
+
+/** The same for an index that finds all it has, rows or not, in no order: candidates are read at once. */
+export function scanUnordered(
+  sql: ViewSql,
+  scan: IndexScan,
+  { type, request, ...sizes }: ScanStep,
+): Promise<ScanRow[]> {
+  const { filter, after } = request;
+  return sql.query<ScanRow>(
+    `
+with ranked as materialized (
+  select source_id, rank::int from unnest($rankedSources::int[]) with ordinality as r(source_id, rank)
+),
+candidates as materialized (
+  select * from (
+    select v.id, v.entry_id, v.version_key, ${passes(filter)} as passes
+    from entry_version v
+    where ${scan.candidates} limit $maxCandidates + 1
+  ) c
+),
+total as materialized (
+  select count(*) <= $maxCandidates as complete from candidates
+),
+visible as materialized (
+  select e.name, c.version_key, c.id, r.rank
+  from candidates c
+  cross join lateral (
+    select e.name, e.source_id, e.claim_set_id from entry e
+    where e.id = c.entry_id and e.type = $type offset 0
+  ) e
+  join ranked r on r.source_id = e.source_id
+  where (select complete from total) and c.passes and e.claim_set_id = any($claimSets::int[])
+    and ${nameFrom(after, 'e.name')}
+    and ${versionAfter(after, 'e.name', 'c.version_key')}
+),
+page as materialized (
+  select s.name, s.version_key, s.id
+  from (select * from visible order by name, version_key desc offset 0) s
+  where not exists (
+    select 1 from ranked r cross join lateral (
+      select 1 from entry h
+      where h.source_id = r.source_id and h.type = $type and h.name = s.name
+        and h.claim_set_id = any($claimSets::int[]) offset 0
+    ) h
+    where r.rank < s.rank offset 0
+  )
+  order by s.name, s.version_key desc limit $rows
+)
+select ${IS_CURRENT} as "isCurrent", total.complete, s.name, ${VERSION_COLUMNS}
+from total left join page s on true left join entry_version v on v.id = s.id
+order by s.name, s.version_key desc`,
+    { ...conditionValues(type, request), ...sizes },
+  );
+}
+
+/** SQL: which versions `v` of a name are meant. */
+const WHICH = {
+  all: 'true',
+  undeleted: `v.status <> 'deleted'`,
+  latest: 'v.is_latest',
+  exact: 'v.version = $version',
+} as const;
+
+export type WhichVersions = keyof typeof WHICH;
+
+/**
+ * Versions of one name, newest first, from the first source whose entry is in the view; a single row of nulls for none.
+ *
+ * @param version the one that is meant by `exact`.
+ */
+export function versionsOfName(
+  sql: ViewSql,
+  type: EntryType,
+  name: string,
+  which: WhichVersions,
+  version?: string,
+): Promise<(MaybeVersion & CurrencyRow)[]> {
+  return sql.query<MaybeVersion & CurrencyRow>(
+    `
+with ranked as materialized (
+  select source_id, rank::int from unnest($rankedSources::int[]) with ordinality as r(source_id, rank)
+),
+first_entry as materialized (
+  select e.id, e.name
+  from ranked r cross join lateral (
+    select e.id, e.name from entry e
+    where e.source_id = r.source_id and e.type = $type and e.name = $name
+      and e.claim_set_id = any($claimSets::int[]) offset 0
+  ) e
+  order by r.rank limit 1
+)
+select ${IS_CURRENT} as "isCurrent", found.*
+from (select) one_row left join (
+  select f.name, ${VERSION_COLUMNS}
+  from first_entry f join entry_version v on v.entry_id = f.id
+  where ${WHICH[which]}
+) found on true
+order by found.key desc`,
+    { type, name, version },
+  );
+}
+
+/** What a view without partitions shows. That nothing is visible is an answer like any other, and may be out of date too. */
+export async function nothingVisible(sql: ViewSql): Promise<[]> {
+  await sql.query(`
+select ${IS_CURRENT} as "isCurrent"`);
+  return [];
+}
