@@ -1,11 +1,11 @@
 import fc from 'fast-check';
 import type { DataSource } from 'typeorm';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { readList } from '../../dist/catalog/pages/list-reader.js';
+import { readByIndex, readList } from '../../dist/catalog/pages/list-reader.js';
 import type { ListFilter, ListRequest, Position } from '../../dist/catalog/pages/list-request.js';
 import { NameWalk } from '../../dist/catalog/pages/name-walk.js';
 import { SnapshotCheck } from '../../dist/catalog/pages/snapshot-check.js';
-import { indexScansFor, readByIndex } from '../../dist/catalog/pages/index-scan.js';
+import { indexScansFor } from '../../dist/catalog/pages/index-scan.js';
 import type { VersionRow } from '../../dist/catalog/pages/version-row.js';
 import { ViewSql } from '../../dist/catalog/pages/view-sql.js';
 import { createDataSource } from '../../dist/database/data-source.js';

@@ -1,8 +1,4 @@
-import type { EntryType } from '../../documents/entry-types.js';
-import type { ListFilter, ListRequest } from './list-request.js';
-import { scanInOrder, scanUnordered } from './page.queries.js';
-import { isVersion, type VersionRow } from './version-row.js';
-import type { ViewSql } from './view-sql.js';
+import type { ListFilter } from './list-request.js';
 
 /** A part of a filter that has an index of its own, and the SQL that reads it. */
 export interface IndexScan {
@@ -58,22 +54,4 @@ export function indexScansFor({ updatedSince, version, status, search }: ListFil
 /** Whether the trigram index can find this text: it needs three letters or digits in a row. */
 export function hasTrigram(search: string): boolean {
   return /[\p{L}\p{N}]{3}/u.test(search);
-}
-
-/**
- * The page of the versions that one index finds, filtered by the view and sorted.
- *
- * @param maxCandidates rows that are read in the index.
- * @returns up to `limit + 1` versions; undefined when the index has more candidates.
- */
-export async function readByIndex(
-  sql: ViewSql,
-  scan: IndexScan,
-  type: EntryType,
-  request: ListRequest,
-  maxCandidates: number,
-): Promise<VersionRow[] | undefined> {
-  const read = scan.isOrdered ? scanInOrder : scanUnordered;
-  const rows = await read(sql, scan, { type, request, maxCandidates, rows: request.limit + 1 });
-  return rows[0]?.complete ? rows.filter(isVersion) : undefined;
 }

@@ -1,9 +1,9 @@
 import type { EntryType } from '../../documents/entry-types.js';
-import { indexScansFor, readByIndex } from './index-scan.js';
+import { type IndexScan, indexScansFor } from './index-scan.js';
 import type { ListFilter, ListRequest } from './list-request.js';
 import { NameWalk } from './name-walk.js';
-import { nothingVisible } from './page.queries.js';
-import type { VersionRow } from './version-row.js';
+import { nothingVisible, scanInOrder, scanUnordered } from './page.queries.js';
+import { isVersion, type VersionRow } from './version-row.js';
 import type { ViewSql } from './view-sql.js';
 
 /** Names a plain list goes over for each row of the page: some have only versions that were deleted. */
@@ -42,6 +42,24 @@ export async function readList(sql: ViewSql, type: EntryType, request: ListReque
       if (rows) return rows;
     }
   }
+}
+
+/**
+ * The page of the versions that one index finds, filtered by the view and sorted.
+ *
+ * @param maxCandidates rows that are read in the index.
+ * @returns up to `limit + 1` versions; undefined when the index has more candidates.
+ */
+export async function readByIndex(
+  sql: ViewSql,
+  scan: IndexScan,
+  type: EntryType,
+  request: ListRequest,
+  maxCandidates: number,
+): Promise<VersionRow[] | undefined> {
+  const read = scan.isOrdered ? scanInOrder : scanUnordered;
+  const rows = await read(sql, scan, { type, request, maxCandidates, rows: request.limit + 1 });
+  return rows[0]?.complete ? rows.filter(isVersion) : undefined;
 }
 
 /** Whether almost every name has a version that passes. */

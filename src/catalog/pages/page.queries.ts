@@ -72,7 +72,8 @@ progress as (
 )
 select ${IS_CURRENT} as "isCurrent", progress.reached, 1 as "visibleShare", found.*
 from progress left join (
-  select n.name, ${VERSION_COLUMNS}
+  select n.name,
+    ${VERSION_COLUMNS}
   from names n cross join lateral (
     select * from (
       select * from entry_version o where o.entry_id = n.id and ${isVersionAsked(filter)}
@@ -126,7 +127,8 @@ progress as (
 )
 select ${IS_CURRENT} as "isCurrent", progress.reached, progress."visibleShare", found.*
 from progress left join (
-  select n.name, ${VERSION_COLUMNS}
+  select n.name,
+    ${VERSION_COLUMNS}
   from names n cross join lateral (
     select * from (
       select * from entry_version o where o.entry_id = n.id and ${isVersionAsked(filter)}
@@ -214,7 +216,8 @@ page as materialized (
   )
   order by s.name, s.version_key desc limit $rows
 )
-select ${IS_CURRENT} as "isCurrent", total.complete, s.name, ${VERSION_COLUMNS}
+select ${IS_CURRENT} as "isCurrent", total.complete, s.name,
+    ${VERSION_COLUMNS}
 from total left join page s on true left join entry_version v on v.id = s.id
 order by s.name, s.version_key desc`,
     { ...conditionValues(type, request), ...sizes },
@@ -268,7 +271,8 @@ page as materialized (
   )
   order by s.name, s.version_key desc limit $rows
 )
-select ${IS_CURRENT} as "isCurrent", total.complete, s.name, ${VERSION_COLUMNS}
+select ${IS_CURRENT} as "isCurrent", total.complete, s.name,
+    ${VERSION_COLUMNS}
 from total left join page s on true left join entry_version v on v.id = s.id
 order by s.name, s.version_key desc`,
     { ...conditionValues(type, request), ...sizes },
@@ -313,7 +317,8 @@ first_entry as materialized (
 )
 select ${IS_CURRENT} as "isCurrent", found.*
 from (select) one_row left join (
-  select f.name, ${VERSION_COLUMNS}
+  select f.name,
+    ${VERSION_COLUMNS}
   from first_entry f join entry_version v on v.entry_id = f.id
   where ${WHICH[which]}
 ) found on true

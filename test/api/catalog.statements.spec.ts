@@ -1,0 +1,132 @@
+import { readdir, readFile, writeFile } from 'node:fs/promises';
+import type { DataSource } from 'typeorm';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { indexScansFor } from '../../dist/catalog/pages/index-scan.js';
+import { readByIndex } from '../../dist/catalog/pages/list-reader.js';
+import type { ListFilter, ListRequest, Position } from '../../dist/catalog/pages/list-request.js';
+import { NameWalk } from '../../dist/catalog/pages/name-walk.js';
+import { nothingVisible } from '../../dist/catalog/pages/page.queries.js';
+import { readVersions } from '../../dist/catalog/pages/page-reader.js';
+import { SnapshotCheck } from '../../dist/catalog/pages/snapshot-check.js';
+import { ViewSql } from '../../dist/catalog/pages/view-sql.js';
+import { createDataSource } from '../../dist/database/data-source.js';
+import { aDatabase, type TestDatabase } from '../support/database.js';
+
+/** The statements as they are sent, with the values of an example. Written anew with UPDATE_GOLDEN=1. */
+const FOLDER = new URL('./page-statements/', import.meta.url);
+const EVERYTHING: ListFilter = {
+  search: '100%',
+  updatedSince: '2026-01-02T00:00:00.000Z',
+  version: '1.0.0',
+  status: 'archived',
+};
+const AFTER: Position = { name: 'io.acme/deploy', key: '1' };
+const NAME = 'io.acme/deploy';
+
+type Read = (sql: ViewSql) => Promise<unknown>;
+
+const request = (filter: ListFilter, after: Position | null = null): ListRequest => ({
+  filter,
+  limit: 30,
+  after,
+});
+const walk =
+  (by: 'partition' | 'source', filter: ListFilter, after?: Position): Read =>
+  (sql) =>
+    new NameWalk(sql, 'server', request(filter, after), by === 'source').advance(39);
+const scan =
+  (column: string, filter: ListFilter, after?: Position): Read =>
+  async (sql) => {
+    const found = indexScansFor(filter).find((one) => one.column === column);
+    if (!found) throw new Error(`No scan of ${column}`);
+    return readByIndex(sql, found, 'server', request(filter, after), 512);
+  };
+
+const statements: Record<string, Read> = {
+  'nothing-visible': nothingVisible,
+  'versions.all': (sql) => readVersions(sql, 'server', NAME, 'all'),
+  'versions.undeleted': (sql) => readVersions(sql, 'server', NAME, 'undeleted'),
+  'versions.latest': (sql) => readVersions(sql, 'server', NAME, 'latest'),
+  'versions.exact': (sql) => readVersions(sql, 'server', NAME, 'exact', '1.0.0'),
+  'walk.by-partition': walk('partition', {}),
+  'walk.by-partition.next-page': walk('partition', {}, AFTER),
+  'walk.by-partition.latest': walk('partition', { version: 'latest' }),
+  'walk.by-partition.with-deleted': walk('partition', { includeDeleted: true }),
+  'walk.by-partition.everything': walk('partition', EVERYTHING, AFTER),
+  'walk.by-source': walk('source', {}),
+  'walk.by-source.next-page': walk('source', {}, AFTER),
+  'walk.by-source.latest': walk('source', { version: 'latest' }),
+  'walk.by-source.with-deleted': walk('source', { includeDeleted: true }),
+  'walk.by-source.everything': walk('source', EVERYTHING, AFTER),
+  'scan.updated-since': scan('updated_at', {
+    updatedSince: '2026-01-02T00:00:00.000Z',
+    includeDeleted: true,
+  }),
+  'scan.version': scan('version', { version: '1.0.0' }),
+  'scan.status': scan('status', { version: 'latest', status: 'archived' }),
+  'scan.status.everything': scan('status', EVERYTHING, AFTER),
+  'scan.search': scan('search', { search: 'weather' }),
+  'scan.search.next-page': scan('search', { search: 'weather' }, AFTER),
+};
+
+describe('the statement of a page', () => {
+  let database: TestDatabase;
+  let dataSource: DataSource;
+  beforeAll(async () => {
+    database = await aDatabase();
+    dataSource = await createDataSource({ ...database, poolMax: 1 }, [], () => undefined).initialize();
+  });
+  afterAll(async () => {
+    await dataSource.destroy();
+    await database.drop();
+  });
+
+  /** What is sent to an empty database, which has to take it. */
+  async function sentBy(read: Read): Promise<string> {
+    const sent: string[] = [];
+    const query = (text: string, values: unknown[]) => {
+      const list = values.map((value, index) => `-- $${index + 1} = ${JSON.stringify(value)}\n`);
+      sent.push(`${list.join('')}${text.trim()}\n`);
+      return dataSource.query(text, values);
+    };
+    const check = new SnapshotCheck({
+      partitions: [
+        { sourceId: 7, claimSetId: 1 },
+        { sourceId: 5, claimSetId: 1 },
+        { sourceId: 5, claimSetId: 2 },
+      ],
+      tag: '',
+      sourceIds: [7, 6, 5],
+      revisions: 'epoch|7:1,6:1,5:1',
+    });
+    await read(new ViewSql({ query } as unknown as DataSource, check));
+    expect(sent).toHaveLength(1);
+    return sent.join();
+  }
+
+  it.each(Object.entries(statements))('is the one that can be read in %s.sql', async (name, read) => {
+    const sent = await sentBy(read);
+    const file = new URL(`${name}.sql`, FOLDER);
+    if (process.env['UPDATE_GOLDEN'] === '1') await writeFile(file, sent);
+    expect(sent).toBe(await readFile(file, 'utf8'));
+  });
+
+  it('has no file that is not compared', async () => {
+    const files = (await readdir(FOLDER)).map((file) => file.replace(/\.sql$/, ''));
+    expect(files.sort()).toEqual(Object.keys(statements).sort());
+  });
+
+  it.each([
+    ['walk', walk('partition', EVERYTHING, AFTER), walk('partition', otherValues(), { name: 'b', key: '2' })],
+    ['scan', scan('status', EVERYTHING, AFTER), scan('status', otherValues(), { name: 'b', key: '2' })],
+  ])('is the same text for other values of the same keys: %s', async (_, one, other) => {
+    const textOf = (sent: string) => sent.replaceAll(/^-- .*\n/gm, '');
+    const [first, second] = [await sentBy(one), await sentBy(other)];
+    expect(second).not.toBe(first);
+    expect(textOf(second)).toBe(textOf(first));
+  });
+
+  function otherValues(): ListFilter {
+    return { search: 'other', updatedSince: '2026-02-02T00:00:00.000Z', version: '2.0.0', status: 'deleted' };
+  }
+});

@@ -1,0 +1,8 @@
+-- $1 = "epoch|7:1,6:1,5:1"
+-- $2 = [7,6,5]
+select (
+  select concat_ws(' ', extract(epoch from pg_postmaster_start_time()), pg_relation_filepath('claim_set'),
+    pg_relation_filepath('source'), pg_relation_filepath('source_partition'))
+    || '|' || coalesce(string_agg(s.id || ':' || s.revision, ',' order by p.position), '') = $1
+  from unnest($2::int[]) with ordinality p(id, position) join source s on s.id = p.id
+) as "isCurrent"

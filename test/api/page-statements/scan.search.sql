@@ -1,0 +1,58 @@
+-- $1 = [7,5]
+-- $2 = "%weather%"
+-- $3 = 512
+-- $4 = "server"
+-- $5 = [1,2]
+-- $6 = 31
+-- $7 = "epoch|7:1,6:1,5:1"
+-- $8 = [7,6,5]
+with ranked as materialized (
+  select source_id, rank::int from unnest($1::int[]) with ordinality as r(source_id, rank)
+),
+candidates as materialized (
+  select * from (
+    select v.id, v.entry_id, v.version_key, v.status <> 'deleted' and v.search like $2 as passes
+    from entry_version v
+    where v.search like $2 limit $3 + 1
+  ) c
+),
+total as materialized (
+  select count(*) <= $3 as complete from candidates
+),
+visible as materialized (
+  select e.name, c.version_key, c.id, r.rank
+  from candidates c
+  cross join lateral (
+    select e.name, e.source_id, e.claim_set_id from entry e
+    where e.id = c.entry_id and e.type = $4 offset 0
+  ) e
+  join ranked r on r.source_id = e.source_id
+  where (select complete from total) and c.passes and e.claim_set_id = any($5::int[])
+    and true
+    and true
+),
+page as materialized (
+  select s.name, s.version_key, s.id
+  from (select * from visible order by name, version_key desc offset 0) s
+  where not exists (
+    select 1 from ranked r cross join lateral (
+      select 1 from entry h
+      where h.source_id = r.source_id and h.type = $4 and h.name = s.name
+        and h.claim_set_id = any($5::int[]) offset 0
+    ) h
+    where r.rank < s.rank offset 0
+  )
+  order by s.name, s.version_key desc limit $6
+)
+select (
+  select concat_ws(' ', extract(epoch from pg_postmaster_start_time()), pg_relation_filepath('claim_set'),
+    pg_relation_filepath('source'), pg_relation_filepath('source_partition'))
+    || '|' || coalesce(string_agg(s.id || ':' || s.revision, ',' order by p.position), '') = $7
+  from unnest($8::int[]) with ordinality p(id, position) join source s on s.id = p.id
+) as "isCurrent", total.complete, s.name,
+    v.version, v.version_key as key, v.document, v.status, v.status_message as "statusMessage",
+    to_char(v.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as "statusChangedAt",
+    to_char(v.published_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as "publishedAt",
+    to_char(v.updated_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as "updatedAt", v.is_latest as "isLatest"
+from total left join page s on true left join entry_version v on v.id = s.id
+order by s.name, s.version_key desc

@@ -1,0 +1,62 @@
+-- $1 = [7,5,5]
+-- $2 = [1,1,2]
+-- $3 = [1,2,2]
+-- $4 = "server"
+-- $5 = "io.acme/deploy"
+-- $6 = 26
+-- $7 = 39
+-- $8 = "epoch|7:1,6:1,5:1"
+-- $9 = [7,6,5]
+-- $10 = "1"
+-- $11 = 31
+with partitions as materialized (
+  select * from unnest($1::int[], $2::int[], $3::int[])
+    as p(source_id, claim_set_id, rank)
+),
+next_entries as materialized (
+  select p.source_id, p.claim_set_id, p.rank, e.id, e.name
+  from partitions p cross join lateral (
+    select e.id, e.name from entry e
+    where e.source_id = p.source_id and e.type = $4 and e.claim_set_id = p.claim_set_id
+      and e.name >= $5
+    order by e.name limit $6
+  ) e
+),
+complete as materialized (
+  select min(last_name) as last_name from (
+    select max(name) as last_name from next_entries group by source_id, claim_set_id having count(*) = $6
+  ) partition_with_more
+),
+names as materialized (
+  select distinct on (name) id, name from next_entries
+  where (select last_name from complete) is null or name <= (select last_name from complete)
+  order by name, rank limit $7
+),
+progress as (
+  select case when (select count(*) from names) = $7 then (select max(name) from names)
+    else (select last_name from complete) end as reached
+)
+select (
+  select concat_ws(' ', extract(epoch from pg_postmaster_start_time()), pg_relation_filepath('claim_set'),
+    pg_relation_filepath('source'), pg_relation_filepath('source_partition'))
+    || '|' || coalesce(string_agg(s.id || ':' || s.revision, ',' order by p.position), '') = $8
+  from unnest($9::int[]) with ordinality p(id, position) join source s on s.id = p.id
+) as "isCurrent", progress.reached, 1 as "visibleShare", found.*
+from progress left join (
+  select n.name,
+    v.version, v.version_key as key, v.document, v.status, v.status_message as "statusMessage",
+    to_char(v.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as "statusChangedAt",
+    to_char(v.published_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as "publishedAt",
+    to_char(v.updated_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as "updatedAt", v.is_latest as "isLatest"
+  from names n cross join lateral (
+    select * from (
+      select * from entry_version o where o.entry_id = n.id and true
+      order by o.version_key desc offset 0
+    ) v
+    where v.status <> 'deleted'
+      and (n.name > $5 or v.version_key < $10)
+    order by v.version_key desc limit $11
+  ) v
+  order by n.name, v.version_key desc limit $11
+) found on true
+order by found.name, found.key desc

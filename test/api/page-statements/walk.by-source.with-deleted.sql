@@ -1,0 +1,59 @@
+-- $1 = [7,5]
+-- $2 = [1,2]
+-- $3 = "server"
+-- $4 = 39
+-- $5 = 39
+-- $6 = "epoch|7:1,6:1,5:1"
+-- $7 = [7,6,5]
+-- $8 = 31
+with ranked as materialized (
+  select source_id, rank::int from unnest($1::int[]) with ordinality as r(source_id, rank)
+),
+next_entries as materialized (
+  select r.source_id, r.rank, e.id, e.name, e.claim_set_id = any($2::int[]) as visible
+  from ranked r cross join lateral (
+    select e.id, e.name, e.claim_set_id from entry e
+    where e.source_id = r.source_id and e.type = $3
+      and true
+    order by e.name limit $4
+  ) e
+),
+complete as materialized (
+  select min(last_name) as last_name from (
+    select max(name) as last_name from next_entries group by source_id having count(*) = $4
+  ) source_with_more
+),
+names as materialized (
+  select distinct on (name) id, name from next_entries
+  where visible and ((select last_name from complete) is null or name <= (select last_name from complete))
+  order by name, rank limit $5
+),
+progress as (
+  select case when (select count(*) from names) = $5 then (select max(name) from names)
+    else (select last_name from complete) end as reached,
+    (select avg(visible::int)::float8 from next_entries) as "visibleShare"
+)
+select (
+  select concat_ws(' ', extract(epoch from pg_postmaster_start_time()), pg_relation_filepath('claim_set'),
+    pg_relation_filepath('source'), pg_relation_filepath('source_partition'))
+    || '|' || coalesce(string_agg(s.id || ':' || s.revision, ',' order by p.position), '') = $6
+  from unnest($7::int[]) with ordinality p(id, position) join source s on s.id = p.id
+) as "isCurrent", progress.reached, progress."visibleShare", found.*
+from progress left join (
+  select n.name,
+    v.version, v.version_key as key, v.document, v.status, v.status_message as "statusMessage",
+    to_char(v.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as "statusChangedAt",
+    to_char(v.published_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as "publishedAt",
+    to_char(v.updated_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as "updatedAt", v.is_latest as "isLatest"
+  from names n cross join lateral (
+    select * from (
+      select * from entry_version o where o.entry_id = n.id and true
+      order by o.version_key desc offset 0
+    ) v
+    where true
+      and true
+    order by v.version_key desc limit $8
+  ) v
+  order by n.name, v.version_key desc limit $8
+) found on true
+order by found.name, found.key desc
