@@ -88,10 +88,9 @@ async function notePartitions(client: pg.Client): Promise<void> {
   );
 }
 
-/** As a sync or a publication does: what was remembered of the catalogue counts no more. */
+/** As a sync or a publication does: nothing that was cached of the catalogue is used any more. */
 export async function changeRevisions(client: pg.Client): Promise<void> {
   await client.query('update source set revision = revision + 1');
-  await client.query('update registry set revision = revision + 1');
 }
 
 // A number that has nothing to do with the name, the source or the place of the entry in the table.
