@@ -1,26 +1,29 @@
 import type { Logger } from '@nestjs/common';
 import { isDatabaseUnreachable } from './unreachable.js';
 
-/** What the log says, in the words of who looks. Nothing of a database that is away where somebody else tells it. */
-export interface PollingWords {
+/** What the log says, in the words of what polls. Nothing about reachability where another polling reports it already. */
+export interface PollingMessages {
   readonly failed: string;
-  readonly away?: string;
-  readonly back?: string;
+  readonly unreachable?: string;
+  readonly reachable?: string;
 }
 
-/** Looks at the database again and again, one look at a time; while the database is away that is told once, and looked for. */
+/**
+ * Does the same work on the database again and again, one poll at a time, with a pause after each. While the database is not
+ * reachable it goes on trying, and that is logged once.
+ */
 export class Polling {
-  /** Undefined while a look is under way. */
+  /** Undefined while a poll is under way. */
   private timer: NodeJS.Timeout | undefined;
-  private looking: Promise<void> = Promise.resolve();
+  private polling: Promise<void> = Promise.resolve();
   private ended = false;
-  private away = false;
+  private isUnreachable = false;
 
   constructor(
-    private readonly look: () => Promise<void>,
+    private readonly poll: () => Promise<void>,
     private readonly everyMs: number,
     private readonly logger: Logger,
-    private readonly words: PollingWords,
+    private readonly messages: PollingMessages,
   ) {}
 
   get hasEnded(): boolean {
@@ -31,31 +34,33 @@ export class Polling {
     this.tick();
   }
 
-  /** Does not wait for the next look, unless one is under way. */
-  lookNow(): void {
+  /** Ends the pause before the next poll. Does nothing while one is under way. */
+  pollNow(): void {
     if (this.ended || this.timer === undefined) return;
     clearTimeout(this.timer);
     this.tick();
   }
 
-  /** Resolves when the look under way, if any, has ended; there is none after it. */
+  /** Resolves when the poll under way, if any, has ended; there is none after it. */
   async end(): Promise<void> {
     this.ended = true;
     clearTimeout(this.timer);
-    await this.looking;
+    await this.polling;
   }
 
   private tick(): void {
     this.timer = undefined;
-    this.looking = this.look()
+    this.polling = this.poll()
       .then(() => {
-        if (this.away && this.words.back !== undefined) this.logger.log(this.words.back);
-        this.away = false;
+        if (this.isUnreachable && this.messages.reachable !== undefined)
+          this.logger.log(this.messages.reachable);
+        this.isUnreachable = false;
       })
       .catch((error: unknown) => {
-        if (!isDatabaseUnreachable(error)) this.logger.error({ err: error }, this.words.failed);
-        else if (!this.away && this.words.away !== undefined) this.logger.warn(this.words.away);
-        this.away ||= isDatabaseUnreachable(error);
+        const { failed, unreachable } = this.messages;
+        if (!isDatabaseUnreachable(error)) this.logger.error({ err: error }, failed);
+        else if (!this.isUnreachable && unreachable !== undefined) this.logger.warn(unreachable);
+        this.isUnreachable ||= isDatabaseUnreachable(error);
       })
       .finally(() => {
         if (!this.ended) this.timer = setTimeout(() => this.tick(), this.everyMs);

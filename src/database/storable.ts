@@ -1,4 +1,9 @@
-/** PostgreSQL takes no NUL in text: a name with one exists nowhere, so nobody has to ask. */
+/** PostgreSQL takes no NUL in text: a name with one exists in no table, so there is no need to query for it. */
 export function isStorable(text: string): boolean {
   return !text.includes('\0');
+}
+
+/** The text with U+FFFD in place of what PostgreSQL's text and jsonb do not take: NUL, and half a surrogate pair. */
+export function toStorable(text: string): string {
+  return text.replaceAll(/\0|\p{Surrogate}/gu, '\ufffd');
 }

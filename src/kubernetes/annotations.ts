@@ -24,19 +24,19 @@ export class Annotations {
     return this.text('registry-export') === 'true';
   }
 
-  /** Absent or empty: no claims. A mistake in them must hide the object, so it is never passed over. */
+  /** Absent or empty: no claims. A mistake in them must hide the object, so it is never ignored. */
   claims(): { claims: Claims } | { problem: string } {
     const text = this.text('authz-claims');
     if (text === undefined) return { claims: {} };
-    const told = (problem: string) => ({
+    const invalid = (problem: string) => ({
       problem: `the annotation ${annotationKey('authz-claims')} ${problem}`,
     });
     const value = parse(text);
-    if (value === undefined) return told('is not valid JSON');
+    if (value === undefined) return invalid('is not valid JSON');
     const problems = claimsProblems(value);
-    if (problems.length > 0) return told(`is no map of claims: ${problems.join('; ')}`);
+    if (problems.length > 0) return invalid(`is no map of claims: ${problems.join('; ')}`);
     const repeated = repeatedKey(text);
-    if (repeated !== null) return told(`holds the claim ${JSON.stringify(repeated)} twice`);
+    if (repeated !== null) return invalid(`holds the claim ${JSON.stringify(repeated)} twice`);
     return { claims: value as Claims };
   }
 

@@ -1,10 +1,10 @@
 const FIRST_MS = 100;
-const MOST_MS = 30_000;
+const MAX_MS = 30_000;
 
-/** Grows with every failure in a row; between half of it and all of it, so that replicas and watches spread out. */
+/** Exponential, with jitter: between half and all of the time, so that replicas and watches spread out. */
 export function backOffMs(failures: number, random = Math.random()): number {
-  const most = Math.min(MOST_MS, FIRST_MS * 2 ** Math.min(failures, 20));
-  return most / 2 + (random * most) / 2;
+  const maxMs = Math.min(MAX_MS, FIRST_MS * 2 ** Math.min(failures, 20));
+  return maxMs / 2 + (random * maxMs) / 2;
 }
 
 /** Resolves after the time or as soon as the signal aborts. */

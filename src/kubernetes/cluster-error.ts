@@ -1,9 +1,8 @@
-import type { Place } from './place.js';
-import { API_GROUP } from './resources.js';
+import { API_GROUP, type ResourceCollection } from './resources.js';
 
 const MAX_QUOTED = 300;
 
-/** The cluster could not be asked, or refused; the message is a sentence for the operator and holds no secret. */
+/** The API server could not be reached, or refused; the message is a sentence for the operator and holds no secret. */
 export class ClusterError extends Error {
   constructor(
     message: string,
@@ -14,23 +13,31 @@ export class ClusterError extends Error {
   }
 }
 
-/** Why the API server refused, with what to do about it. `body` is a Status object, if all is well. */
-export function refusal(verb: string, place: Place, status: number, body: string): ClusterError {
-  const { plural, namespace } = place;
+/**
+ * Why the API server refused, with what to do about it.
+ *
+ * @param body a Status object, unless something else has answered.
+ */
+export function refusal(
+  verb: string,
+  { plural, namespace }: ResourceCollection,
+  status: number,
+  body: string,
+): ClusterError {
   const where = namespace === null ? 'in all namespaces' : `in the namespace ${namespace}`;
-  const said = quoted(body);
-  const told = (sentence: string) =>
-    new ClusterError(said === '' ? sentence : `${sentence}. It says: ${said}`, status);
+  const reason = quoted(body);
+  const withReason = (sentence: string) =>
+    new ClusterError(reason === '' ? sentence : `${sentence}. It says: ${reason}`, status);
   switch (status) {
     case 401:
-      return told('The API server refused the credentials (401): the token is wrong or has expired');
+      return withReason('The API server refused the credentials (401): the token is wrong or has expired');
     case 403:
-      return told(
+      return withReason(
         `The API server forbids to ${verb} ${plural} ${where} (403): the account needs a rule with the verbs get, list ` +
           `and watch on ${plural} of the API group ${API_GROUP}`,
       );
     default:
-      return told(`The API server answered ${status} when asked to ${verb} ${plural} ${where}`);
+      return withReason(`The API server answered ${status} when asked to ${verb} ${plural} ${where}`);
   }
 }
 

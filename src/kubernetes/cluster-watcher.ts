@@ -1,36 +1,46 @@
 import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Injectable, Logger, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
 import { DataSource } from 'typeorm';
+import { LeaseRenewal } from '../database/lease-renewal.js';
 import { Polling } from '../database/polling.js';
 import { EntryWriter } from '../entries/writer/entry-writer.js';
+import type { WatchedSource } from '../sources/leased-source.js';
+import { SourceLeases } from '../sources/source-leases.queries.js';
+import { SourceStates } from '../sources/source-states.queries.js';
 import { SyncMetrics } from '../telemetry/sync-metrics.js';
 import { Cluster } from './cluster.js';
 import { SourceWatch } from './source-watch.js';
-import { WatchQueries } from './watch.queries.js';
 
 const POLL_MS = 1_000;
 const LEASE_MS = 10_000;
 const RENEW_MS = 3_000;
-const STOP_PATIENCE_MS = 3_000;
+const STOP_TIMEOUT_MS = 3_000;
 
 /**
- * Watches the sources of kind kubernetes, each on one replica at a time: the one that holds its lease. A replica that dies
- * loses its leases by time, one that stops hands them back.
+ * Watches the sources of kind kubernetes, each on one replica at a time: the one that holds its lease. The leases of a
+ * replica that dies run out; one that stops hands them back.
  */
 @Injectable()
 export class ClusterWatcher implements OnApplicationBootstrap, OnApplicationShutdown {
   private readonly logger = new Logger('kubernetes');
   private readonly owner = randomUUID();
   private readonly watches = new Map<number, SourceWatch>();
-  private readonly polling = new Polling(() => this.look(), POLL_MS, this.logger, {
-    failed: 'Looking for clusters to watch failed',
-    away: 'The database is away, watches wait',
-    back: 'The database is back, watches go on',
+  private readonly renewal = new LeaseRenewal(
+    (ms) => this.leases.renew(this.owner, ms, this.currentIds()),
+    LEASE_MS,
+    RENEW_MS,
+  );
+  private readonly polling = new Polling(() => this.watchFree(), POLL_MS, this.logger, {
+    failed: 'Finding the clusters to watch failed',
+    unreachable: 'PostgreSQL is not reachable, watches wait',
+    reachable: 'PostgreSQL is reachable again, watches go on',
   });
 
   constructor(
     private readonly dataSource: DataSource,
-    private readonly queries: WatchQueries,
+    private readonly leases: SourceLeases,
+    private readonly states: SourceStates,
     private readonly writer: EntryWriter,
     private readonly cluster: Cluster,
     private readonly metrics: SyncMetrics,
@@ -42,39 +52,42 @@ export class ClusterWatcher implements OnApplicationBootstrap, OnApplicationShut
 
   async onApplicationShutdown(): Promise<void> {
     await this.polling.end();
-    const stopping = Promise.allSettled([...this.watches.values()].map((watch) => watch.stop()));
-    await Promise.race([stopping, sleep(STOP_PATIENCE_MS)]);
-    await this.queries.release(this.owner).catch(() => undefined);
+    this.renewal.end();
+    const stopped = Promise.allSettled([...this.watches.values()].map((watch) => watch.stop()));
+    await Promise.race([stopped, sleep(STOP_TIMEOUT_MS, undefined, { ref: false })]);
+    await this.leases.release([this.owner]).catch(() => undefined);
   }
 
-  private async look(): Promise<void> {
-    if (this.watches.size > 0) await this.keep();
-    for (const source of await this.queries.leaseFree(this.owner, LEASE_MS)) {
-      // Changed after we had looked, and so free for us again: its watch is out of date.
+  private async watchFree(): Promise<void> {
+    for (const source of await this.leases.takeUnwatched(this.owner, LEASE_MS)) {
+      // One whose settings have changed is free for us again: its watch is out of date.
       await this.watches.get(source.id)?.stop();
-      this.logger.log({ source: source.name }, 'Watching the cluster of this source');
-      const { owner, dataSource, queries, writer, cluster, metrics } = this;
-      const around = { owner, dataSource, queries, writer, cluster, metrics };
-      const watch = new SourceWatch(source, around);
-      this.watches.set(source.id, watch);
-      watch.start();
+      this.watch(source);
     }
   }
 
-  private async keep(): Promise<void> {
-    const healthy = [...this.watches.values()]
-      .filter(({ isHealthy }) => isHealthy)
-      .map(({ source }) => source.id);
-    const ours = new Set(await this.queries.renew(this.owner, LEASE_MS, RENEW_MS, healthy));
-    for (const [id, watch] of this.watches)
-      if (!ours.has(id)) {
-        this.watches.delete(id);
-        await watch.stop();
-        this.logger.log({ source: watch.source.name }, 'The source is no longer ours to watch');
-      }
+  private watch(source: WatchedSource): void {
+    this.logger.log({ source: source.name }, 'Watching the cluster of this source');
+    const { owner, dataSource, leases, states, writer, cluster, metrics } = this;
+    const watch = new SourceWatch(source, { owner, dataSource, leases, states, writer, cluster, metrics });
+    this.watches.set(source.id, watch);
+    // A lease that has only expired is renewed once the database is reachable again, if nobody else has taken it by then.
+    const { taken } = this.renewal.hold(source.id);
+    taken.addEventListener('abort', () => void this.drop(watch), { once: true });
+    watch.start();
   }
-}
 
-function sleep(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms).unref());
+  private async drop(watch: SourceWatch): Promise<void> {
+    const { id, name } = watch.source;
+    if (this.watches.get(id) === watch) this.watches.delete(id);
+    await watch.stop();
+    this.logger.log(
+      { source: name },
+      'Stopped watching: the source was changed or removed, or changed hands',
+    );
+  }
+
+  private currentIds(): number[] {
+    return [...this.watches.values()].filter(({ isCurrent }) => isCurrent).map(({ source }) => source.id);
+  }
 }

@@ -8,20 +8,20 @@ import type { ConfigType } from '@nestjs/config';
 import type { KubeConfig } from '@kubernetes/client-node';
 import { clusterConfig } from '../config/slices.js';
 import { ClusterError, connectionProblem, refusal } from './cluster-error.js';
-import type { Place } from './place.js';
+import type { ResourceCollection } from './resources.js';
 
 const SERVICE_ACCOUNT = '/var/run/secrets/kubernetes.io/serviceaccount/token';
-const HEADERS_MS = 15_000;
-const PAGE_MS = 60_000;
-/** A watch without a sign of life: bookmarks come about once a minute. */
-const IDLE_MS = 150_000;
+const HEADERS_TIMEOUT_MS = 15_000;
+const PAGE_TIMEOUT_MS = 60_000;
+/** Bookmarks come about once a minute on a watch without changes. */
+const IDLE_TIMEOUT_MS = 150_000;
 const MAX_PAGE_BYTES = 64 * 1024 * 1024;
 const MAX_REFUSAL_BYTES = 64 * 1024;
 
 /**
  * The API server of the cluster. Who we are and where it is come from the kubeconfig, or from the service account of the
  * pod, read by the official client. The requests are made here: that client's Watch can't be stopped while it connects,
- * waits for ever, and tells neither a half line from a whole one nor why it was refused.
+ * waits for ever, takes half a line for a whole one, and does not report why it was refused.
  */
 @Injectable()
 export class Cluster {
@@ -30,49 +30,61 @@ export class Cluster {
   constructor(@Inject(clusterConfig.KEY) private readonly config: ConfigType<typeof clusterConfig>) {}
 
   /** @throws ClusterError */
-  async readJson(place: Place, query: Record<string, string>, signal: AbortSignal): Promise<unknown> {
-    const response = await this.open('list', place, query, signal);
-    response.setTimeout(PAGE_MS, () => response.destroy(new Error(`no data for ${PAGE_MS / 1000} s`)));
+  async readJson(
+    collection: ResourceCollection,
+    query: Record<string, string>,
+    signal: AbortSignal,
+  ): Promise<unknown> {
+    const response = await this.open('list', collection, query, signal);
+    response.setTimeout(PAGE_TIMEOUT_MS, () =>
+      response.destroy(new Error(`no data for ${PAGE_TIMEOUT_MS / 1000} s`)),
+    );
     try {
       return JSON.parse((await readAll(response, MAX_PAGE_BYTES)).toString()) as unknown;
     } catch (error) {
       if (error instanceof SyntaxError)
         throw new ClusterError(
-          `The API server answered a list of ${place.plural} with something that is no JSON`,
+          `The API server answered a list of ${collection.plural} with something that is no JSON`,
         );
       throw error instanceof ClusterError ? error : new ClusterError(await this.unreachable(error));
     }
   }
 
   /** The body of a watch, once it has begun. @throws ClusterError */
-  async watch(place: Place, query: Record<string, string>, signal: AbortSignal): Promise<IncomingMessage> {
-    const response = await this.open('watch', place, { ...query, watch: 'true' }, signal);
-    return response.setTimeout(IDLE_MS, () => response.destroy(new Error('the watch fell silent')));
+  async watch(
+    collection: ResourceCollection,
+    query: Record<string, string>,
+    signal: AbortSignal,
+  ): Promise<IncomingMessage> {
+    const response = await this.open('watch', collection, { ...query, watch: 'true' }, signal);
+    return response.setTimeout(IDLE_TIMEOUT_MS, () =>
+      response.destroy(new Error('the watch was idle for too long')),
+    );
   }
 
   private async open(
     verb: 'list' | 'watch',
-    place: Place,
+    collection: ResourceCollection,
     query: Record<string, string>,
     signal: AbortSignal,
   ): Promise<IncomingMessage> {
     let response: IncomingMessage;
     try {
       const { server, options } = await this.connection();
-      const url = new URL(server.replace(/\/+$/, '') + place.path);
+      const url = new URL(server.replace(/\/+$/, '') + collection.path);
       for (const [key, value] of Object.entries(query)) url.searchParams.set(key, value);
       response = await send(url, options, signal);
     } catch (error) {
       const sentence = error instanceof ClusterError ? error.message : await this.unreachable(error);
-      this.forget();
+      this.dropConfig();
       throw new ClusterError(sentence);
     }
     const { statusCode = 0 } = response;
     if (statusCode === 200) return response;
     const body = await readAll(response, MAX_REFUSAL_BYTES).catch(() => Buffer.alloc(0));
     response.destroy();
-    if (statusCode === 401) this.forget();
-    throw refusal(verb, place, statusCode, body.toString());
+    if (statusCode === 401) this.dropConfig();
+    throw refusal(verb, collection, statusCode, body.toString());
   }
 
   private async connection(): Promise<{ server: string; options: RequestOptions }> {
@@ -96,7 +108,7 @@ export class Cluster {
   }
 
   // Read again at the next request: the file, or the token in it, may have been replaced.
-  private forget(): void {
+  private dropConfig(): void {
     this.loaded = undefined;
   }
 }
@@ -140,11 +152,11 @@ function send(url: URL, options: RequestOptions, signal: AbortSignal): Promise<I
     const request = (url.protocol === 'http:' ? getPlain : getOverTls)(url, { ...options, headers });
     const stop = () => request.destroy(new Error('stopped'));
     const timer = setTimeout(
-      () => request.destroy(new Error(`no answer within ${HEADERS_MS / 1000} s`)),
-      HEADERS_MS,
+      () => request.destroy(new Error(`no answer within ${HEADERS_TIMEOUT_MS / 1000} s`)),
+      HEADERS_TIMEOUT_MS,
     );
     signal.addEventListener('abort', stop, { once: true });
-    // A peer that is gone without a word is noticed by the operating system.
+    // A peer that is gone without closing the connection is detected by the operating system.
     request.once('socket', (socket) => socket.setKeepAlive(true, 30_000));
     request.on('error', reject);
     request.once('response', (response) => {

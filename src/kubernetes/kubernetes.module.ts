@@ -1,12 +1,11 @@
 import { Module } from '@nestjs/common';
-import { SourcesModule } from '../sources/sources.module.js';
 import { EntriesModule } from '../entries/entries.module.js';
+import { SourcesModule } from '../sources/sources.module.js';
 import { Cluster } from './cluster.js';
 import { ClusterWatcher } from './cluster-watcher.js';
-import { WatchQueries } from './watch.queries.js';
 
 @Module({
   imports: [EntriesModule, SourcesModule],
-  providers: [Cluster, ClusterWatcher, WatchQueries],
+  providers: [Cluster, ClusterWatcher],
 })
 export class KubernetesModule {}

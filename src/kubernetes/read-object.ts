@@ -22,11 +22,11 @@ export interface ExportedServer {
   readonly version: IncomingVersion;
   readonly tags: readonly string[];
   readonly claims: Claims;
-  /** What was passed over or shortened, as sentences. */
+  /** What was ignored or shortened, as sentences. */
   readonly warnings: readonly string[];
 }
 
-/** An object that is meant to be an entry and can't be one. */
+/** An exported object that can't be an entry. */
 export interface SkippedObject {
   readonly outcome: 'skipped';
   readonly name: string;
@@ -38,36 +38,36 @@ export interface SkippedObject {
  * What an object of the cluster is in the catalogue; null when it is not exported. Neither labels nor phase nor readiness
  * matter, and the claims come from the object alone (spec §2.4).
  *
- * @param resource what was asked for: objects in a list need not say their own kind.
+ * @param resource whose list or watch it comes from: objects in a list need not name their own kind.
  */
 export function readObject({ kind }: Resource, object: unknown): ExportedServer | SkippedObject | null {
   const { namespace, name, uid, annotations: raw } = record(record(object)['metadata']);
   const annotations = new Annotations(raw);
   if (!annotations.isExported) return null;
-  const found: Found = {
+  const exported: ExportedObject = {
     kind,
     namespace: String(namespace),
     name: String(name),
     uid: typeof uid === 'string' ? uid : undefined,
     spec: kind === 'MCPServer' ? record(record(object)['spec']) : {},
   };
-  return new Reader(found, annotations).read();
+  return new ObjectReader(exported, annotations).read();
 }
 
-interface Found {
+interface ExportedObject {
   readonly kind: string;
   readonly namespace: string;
   readonly name: string;
   readonly uid: string | undefined;
-  /** Empty for the kinds whose specification tells nothing that is served. */
+  /** Empty for the kinds whose specification holds nothing that is served. */
   readonly spec: Readonly<Record<string, unknown>>;
 }
 
-class Reader {
+class ObjectReader {
   private readonly warnings: string[] = [];
 
   constructor(
-    private readonly object: Found,
+    private readonly object: ExportedObject,
     private readonly annotations: Annotations,
   ) {}
 

@@ -3,42 +3,41 @@ import { TimeSlice } from '../json/time-slice.js';
 import { backOffMs, pause } from './back-off.js';
 import type { Cluster } from './cluster.js';
 import { ClusterError } from './cluster-error.js';
-import { type Place, placeOf } from './place.js';
-import { API_VERSIONS, type Resource } from './resources.js';
+import { API_VERSIONS, collectionOf, type Resource, type ResourceCollection } from './resources.js';
 import { wholeLines } from './watch-lines.js';
 
 /** Few enough that parsing a page does not hold the event loop up. */
-const PAGE = '250';
+const PAGE_SIZE = '250';
 /** The API server ends a watch after about this time; spread, so that not all are renewed at once. */
 const WATCH_S = 240;
 const WATCH_SPREAD_S = 60;
-/** How often a kind that is not installed is looked for. */
-const ABSENT_MS = 10_000;
-/** A watch that held this long was no failure, however it ended. */
-const HELD_MS = 5_000;
-/** The longest pause before a watch that had begun is taken up again: changes are waiting. */
-const AGAIN_MS = 500;
-const OUR_FAULT = 'The watch failed inside the server; its log has the cause';
+/** How often it is checked whether a kind is installed by now. */
+const NOT_INSTALLED_MS = 10_000;
+/** A watch that lasted this long was no failure, however it ended. */
+const STABLE_MS = 5_000;
+/** The longest pause before a watch that had begun is continued: changes are waiting. */
+const MAX_RECONNECT_MS = 500;
+const INTERNAL_ERROR = 'The watch failed inside the server; its log has the cause';
 const GONE = 410;
 const NOT_FOUND = 404;
 
-/** What a watch of one kind in one place reports. */
+/** What a watch of one kind, in one namespace or all of them, asks and reports. */
 export interface WatchListener<T> {
-  /** What an object is; null when it does not matter. */
+  /** What becomes of an object; null when it is not exported. */
   read(resource: Resource, object: unknown): T | null;
-  same(one: T | undefined, other: T | undefined): boolean;
-  /** The objects of these names are others than before. */
-  changed(names: readonly string[]): void;
-  /** `error`, `failures` or `isListed` changed. */
-  moved(): void;
-  /** Something of ours is at fault; it is tried again as if it were the cluster. */
-  broke(error: unknown): void;
+  isSame(one: T | undefined, other: T | undefined): boolean;
+  /** The objects of these names have changed, come or gone. */
+  onChange(names: readonly string[]): void;
+  /** `error`, `failures` or `isListed` has changed. */
+  onStateChange(): void;
+  /** Something inside the server has failed; it is tried again like a failure of the cluster. */
+  onInternalError(error: unknown): void;
 }
 
 /**
  * Mirrors the objects of one kind in one namespace, or in all of them: a list in pages, then a watch from its resource
- * version on. A watch that ends or breaks goes on where its last whole event was; one whose place is too old (410 Gone)
- * begins with a list again. What is mirrored stays as it was while the cluster can't be asked.
+ * version on. A watch that ends or breaks goes on after its last whole event; one whose resource version is too old (410
+ * Gone) begins with a list again. The mirror stays as it was while the cluster is not reachable.
  */
 export class ResourceWatch<T> {
   /** By `namespace/name`. */
@@ -60,30 +59,30 @@ export class ResourceWatch<T> {
 
   /** Goes on until the signal aborts. Never throws. */
   async run(signal: AbortSignal): Promise<void> {
-    let broken = 0;
+    let shortWatches = 0;
     while (!signal.aborted) {
       const began = Date.now();
       try {
         if (this.resourceVersion === null && !(await this.list(signal))) {
-          this.settle();
-          await pause(ABSENT_MS / 2 + (Math.random() * ABSENT_MS) / 2, signal);
+          this.clearError();
+          await pause(NOT_INSTALLED_MS / 2 + (Math.random() * NOT_INSTALLED_MS) / 2, signal);
           continue;
         }
         await this.follow(signal);
-        const isFirst = Date.now() - began > HELD_MS;
-        if (isFirst) this.failures = 0;
-        broken = isFirst ? 0 : broken + 1;
-        await pause(Math.min(backOffMs(broken), AGAIN_MS), signal);
+        const wasStable = Date.now() - began > STABLE_MS;
+        if (wasStable) this.failures = 0;
+        shortWatches = wasStable ? 0 : shortWatches + 1;
+        await pause(Math.min(backOffMs(shortWatches), MAX_RECONNECT_MS), signal);
       } catch (error) {
         if (signal.aborted) return;
         const wait = backOffMs(this.failures++);
-        this.judge(error);
+        this.handle(error);
         await pause(wait, signal);
       }
     }
   }
 
-  /** Whether the kind is installed; then everything of it has been listed. */
+  /** @returns false when the kind is not installed; otherwise all its objects have been listed. */
   private async list(signal: AbortSignal): Promise<boolean> {
     for (const version of API_VERSIONS) {
       try {
@@ -99,49 +98,49 @@ export class ResourceWatch<T> {
 
   private async listAs(version: string, signal: AbortSignal): Promise<void> {
     const slice = new TimeSlice();
-    const place = this.place(version);
-    const found = new Map<string, T>();
+    const collection = this.collection(version);
+    const listed = new Map<string, T>();
     let next = '';
     let resourceVersion: string;
     do {
-      const query = { limit: PAGE, ...(next === '' ? {} : { continue: next }) };
-      const page = parsePage(place, await this.cluster.readJson(place, query, signal));
+      const query = { limit: PAGE_SIZE, ...(next === '' ? {} : { continue: next }) };
+      const page = parsePage(collection, await this.cluster.readJson(collection, query, signal));
       for (const object of page.items) {
         const outcome = this.listener.read(this.resource, object);
-        if (outcome !== null) found.set(nameOf(object), outcome);
+        if (outcome !== null) listed.set(nameOf(object), outcome);
         await slice.pause();
       }
       ({ next, resourceVersion } = page);
     } while (next !== '');
     this.apiVersion = version;
     this.resourceVersion = resourceVersion;
-    this.replaceAll(found);
+    this.replaceAll(listed);
   }
 
   private async follow(signal: AbortSignal): Promise<void> {
-    const place = this.place(this.apiVersion);
+    const collection = this.collection(this.apiVersion);
     const query = {
       allowWatchBookmarks: 'true',
       resourceVersion: this.resourceVersion ?? '',
       timeoutSeconds: String(Math.round(WATCH_S + Math.random() * WATCH_SPREAD_S)),
     };
-    const body = await this.cluster.watch(place, query, signal);
-    this.settle();
+    const body = await this.cluster.watch(collection, query, signal);
+    this.clearError();
     const lines = wholeLines(body as AsyncIterable<Buffer>);
     try {
       for (;;) {
-        // A connection that breaks is no failure: its successor goes on where the last whole event was.
+        // A connection that breaks is no failure: its successor goes on after the last whole event.
         const line = await lines.next().catch(() => undefined);
         if (!line || line.done) return;
-        this.take(place, line.value);
+        this.apply(collection, line.value);
       }
     } finally {
       body.destroy();
     }
   }
 
-  private take(place: Place, line: string): void {
-    const { type, object } = parseEvent(place, line);
+  private apply(collection: ResourceCollection, line: string): void {
+    const { type, object } = parseEvent(collection, line);
     const { resourceVersion } = metadataOf(object);
     switch (type) {
       case 'ADDED':
@@ -156,7 +155,7 @@ export class ResourceWatch<T> {
       case 'BOOKMARK':
         break;
       case 'ERROR':
-        throw statusError(place, object);
+        throw statusError(collection, object);
       default:
         return;
     }
@@ -167,44 +166,46 @@ export class ResourceWatch<T> {
     const before = this.objects.get(name);
     if (outcome === undefined) this.objects.delete(name);
     else this.objects.set(name, outcome);
-    if (!this.listener.same(before, outcome)) this.listener.changed([name]);
+    if (!this.listener.isSame(before, outcome)) this.listener.onChange([name]);
   }
 
-  private replaceAll(found: ReadonlyMap<string, T>): void {
-    const names = new Set([...this.objects.keys(), ...found.keys()]);
-    const changed = [...names].filter((name) => !this.listener.same(this.objects.get(name), found.get(name)));
+  private replaceAll(listed: ReadonlyMap<string, T>): void {
+    const names = new Set([...this.objects.keys(), ...listed.keys()]);
+    const changed = [...names].filter(
+      (name) => !this.listener.isSame(this.objects.get(name), listed.get(name)),
+    );
     this.objects.clear();
-    for (const [name, outcome] of found) this.objects.set(name, outcome);
+    for (const [name, outcome] of listed) this.objects.set(name, outcome);
     if (!this.isListed) {
       this.isListed = true;
-      this.listener.moved();
+      this.listener.onStateChange();
     }
-    if (changed.length > 0) this.listener.changed(changed);
+    if (changed.length > 0) this.listener.onChange(changed);
   }
 
-  private judge(error: unknown): void {
+  private handle(error: unknown): void {
     if (!(error instanceof ClusterError)) {
       this.resourceVersion = null;
-      this.listener.broke(error);
-      this.fail(OUR_FAULT);
+      this.listener.onInternalError(error);
+      this.fail(INTERNAL_ERROR);
     } else if (error.status === GONE || error.status === NOT_FOUND) this.resourceVersion = null;
     else this.fail(error.message);
   }
 
   private fail(error: string): void {
     this.error = error;
-    this.listener.moved();
+    this.listener.onStateChange();
   }
 
-  private settle(): void {
+  private clearError(): void {
     if (this.error === null) return;
     this.error = null;
     this.failures = 0;
-    this.listener.moved();
+    this.listener.onStateChange();
   }
 
-  private place(version: string): Place {
-    return placeOf(this.resource, this.namespace, version);
+  private collection(version: string): ResourceCollection {
+    return collectionOf(this.resource, this.namespace, version);
   }
 }
 
@@ -214,7 +215,7 @@ interface Page {
   readonly resourceVersion: string;
 }
 
-function parsePage({ plural }: Place, value: unknown): Page {
+function parsePage({ plural }: ResourceCollection, value: unknown): Page {
   const { items } = record(value);
   const { continue: next, resourceVersion } = metadataOf(value);
   if (!Array.isArray(items) || typeof resourceVersion !== 'string')
@@ -222,7 +223,7 @@ function parsePage({ plural }: Place, value: unknown): Page {
   return { items, next: typeof next === 'string' ? next : '', resourceVersion };
 }
 
-function parseEvent({ plural }: Place, line: string): { type: unknown; object: unknown } {
+function parseEvent({ plural }: ResourceCollection, line: string): { type: unknown; object: unknown } {
   try {
     const { type, object } = record(JSON.parse(line) as unknown);
     return { type, object };
@@ -231,7 +232,7 @@ function parseEvent({ plural }: Place, line: string): { type: unknown; object: u
   }
 }
 
-function statusError({ plural }: Place, status: unknown): ClusterError {
+function statusError({ plural }: ResourceCollection, status: unknown): ClusterError {
   const { code, message } = record(status);
   return new ClusterError(
     `The API server ended the watch of ${plural}: ${typeof message === 'string' ? message.slice(0, 300) : String(code)}`,

@@ -6,12 +6,29 @@ export interface Resource {
 
 export const API_GROUP = 'toolhive.stacklok.dev';
 
-/** The served versions, the wanted one first; their fields are the same. */
+/** The served versions, the preferred one first; their fields are the same. */
 export const API_VERSIONS = ['v1beta1', 'v1alpha1'] as const;
 
-/** Of two objects with one namespace and name, the one whose kind stands first here is the entry. */
+/** Of two objects with one namespace and name, the one whose kind comes first here is the entry. */
 export const RESOURCES: readonly Resource[] = [
   { kind: 'MCPServer', plural: 'mcpservers' },
   { kind: 'VirtualMCPServer', plural: 'virtualmcpservers' },
   { kind: 'MCPRemoteProxy', plural: 'mcpremoteproxies' },
 ];
+
+/** What is listed and watched: the objects of a resource, in one namespace or in all of them. */
+export interface ResourceCollection {
+  readonly plural: string;
+  /** Null: all of them. */
+  readonly namespace: string | null;
+  readonly path: string;
+}
+
+export function collectionOf(
+  { plural }: Resource,
+  namespace: string | null,
+  version: string,
+): ResourceCollection {
+  const inside = namespace === null ? '' : `/namespaces/${encodeURIComponent(namespace)}`;
+  return { plural, namespace, path: `/apis/${API_GROUP}/${version}${inside}/${plural}` };
+}

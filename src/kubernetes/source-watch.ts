@@ -3,8 +3,12 @@ import { DataSource } from 'typeorm';
 import { canonicalClaims } from '../claims/claims.js';
 import { isDatabaseUnreachable } from '../database/unreachable.js';
 import { EntryWriter, type LabeledVersion } from '../entries/writer/entry-writer.js';
-import { bumpRevision } from '../sources/source-revision.queries.js';
 import { passesFilter } from '../sources/entry-filter.js';
+import type { WatchedSource } from '../sources/leased-source.js';
+import type { SkippedEntry } from '../sources/source.entity.js';
+import { SourceLeases } from '../sources/source-leases.queries.js';
+import { bumpRevision } from '../sources/source-revision.queries.js';
+import { SourceStates, type WatchState } from '../sources/source-states.queries.js';
 import { TimeSlice } from '../json/time-slice.js';
 import { SyncMetrics } from '../telemetry/sync-metrics.js';
 import { backOffMs, pause } from './back-off.js';
@@ -12,27 +16,34 @@ import { Cluster } from './cluster.js';
 import { type ExportedServer, readObject, type SkippedObject } from './read-object.js';
 import { ResourceWatch } from './resource-watch.js';
 import { type Resource, RESOURCES } from './resources.js';
-import { type WatchedSource, type WatchOutcome, WatchQueries, type WatchState } from './watch.queries.js';
 
-/** Changes that come together are written together. */
-const GATHER_MS = 100;
-const RETRY_MS = 1_000;
+/** Changes that come within this time are written together. */
+const BATCH_MS = 100;
+const DATABASE_RETRY_MS = 1_000;
 
 type Outcome = ExportedServer | SkippedObject | { readonly outcome: 'filtered' };
 
 /** What a watch of a source needs from the rest of the server. */
-export interface Surroundings {
+export interface WatchDependencies {
   readonly owner: string;
   readonly dataSource: DataSource;
-  readonly queries: WatchQueries;
+  readonly leases: SourceLeases;
+  readonly states: SourceStates;
   readonly writer: EntryWriter;
   readonly cluster: Cluster;
   readonly metrics: SyncMetrics;
 }
 
+/** What the watches of a source hold. */
+interface CollectedObjects {
+  readonly entries: LabeledVersion[];
+  readonly counts: Record<'entries' | 'skipped' | 'filtered' | 'warnings', number>;
+  readonly skipped: SkippedEntry[];
+}
+
 /**
- * Keeps the entries of one source as its cluster is, from the moment everything has been listed once until it is stopped.
- * What can't be watched for a time keeps its entries; everything else goes on.
+ * Keeps the entries of one source equal to its cluster, from when everything has been listed once until it is stopped. What
+ * can't be watched for a time keeps its entries; everything else goes on.
  */
 export class SourceWatch {
   private readonly logger = new Logger('kubernetes');
@@ -41,30 +52,30 @@ export class SourceWatch {
   /** Entry names that may have to be written; null: all there are. */
   private dirty: Set<string> | null = null;
   private wake: () => void = () => undefined;
-  private told = '';
-  private fault: string | null = null;
+  private savedState = '';
+  private writeError: string | null = null;
   private running: Promise<void> = Promise.resolve();
 
   constructor(
     readonly source: WatchedSource,
-    private readonly around: Surroundings,
+    private readonly dependencies: WatchDependencies,
   ) {
     const { namespaces = [] } = source.settings;
-    const places = namespaces.length === 0 ? [null] : namespaces;
+    const watched = namespaces.length === 0 ? [null] : namespaces;
     const listener = {
       read: (resource: Resource, object: unknown) => this.read(resource, object),
-      same,
-      changed: (names: readonly string[]) => this.mark(names),
-      moved: () => this.wake(),
-      broke: (error: unknown) => this.broke(error),
+      isSame,
+      onChange: (names: readonly string[]) => this.mark(names),
+      onStateChange: () => this.wake(),
+      onInternalError: (error: unknown) => this.logInternalError(error),
     };
     this.watches = RESOURCES.flatMap((resource) =>
-      places.map((namespace) => new ResourceWatch(resource, namespace, around.cluster, listener)),
+      watched.map((namespace) => new ResourceWatch(resource, namespace, dependencies.cluster, listener)),
     );
   }
 
-  /** Whether the entries are those of the cluster, as far as anybody can know. */
-  get isHealthy(): boolean {
+  /** Whether the entries are known to equal the cluster: every watch works, and all they brought is written. */
+  get isCurrent(): boolean {
     return this.dirty?.size === 0 && this.state.status === 'complete';
   }
 
@@ -82,10 +93,10 @@ export class SourceWatch {
   }
 
   private read(resource: Resource, object: unknown): Outcome | null {
-    const found = readObject(resource, object);
-    if (found?.outcome !== 'entry' || this.source.filter === null) return found;
-    const isTaken = passesFilter(this.source.filter, found.version.name, found.tags);
-    return isTaken ? found : { outcome: 'filtered' };
+    const outcome = readObject(resource, object);
+    if (outcome?.outcome !== 'entry' || this.source.filter === null) return outcome;
+    const passes = passesFilter(this.source.filter, outcome.version.name, outcome.tags);
+    return passes ? outcome : { outcome: 'filtered' };
   }
 
   private mark(names: readonly string[]): void {
@@ -100,20 +111,20 @@ export class SourceWatch {
       const woken = new Promise<void>((resolve) => (this.wake = resolve));
       try {
         if (this.isDue) {
-          await pause(GATHER_MS, signal);
+          await pause(BATCH_MS, signal);
           if (signal.aborted || !(await this.flush())) return;
         }
-        await this.tell();
+        await this.saveState();
         failures = 0;
         if (!this.isDue) await woken;
       } catch (error) {
         if (!isDatabaseUnreachable(error)) {
-          this.fault = 'The entries could not be written; the log of the server has the cause';
-          this.broke(error);
-          await this.tell().catch(() => undefined);
+          this.writeError = 'The entries could not be written; the log of the server has the cause';
+          this.logInternalError(error);
+          await this.saveState().catch(() => undefined);
         }
-        // A database that comes back is not kept waiting.
-        await pause(isDatabaseUnreachable(error) ? RETRY_MS : backOffMs(++failures + 3), signal);
+        // As soon as the database is reachable again, what has changed is written.
+        await pause(isDatabaseUnreachable(error) ? DATABASE_RETRY_MS : backOffMs(++failures + 3), signal);
       }
     }
   }
@@ -122,38 +133,36 @@ export class SourceWatch {
     return this.dirty?.size !== 0 && this.watches.every(({ isListed }) => isListed);
   }
 
-  /** False when the source is no longer ours to write. */
+  /** @returns false when the lease is lost, or the settings have changed: nothing was written. */
   private async flush(): Promise<boolean> {
-    const { owner, dataSource, queries, writer, metrics } = this.around;
+    const { owner, leases, states, writer, metrics } = this.dependencies;
     const end = metrics.begin('kubernetes');
     const started = performance.now();
     const names = this.dirty;
     const later = new Set<string>();
     this.dirty = later;
     try {
-      const { entries, summary } = await this.gather(names);
-      const counts = await dataSource.transaction(async (manager) => {
-        if (!(await queries.lockForWrite(manager, owner, this.source))) return undefined;
+      const { entries, skipped, counts: totals } = await this.collect(names);
+      const counts = await leases.writeWhileHeld(owner, this.source, async (manager) => {
         const among = names && [...names].map((name) => ({ type: 'server' as const, name: entryName(name) }));
         const written = await writer.replaceLabeled(manager, this.source.id, entries, among);
         if (written.added + written.changed + written.removed > 0)
           await bumpRevision(manager, this.source.id);
-        const outcome = { ...summary, counts: { ...written, ...summary.counts } };
-        if (!(await queries.complete(manager, owner, this.source.id, outcome)))
-          throw new Error('The lease was lost while the changes were written');
-        return outcome.counts;
+        const report = { counts: { ...written, ...totals }, skipped };
+        const isHeld = await states.recordWatchWrite(manager, owner, this.source.id, report);
+        return isHeld ? report.counts : null;
       });
       if (!counts) {
         end('superseded');
         return false;
       }
       const touched = names && new Set([...names].map(entryName));
-      const skipped = summary.skipped.filter(({ name }) => name !== null && (touched?.has(name) ?? true));
-      metrics.wrote('kubernetes', { ...counts, skipped: skipped.length });
+      const newlySkipped = skipped.filter(({ name }) => name !== null && (touched?.has(name) ?? true));
+      metrics.wrote('kubernetes', { ...counts, skipped: newlySkipped.length });
       end('complete');
-      this.fault = null;
+      this.writeError = null;
       const ms = Math.round(performance.now() - started);
-      this.logger.log({ source: this.source.name, ...counts, ms }, 'Source follows the cluster');
+      this.logger.log({ source: this.source.name, ...counts, ms }, 'Source equals its cluster');
       return true;
     } catch (error) {
       end(isDatabaseUnreachable(error) ? 'cut_off' : 'failed');
@@ -162,69 +171,64 @@ export class SourceWatch {
     }
   }
 
-  /** The entries of these names, or all of them, and what is told of all objects. */
-  private async gather(names: ReadonlySet<string> | null): Promise<{
-    entries: LabeledVersion[];
-    summary: { counts: Record<'entries' | 'skipped' | 'filtered' | 'warnings', number> } & Pick<
-      WatchOutcome,
-      'skipped'
-    >;
-  }> {
+  /** The entries of these names, or all of them; counts and skipped objects are always those of all. */
+  private async collect(names: ReadonlySet<string> | null): Promise<CollectedObjects> {
     const slice = new TimeSlice();
-    const taken = new Map<string, ResourceWatch<Outcome>>();
+    const winners = new Map<string, ResourceWatch<Outcome>>();
     const entries: LabeledVersion[] = [];
-    const skipped: WatchOutcome['skipped'][number][] = [];
+    const skipped: SkippedEntry[] = [];
     const counts = { entries: 0, skipped: 0, filtered: 0, warnings: 0 };
     for (const watch of this.watches)
-      for (const [name, found] of [...watch.objects]) {
+      for (const [name, object] of [...watch.objects]) {
         await slice.pause();
-        if (found.outcome === 'filtered') counts.filtered += 1;
-        else if (found.outcome === 'skipped') skipped.push(told(found));
-        else if (taken.has(name))
-          skipped.push(told(hidden(watch.resource, name, found, taken.get(name)?.resource)));
+        const winner = winners.get(name);
+        if (object.outcome === 'filtered') counts.filtered += 1;
+        else if (object.outcome === 'skipped') skipped.push(skippedEntry(object));
+        else if (winner) skipped.push(skippedEntry(duplicate(watch.resource, name, object, winner.resource)));
         else {
-          taken.set(name, watch);
+          winners.set(name, watch);
           counts.entries += 1;
-          counts.warnings += found.warnings.length;
+          counts.warnings += object.warnings.length;
           if (names === null || names.has(name)) {
-            entries.push(found);
-            this.warn(watch.resource, name, found);
+            entries.push(object);
+            this.warn(watch.resource, name, object);
           }
         }
       }
     counts.skipped = skipped.length;
-    return { entries, summary: { counts, skipped } };
+    return { entries, counts, skipped };
   }
 
   private warn({ kind }: Resource, name: string, { warnings }: ExportedServer): void {
     if (warnings.length > 0)
       this.logger.warn(
         { source: this.source.name, kind, object: name, warnings },
-        'An object is served in part',
+        'Parts of an object are not served',
       );
   }
 
   private get state(): WatchState {
     const errors = [...new Set(this.watches.map(({ error }) => error).filter((error) => error !== null))];
-    if (this.fault !== null) errors.push(this.fault);
+    if (this.writeError !== null) errors.push(this.writeError);
     const attempts = Math.max(...this.watches.map(({ error, failures }) => (error === null ? 0 : failures)));
     if (errors.length > 0) return { status: 'failed', error: errors.join('; '), attempts };
     return { status: this.dirty === null ? 'syncing' : 'complete', error: null, attempts };
   }
 
-  private async tell(): Promise<void> {
+  private async saveState(): Promise<void> {
     const { state } = this;
     const text = JSON.stringify(state);
-    if (text === this.told) return;
-    await this.around.queries.tell(this.around.owner, this.source.id, state);
+    if (text === this.savedState) return;
+    const { dataSource, owner, states } = this.dependencies;
+    await states.saveWatchState(dataSource.manager, owner, this.source.id, state);
     const report = { source: this.source.name, ...state };
     if (state.status === 'failed')
-      this.logger.warn(report, 'The cluster can not be watched; the earlier entries stay');
+      this.logger.warn(report, 'The cluster cannot be watched; the earlier entries stay');
     else this.logger.debug(report, 'Watching the cluster');
-    this.told = text;
+    this.savedState = text;
   }
 
-  private broke(error: unknown): void {
+  private logInternalError(error: unknown): void {
     this.logger.error({ source: this.source.name, err: error }, 'Watching a cluster failed');
   }
 }
@@ -234,24 +238,22 @@ function entryName(name: string): string {
   return `com.toolhive.k8s.${name}`;
 }
 
-function told({ name, version, reasons }: SkippedObject): WatchOutcome['skipped'][number] {
-  return { type: 'server', name, version, reasons };
+function skippedEntry({ name, version, reasons }: SkippedObject): SkippedEntry {
+  return { type: 'server', name, version, reasons: [...reasons] };
 }
 
 // An entry has one claim set: versions of two objects must not share it.
-function hidden(
+function duplicate(
   { kind }: Resource,
   name: string,
   { version }: ExportedServer,
-  other: Resource | undefined,
+  winner: Resource,
 ): SkippedObject {
-  const reasons = [
-    `${kind} ${name}: there is a ${String(other?.kind)} of this namespace and name, which counts`,
-  ];
+  const reasons = [`${kind} ${name}: there is a ${winner.kind} of this namespace and name, which counts`];
   return { outcome: 'skipped', name: version.name, version: version.version, reasons };
 }
 
-function same(one: Outcome | undefined, other: Outcome | undefined): boolean {
+function isSame(one: Outcome | undefined, other: Outcome | undefined): boolean {
   if (one === undefined || other === undefined) return one === other;
   if (one.outcome === 'entry' && other.outcome === 'entry')
     return (

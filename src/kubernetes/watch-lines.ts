@@ -2,7 +2,7 @@
 const MAX_LINE_BYTES = 16 * 1024 * 1024;
 const NEWLINE = 0x0a;
 
-/** The whole lines of a stream. What stands behind the last line break was cut off, and is no line. */
+/** The whole lines of a stream. What follows the last line break was cut off, and is no line. */
 export async function* wholeLines(stream: AsyncIterable<Buffer>): AsyncGenerator<string> {
   let parts: Buffer[] = [];
   let length = 0;

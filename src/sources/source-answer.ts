@@ -34,6 +34,6 @@ function describeSync({ state }: Source): SourceAnswer['sync'] {
     attempts: state.attempts,
     ...(state.error === null ? {} : { error: state.error }),
     counts: state.counts,
-    skipped: state.skipped,
+    skipped: [...state.skipped],
   };
 }

@@ -1,8 +1,41 @@
 import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
-import { SourceState } from './source.entity.js';
+import { type SkippedEntry, SourceState, type SyncStatus } from './source.entity.js';
 
-/** The only writer of `source_sync`. Each method runs inside its caller's transaction, unless it says otherwise. */
+/** What a run reports of the content of its source. */
+export interface SourceReport {
+  readonly counts: Readonly<Record<string, number>>;
+  readonly skipped: readonly SkippedEntry[];
+}
+
+/** What a run that has written leaves behind. */
+export interface RunResult extends SourceReport {
+  readonly contentDigest: Buffer | null;
+  readonly fetchState: object;
+}
+
+/** How the watch of a cluster is doing. */
+export interface WatchState {
+  readonly status: Exclude<SyncStatus, 'pending'>;
+  readonly error: string | null;
+  /** Failures in a row. */
+  readonly attempts: number;
+}
+
+/**
+ * SQL: a sync that was requested while this run went on comes right after it. Otherwise the next one comes after `$3`
+ * milliseconds or up to a tenth later, so that sources that began together do not stay together.
+ */
+const NEXT_RUN_AT = `case when requested_at >= last_attempt_at then now()
+  else now() + $3 * (1 + random() * 0.1) * interval '1 millisecond' end`;
+
+/** SQL: a request is fulfilled when a run that began after it has succeeded. */
+const OPEN_REQUEST = `case when requested_at >= last_attempt_at then requested_at end`;
+
+/**
+ * When a source is synced next, and how its last run ended. With SourceLeases, which says who may run it now, the only
+ * writer of `source_sync`. Each method runs inside its caller's transaction.
+ */
 @Injectable()
 export class SourceStates {
   /** The state of a source that was just made; one that is synced is due at once. */
@@ -12,17 +45,20 @@ export class SourceStates {
        returning next_run_at as "nextRunAt"`,
       [sourceId, isSynced],
     );
-    const initial = {
+    return manager.create(SourceState, {
       sourceId,
       status: 'pending',
       attempts: 0,
       lastAttemptAt: null,
       lastSuccessAt: null,
-    } as const;
-    return manager.create(SourceState, { ...initial, ...row, error: null, counts: {}, skipped: [] });
+      ...row,
+      error: null,
+      counts: {},
+      skipped: [],
+    });
   }
 
-  /** The settings or the filter have changed: all is read anew, and a run that is under way writes nothing. */
+  /** The settings or the filter have changed: everything is read anew, and a run under way writes nothing. */
   async forget(manager: EntityManager, sourceId: number, isSynced: boolean): Promise<Date | null> {
     return this.schedule(
       manager,
@@ -47,7 +83,7 @@ export class SourceStates {
     );
   }
 
-  /** A sync of the source is due now; one that is under way is followed by another. */
+  /** A sync of the source is due now; one under way is followed by another. */
   async request(manager: EntityManager, sourceId: number): Promise<Date | null> {
     return this.schedule(
       manager,
@@ -73,6 +109,119 @@ export class SourceStates {
       [sourceId],
     );
     return rows.length > 0;
+  }
+
+  /**
+   * Ends a run that has written what it read.
+   *
+   * @returns false when the lease was lost meanwhile: what was written must not stay.
+   */
+  async complete(
+    manager: EntityManager,
+    owner: string,
+    sourceId: number,
+    nextInMs: number,
+    result: RunResult,
+  ): Promise<boolean> {
+    return this.writeIfHeld(
+      manager,
+      `update source_sync set status = 'complete', attempts = 0, error = null, last_success_at = now(),
+         requested_at = ${OPEN_REQUEST}, next_run_at = ${NEXT_RUN_AT}, lease_owner = null, lease_until = null,
+         content_digest = $4, fetch_state = $5, counts = $6, skipped = $7
+       where source_id = $2 and lease_owner = $1`,
+      [
+        owner,
+        sourceId,
+        nextInMs,
+        result.contentDigest,
+        JSON.stringify(result.fetchState),
+        JSON.stringify(result.counts),
+        JSON.stringify(result.skipped),
+      ],
+    );
+  }
+
+  /** Ends a run that found the content of the last success. @returns false when the lease was lost meanwhile. */
+  async completeUnchanged(
+    manager: EntityManager,
+    owner: string,
+    sourceId: number,
+    nextInMs: number,
+    fetchState: object,
+  ): Promise<boolean> {
+    return this.writeIfHeld(
+      manager,
+      `update source_sync set status = 'complete', attempts = 0, error = null, last_success_at = now(),
+         requested_at = ${OPEN_REQUEST}, next_run_at = ${NEXT_RUN_AT}, lease_owner = null, lease_until = null,
+         fetch_state = $4
+       where source_id = $2 and lease_owner = $1`,
+      [owner, sourceId, nextInMs, JSON.stringify(fetchState)],
+    );
+  }
+
+  /** Ends a run that has failed. @returns false when the lease was lost meanwhile. */
+  async fail(
+    manager: EntityManager,
+    owner: string,
+    sourceId: number,
+    nextInMs: number,
+    error: string,
+  ): Promise<boolean> {
+    return this.writeIfHeld(
+      manager,
+      `update source_sync set status = 'failed', error = $4, next_run_at = ${NEXT_RUN_AT},
+         lease_owner = null, lease_until = null
+       where source_id = $2 and lease_owner = $1`,
+      [owner, sourceId, nextInMs, error],
+    );
+  }
+
+  /** What the last run that wrote has reported. */
+  async lastReport(manager: EntityManager, sourceId: number): Promise<SourceReport> {
+    return manager.findOneOrFail(SourceState, {
+      select: { sourceId: true, counts: true, skipped: true },
+      where: { sourceId },
+    });
+  }
+
+  /**
+   * A watched source equals its cluster now, after a write. The lease stays.
+   *
+   * @returns false when the lease was lost meanwhile: what was written must not stay.
+   */
+  async recordWatchWrite(
+    manager: EntityManager,
+    owner: string,
+    sourceId: number,
+    { counts, skipped }: SourceReport,
+  ): Promise<boolean> {
+    return this.writeIfHeld(
+      manager,
+      `update source_sync set last_success_at = now(), counts = $3, skipped = $4
+       where source_id = $2 and lease_owner = $1`,
+      [owner, sourceId, JSON.stringify(counts), JSON.stringify(skipped)],
+    );
+  }
+
+  /** Keeps what a watch is doing, if its replica still holds the lease. */
+  async saveWatchState(
+    manager: EntityManager,
+    owner: string,
+    sourceId: number,
+    { status, error, attempts }: WatchState,
+  ): Promise<boolean> {
+    return this.writeIfHeld(
+      manager,
+      `update source_sync set status = $3, error = $4, attempts = $5,
+         last_attempt_at = case when $5 > 0 then now() else last_attempt_at end
+       where source_id = $2 and lease_owner = $1`,
+      [owner, sourceId, status, error, attempts],
+    );
+  }
+
+  private async writeIfHeld(manager: EntityManager, update: string, values: unknown[]): Promise<boolean> {
+    const [, count] = await manager.query<[unknown[], number]>(update, values);
+    return count > 0;
   }
 
   private async schedule(manager: EntityManager, update: string, values: unknown[]): Promise<Date | null> {

@@ -14,6 +14,7 @@ import { ClaimSet } from '../claim-sets/claim-set.entity.js';
 import type { Claims } from '../claims/claims.js';
 import type { EntryFilterConfig } from '../config/config.js';
 import { parseSourceKind, type SourceKind } from '../source-kinds/kinds.js';
+import type { EntryType } from '../documents/entry-types.js';
 import { BytewiseText, IdColumn, Timestamp } from '../database/columns.js';
 
 /** Who declared a source or registry: the configuration file, or a caller of the admin API. */
@@ -27,14 +28,17 @@ const MILLISECONDS = {
 
 export type SyncStatus = 'pending' | 'syncing' | 'complete' | 'failed';
 
-/** An entry that a sync left out, as the admin API shows it. */
+/** A version that a sync skipped, as the admin API shows it. */
 export interface SkippedEntry {
+  readonly type: EntryType;
+  /** Its place in its list; absent for objects of a cluster. */
+  readonly index?: number;
   readonly name: string | null;
   readonly version: string | null;
   readonly reasons: string[];
 }
 
-/** How the syncs of a source are doing, and which replica runs one. Written by SourceStates alone. */
+/** How the syncs of a source are doing, and which replica runs one. Written by SourceStates and SourceLeases alone. */
 @Entity('source_sync')
 @Check('source_sync_status_check', `status in ('pending', 'syncing', 'complete', 'failed')`)
 @Index('source_sync_due', ['nextRunAt'], { where: 'next_run_at is not null' })
@@ -85,10 +89,10 @@ export class SourceState {
   error: string | null;
 
   @Column({ type: 'jsonb', default: {} })
-  counts: Record<string, number>;
+  counts: Readonly<Record<string, number>>;
 
   @Column({ type: 'jsonb', default: [] })
-  skipped: SkippedEntry[];
+  skipped: readonly SkippedEntry[];
 }
 
 /** A named provider of entries. */

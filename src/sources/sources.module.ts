@@ -3,6 +3,7 @@ import { TypeOrmModule } from '@nestjs/typeorm';
 import { AuthzModule } from '../authz/authz.module.js';
 import { ClaimSetsModule } from '../claim-sets/claim-sets.module.js';
 import { Source } from './source.entity.js';
+import { SourceLeases } from './source-leases.queries.js';
 import { SourceStates } from './source-states.queries.js';
 import { SourceWriter } from './source-writer.js';
 import { SourcesController } from './sources.controller.js';
@@ -12,7 +13,7 @@ import { SourcesService } from './sources.service.js';
 @Module({
   imports: [TypeOrmModule.forFeature([Source]), AuthzModule, ClaimSetsModule],
   controllers: [SourcesController],
-  providers: [SourcesRepository, SourceStates, SourceWriter, SourcesService],
-  exports: [SourcesRepository, SourceStates, SourceWriter, SourcesService],
+  providers: [SourcesRepository, SourceLeases, SourceStates, SourceWriter, SourcesService],
+  exports: [SourcesRepository, SourceLeases, SourceStates, SourceWriter, SourcesService],
 })
 export class SourcesModule {}

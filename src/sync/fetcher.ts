@@ -1,11 +1,11 @@
-import type { EntryType } from '../documents/entry-types.js';
 import type { SyncedKind } from '../source-kinds/kinds.js';
+import type { VersionName } from '../documents/incoming-version.js';
+import type { LeasedSource } from '../sources/leased-source.js';
 import type { ReadEntries } from './entry-reader.js';
-import type { LeasedSource } from './sync.queries.js';
 
 /** Why a source could not be fetched, as a sentence for the operator. It names no secret. */
 export class FetchError extends Error {
-  /** @param retryAfterMs how long the upstream asks to be left alone, from now; null when it says nothing of that. */
+  /** @param retryAfterMs the pause that the upstream asks for, from now; null when it asks for none. */
   constructor(
     message: string,
     readonly retryAfterMs: number | null = null,
@@ -15,27 +15,20 @@ export class FetchError extends Error {
 }
 
 /**
- * What a fetcher wants to know the next time, such as an ETag or a commit; JSON. Forgotten when the settings or the filter
+ * What a fetcher keeps for its next run, such as an ETag or a commit; JSON. Dropped when the settings or the filter
  * of the source change, or the rules by which content is read.
  */
 export type FetchState = Readonly<Record<string, unknown>>;
 
-/** One version of one entry, by name. */
-export interface VersionName {
-  readonly type: EntryType;
-  readonly name: string;
-  readonly version: string;
-}
-
-/** What one run found out about its source. */
+/** What one run fetched from its source. */
 export type Fetched =
   /** Nothing has changed since the state that was handed in. */
   | { readonly kind: 'unchanged'; readonly state: FetchState }
   /** A registry file, to be read and compared. */
   | { readonly kind: 'file'; readonly bytes: Buffer; readonly digest: Buffer; readonly state: FetchState }
-  /** Everything the source has, read and judged. */
+  /** Everything the source has, read and validated. */
   | { readonly kind: 'entries'; readonly content: ReadEntries; readonly state: FetchState }
-  /** What has changed since the state that was handed in, read and judged; the rest stays. */
+  /** What has changed since the state that was handed in, read and validated; the rest stays. */
   | {
       readonly kind: 'changes';
       readonly content: ReadEntries;

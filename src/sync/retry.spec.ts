@@ -6,7 +6,7 @@ const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;
 
 it.each([
-  // attempts, interval, asked, answer
+  // attempts, interval, Retry-After, answer
   [1, HOUR, null, 5 * SECOND],
   [2, HOUR, null, 10 * SECOND],
   [5, HOUR, null, 80 * SECOND],
@@ -19,6 +19,7 @@ it.each([
   [1, MINUTE, 10 * MINUTE, 10 * MINUTE],
   [1, MINUTE, 24 * HOUR, HOUR],
   [1_000_000, 24 * HOUR, 2 * HOUR, 24 * HOUR],
-])('failure %i with an interval of %i ms, asked for %j ms: again in %i ms', (attempts, interval, asked, ms) =>
-  expect(retryInMs(attempts, interval, asked)).toBe(ms),
+])(
+  'failure %i with an interval of %i ms, Retry-After %j ms: again in %i ms',
+  (attempts, interval, retryAfter, ms) => expect(retryInMs(attempts, interval, retryAfter)).toBe(ms),
 );

@@ -1,20 +1,23 @@
 import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Injectable, Logger, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
+import { LeaseRenewal } from '../database/lease-renewal.js';
 import { Polling } from '../database/polling.js';
+import type { LeasedSource } from '../sources/leased-source.js';
+import { SourceLeases } from '../sources/source-leases.queries.js';
 import { SyncMetrics } from '../telemetry/sync-metrics.js';
-import { Lease } from '../database/lease.js';
-import { type LeasedSource, SyncQueries } from './sync.queries.js';
+import { SyncQueries } from './sync.queries.js';
 import { SyncRun } from './sync-run.js';
 
 const POLL_MS = 500;
 const LEASE_MS = 15_000;
 const RENEW_MS = 5_000;
 const MAX_CONCURRENT = 4;
-const STOP_PATIENCE_MS = 3_000;
+const STOP_TIMEOUT_MS = 3_000;
 
 /**
- * Runs due sources. Which are due, and which replica runs one, stands in the database: a source is leased while it runs,
- * and a replica that dies loses its leases by time.
+ * Runs due sources. The database knows which are due, and which replica runs one: a source is leased while it runs, and the
+ * leases of a replica that dies run out.
  */
 @Injectable()
 export class SyncScheduler implements OnApplicationBootstrap, OnApplicationShutdown {
@@ -23,13 +26,14 @@ export class SyncScheduler implements OnApplicationBootstrap, OnApplicationShutd
   private readonly running = new Map<string, Promise<void>>();
   private readonly stopping = new AbortController();
   private readonly polling = new Polling(() => this.startDue(), POLL_MS, this.logger, {
-    failed: 'Looking for due sources failed',
-    away: 'The database is away, syncs wait',
-    back: 'The database is back, syncs go on',
+    failed: 'Finding the sources that are due failed',
+    unreachable: 'PostgreSQL is not reachable, syncs wait',
+    reachable: 'PostgreSQL is reachable again, syncs go on',
   });
 
   constructor(
     private readonly queries: SyncQueries,
+    private readonly leases: SourceLeases,
     private readonly syncRun: SyncRun,
     private readonly metrics: SyncMetrics,
   ) {}
@@ -55,13 +59,13 @@ export class SyncScheduler implements OnApplicationBootstrap, OnApplicationShutd
   private async startDue(): Promise<void> {
     while (!this.polling.hasEnded && this.running.size < MAX_CONCURRENT) {
       const owner = randomUUID();
-      const source = await this.queries.leaseDue(owner, LEASE_MS);
+      const source = await this.leases.takeDue(owner, LEASE_MS);
       if (!source) return;
       const run = this.run(owner, source).finally(() => {
         const wasFull = this.running.size >= MAX_CONCURRENT;
         this.running.delete(owner);
-        // Sources that wait for a free place are not left to wait for the next look as well.
-        if (wasFull) this.polling.lookNow();
+        // Sources that wait for a free place need not wait for the next poll as well.
+        if (wasFull) this.polling.pollNow();
       });
       this.running.set(owner, run);
     }
@@ -70,12 +74,14 @@ export class SyncScheduler implements OnApplicationBootstrap, OnApplicationShutd
   // Never rejects.
   private async run(owner: string, source: LeasedSource): Promise<void> {
     const end = this.metrics.begin(source.kind);
-    const lease = new Lease((ms) => this.queries.renew(owner, source.id, ms), LEASE_MS, RENEW_MS);
+    const renewal = new LeaseRenewal((ms) => this.leases.renew(owner, ms), LEASE_MS, RENEW_MS);
+    const { taken, expired } = renewal.hold(source.id);
+    const signal = AbortSignal.any([this.stopping.signal, taken, expired]);
     try {
-      end(await this.syncRun.run(owner, source, AbortSignal.any([this.stopping.signal, lease.lost])));
+      end(await this.syncRun.run(owner, source, signal));
     } catch (error) {
-      end(lease.isTaken ? 'superseded' : 'cut_off');
-      if (lease.isTaken)
+      end(taken.aborted ? 'superseded' : 'cut_off');
+      if (taken.aborted)
         this.logger.log({ source: source.name }, 'A sync was cut off: its source changed hands or settings');
       else
         this.logger.warn(
@@ -84,19 +90,16 @@ export class SyncScheduler implements OnApplicationBootstrap, OnApplicationShutd
         );
       if (this.polling.hasEnded) await this.release([owner]);
     } finally {
-      lease.end();
+      renewal.end();
     }
   }
 
   private async runsEnd(): Promise<void> {
-    await Promise.race([Promise.allSettled(this.running.values()), sleep(STOP_PATIENCE_MS)]);
+    const ended = Promise.allSettled(this.running.values());
+    await Promise.race([ended, sleep(STOP_TIMEOUT_MS, undefined, { ref: false })]);
   }
 
   private async release(owners: string[]): Promise<void> {
-    if (owners.length > 0) await this.queries.release(owners).catch(() => undefined);
+    if (owners.length > 0) await this.leases.release(owners).catch(() => undefined);
   }
-}
-
-function sleep(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms).unref());
 }

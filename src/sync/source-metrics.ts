@@ -3,14 +3,14 @@ import { Gauge } from 'prom-client';
 import { Metrics } from '../telemetry/metrics.js';
 import { SyncQueries } from './sync.queries.js';
 
-/** A database that is away, or slow, must not keep the other figures from being told. */
-const PATIENCE_MS = 1_000;
+/** A database that is not reachable, or slow, must not hold up the other metrics. */
+const TIMEOUT_MS = 1_000;
 
 type SourceGauge = Gauge<'source' | 'kind'>;
 
 /**
- * How each source is doing, looked up when it is asked for: whichever replica is asked knows of all runs, and what is told of
- * a source goes with it. While the database does not answer, nothing is told of them.
+ * How each source is doing, read from the database at each scrape: every replica reports the runs of all, and the metrics of
+ * a source disappear with it. While the database does not answer there are none of them.
  */
 @Injectable()
 export class SourceMetrics {
@@ -20,7 +20,7 @@ export class SourceMetrics {
   private readonly entries: SourceGauge;
   private readonly skipped: SourceGauge;
   private readonly sources: Gauge<'kind' | 'status'>;
-  private looking: Promise<void> | undefined;
+  private refreshing: Promise<void> | undefined;
 
   constructor(
     metrics: Metrics,
@@ -34,11 +34,14 @@ export class SourceMetrics {
         labelNames: ['source', 'kind'],
         registers: [register],
       });
-    this.lastSuccess = ofSource('last_success_timestamp_seconds', 'When the source was last known as it is');
+    this.lastSuccess = ofSource(
+      'last_success_timestamp_seconds',
+      'When the entries were last known to equal the source',
+    );
     this.failures = ofSource('failures', 'Syncs of the source that have failed in a row');
     this.interval = ofSource('interval_seconds', 'How often the source is synced');
     this.entries = ofSource('entries', 'Versions that the source has');
-    this.skipped = ofSource('skipped_entries', 'Versions of the source that are left out as not valid');
+    this.skipped = ofSource('skipped_entries', 'Versions of the source that are skipped as not valid');
     this.sources = new Gauge({
       name: 'registry_sources',
       help: 'Sources by the state of their syncs',
@@ -49,24 +52,24 @@ export class SourceMetrics {
   }
 
   private async refresh(): Promise<void> {
-    this.looking ??= this.look()
-      .catch(() => this.forget())
-      .finally(() => (this.looking = undefined));
+    this.refreshing ??= this.read()
+      .catch(() => this.reset())
+      .finally(() => (this.refreshing = undefined));
     let timer: NodeJS.Timeout | undefined;
-    const patience = new Promise<void>((resolve) => {
+    const timeout = new Promise<void>((resolve) => {
       timer = setTimeout(() => {
-        this.forget();
+        this.reset();
         resolve();
-      }, PATIENCE_MS);
+      }, TIMEOUT_MS);
     });
-    await Promise.race([this.looking, patience]);
+    await Promise.race([this.refreshing, timeout]);
     clearTimeout(timer);
   }
 
-  private async look(): Promise<void> {
-    const found = await this.queries.figures();
-    this.forget();
-    for (const { source, kind, status, ...figures } of found) {
+  private async read(): Promise<void> {
+    const sources = await this.queries.figures();
+    this.reset();
+    for (const { source, kind, status, ...figures } of sources) {
       this.sources.inc({ kind, status });
       this.failures.set({ source, kind }, figures.failures);
       for (const figure of ['lastSuccess', 'interval', 'entries', 'skipped'] as const) {
@@ -76,7 +79,7 @@ export class SourceMetrics {
     }
   }
 
-  private forget(): void {
+  private reset(): void {
     const { lastSuccess, failures, interval, entries, skipped, sources } = this;
     for (const gauge of [lastSuccess, failures, interval, entries, skipped, sources]) gauge.reset();
   }

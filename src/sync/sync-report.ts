@@ -1,17 +1,14 @@
+import type { VersionName } from '../documents/incoming-version.js';
 import type { WriteCounts } from '../entries/writer/entry-writer.js';
-import type { ReadEntries, Skipped } from './entry-reader.js';
-import type { VersionName } from './fetcher.js';
+import type { SkippedEntry } from '../sources/source.entity.js';
+import type { SourceReport } from '../sources/source-states.queries.js';
+import type { ReadEntries } from './entry-reader.js';
 
-const MAX_TOLD = 1_000;
+const MAX_LISTED = 1_000;
 
-/** What the state of a source says of its content: `added` to `unchanged` of the last run, the rest of all it holds. */
-export interface SyncReport {
-  readonly counts: WriteCounts & {
-    readonly entries: number;
-    readonly skipped: number;
-    readonly filtered: number;
-  };
-  readonly skipped: readonly Skipped[];
+/** What the state of a source reports of its content: `added` to `unchanged` of the last run, the rest of all it holds. */
+export interface SyncReport extends SourceReport {
+  readonly counts: Readonly<Record<keyof WriteCounts | 'entries' | 'skipped' | 'filtered', number>>;
 }
 
 /** The report of a run that has read everything. */
@@ -27,7 +24,7 @@ export function reportOf(
 
 /** The report of a run that has read what had changed: what it did not read is as it was. */
 export function reportAfterChanges(
-  before: SyncReport,
+  before: SourceReport,
   content: ReadEntries,
   gone: readonly VersionName[],
   counts: WriteCounts,
@@ -38,14 +35,14 @@ export function reportAfterChanges(
   return {
     counts: {
       ...counts,
-      entries: (before.counts.entries ?? 0) + counts.added - counts.removed,
-      skipped: (before.counts.skipped ?? 0) - before.skipped.length + kept.length + run.counts.skipped,
-      filtered: before.counts.filtered ?? 0,
+      entries: (before.counts['entries'] ?? 0) + counts.added - counts.removed,
+      skipped: (before.counts['skipped'] ?? 0) - before.skipped.length + kept.length + run.counts.skipped,
+      filtered: before.counts['filtered'] ?? 0,
     },
-    skipped: [...kept, ...run.skipped].slice(0, MAX_TOLD),
+    skipped: [...kept, ...run.skipped].slice(0, MAX_LISTED),
   };
 }
 
-function keyOf({ type, name, version }: Pick<Skipped, 'type' | 'name' | 'version'>): string {
+function keyOf({ type, name, version }: Pick<SkippedEntry, 'type' | 'name' | 'version'>): string {
   return JSON.stringify([type, name, version]);
 }

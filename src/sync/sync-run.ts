@@ -1,18 +1,21 @@
 import { createHash } from 'node:crypto';
 import { Injectable, Logger } from '@nestjs/common';
 import { DataSource } from 'typeorm';
+import type { VersionName } from '../documents/incoming-version.js';
 import { isDatabaseUnreachable } from '../database/unreachable.js';
 import { EntryWriter } from '../entries/writer/entry-writer.js';
 import { setInheritedClaims } from '../sources/inherited-claims.queries.js';
+import type { LeasedSource } from '../sources/leased-source.js';
+import { SourceLeases } from '../sources/source-leases.queries.js';
 import { bumpRevision } from '../sources/source-revision.queries.js';
+import { SourceStates } from '../sources/source-states.queries.js';
 import { type RunOutcome, SyncMetrics } from '../telemetry/sync-metrics.js';
 import type { ReadEntries } from './entry-reader.js';
-import { FetchError, type FetchState, type VersionName } from './fetcher.js';
+import { FetchError, type FetchState } from './fetcher.js';
 import { Fetchers } from './fetchers.js';
 import { readRegistryFile, RegistryFileError } from './file/registry-file.js';
 import { retryInMs } from './retry.js';
-import { type LeasedSource, SyncQueries } from './sync.queries.js';
-import { reportAfterChanges, reportOf } from './sync-report.js';
+import { reportAfterChanges, reportOf, type SyncReport } from './sync-report.js';
 
 /** Goes up when the reader or the document rules change, so that unchanged content is read again with the new ones. */
 const READER_VERSION = 'reader-2';
@@ -24,15 +27,17 @@ export class SyncRun {
 
   constructor(
     private readonly dataSource: DataSource,
-    private readonly queries: SyncQueries,
+    private readonly leases: SourceLeases,
+    private readonly states: SourceStates,
     private readonly writer: EntryWriter,
     private readonly fetchers: Fetchers,
     private readonly metrics: SyncMetrics,
   ) {}
 
   /**
-   * Fetches and validates first, outside any transaction; then makes the rows equal in one (design, "Tables"). A run
-   * that fails leaves the entries as they were and says why. Throws only when the database is away, or the signal aborts.
+   * Fetches and validates first, outside any transaction; then makes the rows equal in one. A run
+   * that fails leaves the entries as they were and keeps the reason. Throws only when PostgreSQL is not reachable, or the
+   * signal aborts.
    */
   async run(owner: string, source: LeasedSource, signal: AbortSignal): Promise<RunOutcome> {
     const started = performance.now();
@@ -43,8 +48,9 @@ export class SyncRun {
       const contentDigest = fetched.kind === 'file' ? withRules(fetched.digest, rules) : null;
       const isKnown = contentDigest !== null && source.contentDigest?.equals(contentDigest);
       if (fetched.kind === 'unchanged' || isKnown) {
-        const isOurs = await this.queries.completeUnchanged(owner, source.id, fetchState, source.intervalMs);
-        if (!isOurs) return this.superseded(source);
+        const { manager } = this.dataSource;
+        if (!(await this.states.completeUnchanged(manager, owner, source.id, source.intervalMs, fetchState)))
+          return this.superseded(source);
         this.logger.debug({ source: source.name }, 'Source is unchanged');
         return 'unchanged';
       }
@@ -63,31 +69,22 @@ export class SyncRun {
   private async write(
     owner: string,
     source: LeasedSource,
-    { content, gone, contentDigest, fetchState }: Found,
+    { content, gone, contentDigest, fetchState }: SyncContent,
     started: number,
   ): Promise<RunOutcome> {
-    const writing = this.dataSource.transaction(async (manager) => {
-      const claimSetId = await this.queries.lockForWrite(manager, owner, source);
-      if (claimSetId === undefined) return undefined;
+    const { id, intervalMs } = source;
+    const written = await this.leases.writeWhileHeld(owner, source, async (manager, claimSetId) => {
       const counts = gone
-        ? await this.writer.applyChanges(manager, source.id, claimSetId, content.entries, gone)
-        : await this.writer.replaceAll(manager, source.id, claimSetId, content.entries);
+        ? await this.writer.applyChanges(manager, id, claimSetId, content.entries, gone)
+        : await this.writer.replaceAll(manager, id, claimSetId, content.entries);
       // New claims that came with new settings have waited for this.
-      const relabeled =
-        source.fetchState === null ? await setInheritedClaims(manager, source.id, claimSetId) : 0;
-      if (counts.added + counts.changed + counts.removed + relabeled > 0)
-        await bumpRevision(manager, source.id);
-      const report = gone
-        ? reportAfterChanges(await this.queries.lastReport(manager, source.id), content, gone, counts)
+      const relabeled = source.fetchState === null ? await setInheritedClaims(manager, id, claimSetId) : 0;
+      if (counts.added + counts.changed + counts.removed + relabeled > 0) await bumpRevision(manager, id);
+      const report: SyncReport = gone
+        ? reportAfterChanges(await this.states.lastReport(manager, id), content, gone, counts)
         : reportOf(content, counts);
-      const outcome = { contentDigest, fetchState, ...report };
-      if (!(await this.queries.complete(manager, owner, source.id, outcome, source.intervalMs)))
-        throw new LeaseLost();
-      return report;
-    });
-    const written = await writing.catch((error: unknown) => {
-      if (error instanceof LeaseLost) return undefined;
-      throw error;
+      const result = { contentDigest, fetchState, ...report };
+      return (await this.states.complete(manager, owner, id, intervalMs, result)) ? report : null;
     });
     if (!written) return this.superseded(source);
     const { counts, skipped } = written;
@@ -113,9 +110,10 @@ export class SyncRun {
   private async fail(owner: string, source: LeasedSource, error: unknown): Promise<RunOutcome> {
     const expected = error instanceof FetchError || error instanceof RegistryFileError;
     const sentence = expected ? error.message : 'The sync failed inside the server; its log has the cause';
-    const asked = error instanceof FetchError ? error.retryAfterMs : null;
-    const pause = retryInMs(source.attempts, source.intervalMs, asked);
-    if (!(await this.queries.fail(owner, source.id, sentence, pause))) return this.superseded(source);
+    const retryAfterMs = error instanceof FetchError ? error.retryAfterMs : null;
+    const pause = retryInMs(source.attempts, source.intervalMs, retryAfterMs);
+    if (!(await this.states.fail(this.dataSource.manager, owner, source.id, pause, sentence)))
+      return this.superseded(source);
     const report = { source: source.name, attempts: source.attempts, retryInMs: pause };
     if (expected) this.logger.warn({ ...report, error: sentence }, 'Sync failed; the earlier entries stay');
     else this.logger.error({ ...report, err: error }, 'Sync failed; the earlier entries stay');
@@ -123,11 +121,8 @@ export class SyncRun {
   }
 }
 
-/** Takes back what was written: somebody else has read the source since, and may have found nothing to write. */
-class LeaseLost extends Error {}
-
 /** What is to be written. */
-interface Found {
+interface SyncContent {
   readonly content: ReadEntries;
   /** What left the source, when the content is only what has changed; null when it is everything. */
   readonly gone: readonly VersionName[] | null;

@@ -8,7 +8,7 @@ import { withoutQuery } from '../../outbound/without-query.js';
 import { checkAdminFile } from '../../sources/admin-files.js';
 import { MAX_FILE_BYTES, readLocalFile } from './read-file.js';
 import { FetchError, type Fetched, Fetcher, type FetchState } from '../fetcher.js';
-import type { LeasedSource } from '../sync.queries.js';
+import type { LeasedSource } from '../../sources/leased-source.js';
 
 /** Longest time for a registry file behind a URL. */
 const URL_TIMEOUT_MS = 60_000;

@@ -4,7 +4,8 @@ import { MAX_DEPTH } from '../../documents/document-walk.js';
 import { ENTRY_TYPE_NAMES, ENTRY_TYPES, type EntryType } from '../../documents/entry-types.js';
 import { isObject } from '../../json/is-object.js';
 import type { EntryFilter } from '../../sources/entry-filter.js';
-import { type Candidate, EntryReader, type ReadEntries, type Skipped, storable } from '../entry-reader.js';
+import { toStorable } from '../../database/storable.js';
+import { type Candidate, EntryReader, type ReadEntries, type Skipped } from '../entry-reader.js';
 import { JsonSliceError, JsonSlicer, RepeatedKeyError, type Slice } from '../../json/json-slices.js';
 import { parseSkeleton, parseText } from '../../json/json-text.js';
 import { TimeSlice } from '../../json/time-slice.js';
@@ -28,15 +29,17 @@ export async function readRegistryFile(bytes: Buffer, filter: EntryFilter | null
   );
   const slicer = new JsonSlicer(withoutMark(bytes), [...types.keys(), 'plugins'], MAX_DOCUMENT_BYTES);
   const reader = new EntryReader(filter, {
-    second: { skippedBecause: 'the file holds this name and version twice; the first one counts' },
+    onDuplicate: { skipBecause: 'the file holds this name and version twice; the first one counts' },
   });
   const slice = new TimeSlice();
   try {
     for await (const element of slicer.slices()) {
       const type = types.get(element.list);
-      const unread = unreadable(element);
-      const value = unread ? null : parseText(element.text ?? '', `data.${element.list}[${element.index}]`);
-      if (type) reader.read(candidate(type, element, value, unread));
+      const readProblem = unreadable(element);
+      const value = readProblem
+        ? null
+        : parseText(element.text ?? '', `data.${element.list}[${element.index}]`);
+      if (type) reader.read(candidate(type, element, value, readProblem));
       if (reader.skippedCount > MAX_SKIPPED)
         throw new RegistryFileError(`More than ${MAX_SKIPPED} entries are not valid: this is no catalogue`);
       await slice.pause();
@@ -45,7 +48,7 @@ export async function readRegistryFile(bytes: Buffer, filter: EntryFilter | null
   } catch (error) {
     if (error instanceof RepeatedKeyError)
       throw new RegistryFileError(
-        `The key "${storable(error.path)}" is given twice in the file, and only one of the two would be read`,
+        `The key "${toStorable(error.path)}" is given twice in the file, and only one of the two would be read`,
       );
     if (error instanceof JsonSliceError)
       throw new RegistryFileError(`The file is not valid JSON: ${error.message}`);
@@ -60,16 +63,16 @@ function candidate(
   type: EntryType,
   { index, text, keys }: Slice,
   document: unknown,
-  unread: Problem | null,
+  readProblem: Problem | null,
 ): Candidate {
-  return { type, index, document, written: { text: text ?? '', keys }, unread };
+  return { type, index, document, written: { text: text ?? '', keys }, readProblem };
 }
 
 // The filter may leave out everything; that nothing at all is valid, or there, is taken for an accident.
 function checkHolds(reader: EntryReader, content: ReadEntries): void {
   const { entries, skipped, filtered } = content;
   const [first] = skipped;
-  if (first && !reader.foundValid)
+  if (first && !reader.hasValid)
     throw new RegistryFileError(noneIsValid(first, reader.skippedCount + filtered));
   if (entries.length + skipped.length + filtered === 0)
     throw new RegistryFileError('The file holds no entries');

@@ -7,7 +7,7 @@ import type { SettingsOf } from '../../source-kinds/kinds.js';
 import { GitConnections } from './git-connection.js';
 import { GitRemote } from './git-remote.js';
 import { removeLeftOvers } from './git-workspace.js';
-import type { LeasedSource } from '../sync.queries.js';
+import type { LeasedSource } from '../../sources/leased-source.js';
 
 const DEFAULT_PATH = 'registry.json';
 const SWEEP_EVERY_MS = 10 * 60_000;

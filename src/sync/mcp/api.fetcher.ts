@@ -10,7 +10,7 @@ import { type Fetched, Fetcher, type FetchState } from '../fetcher.js';
 import { RegistryClient, StatusError } from './registry-client.js';
 import { RegistryReader } from './registry-reader.js';
 import { TokenFiles } from '../file/token-files.js';
-import type { LeasedSource } from '../sync.queries.js';
+import type { LeasedSource } from '../../sources/leased-source.js';
 
 const DEFAULT_TIMEOUT_MS = 10_000;
 /** Statuses by which a server says that it does not know a parameter. */

@@ -4,7 +4,7 @@ import { retryAfterMs } from '../../outbound/retry-after.js';
 import { type HttpClient, OutboundError, type OutboundResponse } from '../../outbound/http-client.js';
 import { withoutQuery } from '../../outbound/without-query.js';
 import { pageTime } from './read-plan.js';
-import { storable } from '../entry-reader.js';
+import { toStorable } from '../../database/storable.js';
 import { FetchError } from '../fetcher.js';
 import { JsonSliceError } from '../../json/json-slices.js';
 import type { ListKey } from '../../documents/entry-types.js';
@@ -100,7 +100,7 @@ export class RegistryClient {
     } catch (error) {
       if (!(error instanceof JsonSliceError)) throw error;
       throw new FetchError(
-        `${withoutQuery(url)}: the answer is no page of an MCP registry: ${storable(error.message)}`,
+        `${withoutQuery(url)}: the answer is no page of an MCP registry: ${toStorable(error.message)}`,
       );
     }
   }

@@ -4,7 +4,8 @@ import { MAX_DEPTH } from '../../documents/document-walk.js';
 import { ENTRY_TYPES, type ListKey } from '../../documents/entry-types.js';
 import { countKeys, repeatedKey } from '../../json/repeated-key.js';
 import { isObject } from '../../json/is-object.js';
-import { type Candidate, storable } from '../entry-reader.js';
+import { toStorable } from '../../database/storable.js';
+import type { Candidate } from '../entry-reader.js';
 import { JsonSliceError, JsonSlicer, type Slice } from '../../json/json-slices.js';
 import { memberText, parseSkeleton, parseText } from '../../json/json-text.js';
 
@@ -58,16 +59,16 @@ export function readServerItem(slice: Slice, index: number): ListedVersion {
   const document = isObject(item) ? item['server'] : undefined;
   const meta = isObject(item) && isObject(item['_meta']) ? item['_meta'][OFFICIAL] : undefined;
   const official = isObject(meta) ? meta : {};
-  const unread = tooLarge ?? problemAround(item, slice, official);
+  const readProblem = tooLarge ?? problemAround(item, slice, official);
   return {
     candidate: {
       type: 'server',
       index,
       document,
       // That no key is given twice has been seen already, in the whole of the item.
-      written: { text: unread ? '' : (memberText(text, 'server') ?? ''), keys: countKeys(document) },
-      unread,
-      said: unread ? {} : saidOf(official),
+      written: { text: readProblem ? '' : (memberText(text, 'server') ?? ''), keys: countKeys(document) },
+      readProblem,
+      upstreamMeta: readProblem ? {} : upstreamMetaOf(official),
     },
     updatedAt: timeOf(official['updatedAt'])?.getTime() ?? null,
   };
@@ -79,10 +80,10 @@ export function readServerItem(slice: Slice, index: number): ListedVersion {
  * @throws JsonSliceError when it is malformed.
  */
 export function readSkill(slice: Slice, index: number): Candidate {
-  const unread = unreadable(slice, 0);
+  const readProblem = unreadable(slice, 0);
   const text = slice.text ?? '';
-  const document = unread ? null : parseText(text, `skills[${slice.index}]`);
-  return { type: 'skill', index, document, written: { text, keys: slice.keys }, unread };
+  const document = readProblem ? null : parseText(text, `skills[${slice.index}]`);
+  return { type: 'skill', index, document, written: { text, keys: slice.keys }, readProblem };
 }
 
 function unreadable({ bytes, depth }: Slice, levelsAround: number): Problem | null {
@@ -103,14 +104,14 @@ function problemAround(item: unknown, slice: Slice, official: Record<string, unk
   return { path: `_meta["${OFFICIAL}"].status`, message: `is none of ${statuses.join(', ')}` };
 }
 
-function saidOf(official: Record<string, unknown>): Candidate['said'] {
+function upstreamMetaOf(official: Record<string, unknown>): Candidate['upstreamMeta'] {
   const { status, statusMessage } = official;
   const statusChangedAt = timeOf(official['statusChangedAt']);
   const publishedAt = timeOf(official['publishedAt']);
   return {
     ...(typeof status === 'string' ? { status } : {}),
     ...(typeof statusMessage === 'string' && statusMessage !== ''
-      ? { statusMessage: storable(statusMessage.slice(0, MAX_MESSAGE_LENGTH)) }
+      ? { statusMessage: toStorable(statusMessage.slice(0, MAX_MESSAGE_LENGTH)) }
       : {}),
     ...(statusChangedAt ? { statusChangedAt } : {}),
     ...(publishedAt ? { publishedAt } : {}),

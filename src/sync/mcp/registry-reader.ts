@@ -1,15 +1,16 @@
 import { ENTRY_TYPES } from '../../documents/entry-types.js';
+import type { VersionName } from '../../documents/incoming-version.js';
 import { isObject } from '../../json/is-object.js';
 import type { EntryFilter } from '../../sources/entry-filter.js';
 import { type Candidate, EntryReader, type ReadEntries } from '../entry-reader.js';
-import { FetchError, type VersionName } from '../fetcher.js';
+import { FetchError } from '../fetcher.js';
 import { JsonSliceError, type Slice } from '../../json/json-slices.js';
 import { type Page, readServerItem, readSkill } from './registry-page.js';
 import { TimeSlice } from '../../json/time-slice.js';
 
 const MAX_ENTRIES = 500_000;
 const MAX_BYTES = 512 * 1024 * 1024;
-const MAX_TOLD = 1_000;
+const MAX_LISTED = 1_000;
 /** Pages in a row that bring nothing that was not there before, from a list that never ends. */
 const MAX_EMPTY_PAGES = 100;
 
@@ -28,7 +29,7 @@ export class RegistryReader {
 
   constructor(filter: EntryFilter | null) {
     // A version may come twice when pages move while they are read: the later one is the newer one.
-    this.reader = new EntryReader(filter, { second: 'counts', maxTold: MAX_TOLD });
+    this.reader = new EntryReader(filter, { onDuplicate: 'replace', maxListed: MAX_LISTED });
   }
 
   /** @throws FetchError */
@@ -62,7 +63,7 @@ export class RegistryReader {
 
   /** The versions that were read and may not be shown here, whatever was known of them before. */
   leftOut(): VersionName[] {
-    return this.reader.leftOut();
+    return this.reader.excludedVersions();
   }
 
   /**
@@ -74,7 +75,7 @@ export class RegistryReader {
     const content = this.content();
     const [first] = content.skipped;
     if (this.count === 0) throw new FetchError('The registry holds no entries');
-    if (!first || this.reader.foundValid) return content;
+    if (!first || this.reader.hasValid) return content;
     const { type, index, name, version, reasons } = first;
     const called = [name, version].filter((part) => part !== null && part !== '').join(' ');
     throw new FetchError(

@@ -1,0 +1,107 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { LeaseRenewal } from './lease-renewal.js';
+
+const LEASE_MS = 15_000;
+const EVERY_MS = 5_000;
+const ID = 1;
+
+beforeEach(() => void vi.useFakeTimers());
+afterEach(() => void vi.useRealTimers());
+
+describe('a lease', () => {
+  const unreachable = () => Promise.reject(new Error('PostgreSQL is not reachable'));
+  const hanging = () => new Promise<number[]>(() => undefined);
+  const held = () => Promise.resolve([ID]);
+  const taken = () => Promise.resolve([]);
+
+  it.each([
+    ['is held as long as it is renewed', [held, held, held, held, held, held], null, null],
+    ['is lost at once when somebody else has it', [held, taken, held], 10_000, null],
+    ['survives a renewal that fails', [held, unreachable, held, unreachable, held], null, null],
+    [
+      'expires when it could not be renewed before it ran out',
+      [held, unreachable, unreachable, unreachable],
+      null,
+      20_000,
+    ],
+    ['expires when a renewal hangs', [held, hanging], null, 20_000],
+    [
+      'may still turn out to be taken when it has expired',
+      [held, unreachable, unreachable, unreachable, taken],
+      25_000,
+      20_000,
+    ],
+  ])('%s', async (_name, answers, takenAfterMs, expiredAfterMs) => {
+    const renewal = new LeaseRenewal(async () => (answers.shift() ?? held)(), LEASE_MS, EVERY_MS);
+    let takenAt: number | null = null;
+    let expiredAt: number | null = null;
+    const began = performance.now();
+    const lease = renewal.hold(ID);
+    lease.taken.addEventListener('abort', () => (takenAt = performance.now() - began));
+    lease.expired.addEventListener('abort', () => (expiredAt = performance.now() - began));
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect({ takenAt, expiredAt }).toEqual({ takenAt: takenAfterMs, expiredAt: expiredAfterMs });
+    renewal.end();
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  it('is neither renewed nor lost any more once the renewal has ended', async () => {
+    const renewals: number[] = [];
+    const renewal = new LeaseRenewal(
+      async (ms) => {
+        renewals.push(ms);
+        return [];
+      },
+      LEASE_MS,
+      EVERY_MS,
+    );
+    const lease = renewal.hold(ID);
+    renewal.end();
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect(renewals).toEqual([]);
+    expect([lease.taken.aborted, lease.expired.aborted]).toEqual([false, false]);
+  });
+});
+
+describe('the leases of one owner', () => {
+  it('are renewed together, and each is lost by itself', async () => {
+    const answers = [[1, 2], [2], [2]];
+    let renewals = 0;
+    const renewal = new LeaseRenewal(async () => answers[renewals++] ?? [2], LEASE_MS, EVERY_MS);
+    const [first, second] = [renewal.hold(1), renewal.hold(2)];
+    await vi.advanceTimersByTimeAsync(3 * EVERY_MS);
+    expect(renewals).toBe(3);
+    expect([first.taken.aborted, second.taken.aborted]).toEqual([true, false]);
+    renewal.end();
+  });
+
+  it('cost nothing while there are none', async () => {
+    let renewals = 0;
+    const renewal = new LeaseRenewal(
+      async () => {
+        renewals += 1;
+        return [];
+      },
+      LEASE_MS,
+      EVERY_MS,
+    );
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect(renewals).toBe(0);
+    renewal.hold(ID);
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect(renewals).toBe(1);
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  it('that are taken while a renewal is under way are not lost by its answer', async () => {
+    let answer: (ids: number[]) => void = () => undefined;
+    const renewal = new LeaseRenewal(() => new Promise((resolve) => (answer = resolve)), LEASE_MS, EVERY_MS);
+    const first = renewal.hold(1);
+    await vi.advanceTimersByTimeAsync(EVERY_MS);
+    const [again, second] = [renewal.hold(1), renewal.hold(2)];
+    answer([]);
+    await vi.advanceTimersByTimeAsync(0);
+    expect([first, again, second].map(({ taken }) => taken.aborted)).toEqual([false, false, false]);
+    renewal.end();
+  });
+});
