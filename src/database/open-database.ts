@@ -36,7 +36,7 @@ type Log = (message: string) => void;
 type Connect = (connection: ConnectionConfig) => Promise<DataSource>;
 
 /**
- * ResourceRoute the configured PostgreSQL, or starts the embedded one. A database that is merely not there yet is awaited for
+ * Connects to the configured PostgreSQL, or starts the embedded one. A database that is merely not there yet is awaited for
  * a minute, or until `stopping` says otherwise; a refusal (wrong password, no such database) is thrown at once.
  */
 export async function openDatabase(

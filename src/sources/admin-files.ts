@@ -7,9 +7,9 @@ export const MAX_ADMIN_FILE_BYTES = 64 * 1024 * 1024;
 
 /**
  * Refuses files of the server that a source made through the API may not read: everything outside `root` (contract §7),
- * also by way of symbolic links, and what is no regular file of at most 64 MiB. One that is not there yet may come.
+ * also by way of symbolic links, and what is no regular file of at most 64 MiB. A file that does not exist yet is allowed.
  *
- * What is said about a path outside does not depend on what is there.
+ * The refusal of a path outside does not depend on whether it exists.
  *
  * @param root absolute; null where the configuration allows none.
  * @returns the path without symbolic links: to be opened in place of the other, which may change.
@@ -23,37 +23,39 @@ export async function checkAdminFile(path: string, root: string | null): Promise
     );
   if (path.includes('\0') || !isBelow(resolve(root), resolve(root, path)))
     throw new ApiError('path_not_allowed');
-  const target = await existing(resolve(root, path));
+  const target = await resolveLinks(resolve(root, path));
   if (!isBelow(await realpath(root).catch(() => root), target.real)) throw new ApiError('path_not_allowed');
-  if (!target.whole) return target.real;
-  const found = await stat(target.real).catch(() => undefined);
-  if (found && !found.isFile())
+  if (!target.exists) return target.real;
+  const file = await stat(target.real).catch(() => undefined);
+  if (file && !file.isFile())
     throw new ApiError('path_not_allowed', 'The path below adminFileRoot is not a regular file');
-  if (found && found.size > MAX_ADMIN_FILE_BYTES)
+  if (file && file.size > MAX_ADMIN_FILE_BYTES)
     throw new ApiError('path_not_allowed', 'The file is larger than 64 MiB, the most that is read');
   return target.real;
 }
 
-/** Is this path inside the directory? Both absolute; links are not followed. */
+/** Whether the path is inside the directory. Both absolute; links are not followed. */
 export function isBelow(directory: string, path: string): boolean {
-  const way = relative(directory, path);
-  return way !== '' && way !== '..' && !way.startsWith(`..${sep}`) && resolve(directory, way) === path;
+  const inside = relative(directory, path);
+  return (
+    inside !== '' && inside !== '..' && !inside.startsWith(`..${sep}`) && resolve(directory, inside) === path
+  );
 }
 
 async function isLink(path: string): Promise<boolean> {
   return lstat(path).then(
-    (found) => found.isSymbolicLink(),
+    (file) => file.isSymbolicLink(),
     () => false,
   );
 }
 
-// The real path of a file, or of the deepest directory on the way to it that exists.
-async function existing(path: string): Promise<{ real: string; whole: boolean }> {
+// The path with the links in it resolved, as far as it exists.
+async function resolveLinks(path: string): Promise<{ real: string; exists: boolean }> {
   for (let part = path; ; part = dirname(part)) {
     const real = await realpath(part).catch(() => undefined);
-    // A link that leads nowhere may lead somewhere later.
+    // A dangling link may lead anywhere later.
     if (real === undefined && (await isLink(part))) throw new ApiError('path_not_allowed');
-    if (real !== undefined) return { real: resolve(real, relative(part, path)), whole: part === path };
-    if (part === dirname(part)) return { real: path, whole: false };
+    if (real !== undefined) return { real: resolve(real, relative(part, path)), exists: part === path };
+    if (part === dirname(part)) return { real: path, exists: false };
   }
 }

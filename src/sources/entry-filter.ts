@@ -5,7 +5,7 @@ interface Patterns {
   readonly exclude?: readonly string[];
 }
 
-/** Which entries of a source are taken: by name and by tag, both as globs. */
+/** Which entries of a source are served: by name and by tag, both as globs. */
 export interface EntryFilter {
   readonly names?: Patterns;
   readonly tags?: Patterns;

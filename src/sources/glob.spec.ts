@@ -23,7 +23,7 @@ describe('a glob', () => {
     ['\\*', 'a', false],
   ])('%j matches %j: %s', (pattern, name, answer) => expect(matchesGlob(pattern, name)).toBe(answer));
 
-  it('agrees with the regular expression that says the same', () => {
+  it('agrees with the regular expression of the same meaning', () => {
     const letters = (set: string[]) =>
       fc.array(fc.constantFrom(...set), { maxLength: 8 }).map((list) => list.join(''));
     fc.assert(

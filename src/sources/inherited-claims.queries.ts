@@ -2,7 +2,7 @@ import type { EntityManager } from 'typeorm';
 
 /**
  * Gives every entry of a source this claim set, at once (contract §5): for kinds whose entries carry the claims of their
- * source (spec §2.4). Belongs into the transaction that changes the source.
+ * source (spec §2.4). Runs inside the transaction that changes the source.
  *
  * @returns how many entries had another one.
  */

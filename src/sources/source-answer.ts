@@ -20,7 +20,7 @@ export function describeSource(source: Source): SourceAnswer {
   };
 }
 
-/** What of a source a PUT may change. */
+/** The ETag of a source: of what a PUT may change. */
 export function sourceTag({ kind, settings, filter, intervalMs, claims }: Source): string {
   return contentTag([kind, settings, filter, intervalMs, claims]);
 }

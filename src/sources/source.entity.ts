@@ -38,7 +38,7 @@ export interface SkippedEntry {
   readonly reasons: string[];
 }
 
-/** How the syncs of a source are doing, and which replica runs one. Written by SourceStates and SourceLeases alone. */
+/** How the syncs of a source are doing, and who holds its lease. Written by SourceStates and SourceLeases alone. */
 @Entity('source_sync')
 @Check('source_sync_status_check', `status in ('pending', 'syncing', 'complete', 'failed')`)
 @Index('source_sync_due', ['nextRunAt'], { where: 'next_run_at is not null' })
@@ -132,7 +132,7 @@ export class Source {
   @Column({ type: 'text' })
   origin: Origin;
 
-  /** Moves with every change of the source or of its entries: views and pages are kept by it. */
+  /** Rises with every change of the source or of its entries: views and pages are cached by it. */
   @Column({ type: 'bigint', default: 0, select: false })
   revision: string;
 

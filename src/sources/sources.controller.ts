@@ -43,7 +43,9 @@ export class SourcesController {
 
   @Get(':name')
   @ResourceRoute({ resource: 'source', use: 'read' })
-  @ApiOperation({ summary: 'One source; `sync.skipped` lists the entries left out, with the reasons' })
+  @ApiOperation({
+    summary: 'One source; `sync.skipped` lists the entries that were skipped, with the reasons',
+  })
   @ApiOkResponse({ type: SourceAnswer })
   @ApiErrors('source_not_found')
   get(@Loaded() source: Source): JsonText {

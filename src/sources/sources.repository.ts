@@ -20,13 +20,13 @@ export class SourcesRepository {
     return this.select(manager).where({ name }).getOne();
   }
 
-  /** The same, and nobody else changes the source until the transaction ends. */
+  /** The same, locked against other changes until the transaction ends, also when there is no such source yet. */
   async lockByName(manager: EntityManager, name: string): Promise<Source | null> {
     await lockForChange(manager, 'source', name);
     return this.select(manager).where({ name }).setLock('pessimistic_write', undefined, ['source']).getOne();
   }
 
-  /** Those of these names, in their order, which stay as they are until the transaction ends. */
+  /** The sources of these names that exist, in this order, locked against changes until the transaction ends. */
   async shareByNames(manager: EntityManager, names: readonly string[]): Promise<Source[]> {
     const found = await this.select(manager)
       .where('source.name = any(:names)', { names })

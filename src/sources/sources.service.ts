@@ -20,7 +20,7 @@ import { SourceStates } from './source-states.queries.js';
 import { SourceWriter } from './source-writer.js';
 import { SourcesRepository } from './sources.repository.js';
 
-/** The sources as the admin API knows them (contract §7). */
+/** The sources of the admin API (contract §7). */
 @Injectable()
 export class SourcesService {
   constructor(
@@ -33,10 +33,10 @@ export class SourcesService {
   ) {}
 
   /**
-   * The source a request names, as far as it exists for the caller.
+   * The source that a request names.
    *
-   * @returns null only for `put`, which goes on when there is none.
-   * @throws ApiError 404 for one that is not there or hidden from the caller, 403 for a change of one that is read-only.
+   * @returns null only for `put`, which creates one.
+   * @throws ApiError 404 when there is none that the caller may reach, 403 for a change of one that is read-only.
    */
   async load(caller: Caller, name: string, use: ResourceUse): Promise<Source | null> {
     const source = await this.sources.findByName(name);
@@ -109,7 +109,7 @@ export class SourcesService {
   }
 }
 
-// What two requests at once can still run into is decided by the database; and the foreign key knows who uses a source.
+// Constraints decide between requests that run at once, and know which registries use a source.
 function asConflict(error: unknown): unknown {
   if (!(error instanceof QueryFailedError)) return error;
   const { code, constraint } = error.driverError as { code?: string; constraint?: string };

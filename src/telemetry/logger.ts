@@ -2,8 +2,8 @@ import type { LoggerService } from '@nestjs/common';
 import { type DestinationStream, type Logger, pino } from 'pino';
 
 /**
- * The log: one JSON object a line. Errors are written as type, message, code and stack only, because those of the
- * database carry the statement's parameters, and those may be anybody's.
+ * The log: one JSON object per line. Errors are written as type, message, code and stack only: those of the database carry
+ * the parameters of the statement, which may be personal data.
  */
 export function createLogger(level: string, destination?: DestinationStream): Logger {
   const options = {
@@ -13,11 +13,11 @@ export function createLogger(level: string, destination?: DestinationStream): Lo
     formatters: { level: (label: string) => ({ level: label }) },
     serializers: { err: describeError },
   };
-  // Lines go out side by side with requests; what is left is written when the process exits.
+  // Lines are written asynchronously; what is left is written when the process exits.
   return pino(options, destination ?? pino.destination({ dest: 1, sync: false }));
 }
 
-/** What of an error goes into the log. */
+/** The parts of an error that are logged. */
 export function describeError(error: unknown): object {
   if (!(error instanceof Error)) return { type: typeof error };
   const { code } = error as Error & { code?: unknown };
@@ -32,8 +32,8 @@ export function describeError(error: unknown): object {
 
 type Level = 'info' | 'warn' | 'error' | 'fatal' | 'debug' | 'trace';
 
-/** Where Nest tells of every module and route at each start. */
-const CHATTER = new Set([
+/** Contexts under which Nest logs every module and route at each start. */
+const STARTUP_CONTEXTS = new Set([
   'InstanceLoader',
   'RoutesResolver',
   'RouterExplorer',
@@ -53,9 +53,9 @@ export class NestLogger implements LoggerService {
   verbose = (message: unknown, ...rest: unknown[]) => this.write('trace', message, rest);
 
   // Nest appends the context as the last argument; our classes pass (fields, sentence), Nest itself (sentence).
-  private write(wanted: Level, first: unknown, rest: unknown[]): void {
+  private write(requested: Level, first: unknown, rest: unknown[]): void {
     const context = rest.at(-1);
-    const level = wanted === 'info' && CHATTER.has(String(context)) ? 'debug' : wanted;
+    const level = requested === 'info' && STARTUP_CONTEXTS.has(String(context)) ? 'debug' : requested;
     const sentence = rest.length > 1 ? rest[0] : undefined;
     const fields = { context: typeof context === 'string' ? context : undefined };
     if (first instanceof Error) this.logger[level]({ ...fields, err: first }, first.message);

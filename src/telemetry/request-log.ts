@@ -9,7 +9,7 @@ declare module 'node:http' {
   }
 }
 
-/** Ids of a proxy in front are kept when they are plain; anything else gets one of ours. */
+/** An id from a proxy in front is kept when it looks like this; otherwise the request gets one of ours. */
 const PLAIN_ID = /^[A-Za-z0-9_-]{8,64}$/;
 
 /**

@@ -7,7 +7,7 @@ import { Metrics } from './metrics.js';
 const COUNTED = SOURCE_KINDS.filter((kind) => KINDS[kind].filledBy !== 'publishing');
 /**
  * How a run may end. `superseded`: the source changed hands or settings meanwhile, and nothing was written. `cut_off`: by a
- * stop of the server, or by a database that went away.
+ * stop of the server, or because PostgreSQL was not reachable.
  */
 const OUTCOMES = ['complete', 'unchanged', 'failed', 'superseded', 'cut_off'] as const;
 const CHANGES = ['added', 'changed', 'removed', 'skipped'] as const;
@@ -15,7 +15,7 @@ const DURATIONS_S = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1_800];
 
 export type RunOutcome = (typeof OUTCOMES)[number];
 
-/** What the runs of this replica come to. For kubernetes, a run is one write of what has changed in the cluster. */
+/** Metrics of the runs of this replica. For kubernetes, a run is one write of what has changed in the cluster. */
 @Injectable()
 export class SyncMetrics {
   private readonly durations: Histogram<'kind' | 'outcome'>;
@@ -53,7 +53,7 @@ export class SyncMetrics {
     this.beginAtZero();
   }
 
-  /** A run has begun; the function that is returned is told how it ended. */
+  /** Counts a run that begins. @returns to be called with its outcome when it ends. */
   begin(kind: SourceKind): (outcome: RunOutcome) => void {
     const started = performance.now();
     this.running.inc({ kind });
@@ -68,7 +68,7 @@ export class SyncMetrics {
     for (const change of CHANGES) this.entries.inc({ kind, change }, counts[change]);
   }
 
-  // The first failure is an increase only of a figure that was there before.
+  // Prometheus sees an increase only in a series that it has scraped before.
   private beginAtZero(): void {
     for (const kind of COUNTED) {
       this.running.set({ kind }, 0);

@@ -2,7 +2,7 @@ import { type DynamicModule, Module } from '@nestjs/common';
 import { Metrics } from './metrics.js';
 import { SyncMetrics } from './sync-metrics.js';
 
-/** Makes the figures of the service, which are told before the application is built, injectable everywhere. */
+/** Makes the metrics of the service, which are served before the application is built, injectable everywhere. */
 @Module({})
 export class TelemetryModule {
   static with(metrics: Metrics): DynamicModule {

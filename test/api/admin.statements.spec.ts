@@ -1,0 +1,57 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { aServer } from '../support/documents.js';
+import { aService } from '../support/service.js';
+import { StatementTap } from '../support/statement-tap.js';
+
+/** Reads rows of sources by their name; what the server does by itself does not know names. */
+const READS_SOURCE = /^select\b.*\bfrom "?source"?\s.*\bwhere\b.*\bname"?\s*=/is;
+
+describe('the row of a source', () => {
+  const service = aService()
+    .source('declared', { servers: [aServer('io.acme/a')] })
+    .runs();
+  let tap: StatementTap;
+  beforeAll(async () => {
+    tap = new StatementTap(service.database);
+    const port = await tap.listen();
+    const { user, database } = service.database;
+    const throughTap = { host: '127.0.0.1', port, user, database };
+    await service.restart((edited) => edited.configuration({ database: throughTap }));
+  });
+  afterAll(() => tap.close());
+
+  const settings = (interval: string) => ({
+    file: { url: 'http://127.0.0.1:9/none.json' },
+    syncPolicy: { interval },
+  });
+  const readsDuring = async (request: () => Promise<{ status: number }>) => {
+    tap.statements.length = 0;
+    const { status } = await request();
+    const reads = tap.statements.filter((statement) => READS_SOURCE.test(statement));
+    const locked = reads.filter((statement) => /\bfor (no key )?update\b/i.test(statement));
+    return { status, reads: reads.length, locked: locked.length };
+  };
+
+  it('is read once to show it', async () => {
+    const get = () => service.get('/v1/sources/declared');
+    expect(await readsDuring(get)).toEqual({ status: 200, reads: 1, locked: 0 });
+  });
+
+  it('is read once to start a sync of it', async () => {
+    const sync = () => service.post('/v1/sources/declared/sync', {});
+    expect(await readsDuring(sync)).toEqual({ status: 202, reads: 1, locked: 0 });
+  });
+
+  it('is read twice to replace it: once to decide whether the caller may, once under the lock', async () => {
+    expect((await service.put('/v1/sources/replaced', settings('1h'))).status).toBe(201);
+    const put = () => service.put('/v1/sources/replaced', settings('2h'));
+    expect(await readsDuring(put)).toEqual({ status: 200, reads: 2, locked: 1 });
+  });
+
+  it('is read twice as well where there is none yet, and to remove it', async () => {
+    const put = () => service.put('/v1/sources/created', settings('1h'));
+    expect(await readsDuring(put)).toEqual({ status: 201, reads: 2, locked: 1 });
+    const remove = () => service.delete('/v1/sources/created');
+    expect(await readsDuring(remove)).toEqual({ status: 204, reads: 2, locked: 1 });
+  });
+});

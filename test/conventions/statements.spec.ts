@@ -1,0 +1,35 @@
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+
+/** Folders whose statements all stand in files of their own. */
+const HELD_TO_IT = ['claim-sets', 'kubernetes', 'registries', 'sources', 'sync', 'telemetry', 'views'];
+
+async function sourceFiles(): Promise<{ path: string; text: string }[]> {
+  const paths = await readdir('src', { recursive: true });
+  const files = paths.filter((path) => path.endsWith('.ts') && !path.endsWith('.spec.ts'));
+  return Promise.all(files.map(async (path) => ({ path, text: await readFile(join('src', path), 'utf8') })));
+}
+
+describe('a statement of SQL', () => {
+  it('that writes source_sync stands where its state or its lease is kept, and nowhere else', async () => {
+    const writes = /\b(update|insert\s+into|delete\s+from)\s+"?source_sync\b/i;
+    const writers = (await sourceFiles()).filter(({ text }) => writes.test(text)).map(({ path }) => path);
+    expect(writers.sort()).toEqual(['sources/source-leases.queries.ts', 'sources/source-states.queries.ts']);
+  });
+
+  it('that writes source_sync is not hidden behind a repository either', async () => {
+    const repository =
+      /getRepository\(SourceState\)|Repository<SourceState>|\b(insert|update|delete|save|upsert)\(SourceState\b/;
+    const users = (await sourceFiles()).filter(({ text }) => repository.test(text)).map(({ path }) => path);
+    expect(users).toEqual([]);
+  });
+
+  it('stands in a file named for it', async () => {
+    const elsewhere = (await sourceFiles())
+      .filter(({ path }) => HELD_TO_IT.includes(path.split('/')[0] ?? '') && !path.endsWith('.queries.ts'))
+      .filter(({ text }) => /\.query[<(]/.test(text))
+      .map(({ path }) => path);
+    expect(elsewhere).toEqual([]);
+  });
+});

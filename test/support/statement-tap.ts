@@ -1,0 +1,78 @@
+import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
+import { join } from 'node:path';
+import type { TestDatabase } from './database.js';
+
+/**
+ * A proxy between one service and PostgreSQL that records each statement that is executed, as `log_statement = 'all'` would
+ * in a log that all services share.
+ */
+export class StatementTap {
+  readonly statements: string[] = [];
+  private readonly server: Server;
+  private readonly sockets = new Set<Socket>();
+
+  constructor({ host, port }: TestDatabase) {
+    this.server = createServer((client) => {
+      const database = host.startsWith('/')
+        ? connect(join(host, `.s.PGSQL.${port}`))
+        : connect({ host, port, noDelay: true });
+      const messages = new FrontendMessages((statement) => this.statements.push(statement));
+      client.on('data', (chunk: Buffer) => messages.read(chunk));
+      client.pipe(database).pipe(client);
+      for (const [socket, other] of [
+        [client, database],
+        [database, client],
+      ] as const) {
+        this.sockets.add(socket);
+        socket.on('error', () => other.destroy());
+        socket.on('close', () => {
+          this.sockets.delete(socket);
+          other.destroy();
+        });
+      }
+    });
+  }
+
+  /** @returns the port on 127.0.0.1 at which the database is reached by way of the tap. */
+  async listen(): Promise<number> {
+    await new Promise<void>((done) => this.server.listen(0, '127.0.0.1', done));
+    return (this.server.address() as AddressInfo).port;
+  }
+
+  close(): void {
+    this.server.close();
+    for (const socket of this.sockets) socket.destroy();
+  }
+}
+
+/** What a client of PostgreSQL sends (PostgreSQL manual, "Message Formats"), as far as it names statements. */
+class FrontendMessages {
+  private buffer = Buffer.alloc(0);
+  private hasStarted = false;
+  private readonly prepared = new Map<string, string>();
+
+  constructor(private readonly onExecute: (statement: string) => void) {}
+
+  read(chunk: Buffer): void {
+    this.buffer = Buffer.concat([this.buffer, chunk]);
+    for (;;) {
+      // The first message has no byte for its type.
+      const head = this.hasStarted ? 1 : 0;
+      if (this.buffer.length < head + 4) return;
+      const end = head + this.buffer.readUInt32BE(head);
+      if (this.buffer.length < end) return;
+      if (this.hasStarted)
+        this.record(String.fromCharCode(this.buffer[0] ?? 0), this.buffer.subarray(5, end));
+      this.hasStarted = true;
+      this.buffer = this.buffer.subarray(end);
+    }
+  }
+
+  private record(type: string, body: Buffer): void {
+    const [first = '', second = ''] = body.toString('latin1').split('\0', 2);
+    if (type === 'Q') this.onExecute(first);
+    // Parse: name, statement. Bind: portal, name of the statement.
+    if (type === 'P') this.prepared.set(first, second);
+    if (type === 'B') this.onExecute(this.prepared.get(second) ?? '');
+  }
+}
