@@ -215,8 +215,8 @@ describe('a server that is killed with -9 during a sync', () => {
       // A dead replica's lease would be waited for; what is at stake here is what its transaction leaves.
       await database.query(`update source_sync set lease_owner = null, lease_until = null`);
       const { cli } = await serving(config);
-      await cli.logs('"plan"');
-      await new Promise((done) => setTimeout(done, 50 + (round * SYNC_MS) / KILLS));
+      await cli.logs('"changes"');
+      await new Promise((done) => setTimeout(done, 50 + round * 175));
       cli.child.kill('SIGKILL');
       await cli.finished;
       const rows = await database.query<{ version: string; count: number; latest: number }>(

@@ -86,9 +86,9 @@ describe(`two replicas that share ${SOURCES} sources`, () => {
 
   it('reads every source, none twice at once, when one of them is killed with -9 in the middle', async () => {
     const first = serve();
-    await first.logs('"plan"');
+    await first.logs('"changes"');
     const second = serve();
-    await second.logs('"plan"');
+    await second.logs('"changes"');
     while (most.size < SOURCES / 4) await pause(10);
     // With every place of both taken, the one that dies is in the middle of some.
     const answers: (() => void)[] = (heldBack = []);

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { MAX_BYTES, readConfigText } from './read-text.js';
-import { ConfigurationError } from '../validation/problems.js';
+import { ConfigurationError } from '../../validation/problems.js';
 
 const directory = mkdtempSync(join(tmpdir(), 'registry-config-'));
 
