@@ -1,15 +1,13 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { stringify } from 'yaml';
 import { ACME_DATA, ACME_PLATFORM, CONTOSO_READER, SUPER_ADMIN } from '../support/callers.js';
-import { aDatabase, type TestDatabase } from '../support/database.js';
 import { aCatalogue, aServer } from '../support/documents.js';
 import type { Reply } from '../support/http.js';
 import { anIssuer } from '../support/issuer.js';
 import { versionsIn } from '../support/matchers.js';
-import { ServedProcess } from '../support/process.js';
+import type { ServedProcess } from '../support/process.js';
+import { type Replicas, startReplicas } from '../support/two-replicas.js';
 import { within } from '../support/within.js';
 
 const LIST = '/registry/main/v0.1/servers';
@@ -25,48 +23,23 @@ interface Expectation {
 
 describe('two replicas in processes of their own on one database', () => {
   const issuer = anIssuer().runs();
-  let folder: string;
-  let database: TestDatabase;
-  let replicas: [ServedProcess, ServedProcess];
+  let replicas: Replicas;
 
   beforeAll(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'registry-replicas-'));
-    database = await aDatabase();
-    await writeFile(join(folder, 'tools.json'), JSON.stringify(aCatalogue([aServer('io.acme/deploy')])));
-    const { host, port, user, database: name } = database;
-    const configuration = join(folder, 'registry.yaml');
-    const roles = { superAdmin: [{ role: 'super-admin' }] };
-    const provider = { name: 'p', issuerUrl: issuer.iss, audience: issuer.audience, allowPrivateIP: true };
-    await writeFile(
-      configuration,
-      stringify({
-        auth: {
-          mode: 'oauth',
-          oauth: { resourceUrl: 'https://registry.example.com', providers: [provider] },
-          authz: { roles },
-        },
-        database: { host, port, user, database: name },
-        adminFileRoot: folder,
-      }),
-    );
-    replicas = [
-      await ServedProcess.start(configuration, issuer),
-      await ServedProcess.start(configuration, issuer),
-    ];
-    await putSource(replicas[0], { org: 'acme' });
-    await putRegistry(replicas[0], {});
-    await showsSoon(replicas[0], { caller: ACME_DATA, path: LIST, shows: 'io.acme/deploy@1.0.0' }, 30_000);
+    replicas = await startReplicas(issuer, { superAdmin: [{ role: 'super-admin' }] });
+    await writeFile(catalogue(), JSON.stringify(aCatalogue([aServer('io.acme/deploy')])));
+    const [first] = replicas.both;
+    await putSource(first, { org: 'acme' });
+    await putRegistry(first, {});
+    await showsSoon(first, { caller: ACME_DATA, path: LIST, shows: 'io.acme/deploy@1.0.0' }, 30_000);
   });
-  afterAll(async () => {
-    await Promise.all(replicas.map((replica) => replica.stop()));
-    await database.drop();
-    await rm(folder, { recursive: true, force: true });
-  });
+  afterAll(() => replicas.stop());
 
+  const catalogue = () => join(replicas.folder, 'tools.json');
   const putSource = (replica: ServedProcess, claims: object) =>
     acknowledged(() =>
       replica.as(SUPER_ADMIN).put('/v1/sources/tools', {
-        file: { path: join(folder, 'tools.json') },
+        file: { path: catalogue() },
         syncPolicy: { interval: '1h' },
         claims,
       }),
@@ -75,8 +48,10 @@ describe('two replicas in processes of their own on one database', () => {
     acknowledged(() => replica.as(SUPER_ADMIN).put('/v1/registries/main', { sources: ['tools'], claims }));
 
   /** Each replica writes and reads in turn. */
-  const inTurn = (round: number): [ServedProcess, ServedProcess] =>
-    round % 4 < 2 ? [replicas[0], replicas[1]] : [replicas[1], replicas[0]];
+  const inTurn = (round: number): [ServedProcess, ServedProcess] => {
+    const [one, other] = replicas.both;
+    return round % 4 < 2 ? [one, other] : [other, one];
+  };
 
   // Whoever belongs to the one team sees the tool, whoever belongs to the other does not, and the roles turn each round.
   const teams = (round: number): Expectation[] => {
@@ -140,26 +115,26 @@ describe('two replicas in processes of their own on one database', () => {
 
   /** Makes a change while an answer has found out what its caller may see, and can not read it yet. */
   async function whileDocumentsAreLocked<T>(read: () => Promise<T>, change: () => Promise<void>): Promise<T> {
-    await database.query('begin');
-    await database.query('lock table entry_version in access exclusive mode');
+    await replicas.database.query('begin');
+    await replicas.database.query('lock table entry_version in access exclusive mode');
     const answer = read();
     try {
       await within(5_000, async () =>
         expect(
-          await database.query(
+          await replicas.database.query(
             `select 1 from pg_locks where not granted and relation = 'entry_version'::regclass`,
           ),
         ).toHaveLength(1),
       );
       await change();
     } finally {
-      await database.query('rollback');
+      await replicas.database.query('rollback');
     }
     return answer;
   }
 
   async function cutConnections(): Promise<void> {
-    const cut = await database.query(
+    const cut = await replicas.database.query(
       `select pg_terminate_backend(pid) from pg_stat_activity
        where datname = current_database() and pid <> pg_backend_pid()`,
     );

@@ -3,7 +3,7 @@ import { ACME_DATA, SUPER_ADMIN } from '../support/callers.js';
 import type { Reply, Sender } from '../support/http.js';
 import { anIssuer } from '../support/issuer.js';
 import { ROLES } from '../support/load/catalogue.js';
-import { type Replicas, startReplicas } from '../support/load/replicas.js';
+import { type Replicas, startReplicas } from '../support/two-replicas.js';
 import type { Sight } from '../support/load/watch.js';
 import { MARKS, prepareWithdrawals, withdrawals } from '../support/load/withdrawals.js';
 

@@ -32,8 +32,7 @@ describe('a source made through the API', () => {
 
   it('can be changed again later while somebody else holds it for long', async () => {
     await service.put('/v1/sources/held', reading('1h'));
-    const { host, port, user, database } = service.database;
-    const holder = new pg.Client({ host, port, user, database });
+    const holder = new pg.Client(service.database.connection);
     await holder.connect();
     await holder.query('begin');
     await holder.query(`select 1 from source where name = 'held' for update`);

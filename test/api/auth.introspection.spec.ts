@@ -3,7 +3,7 @@ import { Clock } from '../support/clock.js';
 import { anIssuer } from '../support/issuer.js';
 import { expectChallenge, expectRefused } from '../support/matchers.js';
 import { keepSecret } from '../support/secrets.js';
-import { aService } from '../support/service.js';
+import { aService, type ServiceUnderTest } from '../support/service.js';
 
 type Claims = Record<string, unknown>;
 
@@ -12,20 +12,7 @@ const SECOND = 1_000;
 const clock = new Clock().runs();
 /** Judges opaque tokens, for clients that prove who they are. */
 const issuer = anIssuer({ client }).runs();
-const service = aService({
-  mode: 'auth-only',
-  providers: (service) => [
-    {
-      name: 'opaque',
-      issuerUrl: issuer.iss,
-      audience: 'registry',
-      introspectionUrl: issuer.introspectionUrl,
-      clientId: client.id,
-      clientSecretFile: service.write('client-secret', `${client.secret}\n`),
-      allowPrivateIP: true,
-    },
-  ],
-}).runs();
+const service = introspectingWith(`${client.secret}\n`).runs();
 
 const inSeconds = (seconds: number) => Math.floor(Date.now() / 1000) + seconds;
 const ask = (token: string) => service.bearing(token).get('/v1/me');
@@ -139,20 +126,7 @@ describe('a JWT that no key vouches for', () => {
 });
 
 describe('a service that can not prove who it is', () => {
-  const wrong = aService({
-    mode: 'auth-only',
-    providers: (service) => [
-      {
-        name: 'opaque',
-        issuerUrl: issuer.iss,
-        audience: 'registry',
-        introspectionUrl: issuer.introspectionUrl,
-        clientId: client.id,
-        clientSecretFile: service.write('client-secret', 'the secret of somebody else'),
-        allowPrivateIP: true,
-      },
-    ],
-  }).runs();
+  const wrong = introspectingWith('the secret of somebody else').runs();
 
   it('says so with 503, since the token may be good', async () => {
     const token = issuer.opaque();
@@ -278,3 +252,19 @@ describe('a provider that fails when it is asked about a token', () => {
     },
   );
 });
+function introspectingWith(secret: string): ServiceUnderTest {
+  return aService({
+    mode: 'auth-only',
+    providers: (service) => [
+      {
+        name: 'opaque',
+        issuerUrl: issuer.iss,
+        audience: 'registry',
+        introspectionUrl: issuer.introspectionUrl,
+        clientId: client.id,
+        clientSecretFile: service.write('client-secret', secret),
+        allowPrivateIP: true,
+      },
+    ],
+  });
+}

@@ -82,8 +82,7 @@ describe('serve', () => {
 
   it('says which port is taken', async () => {
     const database = await aDatabase();
-    const { host, port, user } = database;
-    const text = `${GOOD}database: ${JSON.stringify({ host, port, user, database: database.database })}\n`;
+    const text = `${GOOD}database: ${JSON.stringify(database.connection)}\n`;
     const config = await file(text);
     const first = serving(config);
     const ready = await first.logs('"Ready"');
@@ -102,8 +101,7 @@ describe('serve', () => {
 describe('migrate', () => {
   it('applies, lists and takes back', async () => {
     const database = await aDatabase({ migrated: false });
-    const { host, port, user } = database;
-    const text = `${GOOD}database: ${JSON.stringify({ host, port, user, database: database.database })}\n`;
+    const text = `${GOOD}database: ${JSON.stringify(database.connection)}\n`;
     const config = await file(text);
     const run = async (action: string) =>
       (await new Cli(['migrate', action, '--config', config]).finished).output;
@@ -136,8 +134,7 @@ describe('migrate', () => {
     await database.query(`create extension pg_trgm`);
     const connection = { host, port, user: app, database: database.database, migrationUser: owner };
     const config = await file(`${GOOD}database: ${JSON.stringify(connection)}\n`);
-    const addresses = ['--address', '127.0.0.1:0', '--internal-address', '127.0.0.1:0'];
-    const serving = new Cli(['serve', '--config', config, ...addresses]);
+    const serving = Cli.serve(config);
     await serving.logs('"Ready"');
     serving.child.kill('SIGTERM');
     expect((await serving.finished).code).toBe(0);

@@ -32,12 +32,11 @@ beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'registry-durability-'));
   config = join(folder, 'registry.yaml');
   database = await aDatabase();
-  const { host, port, user } = database;
   const declared = {
     auth: { mode: 'anonymous' },
     sources: [{ name: 'tools', managed: {} }],
     registries: [{ name: 'main', sources: ['tools'] }],
-    database: { host, port, user, database: database.database },
+    database: database.connection,
   };
   await writeFile(config, JSON.stringify(declared));
 });
@@ -48,12 +47,9 @@ afterAll(async () => {
 });
 
 async function serving(): Promise<{ cli: Cli; origin: string }> {
-  const addresses = ['--address', '127.0.0.1:0', '--internal-address', '127.0.0.1:0'];
-  const cli = new Cli(['serve', '--config', config, ...addresses]);
+  const cli = Cli.serve(config);
   running = cli;
-  const log = await cli.logs('"Ready"');
-  const [origin = ''] = /http:\/\/127\.0\.0\.1:\d+(?=\/registry)/.exec(log) ?? [];
-  return { cli, origin };
+  return { cli, origin: await cli.origin() };
 }
 
 describe('a server that is killed with -9 while versions are published', () => {

@@ -15,6 +15,7 @@ import {
   aPublication,
   aPublishingService,
   consumerAt,
+  ENTRY_ROUTES,
   entryAt,
   inMode,
   listAt,
@@ -60,15 +61,7 @@ describe.each(MODES)('in %s mode without a managed source', (mode) => {
 
   it.each(TYPES)('no %s is there to be managed', async (type) => {
     for (const name of ['io.acme/filed', 'io.acme/free'])
-      for (const [method, below, body] of [
-        ['GET', ''],
-        ['GET', '/claims'],
-        ['GET', '/versions/1.0.0'],
-        ['PUT', '/claims', { claims: CLAIMS }],
-        ['PATCH', '/status', { status: 'deprecated' }],
-        ['PATCH', '/versions/1.0.0/status', { status: 'deprecated' }],
-        ['DELETE', '/versions/1.0.0'],
-      ] as const) {
+      for (const [method, below, body] of ENTRY_ROUTES) {
         const reply = await writer().send(method, entryAt(type, name, below), body ? { body } : {});
         expectRefused(reply, 404, 'entry_not_found');
       }

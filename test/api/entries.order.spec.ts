@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { ACME_ADMIN, ACME_PLATFORM, ACME_WRITER, SUPER_ADMIN } from '../support/callers.js';
-import { aServer, aSkill, type Document } from '../support/documents.js';
+import { aServer, aSkill } from '../support/documents.js';
 import { expectChallenge, expectRefused } from '../support/matchers.js';
 import {
   aName,
@@ -8,6 +8,7 @@ import {
   aPublication,
   aPublishingService,
   contentOf,
+  ENTRY_ROUTES,
   entryAt,
   publish,
   timeless,
@@ -16,17 +17,6 @@ import {
 
 const CLAIMS = { org: 'acme', team: 'platform' };
 const STRANGER = { ...ACME_WRITER, team: 'data' };
-
-/** What may be asked of an entry: below its path, and a body that is right. */
-const ROUTES: readonly [method: string, below: string, body?: Document][] = [
-  ['GET', ''],
-  ['GET', '/claims'],
-  ['GET', '/versions/1.0.0'],
-  ['PUT', '/claims', { claims: CLAIMS }],
-  ['PATCH', '/status', { status: 'deprecated' }],
-  ['PATCH', '/versions/1.0.0/status', { status: 'deprecated' }],
-  ['DELETE', '/versions/1.0.0'],
-];
 
 // contract §3: token, role, load or 404, body 400.
 describe.each(TYPES)('a request about a %s', (type) => {
@@ -39,7 +29,7 @@ describe.each(TYPES)('a request about a %s', (type) => {
     .registry('both', { sources: ['published', 'file'] })
     .runs();
 
-  it.each(ROUTES)(
+  it.each(ENTRY_ROUTES)(
     '%s …%s is judged by token, role, entry and body, in that order',
     async (method, below, right) => {
       const name = aName();
@@ -73,7 +63,7 @@ describe.each(TYPES)('a request about a %s', (type) => {
     },
   );
 
-  it.each(ROUTES.filter(([, below]) => below.includes('1.0.0')))(
+  it.each(ENTRY_ROUTES.filter(([, below]) => below.includes('1.0.0')))(
     '%s …%s finds the version before it looks at the body',
     async (method, below, right) => {
       const name = aName();

@@ -1,11 +1,11 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { Cli } from '../support/cli.js';
 import { exported, listed, watching } from '../support/cluster-objects.js';
 import { aServer } from '../support/documents.js';
+import { freePort } from '../support/free-port.js';
 import { call, type Reply } from '../support/http.js';
 import { aCluster } from '../support/kubernetes-api.js';
 import { expectRefused } from '../support/matchers.js';
@@ -198,11 +198,3 @@ describe('the figures of a process', () => {
     await rm(folder, { recursive: true });
   });
 });
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
-  const { port } = server.address() as { port: number };
-  await new Promise((done) => server.close(done));
-  return port;
-}

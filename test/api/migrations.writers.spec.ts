@@ -25,8 +25,7 @@ describe('the migration that writes partitions down, while a server of the versi
     (await migrationStatus(owner)).some(({ name, applied }) => applied && name.startsWith(migration));
 
   beforeAll(async () => {
-    const { host, port, user, database } = service.database;
-    owner = createDataSource({ host, port, user, database, poolMax: 2 }, [], () => undefined);
+    owner = createDataSource({ ...service.database.connection, poolMax: 2 }, [], () => undefined);
     await owner.initialize();
   });
   afterAll(() => owner.destroy());

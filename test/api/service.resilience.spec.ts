@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Stats } from 'node:fs';
 import { chmod, chown, cp, mkdtemp, readdir, rename, rm, stat, writeFile } from 'node:fs/promises';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -12,6 +11,7 @@ import {
 import { Cli } from '../support/cli.js';
 import { aDatabase } from '../support/database.js';
 import { aCatalogue, aServer } from '../support/documents.js';
+import { freePort } from '../support/free-port.js';
 import { call } from '../support/http.js';
 import { expectRefused, versionsIn } from '../support/matchers.js';
 import { inSoak } from '../support/soak.js';
@@ -28,14 +28,6 @@ beforeAll(async () => {
 });
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
-  const { port } = server.address() as { port: number };
-  await new Promise((done) => server.close(done));
-  return port;
-}
-
 async function configuration(name: string, catalogue: unknown, database: unknown): Promise<string> {
   const file = join(folder, `${name}.json`);
   await writeFile(file, JSON.stringify(catalogue));
@@ -48,6 +40,10 @@ async function configuration(name: string, catalogue: unknown, database: unknown
   };
   await writeFile(yaml, JSON.stringify(declared));
   return yaml;
+}
+
+function connectionOf({ connection: { host, port, user, database } }: EmbeddedPostgres): object {
+  return { host, port, user, database };
 }
 
 /** A process that serves the configuration, and where. */
@@ -73,13 +69,8 @@ describe('a database that goes away under load', () => {
 
   it('is answered with 503 meanwhile, and needs no restart of ours when it is back', async () => {
     postgres = await start();
-    const { host, port, user, database } = postgres.connection;
-    const config = await configuration('away', aCatalogue([aServer('io.acme/a')]), {
-      host,
-      port,
-      user,
-      database,
-    });
+    const { host } = postgres.connection;
+    const config = await configuration('away', aCatalogue([aServer('io.acme/a')]), connectionOf(postgres));
     const { cli, list, internal } = await serving(config);
     await cli.logs('"Ready"');
     const statuses = new Set<number>();
@@ -115,13 +106,13 @@ describe('a database that is put back to an earlier state beneath a server', () 
     const start = (socket?: string) =>
       startEmbeddedPostgres(data, socket === undefined ? {} : { socketDirectory: socket });
     let postgres = await start();
-    const { host, port, user, database } = postgres.connection;
+    const { host } = postgres.connection;
     const yaml = join(folder, 'restored.yaml');
     const declared = {
       auth: { mode: 'anonymous' },
       sources: [{ name: 'main', managed: {} }],
       registries: [{ name: 'main', sources: ['main'] }],
-      database: { host, port, user, database },
+      database: connectionOf(postgres),
     };
     await writeFile(yaml, JSON.stringify(declared));
     const { cli, list, publish } = await serving(yaml);
@@ -157,9 +148,7 @@ describe('a database that is put back to an earlier state beneath a server', () 
 describe('a server whose connections to the database are cut again and again', () => {
   it('answers what it can, goes on, and is itself again afterwards', async () => {
     const database = await aDatabase();
-    const { host, port, user } = database;
-    const connection = { host, port, user, database: database.database };
-    const config = await configuration('cut', aCatalogue([aServer('io.acme/a')]), connection);
+    const config = await configuration('cut', aCatalogue([aServer('io.acme/a')]), database.connection);
     const { cli, list } = await serving(config);
     await cli.logs('"Ready"');
     const statuses = new Set<number>();
@@ -197,13 +186,7 @@ describe('a server that is killed with -9 during a sync', () => {
 
   it('leaves the old catalogue or the new one, never a mixture', async () => {
     const database = await aDatabase();
-    const { host, port, user } = database;
-    const config = await configuration('killed', generation(0), {
-      host,
-      port,
-      user,
-      database: database.database,
-    });
+    const config = await configuration('killed', generation(0), database.connection);
     const first = await serving(config);
     await first.cli.logs('"Ready"');
     first.cli.child.kill('SIGTERM');
@@ -261,13 +244,7 @@ describe('an embedded PostgreSQL', () => {
 describe('several replicas that start at once on an empty database', () => {
   it('migrate exactly once and serve the same', async () => {
     const database = await aDatabase({ migrated: false });
-    const { host, port, user } = database;
-    const config = await configuration('replicas', aCatalogue([aServer('io.acme/a')]), {
-      host,
-      port,
-      user,
-      database: database.database,
-    });
+    const config = await configuration('replicas', aCatalogue([aServer('io.acme/a')]), database.connection);
     const replicas = await Promise.all([1, 2, 3, 4].map(() => serving(config)));
     for (const { cli } of replicas) await cli.logs('"Ready"');
     expect(replicas.filter(({ cli }) => cli.output.includes('Migrations applied'))).toHaveLength(1);

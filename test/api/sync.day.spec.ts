@@ -84,7 +84,6 @@ describe(`a day of 50 sources in fast motion, DAY_SEED=${seed}`, () => {
     await book.open();
     mkdirSync(temporary);
     for (const upstream of upstreams) await upstream.recover();
-    const { host, port, user, database: name } = database;
     const all = upstreams.map((upstream) => upstream.name);
     writeFileSync(
       configuration,
@@ -92,7 +91,7 @@ describe(`a day of 50 sources in fast motion, DAY_SEED=${seed}`, () => {
         auth: { mode: 'anonymous' },
         sources: upstreams.map((upstream) => ({ name: upstream.name, ...upstream.declared() })),
         registries: [...all.map((each) => ({ name: each, sources: [each] })), { name: 'all', sources: all }],
-        database: { host, port, user, database: name, pool: { max: POOL } },
+        database: { ...database.connection, pool: { max: POOL } },
       }),
     );
     lasting = await serve();

@@ -55,10 +55,7 @@ describe('two replicas of a service', () => {
   it('take over from one that was killed within 15 s', async () => {
     await service.stop();
     const configuration = join(dirname(service.write('unused', '')), 'registry.yaml');
-    const addresses = ['--address', '127.0.0.1:0', '--internal-address', '127.0.0.1:0'];
-    const other = new Cli(['serve', '--config', configuration, ...addresses], {
-      KUBECONFIG: cluster.kubeconfig,
-    });
+    const other = Cli.serve(configuration, { KUBECONFIG: cluster.kubeconfig });
     try {
       await other.logs('"Ready"');
       await within(A_WHILE, () => expect(cluster.watching).toBe(3));

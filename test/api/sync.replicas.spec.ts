@@ -57,12 +57,7 @@ describe(`two replicas that share ${SOURCES} sources`, () => {
           syncPolicy: { interval: '1h' },
         })),
         registries: [{ name: 'main', sources: names }],
-        database: {
-          host: database.host,
-          port: database.port,
-          user: database.user,
-          database: database.database,
-        },
+        database: database.connection,
       }),
     );
   });
@@ -72,11 +67,7 @@ describe(`two replicas that share ${SOURCES} sources`, () => {
     await rm(folder, { recursive: true, force: true });
   });
 
-  const serve = () =>
-    new Cli([
-      'serve',
-      ...['--config', configuration, '--address', '127.0.0.1:0', '--internal-address', '127.0.0.1:0'],
-    ]);
+  const serve = () => Cli.serve(configuration);
   const count = async (condition: string) => {
     const [row] = await database.query<{ count: number }>(
       `select count(*)::int as count from source_sync where ${condition}`,

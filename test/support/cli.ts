@@ -24,6 +24,20 @@ export class Cli {
     );
   }
 
+  /** A service at ports that are free. */
+  static serve(configuration: string, environment: Record<string, string> = {}): Cli {
+    const addresses = ['--address', '127.0.0.1:0', '--internal-address', '127.0.0.1:0'];
+    return new Cli(['serve', '--config', configuration, ...addresses], environment);
+  }
+
+  /** Where a service is, once it is ready. */
+  async origin(): Promise<string> {
+    const log = await this.logs('"Ready"');
+    const [, origin] = /"registries":"(http:\/\/[^/"]+)/.exec(log) ?? [];
+    if (origin === undefined) throw new Error(`A service that does not say where it is:\n${log}`);
+    return origin;
+  }
+
   /** Resolves once the log holds the text; rejects when the process ends before that. */
   async logs(text: string): Promise<string> {
     let over = false;

@@ -7,6 +7,8 @@ export interface TestDatabase {
   readonly port: number;
   readonly user: string;
   readonly database: string;
+  /** Where it is, as a configuration says it. */
+  readonly connection: { host: string; port: number; user: string; database: string };
   query<T extends object>(sql: string, values?: unknown[]): Promise<T[]>;
   drop(): Promise<void>;
 }
@@ -35,6 +37,7 @@ export async function aDatabase(options: { migrated?: boolean } = {}): Promise<T
     port,
     user,
     database: name,
+    connection: { host, port, user, database: name },
     query: async <T extends object>(sql: string, values: unknown[] = []) =>
       (await client.query<T>(sql, values)).rows,
     drop: async () => {

@@ -4,7 +4,6 @@ import { Cli } from './cli.js';
 import { call, type Reply } from './http.js';
 
 const VITALS = resolve(import.meta.dirname, 'vitals.mjs');
-const ADDRESSES = ['--address', '127.0.0.1:0', '--internal-address', '127.0.0.1:0'];
 
 export interface Vitals {
   readonly heapUsed: number;
@@ -23,13 +22,8 @@ export class DayReplica {
   ) {}
 
   static async start(configuration: string, environment: Record<string, string>): Promise<DayReplica> {
-    const cli = new Cli(['serve', '--config', configuration, ...ADDRESSES], {
-      NODE_OPTIONS: `--import ${VITALS}`,
-      ...environment,
-    });
-    const log = await cli.logs('"Ready"');
-    const [, origin = ''] = /"registries":"(http:\/\/[^/"]+)/.exec(log) ?? [];
-    return new DayReplica(cli, origin);
+    const cli = Cli.serve(configuration, { NODE_OPTIONS: `--import ${VITALS}`, ...environment });
+    return new DayReplica(cli, await cli.origin());
   }
 
   get pid(): number {

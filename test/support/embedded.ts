@@ -28,10 +28,7 @@ export class EmbeddedFolder {
 
   /** A service of its own process, with its data in this subfolder. */
   serve(data: string): Cli {
-    const addresses = ['--address', '127.0.0.1:0', '--internal-address', '127.0.0.1:0'];
-    return new Cli(['serve', '--config', join(this.path, 'registry.yaml'), ...addresses], {
-      REGISTRY_DATA_DIR: join(this.path, data),
-    });
+    return Cli.serve(join(this.path, 'registry.yaml'), { REGISTRY_DATA_DIR: join(this.path, data) });
   }
 
   /** The service, once it is ready. */

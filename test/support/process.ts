@@ -15,11 +15,8 @@ export class ServedProcess {
   }
 
   static async start(configuration: string, issuer: Issuer): Promise<ServedProcess> {
-    const anywhere = ['--address', '127.0.0.1:0', '--internal-address', '127.0.0.1:0'];
-    const cli = new Cli(['serve', '--config', configuration, ...anywhere]);
-    const log = await cli.logs('"Ready"');
-    const [, origin = ''] = /"registries":"(http:\/\/[^/"]+)/.exec(log) ?? [];
-    return new ServedProcess(cli, origin, issuer);
+    const cli = Cli.serve(configuration);
+    return new ServedProcess(cli, await cli.origin(), issuer);
   }
 
   as(claims: Record<string, unknown>): Sender {

@@ -60,6 +60,17 @@ export function entryAt(type: string, name: string, below = ''): string {
   return `/v1/entries/${type}/${name.replace('/', '%2F')}${below}`;
 }
 
+/** What may be asked of an entry with a version 1.0.0: below its path, and a body that is right. */
+export const ENTRY_ROUTES: readonly [method: string, below: string, body?: Document][] = [
+  ['GET', ''],
+  ['GET', '/claims'],
+  ['GET', '/versions/1.0.0'],
+  ['PUT', '/claims', { claims: { org: 'acme', team: 'platform' } }],
+  ['PATCH', '/status', { status: 'deprecated' }],
+  ['PATCH', '/versions/1.0.0/status', { status: 'deprecated' }],
+  ['DELETE', '/versions/1.0.0'],
+];
+
 /** Where it is for consumers. */
 export function consumerAt(type: Type, name: string, below = '', registry = 'main'): string {
   return `${listAt(type, registry)}/${type === 'server' ? name.replace('/', '%2F') : name}${below}`;

@@ -22,7 +22,7 @@ export interface Replica {
 /** Starts a service under this setting on a database that it may share with others; it declares nothing of its own. */
 export async function startReplica(
   setting: Setting,
-  { host, port, user, database }: TestDatabase,
+  { connection }: TestDatabase,
   issuer: Issuer,
 ): Promise<Replica> {
   const folder = await mkdtemp(join(tmpdir(), 'registry-model-'));
@@ -30,7 +30,7 @@ export async function startReplica(
   const max = CONNECTIONS + 1;
   await writeFile(
     file,
-    stringify({ auth: authOf(setting, issuer), database: { host, port, user, database, pool: { max } } }),
+    stringify({ auth: authOf(setting, issuer), database: { ...connection, pool: { max } } }),
   );
   const { config } = loadConfig(file, {}, { address: '127.0.0.1:0', internalAddress: '127.0.0.1:0' });
   const { version: node_version, platform } = process;

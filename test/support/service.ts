@@ -260,7 +260,6 @@ export class ServiceUnderTest extends Sender {
   }
 
   private yaml(): string {
-    const { host, port, user, database } = this.database;
     return stringify({
       auth: authSection(this.authOptions, this),
       sources: [...this.sources].map(([name, declared]) => ({
@@ -277,7 +276,7 @@ export class ServiceUnderTest extends Sender {
         ...(declared.claims ? { claims: declared.claims } : {}),
       })),
       registries: [...this.registries].map(([name, declared]) => ({ name, ...declared })),
-      database: { host, port, user, database },
+      database: this.database.connection,
       ...this.extra,
     });
   }

@@ -9,7 +9,7 @@ import { expected } from './expectation.js';
 import { History } from './history.js';
 import { install } from './installation.js';
 import { type Read, Reading } from './reading.js';
-import { type Replicas, startReplicas } from './replicas.js';
+import { type Replicas, startReplicas } from '../two-replicas.js';
 
 export interface LoadOptions {
   readonly seed: number;

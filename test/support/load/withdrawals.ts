@@ -6,7 +6,7 @@ import { aCatalogue, aServer, aSkill, type Document } from '../documents.js';
 import type { Reply, Sender } from '../http.js';
 import { consumerAt, entryAt, listAt, type Type } from '../publishing.js';
 import { within } from '../within.js';
-import type { Replicas } from './replicas.js';
+import type { Replicas } from '../two-replicas.js';
 import type { Sight } from './watch.js';
 
 /** Something that takes entries from those who read them, and how it is undone. */

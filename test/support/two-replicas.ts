@@ -2,24 +2,24 @@ import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { stringify } from 'yaml';
-import { aDatabase } from '../database.js';
-import type { Issuer } from '../issuer.js';
-import { ServedProcess } from '../process.js';
-import type { Setting } from '../world.js';
+import { aDatabase, type TestDatabase } from './database.js';
+import type { Issuer } from './issuer.js';
+import { ServedProcess } from './process.js';
+import type { Setting } from './world.js';
 
 /** Two replicas in processes of their own on one database, under full authorization. */
 export interface Replicas {
-  readonly both: readonly ServedProcess[];
+  readonly both: readonly [ServedProcess, ServedProcess];
+  readonly database: TestDatabase;
   /** Where sources of files may be; the files are the caller's to write. */
   readonly folder: string;
   stop(): Promise<void>;
 }
 
-export async function startReplicas(issuer: Issuer, roles: Setting['roles']): Promise<Replicas> {
-  const folder = await mkdtemp(join(tmpdir(), 'registry-load-'));
+export async function startReplicas(issuer: Issuer, roles: Partial<Setting['roles']>): Promise<Replicas> {
+  const folder = await mkdtemp(join(tmpdir(), 'registry-replicas-'));
   await chmod(folder, 0o755);
   const database = await aDatabase();
-  const { host, port, user, database: name } = database;
   const configuration = join(folder, 'registry.yaml');
   const provider = { name: 'p', issuerUrl: issuer.iss, audience: issuer.audience, allowPrivateIP: true };
   const oauth = { resourceUrl: 'https://registry.example.com', providers: [provider] };
@@ -27,16 +27,17 @@ export async function startReplicas(issuer: Issuer, roles: Setting['roles']): Pr
     configuration,
     stringify({
       auth: { mode: 'oauth', oauth, authz: { roles } },
-      database: { host, port, user, database: name },
+      database: database.connection,
       adminFileRoot: folder,
     }),
   );
-  const both = [
+  const both: Replicas['both'] = [
     await ServedProcess.start(configuration, issuer),
     await ServedProcess.start(configuration, issuer),
   ];
   return {
     both,
+    database,
     folder,
     stop: async () => {
       await Promise.all(both.map((replica) => replica.stop()));
