@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it } from 'vitest';
-import { answerTo, expectAlike } from '../support/alike.js';
+import { answerTo, expectSameAnswer } from '../support/same-answer.js';
 import { ACME_ADMIN, ACME_PLATFORM, SUPER_ADMIN } from '../support/callers.js';
 import { aServer, aSkill } from '../support/documents.js';
 import type { Reply } from '../support/http.js';
@@ -88,7 +88,7 @@ describe.each([
             await asked(method, `${base}/${names[0]}${tail}`, headers),
             await asked(method, `${base}/${names[1]}${tail}`, headers),
           ];
-          expectAlike(hidden, missing, names);
+          expectSameAnswer(hidden, missing, names);
           expect(hidden).toMatch(/^HTTP\/1\.1 404 /);
           expect(hidden).not.toMatch(/^etag:/im);
           if (method !== 'HEAD') expect(hidden).toMatch(new RegExp(`"code":"(${noun}|route)_not_found"`));
@@ -153,7 +153,7 @@ describe.each([
           await asked(method, at(ENTRIES[0]), headers),
           await asked(method, at(ENTRIES[1]), headers),
         ];
-        expectAlike(hidden, missing, ENTRIES);
+        expectSameAnswer(hidden, missing, ENTRIES);
         expect(hidden).toMatch(/^HTTP\/1\.1 404 /);
         expect(hidden).not.toMatch(/^etag:/im);
       }
@@ -194,7 +194,7 @@ describe.each([
     const put = (source: string) =>
       asked('PUT', '/v1/registries/mine', {}, { sources: ['shown', source], claims: { org: 'acme' } });
     const [hidden, missing] = [await put(SOURCES[0]), await put(SOURCES[1])];
-    expectAlike(hidden, missing, SOURCES);
+    expectSameAnswer(hidden, missing, SOURCES);
     expect(hidden).toMatch(/^HTTP\/1\.1 400 [^]*"code":"unknown_source"/);
   });
 });

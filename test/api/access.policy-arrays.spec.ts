@@ -5,7 +5,7 @@ import { aServer } from '../support/documents.js';
 import { aFolder } from '../support/folder.js';
 import { addManaged } from '../support/managed-entries.js';
 import { aService } from '../support/service.js';
-import { expectTwins } from '../support/twins.js';
+import { expectOneClaimApart } from '../support/claims-pairs.js';
 
 const BOTH_TEAMS = { org: 'acme', team: ['platform', 'data'] };
 const inBoth = { org: 'acme', role: 'admin', team: ['data', 'platform', 'web'] };
@@ -55,8 +55,8 @@ describe.each([
   });
 
   it('are asked of callers who differ in one claim', () => {
-    expectTwins(inBoth, inOne);
-    expectTwins(inOne, inNone);
+    expectOneClaimApart(inBoth, inOne);
+    expectOneClaimApart(inOne, inNone);
   });
 
   it.each(readers)('at the gate let in a caller of $who: $reads', async ({ caller, reads }) => {

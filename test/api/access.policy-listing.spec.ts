@@ -3,7 +3,7 @@ import { outcomeOf, registriesIn } from '../support/answers.js';
 import { SUPER_ADMIN } from '../support/callers.js';
 import { aServer } from '../support/documents.js';
 import { aService } from '../support/service.js';
-import { expectTwins } from '../support/twins.js';
+import { expectOneClaimApart } from '../support/claims-pairs.js';
 
 const manager = { org: 'acme', role: 'admin' };
 const reader = { org: 'acme', role: 'reader' };
@@ -26,8 +26,8 @@ describe.each([
   const refused = '403 role_required';
 
   it('is asked for by callers who differ in one claim', () => {
-    expectTwins(manager, reader);
-    expectTwins(reader, outsider);
+    expectOneClaimApart(manager, reader);
+    expectOneClaimApart(reader, outsider);
   });
 
   it('shows managers what their claims cover', async () => {

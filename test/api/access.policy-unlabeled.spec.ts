@@ -4,7 +4,7 @@ import { SUPER_ADMIN } from '../support/callers.js';
 import { aServer } from '../support/documents.js';
 import { aFolder } from '../support/folder.js';
 import { aService } from '../support/service.js';
-import { expectTwins } from '../support/twins.js';
+import { expectOneClaimApart } from '../support/claims-pairs.js';
 
 const admin = { org: 'acme', role: 'admin' };
 const superAdmin = { org: 'acme', role: 'super-admin' };
@@ -44,7 +44,7 @@ describe.each([
   /** What an answer is when the door is open, and when it is closed. */
   const answer = (passes: boolean, good: string, refusal: string) => (passes ? good : refusal);
 
-  it('are asked for by callers who differ in one claim', () => expectTwins(superAdmin, admin));
+  it('are asked for by callers who differ in one claim', () => expectOneClaimApart(superAdmin, admin));
 
   it.each(callers)('the gate lets in $who: $passes', async ({ caller, passes }) => {
     const reply = await service.as(caller).get('/registry/plain/v0.1/servers');

@@ -3,7 +3,7 @@ import { outcomeOf } from '../support/answers.js';
 import { aServer } from '../support/documents.js';
 import type { Reply } from '../support/http.js';
 import { aService } from '../support/service.js';
-import { expectTwins } from '../support/twins.js';
+import { expectOneClaimApart } from '../support/claims-pairs.js';
 
 type TokenClaims = Record<string, unknown>;
 
@@ -76,7 +76,7 @@ describe('rules that grant roles', () => {
   });
 
   it.each(rows)('refuse %s by %s, beside %j: %j', async (role, _rule, granted, refused) => {
-    expectTwins(granted, refused);
+    expectOneClaimApart(granted, refused);
     const caller = service.as(refused);
     expect(rolesIn(await caller.get('/v1/me'))).toEqual([]);
     expect(outcomeOf(await caller.get(ROUTE_OF[role]))).toBe('403 role_required');

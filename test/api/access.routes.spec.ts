@@ -3,7 +3,7 @@ import { outcomeOf } from '../support/answers.js';
 import { aServer } from '../support/documents.js';
 import { aFolder } from '../support/folder.js';
 import { aService } from '../support/service.js';
-import { expectTwins } from '../support/twins.js';
+import { expectOneClaimApart } from '../support/claims-pairs.js';
 
 const ROLES = ['super', 'sources', 'registries', 'writer', 'none'] as const;
 const acme = (role: string) => ({ org: 'acme', role });
@@ -71,7 +71,7 @@ describe('each admin route', () => {
   it.each(refused)(
     '$method $path refuses $as, who is not of the role',
     async ({ method, path, body, as, role }) => {
-      expectTwins(acme(role), acme(as));
+      expectOneClaimApart(acme(role), acme(as));
       const reply = await service.as(acme(as)).send(method, path.replace('ROLE', role), { body });
       expect(outcomeOf(reply)).toBe('403 role_required');
     },

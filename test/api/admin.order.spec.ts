@@ -5,7 +5,7 @@ import { aServer } from '../support/documents.js';
 import { aFolder } from '../support/folder.js';
 import type { Headers } from '../support/http.js';
 import { aService } from '../support/service.js';
-import { expectTwins } from '../support/twins.js';
+import { expectOneClaimApart } from '../support/claims-pairs.js';
 
 const admin = { org: 'acme', role: 'admin' };
 const json = { 'Content-Type': 'application/json' };
@@ -68,7 +68,7 @@ describe.each([
 
   it.each(defects)('asks for the role next: $what', async (defect) => {
     const writer = { ...admin, role: 'writer' };
-    expectTwins(admin, writer);
+    expectOneClaimApart(admin, writer);
     for (const name of ['tools', 'hidden', 'made', 'fresh', 'No_Name'])
       expect(outcomeOf(await put(writer, name, defect))).toBe('403 role_required');
   });

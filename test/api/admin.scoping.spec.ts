@@ -5,7 +5,7 @@ import { aServer } from '../support/documents.js';
 import { aFolder } from '../support/folder.js';
 import type { Headers, Reply } from '../support/http.js';
 import { aService } from '../support/service.js';
-import { CLAIMS_PAIRS, expectTwins, TELLING_PAIRS } from '../support/twins.js';
+import { CLAIMS_PAIRS, expectOneClaimApart, TELLING_PAIRS } from '../support/claims-pairs.js';
 
 /** Of the roles that manage both; the claims of the pairs do without this key. */
 const admin = (claims: Record<string, unknown>) => ({ ...claims, role: 'admin' });
@@ -49,7 +49,7 @@ describe.each([
   it.each(rows)(
     '$rule: $required is hidden from an admin with $lacking',
     async ({ row, covering, lacking }) => {
-      expectTwins(admin(covering), admin(lacking));
+      expectOneClaimApart(admin(covering), admin(lacking));
       const caller = service.as(admin(lacking));
       expect(outcomeOf(await caller.get(`/v1/${noun}/kept-${row}`))).toBe(notFound);
       expect(outcomeOf(await caller.get(`/v1/${noun}/kept-${row}/entries`))).toBe(notFound);

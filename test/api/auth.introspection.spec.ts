@@ -177,7 +177,7 @@ describe('several providers that can be asked', () => {
 
   it('vouch for a token if one of them does, also while another is down', async () => {
     for (const issuer of [first, second]) expect((await ask(issuer.opaque())).status).toBe(200);
-    first.misbehave('introspection', 'down');
+    first.injectFault('introspection', 'down');
     expect((await ask(second.opaque())).status).toBe(200);
     first.behave();
     clock.passes(SECOND);
@@ -185,7 +185,7 @@ describe('several providers that can be asked', () => {
 
   it('refuse a token together only when all of them could be asked', async () => {
     expectChallenge(await ask('known-to-nobody'), { error: 'invalid_token' });
-    second.misbehave('introspection', 'down');
+    second.injectFault('introspection', 'down');
     expectRefused(await ask('known-to-nobody-either'), 503, 'provider_unavailable');
     second.behave();
     clock.passes(SECOND);
@@ -220,7 +220,7 @@ describe('a provider that fails when it is asked about a token', () => {
     async (how) => {
       const known = troubled.opaque();
       expect((await ask(known)).status).toBe(200);
-      troubled.misbehave('introspection', how);
+      troubled.injectFault('introspection', how);
       const before = asked();
       for (let again = 0; again < 5; again += 1)
         expectRefused(await ask(troubled.opaque()), 503, 'provider_unavailable');

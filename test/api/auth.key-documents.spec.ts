@@ -22,7 +22,7 @@ const published = (changes: Record<string, unknown> = {}) => ({
 
 /** A token judged by keys that were fetched just now, this being the answer. */
 async function askWith(answer: unknown, token = issuer.sign()) {
-  issuer.misbehave('jwks', { answer });
+  issuer.injectFault('jwks', { answer });
   clock.passes(KEY_LIFETIME);
   const reply = await service.bearing(token).get('/v1/me');
   issuer.behave();

@@ -102,7 +102,7 @@ describe('a provider whose keys can not be fetched any more', () => {
 
   it('is believed for the lifetime of its keys, and not longer', async () => {
     expect(await statusOf(service, issuer.sign())).toBe(200);
-    issuer.misbehave('jwks', 'down');
+    issuer.injectFault('jwks', 'down');
     clock.passes(KEY_LIFETIME - 10 * SECOND);
     expect(await statusOf(service, issuer.sign())).toBe(200);
     clock.passes(10 * SECOND);

@@ -27,7 +27,7 @@ describe('a provider that hangs', () => {
 
   it('is not asked again about an opaque token that another one vouched for', async () => {
     const token = healthy.opaque();
-    slow.misbehave('introspection', 'hang');
+    slow.injectFault('introspection', 'hang');
     expect((await service.bearing(token).get('/v1/me')).status).toBe(200);
     const questions = slow.requestsTo('introspection').length;
     for (let again = 0; again < 5; again += 1) {
@@ -56,7 +56,7 @@ describe('the token file of a provider', () => {
   }).runs();
 
   it('is shown to the origins that were configured, and not to the one a discovery document names', async () => {
-    issuer.misbehave('discovery', { answer: { issuer: issuer.iss, jwks_uri: elsewhere.jwksUrl } });
+    issuer.injectFault('discovery', { answer: { issuer: issuer.iss, jwks_uri: elsewhere.jwksUrl } });
     expectChallenge(await service.bearing(issuer.sign()).get('/v1/me'), { error: 'invalid_token' });
     expect(elsewhere.requestsTo('jwks').map(({ authorization }) => authorization)).toEqual([undefined]);
     expect(issuer.requestsTo('discovery')[0]?.authorization).toBe(
@@ -83,9 +83,9 @@ describe('a key document', () => {
 
   it('of thousands of keys is not even parsed', async () => {
     const token = issuer.sign();
-    issuer.misbehave('jwks', { answer: { keys: Array.from({ length: 1_001 }, () => ({ kty: 'RSA' })) } });
+    issuer.injectFault('jwks', { answer: { keys: Array.from({ length: 1_001 }, () => ({ kty: 'RSA' })) } });
     expectRefused(await service.bearing(token).get('/v1/me'), 503, 'provider_unavailable');
-    issuer.misbehave('jwks', { answer: { keys: [] } });
+    issuer.injectFault('jwks', { answer: { keys: [] } });
     await expect
       .poll(async () => (await service.bearing(token).get('/v1/me')).status, { timeout: 5_000 })
       .toBe(401);

@@ -4,7 +4,7 @@ import type { Reply } from '../support/http.js';
 import { call } from '../support/http.js';
 import { anIssuer, type Issuer } from '../support/issuer.js';
 import { expectChallenge, expectRefused } from '../support/matchers.js';
-import type { Misbehaviour } from '../support/misbehaviour.js';
+import type { InjectedFault } from '../support/fault-injection.js';
 import { aService } from '../support/service.js';
 
 const SECOND = 1_000;
@@ -38,7 +38,7 @@ function expectUnavailable(reply: Reply): void {
   expect(reply.headers).not.toHaveProperty('www-authenticate');
 }
 
-const TROUBLE: [what: string, how: () => Misbehaviour][] = [
+const TROUBLE: [what: string, how: () => InjectedFault][] = [
   ['takes the question and never answers', () => 'hang'],
   ['answers a byte at a time', () => 'drip'],
   ['closes the connection', () => 'down'],
@@ -55,7 +55,7 @@ const TROUBLE: [what: string, how: () => Misbehaviour][] = [
 describe('a provider whose key document', () => {
   it.each(TROUBLE)('%s is waited for no longer than 5 s, and the others serve on', async (_what, how) => {
     clock.passes(KEY_LIFETIME);
-    troubled.misbehave('jwks', how());
+    troubled.injectFault('jwks', how());
     const [token, otherToken] = [troubled.sign(), healthy.sign()];
     const startedAt = Date.now();
     const [reply, other, missing, ready] = await Promise.all([
@@ -75,19 +75,19 @@ describe('a provider whose key document', () => {
     expect((await ask(troubled.sign())).status).toBe(200);
   });
 
-  it.each<[what: string, how: () => Misbehaviour]>([
+  it.each<[what: string, how: () => InjectedFault]>([
     ['has exactly 1 MiB', () => ({ padding: MEBIBYTE })],
     ['has moved within the origin', () => ({ redirect: `${troubled.url}/moved/jwks` })],
   ])('%s is read', async (_what, how) => {
     clock.passes(KEY_LIFETIME);
-    troubled.misbehave('jwks', how());
+    troubled.injectFault('jwks', how());
     expect((await ask(troubled.sign())).status).toBe(200);
     troubled.behave();
   });
 });
 
 describe('a provider whose discovery document', () => {
-  it.each<[what: string, how: () => Misbehaviour]>([
+  it.each<[what: string, how: () => InjectedFault]>([
     ['never comes', () => 'hang'],
     ['is not there', () => 'error'],
     ['is a page', () => 'html'],
@@ -105,7 +105,7 @@ describe('a provider whose discovery document', () => {
     ['is a list', () => ({ answer: [] })],
   ])('%s has no keys for now', async (_what, how) => {
     clock.passes(KEY_LIFETIME);
-    troubled.misbehave('discovery', how());
+    troubled.injectFault('discovery', how());
     const [reply, other] = await Promise.all([ask(troubled.sign()), ask(healthy.sign())]);
     expectUnavailable(reply);
     expect(other.status).toBe(200);
@@ -123,7 +123,7 @@ describe('a provider whose discovery document', () => {
 
 describe('a provider that is asked about an opaque token and', () => {
   it.each(TROUBLE)('%s is waited for no longer than 5 s', async (_what, how) => {
-    troubled.misbehave('introspection', how());
+    troubled.injectFault('introspection', how());
     const [token, otherToken, expiredToken] = [troubled.opaque(), healthy.sign(), healthy.sign({ exp: 1 })];
     const startedAt = Date.now();
     const [reply, other, expired] = await Promise.all([ask(token), ask(otherToken), ask(expiredToken)]);
@@ -145,21 +145,21 @@ describe('a provider that is asked about an opaque token and', () => {
     ['true', true],
     ['null', null],
   ])('answers with %s has not answered', async (_what, answer) => {
-    troubled.misbehave('introspection', { answer });
+    troubled.injectFault('introspection', { answer });
     expectUnavailable(await ask(troubled.opaque()));
     troubled.behave();
     clock.passes(MINUTE);
   });
 
   it('redirects within its origin is not followed: the form holds the token', async () => {
-    troubled.misbehave('introspection', { redirect: `${troubled.url}/moved/introspect` });
+    troubled.injectFault('introspection', { redirect: `${troubled.url}/moved/introspect` });
     expectUnavailable(await ask(troubled.opaque()));
     troubled.behave();
     clock.passes(MINUTE);
   });
 
   it('answers with exactly 1 MiB is understood', async () => {
-    troubled.misbehave('introspection', { padding: MEBIBYTE });
+    troubled.injectFault('introspection', { padding: MEBIBYTE });
     expect((await ask(troubled.opaque())).status).toBe(200);
     troubled.behave();
   });

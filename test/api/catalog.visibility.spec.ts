@@ -5,7 +5,7 @@ import { aServer, aSkill } from '../support/documents.js';
 import { addManaged } from '../support/managed-entries.js';
 import { cursorIn, versionsIn } from '../support/matchers.js';
 import { aService } from '../support/service.js';
-import { CLAIMS_PAIRS, expectTwins } from '../support/twins.js';
+import { CLAIMS_PAIRS, expectOneClaimApart } from '../support/claims-pairs.js';
 
 const LIST = '/registry/acme/v0.1/servers';
 const SKILLS = '/registry/acme/v0.1/x/dev.toolhive/skills';
@@ -26,7 +26,7 @@ describe('entries labelled for one team', () => {
     .runs();
 
   it('are listed for a member of the team', async () => {
-    expectTwins(ACME_PLATFORM, { ...ACME_DATA, sub: ACME_PLATFORM.sub });
+    expectOneClaimApart(ACME_PLATFORM, { ...ACME_DATA, sub: ACME_PLATFORM.sub });
     expect(serversIn(await service.as(ACME_PLATFORM).get(LIST))).toEqual(['io.acme/deploy', 'io.acme/wiki']);
     expect(skillsIn(await service.as(ACME_PLATFORM).get(SKILLS))).toEqual([
       'io.acme/review',
@@ -181,7 +181,7 @@ describe('the claims of published entries', () => {
   });
 
   it.each(rows)('$rule: $required hides it from $lacking', async ({ name, covering, lacking }) => {
-    expectTwins(covering, lacking);
+    expectOneClaimApart(covering, lacking);
     expect(serversIn(await service.as(lacking).get(all))).not.toContain(name);
     const path = `${LIST}/${encodeURIComponent(name)}/versions/1.0.0`;
     expect(outcomeOf(await service.as(lacking).get(path))).toBe('404 entry_not_found');

@@ -11,7 +11,7 @@ import { ViewSql } from '../../dist/catalog/pages/view-sql.js';
 import { createDataSource } from '../../dist/database/data-source.js';
 import { aDatabase, type TestDatabase } from '../support/database.js';
 
-const WORLDS = 40;
+const STATES = 40;
 const SOURCES = 3;
 const CLAIM_SETS = 3;
 
@@ -192,6 +192,6 @@ describe('a list', () => {
         expect(shown).toEqual(expected(question));
       }
     };
-    await fc.assert(fc.asyncProperty(aQuestion, check), { numRuns: WORLDS });
+    await fc.assert(fc.asyncProperty(aQuestion, check), { numRuns: STATES });
   });
 });

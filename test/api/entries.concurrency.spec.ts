@@ -5,7 +5,7 @@ import { SUPER_ADMIN } from '../support/callers.js';
 import { aServer, aSkill } from '../support/documents.js';
 import type { Reply, Sender } from '../support/http.js';
 import { expectRefused } from '../support/matchers.js';
-import { type Action, type Answered, isSerialised, type Published } from '../support/serialised.js';
+import { type Action, type Answered, isSerializable, type Published } from '../support/serializable.js';
 import { aService } from '../support/service.js';
 
 const CLIENTS = 50;
@@ -174,7 +174,7 @@ describe('changes of one name that are sent at once', () => {
       claims: entry.claims,
       versions: entry.versions.map(({ version }) => version),
     };
-    if (!isSerialised(begin, answers, end))
+    if (!isSerializable(begin, answers, end))
       expect.fail(`No order of these explains ${JSON.stringify({ answers, end })}`);
     if (entry) expectOneLatest(entry, [...(end?.versions ?? [])].sort().at(-1) ?? '');
     return JSON.stringify([

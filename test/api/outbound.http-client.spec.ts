@@ -98,7 +98,7 @@ describe('a redirect', () => {
   });
 
   it('from https to http is not followed', async () => {
-    encrypted.misbehave('jwks', { redirect: at('/') });
+    encrypted.injectFault('jwks', { redirect: at('/') });
     await expect(client.get(encrypted.jwksUrl, followingAll)).rejects.toThrow(/from https to http/);
     expect(received).toEqual([]);
     encrypted.behave();

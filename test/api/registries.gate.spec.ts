@@ -3,7 +3,7 @@ import { openRegistriesIn, outcomeOf, serversIn } from '../support/answers.js';
 import { ACME_DATA, ACME_PLATFORM, CONTOSO_READER, NOBODY, SUPER_ADMIN } from '../support/callers.js';
 import { aServer, aSkill } from '../support/documents.js';
 import { aService } from '../support/service.js';
-import { CLAIMS_PAIRS, expectTwins } from '../support/twins.js';
+import { CLAIMS_PAIRS, expectOneClaimApart } from '../support/claims-pairs.js';
 
 const BEHIND_THE_GATE = [
   '/servers',
@@ -35,7 +35,7 @@ describe('a registry for one organisation', () => {
 
     it.each(BEHIND_THE_GATE)('stops members of another organisation at %s', async (path) => {
       const outsider = { ...ACME_DATA, org: 'contoso' };
-      expectTwins(ACME_DATA, outsider);
+      expectOneClaimApart(ACME_DATA, outsider);
       const reply = await service.as(outsider).get(`/registry/acme/${version}${path}`);
       expect(outcomeOf(reply)).toBe('403 registry_forbidden');
     });
@@ -66,7 +66,7 @@ describe('a registry for one organisation', () => {
   it('lets nobody in who holds only a role', async () => {
     const writer = { role: 'writer' };
     const member = { ...writer, org: 'acme' };
-    expectTwins(member, writer);
+    expectOneClaimApart(member, writer);
     expect(outcomeOf(await service.as(writer).get('/registry/acme/v0.1/servers'))).toBe(
       '403 registry_forbidden',
     );
@@ -178,7 +178,7 @@ describe('the claims of a registry', () => {
   });
 
   it.each(rows)('$rule: $required stops $lacking', async ({ path, covering, lacking }) => {
-    expectTwins(covering, lacking);
+    expectOneClaimApart(covering, lacking);
     expect(outcomeOf(await service.as(lacking).get(path))).toBe('403 registry_forbidden');
   });
 

@@ -6,7 +6,7 @@ import { inspect } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { stringify } from 'yaml';
 import { aDatabase, type TestDatabase } from '../support/database.js';
-import { DayBook } from '../support/day-book.js';
+import { SyncJournal } from '../support/sync-journal.js';
 import { type Listing, type Shown, textOf, keyOf } from '../support/day-content.js';
 import { CLAIM_SETS, DayNamespace, DayPublished } from '../support/day-published.js';
 import { DayReplica, processesIn, type Vitals } from '../support/day-replica.js';
@@ -62,7 +62,7 @@ describe(`a day of 50 sources in fast motion, DAY_SEED=${seed}`, () => {
   let lasting: DayReplica;
   let mortal: DayReplica | undefined;
   let database: TestDatabase;
-  let book: DayBook;
+  let book: SyncJournal;
   const errors: string[] = [];
 
   const drawn = (name: string) => random.fork(name);
@@ -80,7 +80,7 @@ describe(`a day of 50 sources in fast motion, DAY_SEED=${seed}`, () => {
 
   beforeAll(async () => {
     database = await aDatabase();
-    book = new DayBook(database);
+    book = new SyncJournal(database);
     await book.open();
     mkdirSync(temporary);
     for (const upstream of upstreams) await upstream.recover();

@@ -68,7 +68,7 @@ describe('a repository with a password', () => {
   });
 
   it('does not show the password to a server that repeats what it was sent', async () => {
-    git.misbehave = ({ headers }, response) => {
+    git.injectFault = ({ headers }, response) => {
       const told = `ERR ${headers.authorization} ${password}`;
       const length = (Buffer.byteLength(told) + 4).toString(16).padStart(4, '0');
       response
@@ -210,7 +210,7 @@ describe('the address of a repository', () => {
 
 describe('a server that never answers', () => {
   const git = aGitServer().runs();
-  git.misbehave = () => undefined;
+  git.injectFault = () => undefined;
   const open = async (signal: AbortSignal, limits: { askMs?: number; totalMs?: number }) => {
     const settings = { repository: git.url('acme'), branch: 'main' };
     const remote = await GitRemote.open(

@@ -14,7 +14,7 @@ type Trouble = (repository: GitRepository, git: GitServer) => unknown;
 const answer =
   (status: number, headers = {}, body = ''): Trouble =>
   (_repository, git) => {
-    git.misbehave = (_request, response) => response.writeHead(status, headers).end(body);
+    git.injectFault = (_request, response) => response.writeHead(status, headers).end(body);
   };
 
 describe('a repository that can not be used', () => {
@@ -64,7 +64,7 @@ describe('a repository that can not be used', () => {
     ],
     [
       'a connection that breaks off',
-      () => (git.misbehave = (request) => request.socket.destroy()),
+      () => (git.injectFault = (request) => request.socket.destroy()),
       /the connection broke off/,
     ],
   ])('keeps the earlier entries and says why: %s', async (_what, trouble, why) => {
@@ -72,7 +72,7 @@ describe('a repository that can not be used', () => {
     expect(await service.synced('main')).toMatchObject({ status: 'complete', attempts: 0, error: null });
     await trouble(repository, git);
     const report = await service.synced('main');
-    git.misbehave = undefined;
+    git.injectFault = undefined;
     expect(report).toMatchObject({ status: 'failed', attempts: 1 });
     expect(report.error).toMatch(why);
     expect(await namesIn(service)).toEqual(['stays']);

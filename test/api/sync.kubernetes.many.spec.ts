@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { exported, syncOf, watching } from '../support/cluster-objects.js';
 import { aCluster } from '../support/kubernetes-api.js';
 import { aService } from '../support/service.js';
-import { longestStretch } from '../support/stretches.js';
+import { longestBlock } from '../support/event-loop.js';
 import { within } from '../support/within.js';
 
 const COUNT = 5_000;
@@ -39,7 +39,7 @@ describe('5 000 objects of a cluster', () => {
     cluster.compact();
     // The place in the list is lost once, after 3 pages.
     cluster.expiresAfterPages = 3;
-    const longest = await longestStretch(async () => {
+    const longest = await longestBlock(async () => {
       await cluster.start(port);
       await within(A_WHILE, () => expect(cluster.requests.some(({ status }) => status === 410)).toBe(true));
       cluster.expiresAfterPages = Infinity;
@@ -59,7 +59,7 @@ describe('5 000 objects of a cluster', () => {
 
   it('are compared anew when the history is gone, and only what changed is written', async () => {
     await within(A_WHILE, () => expect(cluster.watching).toBe(3));
-    const longest = await longestStretch(async () => {
+    const longest = await longestBlock(async () => {
       cluster.breakWatches();
       cluster.delete('MCPServer', 'tools/s0');
       cluster.put('MCPServer', 'tools/s1', exported('s1', { 'registry-version': '2.0.0' }));
@@ -80,7 +80,7 @@ describe('5 000 objects of a cluster', () => {
 
   it('are followed when thousands of them change at once', async () => {
     await within(A_WHILE, () => expect(cluster.watching).toBe(3));
-    const longest = await longestStretch(async () => {
+    const longest = await longestBlock(async () => {
       for (let index = 1; index < COUNT; index++) {
         cluster.put('MCPServer', `tools/s${index}`, { ...annotations(index), 'registry-title': 'New' });
         if (index % 100 === 0) await new Promise((resolve) => setImmediate(resolve));

@@ -4,20 +4,20 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { aDatabase, type TestDatabase } from '../support/database.js';
 import { anIssuer } from '../support/issuer.js';
-import { answer } from '../support/reference.js';
-import { type Replica, startReplica, tokenFor } from '../support/replica.js';
+import { answer } from '../support/model/reference.js';
+import { type Replica, startReplica, tokenFor } from '../support/model/replica.js';
 import { inSoak } from '../support/soak.js';
-import type { Setting } from '../support/world.js';
-import { pathOf, sorted, told } from '../support/world-questions.js';
-import { WorldRows } from '../support/world-rows.js';
-import { type Asked, aWorld, settings } from '../support/worlds.js';
+import type { Setting } from '../support/model/model.js';
+import { pathOf, sorted, told } from '../support/model/questions.js';
+import { ModelRows } from '../support/model/model-rows.js';
+import { type Asked, aModelState, settings } from '../support/model/arbitraries.js';
 
-const WORLDS = inSoak(20_000, 1_500);
+const STATES = inSoak(20_000, 1_500);
 const BATCHES_A_ROUND = 10;
-const WORLDS_A_BATCH = 50;
+const STATES_A_BATCH = 50;
 const SHRINKING_MS = 60_000;
 
-// A failure prints it: MODEL_SEED=… npx vitest run test/model draws the same worlds again.
+// A failure prints it: MODEL_SEED=… npx vitest run test/model draws the same states again.
 const seed = Number(process.env['MODEL_SEED'] ?? randomInt(2 ** 31));
 
 describe('what callers are shown', () => {
@@ -25,12 +25,12 @@ describe('what callers are shown', () => {
   const all = settings(seed);
   const replicas = new Map<Setting, Replica>();
   let database: TestDatabase;
-  let rows: WorldRows;
-  const done = { worlds: 0, answers: 0, refused: 0, batches: 0 };
+  let rows: ModelRows;
+  const done = { states: 0, answers: 0, refused: 0, batches: 0 };
 
   beforeAll(async () => {
     database = await aDatabase();
-    rows = new WorldRows(database);
+    rows = new ModelRows(database);
     await rows.prepare();
     for (const setting of all) replicas.set(setting, await startReplica(setting, database, issuer));
   });
@@ -48,27 +48,27 @@ describe('what callers are shown', () => {
     if (first !== undefined) throw new Error(first);
   }
 
-  async function findDifference({ world, questions }: Asked, prefix: string): Promise<string | undefined> {
-    const tokens = world.callers.map((caller) => caller && tokenFor(issuer, caller));
+  async function findDifference({ state, questions }: Asked, prefix: string): Promise<string | undefined> {
+    const tokens = state.callers.map((caller) => caller && tokenFor(issuer, caller));
     for (const question of questions) {
-      const expected = sorted(question, answer(world, question));
-      const reply = await replicas.get(world.setting)?.get(pathOf(question, prefix), tokens[question.by]);
+      const expected = sorted(question, answer(state, question));
+      const reply = await replicas.get(state.setting)?.get(pathOf(question, prefix), tokens[question.by]);
       const shown = reply && sorted(question, told(question, prefix, reply.status, reply.text));
-      if (!isDeepStrictEqual(shown, expected)) return inspect({ world, question, expected, shown }, INSPECT);
+      if (!isDeepStrictEqual(shown, expected)) return inspect({ state, question, expected, shown }, INSPECT);
       done.answers += 1;
       done.refused += expected.status === 200 ? 0 : 1;
     }
-    done.worlds += 1;
+    done.states += 1;
     return undefined;
   }
 
   it(
-    `is what the specification says, in ${WORLDS} random worlds under every mode and policy`,
+    `is what the specification says, in ${STATES} random states under every mode and policy`,
     { timeout: inSoak(1_200_000, 300_000) },
     async () => {
-      const worlds = fc.array(aWorld(all), { minLength: 1, maxLength: WORLDS_A_BATCH, size: 'max' });
-      for (let round = 0; done.worlds < WORLDS; round += 1)
-        await fc.assert(fc.asyncProperty(worlds, checkTogether), {
+      const states = fc.array(aModelState(all), { minLength: 1, maxLength: STATES_A_BATCH, size: 'max' });
+      for (let round = 0; done.states < STATES; round += 1)
+        await fc.assert(fc.asyncProperty(states, checkTogether), {
           seed: seed + round,
           numRuns: BATCHES_A_ROUND,
           interruptAfterTimeLimit: SHRINKING_MS,
@@ -76,12 +76,12 @@ describe('what callers are shown', () => {
           reporter: explain,
         });
       console.info(`MODEL_SEED=${seed}: ${inspect(done)}`);
-      expect(done.worlds).toBeGreaterThanOrEqual(WORLDS);
+      expect(done.states).toBeGreaterThanOrEqual(STATES);
     },
   );
 });
 
-// The smallest world that fails, the question, and the two answers; fast-check alone would print all of it in one line.
+// The smallest state that fails, the question, and the two answers; fast-check alone would print all of it in one line.
 function explain({ failed, errorInstance, numShrinks }: fc.RunDetails<[readonly Asked[]]>): void {
   if (!failed) return;
   const why = errorInstance instanceof Error ? errorInstance.message : 'it took too long';

@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { anIssuer } from '../support/issuer.js';
-import { SORTS_OF_CALLERS } from '../support/load/crowd.js';
+import { SORTS_OF_CALLERS } from '../support/load/callers.js';
 import { faultsIn } from '../support/load/faults.js';
 import { quarters, timesOf, watchMemory } from '../support/load/figures.js';
 import { type Load, LoadRun } from '../support/load/load.js';
@@ -28,7 +28,7 @@ describe(`two replicas under load for ${LASTING_S} s (LOAD_SEED=${seed})`, () =>
       lasting: LASTING_S * 1_000,
       connections: 32,
     });
-    run.checkCrowd();
+    run.checkCallers();
     const watched = watchMemory(run.replicas.both.map(({ pid }) => pid));
     load = await run.run();
     memory = await watched.end();

@@ -3,7 +3,7 @@ import { ACME_DATA, ACME_PLATFORM, SUPER_ADMIN } from '../support/callers.js';
 import type { Reply, Sender } from '../support/http.js';
 import { anIssuer } from '../support/issuer.js';
 import { ROLES } from '../support/load/catalogue.js';
-import { rsToken } from '../support/load/crowd.js';
+import { rsToken } from '../support/load/callers.js';
 import { type Replicas, startReplicas } from '../support/two-replicas.js';
 import { type Seen, type Sight, Watch } from '../support/load/watch.js';
 import { MARKS, prepareWithdrawals, relabelForAll, withdrawals } from '../support/load/withdrawals.js';

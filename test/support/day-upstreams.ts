@@ -8,7 +8,7 @@ import { aCatalogue, type Document } from './documents.js';
 import type { Folder } from './folder.js';
 import type { GitRepository } from './git-repository.js';
 import type { GitServer } from './git-server.js';
-import type { Misbehaviour } from './misbehaviour.js';
+import type { InjectedFault } from './fault-injection.js';
 import type { Random } from './random.js';
 import type { UpstreamRegistry } from './upstream-registry.js';
 
@@ -218,7 +218,7 @@ export class DayRepository implements DayUpstream {
     this.failing = true;
     switch (this.random.between(0, 2)) {
       case 0:
-        this.git.misbehave = (_request, response) => void response.writeHead(500).end();
+        this.git.injectFault = (_request, response) => void response.writeHead(500).end();
         return;
       case 1:
         return void (await this.repository.commit({ 'other.json': '{}' }));
@@ -229,13 +229,13 @@ export class DayRepository implements DayUpstream {
 
   async recover(): Promise<void> {
     this.failing = false;
-    this.git.misbehave = undefined;
+    this.git.injectFault = undefined;
     await this.repository.commit({ 'sub/registry.json': this.shelf.text, 'README.md': '# Day' });
   }
 }
 
 const STATUSES = ['active', 'active', 'deprecated', 'deleted'];
-const API_FAULTS: (Misbehaviour | { status: number; headers?: Record<string, string>; times?: number })[] = [
+const API_FAULTS: (InjectedFault | { status: number; headers?: Record<string, string>; times?: number })[] = [
   'garbage',
   'html',
   'hang',

@@ -32,7 +32,7 @@ export class GitServer {
   sentBytes = 0;
   /** Who may read; nobody has to say who they are when it is absent. */
   account: { username: string; password: string } | undefined;
-  misbehave: Misbehave | undefined;
+  injectFault: Misbehave | undefined;
   private readonly root = mkdtempSync(join(tmpdir(), 'git-server-'));
   private readonly backend = join(
     execFileSync('git', ['--exec-path'], { encoding: 'utf8' }).trim(),
@@ -98,7 +98,7 @@ export class GitServer {
   private answer(request: IncomingMessage, response: ServerResponse): void {
     const { pathname, searchParams } = new URL(request.url ?? '/', 'http://git');
     this.requests.push(`${request.method} ${pathname}`);
-    if (this.misbehave) return this.misbehave(request, response);
+    if (this.injectFault) return this.injectFault(request, response);
     if (!this.mayRead(request))
       return void response.writeHead(401, { 'WWW-Authenticate': 'Basic realm="git"' }).end();
     const child = spawn(this.backend, [], {

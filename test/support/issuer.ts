@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll } from 'vitest';
 import { type Certificates, makeCertificates } from './certificates.js';
-import { type Misbehaviour, misbehave, send } from './misbehaviour.js';
+import { type InjectedFault, injectFault, send } from './fault-injection.js';
 import { keepSecret } from './secrets.js';
 import { type Algorithm, type KeyPair, makeKeyPair, makeToken, type RawToken } from './tokens.js';
 
@@ -59,7 +59,7 @@ export class Issuer {
   private readonly keys = new Map<string, SigningKey>();
   private readonly answers = new Map<string, Claims>();
   private readonly rejected = new Map<string, number>();
-  private readonly behaviour = new Map<Endpoint, Misbehaviour>();
+  private readonly behaviour = new Map<Endpoint, InjectedFault>();
   private readonly certificates: Certificates | undefined;
   private readonly server: Server;
 
@@ -191,7 +191,7 @@ export class Issuer {
     this.rejected.set(keepSecret(token), status);
   }
 
-  misbehave(endpoint: Endpoint, how: Misbehaviour): void {
+  injectFault(endpoint: Endpoint, how: InjectedFault): void {
     this.behaviour.set(endpoint, how);
   }
 
@@ -214,7 +214,7 @@ export class Issuer {
     if (status !== undefined) return send(response, status, { error: 'invalid_request' });
     const right = this.rightAnswer(endpoint, body);
     const how = isMoved ? undefined : this.behaviour.get(endpoint);
-    return how === undefined ? send(response, 200, right) : misbehave(response, how, right);
+    return how === undefined ? send(response, 200, right) : injectFault(response, how, right);
   }
 
   private admits(endpoint: Endpoint, authorization: string | undefined): boolean {

@@ -29,6 +29,20 @@ export class Random {
     return from.filter(() => this.chance(probability));
   }
 
+  /** One of them, each with its weight. */
+  weigh<T>(from: readonly (readonly [weight: number, what: T])[]): T {
+    let left = this.next() * from.reduce((sum, [weight]) => sum + weight, 0);
+    for (const [weight, what] of from) if ((left -= weight) < 0) return what;
+    throw new Error('Nothing to weigh');
+  }
+
+  shuffle<T>(all: readonly T[]): T[] {
+    return all
+      .map((one) => ({ one, at: this.next() }))
+      .sort((first, second) => first.at - second.at)
+      .map(({ one }) => one);
+  }
+
   /** One whose numbers depend on the seed and the name alone, however many others are drawn elsewhere. */
   fork(name: string): Random {
     let hash = this.state;

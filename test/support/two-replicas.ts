@@ -5,7 +5,7 @@ import { stringify } from 'yaml';
 import { aDatabase, type TestDatabase } from './database.js';
 import type { Issuer } from './issuer.js';
 import { ServedProcess } from './process.js';
-import type { Setting } from './world.js';
+import type { Setting } from './model/model.js';
 
 /** Two replicas in processes of their own on one database, under full authorization. */
 export interface Replicas {

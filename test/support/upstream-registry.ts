@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll } from 'vitest';
 import type { Document } from './documents.js';
-import { type Misbehaviour, misbehave, send } from './misbehaviour.js';
+import { type InjectedFault, injectFault, send } from './fault-injection.js';
 
 export const OFFICIAL = 'io.modelcontextprotocol.registry/official';
 
@@ -54,7 +54,7 @@ export class UpstreamRegistry {
   /** Where its skills are, if it has any: each with its versions, the latest first. */
   skills: Document[][] | null = null;
   private items = new Map<string, Item>();
-  private readonly failures = new Map<number, Failure | Misbehaviour>();
+  private readonly failures = new Map<number, Failure | InjectedFault>();
   private readonly server: Server = createServer((request, response) => {
     this.answer(request, response).catch(() => response.destroy());
   });
@@ -107,7 +107,7 @@ export class UpstreamRegistry {
   }
 
   /** From now on, the page of this number (the first is 1) of the list of servers is not answered rightly. */
-  fails(page: number, how: Failure | Misbehaviour): this {
+  fails(page: number, how: Failure | InjectedFault): this {
     this.failures.set(page, how);
     return this;
   }
@@ -143,7 +143,7 @@ export class UpstreamRegistry {
       return void response.writeHead(failure.status, failure.headers).end('{}');
     }
     if (failure !== undefined && !(typeof failure === 'object' && 'status' in failure))
-      return misbehave(response, failure, body);
+      return injectFault(response, failure, body);
     const text = habits.text?.(page);
     return text === undefined
       ? send(response, 200, body)

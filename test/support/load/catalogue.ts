@@ -1,6 +1,6 @@
 import { aServer, aSkill, type Document } from '../documents.js';
-import type { Claims, Entry, EntryType, Setting, Source, Version, World } from '../world.js';
-import { SORTS_OF_CALLERS } from './crowd.js';
+import type { Claims, Entry, EntryType, Setting, Source, Version, ModelState } from '../model/model.js';
+import { SORTS_OF_CALLERS } from './callers.js';
 
 /** A version of the model check, and what more of it is compared here. */
 export interface StoredVersion extends Version {
@@ -63,8 +63,8 @@ export function newDocument(type: EntryType, name: string, version: string, sour
   return type === 'server' ? aServer(name, version, more) : aSkill(name, version, more);
 }
 
-/** The world before the load: names that are in several sources, one of which is hidden from some. */
-export function aStartingWorld(): World {
+/** The state before the load: names that are in several sources, one of which is hidden from some. */
+export function aStartingState(): ModelState {
   const file = (
     name: string,
     claims: Claims,

@@ -1,7 +1,7 @@
 import { compare } from 'semver';
 import type { Document } from '../documents.js';
 import { entryAt } from '../publishing.js';
-import type { Claims, Entry, Registry, Source, World } from '../world.js';
+import type { Claims, Entry, Registry, Source, ModelState } from '../model/model.js';
 import {
   FILE_LABELS,
   LABELS,
@@ -12,10 +12,10 @@ import {
   type StoredVersion,
   UNSTEADY,
 } from './catalogue.js';
-import type { Chance } from './chance.js';
-import { PROJECTS } from './crowd.js';
+import type { Random } from '../random.js';
+import { PROJECTS } from './callers.js';
 
-/** One request that changes the catalogue, and what the world is once it was acknowledged. */
+/** One request that changes the catalogue, and what the state is once it was acknowledged. */
 export interface Change {
   readonly what: string;
   readonly by: 'writer' | 'superAdmin';
@@ -26,15 +26,15 @@ export interface Change {
   /**
    * @param reply its parsed answer.
    */
-  after(reply: Document): World;
+  after(reply: Document): ModelState;
 }
 
-/** Keeps the world from growing: memory that is to stay flat must not have to hold more and more. */
+/** Keeps the state from growing: memory that is to stay flat must not have to hold more and more. */
 const MAX_VERSIONS = 6;
 
-/** A change that may be made in this world. Half of them publish. */
-export function aChange(world: World, chance: Chance): Change {
-  const make = chance.weigh([
+/** A change that may be made in this state. Half of them publish. */
+export function aChange(state: ModelState, random: Random): Change {
+  const make = random.weigh([
     [50, publish],
     [14, removeVersion],
     [20, relabel],
@@ -42,21 +42,21 @@ export function aChange(world: World, chance: Chance): Change {
     [5, relabelSource],
     [5, changeRegistry],
   ] as const);
-  return make(world, chance);
+  return make(state, random);
 }
 
-function publish(world: World, chance: Chance): Change {
-  const type = chance.weigh([
+function publish(state: ModelState, random: Random): Change {
+  const type = random.weigh([
     [4, 'server'],
     [1, 'skill'],
   ] as const);
-  const name = chance.pick(type === 'server' ? SERVERS : SKILLS);
-  const entry = managed(world).find((one) => one.type === type && one.name === name);
-  if (entry && entry.versions.length >= MAX_VERSIONS) return removal(world, entry, chance);
-  const claims = entry?.claims ?? chance.pick(LABELS);
+  const name = random.pick(type === 'server' ? SERVERS : SKILLS);
+  const entry = managed(state).find((one) => one.type === type && one.name === name);
+  if (entry && entry.versions.length >= MAX_VERSIONS) return removal(state, entry, random);
+  const claims = entry?.claims ?? random.pick(LABELS);
   // A super-admin who sends no claims inherits; nobody else may.
   const isInherited = Object.keys(claims).length === 0;
-  const version = newVersion(entry, chance);
+  const version = newVersion(entry, random);
   const document = newDocument(type, name, version, MANAGED);
   return {
     what: `publish ${type} ${name}@${version} for ${JSON.stringify(claims)}`,
@@ -75,26 +75,26 @@ function publish(world: World, chance: Chance): Change {
       const versions = [...(entry?.versions ?? []), stored].sort((one, other) =>
         compare(other.version, one.version),
       );
-      return withEntry(world, { type, name, claims, versions });
+      return withEntry(state, { type, name, claims, versions });
     },
   };
 }
 
 // Newer ones mostly; now and then one that is older than the latest, or one that was there before with another document.
-function newVersion(entry: Entry | undefined, chance: Chance): string {
+function newVersion(entry: Entry | undefined, random: Random): string {
   const taken = new Set(entry?.versions.map(({ version }) => version));
   for (;;) {
-    const version = `1.${Math.floor(chance.next() * 12)}.0${chance.of(0.2) ? '-rc.1' : ''}`;
+    const version = `1.${Math.floor(random.next() * 12)}.0${random.chance(0.2) ? '-rc.1' : ''}`;
     if (!taken.has(version)) return version;
   }
 }
 
-function removeVersion(world: World, chance: Chance): Change {
-  return removal(world, chance.pick(managed(world)), chance);
+function removeVersion(state: ModelState, random: Random): Change {
+  return removal(state, random.pick(managed(state)), random);
 }
 
-function removal(world: World, entry: Entry, chance: Chance): Change {
-  const { version } = chance.pick(entry.versions);
+function removal(state: ModelState, entry: Entry, random: Random): Change {
+  const { version } = random.pick(entry.versions);
   return {
     what: `remove ${entry.type} ${entry.name}@${version}`,
     by: 'writer',
@@ -102,13 +102,13 @@ function removal(world: World, entry: Entry, chance: Chance): Change {
     path: entryAt(entry.type, entry.name, `/versions/${version}`),
     status: [204],
     after: () =>
-      withEntry(world, { ...entry, versions: entry.versions.filter((one) => one.version !== version) }),
+      withEntry(state, { ...entry, versions: entry.versions.filter((one) => one.version !== version) }),
   };
 }
 
-function relabel(world: World, chance: Chance): Change {
-  const entry = chance.pick(managed(world));
-  const claims = chance.of(0.15) ? {} : aNewLabel(chance);
+function relabel(state: ModelState, random: Random): Change {
+  const entry = random.pick(managed(state));
+  const claims = random.chance(0.15) ? {} : aNewLabel(random);
   return {
     what: `label ${entry.type} ${entry.name} ${JSON.stringify(claims)}`,
     by: 'writer',
@@ -116,21 +116,21 @@ function relabel(world: World, chance: Chance): Change {
     path: entryAt(entry.type, entry.name, '/claims'),
     body: { claims },
     status: [204],
-    after: () => withEntry(world, { ...entry, claims }),
+    after: () => withEntry(state, { ...entry, claims }),
   };
 }
 
 // Mostly one that the source has never had: it opens what no view of that moment knows of, so that an answer which is put
 // together from two states misses the entry.
-function aNewLabel(chance: Chance): Claims {
-  const project = chance.some(PROJECTS, 0.5);
-  return { ...chance.pick(LABELS), ...(project.length > 0 ? { project } : {}) };
+function aNewLabel(random: Random): Claims {
+  const project = random.some(PROJECTS, 0.5);
+  return { ...random.pick(LABELS), ...(project.length > 0 ? { project } : {}) };
 }
 
-function setStatus(world: World, chance: Chance): Change {
-  const entry = chance.pick(managed(world).filter(({ type }) => type === 'server'));
-  const { version } = chance.pick(entry.versions);
-  const status = chance.pick(['active', 'deprecated', 'deleted']);
+function setStatus(state: ModelState, random: Random): Change {
+  const entry = random.pick(managed(state).filter(({ type }) => type === 'server'));
+  const { version } = random.pick(entry.versions);
+  const status = random.pick(['active', 'deprecated', 'deleted']);
   return {
     what: `make ${entry.name}@${version} ${status}`,
     by: 'writer',
@@ -142,18 +142,18 @@ function setStatus(world: World, chance: Chance): Change {
       const versions = (entry.versions as readonly StoredVersion[]).map((stored) =>
         stored.version === version ? { ...stored, status, updatedAt: changedAt(_meta) } : stored,
       );
-      return withEntry(world, { ...entry, versions });
+      return withEntry(state, { ...entry, versions });
     },
   };
 }
 
-function relabelSource(world: World, chance: Chance): Change {
-  const source = chance.pick(world.sources.filter(({ kind }) => kind === 'file'));
-  const claims = chance.pick(FILE_LABELS);
+function relabelSource(state: ModelState, random: Random): Change {
+  const source = random.pick(state.sources.filter(({ kind }) => kind === 'file'));
+  const claims = random.pick(FILE_LABELS);
   return {
     ...putSource(source.name, claims),
     // contract §5: inherited entries are labelled anew at once.
-    after: () => withSource(world, labelled(source, claims)),
+    after: () => withSource(state, labelled(source, claims)),
   };
 }
 
@@ -172,26 +172,26 @@ export function putSource(name: string, claims: Claims): Omit<Change, 'after'> {
   };
 }
 
-function changeRegistry(world: World, chance: Chance): Change {
-  const name = chance.pick(UNSTEADY);
-  const found = world.registries.find((registry) => registry.name === name);
-  if (found && name === 'brief' && chance.of(0.5))
+function changeRegistry(state: ModelState, random: Random): Change {
+  const name = random.pick(UNSTEADY);
+  const found = state.registries.find((registry) => registry.name === name);
+  if (found && name === 'brief' && random.chance(0.5))
     return {
       what: `remove registry ${name}`,
       by: 'superAdmin',
       method: 'DELETE',
       path: `/v1/registries/${name}`,
       status: [204],
-      after: () => ({ ...world, registries: world.registries.filter((registry) => registry !== found) }),
+      after: () => ({ ...state, registries: state.registries.filter((registry) => registry !== found) }),
     };
-  const sources = chance.shuffle(world.sources.map((source) => source.name)).slice(0, 1 + chance.next() * 5);
-  const claims = chance.pick<Claims>([{}, { org: 'acme' }, { org: 'contoso' }, { env: 'dev' }]);
+  const sources = random.shuffle(state.sources.map((source) => source.name)).slice(0, 1 + random.next() * 5);
+  const claims = random.pick<Claims>([{}, { org: 'acme' }, { org: 'contoso' }, { env: 'dev' }]);
   const registry: Registry = { name, sources, claims, origin: 'api' };
   return {
     ...putRegistry(registry),
     after: () => ({
-      ...world,
-      registries: [...world.registries.filter((one) => one.name !== name), registry],
+      ...state,
+      registries: [...state.registries.filter((one) => one.name !== name), registry],
     }),
   };
 }
@@ -207,20 +207,20 @@ export function putRegistry({ name, sources, claims }: Registry): Omit<Change, '
   };
 }
 
-function managed({ sources }: World): readonly Entry[] {
+function managed({ sources }: ModelState): readonly Entry[] {
   return sources.find(({ name }) => name === MANAGED)?.entries ?? [];
 }
 
-function withEntry(world: World, entry: Entry): World {
-  const source = world.sources.find(({ name }) => name === MANAGED);
+function withEntry(state: ModelState, entry: Entry): ModelState {
+  const source = state.sources.find(({ name }) => name === MANAGED);
   if (!source) throw new Error('There is no managed source');
   const others = source.entries.filter(({ type, name }) => type !== entry.type || name !== entry.name);
   // An entry goes with its last version.
-  return withSource(world, { ...source, entries: entry.versions.length > 0 ? [...others, entry] : others });
+  return withSource(state, { ...source, entries: entry.versions.length > 0 ? [...others, entry] : others });
 }
 
-function withSource(world: World, source: Source): World {
-  return { ...world, sources: world.sources.map((one) => (one.name === source.name ? source : one)) };
+function withSource(state: ModelState, source: Source): ModelState {
+  return { ...state, sources: state.sources.map((one) => (one.name === source.name ? source : one)) };
 }
 
 function labelled(source: Source, claims: Claims): Source {

@@ -1,6 +1,6 @@
-import { SORTS_OF_CALLERS } from './crowd.js';
+import { SORTS_OF_CALLERS } from './callers.js';
 import type { History } from './history.js';
-import { type Fault, isRight, judge } from './judgement.js';
+import { type Fault, isRight, judge } from './verdict.js';
 import type { Read } from './reading.js';
 
 export type Faults = Record<Fault, string[]>;

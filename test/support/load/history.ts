@@ -1,8 +1,8 @@
-import type { World } from '../world.js';
+import type { ModelState } from '../model/model.js';
 
 /** What the catalogue was from one change to the next; times in ms of one clock. */
 export interface Generation {
-  readonly world: World;
+  readonly state: ModelState;
   /** What made it so. */
   readonly change: string;
   readonly begun: number;
@@ -13,8 +13,8 @@ export interface Generation {
 export class History {
   private readonly all: Generation[];
 
-  constructor(world: World) {
-    this.all = [{ world, change: 'the start', begun: -Infinity, acknowledged: -Infinity }];
+  constructor(state: ModelState) {
+    this.all = [{ state, change: 'the start', begun: -Infinity, acknowledged: -Infinity }];
   }
 
   add(generation: Generation): void {

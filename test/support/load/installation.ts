@@ -2,16 +2,16 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { aCatalogue, type Document } from '../documents.js';
 import type { Sender } from '../http.js';
-import type { Source, World } from '../world.js';
+import type { Source, ModelState } from '../model/model.js';
 import type { StoredVersion } from './catalogue.js';
 import { files, putRegistry, putSource } from './changes.js';
 
 const PATIENCE_MS = 60_000;
 
-/** Makes the service show this world, by way of its admin API. */
-export async function install(world: World, superAdmin: Sender, folder: string): Promise<void> {
+/** Makes the service show this state, by way of its admin API. */
+export async function install(state: ModelState, superAdmin: Sender, folder: string): Promise<void> {
   files.root = folder;
-  for (const source of world.sources) {
+  for (const source of state.sources) {
     if (source.kind === 'managed') done(await superAdmin.put(`/v1/sources/${source.name}`, { managed: {} }));
     else {
       const { servers, skills } = documentsOf(source);
@@ -20,13 +20,13 @@ export async function install(world: World, superAdmin: Sender, folder: string):
       done(await superAdmin.put(path, body));
     }
   }
-  for (const { kind, entries } of world.sources)
+  for (const { kind, entries } of state.sources)
     if (kind === 'managed')
       for (const { type, claims, versions } of entries)
         for (const { document } of versions as readonly StoredVersion[])
           done(await superAdmin.post('/v1/entries', { [type]: JSON.parse(document) as Document, claims }));
-  for (const { kind, name } of world.sources) if (kind === 'file') await synced(superAdmin, name);
-  for (const registry of world.registries) {
+  for (const { kind, name } of state.sources) if (kind === 'file') await synced(superAdmin, name);
+  for (const registry of state.registries) {
     const { path, body } = putRegistry(registry);
     done(await superAdmin.put(path, body));
   }

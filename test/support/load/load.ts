@@ -1,11 +1,11 @@
 import type { Sender } from '../http.js';
 import type { Issuer } from '../issuer.js';
 import { aChange } from './changes.js';
-import { aStartingWorld, LABELS, ROLES } from './catalogue.js';
-import { Chance } from './chance.js';
+import { aStartingState, LABELS, ROLES } from './catalogue.js';
+import { Random } from '../random.js';
 import { Connection } from './connection.js';
-import { aCrowd, PROJECTS, type Reader, rsToken, SORTS_OF_CALLERS } from './crowd.js';
-import { expected } from './expectation.js';
+import { manyCallers, PROJECTS, type Reader, rsToken, SORTS_OF_CALLERS } from './callers.js';
+import { expected } from './expected.js';
 import { History } from './history.js';
 import { install } from './installation.js';
 import { type Read, Reading } from './reading.js';
@@ -36,7 +36,7 @@ const BEHIND = 4;
 /** Many callers who read two replicas, while one writer changes the catalogue through both of them. */
 export class LoadRun {
   private readonly crowd: readonly Reader[];
-  private readonly chance: Chance;
+  private readonly random: Random;
 
   private constructor(
     readonly replicas: Replicas,
@@ -44,27 +44,27 @@ export class LoadRun {
     private readonly options: LoadOptions,
     private readonly history: History,
   ) {
-    this.chance = new Chance(options.seed);
-    this.crowd = this.chance.shuffle(aCrowd(issuer, options.callers));
+    this.random = new Random(options.seed);
+    this.crowd = this.random.shuffle(manyCallers(issuer, options.callers));
   }
 
   static async prepare(issuer: Issuer, options: LoadOptions): Promise<LoadRun> {
     const replicas = await startReplicas(issuer, ROLES);
-    const world = aStartingWorld();
+    const state = aStartingState();
     const [first] = replicas.both;
-    await install(world, first?.as({ role: 'super-admin' }) as Sender, replicas.folder);
-    return new LoadRun(replicas, issuer, options, new History(world));
+    await install(state, first?.as({ role: 'super-admin' }) as Sender, replicas.folder);
+    return new LoadRun(replicas, issuer, options, new History(state));
   }
 
   /** Everybody's claims mean what their sort's do, and no two sorts see the same. */
-  checkCrowd(): void {
-    const { world } = this.history.at(0);
+  checkCallers(): void {
+    const { state } = this.history.at(0);
     const list = (of: string, type: 'server' | 'skill') =>
       ({ ask: 'list', of, type, filter: {}, limit: 100 }) as const;
-    const shown = (callers: typeof world.callers, by: number) =>
+    const shown = (callers: typeof state.callers, by: number) =>
       ['main', 'acme', 'flux', 'back']
         .flatMap((of) => [list(of, 'server'), list(of, 'skill')])
-        .map((question) => expected({ ...world, callers }, by, question))
+        .map((question) => expected({ ...state, callers }, by, question))
         .join('\n\n');
     const sights = SORTS_OF_CALLERS.map((_, sort) => shown(SORTS_OF_CALLERS, sort));
     if (new Set(sights).size < SORTS_OF_CALLERS.length) throw new Error('Two sorts of callers see the same');
@@ -78,7 +78,7 @@ export class LoadRun {
     const { both } = this.replicas;
     const reads: Read[] = [];
     const since = new Date().toISOString();
-    const reading = new Reading(this.chance, () => history.newest.world, since);
+    const reading = new Reading(this.random, () => history.newest.state, since);
     const writers = both.map(({ origin }) => new Connection(origin));
     const began = performance.now();
     let turns = 0;
@@ -120,16 +120,16 @@ export class LoadRun {
 
   // One after the other, through whichever replica.
   private async change(writers: readonly Connection[]): Promise<void> {
-    const { world } = this.history.newest;
-    const change = aChange(world, this.chance);
+    const { state } = this.history.newest;
+    const change = aChange(state, this.random);
     const { method, path, body } = change;
     const token = this.tokens[change.by];
-    const reply = await this.chance.pick(writers).send(method, path, { token, body });
+    const reply = await this.random.pick(writers).send(method, path, { token, body });
     if (!change.status.includes(reply.status))
       throw new Error(`${change.what}: ${reply.status} ${reply.answer.text}`);
     const told = reply.status === 204 ? {} : reply.answer.json;
     this.history.add({
-      world: change.after(told),
+      state: change.after(told),
       change: change.what,
       begun: reply.began,
       acknowledged: reply.ended,

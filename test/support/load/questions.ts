@@ -1,4 +1,4 @@
-import type { EntryType } from '../world.js';
+import type { EntryType } from '../model/model.js';
 
 /** One request of a reader. */
 export type LoadQuestion = ListQuestion | NameQuestion;

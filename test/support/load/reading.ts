@@ -1,9 +1,9 @@
-import type { World } from '../world.js';
+import type { ModelState } from '../model/model.js';
 import type { Answer } from './answer.js';
 import { SERVERS, SKILLS, STEADY, UNSTEADY } from './catalogue.js';
-import type { Chance } from './chance.js';
+import type { Random } from '../random.js';
 import type { Connection } from './connection.js';
-import type { Reader } from './crowd.js';
+import type { Reader } from './callers.js';
 import { type LoadQuestion, pathOf } from './questions.js';
 
 /** One read, to be judged. */
@@ -33,23 +33,23 @@ export class Reading {
   private readonly anybodys = new Map<string, Remembered>();
 
   /**
-   * @param world the newest, to ask for what is there.
+   * @param state the newest, to ask for what is there.
    * @param since when the load began: RFC 3339.
    */
   constructor(
-    private readonly chance: Chance,
-    private readonly world: () => World,
+    private readonly random: Random,
+    private readonly state: () => ModelState,
     private readonly since: string,
   ) {}
 
   async read(reader: Reader, connection: Connection): Promise<Read> {
     const again = this.known.get(reader) ?? [];
-    const old = again.length > 0 && this.chance.of(0.5) ? this.chance.pick(again) : undefined;
+    const old = again.length > 0 && this.random.chance(0.5) ? this.random.pick(again) : undefined;
     const question = old?.question ?? this.goOn(again.at(-1)) ?? this.aQuestion();
     const path = pathOf(question);
     // Somebody else's ETag is no reason to tell this reader that nothing has changed, unless they see the same.
-    const sent = old ?? (this.chance.of(0.1) ? this.anybodys.get(path) : undefined);
-    const encoding = this.chance.weigh([
+    const sent = old ?? (this.random.chance(0.1) ? this.anybodys.get(path) : undefined);
+    const encoding = this.random.weigh([
       [5, undefined],
       [3, 'gzip'],
       [2, 'br'],
@@ -75,18 +75,18 @@ export class Reading {
   }
 
   private goOn(last: Remembered | undefined): LoadQuestion | undefined {
-    if (last?.question.ask !== 'list' || !this.chance.of(0.5)) return undefined;
+    if (last?.question.ask !== 'list' || !this.random.chance(0.5)) return undefined;
     const after = last.answer.next();
     return after && { ...last.question, after };
   }
 
   private aQuestion(): LoadQuestion {
-    const { chance } = this;
-    const of = chance.of(0.7) ? chance.pick(STEADY) : chance.pick(UNSTEADY);
-    const type = chance.of(0.8) ? ('server' as const) : ('skill' as const);
-    const name = chance.pick(type === 'server' ? SERVERS : SKILLS);
-    const deleted = type === 'server' && chance.of(0.2);
-    const ask = chance.weigh([
+    const { random } = this;
+    const of = random.chance(0.7) ? random.pick(STEADY) : random.pick(UNSTEADY);
+    const type = random.chance(0.8) ? ('server' as const) : ('skill' as const);
+    const name = random.pick(type === 'server' ? SERVERS : SKILLS);
+    const deleted = type === 'server' && random.chance(0.2);
+    const ask = random.weigh([
       [5, 'list'],
       [2, 'versions'],
       [2, 'latest'],
@@ -96,12 +96,12 @@ export class Reading {
     if (ask === 'latest') return { ask: 'version', of, type, name, version: 'latest', deleted: false };
     if (ask === 'exact')
       return { ask: 'version', of, type, name, version: this.aVersion(name), deleted: false };
-    const limit = chance.pick([undefined, 3, 10, 100]);
-    const filter = chance.weigh([
+    const limit = random.pick([undefined, 3, 10, 100]);
+    const filter = random.weigh([
       [4, {}],
       [2, { version: 'latest' }],
       [1, { version: '1.0.0' }],
-      [2, { search: chance.pick(['S-0', 'from shared', 'K-', 's-1', 'document 7']) }],
+      [2, { search: random.pick(['S-0', 'from shared', 'K-', 's-1', 'document 7']) }],
       [1, { deleted }],
       [1, { updatedSince: this.lately() }],
     ] as const);
@@ -110,16 +110,16 @@ export class Reading {
   }
 
   private aVersion(name: string): string {
-    const there = this.world().sources.flatMap(({ entries }) =>
+    const there = this.state().sources.flatMap(({ entries }) =>
       entries
         .filter((entry) => entry.name === name)
         .flatMap(({ versions }) => versions.map(({ version }) => version)),
     );
-    return there.length === 0 || this.chance.of(0.1) ? '9.9.9' : this.chance.pick(there);
+    return there.length === 0 || this.random.chance(0.1) ? '9.9.9' : this.random.pick(there);
   }
 
   private lately(): string {
-    const at = Date.now() - this.chance.next() * 4_000;
+    const at = Date.now() - this.random.next() * 4_000;
     return new Date(Math.max(at, Date.parse(this.since))).toISOString();
   }
 }

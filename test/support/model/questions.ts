@@ -1,4 +1,4 @@
-import type { Answer, Question } from './world.js';
+import type { Answer, Question } from './model.js';
 
 type Row = Record<string, unknown>;
 
@@ -31,7 +31,7 @@ export function pathOf(question: Question, prefix: string): string {
   }
 }
 
-/** What an answer says, in the words of the model. Other worlds' sources and registries are left out. */
+/** What an answer says, in the words of the model. Other states' sources and registries are left out. */
 export function told(question: Question, prefix: string, status: number, text: string): Answer {
   const body = JSON.parse(text) as Row;
   if (status !== 200) return { status, code: String(body['code']) };

@@ -10,7 +10,7 @@ interface Told {
 }
 
 /** Keeps count of the runs in the database itself, where none is missed. */
-export class DayBook {
+export class SyncJournal {
   constructor(private readonly database: TestDatabase) {}
 
   async open(): Promise<void> {

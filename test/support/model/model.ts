@@ -1,5 +1,5 @@
-/** A whole small world for the model check: what is configured and stored, and who asks. */
-export interface World {
+/** A whole small state for the model check: what is configured and stored, and who asks. */
+export interface ModelState {
   readonly setting: Setting;
   readonly sources: readonly Source[];
   /** Those of one origin in the order of the file, or by age. */

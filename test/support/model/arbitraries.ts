@@ -9,8 +9,8 @@ import {
   ROLES,
   type Setting,
   type Source,
-  type World,
-} from './world.js';
+  type ModelState,
+} from './model.js';
 
 // Few keys and values, so that callers and labels meet often; and some that look alike without being so.
 const KEYS = ['org', 'team', 'tier'];
@@ -27,7 +27,7 @@ const CALLERS = 3;
 const QUESTIONS = 6;
 
 export interface Asked {
-  readonly world: World;
+  readonly state: ModelState;
   readonly questions: readonly Question[];
 }
 
@@ -157,7 +157,7 @@ const someRegistries: fc.Arbitrary<Registry[]> = fc
     registries.map((registry, index) => ({ ...registry, name: REGISTRY_NAMES[index] ?? '' })),
   );
 
-/** A question to a world not drawn yet: the numbers pick what is asked for among what is there, and once in a while beside it. */
+/** A question to a state not drawn yet: the numbers pick what is asked for among what is there, and once in a while beside it. */
 const aDraft = fc.record({
   by: fc.nat(CALLERS),
   ask: fc.oneof(
@@ -190,7 +190,10 @@ function weighted<T extends string>(
   return asks.map((ask) => ({ weight: weights[ask], arbitrary: fc.constant(ask) }));
 }
 
-function questionFrom({ ask, of, name, ...draft }: Draft, { sources, registries, callers }: World): Question {
+function questionFrom(
+  { ask, of, name, ...draft }: Draft,
+  { sources, registries, callers }: ModelState,
+): Question {
   const by = draft.by % callers.length;
   const pick = (at: number, names: readonly string[], none = NOWHERE) =>
     at === 11 ? none : (names[at % names.length] ?? none);
@@ -238,8 +241,8 @@ const someActs: fc.Arbitrary<Role[]> = fc.oneof(
   { weight: 1, arbitrary: fc.constant<Role[]>(['superAdmin']) },
 );
 
-/** A world under one of the settings, and what its caller asks. */
-export function aWorld(all: readonly Setting[]): fc.Arbitrary<Asked> {
+/** A state under one of the settings, and what its caller asks. */
+export function aModelState(all: readonly Setting[]): fc.Arbitrary<Asked> {
   return fc
     .record({
       setting: fc.constantFrom(...all),
@@ -255,7 +258,7 @@ export function aWorld(all: readonly Setting[]): fc.Arbitrary<Asked> {
     })
     .map(({ setting, sources, registries, callers, twin, drafts }) => {
       const named = new Set(sources.map(({ name }) => name));
-      const world = {
+      const state = {
         setting,
         sources,
         registries: registries.map((registry) => {
@@ -267,7 +270,7 @@ export function aWorld(all: readonly Setting[]): fc.Arbitrary<Asked> {
           twin,
         ),
       };
-      return { world, questions: drafts.map((draft) => questionFrom(draft, world)) };
+      return { state, questions: drafts.map((draft) => questionFrom(draft, state)) };
     });
 }
 

@@ -1,6 +1,6 @@
-import { expected } from './expectation.js';
+import { expected } from './expected.js';
 import type { History } from './history.js';
-import { isSkewed } from './skew.js';
+import { isSkewed } from './read-skew.js';
 import { pathOf } from './questions.js';
 import type { Read } from './reading.js';
 
@@ -37,7 +37,7 @@ export function isRight({ reader, question, status, holds, began, ended }: Read,
   const shown = holds.summary(question);
   return history
     .possible(began, ended)
-    .some((index) => expected(history.at(index).world, reader.sort, question) === shown);
+    .some((index) => expected(history.at(index).state, reader.sort, question) === shown);
 }
 
 /** What is wrong with a read that is not right: looks for where the answer comes from, which takes its time. */
@@ -46,7 +46,7 @@ export function judge(read: Read, history: History, sorts: number): Verdict {
   if (!PASSABLE.has(status))
     return { fault: 'error', said: `${status} to ${pathOf(question)}: ${holds.text.slice(0, 200)}` };
   const shown = holds.summary(question);
-  const says = (index: number, sort: number) => expected(history.at(index).world, sort, question) === shown;
+  const says = (index: number, sort: number) => expected(history.at(index).state, sort, question) === shown;
   const possible = history.possible(began, ended);
   const [newest = 0] = possible;
   const all = Array.from({ length: Math.min(newest + 1, LOOK_BACK) }, (_, back) => newest - back);
@@ -62,13 +62,13 @@ export function judge(read: Read, history: History, sorts: number): Verdict {
       ...possible.map((index) => `state ${index}, after: ${history.at(index).change}`),
       `shown:    ${brief(shown)}`,
       ...possible.map(
-        (index) => `expected: ${brief(expected(history.at(index).world, reader.sort, question))}`,
+        (index) => `expected: ${brief(expected(history.at(index).state, reader.sort, question))}`,
       ),
     ].join('\n  '),
   });
   if (then !== undefined)
     return explain(age > LATE_MS ? 'stale' : 'late', `over for ${Math.round(age)} ms (state ${then})`);
-  const states = possible.map((index) => history.at(index).world);
+  const states = possible.map((index) => history.at(index).state);
   if (isSkewed(states, reader.sort, question, shown)) return explain('skewed', 'of several states');
   if (foreign !== undefined) return explain('foreign', `what callers of sort ${foreign} are shown`);
   return explain('wrong', 'no state says so');

@@ -33,7 +33,7 @@ export function answerTo(
  * The two answers are the same bytes, headers and their order included, but for the id of the request, the date and the
  * two names, which must be of one length so that no length can differ on their account.
  */
-export function expectAlike(hidden: string, missing: string, names: readonly [string, string]): void {
+export function expectSameAnswer(hidden: string, missing: string, names: readonly [string, string]): void {
   expect(names[0].length).toBe(names[1].length);
   expect(neutral(hidden, names[0])).toBe(neutral(missing, names[1]));
 }

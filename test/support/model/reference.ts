@@ -14,12 +14,12 @@ import {
   type Setting,
   type Source,
   type Version,
-  type World,
-} from './world.js';
+  type ModelState,
+} from './model.js';
 
-/** What the API answers to one of this world's callers. */
-export function answer(world: World, question: Question): Answer {
-  const { setting, registries, callers } = world;
+/** What the API answers to one of this state's callers. */
+export function answer(state: ModelState, question: Question): Answer {
+  const { setting, registries, callers } = state;
   const caller = callers[question.by] ?? null;
   if (setting.mode !== 'anonymous' && caller === null) return refuse(401, 'token_missing');
   const rights = rightsOf(setting, caller ?? {});
@@ -27,7 +27,7 @@ export function answer(world: World, question: Question): Answer {
     return setting.mode === 'anonymous' ? refuse(401, 'anonymous_mode') : show(rights.roles);
   if (question.ask === 'registries')
     return show(inOrder(registries.filter(rights.reaches)).map(({ name }) => name));
-  return 'type' in question ? consume(world, rights, question) : administer(world, rights, question);
+  return 'type' in question ? consume(state, rights, question) : administer(state, rights, question);
 }
 
 type Rights = ReturnType<typeof rightsOf>;
@@ -63,7 +63,7 @@ function covers(held: Held, required: Claims, arrays: 'all' | 'any'): boolean {
 
 // contract §3: role, then load or 404.
 function administer(
-  { setting, sources, registries }: World,
+  { setting, sources, registries }: ModelState,
   rights: Rights,
   question: AdminQuestion,
 ): Answer {
@@ -89,7 +89,7 @@ function administer(
 }
 
 // contract §6: unknown 404, gate 403, visibility, then shadowing, and what is not seen is absent or 404.
-function consume({ sources, registries }: World, rights: Rights, question: ConsumerQuestion): Answer {
+function consume({ sources, registries }: ModelState, rights: Rights, question: ConsumerQuestion): Answer {
   const registry = registries.find(({ name }) => name === question.of);
   if (!registry) return refuse(404, 'registry_not_found');
   if (!rights.reaches(registry)) return refuse(403, 'registry_forbidden');

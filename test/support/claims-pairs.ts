@@ -4,7 +4,7 @@ import { expect } from 'vitest';
 type TokenClaims = Record<string, unknown>;
 
 /** A refusal proves something only beside the caller who is let in and differs from the refused one in a single claim. */
-export function expectTwins(allowed: TokenClaims, refused: TokenClaims): void {
+export function expectOneClaimApart(allowed: TokenClaims, refused: TokenClaims): void {
   const keys = [...new Set([...Object.keys(allowed), ...Object.keys(refused)])];
   const differing = keys.filter(
     (key) => !isDeepStrictEqual(ownMember(allowed, key), ownMember(refused, key)),

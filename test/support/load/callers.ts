@@ -1,6 +1,6 @@
 import type { Issuer } from '../issuer.js';
 import { makeToken } from '../tokens.js';
-import type { Held } from '../world.js';
+import type { Held } from '../model/model.js';
 
 const TEAMS = ['data', 'platform', 'web'];
 
@@ -88,7 +88,7 @@ export const PROJECTS = ['p1', 'p2', 'p3', 'p4', 'p5', 'p6', 'p7', 'p8'];
 export const SORTS_OF_CALLERS: readonly Held[] = SORTS.map(([first]) => ({ ...first, project: PROJECTS }));
 
 /** So many callers with a token each, dealt out evenly among the sorts. */
-export function aCrowd(issuer: Issuer, size: number): Reader[] {
+export function manyCallers(issuer: Issuer, size: number): Reader[] {
   return Array.from({ length: size }, (_, index) => {
     const sort = index % SORTS.length;
     const ways = SORTS[sort] ?? [];

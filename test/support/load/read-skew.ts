@@ -1,6 +1,6 @@
 import { canonicalClaims } from '../../../dist/claims/claims.js';
-import type { World } from '../world.js';
-import { expected } from './expectation.js';
+import type { ModelState } from '../model/model.js';
+import { expected } from './expected.js';
 import type { NameQuestion, LoadQuestion } from './questions.js';
 
 /**
@@ -8,7 +8,7 @@ import type { NameQuestion, LoadQuestion } from './questions.js';
  * changes in between: the registry of one state, the view of a later one and the entries of one later still. Every part of
  * it is true and the caller's to see, but an entry that moved from one label to another meanwhile is missed.
  */
-function mixed(registry: World, view: World, rows: World): World {
+function mixed(registry: ModelState, view: ModelState, rows: ModelState): ModelState {
   const used = new Set(
     view.sources.flatMap(({ name, entries }) =>
       entries.map(({ claims }) => `${name} ${canonicalClaims(claims)}`),
@@ -27,7 +27,7 @@ function mixed(registry: World, view: World, rows: World): World {
  * @param states those that the answer may tell of, the newest first.
  */
 export function isSkewed(
-  states: readonly World[],
+  states: readonly ModelState[],
   sort: number,
   question: LoadQuestion,
   shown: string,
@@ -43,15 +43,15 @@ export function isSkewed(
     ),
   );
 
-  function says(world: World, later: readonly World[]): boolean {
-    const said = expected(world, sort, question);
+  function says(state: ModelState, later: readonly ModelState[]): boolean {
+    const said = expected(state, sort, question);
     if (said === shown) return true;
     // Why a version is not there is asked once it was not found.
     const isWhy = question.ask === 'version' && said.startsWith('404') && shown === '404 version_not_found';
-    return isWhy && later.some((world) => hasName(world, question));
+    return isWhy && later.some((state) => hasName(state, question));
   }
 
-  function hasName(world: World, question: NameQuestion): boolean {
-    return expected(world, sort, { ...question, version: 'latest' }).startsWith('200');
+  function hasName(state: ModelState, question: NameQuestion): boolean {
+    return expected(state, sort, { ...question, version: 'latest' }).startsWith('200');
   }
 }

@@ -23,7 +23,7 @@ export interface Answered {
  * Whether the answers, and what is there afterwards, are those of the actions done one after another in some order. Answers
  * of actions that were sent at once may be explained by no order at all, and then two of them have seen half of each other.
  */
-export function isSerialised(
+export function isSerializable(
   before: Published | undefined,
   answers: readonly Answered[],
   after: Published | undefined,
@@ -33,7 +33,7 @@ export function isSerialised(
     const step = act(before, first.action);
     return (
       step.status === first.status &&
-      isSerialised(
+      isSerializable(
         step.after,
         answers.filter((_answer, other) => other !== index),
         after,

@@ -1,6 +1,6 @@
 import { compare } from 'semver';
-import { answer } from '../reference.js';
-import type { World } from '../world.js';
+import { answer } from '../model/reference.js';
+import type { ModelState } from '../model/model.js';
 import { serverSummary } from './answer.js';
 import type { StoredVersion } from './catalogue.js';
 import type { Filter, ListQuestion, LoadQuestion } from './questions.js';
@@ -16,9 +16,9 @@ interface Row {
 const SERVERS_PER_PAGE = 30;
 const SKILLS_PER_PAGE = 50;
 
-/** What the reference of the model check answers to callers of this sort in this world, in the form of `Answer.summary`. */
-export function expected(world: World, sort: number, question: LoadQuestion): string {
-  const shown = rows(world, sort, question);
+/** What the reference of the model check answers to callers of this sort in this state, in the form of `Answer.summary`. */
+export function expected(state: ModelState, sort: number, question: LoadQuestion): string {
+  const shown = rows(state, sort, question);
   if (typeof shown === 'string') return shown;
   const page = question.ask === 'list' ? pageOf(shown, question) : { rows: shown, goesOn: false };
   return ['200', ...page.rows.map((row) => summary(row, question)), ...(page.goesOn ? ['more'] : [])].join(
@@ -26,14 +26,14 @@ export function expected(world: World, sort: number, question: LoadQuestion): st
   );
 }
 
-function rows(world: World, sort: number, question: LoadQuestion): Row[] | string {
+function rows(state: ModelState, sort: number, question: LoadQuestion): Row[] | string {
   const isList = question.ask === 'list';
   const { of, type, ask } = question;
   const named = isList ? { name: '', version: '', deleted: true } : question;
-  const told = answer(world, { by: sort, ask, of, type, ...named, name: named.name });
+  const told = answer(state, { by: sort, ask, of, type, ...named, name: named.name });
   if (!('shown' in told)) return `${told.status} ${told.code}`;
   return (told.shown as Shown[]).map(({ name, version, from, isLatest }) => {
-    const stored = documentsOf(world).get(`${from} ${type} ${name} ${version}`);
+    const stored = documentsOf(state).get(`${from} ${type} ${name} ${version}`);
     if (!stored) throw new Error(`${name}@${version} is not in ${from}`);
     // The reference lists a skill by its latest version only.
     return { name, version, isLatest: isLatest ?? true, stored };
@@ -81,13 +81,13 @@ function summary({ isLatest, stored }: Row, { type }: LoadQuestion): string {
   return type === 'server' ? serverSummary(stored.document, stored.status, isLatest) : stored.document;
 }
 
-const known = new WeakMap<World, Map<string, StoredVersion>>();
+const known = new WeakMap<ModelState, Map<string, StoredVersion>>();
 
-function documentsOf(world: World): Map<string, StoredVersion> {
-  const all = known.get(world) ?? new Map<string, StoredVersion>();
-  known.set(world, all);
+function documentsOf(state: ModelState): Map<string, StoredVersion> {
+  const all = known.get(state) ?? new Map<string, StoredVersion>();
+  known.set(state, all);
   if (all.size === 0)
-    for (const source of world.sources)
+    for (const source of state.sources)
       for (const { type, name, versions } of source.entries)
         for (const stored of versions as readonly StoredVersion[])
           all.set(`${source.name} ${type} ${name} ${stored.version}`, stored);

@@ -1,31 +1,31 @@
 import { createHash } from 'node:crypto';
-import { canonicalClaims } from '../../dist/claims/claims.js';
-import { versionKey } from '../../dist/documents/version-order.js';
-import type { TestDatabase } from './database.js';
-import { aServer, aSkill } from './documents.js';
-import type { Claims, Entry, World } from './world.js';
+import { canonicalClaims } from '../../../dist/claims/claims.js';
+import { versionKey } from '../../../dist/documents/version-order.js';
+import type { TestDatabase } from '../database.js';
+import { aServer, aSkill } from '../documents.js';
+import type { Claims, Entry, ModelState } from './model.js';
 
 const BIRTH = Date.parse('2026-01-01T00:00:00Z');
 
 /**
- * Writes worlds straight into the tables, side by side: the names of sources and registries begin with the world's
- * prefix. Ids are never used twice, so nothing a service remembers of an earlier world can be mistaken for a later one's.
+ * Writes states straight into the tables, side by side: the names of sources and registries begin with the state's
+ * prefix. Ids are never used twice, so nothing a service remembers of an earlier state can be mistaken for a later one's.
  */
-export class WorldRows {
+export class ModelRows {
   private lastId = 0;
   private readonly claimSetIds = new Map<string, number>();
 
   constructor(private readonly database: TestDatabase) {}
 
-  /** Several worlds of the check have a managed source each, which one service alone would refuse. */
+  /** Several states of the check have a managed source each, which one service alone would refuse. */
   async prepare(): Promise<void> {
     await this.database.query(`drop index source_one_managed`);
   }
 
-  /** Takes away the worlds before and puts these in their place. */
-  async replace(worlds: readonly { prefix: string; world: World }[]): Promise<void> {
+  /** Takes away the states before and puts these in their place. */
+  async replace(states: readonly { prefix: string; state: ModelState }[]): Promise<void> {
     const rows = new Tables();
-    for (const { prefix, world } of worlds) await this.collect(rows, prefix, world);
+    for (const { prefix, state } of states) await this.collect(rows, prefix, state);
     await this.database.query('delete from registry');
     await this.database.query('delete from source');
     for (const [table, { columns, values }] of rows.filled())
@@ -36,9 +36,9 @@ export class WorldRows {
       );
   }
 
-  private async collect(rows: Tables, prefix: string, world: World): Promise<void> {
+  private async collect(rows: Tables, prefix: string, state: ModelState): Promise<void> {
     const sourceIds = new Map<string, number>();
-    for (const { name, kind, origin, claims, entries } of world.sources) {
+    for (const { name, kind, origin, claims, entries } of state.sources) {
       const id = ++this.lastId;
       sourceIds.set(name, id);
       const isFile = kind === 'file';
@@ -58,7 +58,7 @@ export class WorldRows {
       rows.add('source_sync', { source_id: id, status: 'complete', attempts: 0, counts: {}, skipped: [] });
       for (const entry of entries) await this.collectEntry(rows, id, name, entry);
     }
-    for (const [position, { name, sources, origin, claims }] of world.registries.entries()) {
+    for (const [position, { name, sources, origin, claims }] of state.registries.entries()) {
       const id = ++this.lastId;
       const claim_set_id = await this.claimSetId(claims);
       const created_at = born(id);

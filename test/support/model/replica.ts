@@ -3,13 +3,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Pool } from 'undici';
 import { stringify } from 'yaml';
-import { loadConfig } from '../../dist/config/load-config.js';
-import { startService } from '../../dist/app/service.js';
-import { createLogger } from '../../dist/telemetry/logger.js';
-import type { TestDatabase } from './database.js';
-import type { Issuer } from './issuer.js';
-import { makeToken } from './tokens.js';
-import type { Held, Setting } from './world.js';
+import { loadConfig } from '../../../dist/config/load-config.js';
+import { startService } from '../../../dist/app/service.js';
+import { createLogger } from '../../../dist/telemetry/logger.js';
+import type { TestDatabase } from '../database.js';
+import type { Issuer } from '../issuer.js';
+import { makeToken } from '../tokens.js';
+import type { Held, Setting } from './model.js';
 
 const CONNECTIONS = 3;
 

@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 
-export type Misbehaviour =
+export type InjectedFault =
   | 'hang' // takes the request and never answers
   | 'drip' // answers one byte at a time, for ever
   | 'down' // closes the connection
@@ -24,7 +24,11 @@ export function send(response: ServerResponse, status: number, answer: unknown):
 }
 
 /** Answers wrongly where the right answer would have been this one. */
-export async function misbehave(response: ServerResponse, how: Misbehaviour, right: object): Promise<void> {
+export async function injectFault(
+  response: ServerResponse,
+  how: InjectedFault,
+  right: object,
+): Promise<void> {
   if (typeof how === 'object') {
     if ('answer' in how) return send(response, 200, how.answer);
     if ('padding' in how) return stream(response, padded(right, how.padding));

@@ -2,7 +2,7 @@
  * The longest time in milliseconds that the event loop was held up by work of this process while something was done: in CPU
  * time, because on a busy machine the clock counts what others do.
  */
-export async function longestStretch(work: () => Promise<void>): Promise<number> {
+export async function longestBlock(work: () => Promise<void>): Promise<number> {
   let longest = 0;
   let last = process.cpuUsage();
   const look = () => {
