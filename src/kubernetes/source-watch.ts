@@ -3,7 +3,7 @@ import { DataSource } from 'typeorm';
 import { canonicalClaims } from '../claims/claims.js';
 import { isDatabaseUnreachable } from '../database/unreachable.js';
 import { EntryWriter, type LabeledVersion } from '../entries/writer/entry-writer.js';
-import { passesFilter } from '../sources/entry-filter.js';
+import { passesFilter } from '../sources/filter/entry-filter.js';
 import type { WatchedSource } from '../sources/leased-source.js';
 import type { SkippedEntry } from '../sources/source.entity.js';
 import { SourceLeases } from '../sources/source-leases.queries.js';

@@ -1,5 +1,5 @@
 import type { SettingsOf, SyncedKind } from '../source-kinds/kinds.js';
-import type { EntryFilter } from './entry-filter.js';
+import type { EntryFilter } from './filter/entry-filter.js';
 import type { Origin } from './source.entity.js';
 
 /** A source that is synced, and whose lease a run of this replica holds; its kind gives the type of its settings. */

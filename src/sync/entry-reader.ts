@@ -3,7 +3,7 @@ import { checkDocument, type Problem, sentenceOf, type Written } from '../docume
 import { ENTRY_TYPES, type EntryType, findName } from '../documents/entry-types.js';
 import type { IncomingVersion, VersionName } from '../documents/incoming-version.js';
 import { isObject } from '../json/is-object.js';
-import { type EntryFilter, passesFilter } from '../sources/entry-filter.js';
+import { type EntryFilter, passesFilter } from '../sources/filter/entry-filter.js';
 import type { SkippedEntry } from '../sources/source.entity.js';
 
 const MAX_LISTED = 500;

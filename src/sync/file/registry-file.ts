@@ -3,7 +3,7 @@ import { MAX_DOCUMENT_BYTES, type Problem, sizeProblem } from '../../documents/d
 import { MAX_DEPTH } from '../../documents/document-walk.js';
 import { ENTRY_TYPE_NAMES, ENTRY_TYPES, type EntryType } from '../../documents/entry-types.js';
 import { isObject } from '../../json/is-object.js';
-import type { EntryFilter } from '../../sources/entry-filter.js';
+import type { EntryFilter } from '../../sources/filter/entry-filter.js';
 import { toStorable } from '../../database/storable.js';
 import { type Candidate, EntryReader, type ReadEntries, type Skipped } from '../entry-reader.js';
 import { JsonSliceError, JsonSlicer, RepeatedKeyError, type Slice } from '../../json/json-slices.js';

@@ -5,7 +5,7 @@ import { adminSourcesConfig } from '../../config/slices.js';
 import { parseDuration } from '../../validation/duration.js';
 import { HttpClient } from '../../outbound/http-client.js';
 import { type ApiPlan, type ApiState, planOf, readApiState, stateAfter } from './read-plan.js';
-import type { EntryFilter } from '../../sources/entry-filter.js';
+import type { EntryFilter } from '../../sources/filter/entry-filter.js';
 import { type Fetched, Fetcher, type FetchState } from '../fetcher.js';
 import { RegistryClient, StatusError } from './registry-client.js';
 import { RegistryReader } from './registry-reader.js';

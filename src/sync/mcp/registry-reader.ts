@@ -1,7 +1,7 @@
 import { ENTRY_TYPES } from '../../documents/entry-types.js';
 import type { VersionName } from '../../documents/incoming-version.js';
 import { isObject } from '../../json/is-object.js';
-import type { EntryFilter } from '../../sources/entry-filter.js';
+import type { EntryFilter } from '../../sources/filter/entry-filter.js';
 import { type Candidate, EntryReader, type ReadEntries } from '../entry-reader.js';
 import { FetchError } from '../fetcher.js';
 import { JsonSliceError, type Slice } from '../../json/json-slices.js';
