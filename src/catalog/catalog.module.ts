@@ -5,14 +5,14 @@ import { PageReader } from './pages/page-reader.js';
 import { RegistriesModule } from '../registries/registries.module.js';
 import { ViewsModule } from '../views/views.module.js';
 import { RegistryListController } from './registry-list.controller.js';
-import { ReadOnlyController } from './read-only.controller.js';
+import { UnsupportedWritesController } from './unsupported-writes.controller.js';
 import { ServersController } from './servers.controller.js';
 import { SkillsController } from './skills.controller.js';
 
 /** The consumer side as a whole: what the MCP Registry v0.1 API shows of a registry. */
 @Module({
   imports: [RegistriesModule, ViewsModule],
-  controllers: [RegistryListController, ServersController, SkillsController, ReadOnlyController],
+  controllers: [RegistryListController, ServersController, SkillsController, UnsupportedWritesController],
   providers: [CatalogService, PageCache, PageReader],
 })
 export class CatalogModule {}

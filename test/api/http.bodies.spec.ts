@@ -9,14 +9,14 @@ import { aService } from '../support/service.js';
 
 const NESTED = Buffer.from('['.repeat(590_000) + ']'.repeat(590_000));
 
-/** The status line of the answer to these bytes, however long it takes, and that the connection was closed after it. */
+/** The status line and the code of the answer to these bytes, however long it takes, and that the connection was closed after it. */
 function answerWhenClosed(port: number, bytes: string): Promise<string> {
   return new Promise((resolve, reject) => {
     const socket = connect(port, '127.0.0.1');
     let answer = '';
     socket.on('data', (chunk) => (answer += chunk.toString()));
     socket.on('error', reject);
-    socket.on('close', () => resolve(answer.split('\r\n')[0] ?? ''));
+    socket.on('close', () => resolve(`${answer.split('\r\n')[0]} ${/"code":"(\w+)"/.exec(answer)?.[1]}`));
     socket.write(bytes);
   });
 }
@@ -122,7 +122,10 @@ describe('a body', () => {
       ),
       answerWhenClosed(service.port, 'GET /registry HTTP/1.1\r\nHost: x\r\nX-Slow: '),
     ]);
-    expect(answers).toEqual(['HTTP/1.1 408 Request Timeout', 'HTTP/1.1 408 Request Timeout']);
+    expect(answers).toEqual([
+      'HTTP/1.1 408 Request Timeout request_timeout',
+      'HTTP/1.1 408 Request Timeout request_timeout',
+    ]);
     expect(outcomeOf(await service.as(ACME_ADMIN).get('/v1/registries/late'))).toBe('404 registry_not_found');
   });
 });

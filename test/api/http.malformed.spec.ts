@@ -67,6 +67,7 @@ type Row = {
   name: string;
   path: string;
   status: number;
+  code?: string;
   method?: string;
   headers?: Record<string, string>;
   body?: string;
@@ -75,7 +76,12 @@ type Row = {
 const short = (text: string) => (text.length > 60 ? `${text.slice(0, 57)}...` : text);
 const ROWS: Row[] = [
   ...PLACES.flatMap((place) =>
-    ENCODINGS.map((bad) => ({ name: `encoding ${place(bad)}`, path: place(bad), status: 400 })),
+    ENCODINGS.map((bad) => ({
+      name: `encoding ${place(bad)}`,
+      path: place(bad),
+      status: 400,
+      code: 'malformed_path',
+    })),
   ),
   ...PLACES.map((place) => ({ name: `NUL ${place('%00')}`, path: place('%00'), status: 404 })),
   ...PLACES.map((place) => ({
@@ -114,9 +120,16 @@ const ROWS: Row[] = [
     headers: { 'Content-Type': 'application/json', 'Content-Encoding': encoding, 'Content-Length': '2' },
     body: '{}',
     status: encoding === 'nonsense' ? 415 : 400,
+    code: encoding === 'nonsense' ? 'unsupported_media_type' : 'malformed_body',
   })),
 ];
 
+const CODE_OF_STATUS: Record<number, string> = {
+  400: 'malformed_request',
+  404: 'route_not_found',
+  417: 'expectation_failed',
+  431: 'headers_too_large',
+};
 const RAW: [string, string, number][] = [
   ['no HTTP at all', 'hello\r\n\r\n', 400],
   ['a TLS greeting', '\x16\x03\x01\x02\x00\x01\x00', 400],
@@ -167,7 +180,7 @@ describe('requests nobody should send', () => {
     ).toBeGreaterThanOrEqual(300);
   });
 
-  it.each(ROWS)('$name', async ({ path, status, method, headers, body }) => {
+  it.each(ROWS)('$name', async ({ path, status, code, method, headers, body }) => {
     const reply = await call(service.origin + path, {
       method: method ?? 'GET',
       headers: headers ?? {},
@@ -183,6 +196,7 @@ describe('requests nobody should send', () => {
       requestId: reply.headers['x-request-id'],
       ...((reply.json as { details?: unknown }).details === undefined ? {} : { details: expect.any(Array) }),
     });
+    if (code !== undefined) expect(reply.json).toMatchObject({ code });
     expect(reply.headers['content-type']).toBe('application/json; charset=utf-8');
   });
 
@@ -192,7 +206,7 @@ describe('requests nobody should send', () => {
     const body = JSON.parse(answer.slice(answer.indexOf('\r\n\r\n'))) as unknown;
     expect(body).toEqual({
       error: expect.any(String),
-      code: expect.any(String),
+      code: CODE_OF_STATUS[status],
       requestId: expect.any(String),
     });
   });

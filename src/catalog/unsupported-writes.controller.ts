@@ -10,7 +10,7 @@ import { ApiError } from '../http/errors.js';
 @ApiExcludeController()
 @Controller(['registry/:registry/v0.1', 'registry/:registry/v0'])
 @AnyCaller()
-export class ReadOnlyController {
+export class UnsupportedWritesController {
   @Put('*path')
   put(): never {
     throw readOnly('PUT /v1/entries/{type}/{name}/claims, or POST /v1/entries for a new version');

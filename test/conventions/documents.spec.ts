@@ -1,0 +1,67 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { ERROR_CATALOGUE } from '../../dist/http/errors.js';
+
+const DOCUMENTS = [
+  'README.md',
+  'CONTRIBUTING.md',
+  ...readdirSync('docs', { recursive: true, encoding: 'utf8' })
+    .filter((file) => file.endsWith('.md'))
+    .map((file) => join('docs', file)),
+];
+
+const textOf = (file: string) => readFileSync(file, 'utf8');
+
+function textsBelow(folder: string): string {
+  return readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    .filter((file) => file.endsWith('.ts'))
+    .map((file) => textOf(join(folder, file)))
+    .join('\n');
+}
+
+/** Everything in backticks that looks like a file of this repository: it has a folder and ends like code. */
+function filesNamedIn(text: string): string[] {
+  return [...text.matchAll(/`([\w.-]+(?:\/[\w.-]+)+\.(?:ts|mjs|js|sql))`/g)].map((match) => match[1] ?? '');
+}
+
+describe('what the documents name', () => {
+  it.each(DOCUMENTS)('is there: files, in %s', (document) => {
+    const missing = filesNamedIn(textOf(document)).filter(
+      (file) => !file.startsWith('dist/') && !existsSync(file) && !existsSync(join('src', file)),
+    );
+    expect(missing).toEqual([]);
+  });
+
+  it.each(DOCUMENTS)('is there: links, in %s', (document) => {
+    const links = [...textOf(document).matchAll(/\]\(([^)#:]+)(?:#[^)]*)?\)/g)].map(
+      (match) => match[1] ?? '',
+    );
+    expect(links.filter((link) => !existsSync(join(dirname(document), link)))).toEqual([]);
+  });
+});
+
+describe('what there is', () => {
+  it('is documented: every key of the configuration', () => {
+    const documents = DOCUMENTS.map(textOf).join('\n');
+    const settings = readdirSync('src', { recursive: true, encoding: 'utf8' })
+      .filter((file) => /(settings|config-file)\.dto\.ts$/.test(file))
+      .map((file) => textOf(join('src', file)))
+      .join('\n');
+    const keys = [...settings.matchAll(/@(?:Checked|Section|SectionList)\(.*\)\s+(\w+)\??:/g)].map(
+      (match) => match[1] ?? '',
+    );
+    expect(keys.length).toBeGreaterThan(40);
+    expect(keys.filter((key) => !new RegExp(`\\b${key}\\b`).test(documents))).toEqual([]);
+  });
+
+  it('is tested: every error that clients can get', () => {
+    const tests = textsBelow('test');
+    // Faults of ours, which no request can lead to.
+    const internal = new Set(['access_undeclared', 'internal_error']);
+    const untested = Object.keys(ERROR_CATALOGUE).filter(
+      (code) => !internal.has(code) && !tests.includes(code),
+    );
+    expect(untested).toEqual([]);
+  });
+});
