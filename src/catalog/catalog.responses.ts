@@ -58,7 +58,7 @@ export class ServerDocument {
   _meta?: Record<string, unknown>;
 }
 
-/** What the registry itself says about a version. */
+/** What the registry itself adds to a version. */
 export class ItemMetadata {
   'io.modelcontextprotocol.registry/official': OfficialMetadata;
 }

@@ -44,7 +44,7 @@ describe('a read', () => {
     expect(await next).toBe('there');
   });
 
-  it('that hangs is not waited for by those who come after a while', async () => {
+  it('that hangs is not waited for by those who come after the timeout', async () => {
     const { ask, ends } = numberedReads();
     const hanging = ask('a');
     vi.advanceTimersByTime(SHARE_TIMEOUT_MS - 1);
@@ -53,8 +53,8 @@ describe('a read', () => {
     vi.advanceTimersByTime(1);
     const late = ask('a');
     expect(ends).toHaveLength(2);
-    ends[1]?.('anew');
-    expect(await late).toBe('anew');
+    ends[1]?.('again');
+    expect(await late).toBe('again');
     ends[0]?.('at last');
     expect(await Promise.all([hanging, early])).toEqual(['at last', 'at last']);
   });
@@ -68,7 +68,7 @@ describe('a read', () => {
     await hanging;
     const third = ask('a');
     expect(ends).toHaveLength(2);
-    ends[1]?.('anew');
-    expect(await Promise.all([second, third])).toEqual(['anew', 'anew']);
+    ends[1]?.('again');
+    expect(await Promise.all([second, third])).toEqual(['again', 'again']);
   });
 });

@@ -10,7 +10,7 @@ describe('a cached JSON answer', () => {
     [1_000, true],
     [4 * MIB, true],
     [4 * MIB + 1, false],
-  ])('of %i bytes is compressed for who accepts it: %s', (length, compressible) => {
+  ])('of %i bytes is compressible: %s', (length, compressible) => {
     expect(new CachedJson('x'.repeat(length)).isCompressible).toBe(compressible);
   });
 

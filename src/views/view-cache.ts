@@ -18,7 +18,7 @@ interface VisiblePartitions {
 }
 
 /**
- * What a caller sees of a registry: the claims of its partitions are judged by the policy, in TypeScript, once for all callers
+ * What a caller sees of a registry: the claims of its partitions are compared with the caller's by the policy, in TypeScript, once for all callers
  * with the same visibility key. No change is missed: the revisions of the sources, which are bumped in the transaction that
  * changes an entry, are read with every request and are part of the key. Bounded in memory, however many callers there are
  * and whatever their tokens hold.

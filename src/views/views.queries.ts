@@ -46,7 +46,7 @@ cross join lateral (
 ) sources
 where r.name = any($1)`;
 
-/** What views are made of: registries with the revisions of their sources, partitions, claim sets. */
+/** What views are computed from: registries with the revisions of their sources, partitions, claim sets. */
 @Injectable()
 export class ViewsQueries {
   private readonly prepared: PreparedStatements;

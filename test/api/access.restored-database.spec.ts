@@ -45,7 +45,7 @@ describe('a database whose tables were restored beneath a running server', () =>
     return row;
   }
 
-  // As pg_restore leaves it: tables made anew, and what was given out after the dump is given out again.
+  // As pg_restore leaves it: tables are created again, and numbers given out after the dump are given out again.
   async function restore(claimSet: number, given: string): Promise<void> {
     const { database } = service;
     await database.query('truncate entry, entry_version, source_partition');
@@ -55,21 +55,21 @@ describe('a database whose tables were restored beneath a running server', () =>
   }
 });
 
-it('a copy of a database that takes its place is told from it, although its tables have the same numbers', async () => {
+it('a copy of a database that takes its place is not taken for it, although its tables have the same numbers', async () => {
   const copies = [await aDatabase(), await aDatabase()];
-  const told = copies.map((copy) => copy.query<{ as: string }>(`select ${DATABASE_EPOCH} as "as"`));
-  const [one, other] = await Promise.all(told);
+  const epochs = copies.map((copy) => copy.query<{ as: string }>(`select ${DATABASE_EPOCH} as "as"`));
+  const [one, other] = await Promise.all(epochs);
   for (const copy of copies) await copy.drop();
   expect(one).not.toEqual(other);
 });
 
 it('a database is the same for all connections, whatever time zone they are in', async () => {
   const database = await aDatabase();
-  const told: unknown[] = [];
+  const epochs: unknown[] = [];
   for (const zone of ['UTC', 'Asia/Tokyo']) {
     await database.query(`set time zone '${zone}'`);
-    told.push(await database.query(`select ${DATABASE_EPOCH} as "as"`));
+    epochs.push(await database.query(`select ${DATABASE_EPOCH} as "as"`));
   }
   await database.drop();
-  expect(told[0]).toEqual(told[1]);
+  expect(epochs[0]).toEqual(epochs[1]);
 });

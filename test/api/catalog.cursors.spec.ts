@@ -39,7 +39,7 @@ describe('a list whose documents are large', () => {
     ['2025-01-01T00:00:00.000Z', '200'],
     ['2025-01-01T00:00:00.000+20:00', '400 invalid_cursor'],
     ['2025-02-30T00:00:00.000Z', '400 invalid_cursor'],
-  ])('takes a cursor that somebody made at home, with the time %s: %s', async (updatedSince, outcome) => {
+  ])('takes a cursor that a client made up, with the time %s: %s', async (updatedSince, outcome) => {
     const state = { filter: { updatedSince }, limit: 1, after: { name: 'a', key: 'a' } };
     const path = `/registry/main/v0.1/servers?cursor=${encodeCursor('servers', state)}`;
     expect(outcomeOf(await service.get(path))).toBe(outcome);

@@ -50,7 +50,7 @@ describe('a registry of one source', () => {
     expect(latest.map((item) => item.server.version)).toEqual(['nightly', '0.1.0', '2.0.0-rc.1']);
   });
 
-  it('tells the official dates in UTC', async () => {
+  it('gives the official dates in UTC', async () => {
     const reply = await service.get(`${LIST}/io.acme%2Fdeploy/versions/1.9.0`);
     const official = (reply.json as { _meta: Record<string, Record<string, string>> })._meta[
       'io.modelcontextprotocol.registry/official'

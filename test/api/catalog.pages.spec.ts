@@ -16,7 +16,7 @@ const FOR_PLATFORM = { org: 'acme', team: 'platform' };
 
 const tagOf = (reply: Reply) => String(reply.headers['etag']);
 
-describe('a page that was asked for before', () => {
+describe('a page that was requested before', () => {
   const service = aService({ mode: 'full' })
     .source('published', { kind: 'managed' })
     .registry('main', { sources: ['published'] })
@@ -24,7 +24,7 @@ describe('a page that was asked for before', () => {
   const admin = () => service.as(SUPER_ADMIN);
   const data = () => service.as(ACME_DATA);
 
-  /** While nobody can read a document; a request that wants to waits for the end. */
+  /** While documents are locked; a request that reads one waits for the end. */
   async function withoutDocuments<T>(then: () => Promise<T>): Promise<T> {
     await service.database.query('begin');
     await service.database.query('lock table entry_version in access exclusive mode');
@@ -35,7 +35,7 @@ describe('a page that was asked for before', () => {
     }
   }
 
-  it('is sent, or found to be known already, without a look at the documents', async () => {
+  it('is sent, or answered with 304, without reading the documents', async () => {
     await publish(admin(), 'server', aName(), FOR_DATA);
     const pages = [LIST, `${LIST}?limit=1`, `${LIST}?search=entry`, `${LIST}?version=latest`];
     const first = await Promise.all(pages.map((page) => data().get(page)));
@@ -82,7 +82,7 @@ describe('a page that was asked for before', () => {
     expect(versionsIn(after)).toEqual([...versionsIn(before), `${hidden}@1.0.1`].sort());
   });
 
-  it('is read anew when the catalogue changes between the look at it and the reading', async () => {
+  it('is read again when the catalogue changes between its view and its rows', async () => {
     const name = aName();
     await publish(admin(), 'server', name, FOR_DATA);
     const { database } = service;
@@ -95,10 +95,10 @@ describe('a page that was asked for before', () => {
       );
       expect(waiting?.count).toBe('1');
     });
-    // Seen as before, but for other claims, which nobody knew of when this list was asked for.
+    // Visible as before, but for other claims, which did not exist when this list was requested.
     await database.query(
-      `with anew as (insert into claim_set (claims, digest) values ('{"team": "data"}', sha256(convert_to($1::text, 'UTF8'))) returning id)
-       update entry set claim_set_id = anew.id from anew where name = $1`,
+      `with new_set as (insert into claim_set (claims, digest) values ('{"team": "data"}', sha256(convert_to($1::text, 'UTF8'))) returning id)
+       update entry set claim_set_id = new_set.id from new_set where name = $1`,
       [name],
     );
     await database.query('update source set revision = revision + 1');
@@ -114,10 +114,10 @@ describe('a page that was asked for before', () => {
     const writing = (async () => {
       for (let round = 0; !isOver; round += 1)
         await service.database.query(
-          `with anew as (
+          `with new_set as (
              insert into claim_set (claims, digest) values ('{"team": "data"}', sha256(convert_to($1, 'UTF8'))) returning id
            ), moved as (update source set revision = revision + 1)
-           update entry set claim_set_id = anew.id from anew where name = $2`,
+           update entry set claim_set_id = new_set.id from new_set where name = $2`,
           [`${name} ${round}`, name],
         );
     })();
@@ -197,31 +197,34 @@ describe('a page that is compressed', () => {
     ['gzip, deflate, br, zstd', 'br', brotliDecompressSync],
     ['br;q=0.1, gzip', 'gzip', gunzipSync],
     ['*', 'br', brotliDecompressSync],
-  ])('for who accepts %s comes as %s, with a tag of its own', async (accepted, coding, decompress) => {
-    const plain = await service.get(LIST);
-    for (let time = 0; time < 2; time += 1) {
-      const reply = await accepting(accepted);
-      expect(reply.headers).toMatchObject({
-        'content-encoding': coding,
-        'content-length': String(reply.bytes.length),
-        'content-type': 'application/json; charset=utf-8',
-        vary: 'Authorization, Origin, Accept-Encoding',
-      });
-      expect(decompress(reply.bytes).toString()).toBe(plain.text);
-      expect(reply.bytes.length).toBeLessThan(plain.bytes.length / 2);
-      expect(tagOf(reply)).not.toBe(tagOf(plain));
-      const again = await accepting(accepted, { 'If-None-Match': tagOf(reply) });
-      expect({ status: again.status, tag: tagOf(again), bytes: again.bytes.length }).toEqual({
-        status: 304,
-        tag: tagOf(reply),
-        bytes: 0,
-      });
-      expect((await service.get(LIST, { 'If-None-Match': tagOf(reply) })).status).toBe(200);
-    }
-  });
+  ])(
+    'for a client that accepts %s comes as %s, with a tag of its own',
+    async (accepted, coding, decompress) => {
+      const plain = await service.get(LIST);
+      for (let time = 0; time < 2; time += 1) {
+        const reply = await accepting(accepted);
+        expect(reply.headers).toMatchObject({
+          'content-encoding': coding,
+          'content-length': String(reply.bytes.length),
+          'content-type': 'application/json; charset=utf-8',
+          vary: 'Authorization, Origin, Accept-Encoding',
+        });
+        expect(decompress(reply.bytes).toString()).toBe(plain.text);
+        expect(reply.bytes.length).toBeLessThan(plain.bytes.length / 2);
+        expect(tagOf(reply)).not.toBe(tagOf(plain));
+        const again = await accepting(accepted, { 'If-None-Match': tagOf(reply) });
+        expect({ status: again.status, tag: tagOf(again), bytes: again.bytes.length }).toEqual({
+          status: 304,
+          tag: tagOf(reply),
+          bytes: 0,
+        });
+        expect((await service.get(LIST, { 'If-None-Match': tagOf(reply) })).status).toBe(200);
+      }
+    },
+  );
 
   it.each([['identity'], ['deflate'], ['gzip;q=0, br;q=0'], ['*;q=0'], [''], ['nonsense;;q=x']])(
-    'comes as it is for who accepts "%s"',
+    'comes as it is for a client that accepts "%s"',
     async (accepted) => {
       const reply = await accepting(accepted);
       expect(reply.headers['content-encoding']).toBeUndefined();
@@ -293,17 +296,17 @@ describe('a page of megabytes', () => {
     const limits = Array.from({ length: 10 }, (_, index) => 41 + index);
     const weights = new Map<number, number>();
     for (const limit of limits) weights.set(limit, (await page(limit)).bytes.length);
-    expect(await keptOf(limits)).toEqual(limits);
+    expect(await cachedOf(limits)).toEqual(limits);
     for (const limit of limits)
       weights.set(limit, (weights.get(limit) ?? 0) + (await page(limit, 'gzip')).bytes.length);
-    const kept = await keptOf(limits);
-    expect(kept).toContain(limits.at(-1));
-    const weight = kept.reduce((sum, limit) => sum + (weights.get(limit) ?? 0), 0);
+    const cached = await cachedOf(limits);
+    expect(cached).toContain(limits.at(-1));
+    const weight = cached.reduce((sum, limit) => sum + (weights.get(limit) ?? 0), 0);
     expect(weight).toBeLessThan(32 * MIB);
   });
 
-  /** Those whose page is there while nobody can read a document; all others have to wait. */
-  async function keptOf(limits: number[]): Promise<number[]> {
+  /** Those whose page is cached: they are answered while documents are locked, and all others have to wait. */
+  async function cachedOf(limits: number[]): Promise<number[]> {
     const { database } = service;
     const answered = new Set<number>();
     await database.query('begin');

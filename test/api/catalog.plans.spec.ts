@@ -15,7 +15,7 @@ import { rowsTouched } from '../support/explained.js';
 const SMALL = 2_000;
 const LARGE = 8_000;
 const LIMIT = 10;
-/** Of a list: so many for each row of the page, each partition or source, and for a look at an index. */
+/** Of a list: so many for each row of the page, each partition or source, and for the candidates of an index. */
 const LIST_ROWS = 40 * (LIMIT + 1) + (LIMIT + 1) * 16 + 550 * 2;
 const NAME_ROWS = 30;
 
@@ -39,7 +39,7 @@ const servers =
   (dataSource) =>
     readList(sqlOf(dataSource, view), 'server', { filter, limit: LIMIT, after });
 const index = (name: string) => `drop index ${name}`;
-// The other one also holds the version, beside the entry, and can be read whole.
+// The other one also holds the version, next to the entry, and can be read whole.
 const VERSIONS = `${index('entry_version_version')};
   alter table entry_version drop constraint entry_version_entry_id_version_key`;
 const NAMES = 'alter table entry drop constraint entry_source_id_type_name_key';

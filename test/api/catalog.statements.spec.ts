@@ -12,7 +12,7 @@ import { ViewSql } from '../../dist/catalog/pages/view-sql.js';
 import { createDataSource } from '../../dist/database/data-source.js';
 import { aDatabase, type TestDatabase } from '../support/database.js';
 
-/** The statements as they are sent, with the values of an example. Written anew with UPDATE_GOLDEN=1. */
+/** The statements as they are sent, with the values of an example. UPDATE_GOLDEN=1 rewrites them. */
 const FOLDER = new URL('./page-statements/', import.meta.url);
 const EVERYTHING: ListFilter = {
   search: '100%',

@@ -41,7 +41,7 @@ describe('a prepared statement', () => {
     ['has forgotten it', () => dataSource.query('deallocate all')],
     ['knows other columns by now', () => database.query('alter table kept alter number type bigint')],
     [
-      'has it from somebody else already',
+      'has it from another service already',
       async () => {
         const [{ name = '' } = {}] = await known();
         await dataSource.destroy();

@@ -46,7 +46,7 @@ export async function fillCatalogue(database: TestDatabase, names: number): Prom
   );
 }
 
-/** What somebody sees who sees the first so many of the claim sets. */
+/** The view of a caller who sees this many of the claim sets, the first ones. */
 export function bulkView(claimSets: number) {
   const partitions = [];
   for (let sourceId = 1; sourceId <= BULK_SOURCES; sourceId += 1)

@@ -11,7 +11,7 @@ interface PlanNode {
   readonly Plans?: readonly PlanNode[];
 }
 
-/** Runs `work` with a data source that remembers what it is asked, and tells how many rows those statements touch. */
+/** Runs `work` with a data source that records its statements, and counts the rows those statements touch. */
 export async function rowsTouched(
   runner: QueryRunner,
   work: (dataSource: DataSource) => Promise<unknown>,
@@ -32,7 +32,7 @@ export async function rowsTouched(
   return rows;
 }
 
-// Whatever a scan of a table or an index read, also in vain. What was read once and is kept in the statement counts once.
+// All that scans of tables and indexes read, also what they discard. What a statement reads once and materializes counts once.
 function rowsOf(node: PlanNode): number {
   const isScan = node['Relation Name'] !== undefined || node['Index Name'] !== undefined;
   const read =

@@ -20,7 +20,7 @@ const numberedTexts = new Map<string, NumberedText>();
  * Numbers the parameters of a statement. They are written `$name`, which reads better, and are sent as `$1`, `$2` … in the order
  * in which they first appear, so that the numbers depend on the text alone. Values that it does not name are left out.
  *
- * @param text made without anything that comes from a request: it is kept for good.
+ * @param text made without anything that comes from a request: it is cached for good.
  * @throws Error for a name without a value: a mistake in the statement.
  */
 export function bind(text: string, named: NamedValues): BoundStatement {

@@ -159,7 +159,7 @@ export interface ScanStep {
 export type ScanRow = MaybeVersion & CurrencyRow & { readonly complete: boolean };
 
 /**
- * A page of the versions that an index finds and can be read in order, as far as is asked: candidates are counted first, in
+ * A page by way of an index that can be read in order, up to a limit: candidates are counted first, in
  * the index alone where that can be, and then no more than that is read. Visibility comes before shadowing (contract §6): an
  * earlier source counts only with an entry the caller sees.
  */
