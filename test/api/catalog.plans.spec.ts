@@ -4,7 +4,7 @@ import { readList } from '../../dist/catalog/pages/list-reader.js';
 import type { ListFilter, Position } from '../../dist/catalog/pages/list-request.js';
 import { readVersions } from '../../dist/catalog/pages/page-reader.js';
 import { SnapshotCheck } from '../../dist/catalog/pages/snapshot-check.js';
-import { ViewSql } from '../../dist/catalog/pages/view-sql.js';
+import { ViewSql } from '../../dist/catalog/pages/view-sql.queries.js';
 import { createDataSource } from '../../dist/database/data-source.js';
 import { RawEntriesQueries } from '../../dist/entries/raw-entries.queries.js';
 import { ViewsQueries } from '../../dist/views/views.queries.js';

@@ -8,7 +8,7 @@ import { NameWalk } from '../../dist/catalog/pages/name-walk.js';
 import { nothingVisible } from '../../dist/catalog/pages/page.queries.js';
 import { readVersions } from '../../dist/catalog/pages/page-reader.js';
 import { SnapshotCheck } from '../../dist/catalog/pages/snapshot-check.js';
-import { ViewSql } from '../../dist/catalog/pages/view-sql.js';
+import { ViewSql } from '../../dist/catalog/pages/view-sql.queries.js';
 import { createDataSource } from '../../dist/database/data-source.js';
 import { aDatabase, type TestDatabase } from '../support/database.js';
 

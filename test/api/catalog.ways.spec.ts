@@ -7,7 +7,7 @@ import { NameWalk } from '../../dist/catalog/pages/name-walk.js';
 import { SnapshotCheck } from '../../dist/catalog/pages/snapshot-check.js';
 import { indexScansFor } from '../../dist/catalog/pages/index-scan.js';
 import type { VersionRow } from '../../dist/catalog/pages/version-row.js';
-import { ViewSql } from '../../dist/catalog/pages/view-sql.js';
+import { ViewSql } from '../../dist/catalog/pages/view-sql.queries.js';
 import { createDataSource } from '../../dist/database/data-source.js';
 import { aDatabase, type TestDatabase } from '../support/database.js';
 

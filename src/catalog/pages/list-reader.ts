@@ -4,7 +4,7 @@ import type { ListFilter, ListRequest } from './list-request.js';
 import { NameWalk } from './name-walk.js';
 import { nothingVisible, scanInOrder, scanUnordered } from './page.queries.js';
 import { isVersion, type VersionRow } from './version-row.js';
-import type { ViewSql } from './view-sql.js';
+import type { ViewSql } from './view-sql.queries.js';
 
 /** Names a plain list goes over for each row of the page: some have only versions that were deleted. */
 const NAMES_PER_ROW = 1.25;

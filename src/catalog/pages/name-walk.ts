@@ -2,7 +2,7 @@ import type { EntryType } from '../../documents/entry-types.js';
 import type { ListRequest } from './list-request.js';
 import { walkByPartition, walkBySource } from './page.queries.js';
 import { isVersion, type VersionRow } from './version-row.js';
-import type { ViewSql } from './view-sql.js';
+import type { ViewSql } from './view-sql.queries.js';
 
 /**
  * A view of more partitions is read source by source in name order, each entry's claim set tested against all that are

@@ -9,7 +9,7 @@ import { itemBody, listBody, withinPage } from './page-body.js';
 import { nothingVisible, versionsOfName, type WhichVersions } from './page.queries.js';
 import type { SnapshotCheck } from './snapshot-check.js';
 import { isVersion, type VersionRow } from './version-row.js';
-import { ViewSql } from './view-sql.js';
+import { ViewSql } from './view-sql.queries.js';
 
 /** What a page shows beside the view: one page of a list, every version of one name, or one version (`latest` or exact). */
 export type PageRequest =

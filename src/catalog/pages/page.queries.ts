@@ -5,7 +5,7 @@ import { conditionValues, isVersionAsked, nameFrom, passes, versionAfter } from 
 import type { ListRequest } from './list-request.js';
 import type { CurrencyRow } from './snapshot-check.js';
 import { type MaybeVersion, VERSION_COLUMNS } from './version-row.js';
-import type { ViewSql } from './view-sql.js';
+import type { ViewSql } from './view-sql.queries.js';
 
 // Every statement that reads pages of the consumer API, as sent in test/api/page-statements/*.sql. Only the conditions of the
 // filter and of the position vary, and the text is the same for the same keys of a filter. All of them filter by the ids of
