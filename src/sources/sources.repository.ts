@@ -26,10 +26,14 @@ export class SourcesRepository {
     return this.select(manager).where({ name }).setLock('pessimistic_write', undefined, ['source']).getOne();
   }
 
+  /** The sources of these names that exist, in any order. */
+  async findByNames(manager: EntityManager, names: readonly string[]): Promise<Source[]> {
+    return this.ofNames(manager, names).getMany();
+  }
+
   /** The sources of these names that exist, in this order, locked against changes until the transaction ends. */
   async shareByNames(manager: EntityManager, names: readonly string[]): Promise<Source[]> {
-    const found = await this.select(manager)
-      .where('source.name = any(:names)', { names })
+    const found = await this.ofNames(manager, names)
       .setLock('pessimistic_read', undefined, ['source'])
       .getMany();
     return names.flatMap((name) => found.find((source) => source.name === name) ?? []);
@@ -42,6 +46,10 @@ export class SourcesRepository {
 
   async remove(manager: EntityManager, source: Source): Promise<void> {
     await manager.delete(Source, { id: source.id });
+  }
+
+  private ofNames(manager: EntityManager, names: readonly string[]): SelectQueryBuilder<Source> {
+    return this.select(manager).where('source.name = any(:names)', { names });
   }
 
   private select(manager: EntityManager): SelectQueryBuilder<Source> {
