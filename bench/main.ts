@@ -1,6 +1,7 @@
 // npm run bench -- [--quick] [--only <name>,…] [--json <file>] [--profile <folder>]
 // Starts a PostgreSQL of its own and leaves nothing behind but the JSON file; `--profile` leaves CPU profiles of the services.
 import { parseArgs } from 'node:util';
+import { measureUnderAttack } from './attack/under-attack.js';
 import { measureAuthentication } from './authentication.js';
 import { measureFirstTime } from './first-time.js';
 import { type Figure, isMet } from './harness/figure.js';
@@ -31,6 +32,7 @@ const BENCHMARKS: Record<string, Measure> = {
   'start-up': measureStartUp,
   visibility: measureVisibility,
   publishing: measurePublishing,
+  'under-attack': measureUnderAttack,
 };
 
 const { values } = parseArgs({

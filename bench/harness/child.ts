@@ -22,6 +22,8 @@ export class Child {
 
   private constructor(
     readonly url: string,
+    /** Where the service tells how it is. */
+    readonly internalUrl: string,
     /** From the start of the process. */
     readonly readyAfterMs: number,
     private readonly process: ChildProcess,
@@ -34,12 +36,14 @@ export class Child {
     const args = ['--import', PROBE, ...(options.nodeArguments ?? []), ...command];
     const child = spawn(process.execPath, args, { stdio: ['ignore', 'ignore', 'inherit', 'ipc'] });
     const { port, path } = options.readiness;
-    while (!(await isReady(`http://127.0.0.1:${port}${path}`))) {
+    const internalUrl = `http://127.0.0.1:${port}`;
+    while (!(await isReady(`${internalUrl}${path}`))) {
       if (child.exitCode !== null) throw new Error(`${command.join(' ')} ended with ${child.exitCode}`);
       if (performance.now() - began > PATIENCE_MS) throw new Error(`${command.join(' ')} is not ready`);
       await sleep(ASK_EVERY_MS);
     }
-    return new Child(`http://127.0.0.1:${options.port}`, performance.now() - began, child);
+    const readyAfterMs = performance.now() - began;
+    return new Child(`http://127.0.0.1:${options.port}`, internalUrl, readyAfterMs, child);
   }
 
   /** @throws Error for any answer but 200. */
@@ -51,15 +55,29 @@ export class Child {
     return text;
   }
 
+  /** By itself, or because somebody killed it. */
+  get hasEnded(): boolean {
+    return this.process.exitCode !== null || this.process.signalCode !== null;
+  }
+
+  /** @throws Error when the process has ended. */
   async usage(): Promise<Usage> {
-    this.process.send({});
-    const [usage] = (await once(this.process, 'message')) as [Usage];
-    return usage;
+    if (this.hasEnded) throw new Error('The process has ended');
+    const ended = new AbortController();
+    const onExit = () => ended.abort();
+    this.process.once('exit', onExit);
+    try {
+      this.process.send({}, () => undefined);
+      const [usage] = (await once(this.process, 'message', { signal: ended.signal })) as [Usage];
+      return usage;
+    } finally {
+      this.process.off('exit', onExit);
+    }
   }
 
   async stop(): Promise<void> {
     await this.http.close();
-    if (this.process.exitCode !== null) return;
+    if (this.hasEnded) return;
     const ended = once(this.process, 'exit');
     this.process.kill('SIGTERM');
     await ended;

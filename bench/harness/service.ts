@@ -8,16 +8,31 @@ const MAIN = fileURLToPath(new URL('../../main.js', import.meta.url));
 
 export const SUPER_ADMIN = { role: 'super-admin' };
 
+export interface ServiceOptions {
+  /** More roles, and who has them. */
+  readonly roles?: object;
+  /** More members of the identity provider. */
+  readonly provider?: object;
+  readonly nodeArguments?: readonly string[];
+}
+
 /** The service as it is shipped, with full authorization, on the database of a catalogue. */
-export async function startService(stage: Stage, catalogue: Catalogue): Promise<Child> {
+export async function startService(
+  stage: Stage,
+  catalogue: Catalogue,
+  { roles, provider, nodeArguments = [] }: ServiceOptions = {},
+): Promise<Child> {
   const [port, internal] = [await freePort(), await freePort()];
   const file = join(stage.folder, `registry-${port}.yaml`);
   const { host, user, database } = catalogue.connection;
   const configuration = {
     auth: {
       mode: 'oauth',
-      oauth: { resourceUrl: 'https://registry.example.com', providers: [stage.issuer.provider] },
-      authz: { roles: { superAdmin: [SUPER_ADMIN] }, policy: { arrayValues: 'any' } },
+      oauth: {
+        resourceUrl: 'https://registry.example.com',
+        providers: [{ ...stage.issuer.provider, ...provider }],
+      },
+      authz: { roles: { superAdmin: [SUPER_ADMIN], ...roles }, policy: { arrayValues: 'any' } },
     },
     database: { host, port: catalogue.connection.port, user, database },
   };
@@ -26,7 +41,10 @@ export async function startService(stage: Stage, catalogue: Catalogue): Promise<
   return Child.start([MAIN, 'serve', '--config', file, ...addresses], {
     port,
     readiness: { port: internal, path: '/readiness' },
-    nodeArguments: stage.profiles === undefined ? [] : ['--cpu-prof', '--cpu-prof-dir', stage.profiles],
+    nodeArguments: [
+      ...nodeArguments,
+      ...(stage.profiles === undefined ? [] : ['--cpu-prof', '--cpu-prof-dir', stage.profiles]),
+    ],
   });
 }
 
