@@ -17,7 +17,14 @@ interface Manifest {
   subjects: { name: string; namespace: string }[];
   spec: {
     template: {
-      spec: { serviceAccountName: string; containers: { volumeMounts: { mountPath: string }[] }[] };
+      spec: {
+        serviceAccountName: string;
+        containers: {
+          volumeMounts: { mountPath: string }[];
+          env: { name: string; value: string }[];
+          resources: { limits: { memory: string } };
+        }[];
+      };
     };
   };
 }
@@ -69,4 +76,12 @@ it('the configuration of the deployment loads where the files of its pod are', a
   expect(config.sources).toMatchObject([
     { name: 'cluster', kind: 'kubernetes', settings: { namespaces: [] } },
   ]);
+});
+
+it('the heap has half of the memory of the pod, and ends before the pod is killed', async () => {
+  const [container] = (await manifests('registry.yaml'))('Deployment').spec.template.spec.containers;
+  const options = container?.env.find(({ name }) => name === 'NODE_OPTIONS')?.value ?? '';
+  const [, heap] = /--max-old-space-size=(\d+)/.exec(options) ?? [];
+  const [, memory] = /^(\d+)Mi$/.exec(container?.resources.limits.memory ?? '') ?? [];
+  expect(Number(heap)).toBe(Number(memory) / 2);
 });
