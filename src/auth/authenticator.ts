@@ -6,11 +6,11 @@ import { sentToken } from './bearer-token.js';
 import { type Caller, UNIDENTIFIED_CALLER } from './caller.js';
 import { challenge } from './challenge.js';
 import { isPublicPath } from './public-paths.js';
-import type { Attempt, TokenVerifier } from './tokens/token-verifier.js';
+import type { Attempt, TokenVerifier, Verdict } from './tokens/token-verifier.js';
 
 /** Finds out who sent a request. Chosen once at start, by `auth.mode`. */
 export abstract class Authenticator {
-  /** @throws ApiError 401, or 503 when no provider that might accept the token can be reached. */
+  /** @throws ApiError 401; 503 when a provider that might accept the token can't be reached, 429 when it may not be asked. */
   abstract identify(request: Request): Caller | Promise<Caller>;
   /** The refusal of an unidentified caller by a route that needs to know who is calling. */
   abstract unidentified(): ApiError;
@@ -53,13 +53,22 @@ export class TokenAuthenticator extends Authenticator {
     const verdict = await this.verifier.verify(sent.token, request);
     if (verdict.kind === 'accepted') return verdict.caller;
     this.logger.warn({ requestId: request.id, attempts: verdict.attempts }, 'Token refused');
-    throw verdict.kind === 'unavailable'
-      ? new ApiError('provider_unavailable')
-      : this.refusal(sentenceFor(verdict.attempts));
+    throw this.refusalOf(verdict);
   }
 
   unidentified(): ApiError {
     return this.unauthorized('token_missing', undefined, null);
+  }
+
+  private refusalOf({ kind, attempts }: Exclude<Verdict, { kind: 'accepted' }>): ApiError {
+    switch (kind) {
+      case 'unavailable':
+        return new ApiError('provider_unavailable');
+      case 'limited':
+        return new ApiError('too_many_requests');
+      case 'refused':
+        return this.refusal(sentenceFor(attempts));
+    }
   }
 
   private refusal(sentence: string): ApiError {

@@ -15,13 +15,16 @@ export const RouteAccessOf = Reflector.createDecorator<RouteAccess>();
 export const Public = () => RouteAccessOf('public');
 /** Every caller the AuthGuard lets in, whatever their roles. */
 export const AnyCaller = () =>
-  applyDecorators(RouteAccessOf('caller'), ApiErrors('token_missing', 'token_invalid'));
+  applyDecorators(RouteAccessOf('caller'), ApiErrors('token_missing', 'token_invalid', 'too_many_requests'));
 /** Callers with this role, or with superAdmin. */
 export const RequiresRole = (role: Role) =>
-  applyDecorators(RouteAccessOf({ role }), ApiErrors('token_missing', 'token_invalid', 'role_required'));
+  applyDecorators(
+    RouteAccessOf({ role }),
+    ApiErrors('token_missing', 'token_invalid', 'role_required', 'too_many_requests'),
+  );
 /** Callers with manageRegistries; every caller where the policy `registryListing` is `readers` (contract §2). */
 export const ListsRegistries = () =>
   applyDecorators(
     RouteAccessOf('registryListing'),
-    ApiErrors('token_missing', 'token_invalid', 'role_required'),
+    ApiErrors('token_missing', 'token_invalid', 'role_required', 'too_many_requests'),
   );

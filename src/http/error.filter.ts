@@ -33,7 +33,7 @@ export class ErrorFilter implements ExceptionFilter {
       response.destroy();
       return;
     }
-    if (error.status === 503) response.setHeader('Retry-After', RETRY_AFTER_SECONDS);
+    if (error.status === 503 || error.status === 429) response.setHeader('Retry-After', RETRY_AFTER_SECONDS);
     for (const [name, value] of Object.entries(error.headers)) response.setHeader(name, value);
     response.removeHeader('ETag');
     response.setHeader('Cache-Control', 'no-store');

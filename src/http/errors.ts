@@ -77,6 +77,10 @@ export const ERROR_CATALOGUE = {
     status: 417,
     sentence: 'The Expect header asks for something this service does not support',
   },
+  too_many_requests: {
+    status: 429,
+    sentence: 'Too many requests of this client are under way: try again shortly',
+  },
   headers_too_large: {
     status: 431,
     sentence: 'The headers of the request are larger than this service accepts',

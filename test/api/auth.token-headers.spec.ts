@@ -29,6 +29,17 @@ describe('the header of a token of a provider with several keys', () => {
     ['no crit', {}, 'an empty crit', { crit: [] }],
     ['no crit', {}, 'a crit that is text', { crit: 'exp' }],
     ['no crit', {}, 'a crit that is null', { crit: null }],
+    // RFC 8725 §3.11, RFC 9068 §2.1: a token for another use is none for access.
+    ['typ JWT', { typ: 'JWT' }, 'a logout token', { typ: 'logout+jwt' }],
+    ['typ jwt', { typ: 'jwt' }, 'a proof of possession', { typ: 'dpop+jwt' }],
+    ['typ at+jwt', { typ: 'at+jwt' }, 'a security event', { typ: 'secevent+jwt' }],
+    ['typ AT+JWT', { typ: 'AT+JWT' }, 'a typ that ends alike', { typ: 'that+jwt' }],
+    ['the media type', { typ: 'application/at+jwt' }, 'another', { typ: 'application/logout+jwt' }],
+    ['no typ', { typ: undefined }, 'an empty typ', { typ: '' }],
+    ['no typ', { typ: undefined }, 'a typ that is null', { typ: null }],
+    ['no typ', { typ: undefined }, 'a typ that is a number', { typ: 1 }],
+    ['typ JWT', { typ: 'JWT' }, 'a typ in a list', { typ: ['JWT'] }],
+    ['typ JWT', { typ: 'JWT' }, 'a typ with a space', { typ: 'JWT ' }],
     ['its key id', {}, 'an unknown key id', { kid: 'nobody' }],
     ['its key id', {}, 'its key id in capitals', { kid: 'FIRST' }],
     ['its key id', {}, 'no key id', { kid: undefined }],
@@ -45,8 +56,6 @@ describe('the header of a token of a provider with several keys', () => {
   });
 
   it.each<[what: string, Members]>([
-    ['typ at+jwt', { typ: 'at+jwt' }],
-    ['no typ', { typ: undefined }],
     ['a cty', { cty: 'JWT' }],
     ['members in Unicode', { note: 'Zoë 🦊' }],
   ])('may have %s', async (_what, header) => {

@@ -4,6 +4,7 @@ import { pipeline } from 'node:stream/promises';
 
 export type InjectedFault =
   | 'hang' // takes the request and never answers
+  | { readonly delayMs: number } // the right answer, so late
   | 'drip' // answers one byte at a time, for ever
   | 'down' // closes the connection
   | 'error' // 500
@@ -31,6 +32,10 @@ export async function injectFault(
 ): Promise<void> {
   if (typeof how === 'object') {
     if ('answer' in how) return send(response, 200, how.answer);
+    if ('delayMs' in how) {
+      await new Promise((resolve) => setTimeout(resolve, how.delayMs));
+      return send(response, 200, right);
+    }
     if ('padding' in how) return stream(response, padded(right, how.padding));
     return void response.writeHead(302, { Location: how.redirect }).end();
   }

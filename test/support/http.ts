@@ -17,13 +17,15 @@ interface Call {
   method?: string;
   headers?: Headers;
   body?: string | Buffer;
+  from?: string | undefined;
 }
 
 /** One request over HTTP with nothing added, normalised or retried: paths go out as they are written. */
-export function call(url: string, { method = 'GET', headers = {}, body }: Call = {}): Promise<Reply> {
+export function call(url: string, { method = 'GET', headers = {}, body, from }: Call = {}): Promise<Reply> {
   const [, host, port, path] = /^http:\/\/([^/:]+):(\d+)(.*)$/s.exec(url) ?? [];
   return new Promise((resolve, reject) => {
-    const outgoing = request({ host, port, path: path || '/', method, headers, agent: false }, (response) => {
+    const target = { host, port, path: path || '/', method, headers, agent: false, localAddress: from };
+    const outgoing = request(target, (response) => {
       const chunks: Buffer[] = [];
       response.on('data', (chunk: Buffer) => chunks.push(chunk));
       response.on('error', reject);
@@ -56,6 +58,8 @@ export interface Sent {
   headers?: Headers;
   /** Text and bytes go out as they are, anything else as JSON. */
   body?: unknown;
+  /** The address it is sent from, one of 127.0.0.0/8; any when absent. */
+  from?: string;
 }
 
 /** Somebody who sends requests to one service. */
@@ -84,12 +88,13 @@ export abstract class Sender {
 }
 
 /** The request of `Sent`, with the headers that go with its body. */
-export function callWith(url: string, method: string, { headers = {}, body }: Sent): Promise<Reply> {
-  if (body === undefined) return call(url, { method, headers });
+export function callWith(url: string, method: string, { headers = {}, body, from }: Sent): Promise<Reply> {
+  if (body === undefined) return call(url, { method, headers, from });
   const isRaw = typeof body === 'string' || Buffer.isBuffer(body);
   return call(url, {
     method,
     headers: { 'Content-Type': 'application/json', ...headers },
     body: isRaw ? body : JSON.stringify(body),
+    from,
   });
 }

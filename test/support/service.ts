@@ -290,10 +290,10 @@ class Bearer extends Sender {
     super();
   }
 
-  send(method: string, path: string, { headers, body }: Sent = {}): Promise<Reply> {
+  send(method: string, path: string, { headers, ...sent }: Sent = {}): Promise<Reply> {
     return this.service.send(method, path, {
+      ...sent,
       headers: { Authorization: `Bearer ${this.token}`, ...headers },
-      body,
     });
   }
 }

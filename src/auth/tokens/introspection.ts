@@ -4,18 +4,21 @@ import { isObject } from '../../json/is-object.js';
 import { withoutQuery } from '../../outbound/without-query.js';
 import { tokenDigest } from '../bearer-token.js';
 import type { Caller } from '../caller.js';
-import { FAILURE_PAUSE_MS } from './key-set.js';
 import { type ProviderHttp, ProviderUnavailable } from './provider-http.js';
+import { QuestionLimits } from './question-limits.js';
 import { callerOfClaims, introspectionRefusal, type Refusal } from './token-claims.js';
 
 /** contract §8: longest time an answer is cached. */
 const CACHE_TTL_MS = 60_000;
-/** Memory for cached answers, in characters of JSON; the oldest go first. */
-const MAX_CACHED_CHARACTERS = 16 * 1024 * 1024;
+/** Memory for cached answers by which a token is good, in characters of JSON; the oldest go first. */
+const MAX_GOOD_CHARACTERS = 16 * 1024 * 1024;
+/** The same for all other answers, apart: made-up tokens must not drive out the good ones. */
+const MAX_BAD_CHARACTERS = 4 * 1024 * 1024;
 /** What a cached answer costs besides its text. */
 const ANSWER_OVERHEAD = 200;
-/** Requests to a provider at a time: a flood of made-up tokens must not pile up here. */
-const MAX_PENDING = 256;
+/** Tokens of which it is remembered that this provider has issued them: by their digests, and the newest. */
+const MAX_VOUCHED = 50_000;
+const VOUCHED_TTL_MS = 24 * 60 * 60_000;
 
 type Answer = Readonly<Record<string, unknown>>;
 
@@ -23,67 +26,59 @@ const INACTIVE: Answer = Object.freeze({ active: false });
 
 /**
  * Client of a provider's introspection endpoint (RFC 7662). Concurrent requests about one token are one, answers are
- * cached, and after a failure the provider is left alone for FAILURE_PAUSE_MS: no further token waits for its timeout.
+ * cached, and QuestionLimits says what may be asked.
  */
 export class Introspection {
-  private readonly answers = new LRUCache<string, Answer>({
-    maxSize: MAX_CACHED_CHARACTERS,
-    ttl: CACHE_TTL_MS,
-    // The clock is read each time: by default its last reading is used until a timer runs, which may be late.
-    ttlResolution: 0,
-    sizeCalculation: (answer) => JSON.stringify(answer).length + ANSWER_OVERHEAD,
-  });
+  private readonly good = answersWithin(MAX_GOOD_CHARACTERS);
+  private readonly bad = answersWithin(MAX_BAD_CHARACTERS);
+  private readonly vouched = new LRUCache<string, true>({ max: MAX_VOUCHED, ttl: VOUCHED_TTL_MS });
   private readonly pending = new Map<string, Promise<Answer>>();
-  private failure: { readonly error: ProviderUnavailable; readonly at: number } | undefined;
+  private readonly limits = new QuestionLimits();
 
   constructor(
     private readonly provider: ProviderConfig & { readonly introspectionUrl: string },
     private readonly http: ProviderHttp,
   ) {}
 
-  /** Is there a cached answer by which the token is good? */
-  hasAccepted(token: string): boolean {
-    const answer = this.answers.peek(tokenDigest(token));
-    return answer !== undefined && introspectionRefusal(answer, this.provider, Date.now()) === null;
+  /** Has this provider accepted the token before, however long ago? Then it has issued it, and no other has. */
+  hasVouchedFor(token: string): boolean {
+    return this.vouched.has(tokenDigest(token));
   }
 
   /**
    * The caller a token identifies, or why it is refused.
    *
-   * @throws ProviderUnavailable
+   * @param client who sent it: see `clientOf`.
+   * @throws ProviderUnavailable, TooManyQuestions
    */
-  async check(token: string): Promise<Caller | Refusal> {
+  async check(token: string, client: string): Promise<Caller | Refusal> {
     const digest = tokenDigest(token);
-    const answer = this.answers.get(digest) ?? (await this.ask(token, digest));
+    const answer =
+      this.good.get(digest) ?? this.bad.get(digest) ?? (await this.pendingAnswer(token, digest, client));
     const refusal = introspectionRefusal(answer, this.provider, Date.now());
     if (refusal !== null) return refusal;
+    this.vouched.set(digest, true);
     return callerOfClaims(Object.fromEntries(Object.entries(answer).filter(([name]) => name !== 'active')));
   }
 
-  private async ask(token: string, digest: string): Promise<Answer> {
+  private pendingAnswer(token: string, digest: string, client: string): Promise<Answer> {
     const pending = this.pending.get(digest);
     if (pending) return pending;
-    if (this.pending.size >= MAX_PENDING)
-      throw new ProviderUnavailable('too many tokens wait to be introspected');
-    if (this.failure && performance.now() - this.failure.at < FAILURE_PAUSE_MS) throw this.failure.error;
-    const answer = this.request(token, digest).finally(() => this.pending.delete(digest));
+    const known = this.vouched.has(digest);
+    const answer = this.limits
+      .admit({ digest, known, client }, () => this.post(token))
+      .then((given) => this.remember(digest, given))
+      .finally(() => this.pending.delete(digest));
     this.pending.set(digest, answer);
     return answer;
   }
 
-  private async request(token: string, digest: string): Promise<Answer> {
-    try {
-      const answer = await this.post(token);
-      // Whatever else is in it, a refusal means one thing only.
-      const cached = answer['active'] === true ? answer : INACTIVE;
-      this.answers.set(digest, cached);
-      this.failure = undefined;
-      return cached;
-    } catch (error) {
-      if (error instanceof ProviderUnavailable && !mayConcernOneToken(error))
-        this.failure = { error, at: performance.now() };
-      throw error;
-    }
+  private remember(digest: string, given: Answer): Answer {
+    // Whatever else is in it, a refusal means one thing only.
+    const answer = given['active'] === true ? given : INACTIVE;
+    const isGood = introspectionRefusal(answer, this.provider, Date.now()) === null;
+    (isGood ? this.good : this.bad).set(digest, answer);
+    return answer;
   }
 
   private async post(token: string): Promise<Answer> {
@@ -105,9 +100,14 @@ export class Introspection {
   }
 }
 
-// One token that the provider does not take must not keep the others from being checked. 429 is about all of them.
-function mayConcernOneToken({ status }: ProviderUnavailable): boolean {
-  return status !== null && status >= 400 && status < 500 && status !== 429;
+function answersWithin(maxSize: number): LRUCache<string, Answer> {
+  return new LRUCache({
+    maxSize,
+    ttl: CACHE_TTL_MS,
+    // The clock is read each time: by default its last reading is used until a timer runs, which may be late.
+    ttlResolution: 0,
+    sizeCalculation: (answer) => JSON.stringify(answer).length + ANSWER_OVERHEAD,
+  });
 }
 
 /** RFC 6749 §2.3.1: both halves are form-encoded before they are joined. */

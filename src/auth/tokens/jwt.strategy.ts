@@ -3,7 +3,7 @@ import { Strategy, type VerifiedCallback } from 'passport-jwt';
 import { tokenFromRequest } from '../bearer-token.js';
 import type { Caller } from '../caller.js';
 import type { KeySet, ProviderKey } from './key-set.js';
-import { callerOfClaims, type Expected, jwtRefusal } from './token-claims.js';
+import { callerOfClaims, type Expected, jwtRefusal, typeRefusal } from './token-claims.js';
 import { readJwt } from './unverified-jwt.js';
 
 /** contract §8. Never `none`, never an HMAC: those would take a public key for a secret. */
@@ -61,6 +61,8 @@ export function jwtStrategy(expected: Expected, keys: KeySet): Strategy {
 async function findKey(token: string, keys: KeySet): Promise<ProviderKey> {
   const { header } = readJwt(token) ?? { header: {} };
   const { alg, kid, crit } = header as Record<string, unknown>;
+  const refusal = typeRefusal(header);
+  if (refusal !== null) throw new Error(refusal);
   if (!ALGORITHMS.some((known) => known === alg)) throw new Error('the algorithm is not accepted');
   // RFC 7515 §4.1.11: extensions that are not understood must lead to refusal, and none is understood here.
   if (crit !== undefined) throw new Error('the header demands extensions');

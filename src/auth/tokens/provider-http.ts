@@ -7,8 +7,11 @@ import { withoutQuery } from '../../outbound/without-query.js';
 const TIMEOUT_MS = 5_000;
 /** contract §8. */
 const MAX_ANSWER_BYTES = 1024 * 1024;
-/** Requests to one provider at a time; more would only queue behind a provider that is in trouble. */
-const MAX_CONNECTIONS = 32;
+/**
+ * Requests to one provider at a time: as many as QuestionLimits allows, and a few for its keys. With fewer, a question about
+ * a good token would wait behind those about made-up ones.
+ */
+const MAX_CONNECTIONS = 264;
 
 /** Some providers, Kubernetes among them, send no keys to clients that accept the first of these only. */
 const ACCEPT = 'application/json, application/jwk-set+json';

@@ -12,6 +12,19 @@ export type Refusal = string;
 /** 9999-12-31: a number beyond it is no time, whatever a comparison says. */
 const LAST_SECOND = 253_402_300_799;
 
+/** Types of a JWT that is an access token: RFC 7519 §5.1, RFC 9068 §2.1. */
+const TOKEN_TYPES: readonly unknown[] = ['jwt', 'at+jwt', 'application/at+jwt'];
+
+/**
+ * Judges the `typ` of a JWT's header (contract §8, RFC 8725 §3.11): a token that was issued for another use, such as a
+ * logout token or a proof of possession, is no access token, whoever signed it.
+ */
+export function typeRefusal({ typ }: Readonly<Record<string, unknown>>): Refusal | null {
+  return typ === undefined || (typeof typ === 'string' && TOKEN_TYPES.includes(typ.toLowerCase()))
+    ? null
+    : 'the type is not that of an access token';
+}
+
 /**
  * Judges the claims of a JWT, signature aside (spec §5.2.4, contract §8): `iss` exact, `aud` equal to or containing the
  * audience, `exp` required and in the future, `nbf` in the past, no tolerance.

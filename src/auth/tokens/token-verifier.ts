@@ -4,12 +4,14 @@ import passport from 'passport';
 import type { ProviderConfig } from '../../config/config.js';
 import { tokenDigest } from '../bearer-token.js';
 import type { Caller } from '../caller.js';
+import { clientOf } from '../client-address.js';
 import { Introspection } from './introspection.js';
 import { jwtStrategy, type VerifiedJwt } from './jwt.strategy.js';
 import { KeySet } from './key-set.js';
 import { ProviderHttp, ProviderUnavailable } from './provider-http.js';
 import { keyFetcher } from './provider-keys.js';
-import { jwtRefusal, type Refusal } from './token-claims.js';
+import { TooManyQuestions } from './question-limits.js';
+import { jwtRefusal, type Refusal, typeRefusal } from './token-claims.js';
 import { readJwt, type UnverifiedJwt } from './unverified-jwt.js';
 
 /** Longest time a verified JWT is cached; less when it expires or its key goes. */
@@ -28,7 +30,9 @@ export type Verdict =
   | { readonly kind: 'accepted'; readonly caller: Caller }
   | { readonly kind: 'refused'; readonly attempts: readonly Attempt[] }
   /** At least one provider that might accept the token can't be reached. */
-  | { readonly kind: 'unavailable'; readonly attempts: readonly Attempt[] };
+  | { readonly kind: 'unavailable'; readonly attempts: readonly Attempt[] }
+  /** At least one was not asked, because this client has too many questions under way. */
+  | { readonly kind: 'limited'; readonly attempts: readonly Attempt[] };
 
 interface Provider {
   readonly config: ProviderConfig;
@@ -44,9 +48,17 @@ interface Check {
   readonly method: Attempt['method'];
   /** What rules the token out before anything is verified or asked. */
   readonly refusal: Refusal | null;
-  /** @throws ProviderUnavailable */
+  /** @throws ProviderUnavailable, TooManyQuestions */
   readonly run: () => Promise<Caller | Refusal>;
 }
+
+/** How a check ended. */
+interface Outcome {
+  readonly check: Check;
+  readonly result: Caller | Refusal | NotAsked;
+}
+
+type NotAsked = ProviderUnavailable | TooManyQuestions;
 
 /** Finds out which of the configured providers vouches for a token: by its keys first, then by introspection (spec §5.2). */
 export class TokenVerifier {
@@ -68,46 +80,44 @@ export class TokenVerifier {
     const cached = this.verified.get(tokenDigest(token));
     if (cached && cached.expiresAt > Date.now() && cached.isCurrent())
       return { kind: 'accepted', caller: cached.caller };
-    const attempts: Attempt[] = [];
-    let unavailable = false;
-    for (const { provider, method, refusal, run } of this.checks(token, request)) {
-      const outcome = refusal ?? (await run().catch(asUnavailable));
-      if (typeof outcome === 'string') attempts.push({ provider: provider.name, method, reason: outcome });
-      else if (outcome instanceof ProviderUnavailable) {
-        attempts.push({ provider: provider.name, method, reason: outcome.message });
-        unavailable = true;
-      } else return { kind: 'accepted', caller: outcome };
+    const jwt = readJwt(token);
+    const outcomes: Outcome[] = [];
+    for (const check of this.keyChecks(token, jwt, request)) {
+      const outcome = await outcomeOf(check);
+      if (isCaller(outcome.result)) return { kind: 'accepted', caller: outcome.result };
+      outcomes.push(outcome);
     }
-    return { kind: unavailable ? 'unavailable' : 'refused', attempts };
+    const asked = await firstAccepted(this.introspectionChecks(token, jwt, clientOf(request)));
+    return 'caller' in asked
+      ? { kind: 'accepted', caller: asked.caller }
+      : verdictOf([...outcomes, ...asked.outcomes]);
   }
 
   async close(): Promise<void> {
     await Promise.all(this.providers.map(({ http }) => http.close()));
   }
 
-  /** Every check that might accept the token, in order. */
-  private checks(token: string, request: Request): Check[] {
-    const jwt = readJwt(token);
-    const byKeys = this.providers.map(({ config, strategy }): Check => ({
+  private keyChecks(token: string, jwt: UnverifiedJwt | null, request: Request): Check[] {
+    return this.providers.map(({ config, strategy }): Check => ({
       provider: config,
       method: 'jwt',
       refusal: jwt ? jwtRefusal(jwt.payload, config, Date.now()) : 'the token is no JWT',
       run: () => this.verifyJwt(token, strategy, request),
     }));
+  }
+
+  // An opaque token is sent to all that might have issued it, until one has said that it has.
+  private introspectionChecks(token: string, jwt: UnverifiedJwt | null, client: string): Check[] {
     const introspecting = this.providers.flatMap(({ config, introspection }) =>
       introspection ? [{ config, introspection }] : [],
     );
-    // One that has accepted the token already is enough: the others may be slow.
-    const accepting = introspecting.filter(({ introspection }) => introspection.hasAccepted(token));
-    const byIntrospection = (accepting.length > 0 ? accepting : introspecting).map(
-      ({ config, introspection }): Check => ({
-        provider: config,
-        method: 'introspection',
-        refusal: jwt ? introspectionRuledOut(jwt, config) : null,
-        run: () => introspection.check(token),
-      }),
-    );
-    return [...byKeys, ...byIntrospection];
+    const vouching = introspecting.filter(({ introspection }) => introspection.hasVouchedFor(token));
+    return (vouching.length > 0 ? vouching : introspecting).map(({ config, introspection }) => ({
+      provider: config,
+      method: 'introspection',
+      refusal: jwt ? introspectionRuledOut(jwt, config) : null,
+      run: () => introspection.check(token, client),
+    }));
   }
 
   // Answers of introspection are cached by Introspection itself, refusals too.
@@ -140,17 +150,54 @@ export class TokenVerifier {
   }
 }
 
-function asUnavailable(error: unknown): ProviderUnavailable {
-  if (error instanceof ProviderUnavailable) return error;
-  throw error;
+async function outcomeOf(check: Check): Promise<Outcome> {
+  try {
+    return { check, result: check.refusal ?? (await check.run()) };
+  } catch (error) {
+    if (error instanceof ProviderUnavailable || error instanceof TooManyQuestions)
+      return { check, result: error };
+    throw error;
+  }
 }
 
-// A token that names its issuer is sent to that one only: another would learn it. And its own expiry holds whatever the
-// provider answers.
-function introspectionRuledOut({ payload }: UnverifiedJwt, { issuerUrl }: ProviderConfig): Refusal | null {
-  if (payload['iss'] !== undefined && payload['iss'] !== issuerUrl) return 'the issuer is another one';
-  const { exp } = payload;
-  return typeof exp === 'number' && exp * 1000 <= Date.now() ? 'the token has expired' : null;
+/**
+ * Runs all checks at once: the first that accepts decides, so that a provider which is slow holds up no other. Without one,
+ * the end of each, in their order.
+ */
+function firstAccepted(checks: readonly Check[]): Promise<{ caller: Caller } | { outcomes: Outcome[] }> {
+  return new Promise((resolve, reject) => {
+    const ends = checks.map(async (check) => {
+      const outcome = await outcomeOf(check);
+      if (isCaller(outcome.result)) resolve({ caller: outcome.result });
+      return outcome;
+    });
+    Promise.all(ends).then((outcomes) => resolve({ outcomes }), reject);
+  });
+}
+
+/** Of checks none of which has accepted the token. */
+function verdictOf(outcomes: readonly Outcome[]): Verdict {
+  const attempts = outcomes.map(({ check, result }): Attempt => {
+    const reason = result instanceof Error ? result.message : String(result);
+    return { provider: check.provider.name, method: check.method, reason };
+  });
+  if (outcomes.some(({ result }) => result instanceof ProviderUnavailable))
+    return { kind: 'unavailable', attempts };
+  const isLimited = outcomes.some(({ result }) => result instanceof TooManyQuestions);
+  return { kind: isLimited ? 'limited' : 'refused', attempts };
+}
+
+function isCaller(result: Outcome['result']): result is Caller {
+  return typeof result !== 'string' && !(result instanceof Error);
+}
+
+// A token that names its issuer is sent to that one only: another would learn it. And what it says of its own type and
+// expiry holds whatever the provider answers.
+function introspectionRuledOut(jwt: UnverifiedJwt, { issuerUrl }: ProviderConfig): Refusal | null {
+  const { iss, exp } = jwt.payload;
+  if (iss !== undefined && iss !== issuerUrl) return 'the issuer is another one';
+  if (typeof exp === 'number' && exp * 1000 <= Date.now()) return 'the token has expired';
+  return typeRefusal(jwt.header);
 }
 
 function hasIntrospection(
