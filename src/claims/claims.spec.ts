@@ -85,6 +85,10 @@ describe('what is refused as claims', () => {
     [{ org: [] }, '"org" must not be an empty list'],
     [{ '': 'a' }, '"" a claim must have a name'],
     [withProto, '"__proto__" is not a possible name of a claim'],
+    [{ jti: 'a' }, '"jti" is about one token alone and never a claim of anything else'],
+    [{ iat: '1' }, '"iat" is about one token alone and never a claim of anything else'],
+    [{ exp: ['1'] }, '"exp" is about one token alone and never a claim of anything else'],
+    [{ org: 'a', nbf: '1' }, '"nbf" is about one token alone and never a claim of anything else'],
     [{ org: 'a\0' }, '"org" holds characters that cannot be stored'],
     [{ org: ['\ud800'] }, '"org" holds characters that cannot be stored'],
     [{ 'a\0': 'x' }, '"a\\u0000" the name holds characters that cannot be stored'],
@@ -95,6 +99,7 @@ describe('what is refused as claims', () => {
     [{ org: 'acme' }],
     [{ org: 'acme', team: ['a', 'b'] }],
     [{ constructor: 'x' }],
+    [{ iss: 'https://idp.example', sub: 'a', aud: 'b', azp: 'c', EXP: '1' }],
     [{ a: '😀' }],
   ])('%j is fine', (value) => expect(claimsProblems(value)).toEqual([]));
 });

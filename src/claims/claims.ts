@@ -15,12 +15,15 @@ export interface ClaimsIssue {
 const MAX_CLAIMS = 100;
 const MAX_VALUES = 1_000;
 
+/** contract §5: they tell one token from another, and say nothing of its holder. */
+const OF_ONE_TOKEN: readonly string[] = ['jti', 'iat', 'exp', 'nbf'];
+
 // PostgreSQL's jsonb takes neither NUL nor half a surrogate pair.
 const UNSTORABLE = /\0|\p{Surrogate}/u;
 
 /**
  * contract §5: strings and flat, non-empty arrays of strings are claims, anything else is refused at every door
- * (configuration, API, annotation).
+ * (configuration, API, annotation), and so are `jti`, `iat`, `exp` and `nbf`.
  *
  * @returns one issue per member that is wrong; empty when the value is `Claims`.
  */
@@ -33,6 +36,8 @@ export function findClaimsIssues(value: unknown): ClaimsIssue[] {
     // Too easily lost, or worse, on the way through code that copies objects.
     if (key === '__proto__') return [{ key, message: 'is not a possible name of a claim' }];
     if (UNSTORABLE.test(key)) return [{ key, message: 'the name holds characters that cannot be stored' }];
+    if (OF_ONE_TOKEN.includes(key))
+      return [{ key, message: 'is about one token alone and never a claim of anything else' }];
     const message = memberIssue(member);
     return message === undefined ? [] : [{ key, message }];
   });

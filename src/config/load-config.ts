@@ -4,7 +4,7 @@ import { type Address, collide, parseAddress } from './address.js';
 import type { Config, Flags } from './config.js';
 import { ConfigFile } from './config-file.dto.js';
 import { readConfigText } from './yaml/read-text.js';
-import { crossIssues } from './cross-rules.js';
+import { crossIssues, sharedClaims } from './cross-rules.js';
 import { parseDatabaseUrl } from './database-url.js';
 import {
   applyOverrides,
@@ -72,7 +72,7 @@ export function loadConfig(file: string, environment: NodeJS.ProcessEnv, flags: 
   };
   return {
     config: freeze(config),
-    warnings: [...unknownVariables(environment), ...unusedParameters(value)],
+    warnings: [...unknownVariables(environment), ...unusedParameters(value), ...sharedClaims(config)],
   };
 }
 

@@ -26,6 +26,7 @@ it.each([
   ['{"a":[]}', 'is no map of claims: "a" must not be an empty list'],
   ['{"":"a"}', 'is no map of claims: "" a claim must have a name'],
   ['{"__proto__":{"a":"b"}}', 'is no map of claims: "__proto__" is not a possible name of a claim'],
+  ['{"exp":"1"}', 'is no map of claims: "exp" is about one token alone and never a claim of anything else'],
   ['{"a":"\\u0000"}', 'is no map of claims: "a" holds characters that cannot be stored'],
   ['{"a":"b","a":"c"}', 'holds the claim "a" twice'],
   ['{"a":"b","\\u0061":"c"}', 'holds the claim "a" twice'],

@@ -26,6 +26,20 @@ registries:
   - { name: main, sources: [catalog] }
 `;
 
+/** Port 1 is nobody's. */
+const DATABASE_AWAY = '\ndatabase: { host: localhost, port: 1, user: registry, database: registry }\n';
+
+const PROVIDERS = ['corporate', 'partner']
+  .map((name) => `{ name: ${name}, issuerUrl: 'https://${name}.example', audience: registry }`)
+  .join(', ');
+
+/** Several identity providers, and this rule for super-admins. */
+const rulingBy = (rule: string) =>
+  GOOD.replace(
+    'mode: anonymous',
+    `oauth: { resourceUrl: 'https://registry.example.com', providers: [${PROVIDERS}] }, authz: { roles: { superAdmin: [${rule}] } }`,
+  );
+
 describe('check', () => {
   it('says that a good configuration is valid', async () => {
     const { code, output } = await new Cli(['check', '--config', await file(GOOD)]).finished;
@@ -33,6 +47,19 @@ describe('check', () => {
       code: 0,
       output: expect.stringContaining('is valid: anonymous mode, 1 source(s)'),
     });
+  });
+
+  it('warns of roles that several identity providers could give', async () => {
+    const checked = async (rule: string) =>
+      new Cli(['check', '--config', await file(rulingBy(rule))]).finished;
+    const warned = await checked('{ role: admin }');
+    expect(warned.code).toBe(0);
+    expect(warned.output).toMatch(
+      /^warning: .*corporate, partner.* auth\.authz\.roles\.superAdmin\[0\]\. Add iss/m,
+    );
+    const fine = await checked('{ role: admin, iss: https://corporate.example }');
+    expect(fine.code).toBe(0);
+    expect(fine.output).not.toContain('warning');
   });
 
   it('lists every problem with its path and line, and exits with 1', async () => {
@@ -69,10 +96,15 @@ describe('serve', () => {
     expect(output).not.toMatch(/ at .*\.js:\d+/);
   });
 
+  it('warns of roles that several identity providers could give', async () => {
+    const waiting = serving(await file(rulingBy('{ role: admin }').concat(DATABASE_AWAY)));
+    expect(await waiting.logs('waiting for it')).toMatch(/"warn".*superAdmin\[0\]\. Add iss/);
+    waiting.child.kill('SIGTERM');
+    expect((await waiting.finished).code).toBe(0);
+  });
+
   it('waits for a database that does not answer yet, and says why it does not', async () => {
-    // Port 1 is nobody's.
-    const database = '\ndatabase: { host: localhost, port: 1, user: registry, database: registry }\n';
-    const config = await file(GOOD.concat(database));
+    const config = await file(GOOD.concat(DATABASE_AWAY));
     const waiting = serving(config);
     const log = await waiting.logs('waiting for it');
     expect(log).toMatch(/localhost:1 is not reachable yet, waiting for it: connect ECONNREFUSED \S+:1\b/);

@@ -148,6 +148,7 @@ describe.each(TYPES)('a %s of one team', (type) => {
     ['an empty list of values', { claims: { org: [] } }],
     ['a number', { claims: { org: 1 } }],
     ['a nested map', { claims: { org: { name: 'acme' } } }],
+    ['the time a token was issued', { claims: { org: 'acme', iat: '1' } }],
     ['a claim without a name', { claims: { '': 'acme' } }],
     ['a body that is a list', []],
     ['no body', undefined],

@@ -67,6 +67,8 @@ const FIRST_VERSIONS: readonly Case[] = [
   ['a nested map', { ...ACME_WRITER, realm: { org: 'x' } }, { realm: { org: 'x' } }, MALFORMED],
   ['a list in a list', teams('platform'), { team: [['platform']] }, MALFORMED],
   ['a claim without a name', { ...ACME_WRITER, '': 'x' }, { '': 'x' }, MALFORMED],
+  ['the id of the token', { ...ACME_WRITER, jti: 'a' }, { jti: 'a' }, MALFORMED],
+  ['the expiry of a token, as a super-admin', SUPER_ADMIN, { exp: '1' }, MALFORMED],
   ['a list, as a super-admin', SUPER_ADMIN, [], MALFORMED],
 ];
 

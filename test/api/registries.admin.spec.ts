@@ -105,6 +105,7 @@ describe('a registry made through the API', () => {
     ['a source no name could be', { sources: ['First'] }, 'sources[0]'],
     ['claims that are a list', { sources: ['first'], claims: [] }, 'claims'],
     ['a claim that is a number', { sources: ['first'], claims: { level: 3 } }, 'claims.level'],
+    ['a claim that is about one token', { sources: ['first'], claims: { org: 'acme', nbf: '1' } }, 'claims.nbf'],
     ['a claim that is an empty list', { sources: ['first'], claims: { org: [] } }, 'claims.org'],
     ['an unknown member', { sources: ['first'], title: 'x' }, 'title'],
     ['its name', { sources: ['first'], name: 'refused' }, 'name'],

@@ -72,6 +72,7 @@ describe('the body of a source', () => {
     ['a claim that is an empty list', { ...good, claims: { org: [] } }, 'claims.org'],
     ['a claim with a list in a list', { ...good, claims: { org: [['acme']] } }, 'claims.org'],
     ['a claim with a number in a list', { ...good, claims: { org: ['acme', 1] } }, 'claims.org'],
+    ['a claim that is about one token', { ...good, claims: { org: 'acme', jti: 'a' } }, 'claims.jti'],
     ['an unknown member', { ...good, colour: 'red' }, 'colour'],
     ['its name', { ...good, name: 'other' }, 'name'],
     ['its origin', { ...good, origin: 'config' }, 'origin'],

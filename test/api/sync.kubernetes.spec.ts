@@ -191,26 +191,33 @@ describe('the claims of a cluster', () => {
     await sees(CONTOSO_READER, ['tools/contoso@1.0.0']);
   });
 
-  it('hide an object that has a mistake in them, with a report, and nothing else', async () => {
-    cluster.put('MCPServer', 'tools/acme', exported('acme', { 'authz-claims': '{"org":' }));
-    await sees(ACME_DATA, []);
-    await sees(ACME_PLATFORM, ['tools/platform@1.0.0']);
-    await within(A_WHILE, async () =>
-      expect(await syncOf(service.as(SUPER_ADMIN))).toMatchObject({
-        status: 'complete',
-        counts: { skipped: 1 },
-        skipped: [
-          {
-            name: 'com.toolhive.k8s.tools/acme',
-            version: '1.0.0',
-            reasons: [
-              'MCPServer tools/acme: the annotation toolhive.stacklok.dev/authz-claims is not valid JSON',
-            ],
-          },
-        ],
-      }),
-    );
-    cluster.put('MCPServer', 'tools/acme', claimed('acme', { org: 'acme' }));
-    await sees(ACME_DATA, ['tools/acme@1.0.0']);
-  });
+  it.each([
+    ['{"org":', 'is not valid JSON'],
+    [
+      '{"org":"acme","exp":"1"}',
+      'is no map of claims: "exp" is about one token alone and never a claim of anything else',
+    ],
+  ])(
+    'hide an object that has a mistake in them, %s, with a report, and nothing else',
+    async (text, mistake) => {
+      cluster.put('MCPServer', 'tools/acme', exported('acme', { 'authz-claims': text }));
+      await sees(ACME_DATA, []);
+      await sees(ACME_PLATFORM, ['tools/platform@1.0.0']);
+      await within(A_WHILE, async () =>
+        expect(await syncOf(service.as(SUPER_ADMIN))).toMatchObject({
+          status: 'complete',
+          counts: { skipped: 1 },
+          skipped: [
+            {
+              name: 'com.toolhive.k8s.tools/acme',
+              version: '1.0.0',
+              reasons: [`MCPServer tools/acme: the annotation toolhive.stacklok.dev/authz-claims ${mistake}`],
+            },
+          ],
+        }),
+      );
+      cluster.put('MCPServer', 'tools/acme', claimed('acme', { org: 'acme' }));
+      await sees(ACME_DATA, ['tools/acme@1.0.0']);
+    },
+  );
 });
