@@ -1,6 +1,6 @@
 import pg from 'pg';
 import { afterAll, describe, expect, it } from 'vitest';
-import { answerTo } from '../support/alike.js';
+import { answerTo } from '../support/same-answer.js';
 import { ACME_ADMIN, CONTOSO_ADMIN, SUPER_ADMIN } from '../support/callers.js';
 import { aServer, aSkill } from '../support/documents.js';
 import type { Reply, Sender } from '../support/http.js';

@@ -3,13 +3,11 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { Clock } from '../support/clock.js';
 import type { Reply } from '../support/http.js';
 import { anIssuer } from '../support/issuer.js';
-import { expectChallenge, expectRefused } from '../support/matchers.js';
+import { expectRefused } from '../support/matchers.js';
 import { aService } from '../support/service.js';
 
 /** How long an answer of introspection is remembered. */
 const MEMORY_MS = 60_000;
-/** What the provider takes for an answer while it is slow. */
-const ANSWER_MS = 3_000;
 /** Questions that one client may have under way. */
 const QUESTIONS_OF_CLIENT = 64;
 const [ATTACKER, CALLER] = ['127.0.0.1', '127.0.0.2'];
@@ -33,40 +31,56 @@ const ask = (token: string, from: string) => service.bearing(token).send('GET', 
 const asked = () => issuer.requestsTo('introspection').length;
 const madeUp = () => `made-up-${randomUUID()}`;
 
-/** So many made-up tokens at once; resolves when the provider has been asked about as many as it will be. */
+/** From now on the provider takes questions, and answers them when it is told to. */
+function hold(): { release: () => void } {
+  let release = () => {};
+  const after = new Promise<void>((resolve) => (release = resolve));
+  issuer.injectFault('introspection', { after });
+  return { release };
+}
+
+/** So many made-up tokens at once: resolves when the provider has been asked about as many as it will be, and the others are answered. */
 async function flood(from: string, count: number): Promise<Promise<Reply>[]> {
   const before = asked();
-  const replies = Array.from({ length: count }, () => ask(madeUp(), from));
+  let answered = 0;
+  const replies = Array.from({ length: count }, async () => {
+    const reply = await ask(madeUp(), from);
+    answered += 1;
+    return reply;
+  });
   const most = Math.min(count, QUESTIONS_OF_CLIENT);
-  await expect.poll(() => asked() - before, { timeout: 10_000 }).toBeGreaterThanOrEqual(most);
+  await expect
+    .poll(() => [asked() - before >= most, answered >= count - most], { timeout: 15_000 })
+    .toEqual([true, true]);
   return replies;
 }
 
 afterEach(() => issuer.behave());
 
 describe('a flood of made-up tokens from one address at a slow provider', () => {
-  it('neither shuts out nor delays a valid token from another address', async () => {
+  it('neither shuts out a valid token from another address, nor is that asked about any later', async () => {
     const token = issuer.opaque();
-    issuer.injectFault('introspection', { delayMs: ANSWER_MS });
+    const { release } = hold();
     const flooding = await flood(ATTACKER, 300);
-    const startedAt = performance.now();
-    expect((await ask(token, CALLER)).status).toBe(200);
-    expect(performance.now() - startedAt).toBeLessThan(2 * ANSWER_MS);
+    const before = asked();
+    const reply = ask(token, CALLER);
+    await expect.poll(asked).toBe(before + 1);
+    release();
+    expect((await reply).status).toBe(200);
     const replies = await Promise.all(flooding);
     const refused = replies.filter(({ status }) => status === 429);
-    expect(refused.length).toBeGreaterThan(100);
+    expect(refused.length).toBeGreaterThanOrEqual(300 - QUESTIONS_OF_CLIENT);
     for (const reply of refused) {
       expectRefused(reply, 429, 'too_many_requests');
       expect(reply.headers['retry-after']).toMatch(/^[1-9]\d*$/);
     }
-    for (const reply of replies.filter(({ status }) => status !== 429))
-      expectChallenge(reply, { error: 'invalid_token' });
   });
 
   it('is over when its questions have been answered: the address may ask again', async () => {
-    issuer.injectFault('introspection', { delayMs: ANSWER_MS });
-    await Promise.all(await flood(ATTACKER, 100));
-    issuer.behave();
+    const { release } = hold();
+    const flooding = await flood(ATTACKER, 100);
+    release();
+    for (const { status } of await Promise.all(flooding)) expect([401, 429]).toContain(status);
     expect((await ask(issuer.opaque(), ATTACKER)).status).toBe(200);
   });
 
@@ -75,12 +89,16 @@ describe('a flood of made-up tokens from one address at a slow provider', () => 
     expect((await ask(lapsed, ATTACKER)).status).toBe(200);
     clock.passes(MEMORY_MS);
     expect((await ask(remembered, ATTACKER)).status).toBe(200);
-    issuer.injectFault('introspection', 'hang');
+    const { release } = hold();
     const flooding = await flood(ATTACKER, 300);
+    const before = asked();
     expect((await ask(remembered, ATTACKER)).status).toBe(200);
-    issuer.behave();
-    expect((await ask(lapsed, ATTACKER)).status).toBe(200);
-    for (const { status } of await Promise.all(flooding)) expect([429, 503]).toContain(status);
+    expect(asked()).toBe(before);
+    const reply = ask(lapsed, ATTACKER);
+    await expect.poll(asked).toBe(before + 1);
+    release();
+    expect((await reply).status).toBe(200);
+    await Promise.all(flooding);
   });
 });
 
@@ -89,12 +107,17 @@ describe('floods of made-up tokens from several addresses', () => {
     const [known, unknown] = [issuer.opaque(), issuer.opaque()];
     expect((await ask(known, CALLER)).status).toBe(200);
     clock.passes(MEMORY_MS);
-    issuer.injectFault('introspection', { delayMs: ANSWER_MS });
+    const { release } = hold();
     const addresses = ['127.0.0.3', '127.0.0.4', '127.0.0.5'];
-    const floods = await Promise.all(addresses.map((address) => flood(address, QUESTIONS_OF_CLIENT)));
+    const floods: Promise<Reply>[] = [];
+    for (const address of addresses) floods.push(...(await flood(address, QUESTIONS_OF_CLIENT)));
     expectRefused(await ask(unknown, CALLER), 503, 'provider_unavailable');
-    expect((await ask(known, CALLER)).status).toBe(200);
-    await Promise.all(floods.flat());
+    const before = asked();
+    const reply = ask(known, CALLER);
+    await expect.poll(asked).toBe(before + 1);
+    release();
+    expect((await reply).status).toBe(200);
+    await Promise.all(floods);
     expect((await ask(unknown, CALLER)).status).toBe(200);
   });
 });

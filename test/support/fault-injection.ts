@@ -4,7 +4,7 @@ import { pipeline } from 'node:stream/promises';
 
 export type InjectedFault =
   | 'hang' // takes the request and never answers
-  | { readonly delayMs: number } // the right answer, so late
+  | { readonly after: Promise<void> } // the right answer, not before this has happened
   | 'drip' // answers one byte at a time, for ever
   | 'down' // closes the connection
   | 'error' // 500
@@ -32,8 +32,8 @@ export async function injectFault(
 ): Promise<void> {
   if (typeof how === 'object') {
     if ('answer' in how) return send(response, 200, how.answer);
-    if ('delayMs' in how) {
-      await new Promise((resolve) => setTimeout(resolve, how.delayMs));
+    if ('after' in how) {
+      await how.after;
       return send(response, 200, right);
     }
     if ('padding' in how) return stream(response, padded(right, how.padding));
