@@ -4,7 +4,7 @@ import { pipeline } from 'node:stream/promises';
 import type pg from 'pg';
 import { from as copyFrom } from 'pg-copy-streams';
 import { canonicalClaims } from '#service/claims/claims.js';
-import { checkDocument, sentenceOf } from '#service/documents/document-check.js';
+import { checkDocument, formatProblem } from '#service/documents/document-check.js';
 import { searchTextOf } from '#service/documents/entry-types.js';
 import { versionKey } from '#service/documents/version-order.js';
 import { nameOf, serverDocument } from './documents.js';
@@ -180,7 +180,7 @@ function checkSample(size: CatalogueSize): void {
     if ((left -= 1) < 0) return;
     const document = serverDocument(name, VERSIONS[id % VERSIONS.length] ?? '', id, size.seed);
     const { problems, version } = checkDocument('server', document);
-    if (problems.length > 0) throw new Error(`${name}: ${problems.map(sentenceOf).join('; ')}`);
+    if (problems.length > 0) throw new Error(`${name}: ${problems.map(formatProblem).join('; ')}`);
     const bytes = Buffer.byteLength(version?.text ?? '');
     if (bytes < 1_400 || bytes > 4_100) throw new Error(`${name} has ${bytes} bytes`);
   }

@@ -1,6 +1,5 @@
 import { ClaimSet } from '../claim-sets/claim-set.entity.js';
-import { Entry } from '../entries/entry.entity.js';
-import { EntryVersion } from '../entries/entry-version.entity.js';
+import { Entry, EntryVersion } from '../entries/entry.entity.js';
 import { Registry, RegistrySource } from '../registries/registry.entity.js';
 import { Source, SourceState } from '../sources/source.entity.js';
 import { SourcePartition } from '../views/source-partition.entity.js';

@@ -4,7 +4,7 @@ import { type EntityManager, In } from 'typeorm';
 import { canonicalClaims, type Claims } from '../claims/claims.js';
 import { ClaimSet } from './claim-set.entity.js';
 
-/** The claim sets there are. Equal claims (by canonical form) share one. */
+/** The claim sets, one for each distinct value: claims that are equal in canonical form share one. */
 @Injectable()
 export class ClaimSetsRepository {
   /** The claim set of these claims, made when it is not there yet, in the transaction that refers to it. */
@@ -18,7 +18,7 @@ export class ClaimSetsRepository {
     return claimSets.findOneByOrFail({ digest });
   }
 
-  /** The ids of many, in their order. */
+  /** The ids of the claim sets of many claims, in their order; as `findOrCreate`. */
   async findOrCreateAll(manager: EntityManager, all: readonly Claims[]): Promise<number[]> {
     const texts = all.map((claims) => canonicalClaims(claims));
     const distinct = [...new Set(texts)].map((canonical) => ({ canonical, digest: digestOf(canonical) }));

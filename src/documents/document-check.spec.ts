@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { checkDocument, MAX_DOCUMENT_BYTES, sentenceOf } from './document-check.js';
+import { checkDocument, MAX_DOCUMENT_BYTES, formatProblem } from './document-check.js';
 import type { EntryType } from './entry-types.js';
 
 const SERVER = { name: 'io.acme/a', description: 'd', version: '1.0.0' };
@@ -17,7 +17,7 @@ const withMember = (good: object, member: string) =>
   parsed(`${JSON.stringify(good).slice(0, -1)},${member}}`);
 const nested = (levels: number) => `${'['.repeat(levels)}${']'.repeat(levels)}`;
 const sentences = (type: EntryType, document: unknown) =>
-  checkDocument(type, document).problems.map(sentenceOf);
+  checkDocument(type, document).problems.map(formatProblem);
 
 describe('a document that is published', () => {
   it('is given back as the version to store, its text compact and its digest that of the text', () => {

@@ -1,7 +1,7 @@
-import { createHash } from 'node:crypto';
 import type { IncomingVersion } from './incoming-version.js';
+import { documentDigest } from './document-digest.js';
 import { MAX_PROBLEMS, type Problem } from './document-problem.js';
-import { walk } from './document-walk.js';
+import { walkDocument } from './document-walk.js';
 import {
   type Document,
   ENTRY_TYPES,
@@ -12,16 +12,16 @@ import {
 } from './entry-types.js';
 import { repeatedKey } from '../json/repeated-key.js';
 
-export { type Problem, sentenceOf } from './document-problem.js';
+export { type Problem, formatProblem } from './document-problem.js';
 
 /** The longest document that is stored, as compact JSON in UTF-8. */
 export const MAX_DOCUMENT_BYTES = 1024 * 1024;
 
-/** How a document was written, where that is known. */
-export interface Written {
-  /** Its text without the white space between tokens, no longer than the limit; stored as it is. */
+/** The text a document was parsed from. */
+export interface SourceText {
+  /** Without the white space between tokens, no longer than the limit; stored as it is. */
   readonly text: string;
-  /** Its keys, counted where they are written. */
+  /** Its keys, each counted as often as it is in the text. */
   readonly keys: number;
 }
 
@@ -34,25 +34,25 @@ export type CheckedDocument =
  * The one door to the database for documents, synced and published alike: the rules of their type, 1 MiB, 100 levels. For
  * any value that JSON.parse can give, it answers and does not throw.
  *
- * A document of a file comes as it was `written` and keeps its spelling (decision 002), so keys given twice are found. A
- * published one has been parsed on the way and is spelled anew: what would not survive that, or is no text to most
- * readers, is refused, because here somebody is there to be told (`__proto__`, NUL, half characters, 1e999).
+ * A synced document comes with its `sourceText` and keeps its spelling (decision 002), so keys given twice are found. A
+ * published one was parsed with its request and is serialized anew: what would not survive that, or is no text to most
+ * readers, is refused, because its publisher can correct it (`__proto__`, NUL, half characters, 1e999).
  */
-export function checkDocument(type: EntryType, document: unknown, written?: Written): CheckedDocument {
-  const { keys, tooDeep, notRoundTrippable } = walk(document, written === undefined);
+export function checkDocument(type: EntryType, document: unknown, sourceText?: SourceText): CheckedDocument {
+  const { keys, tooDeep, notRoundTrippable } = walkDocument(document, sourceText === undefined);
   if (tooDeep) return { problems: [tooDeep] };
-  const text = written?.text ?? JSON.stringify(document) ?? '';
+  const text = sourceText?.text ?? JSON.stringify(document) ?? '';
   const bytes = Buffer.byteLength(text);
   if (bytes > MAX_DOCUMENT_BYTES) return { problems: [sizeProblem(bytes)] };
   const [first, ...others] = [
     ...ENTRY_TYPES[type].check(document),
-    ...(written ? repetition(written, keys) : notRoundTrippable),
+    ...(sourceText ? repeatedKeyProblems(sourceText, keys) : notRoundTrippable),
   ].slice(0, MAX_PROBLEMS);
   if (first) return { problems: [first, ...others] };
   return { problems: [], version: versionOf(type, document as Document, text) };
 }
 
-/** What is said of a document that is too large, which need not even be parsed for it. */
+/** The problem of a document that is too large, which is known before it is parsed. */
 export function sizeProblem(bytes: number): Problem {
   return {
     path: '',
@@ -60,8 +60,8 @@ export function sizeProblem(bytes: number): Problem {
   };
 }
 
-function repetition({ text, keys: written }: Written, keys: number): Problem[] {
-  if (written === keys) return [];
+function repeatedKeyProblems({ text, keys: keysInText }: SourceText, keys: number): Problem[] {
+  if (keysInText === keys) return [];
   return [{ path: repeatedKey(text) ?? '', message: 'the key is given twice in one object' }];
 }
 
@@ -71,7 +71,7 @@ function versionOf(type: EntryType, document: Document, text: string): IncomingV
     name: findName(type, document) ?? '',
     version: String(document['version']),
     text,
-    digest: createHash('sha256').update(text).digest(),
+    digest: documentDigest(text),
     status: initialStatus(type, document),
     searchText: searchTextOf(type, document),
   };

@@ -4,22 +4,22 @@ export interface Problem {
   readonly message: string;
 }
 
-/** How many problems of one document are told. */
+/** How many problems of one document are reported. */
 export const MAX_PROBLEMS = 20;
 const MAX_PREVIEW = 80;
 
 /** A problem as one sentence. */
-export function sentenceOf({ path, message }: Problem): string {
+export function formatProblem({ path, message }: Problem): string {
   return path === '' ? message : `${path}: ${message}`;
 }
 
-/** A value in a message, shortened. */
+/** A value for a message, shortened. */
 export function preview(value: unknown): string {
   const text = JSON.stringify(value) ?? 'undefined';
   return text.length > MAX_PREVIEW ? `${text.slice(0, MAX_PREVIEW - 3)}...` : text;
 }
 
-/** What a value was found to be: "a string", "an array", "null". */
+/** The type of a value with its article: "a string", "an array", "null". */
 export function typeName(value: unknown): string {
   if (value === null || value === undefined) return String(value);
   if (Array.isArray(value)) return 'an array';

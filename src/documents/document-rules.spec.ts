@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { sentenceOf } from './document-problem.js';
+import { formatProblem } from './document-problem.js';
 import { checkServer, checkSkill, PUBLISHER_PROVIDED } from './document-rules.js';
 import { serverDocumentSchema } from './server-document.schema.js';
 import { skillDocumentSchema } from './skill-document.schema.js';
@@ -118,7 +118,7 @@ describe.each([
   });
 
   it.each(rows)('with %j: %s', (change, problem, twin) => {
-    const sentences = check(JSON.parse(JSON.stringify({ ...good, ...change }))).map(sentenceOf);
+    const sentences = check(JSON.parse(JSON.stringify({ ...good, ...change }))).map(formatProblem);
     expect(
       sentences.some((sentence) => sentence.startsWith(problem)),
       sentences.join('\n'),

@@ -147,7 +147,7 @@ function publisherProblems({ _meta: meta }: Record<string, unknown>): Problem[] 
   return [{ path: pathOf(['_meta', PUBLISHER_PROVIDED]), message }];
 }
 
-// A JSON pointer tells places in arrays and keys of digits alike; the former are far likelier.
+// A JSON pointer writes indexes of arrays and keys of digits alike; indexes are far likelier.
 function pathAt(pointer: string, key: unknown): string {
   const parts = pointer
     .split('/')

@@ -4,37 +4,37 @@ import { MAX_PROBLEMS, type Problem } from './document-problem.js';
 /** How deep arrays and objects of a document may be nested. */
 export const MAX_DEPTH = 100;
 
-/** What a look at every value of a document finds. */
-export interface Walked {
+/** What is found by visiting every value of a document. */
+export interface WalkResult {
   /** The keys of all its objects. */
   readonly keys: number;
   /** Nested too deep for anything that recurses: nothing else may be done with the document. */
   readonly tooDeep: Problem | undefined;
-  /** What would not come back as it was given, once parsed and spelled anew. */
+  /** What would not come back as it was given, once parsed and serialized anew. */
   readonly notRoundTrippable: readonly Problem[];
 }
 
 /**
- * Looks at every value of a parsed document, at most `MAX_DEPTH` levels down. Throws for no document.
+ * Visits every value of a parsed document, at most `MAX_DEPTH` levels down. Throws for no document.
  *
- * @param toBeSpelled whether the document will be spelled anew; otherwise nothing is `notRoundTrippable`.
+ * @param serialized whether the document will be serialized anew; otherwise nothing is `notRoundTrippable`.
  */
-export function walk(document: unknown, toBeSpelled: boolean): Walked {
-  const walker = new Walker(toBeSpelled);
+export function walkDocument(document: unknown, serialized: boolean): WalkResult {
+  const walker = new Walker(serialized);
   walker.visit(document);
   return walker;
 }
 
-class Walker implements Walked {
+class Walker implements WalkResult {
   keys = 0;
   tooDeep: Problem | undefined;
   readonly notRoundTrippable: Problem[] = [];
   private readonly path: (string | number)[] = [];
 
-  constructor(private readonly toBeSpelled: boolean) {}
+  constructor(private readonly serialized: boolean) {}
 
   visit(value: unknown): void {
-    if (this.toBeSpelled) this.checkScalar(value);
+    if (this.serialized) this.checkScalar(value);
     if (typeof value !== 'object' || value === null || this.tooDeep) return;
     if (this.path.length >= MAX_DEPTH) {
       this.tooDeep = {
@@ -48,7 +48,7 @@ class Walker implements Walked {
   private enterMember(key: string, member: unknown): void {
     this.keys += 1;
     this.path.push(key);
-    if (this.toBeSpelled) this.checkKey(key);
+    if (this.serialized) this.checkKey(key);
     this.visit(member);
     this.path.pop();
   }

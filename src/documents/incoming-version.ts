@@ -1,9 +1,13 @@
 import type { EntryType } from './entry-types.js';
 
-/** One version of one entry, by name. */
-export interface VersionName {
+/** What tells an entry from all others of its source. */
+export interface EntryName {
   readonly type: EntryType;
   readonly name: string;
+}
+
+/** One version of one entry, by name. */
+export interface VersionName extends EntryName {
   readonly version: string;
 }
 
@@ -14,8 +18,17 @@ export interface IncomingVersion extends VersionName {
   readonly digest: Buffer;
   readonly status: string;
   readonly searchText: string;
-  /** What another registry says of the version beside its document. What is absent is decided here. */
+  /** What another registry adds to the document. What is absent is decided here. */
   readonly statusMessage?: string;
   readonly statusChangedAt?: Date;
   readonly publishedAt?: Date;
+}
+
+/** Names as keys of maps and sets. Neither a name nor a version holds a NUL, so the parts can't run into each other. */
+export function entryMapKey({ type, name }: EntryName): string {
+  return `${type}\0${name}`;
+}
+
+export function versionMapKey({ type, name, version }: VersionName): string {
+  return `${type}\0${name}\0${version}`;
 }

@@ -1,10 +1,10 @@
-/** What the registry, and not the publisher, says of a version. Dates are RFC 3339 in UTC. */
+/** What the registry, and not the publisher, states about a version. Times are dates, or RFC 3339 text in UTC. */
 export interface VersionState {
   readonly status: string;
-  readonly statusChangedAt: string;
+  readonly statusChangedAt: Date | string;
   readonly statusMessage: string | null;
-  readonly publishedAt: string;
-  readonly updatedAt: string;
+  readonly publishedAt: Date | string;
+  readonly updatedAt: Date | string;
   readonly isLatest: boolean;
 }
 

@@ -21,9 +21,10 @@ import type { Preconditions } from '../http/preconditions.js';
 import { JsonText } from '../http/json-answers.js';
 import { ClaimsBody, PublishBody, PublishQuery, StatusBody } from './entries.dto.js';
 import { EntryClaimsAnswer, ManagedEntry, PublishedVersionAnswer } from './entries.responses.js';
-import { EntriesService, type LoadedEntry } from './entries.service.js';
-import { RawEntryList } from './raw-entries.responses.js';
-import { RawEntriesService } from './raw-entries.service.js';
+import { EntriesService } from './entries.service.js';
+import { Entry } from './entry.entity.js';
+import { EntryList } from './list/entry-list.responses.js';
+import { EntryListService } from './list/entry-list.service.js';
 
 const TYPE = { name: 'type', enum: ENTRY_TYPE_NAMES };
 const NAME = { name: 'name', description: 'Its one slash sent as %2F', example: 'io.acme/weather' };
@@ -44,15 +45,15 @@ const PUBLISH_ERRORS = [
 export class EntriesController {
   constructor(
     private readonly entries: EntriesService,
-    private readonly raw: RawEntriesService,
+    private readonly lists: EntryListService,
   ) {}
 
   @Get()
   @ApiOperation({ summary: 'The published entries this caller may manage' })
-  @ApiOkResponse({ type: RawEntryList })
+  @ApiOkResponse({ type: EntryList })
   @ApiErrors('invalid_parameter', 'invalid_cursor')
   list(@CurrentCaller() caller: Caller, @Query() query: AdminListParameters): Promise<JsonText> {
-    return this.raw.manageable(caller, query);
+    return this.lists.manageable(caller, query);
   }
 
   @Post()
@@ -86,7 +87,7 @@ export class EntriesController {
   @ApiParam(TYPE)
   @ApiOkResponse({ type: ManagedEntry })
   @ApiErrors('entry_not_found')
-  get(@Loaded() entry: LoadedEntry): Promise<JsonText> {
+  get(@Loaded() entry: Entry): Promise<JsonText> {
     return this.entries.get(entry);
   }
 
@@ -97,7 +98,7 @@ export class EntriesController {
   @ApiParam(TYPE)
   @ApiOkResponse({ type: PublishedVersionAnswer })
   @ApiErrors('entry_not_found', 'version_not_found')
-  getVersion(@Loaded() entry: LoadedEntry): JsonText {
+  getVersion(@Loaded() entry: Entry): JsonText {
     return this.entries.getVersion(entry);
   }
 
@@ -125,7 +126,7 @@ export class EntriesController {
   @ApiParam(TYPE)
   @ApiOkResponse({ type: EntryClaimsAnswer })
   @ApiErrors('entry_not_found')
-  getClaims(@Loaded() entry: LoadedEntry): JsonText {
+  getClaims(@Loaded() entry: Entry): JsonText {
     return this.entries.getClaims(entry);
   }
 

@@ -1,31 +1,27 @@
-import { createHash } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
 import type { Caller } from '../auth/caller.js';
 import { AccessPolicy } from '../authz/access-policy.js';
 import { canonicalClaims, type Claims, equalClaims } from '../claims/claims.js';
-import { isStorable } from '../database/storable.js';
+import { lockEntry } from '../database/locks.js';
+import { hasNul } from '../database/storable.js';
+import { documentDigest } from '../documents/document-digest.js';
+import { isEntryType, withStatus } from '../documents/entry-types.js';
+import type { EntryName } from '../documents/incoming-version.js';
+import { officialMeta } from '../documents/official-meta.js';
 import type { SentBody } from '../http/body.js';
 import { ApiError } from '../http/errors.js';
-import { checkPreconditions, contentTag, type Preconditions } from '../http/preconditions.js';
 import { JsonText } from '../http/json-answers.js';
-import { type EntryType, isEntryType, withStatus } from '../documents/entry-types.js';
-import { officialMeta } from '../documents/official-meta.js';
+import { checkPreconditions, contentTag, type Preconditions } from '../http/preconditions.js';
+import { SourcesRepository } from '../sources/sources.repository.js';
+import { EntriesRepository } from './entries.repository.js';
+import type { Entry, EntryVersion } from './entry.entity.js';
 import { readClaimsRequest, readPublishRequest, readStatusRequest } from './publish-request.js';
-import { PublishedEntries, type PublishedEntry, type PublishedVersion } from './published-entries.js';
 
-/** An entry by what a path says of it. */
-export interface EntryName {
+/** An entry as a path names it: of whatever type. */
+export interface EntryPath {
   readonly type: string;
   readonly name: string;
-}
-
-/** A published entry that a request names, and the version when it names one. */
-export interface LoadedEntry {
-  readonly type: EntryType;
-  readonly name: string;
-  readonly entry: PublishedEntry;
-  readonly version: PublishedVersion | undefined;
 }
 
 /** Ends a transaction without writing, and carries its answer out. */
@@ -40,33 +36,33 @@ class DryRun extends Error {
 export class EntriesService {
   constructor(
     private readonly dataSource: DataSource,
-    private readonly entries: PublishedEntries,
+    private readonly sources: SourcesRepository,
+    private readonly entries: EntriesRepository,
     private readonly policy: AccessPolicy,
   ) {}
 
   /**
    * spec §4.2: claims are required and a subset of the caller's; a later version has the claims of the first. A name
-   * belongs to whoever published it first, by its claims.
+   * belongs to those whom the claims of its first version admit.
    *
    * @param dryRun answers the same and writes nothing.
    */
   async publish(caller: Caller, { body, raw }: SentBody, dryRun: boolean): Promise<string> {
-    const { version, claims } = readPublishRequest(body, raw);
-    // A super-admin who sends no claims for a later version inherits; who may send none is said by checkPublish.
+    const { version: incoming, claims } = readPublishRequest(body, raw);
+    // A super-admin who sends no claims for a later version inherits; who may send none is decided by checkPublish.
     this.policy.checkPublish(caller, claims);
     try {
       return await this.dataSource.transaction(async (manager) => {
-        const sourceId = await this.entries.findManagedSource(manager);
-        if (sourceId === undefined) throw new ApiError('no_managed_source');
-        await this.entries.lockName(manager, version.type, version.name);
-        const entry = await this.entries.find(manager, version.type, version.name);
+        const sourceId = await this.sources.shareManaged(manager);
+        if (sourceId === null) throw new ApiError('no_managed_source');
+        const now = await lockEntry(manager, incoming.type, incoming.name);
+        const entry = await this.entries.findByName(incoming, undefined, manager);
         if (entry) this.checkLater(caller, entry, claims);
-        if (entry && (await this.entries.versions(manager, entry.id, version.version)).length > 0)
-          throw new ApiError('version_exists');
-        const id = await this.entries.add(manager, sourceId, entry, claims, version);
-        const [stored] = await this.entries.versions(manager, id, version.version);
-        if (!stored) throw new Error('A version that was published is not there');
-        const answer = describeVersion(version, entry?.claims ?? claims, stored);
+        const version = entry
+          ? await this.entries.addVersion(manager, entry, incoming, now)
+          : await this.entries.add(manager, sourceId, claims, incoming, now);
+        if (!version) throw new ApiError('version_exists');
+        const answer = describeVersion(incoming, entry?.claims ?? claims, version);
         if (dryRun) throw new DryRun(answer);
         return answer;
       });
@@ -79,142 +75,118 @@ export class EntriesService {
   /**
    * The entry a request names, as far as the caller may manage it.
    *
-   * @param version must be one of the entry's, when it is given.
+   * @param version must be one of the entry's, when it is given; then it is the one in `versions`.
    * @throws ApiError 404 for what is not there or none of theirs.
    */
-  async load(caller: Caller, entryName: EntryName, version?: string): Promise<LoadedEntry> {
-    const { manager } = this.dataSource;
-    const type = typeOf(entryName);
-    const entry = await this.getManageable(manager, caller, type, entryName.name);
-    const stored = version === undefined ? undefined : await this.getStored(manager, entry, version);
-    return { type, name: entryName.name, entry, version: stored };
+  async load(caller: Caller, path: EntryPath, version?: string): Promise<Entry> {
+    const found = await this.entries.findByName(entryNameOf(path), version);
+    return this.checkFound(caller, found, version);
   }
 
-  async get({ type, name, entry }: LoadedEntry): Promise<JsonText> {
-    const versions = await this.entries.versions(this.dataSource.manager, entry.id);
+  async get(entry: Entry): Promise<JsonText> {
+    const versions = await this.entries.versions(entry);
     // Its last version has gone since it was loaded.
     if (versions.length === 0) throw new ApiError('entry_not_found');
-    return new JsonText(describeEntry(type, name, entry.claims, versions));
+    return new JsonText(describeEntry(entry, versions));
   }
 
-  getVersion({ type, name, entry, version }: LoadedEntry): JsonText {
-    if (!version) throw new Error('A version was asked for on a route that names none');
-    return new JsonText(describeVersion({ type, name }, entry.claims, version));
+  /** @param entry with the version that was asked for. */
+  getVersion(entry: Entry): JsonText {
+    return new JsonText(describeVersion(entry, entry.claims, onlyVersion(entry)));
   }
 
-  getClaims({ entry }: LoadedEntry): JsonText {
-    return new JsonText(JSON.stringify({ claims: entry.claims }), claimsTag(entry.claims));
+  getClaims({ claims }: Entry): JsonText {
+    return new JsonText(JSON.stringify({ claims }), claimsTag(claims));
   }
 
   /** spec §4.3: the caller must satisfy the claims there are, or the entry is none of theirs, and those to come. */
   async setClaims(
     caller: Caller,
-    entryName: EntryName,
+    path: EntryPath,
     { body, raw }: SentBody,
     preconditions: Preconditions,
   ): Promise<void> {
     const claims = readClaimsRequest(body, raw);
-    await this.change(caller, entryName, async (manager, { entry }) => {
+    await this.change(caller, path, undefined, async (manager, entry) => {
       this.policy.checkRelabel(caller, claims);
       checkPreconditions(preconditions, claimsTag(entry.claims));
       await this.entries.setClaims(manager, entry, claims);
     });
   }
 
-  async removeVersion(caller: Caller, entryName: EntryName, version: string): Promise<void> {
-    await this.change(caller, entryName, async (manager, { entry }) => {
-      await this.getStored(manager, entry, version);
-      await this.entries.remove(manager, entry, version);
-    });
+  async removeVersion(caller: Caller, path: EntryPath, version: string): Promise<void> {
+    await this.change(caller, path, version, (manager, entry) =>
+      this.entries.removeVersion(manager, entry, onlyVersion(entry)),
+    );
   }
 
   /** Sets the status of one version, or of all versions at once. */
-  async setStatus(caller: Caller, entryName: EntryName, body: unknown, version?: string): Promise<JsonText> {
-    const { status, message } = readStatusRequest(typeOf(entryName), body);
-    return this.change(caller, entryName, async (manager, { type, entry }) => {
+  async setStatus(caller: Caller, path: EntryPath, body: unknown, version?: string): Promise<JsonText> {
+    const { type } = entryNameOf(path);
+    const { status, message } = readStatusRequest(type, body);
+    return this.change(caller, path, version, async (manager, entry, now) => {
       const versions =
-        version === undefined
-          ? await this.entries.versions(manager, entry.id)
-          : [await this.getStored(manager, entry, version)];
+        version === undefined ? await this.entries.versions(entry, manager) : [onlyVersion(entry)];
       const changed = versions.map((stored) => {
         const document = withStatus(type, stored.document, status);
-        return { version: stored.version, document, digest: createHash('sha256').update(document).digest() };
+        return { version: stored.version, document, digest: documentDigest(document) };
       });
-      await this.entries.setStatus(manager, entry, changed, status, message);
+      await this.entries.setStatus(manager, entry, changed, status, message, now);
       if (version === undefined)
-        return new JsonText(
-          describeEntry(type, entryName.name, entry.claims, await this.entries.versions(manager, entry.id)),
-        );
-      const stored = await this.getStored(manager, entry, version);
-      return new JsonText(describeVersion({ type, name: entryName.name }, entry.claims, stored));
+        return new JsonText(describeEntry(entry, await this.entries.versions(entry, manager)));
+      const found = await this.entries.findByName(entry, version, manager);
+      return this.getVersion(this.checkFound(caller, found, version));
     });
   }
 
   private async change<T>(
     caller: Caller,
-    entryName: EntryName,
-    work: (manager: EntityManager, found: { type: EntryType; entry: PublishedEntry }) => Promise<T>,
+    path: EntryPath,
+    version: string | undefined,
+    work: (manager: EntityManager, entry: Entry, now: Date) => Promise<T>,
   ): Promise<T> {
-    const type = typeOf(entryName);
+    const entryName = entryNameOf(path);
     return this.dataSource.transaction(async (manager) => {
-      await this.entries.lockName(manager, type, entryName.name);
-      return work(manager, { type, entry: await this.getManageable(manager, caller, type, entryName.name) });
+      const now = await lockEntry(manager, entryName.type, entryName.name);
+      const found = await this.entries.findByName(entryName, version, manager);
+      return work(manager, this.checkFound(caller, found, version), now);
     });
   }
 
   // contract §4: equal claims for everyone; who may not see the name learns no more than that theirs differ.
-  private checkLater(caller: Caller, entry: PublishedEntry, claims: Claims): void {
+  private checkLater(caller: Caller, entry: Entry, claims: Claims): void {
     if (this.policy.inheritsClaims(caller) && Object.keys(claims).length === 0) return;
     if (!this.policy.mayManage(caller, entry.claims) || !equalClaims(entry.claims, claims))
       throw new ApiError('claims_mismatch');
   }
 
-  private async getManageable(
-    manager: EntityManager,
-    caller: Caller,
-    type: EntryType,
-    name: string,
-  ): Promise<PublishedEntry> {
-    const entry = await this.entries.find(manager, type, name);
+  private checkFound(caller: Caller, entry: Entry | null, version: string | undefined): Entry {
     if (!entry || !this.policy.mayManage(caller, entry.claims)) throw new ApiError('entry_not_found');
+    if (version !== undefined && entry.versions.length === 0) throw new ApiError('version_not_found');
     return entry;
-  }
-
-  private async getStored(
-    manager: EntityManager,
-    entry: PublishedEntry,
-    version: string,
-  ): Promise<PublishedVersion> {
-    const [stored] = isStorable(version) ? await this.entries.versions(manager, entry.id, version) : [];
-    if (!stored) throw new ApiError('version_not_found');
-    return stored;
   }
 }
 
-function typeOf({ type, name }: EntryName): EntryType {
-  if (isEntryType(type) && isStorable(name)) return type;
-  throw new ApiError('entry_not_found');
+function entryNameOf({ type, name }: EntryPath): EntryName {
+  if (!isEntryType(type) || hasNul(name)) throw new ApiError('entry_not_found');
+  return { type, name };
+}
+
+function onlyVersion({ versions: [version] }: Entry): EntryVersion {
+  if (!version) throw new Error('An entry was loaded without the version that was asked for');
+  return version;
 }
 
 function claimsTag(claims: Claims): string {
   return contentTag(canonicalClaims(claims));
 }
 
-function describeVersion(
-  { type, name }: { readonly type: EntryType; readonly name: string },
-  claims: Claims,
-  stored: PublishedVersion,
-): string {
+function describeVersion({ type, name }: EntryName, claims: Claims, stored: EntryVersion): string {
   const head = JSON.stringify({ type, name, version: stored.version, claims }).slice(0, -1);
   return `${head},"${type}":${stored.document},"_meta":${officialMeta(stored)}}`;
 }
 
-function describeEntry(
-  type: EntryType,
-  name: string,
-  claims: Claims,
-  versions: readonly PublishedVersion[],
-): string {
+function describeEntry({ type, name, claims }: Entry, versions: readonly EntryVersion[]): string {
   return JSON.stringify({
     type,
     name,

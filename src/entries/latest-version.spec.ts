@@ -8,9 +8,9 @@ describe('of two versions of one entry', () => {
     ['the newer one where both are deleted', ['deleted', '12'], ['deleted', '11']],
     // In UTF-16 a rocket comes before the last letters of the first plane.
     ['the one whose bytes are greater', ['active', '\u{1f680}'], ['active', '\uff5a']],
-  ] as const)('%s is rather the latest', (_, [status, key], [otherStatus, otherKey]) => {
-    const one = { status, key };
-    const other = { status: otherStatus, key: otherKey };
+  ] as const)('%s comes first', (_, [status, key], [otherStatus, otherKey]) => {
+    const one = { status, versionKey: key };
+    const other = { status: otherStatus, versionKey: otherKey };
     expect(precedes(one, other)).toBe(true);
     expect(precedes(other, one)).toBe(false);
   });

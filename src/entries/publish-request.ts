@@ -5,7 +5,7 @@ import { oneOf } from '../validation/checks.js';
 import { below, issue } from '../validation/problems.js';
 import { ClaimsBody, PublishBody, StatusBody, typesIn } from './entries.dto.js';
 import type { IncomingVersion } from '../documents/incoming-version.js';
-import { checkDocument, sentenceOf } from '../documents/document-check.js';
+import { checkDocument, formatProblem } from '../documents/document-check.js';
 import { ENTRY_TYPES, type EntryType } from '../documents/entry-types.js';
 import { repeatedKey } from '../json/repeated-key.js';
 
@@ -34,7 +34,7 @@ export function readPublishRequest(body: unknown, raw: Buffer | undefined): Publ
   if (version) return { version, claims };
   const details = problems.map(
     (problem) =>
-      `${type}${problem.path === '' || problem.path.startsWith('[') ? ' ' : '.'}${sentenceOf(problem)}`,
+      `${type}${problem.path === '' || problem.path.startsWith('[') ? ' ' : '.'}${formatProblem(problem)}`,
   );
   throw new ApiError('invalid_document', `The ${type} is not valid: ${details.join('; ')}`, details);
 }

@@ -1,6 +1,6 @@
 const MAX_LENGTH = 200;
 
-/** Where something is in a document, for people: `packages[0].transport.url`. Numbers are places in arrays. */
+/** Where something is in a document, for people: `packages[0].transport.url`. Numbers are indexes of arrays. */
 export function pathOf(parts: readonly (string | number)[]): string {
   const path = parts.reduce<string>((above, part) => {
     if (typeof part === 'number') return `${above}[${part}]`;

@@ -102,14 +102,14 @@ describe('slicing', () => {
     );
     await fc.assert(
       fc.asyncProperty(answer, async (value) => {
-        const slicer = new JsonSlicer(Buffer.from(JSON.stringify(value)), ['servers'], MAX, 'top');
+        const slicer = new JsonSlicer(Buffer.from(JSON.stringify(value)), ['servers'], MAX, 'root');
         const elements = (await drain(slicer)).map(({ text }) => JSON.parse(String(text)) as unknown);
         expect(elements).toEqual(value.servers);
         expect(JSON.parse(slicer.skeleton)).toEqual({ ...value, servers: [] });
       }),
     );
     const twice = Buffer.from('{"servers":[],"s\\u0065rvers":[1]}');
-    await expect(drain(new JsonSlicer(twice, ['servers'], MAX, 'top'))).rejects.toThrow(RepeatedKeyError);
+    await expect(drain(new JsonSlicer(twice, ['servers'], MAX, 'root'))).rejects.toThrow(RepeatedKeyError);
   });
 
   it('takes no text that JSON.parse refuses, cut off or altered at any place', async () => {

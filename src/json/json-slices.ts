@@ -7,7 +7,7 @@ export interface Slice {
   readonly index: number;
   /**
    * The element with the white space between its tokens removed; numbers and strings are as they were written. Null when
-   * that is longer than the slicer was told to keep: such an element is only known to close its brackets and strings.
+   * that is longer than the slicer keeps: such an element is only known to close its brackets and strings.
    */
   readonly text: string | null;
   /** The length of that text in UTF-8. */
@@ -18,10 +18,10 @@ export interface Slice {
   readonly depth: number;
 }
 
-/** The text is no JSON, as far as its brackets and strings tell. */
+/** The text is no JSON, judged by its brackets and strings. */
 export class JsonSliceError extends Error {}
 
-/** The text is JSON, but two readers could read two things out of it. */
+/** The text is JSON, but readers differ in which of two values of one key they take. */
 export class RepeatedKeyError extends JsonSliceError {
   constructor(readonly path: string) {
     super(`the key "${path}" is given twice`);
@@ -36,22 +36,22 @@ const BACKSLASH = 0x5c;
 const CLOSE_BRACKET = 0x5d;
 const OPEN_BRACE = 0x7b;
 const CLOSE_BRACE = 0x7d;
-const BLANK = 0x20;
-const CHECK_EVERY = 16_384;
-const SHORT_PIECE = 64;
+const SPACE = 0x20;
+const PAUSE_CHECK_BYTES = 16_384;
+const SHORT_COPY_BYTES = 64;
 const MAX_KEY_BYTES = 64;
-const MAX_OUTER_DEPTH = 100;
-const MAX_OUTER_BYTES = 1024 * 1024;
+const MAX_SKELETON_DEPTH = 100;
+const MAX_SKELETON_BYTES = 1024 * 1024;
 
 /**
  * Cuts the elements of the arrays at `data.<list>`, or at `<list>`, out of one large JSON text, without ever building the
  * whole of it: a document of any size is read in short slices of time, and each element keeps its own spelling.
  *
- * Only brackets, strings and the keys on the way to the lists are understood here. Each element's text, and the rest of
+ * Only brackets, strings and the keys that lead to the lists are understood here. Each element's text, and the rest of
  * the text with those arrays emptied (`skeleton`), have to go through JSON.parse, which checks everything else.
  *
  * @throws JsonSliceError when brackets or strings do not close.
- * @throws RepeatedKeyError when the way to a list, or one of the lists, is given twice, in whatever spelling.
+ * @throws RepeatedKeyError when the key of a list, or `data`, is given twice, in whatever spelling.
  */
 export class JsonSlicer {
   /** After `slices()` has ended: the text around the elements, the sliced arrays empty. */
@@ -62,15 +62,15 @@ export class JsonSlicer {
   private readonly slice = new TimeSlice();
   private readonly scratch: Buffer;
   private position = 0;
-  private nextCheck = CHECK_EVERY;
-  private outerBytes = 0;
+  private nextPauseCheck = PAUSE_CHECK_BYTES;
+  private skeletonBytes = 0;
 
   constructor(
     private readonly bytes: Buffer,
     private readonly lists: readonly string[],
     private readonly maxElementBytes: number,
-    /** Where the lists are: a registry file has them in `data`, an answer of an API at the top. */
-    private readonly below: 'data' | 'top' = 'data',
+    /** Where the lists are: in `data` as in a registry file, or in the root object as in an answer of an API. */
+    private readonly parent: 'data' | 'root' = 'data',
   ) {
     // Elements are put together here: making strings of their pieces takes far longer than copying bytes.
     this.scratch = Buffer.allocUnsafeSlow(Math.min(maxElementBytes, bytes.length));
@@ -79,34 +79,34 @@ export class JsonSlicer {
   async *slices(): AsyncGenerator<Slice> {
     const path: string[] = [];
     const opened: number[] = [];
-    let keptFrom = 0;
+    let skeletonFrom = 0;
     let key = '';
     while (this.position < this.bytes.length) {
-      if (this.isDue()) await this.slice.pause();
+      if (this.shouldPause()) await this.slice.pause();
       const byte = this.bytes[this.position];
       if (byte === QUOTE) {
         const start = this.position;
         this.position += 1;
-        while (!this.endsString(start)) await this.slice.pause();
+        while (!this.skipString(start)) await this.slice.pause();
         key = this.keyFrom(start);
         continue;
       }
       if (byte === OPEN_BRACE || byte === OPEN_BRACKET) {
-        const list = byte === OPEN_BRACKET && this.isWay(path, opened) ? key : null;
+        const list = byte === OPEN_BRACKET && this.isListPlace(path, opened) ? key : null;
         if (list !== null && this.lists.includes(list)) {
-          this.see(this.pathOf(list));
-          this.keepOuter(keptFrom, this.position + 1);
+          this.markSeen(this.pathOf(list));
+          this.appendSkeleton(skeletonFrom, this.position + 1);
           this.position += 1;
           yield* this.elements(list);
           // The closing bracket stays in the skeleton.
-          keptFrom = this.position;
+          skeletonFrom = this.position;
           this.position += 1;
           continue;
         }
-        if (this.below === 'data' && opened.length === 1 && key === 'data') this.see('data');
-        if (opened.push(byte) > MAX_OUTER_DEPTH)
+        if (this.parent === 'data' && opened.length === 1 && key === 'data') this.markSeen('data');
+        if (opened.push(byte) > MAX_SKELETON_DEPTH)
           throw new JsonSliceError(
-            `the text around the entries is nested deeper than ${MAX_OUTER_DEPTH} levels`,
+            `the text around the entries is nested deeper than ${MAX_SKELETON_DEPTH} levels`,
           );
         path[opened.length - 1] = key;
         key = '';
@@ -116,37 +116,37 @@ export class JsonSlicer {
       this.position += 1;
     }
     if (opened.length > 0) throw new JsonSliceError('the text ends before its last bracket is closed');
-    this.keepOuter(keptFrom, this.bytes.length);
+    this.appendSkeleton(skeletonFrom, this.bytes.length);
   }
 
-  private isWay(path: readonly string[], opened: readonly number[]): boolean {
-    if (this.below === 'top') return opened.length === 1 && opened[0] === OPEN_BRACE;
+  private isListPlace(path: readonly string[], opened: readonly number[]): boolean {
+    if (this.parent === 'root') return opened.length === 1 && opened[0] === OPEN_BRACE;
     return opened.length === 2 && path[1] === 'data';
   }
 
   private pathOf(list: string): string {
-    return this.below === 'top' ? list : `data.${list}`;
+    return this.parent === 'root' ? list : `data.${list}`;
   }
 
-  private see(path: string): void {
+  private markSeen(path: string): void {
     if (this.seen.has(path)) throw new RepeatedKeyError(path);
     this.seen.add(path);
   }
 
-  private keepOuter(from: number, to: number): void {
-    this.outerBytes += to - from;
-    if (this.outerBytes > MAX_OUTER_BYTES)
+  private appendSkeleton(from: number, to: number): void {
+    this.skeletonBytes += to - from;
+    if (this.skeletonBytes > MAX_SKELETON_BYTES)
       throw new JsonSliceError('there is more than 1 MiB of text around the entries');
     this.skeleton += this.bytes.toString('utf8', from, to);
   }
 
-  // Keys are compared by what they say: "s\u0065rvers" is another spelling of "servers".
+  // Keys are compared by their value: "s\u0065rvers" is another spelling of "servers".
   private keyFrom(start: number): string {
     if (this.position - start > MAX_KEY_BYTES) return '';
     try {
       return String(JSON.parse(this.bytes.toString('utf8', start, this.position)));
     } catch {
-      // It stays in the skeleton, which will be found malformed.
+      // It stays in the skeleton, which JSON.parse will refuse.
       return '';
     }
   }
@@ -177,24 +177,24 @@ export class JsonSlicer {
       bytes += length;
     };
     for (;;) {
-      if (this.isDue()) await this.slice.pause();
+      if (this.shouldPause()) await this.slice.pause();
       const byte = this.bytes[this.position];
       if (byte === undefined) throw new JsonSliceError(`the text ends inside ${this.pathOf(list)}[${index}]`);
       if (byte === QUOTE) {
         const start = this.position;
         this.position += 1;
-        while (!this.endsString(start)) await this.slice.pause();
+        while (!this.skipString(start)) await this.slice.pause();
         continue;
       }
       if (opened.length === 0 && (byte === COMMA || byte === CLOSE_BRACKET)) break;
-      if (isBlank(byte)) {
+      if (isWhitespace(byte)) {
         keep();
-        const joins = isWordByte(this.bytes[this.position - 1]);
-        while (!this.endsBlank()) await this.slice.pause();
+        const joins = isTokenByte(this.bytes[this.position - 1]);
+        while (!this.skipWhitespace()) await this.slice.pause();
         from = this.position;
         // A blank inside a number or a word would vanish and glue its halves together: keep one, and let JSON.parse judge.
-        if (joins && isWordByte(this.bytes[this.position])) {
-          if (bytes < this.maxElementBytes) this.scratch[bytes] = BLANK;
+        if (joins && isTokenByte(this.bytes[this.position])) {
+          if (bytes < this.maxElementBytes) this.scratch[bytes] = SPACE;
           bytes += 1;
         }
         continue;
@@ -210,17 +210,17 @@ export class JsonSlicer {
   }
 
   // Counted in bytes, not in steps: one step may pass a long string.
-  private isDue(): boolean {
-    if (this.position < this.nextCheck) return false;
-    this.nextCheck = this.position + CHECK_EVERY;
+  private shouldPause(): boolean {
+    if (this.position < this.nextPauseCheck) return false;
+    this.nextPauseCheck = this.position + PAUSE_CHECK_BYTES;
     return true;
   }
 
   // Goes on inside a string, and stops behind its closing quote (true) or when it is time to pause. Nearly all bytes pass
-  // through here or through endsBlank: what is looked at for each of them is kept in variables.
-  private endsString(start: number): boolean {
+  // through here or through skipWhitespace: what each of them needs is kept in local variables.
+  private skipString(start: number): boolean {
     const { bytes } = this;
-    const end = Math.min(this.position + CHECK_EVERY, bytes.length);
+    const end = Math.min(this.position + PAUSE_CHECK_BYTES, bytes.length);
     let position = this.position;
     while (position < end) {
       const byte = bytes[position];
@@ -236,11 +236,11 @@ export class JsonSlicer {
   }
 
   // Goes on in white space, and stops behind it (true) or when it is time to pause.
-  private endsBlank(): boolean {
+  private skipWhitespace(): boolean {
     const { bytes } = this;
-    const end = Math.min(this.position + CHECK_EVERY, bytes.length);
+    const end = Math.min(this.position + PAUSE_CHECK_BYTES, bytes.length);
     let position = this.position;
-    while (position < end && isBlank(bytes[position])) position += 1;
+    while (position < end && isWhitespace(bytes[position])) position += 1;
     this.position = position;
     return position < end || position === bytes.length;
   }
@@ -253,17 +253,17 @@ export class JsonSlicer {
 
 // Most pieces are so short that calling Buffer.copy takes longer than to copy them.
 function copy(bytes: Buffer, from: number, end: number, target: Buffer, at: number): void {
-  if (end - from > SHORT_PIECE) bytes.copy(target, at, from, end);
+  if (end - from > SHORT_COPY_BYTES) bytes.copy(target, at, from, end);
   else
     for (let read = from, write = at; read < end; read += 1, write += 1)
       target[write] = bytes[read] as number;
 }
 
-function isBlank(byte: number | undefined): boolean {
-  return byte === BLANK || byte === 0x0a || byte === 0x0d || byte === 0x09;
+function isWhitespace(byte: number | undefined): boolean {
+  return byte === SPACE || byte === 0x0a || byte === 0x0d || byte === 0x09;
 }
 
-function isWordByte(byte: number | undefined): boolean {
+function isTokenByte(byte: number | undefined): boolean {
   if (byte === undefined) return false;
   return (
     (byte >= 0x30 && byte <= 0x39) ||

@@ -5,7 +5,7 @@ import { JsonSliceError, type JsonSlicer, RepeatedKeyError } from './json-slices
  * The value of a piece of JSON text.
  *
  * @throws JsonSliceError without the parser's own message: that quotes the text, and an administrator may have named a
- *   file that is no catalogue but a secret.
+ *   file that is no catalogue but holds a secret.
  */
 export function parseText(text: string, where: string): unknown {
   try {
@@ -16,7 +16,7 @@ export function parseText(text: string, where: string): unknown {
 }
 
 /**
- * What stands around the elements of a text that has been sliced to its end.
+ * The value around the elements of a text that has been sliced to its end: its lists are empty.
  *
  * @throws JsonSliceError when that is malformed.
  * @throws RepeatedKeyError when one of its objects holds a key twice.
@@ -40,7 +40,7 @@ export function memberText(text: string, name: string): string | null {
       case 0x22: {
         const opening = position;
         position = closingQuote(text, opening);
-        // A string at this depth is a key, or a value that the next comma makes forgotten.
+        // A string at this depth is a key, or a value, which the next comma discards.
         if (depth === 1 && start === 0) key = text.slice(opening, position + 1);
         break;
       }

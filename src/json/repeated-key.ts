@@ -2,15 +2,16 @@ import { pathOf } from './json-path.js';
 
 /** An open bracket. */
 interface Level {
-  /** The keys so far of an object, by what they say; null in an array. */
+  /** The keys so far of an object, unescaped; null in an array. */
   readonly keys: Set<string> | null;
   expectsKey: boolean;
-  at: string | number;
+  /** The key or index that is being read. */
+  segment: string | number;
 }
 
 /**
  * The path of the first key that one object of a JSON text holds twice, in whatever spelling. Such a text is legal (RFC
- * 8259 §4), but two readers can read two documents out of it. The text must be one that JSON.parse accepts.
+ * 8259 §4), but readers differ in which of the values they take. The text must be one that JSON.parse accepts.
  */
 export function repeatedKey(text: string): string | null {
   const levels: Level[] = [];
@@ -22,24 +23,24 @@ export function repeatedKey(text: string): string | null {
         position = closingQuote(text, start);
         if (!level?.keys || !level.expectsKey) break;
         const key = JSON.parse(text.slice(start, position + 1)) as string;
-        level.at = key;
+        level.segment = key;
         level.expectsKey = false;
-        if (level.keys.has(key)) return pathOf(levels.map(({ at }) => at));
+        if (level.keys.has(key)) return pathOf(levels.map(({ segment }) => segment));
         level.keys.add(key);
         break;
       }
       case '{':
-        levels.push({ keys: new Set(), expectsKey: true, at: '' });
+        levels.push({ keys: new Set(), expectsKey: true, segment: '' });
         break;
       case '[':
-        levels.push({ keys: null, expectsKey: false, at: 0 });
+        levels.push({ keys: null, expectsKey: false, segment: 0 });
         break;
       case '}':
       case ']':
         levels.pop();
         break;
       case ',':
-        if (level && typeof level.at === 'number') level.at += 1;
+        if (level && typeof level.segment === 'number') level.segment += 1;
         else if (level) level.expectsKey = true;
         break;
     }
@@ -47,7 +48,7 @@ export function repeatedKey(text: string): string | null {
   return null;
 }
 
-/** How many keys all objects of a parsed value have: fewer than its text wrote when one of them stood there twice. */
+/** How many keys all objects of a parsed value have: fewer than in its text when that has one of them twice. */
 export function countKeys(value: unknown): number {
   if (Array.isArray(value)) return value.reduce<number>((sum, item) => sum + countKeys(item), 0);
   if (typeof value !== 'object' || value === null) return 0;

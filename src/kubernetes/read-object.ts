@@ -1,6 +1,6 @@
 import type { Claims } from '../claims/claims.js';
 import type { IncomingVersion } from '../documents/incoming-version.js';
-import { checkDocument, sentenceOf } from '../documents/document-check.js';
+import { checkDocument, formatProblem } from '../documents/document-check.js';
 import { PUBLISHER_PROVIDED } from '../documents/document-rules.js';
 import { isObject } from '../json/is-object.js';
 import { Annotations, annotationKey } from './annotations.js';
@@ -108,9 +108,9 @@ class ObjectReader {
       delete extension.tool_definitions;
       const [problem] = checked.problems;
       checked = checkDocument('server', document);
-      if (checked.version) this.passedOver('tool-definitions', `does not fit: ${sentenceOf(problem)}`);
+      if (checked.version) this.passedOver('tool-definitions', `does not fit: ${formatProblem(problem)}`);
     }
-    if (!checked.version) return this.skipped(version, checked.problems.map(sentenceOf));
+    if (!checked.version) return this.skipped(version, checked.problems.map(formatProblem));
     return {
       outcome: 'entry',
       version: checked.version,

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { type EntityManager, Repository, type SelectQueryBuilder } from 'typeorm';
 import { lockForChange } from '../database/locks.js';
-import { isStorable } from '../database/storable.js';
+import { hasNul } from '../database/storable.js';
 import { Registry } from './registry.entity.js';
 
 /** The registries there are, each with its claims and the names of its sources in order. */
@@ -16,7 +16,7 @@ export class RegistriesRepository {
   }
 
   async findByName(name: string, manager: EntityManager = this.registries.manager): Promise<Registry | null> {
-    if (!isStorable(name)) return null;
+    if (hasNul(name)) return null;
     return this.select(manager).where({ name }).getOne();
   }
 

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { type EntityManager, Repository, type SelectQueryBuilder } from 'typeorm';
 import { lockForChange } from '../database/locks.js';
-import { isStorable } from '../database/storable.js';
+import { hasNul } from '../database/storable.js';
 import { Source } from './source.entity.js';
 
 /** The sources there are, each with its claims and the state of its syncs. */
@@ -16,7 +16,7 @@ export class SourcesRepository {
   }
 
   async findByName(name: string, manager: EntityManager = this.sources.manager): Promise<Source | null> {
-    if (!isStorable(name)) return null;
+    if (hasNul(name)) return null;
     return this.select(manager).where({ name }).getOne();
   }
 
@@ -42,6 +42,17 @@ export class SourcesRepository {
   /** The source that publishing fills, if there is one. */
   async findManaged(manager: EntityManager = this.sources.manager): Promise<Source | null> {
     return this.select(manager).where({ kind: 'managed' }).getOne();
+  }
+
+  /** The id of the same, which is not removed until the transaction ends. Others may share it. */
+  async shareManaged(manager: EntityManager): Promise<number | null> {
+    const source = await manager
+      .createQueryBuilder(Source, 'source')
+      .select('source.id')
+      .where(`source.kind = 'managed'`)
+      .setLock('for_key_share')
+      .getOne();
+    return source?.id ?? null;
   }
 
   async remove(manager: EntityManager, source: Source): Promise<void> {

@@ -1,7 +1,7 @@
+import { type IncomingVersion, versionMapKey, type VersionName } from '../documents/incoming-version.js';
 import { toStorable } from '../database/storable.js';
-import { checkDocument, type Problem, sentenceOf, type Written } from '../documents/document-check.js';
+import { checkDocument, type Problem, formatProblem, type SourceText } from '../documents/document-check.js';
 import { ENTRY_TYPES, type EntryType, findName } from '../documents/entry-types.js';
-import type { IncomingVersion, VersionName } from '../documents/incoming-version.js';
 import { isObject } from '../json/is-object.js';
 import { type EntryFilter, passesFilter } from '../sources/filter/entry-filter.js';
 import type { SkippedEntry } from '../sources/source.entity.js';
@@ -29,7 +29,7 @@ export interface Candidate {
   readonly index: number;
   /** Parsed; undefined or anything else when there is a `readProblem`. */
   readonly document: unknown;
-  readonly written: Written;
+  readonly written: SourceText;
   /** Why it could not even be parsed, or what is wrong around it. */
   readonly readProblem: Problem | null;
   /** What another registry adds to the document in `_meta`. */
@@ -69,7 +69,7 @@ export class EntryReader {
     const checked = readProblem ? { problems: [readProblem] } : checkDocument(type, document, written);
     const version: IncomingVersion | undefined =
       'version' in checked && checked.version ? { ...checked.version, ...upstreamMeta } : undefined;
-    const key = version && keyOf(version);
+    const key = version && versionMapKey(version);
     const isDuplicate = key !== undefined && this.seen.has(key);
     if (key !== undefined) this.seen.add(key);
     if (version) this.hasValid = true;
@@ -78,7 +78,7 @@ export class EntryReader {
       this.filtered += 1;
       this.exclude(type, document);
     } else if (!version || key === undefined) {
-      this.skip(type, index, document, checked.problems.map(sentenceOf));
+      this.skip(type, index, document, checked.problems.map(formatProblem));
       this.exclude(type, document);
     } else if (isDuplicate && onDuplicate !== 'replace')
       this.skip(type, index, document, [onDuplicate.skipBecause]);
@@ -129,11 +129,7 @@ export class EntryReader {
     const name = findName(type, document);
     if (name === undefined || typeof version !== 'string' || toStorable(name + version) !== name + version)
       return;
-    const key = keyOf({ type, name, version });
+    const key = versionMapKey({ type, name, version });
     if (!this.entries.has(key)) this.excluded.set(key, { type, name, version });
   }
-}
-
-function keyOf({ type, name, version }: VersionName): string {
-  return `${type}\0${name}\0${version}`;
 }

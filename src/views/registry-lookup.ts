@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { Injectable } from '@nestjs/common';
 import { SHARE_TIMEOUT_MS } from '../database/shared-reads.js';
-import { isStorable } from '../database/storable.js';
+import { hasNul } from '../database/storable.js';
 import { type RegistryState, ViewsQueries } from './views.queries.js';
 
 /** How long a batch stays open for more requests while several come at once; one that comes alone does not wait. */
@@ -30,7 +30,7 @@ export class RegistryLookup {
   constructor(private readonly queries: ViewsQueries) {}
 
   async find(name: string): Promise<RegistryState | undefined> {
-    if (!isStorable(name)) return undefined;
+    if (hasNul(name)) return undefined;
     const batch = (this.pending ??= this.openBatch());
     batch.names.add(name);
     batch.requests += 1;

@@ -6,7 +6,7 @@ import { readVersions } from '../../dist/catalog/pages/page-reader.js';
 import { SnapshotCheck } from '../../dist/catalog/pages/snapshot-check.js';
 import { ViewSql } from '../../dist/catalog/pages/view-sql.queries.js';
 import { createDataSource } from '../../dist/database/data-source.js';
-import { RawEntriesQueries } from '../../dist/entries/raw-entries.queries.js';
+import { EntryListQueries } from '../../dist/entries/list/entry-list.queries.js';
 import { ViewsQueries } from '../../dist/views/views.queries.js';
 import { BULK_CLAIM_SETS, bulkView, fillCatalogue } from '../support/bulk-catalogue.js';
 import { aDatabase, type TestDatabase } from '../support/database.js';
@@ -85,9 +85,9 @@ const lists: readonly [string, Ask, string?][] = [
     index('entry_version_status'),
   ],
   [
-    'raw entries from the middle on',
+    'entries for managers from the middle on',
     (dataSource) =>
-      new RawEntriesQueries(dataSource).page(
+      new EntryListQueries(dataSource).page(
         [1, 2, 3, 4],
         null,
         { name: 'io.acme/8', type: 'server', rank: 1 },

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import { isStorable } from '../../database/storable.js';
+import { hasNul } from '../../database/storable.js';
 import type { EntryType } from '../../documents/entry-types.js';
 import { ApiError } from '../../http/errors.js';
 import { readList } from './list-reader.js';
@@ -82,7 +82,7 @@ export async function readVersions(
   which: WhichVersions,
   version?: string,
 ): Promise<VersionRow[]> {
-  if (!isStorable(name) || (version !== undefined && !isStorable(version))) return [];
+  if (hasNul(name) || (version !== undefined && hasNul(version))) return [];
   if (sql.view.partitions.length === 0) return nothingVisible(sql);
   return (await versionsOfName(sql, type, name, which, version)).filter(isVersion);
 }

@@ -37,7 +37,7 @@ export interface ListedVersion {
  */
 export async function readPage(bytes: Buffer, list: ListKey): Promise<Page> {
   if (!isUtf8(bytes)) throw new JsonSliceError('it is not UTF-8 text');
-  const slicer = new JsonSlicer(bytes, [list], MAX_DOCUMENT_BYTES + MAX_AROUND_BYTES, 'top');
+  const slicer = new JsonSlicer(bytes, [list], MAX_DOCUMENT_BYTES + MAX_AROUND_BYTES, 'root');
   const elements: Slice[] = [];
   for await (const element of slicer.slices()) elements.push(element);
   const body = parseSkeleton(slicer);

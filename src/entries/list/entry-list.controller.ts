@@ -1,26 +1,26 @@
 import { Controller, Get, Query } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
-import { RequiresRole } from '../auth/route-access.js';
-import { Loaded, ResourceRoute } from '../auth/route-resource.js';
-import { Registry } from '../registries/registry.entity.js';
-import { Source } from '../sources/source.entity.js';
-import { AdminListParameters } from '../http/lists/admin-list.dto.js';
-import { ApiErrors } from '../http/openapi/api-errors.js';
-import type { JsonText } from '../http/json-answers.js';
-import { RawEntryList } from './raw-entries.responses.js';
-import { RawEntriesService } from './raw-entries.service.js';
+import { RequiresRole } from '../../auth/route-access.js';
+import { Loaded, ResourceRoute } from '../../auth/route-resource.js';
+import { Registry } from '../../registries/registry.entity.js';
+import { Source } from '../../sources/source.entity.js';
+import { AdminListParameters } from '../../http/lists/admin-list.dto.js';
+import { ApiErrors } from '../../http/openapi/api-errors.js';
+import type { JsonText } from '../../http/json-answers.js';
+import { EntryList } from './entry-list.responses.js';
+import { EntryListService } from './entry-list.service.js';
 
 @Controller('v1')
 @ApiErrors('invalid_parameter', 'invalid_cursor', 'database_unavailable', 'provider_unavailable')
-export class RawEntriesController {
-  constructor(private readonly entries: RawEntriesService) {}
+export class EntryListController {
+  constructor(private readonly entries: EntryListService) {}
 
   @Get('sources/:name/entries')
   @RequiresRole('manageSources')
   @ResourceRoute({ resource: 'source', use: 'read' })
   @ApiTags('sources')
   @ApiOperation({ summary: 'Every entry of a source with its claims and versions' })
-  @ApiOkResponse({ type: RawEntryList })
+  @ApiOkResponse({ type: EntryList })
   @ApiErrors('source_not_found')
   ofSource(@Loaded() source: Source, @Query() query: AdminListParameters): Promise<JsonText> {
     return this.entries.ofSource(source, query);
@@ -31,7 +31,7 @@ export class RawEntriesController {
   @ResourceRoute({ resource: 'registry', use: 'read' })
   @ApiTags('registries')
   @ApiOperation({ summary: 'Every entry of the sources of a registry, shadowed ones too' })
-  @ApiOkResponse({ type: RawEntryList })
+  @ApiOkResponse({ type: EntryList })
   @ApiErrors('registry_not_found')
   ofRegistry(@Loaded() registry: Registry, @Query() query: AdminListParameters): Promise<JsonText> {
     return this.entries.ofRegistry(registry, query);

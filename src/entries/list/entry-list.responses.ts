@@ -1,8 +1,8 @@
 import { ApiProperty } from '@nestjs/swagger';
-import { ENTRY_TYPE_NAMES, STATUSES } from '../documents/entry-types.js';
-import { AdminListMetadata } from '../http/lists/admin-list.responses.js';
+import { ENTRY_TYPE_NAMES, STATUSES } from '../../documents/entry-types.js';
+import { AdminListMetadata } from '../../http/lists/admin-list.responses.js';
 
-export class RawVersion {
+export class ListedVersion {
   version: string;
 
   @ApiProperty({ enum: STATUSES })
@@ -14,7 +14,7 @@ export class RawVersion {
   publishedAt: string;
 }
 
-export class RawEntry {
+export class ListedEntry {
   @ApiProperty({ enum: ENTRY_TYPE_NAMES })
   type: string;
 
@@ -27,10 +27,10 @@ export class RawEntry {
   claims: object;
 
   /** Newest first. */
-  versions: RawVersion[];
+  versions: ListedVersion[];
 }
 
-export class RawEntryList {
-  entries: RawEntry[];
+export class EntryList {
+  entries: ListedEntry[];
   metadata: AdminListMetadata;
 }

@@ -1,23 +1,25 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import { ENTRY_TYPE_NAMES, type EntryType } from '../documents/entry-types.js';
+import { utcText } from '../../database/columns.js';
+import { ENTRY_TYPE_NAMES, type EntryType } from '../../documents/entry-types.js';
 
-/** The place of an entry in a raw list. */
-export interface RawPosition {
+/** The place of an entry in a list: by name, type and source. */
+export interface ListPosition {
   readonly name: string;
   readonly type: EntryType;
   /** The rank of its source. */
   readonly rank: number;
 }
 
-export interface RawEntryRow extends RawPosition {
+/** An entry as a list shows it; its versions newest first. */
+export interface ListedEntryRow extends ListPosition {
   readonly source: string;
   readonly claims: object;
   readonly versions: readonly { version: string; status: string; isLatest: boolean; publishedAt: string }[];
 }
 
 @Injectable()
-export class RawEntriesQueries {
+export class EntryListQueries {
   constructor(private readonly dataSource: DataSource) {}
 
   /**
@@ -28,10 +30,10 @@ export class RawEntriesQueries {
   async page(
     sourceIds: readonly number[],
     claimSetIds: readonly number[] | null,
-    after: RawPosition | null,
+    after: ListPosition | null,
     limit: number,
-  ): Promise<RawEntryRow[]> {
-    return this.dataSource.query<RawEntryRow[]>(
+  ): Promise<ListedEntryRow[]> {
+    return this.dataSource.query<ListedEntryRow[]>(
       `with near as (
          select e.id, e.name, e.type, n.rank::int as rank, s.name as source, c.claims
          from unnest($1::int[]) with ordinality as n(source_id, rank)
@@ -50,7 +52,7 @@ export class RawEntriesQueries {
        )
        select near.name, near.type, near.rank, near.source, near.claims, (
          select json_agg(json_build_object('version', v.version, 'status', v.status, 'isLatest', v.is_latest,
-           'publishedAt', to_char(v.published_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))
+           'publishedAt', ${utcText('v.published_at')})
            order by v.version_key desc)
          from entry_version v where v.entry_id = near.id) as versions
        from near order by near.name, near.type, near.rank`,

@@ -1,45 +1,45 @@
 import { Injectable } from '@nestjs/common';
-import type { Caller } from '../auth/caller.js';
-import { AccessPolicy } from '../authz/access-policy.js';
-import { ENTRY_TYPE_NAMES, type EntryType } from '../documents/entry-types.js';
-import type { AdminListQuery } from '../http/lists/admin-list.js';
-import { decodeCursor, encodeCursor } from '../http/lists/cursor.js';
-import { JsonText } from '../http/json-answers.js';
-import { oneOf, storableText, wholeNumber } from '../validation/checks.js';
-import { MAX_PAGE } from '../validation/query-checks.js';
-import { Checked, hasShape, Section } from '../validation/shape.js';
-import { Partitions } from '../views/partitions.js';
-import type { Registry } from '../registries/registry.entity.js';
-import type { Source } from '../sources/source.entity.js';
-import { SourcesRepository } from '../sources/sources.repository.js';
-import { RawEntriesQueries, type RawEntryRow, type RawPosition } from './raw-entries.queries.js';
+import type { Caller } from '../../auth/caller.js';
+import { AccessPolicy } from '../../authz/access-policy.js';
+import { ENTRY_TYPE_NAMES, type EntryType } from '../../documents/entry-types.js';
+import { oneOf, storableText, wholeNumber } from '../../validation/checks.js';
+import { MAX_PAGE } from '../../validation/query-checks.js';
+import { Checked, hasShape, Section } from '../../validation/shape.js';
+import type { AdminListQuery } from '../../http/lists/admin-list.js';
+import { decodeCursor, encodeCursor } from '../../http/lists/cursor.js';
+import { JsonText } from '../../http/json-answers.js';
+import { Partitions } from '../../views/partitions.js';
+import type { Registry } from '../../registries/registry.entity.js';
+import type { Source } from '../../sources/source.entity.js';
+import { SourcesRepository } from '../../sources/sources.repository.js';
+import { EntryListQueries, type ListedEntryRow, type ListPosition } from './entry-list.queries.js';
 
-/** Entries read at a time when the whole list is asked for. */
+/** Entries per read when the whole list is asked for. */
 const BATCH = 500;
 
 /** The largest integer of PostgreSQL. */
 const MAX_RANK = 2_147_483_647;
 
-class CursorPosition implements RawPosition {
+class CursorPosition implements ListPosition {
   @Checked(storableText) readonly name: string;
   @Checked(oneOf(...ENTRY_TYPE_NAMES)) readonly type: EntryType;
   @Checked(wholeNumber(1, MAX_RANK)) readonly rank: number;
 }
 
 /** What a cursor holds. */
-class RawEntriesCursor {
+class EntryListCursor {
   @Section(() => CursorPosition) readonly after: CursorPosition;
   @Checked(wholeNumber(1, MAX_PAGE)) readonly limit: number;
 }
 
 /**
- * What is in a source or a registry, shadowed entries included, whatever the entries' own claims: whoever manages the
- * parent may know (spec §4.4).
+ * The entries of a source or a registry, shadowed ones included and whatever their own claims: those who manage the parent
+ * may know them (spec §4.4). And the published entries that a caller may manage.
  */
 @Injectable()
-export class RawEntriesService {
+export class EntryListService {
   constructor(
-    private readonly queries: RawEntriesQueries,
+    private readonly queries: EntryListQueries,
     private readonly sources: SourcesRepository,
     private readonly partitions: Partitions,
     private readonly policy: AccessPolicy,
@@ -71,19 +71,19 @@ export class RawEntriesService {
     claimSetIds: readonly number[] | null,
     query: AdminListQuery,
   ): Promise<JsonText> {
-    const before = query.cursor ? decodeCursor(list, query.cursor, hasShape(RawEntriesCursor)) : undefined;
+    const before = query.cursor ? decodeCursor(list, query.cursor, hasShape(EntryListCursor)) : undefined;
     const limit = query.limit === undefined ? before?.limit : Number(query.limit);
-    const written: string[] = [];
-    let after: RawPosition | null = before?.after ?? null;
+    const entries: string[] = [];
+    let after: ListPosition | null = before?.after ?? null;
     for (;;) {
       const wanted = limit ?? BATCH;
       const found = await this.queries.page(sourceIds, claimSetIds, after, wanted + 1);
       const rows = found.slice(0, wanted);
-      for (const row of rows) written.push(describe(row));
+      for (const row of rows) entries.push(describe(row));
       const last = rows.at(-1);
-      if (!last || found.length <= wanted) return body(written);
+      if (!last || found.length <= wanted) return body(entries);
       after = { name: last.name, type: last.type, rank: last.rank };
-      if (limit !== undefined) return body(written, encodeCursor(list, { after, limit }));
+      if (limit !== undefined) return body(entries, encodeCursor(list, { after, limit }));
     }
   }
 }
@@ -93,6 +93,6 @@ function body(entries: readonly string[], nextCursor?: string): JsonText {
   return new JsonText(`{"entries":[${entries.join(',')}],"metadata":${JSON.stringify(metadata)}}`);
 }
 
-function describe({ type, name, source, claims, versions }: RawEntryRow): string {
+function describe({ type, name, source, claims, versions }: ListedEntryRow): string {
   return JSON.stringify({ type, name, source, claims, versions });
 }

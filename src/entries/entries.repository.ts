@@ -1,0 +1,121 @@
+import { Injectable } from '@nestjs/common';
+import { InjectRepository } from '@nestjs/typeorm';
+import { type EntityManager, Repository } from 'typeorm';
+import { ClaimSetsRepository } from '../claim-sets/claim-sets.repository.js';
+import type { Claims } from '../claims/claims.js';
+import { hasNul } from '../database/storable.js';
+import type { EntryName, IncomingVersion } from '../documents/incoming-version.js';
+import { bumpRevision } from '../sources/source-revision.queries.js';
+import { Entry, EntryVersion } from './entry.entity.js';
+import { type NewDocument, updateStatus } from './entry-status.queries.js';
+import { electLatest } from './latest-version.queries.js';
+import { versionColumns } from './writer/version-columns.js';
+import { deleteEmptyEntries } from './writer/entry-writer.queries.js';
+
+/**
+ * The entries of the managed source. Methods that write run inside their caller's transaction, which holds the lock of the
+ * entry (`lockEntry`) since `now`, and bump the revision of the source, so that views and pages are made anew.
+ */
+@Injectable()
+export class EntriesRepository {
+  constructor(
+    @InjectRepository(Entry) private readonly entries: Repository<Entry>,
+    private readonly claimSets: ClaimSetsRepository,
+  ) {}
+
+  /** An entry with its claims and, of its versions, the one that is named, if it has that one. */
+  async findByName(
+    { type, name }: EntryName,
+    version?: string,
+    manager: EntityManager = this.entries.manager,
+  ): Promise<Entry | null> {
+    if (hasNul(name)) return null;
+    const query = manager
+      .getRepository(Entry)
+      .createQueryBuilder('entry')
+      .innerJoin('entry.source', 'source', `source.kind = 'managed'`)
+      .innerJoinAndSelect('entry.claimSet', 'claimSet')
+      .where('entry.type = :type and entry.name = :name', { type, name });
+    if (version !== undefined) {
+      const isNamed = hasNul(version) ? 'false' : 'version.version = :version';
+      query.leftJoinAndSelect('entry.versions', 'version', isNamed, { version });
+    }
+    return query.getOne();
+  }
+
+  /** All versions of an entry, newest first. */
+  async versions({ id }: Entry, manager: EntityManager = this.entries.manager): Promise<EntryVersion[]> {
+    return manager.find(EntryVersion, { where: { entryId: id }, order: { versionKey: 'DESC' } });
+  }
+
+  /** Adds an entry with its first version, which is the latest for want of others. */
+  async add(
+    manager: EntityManager,
+    sourceId: number,
+    claims: Claims,
+    incoming: IncomingVersion,
+    now: Date,
+  ): Promise<EntryVersion> {
+    const { id: claimSetId } = await this.claimSets.findOrCreate(manager, claims);
+    const entry = manager.create(Entry, { sourceId, type: incoming.type, name: incoming.name, claimSetId });
+    await manager.insert(Entry, entry);
+    const columns = versionColumns(incoming, now);
+    const version = manager.create(EntryVersion, { ...columns, entryId: entry.id, isLatest: true });
+    await manager.insert(EntryVersion, version);
+    await bumpRevision(manager, sourceId);
+    return version;
+  }
+
+  /** Adds a version to an entry, or nothing when the entry has it: then null. */
+  async addVersion(
+    manager: EntityManager,
+    entry: Entry,
+    incoming: IncomingVersion,
+    now: Date,
+  ): Promise<EntryVersion | null> {
+    const version = manager.create(EntryVersion, { ...versionColumns(incoming, now), entryId: entry.id });
+    const { raw } = await manager
+      .createQueryBuilder()
+      .insert()
+      .into(EntryVersion)
+      .values(version)
+      .orIgnore()
+      .returning('id')
+      .updateEntity(false)
+      .execute();
+    const [inserted] = raw as { id: string }[];
+    if (!inserted) return null;
+    const elected = await electLatest(manager, [entry.id]);
+    await bumpRevision(manager, entry.sourceId);
+    return Object.assign(version, { id: inserted.id, isLatest: elected.has(inserted.id) });
+  }
+
+  /** Removes a version; the entry goes with its last one. */
+  async removeVersion(manager: EntityManager, entry: Entry, { id }: EntryVersion): Promise<void> {
+    await manager.delete(EntryVersion, { id });
+    await deleteEmptyEntries(manager, [entry.id]);
+    await electLatest(manager, [entry.id]);
+    await bumpRevision(manager, entry.sourceId);
+  }
+
+  /** Gives the entry, and so every version of it, these claims. */
+  async setClaims(manager: EntityManager, entry: Entry, claims: Claims): Promise<void> {
+    const claimSet = await this.claimSets.findOrCreate(manager, claims);
+    await manager.update(Entry, { id: entry.id }, { claimSetId: claimSet.id });
+    await bumpRevision(manager, entry.sourceId);
+  }
+
+  /** Gives versions a status and the documents that carry it; as `updateStatus`. */
+  async setStatus(
+    manager: EntityManager,
+    entry: Entry,
+    versions: readonly NewDocument[],
+    status: string,
+    message: string | null,
+    now: Date,
+  ): Promise<void> {
+    await updateStatus(manager, entry.id, versions, status, message, now);
+    await electLatest(manager, [entry.id]);
+    await bumpRevision(manager, entry.sourceId);
+  }
+}

@@ -1,0 +1,160 @@
+import type { EntityManager } from 'typeorm';
+import type { EntryType } from '../../documents/entry-types.js';
+import type { EntryName } from '../../documents/incoming-version.js';
+import type { VersionColumns } from './version-columns.js';
+
+/*
+ * The statements of the bulk writer. Each writes one batch, of which every column comes as one array.
+ */
+
+/** An entry with the claim set it is to have. */
+export interface EntryRow extends EntryName {
+  readonly claimSetId: number;
+}
+
+/** A version of an entry that is there. */
+export interface NewVersionRow extends VersionColumns, EntryName {
+  readonly isLatest: boolean;
+}
+
+export interface ChangedVersionRow extends VersionColumns {
+  readonly id: string;
+}
+
+/** Adds the entries that a source does not have yet, and returns these. */
+export async function insertEntries(
+  manager: EntityManager,
+  sourceId: number,
+  rows: readonly EntryRow[],
+): Promise<(EntryName & { readonly id: string })[]> {
+  return manager.query<{ id: string; type: EntryType; name: string }[]>(
+    `insert into entry (source_id, type, name, claim_set_id)
+     select distinct $1::int, n.type, n.name, n.claim_set_id
+     from unnest($2::text[], $3::text[], $4::int[]) as n(type, name, claim_set_id)
+     on conflict (source_id, type, name) do nothing
+     returning id, type, name`,
+    [
+      sourceId,
+      rows.map(({ type }) => type),
+      rows.map(({ name }) => name),
+      rows.map(({ claimSetId }) => claimSetId),
+    ],
+  );
+}
+
+/**
+ * Gives entries of a source these claim sets.
+ *
+ * @returns the ids of those that had another one.
+ */
+export async function updateClaimSets(
+  manager: EntityManager,
+  sourceId: number,
+  rows: readonly EntryRow[],
+): Promise<string[]> {
+  const [updated] = await manager.query<[{ id: string }[], number]>(
+    `update entry e set claim_set_id = n.claim_set_id
+     from unnest($2::text[], $3::text[], $4::int[]) as n(type, name, claim_set_id)
+     where e.source_id = $1 and e.type = n.type and e.name = n.name and e.claim_set_id <> n.claim_set_id
+     returning e.id`,
+    [
+      sourceId,
+      rows.map(({ type }) => type),
+      rows.map(({ name }) => name),
+      rows.map(({ claimSetId }) => claimSetId),
+    ],
+  );
+  return updated.map(({ id }) => id);
+}
+
+/**
+ * Removes those of these entries that have no version.
+ *
+ * @returns their ids.
+ */
+export async function deleteEmptyEntries(
+  manager: EntityManager,
+  entryIds: readonly string[],
+): Promise<string[]> {
+  const [deleted] = await manager.query<[{ id: string }[], number]>(
+    `delete from entry e
+     where e.id = any($1::bigint[]) and not exists (select 1 from entry_version v where v.entry_id = e.id)
+     returning e.id`,
+    [entryIds],
+  );
+  return deleted.map(({ id }) => id);
+}
+
+/**
+ * Adds versions to entries of a source.
+ *
+ * @returns the ids of their entries, one per version.
+ */
+export async function insertVersions(
+  manager: EntityManager,
+  sourceId: number,
+  rows: readonly NewVersionRow[],
+): Promise<string[]> {
+  const inserted = await manager.query<{ entryId: string }[]>(
+    `insert into entry_version (entry_id, version, version_key, document, digest, search, status, status_message,
+       status_changed_at, published_at, updated_at, is_latest)
+     select e.id, n.version, n.version_key, n.document, n.digest, n.search, n.status, n.status_message,
+       n.status_changed_at, n.published_at, n.updated_at, n.is_latest
+     from unnest($2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::bytea[], $8::text[], $9::text[],
+         $10::text[], $11::timestamptz[], $12::timestamptz[], $13::timestamptz[], $14::boolean[])
+       as n(type, name, version, version_key, document, digest, search, status, status_message, status_changed_at,
+         published_at, updated_at, is_latest)
+     join entry e on e.source_id = $1 and e.type = n.type and e.name = n.name
+     returning entry_id as "entryId"`,
+    [
+      sourceId,
+      rows.map(({ type }) => type),
+      rows.map(({ name }) => name),
+      rows.map(({ version }) => version),
+      rows.map(({ versionKey }) => versionKey),
+      rows.map(({ document }) => document),
+      rows.map(({ digest }) => digest),
+      rows.map(({ search }) => search),
+      rows.map(({ status }) => status),
+      rows.map(({ statusMessage }) => statusMessage),
+      rows.map(({ statusChangedAt }) => statusChangedAt),
+      rows.map(({ publishedAt }) => publishedAt),
+      rows.map(({ updatedAt }) => updatedAt),
+      rows.map(({ isLatest }) => isLatest),
+    ],
+  );
+  return inserted.map(({ entryId }) => entryId);
+}
+
+export async function updateVersions(
+  manager: EntityManager,
+  rows: readonly ChangedVersionRow[],
+): Promise<void> {
+  await manager.query(
+    `update entry_version v
+     set version_key = n.version_key, document = n.document, digest = n.digest, search = n.search, status = n.status,
+       status_message = n.status_message, status_changed_at = n.status_changed_at, published_at = n.published_at,
+       updated_at = n.updated_at
+     from unnest($1::bigint[], $2::text[], $3::text[], $4::bytea[], $5::text[], $6::text[], $7::text[],
+         $8::timestamptz[], $9::timestamptz[], $10::timestamptz[])
+       as n(id, version_key, document, digest, search, status, status_message, status_changed_at, published_at,
+         updated_at)
+     where v.id = n.id`,
+    [
+      rows.map(({ id }) => id),
+      rows.map(({ versionKey }) => versionKey),
+      rows.map(({ document }) => document),
+      rows.map(({ digest }) => digest),
+      rows.map(({ search }) => search),
+      rows.map(({ status }) => status),
+      rows.map(({ statusMessage }) => statusMessage),
+      rows.map(({ statusChangedAt }) => statusChangedAt),
+      rows.map(({ publishedAt }) => publishedAt),
+      rows.map(({ updatedAt }) => updatedAt),
+    ],
+  );
+}
+
+export async function deleteVersions(manager: EntityManager, ids: readonly string[]): Promise<void> {
+  await manager.query(`delete from entry_version where id = any($1::bigint[])`, [ids]);
+}

@@ -1,0 +1,35 @@
+import type { IncomingVersion } from '../../documents/incoming-version.js';
+import { versionKey } from '../../documents/version-order.js';
+import type { EntryVersion } from '../entry.entity.js';
+
+/** What is written of a version, beside its entry and whether it is the latest. */
+export type VersionColumns = Omit<EntryVersion, 'id' | 'entryId' | 'entry' | 'isLatest'>;
+
+/** What decides of a version that is stored already. Times are milliseconds since 1970. */
+interface Stored {
+  readonly status: string;
+  readonly statusChangedAt: number;
+  readonly publishedAt: number;
+}
+
+/**
+ * The columns of a version that is written `now`. Times that its source does not give are those that were stored, or `now`
+ * where there are none; so the key of its order always fits its time of publication.
+ */
+export function versionColumns(incoming: IncomingVersion, now: Date, stored?: Stored): VersionColumns {
+  const { version, text, digest, searchText, status, statusMessage = null } = incoming;
+  const publishedAt = incoming.publishedAt ?? (stored ? new Date(stored.publishedAt) : now);
+  const unchangedSince = stored?.status === status ? new Date(stored.statusChangedAt) : now;
+  return {
+    version,
+    versionKey: versionKey(version, publishedAt),
+    document: text,
+    digest,
+    search: searchText,
+    status,
+    statusMessage,
+    statusChangedAt: incoming.statusChangedAt ?? unchangedSince,
+    publishedAt,
+    updatedAt: now,
+  };
+}
