@@ -16,8 +16,6 @@ import { NestLogger } from '../telemetry/logger.js';
 import type { Metrics } from '../telemetry/metrics.js';
 import { requestLog } from '../telemetry/request-log.js';
 
-const LIMITS = { connections: 2_000, requestsInFlight: 1_000 };
-
 /** The public application, ready to listen: every step a request passes before Nest's own, in running order. */
 export async function createPublicApp(
   config: Config,
@@ -38,9 +36,9 @@ export async function createPublicApp(
   );
   const oauth = oauthInUse(config.auth);
   answerConnectionErrors(app.getHttpServer());
-  limitConnections(app.getHttpServer(), LIMITS);
+  limitConnections(app.getHttpServer(), config.limits);
   app.use(requestLog(logger));
-  app.use(limitRequests(LIMITS));
+  app.use(limitRequests(config.limits));
   app.use(limitUnreadBytes());
   app.use(refuseMissingHost);
   app.use(securityHeaders(oauth));

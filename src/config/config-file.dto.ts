@@ -1,6 +1,6 @@
 import { isAbsolute } from 'node:path';
 import { AuthSettings } from './auth-settings.dto.js';
-import { dnsLabel, flag, listOf, oneOf, text } from '../validation/checks.js';
+import { dnsLabel, flag, listOf, oneOf, text, wholeNumber } from '../validation/checks.js';
 import { DatabaseSettings } from './database-settings.dto.js';
 import { RegistrySettings } from './registry-settings.dto.js';
 import { Checked, Optional, Section, SectionList } from '../validation/shape.js';
@@ -26,6 +26,16 @@ export class LogSettings {
   @Optional() @Checked(oneOf(...LOG_LEVELS)) level?: LogLevel;
 }
 
+/** contract §2: what one server does at a time, and holds. */
+export class LimitSettings {
+  /** Searches of one caller at a time. */
+  @Optional() @Checked(wholeNumber(1, 1_000)) searchesPerCaller?: number;
+  @Optional() @Checked(wholeNumber(1, 100_000)) requestsInFlight?: number;
+  @Optional() @Checked(wholeNumber(1, 100_000)) connections?: number;
+  /** Distinct claims among the entries of one source. */
+  @Optional() @Checked(wholeNumber(1, 1_000_000)) claimSetsPerSource?: number;
+}
+
 /** The configuration file as it is written (contract §2). */
 export class ConfigFile {
   @Section(() => AuthSettings) auth: AuthSettings;
@@ -39,4 +49,5 @@ export class ConfigFile {
   /** May sources made through the API be fetched from private addresses? */
   @Optional() @Checked(flag) adminAllowPrivateIP?: boolean;
   @Optional() @Section(() => LogSettings) log?: LogSettings;
+  @Optional() @Section(() => LimitSettings) limits?: LimitSettings;
 }

@@ -35,6 +35,7 @@ export interface Config {
   /** REGISTRY_KUBECONFIG or KUBECONFIG: files that name the cluster of sources of kind kubernetes. None: see Cluster. */
   readonly kubeconfig: readonly string[];
   readonly log: { readonly level: LogLevel };
+  readonly limits: LimitsConfig;
   readonly addresses: { readonly public: Address; readonly internal: Address };
   /** REGISTRY_INSECURE_URLS: providers may be reached without TLS. */
   readonly insecureUrls: boolean;
@@ -110,6 +111,18 @@ export interface RegistryConfig {
   readonly name: string;
   readonly sources: readonly string[];
   readonly claims: Claims;
+}
+
+/** Beyond each of them a request waits, or is refused with `Retry-After`. */
+export interface LimitsConfig {
+  /** Searches of one caller at a time. */
+  readonly searchesPerCaller: number;
+  /** Requests under way at a time, of all callers. */
+  readonly requestsInFlight: number;
+  /** Open connections at a time, of all clients. */
+  readonly connections: number;
+  /** Distinct claims among the entries of one source. */
+  readonly claimSetsPerSource: number;
 }
 
 /** The names are those of node-postgres. */

@@ -51,6 +51,10 @@ const OVERRIDABLE: readonly { path: Path; number?: true }[] = [
   { path: ['database', 'migrationPasswordFile'] },
   { path: ['adminFileRoot'] },
   { path: ['log', 'level'] },
+  { path: ['limits', 'searchesPerCaller'], number: true },
+  { path: ['limits', 'requestsInFlight'], number: true },
+  { path: ['limits', 'connections'], number: true },
+  { path: ['limits', 'claimSetsPerSource'], number: true },
 ];
 
 /** `resourceUrl` is both RESOURCE_URL and RESOURCEURL: people write either. */

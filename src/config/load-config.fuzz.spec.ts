@@ -76,6 +76,7 @@ const GOOD = {
   },
   cors: { origins: ['*'] },
   log: { level: 'info' },
+  limits: { searchesPerCaller: 2, connections: 100 },
 };
 
 type Step = string | number;

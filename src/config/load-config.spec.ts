@@ -182,6 +182,12 @@ describe('the other sections', () => {
       dataDirectory: resolve('data'),
       kubeconfig: [],
       log: { level: 'info' },
+      limits: {
+        searchesPerCaller: 2,
+        requestsInFlight: 1000,
+        connections: 2000,
+        claimSetsPerSource: 10000,
+      },
       addresses: { public: { port: 8080 }, internal: { port: 8081 } },
       insecureUrls: false,
     });

@@ -4,11 +4,12 @@ import type {
   AuthConfig,
   Config,
   DatabaseConfig,
+  LimitsConfig,
   ProviderConfig,
   RegistryConfig,
   SourceConfig,
 } from './config.js';
-import type { ConfigFile, RegistryItem } from './config-file.dto.js';
+import type { ConfigFile, LimitSettings, RegistryItem } from './config-file.dto.js';
 import type { DatabaseSettings, SslMode } from './database-settings.dto.js';
 import { type DatabaseUrl, parseDatabaseUrl } from './database-url.js';
 import { parseDuration } from '../validation/duration.js';
@@ -30,7 +31,15 @@ export function resolveConfig(
   files: Files,
 ): Pick<
   Config,
-  'auth' | 'sources' | 'registries' | 'database' | 'cors' | 'adminFileRoot' | 'adminAllowPrivateIP' | 'log'
+  | 'auth'
+  | 'sources'
+  | 'registries'
+  | 'database'
+  | 'cors'
+  | 'adminFileRoot'
+  | 'adminAllowPrivateIP'
+  | 'log'
+  | 'limits'
 > {
   return {
     auth: authOf(file.auth, files),
@@ -41,6 +50,7 @@ export function resolveConfig(
     adminFileRoot: file.adminFileRoot === undefined ? null : resolve(file.adminFileRoot),
     adminAllowPrivateIP: file.adminAllowPrivateIP ?? false,
     log: { level: file.log?.level ?? 'info' },
+    limits: limitsOf(file.limits),
   };
 }
 
@@ -157,6 +167,15 @@ function sslOf(mode: SslMode): false | object {
     case 'verify-full':
       return {};
   }
+}
+
+function limitsOf(limits: LimitSettings = {}): LimitsConfig {
+  return {
+    searchesPerCaller: limits.searchesPerCaller ?? 2,
+    requestsInFlight: limits.requestsInFlight ?? 1_000,
+    connections: limits.connections ?? 2_000,
+    claimSetsPerSource: limits.claimSetsPerSource ?? 10_000,
+  };
 }
 
 function absolute(name: string | undefined, { directory }: Files): string | undefined {

@@ -36,11 +36,15 @@ export const adminSourcesConfig = slice('adminSources', ({ adminFileRoot, adminA
 /** Where the cluster of sources of kind kubernetes is found. */
 export const clusterConfig = slice('cluster', ({ kubeconfig }) => ({ kubeconfig }));
 
+/** What this server does at a time, and holds. */
+export const limitsConfig = slice('limits', ({ limits }) => limits);
+
 const SLICES: readonly ConfigurationSlice<object>[] = [
   authenticationConfig,
   authorizationConfig,
   adminSourcesConfig,
   clusterConfig,
+  limitsConfig,
 ];
 
 /** The slices of one configuration, as `ConfigModule` loads them. */

@@ -1,0 +1,45 @@
+import { mkdtempSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import { loadConfig } from './load-config.js';
+import { limitsConfig } from './slices.js';
+
+const file = join(mkdtempSync(join(tmpdir(), 'registry-limits-')), 'config.yaml');
+
+function read(tree: object, environment: NodeJS.ProcessEnv = {}) {
+  writeFileSync(file, JSON.stringify({ auth: { mode: 'anonymous' }, ...tree }));
+  return loadConfig(file, environment, {}).config;
+}
+
+it.each<[object, string, string]>([
+  [{ limits: 5 }, 'limits', 'must be a map, not a number'],
+  [{ limits: { searchesPerCaller: 0 } }, 'limits.searchesPerCaller', 'from 1 to 1000'],
+  [{ limits: { requestsInFlight: 1.5 } }, 'limits.requestsInFlight', 'must be a whole number'],
+  [{ limits: { requestsInFlight: '1000' } }, 'limits.requestsInFlight', 'must be a whole number'],
+  [{ limits: { connections: -1 } }, 'limits.connections', 'from 1 to 100000'],
+  [{ limits: { connections: null } }, 'limits.connections', 'must be a whole number'],
+  [{ limits: { claimSetsPerSource: 1e7 } }, 'limits.claimSetsPerSource', 'from 1 to 1000000'],
+  [{ limits: { connection: 1 } }, 'limits.connection', 'did you mean connections?'],
+])('%j is refused at %s: %s', (tree, path, fragment) => {
+  expect(() => read(tree)).toThrow(`${path}: `);
+  expect(() => read(tree)).toThrow(fragment);
+});
+
+it('limits that are written are taken, and the others keep their defaults', () => {
+  const limits = { searchesPerCaller: 5, connections: 10 };
+  expect(limitsConfig(read({ limits }))).toEqual({
+    searchesPerCaller: 5,
+    requestsInFlight: 1_000,
+    connections: 10,
+    claimSetsPerSource: 10_000,
+  });
+});
+
+it('a variable overrides a limit of the file', () => {
+  const environment = { REGISTRY_LIMITS_SEARCHES_PER_CALLER: '7' };
+  expect(read({ limits: { searchesPerCaller: 5 } }, environment).limits.searchesPerCaller).toBe(7);
+  expect(() => read({}, { REGISTRY_LIMITS_CONNECTIONS: 'many' })).toThrow(
+    'set by REGISTRY_LIMITS_CONNECTIONS',
+  );
+});
