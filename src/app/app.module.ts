@@ -7,6 +7,7 @@ import { AuthzModule } from '../authz/authz.module.js';
 import { ClaimsInterceptor } from './claims.interceptor.js';
 import { ConfiguredResources } from './configured-resources.js';
 import { ViewsModule } from '../views/views.module.js';
+import { ReadOnlyGuard } from '../authz/read-only.guard.js';
 import { RolesGuard } from '../authz/roles.guard.js';
 import { CatalogModule } from '../catalog/catalog.module.js';
 import type { Config } from '../config/config.js';
@@ -50,6 +51,7 @@ export class AppModule {
         { provide: APP_FILTER, useClass: ErrorFilter },
         { provide: APP_GUARD, useClass: AuthGuard },
         { provide: APP_GUARD, useClass: RolesGuard },
+        { provide: APP_GUARD, useClass: ReadOnlyGuard },
         { provide: APP_INTERCEPTOR, useClass: ClaimsInterceptor },
         { provide: APP_PIPE, useClass: QueryValidation },
       ],

@@ -17,7 +17,7 @@ import { SourcesService } from '../sources/sources.service.js';
 import { RegistryViews } from '../views/registry-views.js';
 
 /**
- * The last of the three global steps: what may this caller see behind the path they named? It loads the registry, source or
+ * The last of the global steps: what may this caller see behind the path they named? It loads the registry, source or
  * entry and hands it to the handler. Only then is the body read, on routes that take one (contract §3).
  */
 @Injectable()

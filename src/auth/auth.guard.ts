@@ -4,7 +4,7 @@ import { Authenticator } from './authenticator.js';
 import type { AuthenticatedRequest } from './current-caller.js';
 import { RouteAccessOf } from './route-access.js';
 
-/** The first of the three global steps: who is calling? Public routes do not ask. */
+/** The first of the global steps: who is calling? Public routes do not ask. */
 @Injectable()
 export class AuthGuard implements CanActivate {
   constructor(

@@ -43,6 +43,7 @@ export class ConfigFile {
   @Optional() @SectionList(() => RegistryItem) registries?: RegistryItem[];
   @Optional() @Section(() => DatabaseSettings) database?: DatabaseSettings;
   @Optional() @Section(() => CorsSettings) cors?: CorsSettings;
+  @Optional() @Checked(flag) readOnly?: boolean;
   @Optional()
   @Checked(text((value) => (isAbsolute(value) ? undefined : 'must be an absolute path')))
   adminFileRoot?: string;

@@ -27,6 +27,8 @@ export interface Config {
   /** Null: an embedded PostgreSQL under `dataDirectory`. */
   readonly database: DatabaseConfig | null;
   readonly cors: { readonly origins: readonly string[] };
+  /** Is every route that changes something refused? Sources of the file are synced all the same. */
+  readonly readOnly: boolean;
   /** Where sources made through the API may read files; null: nowhere. */
   readonly adminFileRoot: string | null;
   /** May sources made through the API be fetched from private addresses? */

@@ -15,6 +15,9 @@ describe('variables that override scalars', () => {
       { REGISTRY_DATABASE_PASSWORD: '123' },
       { auth: { mode: 'oauth', oauth: {} }, database: { password: '123' } },
     ],
+    [{ REGISTRY_READ_ONLY: 'true' }, { auth: { mode: 'oauth', oauth: {} }, readOnly: true }],
+    [{ REGISTRY_READ_ONLY: 'false' }, { auth: { mode: 'oauth', oauth: {} }, readOnly: false }],
+    [{ REGISTRY_READONLY: 'yes' }, { auth: { mode: 'oauth', oauth: {} }, readOnly: 'yes' }],
     [{ REGISTRY_AUTH_MODE: '' }, { auth: { mode: 'oauth', oauth: {} } }],
     [{ registry_auth_mode: 'anonymous' }, { auth: { mode: 'oauth', oauth: {} } }],
   ])('%j', (environment, expected) => {

@@ -29,7 +29,7 @@ const ENVIRONMENT_ONLY = [
 ];
 
 /** Scalars of the file that a variable may override (contract §2). */
-const OVERRIDABLE: readonly { path: Path; number?: true }[] = [
+const OVERRIDABLE: readonly { path: Path; number?: true; flag?: true }[] = [
   { path: ['auth', 'mode'] },
   { path: ['auth', 'oauth', 'resourceUrl'] },
   { path: ['auth', 'oauth', 'realm'] },
@@ -49,6 +49,7 @@ const OVERRIDABLE: readonly { path: Path; number?: true }[] = [
   { path: ['database', 'migrationUser'] },
   { path: ['database', 'migrationPassword'] },
   { path: ['database', 'migrationPasswordFile'] },
+  { path: ['readOnly'], flag: true },
   { path: ['adminFileRoot'] },
   { path: ['log', 'level'] },
   { path: ['limits', 'searchesPerCaller'], number: true },
@@ -76,10 +77,12 @@ export interface Override {
 
 /** The overrides of this environment. An empty variable counts as absent, as Compose and Helm write it. */
 export function overridesOf(environment: NodeJS.ProcessEnv): Override[] {
-  return [...VARIABLES].flatMap(([name, { path, number }]) => {
+  return [...VARIABLES].flatMap(([name, { path, number, flag }]): Override[] => {
     const text = environment[name];
     if (text === undefined || text === '') return [];
-    return [{ path, value: number && /^\d+$/.test(text) ? Number(text) : text, setBy: name }];
+    if (number && /^\d+$/.test(text)) return [{ path, value: Number(text), setBy: name }];
+    if (flag && /^(true|false)$/.test(text)) return [{ path, value: text === 'true', setBy: name }];
+    return [{ path, value: text, setBy: name }];
   });
 }
 

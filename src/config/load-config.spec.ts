@@ -132,6 +132,7 @@ describe('the other sections', () => {
     [{ adminFileRoot: 'relative' }, 'adminFileRoot', 'must be an absolute path'],
     [{ adminFileRoot: '/nowhere' }, 'adminFileRoot', 'is not a directory'],
     [{ adminFileRoot: {} }, 'adminFileRoot', 'must be a string, not a map'],
+    [{ readOnly: 'yes' }, 'readOnly', 'must be true or false'],
     [{ log: 'debug' }, 'log', 'must be a map, not a string'],
     [{ log: { level: 'verbose' } }, 'log.level', 'must be one of trace'],
     [{ dataDirectory: './x' }, 'dataDirectory', 'is not a known key'],
@@ -177,6 +178,7 @@ describe('the other sections', () => {
       registries: [],
       database: null,
       cors: { origins: ['*'] },
+      readOnly: false,
       adminFileRoot: null,
       adminAllowPrivateIP: false,
       dataDirectory: resolve('data'),
@@ -196,6 +198,7 @@ describe('the other sections', () => {
   it('take what is written', () => {
     const written = {
       cors: { origins: ['https://a.example', 'http://localhost:3000'] },
+      readOnly: true,
       adminFileRoot: directory,
       log: { level: 'silent' },
     };

@@ -36,6 +36,7 @@ export function resolveConfig(
   | 'registries'
   | 'database'
   | 'cors'
+  | 'readOnly'
   | 'adminFileRoot'
   | 'adminAllowPrivateIP'
   | 'log'
@@ -47,6 +48,7 @@ export function resolveConfig(
     registries: (file.registries ?? []).map(registryOf),
     database: file.database ? databaseOf(file.database, files) : null,
     cors: { origins: file.cors?.origins ?? ['*'] },
+    readOnly: file.readOnly ?? false,
     adminFileRoot: file.adminFileRoot === undefined ? null : resolve(file.adminFileRoot),
     adminAllowPrivateIP: file.adminAllowPrivateIP ?? false,
     log: { level: file.log?.level ?? 'info' },

@@ -36,6 +36,9 @@ export const adminSourcesConfig = slice('adminSources', ({ adminFileRoot, adminA
 /** Where the cluster of sources of kind kubernetes is found. */
 export const clusterConfig = slice('cluster', ({ kubeconfig }) => ({ kubeconfig }));
 
+/** Whether anything may be changed through the API. */
+export const changesConfig = slice('changes', ({ readOnly }) => ({ readOnly }));
+
 /** What this server does at a time, and holds. */
 export const limitsConfig = slice('limits', ({ limits }) => limits);
 
@@ -44,6 +47,7 @@ const SLICES: readonly ConfigurationSlice<object>[] = [
   authorizationConfig,
   adminSourcesConfig,
   clusterConfig,
+  changesConfig,
   limitsConfig,
 ];
 

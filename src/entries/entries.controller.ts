@@ -12,6 +12,7 @@ import type { Caller } from '../auth/caller.js';
 import { CurrentCaller } from '../auth/current-caller.js';
 import { RequiresRole } from '../auth/route-access.js';
 import { Loaded, ResourceRoute } from '../auth/route-resource.js';
+import { WritesNothing } from '../authz/read-only.guard.js';
 import { ENTRY_TYPE_NAMES } from '../documents/entry-types.js';
 import { AdminListParameters } from '../http/lists/admin-list.dto.js';
 import { ApiErrors } from '../http/openapi/api-errors.js';
@@ -58,10 +59,11 @@ export class EntriesController {
 
   @Post()
   @TakesBody()
+  @WritesNothing(({ query }) => query['dry_run'] === 'true')
   @ApiOperation({ summary: 'Publishes a version of a server or a skill to the managed source' })
   @ApiBody({ type: PublishBody })
   @ApiCreatedResponse({ type: PublishedVersionAnswer })
-  @ApiErrors('invalid_parameter', ...PUBLISH_ERRORS)
+  @ApiErrors('invalid_parameter', 'role_required', 'read_only', ...PUBLISH_ERRORS)
   async publish(
     @CurrentCaller() caller: Caller,
     @Query() { dry_run: dryRun }: PublishQuery,
@@ -72,6 +74,7 @@ export class EntriesController {
 
   @Post('validate')
   @TakesBody()
+  @WritesNothing(() => true)
   @ApiOperation({ summary: 'Answers what publishing would answer, and writes nothing' })
   @ApiBody({ type: PublishBody })
   @ApiCreatedResponse({ type: PublishedVersionAnswer, description: 'It could be published' })
@@ -109,7 +112,7 @@ export class EntriesController {
   @ApiParam(NAME)
   @ApiParam(TYPE)
   @ApiNoContentResponse()
-  @ApiErrors('entry_not_found', 'version_not_found')
+  @ApiErrors('role_required', 'read_only', 'entry_not_found', 'version_not_found')
   removeVersion(
     @CurrentCaller() caller: Caller,
     @Param('type') type: string,
@@ -139,7 +142,14 @@ export class EntriesController {
   @ApiParam(TYPE)
   @ApiBody({ type: ClaimsBody })
   @ApiNoContentResponse()
-  @ApiErrors('invalid_body', 'claims_not_subset', 'entry_not_found', 'precondition_failed')
+  @ApiErrors(
+    'role_required',
+    'read_only',
+    'invalid_body',
+    'claims_not_subset',
+    'entry_not_found',
+    'precondition_failed',
+  )
   setClaims(
     @CurrentCaller() caller: Caller,
     @Param('type') type: string,
@@ -158,7 +168,7 @@ export class EntriesController {
   @ApiParam(TYPE)
   @ApiBody({ type: StatusBody })
   @ApiOkResponse({ type: ManagedEntry })
-  @ApiErrors('invalid_body', 'entry_not_found')
+  @ApiErrors('role_required', 'read_only', 'invalid_body', 'entry_not_found')
   setStatus(
     @CurrentCaller() caller: Caller,
     @Param('type') type: string,
@@ -176,7 +186,7 @@ export class EntriesController {
   @ApiParam(TYPE)
   @ApiBody({ type: StatusBody })
   @ApiOkResponse({ type: PublishedVersionAnswer })
-  @ApiErrors('invalid_body', 'entry_not_found', 'version_not_found')
+  @ApiErrors('role_required', 'read_only', 'invalid_body', 'entry_not_found', 'version_not_found')
   setVersionStatus(
     @CurrentCaller() caller: Caller,
     @Param('type') type: string,

@@ -35,10 +35,21 @@ export const ERROR_CATALOGUE = {
   claims_required: { status: 400, sentence: 'Claims are required here' },
   claims_not_subset: { status: 400, sentence: 'The claims go beyond those of the caller' },
   malformed_request: { status: 400, sentence: 'The request is not valid HTTP' },
+  host_refused: {
+    status: 400,
+    sentence:
+      'Without tokens and on a loopback address this server answers to loopback names alone, such as localhost',
+  },
   token_missing: { status: 401, sentence: 'This needs a bearer token in the Authorization header' },
   token_invalid: { status: 401, sentence: 'The token is not one that this server accepts' },
   anonymous_mode: { status: 401, sentence: 'This server runs in anonymous mode: callers are not identified' },
   role_required: { status: 403, sentence: 'The caller has no role that allows this' },
+  read_only: { status: 403, sentence: 'This server is read-only: nothing can be changed through its API' },
+  origin_refused: {
+    status: 403,
+    sentence:
+      'Without tokens only pages of this server, and of the origins named in cors.origins, may change something',
+  },
   route_not_found: { status: 404, sentence: 'There is nothing at this path and method' },
   registry_not_found: { status: 404, sentence: 'There is no such registry' },
   source_not_found: { status: 404, sentence: 'There is no such source' },

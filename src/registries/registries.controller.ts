@@ -59,6 +59,8 @@ export class RegistriesController {
   @ApiOkResponse({ type: RegistryAnswer, description: 'Replaced' })
   @ApiCreatedResponse({ type: RegistryAnswer, description: 'Created' })
   @ApiErrors(
+    'role_required',
+    'read_only',
     'invalid_body',
     'invalid_name',
     'unknown_source',
@@ -91,7 +93,7 @@ export class RegistriesController {
   @ResourceRoute({ resource: 'registry', use: 'change' })
   @ApiOperation({ summary: 'Deletes a registry; its sources stay' })
   @ApiNoContentResponse()
-  @ApiErrors('config_managed', 'registry_not_found', 'precondition_failed')
+  @ApiErrors('role_required', 'read_only', 'config_managed', 'registry_not_found', 'precondition_failed')
   delete(
     @CurrentCaller() caller: Caller,
     @Param('name') name: string,

@@ -60,6 +60,8 @@ export class SourcesController {
   @ApiOkResponse({ type: SourceAnswer, description: 'Replaced' })
   @ApiCreatedResponse({ type: SourceAnswer, description: 'Created' })
   @ApiErrors(
+    'role_required',
+    'read_only',
     'invalid_body',
     'invalid_name',
     'kind_immutable',
@@ -93,7 +95,14 @@ export class SourcesController {
   @ResourceRoute({ resource: 'source', use: 'change' })
   @ApiOperation({ summary: 'Deletes a source with its entries' })
   @ApiNoContentResponse()
-  @ApiErrors('config_managed', 'source_not_found', 'source_in_use', 'precondition_failed')
+  @ApiErrors(
+    'role_required',
+    'read_only',
+    'config_managed',
+    'source_not_found',
+    'source_in_use',
+    'precondition_failed',
+  )
   delete(
     @CurrentCaller() caller: Caller,
     @Param('name') name: string,
@@ -107,7 +116,7 @@ export class SourcesController {
   @ResourceRoute({ resource: 'source', use: 'read' })
   @ApiOperation({ summary: 'Starts a sync of the source now' })
   @ApiAcceptedResponse({ type: SourceAnswer })
-  @ApiErrors('not_synced', 'source_not_found')
+  @ApiErrors('role_required', 'read_only', 'not_synced', 'source_not_found')
   sync(@Loaded() source: Source): Promise<JsonText> {
     return this.sources.sync(source);
   }

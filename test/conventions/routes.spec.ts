@@ -5,6 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { RouteAccessOf } from '../../dist/auth/route-access.js';
 import { aServer } from '../support/documents.js';
 import { call } from '../support/http.js';
+import { expectRefused } from '../support/matchers.js';
 import { aService } from '../support/service.js';
 
 interface OpenApi {
@@ -151,6 +152,43 @@ describe('every route', () => {
     );
     expect(assets.length).toBeGreaterThan(3);
     for (const asset of assets) expect((await call(asset.href)).status, asset.pathname).toBe(200);
+  });
+});
+
+/** What is no GET and yet writes nothing; any other route that is new has to be refused here. */
+const WRITES_NOTHING = ['POST /v1/entries/validate'];
+
+describe('on a read-only server every route', () => {
+  const service = aService()
+    .source('main', { kind: 'managed' })
+    .registry('main', { sources: ['main'] })
+    .configuration({ readOnly: true })
+    .runs();
+  const ROUTES = CONTROLLERS.flatMap(routesOf).map(({ route }) => route);
+  const CHANGES = ROUTES.filter((route) => !/^(GET|HEAD) /.test(route) && !WRITES_NOTHING.includes(route));
+  const send = (route: string, query = '') => {
+    const [method = '', path = ''] = route.split(' ');
+    const body = { server: aServer('io.acme/a'), claims: {} };
+    return service.send(
+      method,
+      path.replaceAll(/\{\w+\}/g, 'main') + query,
+      method === 'DELETE' ? {} : { body },
+    );
+  };
+
+  it('that changes something is refused, whatever it names', async () => {
+    expect(CHANGES.length).toBeGreaterThan(15);
+    for (const route of CHANGES) expectRefused(await send(route), 403, 'read_only');
+  });
+
+  it('that says it writes nothing is answered', async () => {
+    for (const route of WRITES_NOTHING) expect((await send(route)).status, route).toBe(201);
+    expect((await send('POST /v1/entries', '?dry_run=true')).status).toBe(201);
+  });
+
+  it('that reads is answered', async () => {
+    for (const route of ROUTES.filter((route) => route.startsWith('GET ')))
+      expect((await send(route)).status, route).not.toBe(403);
   });
 });
 
