@@ -1,3 +1,4 @@
+import type { Server } from 'node:http';
 import { NestFactory } from '@nestjs/core';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import express from 'express';
@@ -5,6 +6,7 @@ import helmet from 'helmet';
 import type { Logger } from 'pino';
 import type { DataSource } from 'typeorm';
 import { AppModule } from './app.module.js';
+import { listensOnLoopback, refuseForeignHosts, refuseForeignOrigins } from './browser-guards.js';
 import type { Config, OAuthConfig } from '../config/config.js';
 import { oauthInUse } from '../config/oauth-in-use.js';
 import { answerConnectionErrors, refuseMissingHost } from '../http/connection-errors.js';
@@ -35,16 +37,31 @@ export async function createPublicApp(
     { logger: new NestLogger(logger), bodyParser: false, abortOnError: false },
   );
   const oauth = oauthInUse(config.auth);
-  answerConnectionErrors(app.getHttpServer());
-  limitConnections(app.getHttpServer(), config.limits);
+  const httpServer: Server = app.getHttpServer();
+  answerConnectionErrors(httpServer);
+  limitConnections(httpServer, config.limits);
   app.use(requestLog(logger));
   app.use(limitRequests(config.limits));
   app.use(limitUnreadBytes());
   app.use(refuseMissingHost);
+  if (!oauth) app.use(refuseForeignHosts(httpServer));
   app.use(securityHeaders(oauth));
   app.enableCors(corsFor(config.cors.origins));
+  if (!oauth) app.use(refuseForeignOrigins(config.cors.origins));
   publishOpenApi(app, oauth);
+  if (!oauth && !config.readOnly) warnIfOpen(httpServer, logger);
   return app;
+}
+
+// Whoever reaches the port may then change everything: that is for whoever runs the server to have meant.
+function warnIfOpen(server: Server, logger: Logger): void {
+  server.once('listening', () => {
+    if (!listensOnLoopback(server))
+      logger.warn(
+        { context: 'http' },
+        'Anonymous mode on an address that others can reach: everybody there may change everything, unless readOnly is set',
+      );
+  });
 }
 
 // No HSTS and no upgrade of requests: TLS ends in front of this server, if anywhere. The pages of /docs load only what

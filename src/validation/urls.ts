@@ -1,3 +1,4 @@
+import { isIPv4 } from 'node:net';
 import { type Check, text } from './checks.js';
 
 interface UrlRules {
@@ -24,13 +25,14 @@ export function parseHttpUrl(value: unknown): URL | undefined {
 
 /** Does the URL send what it carries in clear over a network? (`http:`, and the host is not this machine.) */
 export function isInsecure(url: URL): boolean {
-  const { hostname } = url;
-  const loopback =
-    hostname === 'localhost' ||
-    hostname.endsWith('.localhost') ||
-    hostname === '[::1]' ||
-    /^127\.\d+\.\d+\.\d+$/.test(hostname);
-  return url.protocol === 'http:' && !loopback;
+  return url.protocol === 'http:' && !isLoopbackHost(url.hostname);
+}
+
+/** Is it this machine, whatever the resolver says? RFC 6761 §6.3: `localhost` and all below it; 127.0.0.0/8; `[::1]`. */
+export function isLoopbackHost(host: string): boolean {
+  const name = host.toLowerCase();
+  if (name === 'localhost' || name.endsWith('.localhost') || name === '[::1]') return true;
+  return isIPv4(name) && name.startsWith('127.');
 }
 
 /** `*`, or an origin as browsers send it: no path, no slash at the end, no default port. */

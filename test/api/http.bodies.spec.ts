@@ -29,7 +29,7 @@ describe('a body', () => {
     .source('published', { kind: 'managed' })
     .runs();
   const head = (method: string, path: string, headers: Record<string, string> = {}) =>
-    `${method} ${path} HTTP/1.1\r\nHost: x\r\n${Object.entries({
+    `${method} ${path} HTTP/1.1\r\nHost: localhost\r\n${Object.entries({
       'Content-Type': 'application/json',
       ...headers,
     })
@@ -120,7 +120,7 @@ describe('a body', () => {
         service.port,
         `${head('PUT', '/v1/registries/late', { Authorization: authorization, 'Content-Length': '100' })}{"sources":`,
       ),
-      answerWhenClosed(service.port, 'GET /registry HTTP/1.1\r\nHost: x\r\nX-Slow: '),
+      answerWhenClosed(service.port, 'GET /registry HTTP/1.1\r\nHost: localhost\r\nX-Slow: '),
     ]);
     expect(answers).toEqual([
       'HTTP/1.1 408 Request Timeout request_timeout',

@@ -134,35 +134,35 @@ const RAW: [string, string, number][] = [
   ['no HTTP at all', 'hello\r\n\r\n', 400],
   ['a TLS greeting', '\x16\x03\x01\x02\x00\x01\x00', 400],
   ['no host', 'GET / HTTP/1.1\r\n\r\n', 400],
-  ['a bad version', 'GET / HTTP/9.9\r\nHost: x\r\n\r\n', 400],
-  ['a blank in the path', 'GET /a b HTTP/1.1\r\nHost: x\r\n\r\n', 400],
-  ['a control character in a header', 'GET / HTTP/1.1\r\nHost: x\r\nX: a\x00b\r\n\r\n', 400],
-  ['two lengths', 'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab', 400],
+  ['a bad version', 'GET / HTTP/9.9\r\nHost: localhost\r\n\r\n', 400],
+  ['a blank in the path', 'GET /a b HTTP/1.1\r\nHost: localhost\r\n\r\n', 400],
+  ['a control character in a header', 'GET / HTTP/1.1\r\nHost: localhost\r\nX: a\x00b\r\n\r\n', 400],
+  ['two lengths', 'POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab', 400],
   [
     'a length and chunks',
-    'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n',
+    'POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n',
     400,
   ],
   [
     'a bad chunk',
-    'PUT /v1/sources/made HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n',
+    'PUT /v1/sources/made HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n',
     400,
   ],
   [
     'headers of 100 kB',
-    `GET /registry HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${'x'.repeat(100_000)}\r\n\r\n`,
+    `GET /registry HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${'x'.repeat(100_000)}\r\n\r\n`,
     431,
   ],
-  ['a path of 100 kB', `GET /${'x'.repeat(100_000)} HTTP/1.1\r\nHost: x\r\n\r\n`, 431],
+  ['a path of 100 kB', `GET /${'x'.repeat(100_000)} HTTP/1.1\r\nHost: localhost\r\n\r\n`, 431],
   ['CONNECT', 'CONNECT example.com:443 HTTP/1.1\r\nHost: example.com\r\n\r\n', 404],
-  ['an unknown expectation', 'GET /registry HTTP/1.1\r\nHost: x\r\nExpect: miracles\r\n\r\n', 417],
+  ['an unknown expectation', 'GET /registry HTTP/1.1\r\nHost: localhost\r\nExpect: miracles\r\n\r\n', 417],
   [
     'an upgrade',
-    'GET /nowhere HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n',
+    'GET /nowhere HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n',
     404,
   ],
-  ['a whole URL', 'GET http://elsewhere.example/nowhere HTTP/1.1\r\nHost: x\r\n\r\n', 404],
-  ['an asterisk', 'OPTIONS * HTTP/1.1\r\nHost: x\r\n\r\n', 404],
+  ['a whole URL', 'GET http://localhost/nowhere HTTP/1.1\r\nHost: localhost\r\n\r\n', 404],
+  ['an asterisk', 'OPTIONS * HTTP/1.1\r\nHost: localhost\r\n\r\n', 404],
 ];
 
 describe('requests nobody should send', () => {
@@ -212,7 +212,7 @@ describe('requests nobody should send', () => {
   });
 
   it('a body of 10 MB is refused with 413 and read no further', async () => {
-    const head = `PUT /v1/sources/made HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 10485760\r\n\r\n`;
+    const head = `PUT /v1/sources/made HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 10485760\r\n\r\n`;
     const answer = await sendRaw(service.port, head + '"'.padEnd(10_485_760, 'x'));
     expect(answer.split('\r\n')[0]).toContain('413');
     expect(answer).toContain('body_too_large');

@@ -62,6 +62,8 @@ export class ServiceUnderTest extends Sender {
   readonly issuer = anIssuer();
   /** Variables of the environment, from the next start on. */
   readonly environment: Record<string, string> = {};
+  /** Where it listens, from the next start on. */
+  address = '127.0.0.1:0';
   database: TestDatabase;
   private readonly sources = new Map<string, DeclaredSource>();
   private readonly registries = new Map<string, DeclaredRegistry>();
@@ -103,6 +105,12 @@ export class ServiceUnderTest extends Sender {
     return this;
   }
 
+  /** Listens there instead of on a free port of 127.0.0.1. */
+  listensOn(address: string): this {
+    this.address = address;
+    return this;
+  }
+
   /** A second one with what is declared so far, on the same database; it is started and stopped by the test. */
   replica(): ServiceUnderTest {
     return Object.assign(new ServiceUnderTest(), this, { log: [], running: undefined });
@@ -135,7 +143,7 @@ export class ServiceUnderTest extends Sender {
         done();
       },
     });
-    const flags = { address: '127.0.0.1:0', internalAddress: '127.0.0.1:0' };
+    const flags = { address: this.address, internalAddress: '127.0.0.1:0' };
     const { config } = loadConfig(file, this.environment, flags);
     const version = {
       version: '0',
