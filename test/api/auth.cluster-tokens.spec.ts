@@ -5,11 +5,14 @@ import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { aServer, type Document } from '../support/documents.js';
 import { anIssuer } from '../support/issuer.js';
-import { expectChallenge, expectRefused } from '../support/matchers.js';
+import { expectChallenge, expectRefused, versionsIn } from '../support/matchers.js';
 import { aService, type ServiceUnderTest } from '../support/service.js';
 
 const EXAMPLE = join(import.meta.dirname, '../../examples/cluster.yaml');
-const { auth } = parse(readFileSync(EXAMPLE, 'utf8')) as { auth: { oauth: { providers: Document[] } } };
+const { auth, sources } = parse(readFileSync(EXAMPLE, 'utf8')) as {
+  auth: { oauth: { providers: Document[] }; authz: { roles: Record<string, Document[]> } };
+  sources: { claims: Document }[];
+};
 const [provider = {}] = auth.oauth.providers;
 const WORKLOAD = { sub: 'system:serviceaccount:tools:portal' };
 
@@ -94,5 +97,45 @@ describe('a cluster whose service accounts are callers', () => {
     rmSync(file);
     expectRefused(await me({}), 503, 'provider_unavailable');
     expect(lastReason()).toContain(`the token file ${file} can't be read`);
+  });
+});
+
+describe('the roles of examples/cluster.yaml', () => {
+  const cluster = anIssuer({
+    tls: true,
+    iss: String(provider['issuerUrl']),
+    audience: String(provider['audience']),
+  }).runs();
+  const { roles } = auth.authz;
+  const service = aService({
+    mode: 'full',
+    roles,
+    providers: (here) => [
+      {
+        ...provider,
+        jwksUrl: cluster.jwksUrl,
+        caCertPath: here.write('ca.crt', cluster.ca),
+        authTokenFile: here.write('token', 'mounted'),
+      },
+    ],
+  })
+    .source('catalog', { servers: [aServer('io.acme/a')], claims: sources[0]?.claims })
+    .registry('default', { sources: ['catalog'] })
+    .runs();
+  const someone = () =>
+    service.bearing(cluster.sign({ sub: `system:serviceaccount:${randomUUID()}:default` }));
+  const named = (role: string) => service.bearing(cluster.sign({ sub: roles[role]?.[0]?.['sub'] }));
+
+  it('let every workload read', async () => {
+    expect(versionsIn(await someone().get('/registry/default/v0.1/servers'))).toEqual(['io.acme/a@1.0.0']);
+    expect((await someone().get('/v1/me')).json).toMatchObject({ roles: [] });
+  });
+
+  it('let none but the accounts that are named change something', async () => {
+    expectRefused(await someone().post('/v1/sources/catalog/sync'), 403, 'role_required');
+    expectRefused(await someone().put('/v1/registries/made', { sources: ['catalog'] }), 403, 'role_required');
+    expectRefused(await someone().post('/v1/entries', {}), 403, 'role_required');
+    expect((await named('manageSources').post('/v1/sources/catalog/sync')).status).toBe(202);
+    expect((await named('superAdmin').put('/v1/registries/made', { sources: ['catalog'] })).status).toBe(201);
   });
 });

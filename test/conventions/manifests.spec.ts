@@ -16,7 +16,11 @@ interface Manifest {
   roleRef: { name: string };
   subjects: { name: string; namespace: string }[];
   spec: {
+    podSelector: unknown;
+    policyTypes: string[];
+    ingress: { from: { namespaceSelector: { matchLabels: object } }[]; ports: { port: string }[] }[];
     template: {
+      metadata: { labels: unknown };
       spec: {
         serviceAccountName: string;
         containers: {
@@ -84,4 +88,19 @@ it('the heap has half of the memory of the pod, and ends before the pod is kille
   const [, heap] = /--max-old-space-size=(\d+)/.exec(options) ?? [];
   const [, memory] = /^(\d+)Mi$/.exec(container?.resources.limits.memory ?? '') ?? [];
   expect(Number(heap)).toBe(Number(memory) / 2);
+});
+
+it('only namespaces that are named reach the pods of the deployment', async () => {
+  const registry = await manifests('registry.yaml');
+  const { podSelector, policyTypes, ingress } = registry('NetworkPolicy').spec;
+  expect(registry('NetworkPolicy').metadata.namespace).toBe(registry('Deployment').metadata.namespace);
+  expect(podSelector).toEqual({ matchLabels: registry('Deployment').spec.template.metadata.labels });
+  expect(policyTypes).toContain('Ingress');
+  expect(ingress.flatMap(({ ports }) => ports.map(({ port }) => port))).toEqual(['http', 'internal']);
+  // An empty list of peers, and an empty selector, would let everybody in.
+  for (const { from } of ingress) {
+    expect(from.length).toBeGreaterThan(0);
+    for (const { namespaceSelector } of from)
+      expect(Object.keys(namespaceSelector.matchLabels).length).toBeGreaterThan(0);
+  }
 });
