@@ -11,7 +11,7 @@ import type { Config, OAuthConfig } from '../config/config.js';
 import { oauthInUse } from '../config/oauth-in-use.js';
 import { answerConnectionErrors, refuseMissingHost } from '../http/connection-errors.js';
 import { corsFor } from '../http/cors.js';
-import { limitConnections, limitRequests, limitUnreadBytes } from '../http/server-limits.js';
+import { answerInTurn, limitConnections, limitRequests, limitUnreadBytes } from '../http/server-limits.js';
 import { JsonAnswersAdapter } from '../http/json-answers.adapter.js';
 import { publishOpenApi } from '../http/openapi/openapi.js';
 import { NestLogger } from '../telemetry/logger.js';
@@ -41,6 +41,7 @@ export async function createPublicApp(
   answerConnectionErrors(httpServer);
   limitConnections(httpServer, config.limits);
   app.use(requestLog(logger));
+  app.use(answerInTurn());
   app.use(limitRequests(config.limits));
   app.use(limitUnreadBytes());
   app.use(refuseMissingHost);

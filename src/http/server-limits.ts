@@ -1,4 +1,5 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
 import { ApiError } from './errors.js';
 
 /** contract §3: headers and body of a request have this long to arrive. */
@@ -9,6 +10,9 @@ const ARRIVAL_CHECK_MS = 1_000;
 const IDLE_TIMEOUT_MS = 120_000;
 /** Bytes of answers that wait for their clients to read them, over all connections. */
 const MAX_UNREAD_BYTES = 64 * 1_024 * 1_024;
+
+/** Requests that a client may send before it has the answer to the one before; a connection with more is closed. */
+const MAX_SENT_AHEAD = 16;
 
 export interface ServerLimits {
   /** Connections at a time; more are closed at once. */
@@ -30,6 +34,32 @@ export function limitConnections(server: Server, { connections }: ServerLimits):
   Object.assign(server, { connectionsCheckingInterval: ARRIVAL_CHECK_MS });
   server.setTimeout(IDLE_TIMEOUT_MS);
   server.maxConnections = connections;
+}
+
+/**
+ * Takes up the requests of a connection one at a time. A client may send them ahead of the answers (RFC 9112 §9.3.2), but an
+ * answer that waits for the one before is nowhere counted, and Node tells nobody when its connection is lost: one that sends
+ * ahead and hangs up would leave its requests under way for ever.
+ */
+export function answerInTurn(): Middleware {
+  const turns = new WeakMap<Socket, (() => void)[]>();
+  return ({ socket }, response, next) => {
+    const begin = () => {
+      response.once('close', advance);
+      next();
+    };
+    const advance = () => {
+      const following = socket.destroyed ? undefined : turns.get(socket)?.shift();
+      if (following) following();
+      else turns.delete(socket);
+    };
+    const waiting = turns.get(socket);
+    if (!waiting) {
+      turns.set(socket, []);
+      begin();
+    } else if (waiting.length < MAX_SENT_AHEAD) waiting.push(begin);
+    else socket.destroy();
+  };
 }
 
 /** Answers 503 `overloaded` while too many requests are under way. */
