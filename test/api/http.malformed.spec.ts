@@ -137,7 +137,11 @@ const RAW: [string, string, number][] = [
   ['a bad version', 'GET / HTTP/9.9\r\nHost: localhost\r\n\r\n', 400],
   ['a blank in the path', 'GET /a b HTTP/1.1\r\nHost: localhost\r\n\r\n', 400],
   ['a control character in a header', 'GET / HTTP/1.1\r\nHost: localhost\r\nX: a\x00b\r\n\r\n', 400],
-  ['two lengths', 'POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab', 400],
+  [
+    'two lengths',
+    'POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab',
+    400,
+  ],
   [
     'a length and chunks',
     'POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n',
