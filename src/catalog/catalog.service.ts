@@ -7,7 +7,7 @@ import { samePartitions } from '../views/partitions.js';
 import { RegistryViews } from '../views/registry-views.js';
 import type { RegistryAccess, View } from '../views/view.js';
 import { PageCache } from './page-cache.js';
-import type { ListRequest } from './pages/list-request.js';
+import type { ListRequest, VersionsRequest } from './pages/list-request.js';
 import { PageReader, type PageRequest } from './pages/page-reader.js';
 import { SnapshotCheck } from './pages/snapshot-check.js';
 
@@ -42,9 +42,9 @@ export class CatalogService {
     access: RegistryAccess,
     type: EntryType,
     name: string,
-    includeDeleted: boolean,
+    versions: VersionsRequest,
   ): Promise<CachedJson> {
-    return this.page(access, { page: 'versions', type, name, includeDeleted });
+    return this.page(access, { page: 'versions', type, name, versions });
   }
 
   version(access: RegistryAccess, type: EntryType, name: string, version: string): Promise<CachedJson> {

@@ -33,7 +33,14 @@ export class PageQuery {
   search?: string;
 }
 
-export class ServerVersionsQuery {
+export class VersionsQuery {
+  @ApiPropertyOptional({ description: '`metadata.nextCursor` of the page before' })
+  @Optional()
+  @Checked(cursorParameter)
+  cursor?: string;
+}
+
+export class ServerVersionsQuery extends VersionsQuery {
   @ApiPropertyOptional({ type: 'boolean', description: 'Also the versions whose status is `deleted`' })
   @Optional()
   @Checked(flagParameter)

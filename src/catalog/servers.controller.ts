@@ -8,7 +8,7 @@ import type { CachedJson } from '../http/json-answers.js';
 import { CatalogService } from './catalog.service.js';
 import { ServerItem, ServerList } from './catalog.responses.js';
 import { ServerListQuery, ServerVersionsQuery } from './list-query.dto.js';
-import { serverListRequest } from './pages/list-request.js';
+import { serverListRequest, versionsRequest } from './pages/list-request.js';
 
 const NAME = { name: 'name', description: 'Its one slash sent as %2F', example: 'io.github.example/weather' };
 
@@ -33,13 +33,13 @@ export class ServersController {
   @ApiOperation({ summary: 'Every version of one server, newest first' })
   @ApiParam(NAME)
   @ApiOkResponse({ type: ServerList })
-  @ApiErrors('invalid_parameter', 'entry_not_found')
+  @ApiErrors('invalid_parameter', 'invalid_cursor', 'entry_not_found')
   versions(
     @Loaded() access: RegistryAccess,
     @Param('name') name: string,
     @Query() query: ServerVersionsQuery,
   ): Promise<CachedJson> {
-    return this.catalog.versions(access, 'server', name, query.include_deleted === 'true');
+    return this.catalog.versions(access, 'server', name, versionsRequest(name, query));
   }
 
   @Get(':name/versions/:version')

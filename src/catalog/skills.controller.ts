@@ -7,8 +7,8 @@ import { ApiErrors } from '../http/openapi/api-errors.js';
 import type { CachedJson } from '../http/json-answers.js';
 import { CatalogService } from './catalog.service.js';
 import { SkillDocument, SkillList } from './catalog.responses.js';
-import { SkillListQuery } from './list-query.dto.js';
-import { skillListRequest } from './pages/list-request.js';
+import { SkillListQuery, VersionsQuery } from './list-query.dto.js';
+import { skillListRequest, versionsRequest } from './pages/list-request.js';
 
 const SKILLS = 'x/dev.toolhive/skills';
 
@@ -44,13 +44,15 @@ export class SkillsController {
   @Get(':namespace/:name/versions')
   @ApiOperation({ summary: 'Every version of one skill, newest first' })
   @ApiOkResponse({ type: SkillList })
-  @ApiErrors('entry_not_found')
+  @ApiErrors('invalid_parameter', 'invalid_cursor', 'entry_not_found')
   versions(
     @Loaded() access: RegistryAccess,
     @Param('namespace') namespace: string,
     @Param('name') name: string,
+    @Query() query: VersionsQuery,
   ): Promise<CachedJson> {
-    return this.catalog.versions(access, 'skill', `${namespace}/${name}`, false);
+    const skill = `${namespace}/${name}`;
+    return this.catalog.versions(access, 'skill', skill, versionsRequest(skill, query));
   }
 
   @Get(':namespace/:name/versions/:version')

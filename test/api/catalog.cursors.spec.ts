@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { encodeCursor } from '../../dist/http/lists/cursor.js';
 import { outcomeOf, serversIn } from '../support/answers.js';
 import { aServer, aSkill, type Document } from '../support/documents.js';
-import { cursorIn, expectRefused } from '../support/matchers.js';
+import { cursorIn, expectRefused, versionsIn } from '../support/matchers.js';
 import { listAt, TYPES, type Type } from '../support/publishing.js';
 import { aService } from '../support/service.js';
 
@@ -46,25 +46,35 @@ describe('a list whose documents are large', () => {
   });
 });
 
-describe('a page of documents of nearly a megabyte', () => {
+describe('a page of documents that are together more than a megabyte', () => {
   const remotes = [
     {
       type: 'streamable-http',
       url: 'https://mcp.acme.example',
-      headers: [{ name: 'X-Long', description: 'x'.repeat(900_000) }],
+      headers: [{ name: 'X-Long', description: 'x'.repeat(110_000) }],
     },
   ];
+  const longest = { name: 'X-Long', description: 'x'.repeat(1_000_000) };
+  const versions = Array.from({ length: 12 }, (_, index) => `1.0.${index}`);
   const names = Array.from({ length: 21 }, (_, index) => `io.acme/n${index + 10}`);
   const service = aService()
     .source('main', { servers: names.map((name) => aServer(name, '1.0.0', { remotes })) })
-    .registry('main', { sources: ['main'] })
+    .source('more', {
+      servers: [
+        ...versions.map((version) => aServer('io.acme/many', version, { remotes })),
+        aServer('io.acme/longest', '1.0.0', { remotes: [{ ...remotes[0], headers: [longest] }] }),
+      ],
+    })
+    .registry('main', { sources: ['main', 'more'] })
     .runs();
 
   it('ends early, and the next one goes on where it has', async () => {
     const shown: string[][] = [];
     for (let cursor = ''; ;) {
-      const page = await service.get(`${listAt('server')}?limit=100${cursor && `&cursor=${cursor}`}`);
-      expect(page.bytes.length).toBeLessThan(9 * 1024 * 1024);
+      const page = await service.get(
+        `${listAt('server')}?limit=100&search=io.acme/n${cursor && `&cursor=${cursor}`}`,
+      );
+      expect(page.bytes.length).toBeLessThan(1.1 * 1024 * 1024);
       shown.push(serversIn(page));
       const next = cursorIn(page);
       if (next === undefined) break;
@@ -72,6 +82,35 @@ describe('a page of documents of nearly a megabyte', () => {
     }
     expect(shown.map(({ length }) => length)).toEqual([9, 9, 3]);
     expect(shown.flat()).toEqual(names);
+  });
+
+  it('ends early for the versions of one name too', async () => {
+    const shown: string[] = [];
+    const pages: number[] = [];
+    for (let cursor = ''; ;) {
+      const page = await service.get(
+        `${listAt('server')}/io.acme%2Fmany/versions${cursor && `?cursor=${cursor}`}`,
+      );
+      const versions = versionsIn(page);
+      shown.push(...versions);
+      pages.push(versions.length);
+      const next = cursorIn(page);
+      if (next === undefined) break;
+      cursor = next;
+    }
+    expect(pages).toEqual([9, 3]);
+    expect(shown).toEqual(versions.map((version) => `io.acme/many@${version}`).reverse());
+  });
+
+  it('does not go on with the cursor of another name', async () => {
+    const page = await service.get(`${listAt('server')}/io.acme%2Fmany/versions`);
+    const path = `${listAt('server')}/io.acme%2Fn10/versions?cursor=${cursorIn(page)}`;
+    expect(outcomeOf(await service.get(path))).toBe('400 invalid_cursor');
+  });
+
+  it('holds one document at least, however long it is', async () => {
+    const page = await service.get(`${listAt('server')}?search=longest`);
+    expect(serversIn(page)).toEqual(['io.acme/longest']);
   });
 });
 

@@ -252,7 +252,7 @@ describe('a page that is compressed', () => {
   });
 });
 
-describe('a page of megabytes', () => {
+describe('a page of a megabyte', () => {
   // Base64 of chance: no coding makes it smaller than three quarters.
   const long = () => randomBytes(45_000).toString('base64');
   const service = aService()
@@ -269,31 +269,9 @@ describe('a page of megabytes', () => {
   const page = (limit: number, coding = 'identity', more = {}) =>
     service.get(`${LIST}?limit=${limit}`, { 'Accept-Encoding': coding, ...more });
 
-  it('is compressed up to four of them, and comes as it is above, whatever is accepted', async () => {
-    const [below, above] = [await page(65), await page(75)];
-    expect(below.bytes.length).toBeGreaterThan(3.5 * MIB);
-    expect(below.bytes.length).toBeLessThan(4 * MIB);
-    expect(above.bytes.length).toBeGreaterThan(4 * MIB);
-    const compressed = await page(65, 'gzip');
-    expect(compressed.headers['content-encoding']).toBe('gzip');
-    expect(gunzipSync(compressed.bytes).equals(below.bytes)).toBe(true);
-    for (const coding of ['gzip', 'br', 'gzip, deflate, br, zstd', '*']) {
-      const reply = await page(75, coding);
-      expect(reply.headers['content-encoding']).toBeUndefined();
-      expect(reply.headers).toMatchObject({
-        'content-length': String(above.bytes.length),
-        'content-type': 'application/json; charset=utf-8',
-        'cache-control': 'private, no-cache',
-        etag: tagOf(above),
-        vary: 'Authorization, Origin, Accept-Encoding',
-      });
-      expect(reply.bytes.equals(above.bytes)).toBe(true);
-    }
-    expect((await page(75, 'gzip', { 'If-None-Match': tagOf(above) })).status).toBe(304);
-  });
-
   it('makes room for its compressed form: all forms of all pages stay within 32 of them', async () => {
-    const limits = Array.from({ length: 10 }, (_, index) => 41 + index);
+    // More than fit on a page, so that all are as large.
+    const limits = Array.from({ length: 30 }, (_, index) => 41 + index);
     const weights = new Map<number, number>();
     for (const limit of limits) weights.set(limit, (await page(limit)).bytes.length);
     expect(await cachedOf(limits)).toEqual(limits);
@@ -305,8 +283,16 @@ describe('a page of megabytes', () => {
     expect(weight).toBeLessThan(32 * MIB);
   });
 
-  /** Those whose page is cached: they are answered while documents are locked, and all others have to wait. */
   async function cachedOf(limits: number[]): Promise<number[]> {
+    const cached: number[] = [];
+    // Fewer at a time than there are connections to wait on.
+    for (let start = 0; start < limits.length; start += 8)
+      cached.push(...(await cachedAmong(limits.slice(start, start + 8))));
+    return cached;
+  }
+
+  /** Those whose page is cached: they are answered while documents are locked, and all others have to wait. */
+  async function cachedAmong(limits: number[]): Promise<number[]> {
     const { database } = service;
     const answered = new Set<number>();
     await database.query('begin');

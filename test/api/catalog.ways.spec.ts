@@ -6,7 +6,7 @@ import type { ListFilter, ListRequest, Position } from '../../dist/catalog/pages
 import { NameWalk } from '../../dist/catalog/pages/name-walk.js';
 import { SnapshotCheck } from '../../dist/catalog/pages/snapshot-check.js';
 import { indexScansFor } from '../../dist/catalog/pages/index-scan.js';
-import type { VersionRow } from '../../dist/catalog/pages/version-row.js';
+import type { FoundVersion } from '../../dist/catalog/pages/version-row.js';
 import { ViewSql } from '../../dist/catalog/pages/view-sql.queries.js';
 import { createDataSource } from '../../dist/database/data-source.js';
 import { aDatabase, type TestDatabase } from '../support/database.js';
@@ -182,10 +182,10 @@ describe('a list', () => {
         let after: Position | null = null;
         for (let page = 0; ; page += 1) {
           const way = ways[start < ways.length ? start : page % ways.length];
-          const rows: VersionRow[] = (await way?.({ filter, limit, after })) ?? [];
+          const rows: FoundVersion[] = (await way?.({ filter, limit, after })) ?? [];
           const here = rows.slice(0, limit);
           shown.push(...here.map(({ name, version }) => `${name} ${version}`));
-          const last: VersionRow | undefined = here.at(-1);
+          const last: FoundVersion | undefined = here.at(-1);
           if (!last || rows.length <= limit) break;
           after = { name: last.name, key: last.key };
         }

@@ -3,7 +3,7 @@ import { type IndexScan, indexScansFor } from './index-scan.js';
 import type { ListFilter, ListRequest } from './list-request.js';
 import { NameWalk } from './name-walk.js';
 import { nothingVisible, scanInOrder, scanUnordered } from './page.queries.js';
-import { isVersion, type VersionRow } from './version-row.js';
+import { isVersion, type FoundVersion } from './version-row.js';
 import type { ViewSql } from './view-sql.queries.js';
 
 /** Names a plain list goes over for each row of the page: some have only versions that were deleted. */
@@ -22,7 +22,7 @@ const GROWTH = 8;
  * of the two it is need not be known: each is tried in turns with a bound that grows, so the answer takes little longer than
  * by the better one. Indexes that are read in order come before the walk, since they cost little when they do not lead to the end.
  */
-export async function readList(sql: ViewSql, type: EntryType, request: ListRequest): Promise<VersionRow[]> {
+export async function readList(sql: ViewSql, type: EntryType, request: ListRequest): Promise<FoundVersion[]> {
   if (sql.view.partitions.length === 0) return nothingVisible(sql);
   const scans = indexScansFor(request.filter);
   const inOrder = scans.filter(({ isOrdered }) => isOrdered);
@@ -56,7 +56,7 @@ export async function readByIndex(
   type: EntryType,
   request: ListRequest,
   maxCandidates: number,
-): Promise<VersionRow[] | undefined> {
+): Promise<FoundVersion[] | undefined> {
   const read = scan.isOrdered ? scanInOrder : scanUnordered;
   const rows = await read(sql, scan, { type, request, maxCandidates, rows: request.limit + 1 });
   return rows[0]?.complete ? rows.filter(isVersion) : undefined;

@@ -6,7 +6,7 @@ import { type Issue, issue } from '../../validation/problems.js';
 import { MAX_PAGE } from '../../validation/query-checks.js';
 import { Checked, hasShape, Optional, Section } from '../../validation/shape.js';
 import { parseTimestamp } from '../../validation/timestamp.js';
-import type { PageQuery, ServerListQuery, SkillListQuery } from '../list-query.dto.js';
+import type { PageQuery, ServerListQuery, ServerVersionsQuery, SkillListQuery } from '../list-query.dto.js';
 
 /** Which versions a list shows. Everything here goes into the cursor, so that the next page needs nothing else. */
 export class ListFilter {
@@ -38,6 +38,34 @@ export interface ListRequest {
   readonly filter: ListFilter;
   readonly limit: number;
   readonly after: Position | null;
+}
+
+/** The versions of one name, newest first, after the one with this key; null: from the newest on. */
+export interface VersionsRequest {
+  readonly includeDeleted: boolean;
+  readonly after: string | null;
+}
+
+/** What a cursor of the versions of a name holds. */
+class VersionsCursor {
+  @Checked(storableText) readonly name: string;
+  @Checked(flag) readonly includeDeleted: boolean;
+  @Checked(storableText) readonly after: string;
+}
+
+const VERSIONS = 'versions';
+
+/** @throws ApiError `invalid_cursor`, also for one of another name. */
+export function versionsRequest(name: string, query: ServerVersionsQuery): VersionsRequest {
+  if (!query.cursor) return { includeDeleted: query.include_deleted === 'true', after: null };
+  const state = decodeCursor(VERSIONS, query.cursor, hasShape(VersionsCursor));
+  if (state.name !== name) throw new ApiError('invalid_cursor');
+  return { includeDeleted: state.includeDeleted, after: state.after };
+}
+
+/** The cursor that goes on after this version of a name. */
+export function nextVersionsCursor(name: string, request: VersionsRequest, { key }: Position): string {
+  return encodeCursor(VERSIONS, { name, includeDeleted: request.includeDeleted, after: key });
 }
 
 export function serverListRequest(query: ServerListQuery): ListRequest {

@@ -1,7 +1,7 @@
 import type { EntryType } from '../../documents/entry-types.js';
 import type { ListRequest } from './list-request.js';
 import { walkByPartition, walkBySource } from './page.queries.js';
-import { isVersion, type VersionRow } from './version-row.js';
+import { type FoundVersion, isVersion } from './version-row.js';
 import type { ViewSql } from './view-sql.queries.js';
 
 /**
@@ -20,7 +20,7 @@ const MIN_ENTRIES_PER_PARTITION = 64;
  */
 export class NameWalk {
   /** In the order of the list, up to `limit + 1`. */
-  readonly found: VersionRow[] = [];
+  readonly found: FoundVersion[] = [];
   /** What is left: its position moves on with every step. */
   private rest: ListRequest;
   private isAtEnd = false;
@@ -36,7 +36,7 @@ export class NameWalk {
 
   /** Whether `found` is the whole answer. */
   get isDone(): boolean {
-    return this.isAtEnd || this.found.length > this.rest.limit;
+    return this.isAtEnd || this.found.length > this.rest.limit || this.found.at(-1)?.document === null;
   }
 
   /** Goes on over so many names, at least two, or until the page is full. */

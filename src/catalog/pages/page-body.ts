@@ -1,12 +1,6 @@
 import { ENTRY_TYPES, type EntryType } from '../../documents/entry-types.js';
 import { officialMeta } from '../../documents/official-meta.js';
-import type { VersionRow } from './version-row.js';
-
-/**
- * A page ends before its documents are longer than this together, and the next one goes on. A hundred documents of a
- * megabyte would be in memory whole, once for each client that reads slowly.
- */
-const MAX_PAGE_CHARACTERS = 8 * 1024 * 1024;
+import { type FoundVersion, MAX_PAGE_BYTES, type VersionRow } from './version-row.js';
 
 /** How a version is written out, from its text: as an item with `_meta` around it, or bare, as the type of the entry says. */
 export function itemBody(type: EntryType, row: VersionRow): string {
@@ -22,11 +16,16 @@ export function listBody(type: EntryType, rows: readonly VersionRow[], cursor?: 
   return `{"${listKey}":[${rows.map((row) => itemBody(type, row)).join(',')}],"metadata":${JSON.stringify(metadata)}}`;
 }
 
-/** The rows that have room on one page: at least one, however long it is. */
-export function withinPage(rows: readonly VersionRow[]): readonly VersionRow[] {
-  let characters = 0;
-  const firstTooMany = rows.findIndex(
-    ({ document }) => (characters += document.length) > MAX_PAGE_CHARACTERS,
-  );
-  return firstTooMany === -1 ? rows : rows.slice(0, Math.max(1, firstTooMany));
+/** The versions that have room on one page: at least one, however long it is. */
+export function withinPage(found: readonly FoundVersion[]): readonly VersionRow[] {
+  const rows: VersionRow[] = [];
+  let bytes = 0;
+  for (const version of found) {
+    const { document } = version;
+    if (document === null) break;
+    bytes += Buffer.byteLength(document);
+    if (rows.length > 0 && bytes > MAX_PAGE_BYTES) break;
+    rows.push({ ...version, document });
+  }
+  return rows;
 }

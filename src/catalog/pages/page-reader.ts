@@ -4,11 +4,11 @@ import { hasNul } from '../../database/storable.js';
 import type { EntryType } from '../../documents/entry-types.js';
 import { ApiError } from '../../http/errors.js';
 import { readList } from './list-reader.js';
-import { type ListRequest, nextCursor } from './list-request.js';
+import { type ListRequest, nextCursor, nextVersionsCursor, type VersionsRequest } from './list-request.js';
 import { itemBody, listBody, withinPage } from './page-body.js';
 import { nothingVisible, versionsOfName, type WhichVersions } from './page.queries.js';
 import type { SnapshotCheck } from './snapshot-check.js';
-import { isVersion, type VersionRow } from './version-row.js';
+import { isVersion, type FoundVersion } from './version-row.js';
 import { ViewSql } from './view-sql.queries.js';
 
 /** What a page shows beside the view: one page of a list, every version of one name, or one version (`latest` or exact). */
@@ -18,7 +18,7 @@ export type PageRequest =
       readonly page: 'versions';
       readonly type: EntryType;
       readonly name: string;
-      readonly includeDeleted: boolean;
+      readonly versions: VersionsRequest;
     }
   | { readonly page: 'version'; readonly type: EntryType; readonly name: string; readonly version: string };
 
@@ -38,7 +38,7 @@ export class PageReader {
       case 'list':
         return this.list(sql, request.type, request.list);
       case 'versions':
-        return this.versions(sql, request.type, request.name, request.includeDeleted);
+        return this.versions(sql, request.type, request.name, request.versions);
       case 'version':
         return this.version(sql, request.type, request.name, request.version);
     }
@@ -56,11 +56,15 @@ export class PageReader {
     sql: ViewSql,
     type: EntryType,
     name: string,
-    includeDeleted: boolean,
+    request: VersionsRequest,
   ): Promise<string> {
-    const rows = await readVersions(sql, type, name, includeDeleted ? 'all' : 'undeleted');
-    if (rows.length === 0) throw new ApiError('entry_not_found');
-    return listBody(type, rows);
+    const which = request.includeDeleted ? 'all' : 'undeleted';
+    const found = await readVersions(sql, type, name, which, undefined, request.after);
+    if (found.length === 0 && request.after === null) throw new ApiError('entry_not_found');
+    const rows = withinPage(found);
+    const last = rows.at(-1);
+    const hasMore = found.length > rows.length;
+    return listBody(type, rows, last && hasMore ? nextVersionsCursor(name, request, last) : undefined);
   }
 
   private async version(sql: ViewSql, type: EntryType, name: string, version: string): Promise<string> {
@@ -68,7 +72,10 @@ export class PageReader {
       version === 'latest'
         ? await readVersions(sql, type, name, 'latest')
         : await readVersions(sql, type, name, 'exact', version);
-    if (row) return itemBody(type, row);
+    if (row)
+      return withinPage([row])
+        .map((found) => itemBody(type, found))
+        .join('');
     const isThere = version !== 'latest' && (await readVersions(sql, type, name, 'latest')).length > 0;
     throw new ApiError(isThere ? 'version_not_found' : 'entry_not_found');
   }
@@ -81,8 +88,9 @@ export async function readVersions(
   name: string,
   which: WhichVersions,
   version?: string,
-): Promise<VersionRow[]> {
+  after: string | null = null,
+): Promise<FoundVersion[]> {
   if (hasNul(name) || (version !== undefined && hasNul(version))) return [];
   if (sql.view.partitions.length === 0) return nothingVisible(sql);
-  return (await versionsOfName(sql, type, name, which, version)).filter(isVersion);
+  return (await versionsOfName(sql, type, name, which, version, after)).filter(isVersion);
 }

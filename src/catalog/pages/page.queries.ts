@@ -4,7 +4,7 @@ import type { IndexScan } from './index-scan.js';
 import { conditionValues, isVersionAsked, nameFrom, passes, versionAfter } from './list-conditions.js';
 import type { ListRequest } from './list-request.js';
 import type { CurrencyRow } from './snapshot-check.js';
-import { type MaybeVersion, VERSION_COLUMNS } from './version-row.js';
+import { FOUND_COLUMNS, type MaybeVersion, PAGE_WINDOW, VERSION_COLUMNS } from './version-row.js';
 import type { ViewSql } from './view-sql.queries.js';
 
 // Every statement that reads pages of the consumer API, as sent in test/api/page-statements/*.sql. Only the conditions of the
@@ -70,7 +70,8 @@ progress as (
   select case when (select count(*) from names) = $names then (select max(name) from names)
     else (select last_name from complete) end as reached
 )
-select ${IS_CURRENT} as "isCurrent", progress.reached, 1 as "visibleShare", found.*
+select ${IS_CURRENT} as "isCurrent", progress.reached, 1 as "visibleShare",
+    ${FOUND_COLUMNS}
 from progress left join (
   select n.name,
     ${VERSION_COLUMNS}
@@ -85,6 +86,7 @@ from progress left join (
   ) v
   order by n.name, v.version_key desc limit $rows
 ) found on true
+window page as ${PAGE_WINDOW}
 order by found.name, found.key desc`,
     { ...conditionValues(type, request), ...sizes },
   );
@@ -125,7 +127,8 @@ progress as (
     else (select last_name from complete) end as reached,
     (select avg(visible::int)::float8 from next_entries) as "visibleShare"
 )
-select ${IS_CURRENT} as "isCurrent", progress.reached, progress."visibleShare", found.*
+select ${IS_CURRENT} as "isCurrent", progress.reached, progress."visibleShare",
+    ${FOUND_COLUMNS}
 from progress left join (
   select n.name,
     ${VERSION_COLUMNS}
@@ -140,6 +143,7 @@ from progress left join (
   ) v
   order by n.name, v.version_key desc limit $rows
 ) found on true
+window page as ${PAGE_WINDOW}
 order by found.name, found.key desc`,
     { ...conditionValues(type, request), ...sizes },
   );
@@ -203,7 +207,7 @@ visible as materialized (
     and ${nameFrom(after, 'e.name')}
     and ${versionAfter(after, 'e.name', 'c.version_key')}
 ),
-page as materialized (
+shown as materialized (
   select s.name, s.version_key, s.id
   from (select * from visible order by name, version_key desc offset 0) s
   where not exists (
@@ -216,10 +220,15 @@ page as materialized (
   )
   order by s.name, s.version_key desc limit $rows
 )
-select ${IS_CURRENT} as "isCurrent", total.complete, s.name,
+select ${IS_CURRENT} as "isCurrent", total.complete,
+    ${FOUND_COLUMNS}
+from total left join (
+  select s.name,
     ${VERSION_COLUMNS}
-from total left join page s on true left join entry_version v on v.id = s.id
-order by s.name, s.version_key desc`,
+  from shown s join entry_version v on v.id = s.id
+) found on true
+window page as ${PAGE_WINDOW}
+order by found.name, found.key desc`,
     { ...conditionValues(type, request), ...sizes },
   );
 }
@@ -258,7 +267,7 @@ visible as materialized (
     and ${nameFrom(after, 'e.name')}
     and ${versionAfter(after, 'e.name', 'c.version_key')}
 ),
-page as materialized (
+shown as materialized (
   select s.name, s.version_key, s.id
   from (select * from visible order by name, version_key desc offset 0) s
   where not exists (
@@ -271,10 +280,15 @@ page as materialized (
   )
   order by s.name, s.version_key desc limit $rows
 )
-select ${IS_CURRENT} as "isCurrent", total.complete, s.name,
+select ${IS_CURRENT} as "isCurrent", total.complete,
+    ${FOUND_COLUMNS}
+from total left join (
+  select s.name,
     ${VERSION_COLUMNS}
-from total left join page s on true left join entry_version v on v.id = s.id
-order by s.name, s.version_key desc`,
+  from shown s join entry_version v on v.id = s.id
+) found on true
+window page as ${PAGE_WINDOW}
+order by found.name, found.key desc`,
     { ...conditionValues(type, request), ...sizes },
   );
 }
@@ -293,6 +307,7 @@ export type WhichVersions = keyof typeof WHICH;
  * Versions of one name, newest first, from the first source whose entry is in the view; a single row of nulls for none.
  *
  * @param version the one that is meant by `exact`.
+ * @param afterKey only versions older than the one with this key; null for all.
  */
 export function versionsOfName(
   sql: ViewSql,
@@ -300,6 +315,7 @@ export function versionsOfName(
   name: string,
   which: WhichVersions,
   version?: string,
+  afterKey: string | null = null,
 ): Promise<(MaybeVersion & CurrencyRow)[]> {
   return sql.query<MaybeVersion & CurrencyRow>(
     `
@@ -315,15 +331,17 @@ first_entry as materialized (
   ) e
   order by r.rank limit 1
 )
-select ${IS_CURRENT} as "isCurrent", found.*
+select ${IS_CURRENT} as "isCurrent",
+    ${FOUND_COLUMNS}
 from (select) one_row left join (
   select f.name,
     ${VERSION_COLUMNS}
   from first_entry f join entry_version v on v.entry_id = f.id
-  where ${WHICH[which]}
+  where ${WHICH[which]} and ($afterKey::text is null or v.version_key < $afterKey)
 ) found on true
+window page as ${PAGE_WINDOW}
 order by found.key desc`,
-    { type, name, version },
+    { type, name, version, afterKey },
   );
 }
 

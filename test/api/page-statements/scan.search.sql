@@ -31,7 +31,7 @@ visible as materialized (
     and true
     and true
 ),
-page as materialized (
+shown as materialized (
   select s.name, s.version_key, s.id
   from (select * from visible order by name, version_key desc offset 0) s
   where not exists (
@@ -49,10 +49,18 @@ select (
     pg_relation_filepath('source'), pg_relation_filepath('source_partition'))
     || '|' || coalesce(string_agg(s.id || ':' || s.revision, ',' order by p.position), '') = $7
   from unnest($8::int[]) with ordinality p(id, position) join source s on s.id = p.id
-) as "isCurrent", total.complete, s.name,
+) as "isCurrent", total.complete,
+    found.name, found.version, found.key, found.status, found."statusMessage",
+    found."statusChangedAt", found."publishedAt", found."updatedAt", found."isLatest",
+    case when sum(octet_length(found.document)) over page <= 1048576 or row_number() over page = 1
+      then found.document end as document
+from total left join (
+  select s.name,
     v.version, v.version_key as key, v.document, v.status, v.status_message as "statusMessage",
     to_char(v.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as "statusChangedAt",
     to_char(v.published_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as "publishedAt",
     to_char(v.updated_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as "updatedAt", v.is_latest as "isLatest"
-from total left join page s on true left join entry_version v on v.id = s.id
-order by s.name, s.version_key desc
+  from shown s join entry_version v on v.id = s.id
+) found on true
+window page as (order by found.name, found.key desc rows unbounded preceding)
+order by found.name, found.key desc

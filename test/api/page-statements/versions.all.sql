@@ -4,6 +4,7 @@
 -- $4 = [1,2]
 -- $5 = "epoch|7:1,6:1,5:1"
 -- $6 = [7,6,5]
+-- $7 = null
 with ranked as materialized (
   select source_id, rank::int from unnest($1::int[]) with ordinality as r(source_id, rank)
 ),
@@ -21,7 +22,11 @@ select (
     pg_relation_filepath('source'), pg_relation_filepath('source_partition'))
     || '|' || coalesce(string_agg(s.id || ':' || s.revision, ',' order by p.position), '') = $5
   from unnest($6::int[]) with ordinality p(id, position) join source s on s.id = p.id
-) as "isCurrent", found.*
+) as "isCurrent",
+    found.name, found.version, found.key, found.status, found."statusMessage",
+    found."statusChangedAt", found."publishedAt", found."updatedAt", found."isLatest",
+    case when sum(octet_length(found.document)) over page <= 1048576 or row_number() over page = 1
+      then found.document end as document
 from (select) one_row left join (
   select f.name,
     v.version, v.version_key as key, v.document, v.status, v.status_message as "statusMessage",
@@ -29,6 +34,7 @@ from (select) one_row left join (
     to_char(v.published_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as "publishedAt",
     to_char(v.updated_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as "updatedAt", v.is_latest as "isLatest"
   from first_entry f join entry_version v on v.entry_id = f.id
-  where true
+  where true and ($7::text is null or v.version_key < $7)
 ) found on true
+window page as (order by found.name, found.key desc rows unbounded preceding)
 order by found.key desc

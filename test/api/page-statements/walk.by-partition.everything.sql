@@ -45,7 +45,11 @@ select (
     pg_relation_filepath('source'), pg_relation_filepath('source_partition'))
     || '|' || coalesce(string_agg(s.id || ':' || s.revision, ',' order by p.position), '') = $8
   from unnest($9::int[]) with ordinality p(id, position) join source s on s.id = p.id
-) as "isCurrent", progress.reached, 1 as "visibleShare", found.*
+) as "isCurrent", progress.reached, 1 as "visibleShare",
+    found.name, found.version, found.key, found.status, found."statusMessage",
+    found."statusChangedAt", found."publishedAt", found."updatedAt", found."isLatest",
+    case when sum(octet_length(found.document)) over page <= 1048576 or row_number() over page = 1
+      then found.document end as document
 from progress left join (
   select n.name,
     v.version, v.version_key as key, v.document, v.status, v.status_message as "statusMessage",
@@ -63,4 +67,5 @@ from progress left join (
   ) v
   order by n.name, v.version_key desc limit $15
 ) found on true
+window page as (order by found.name, found.key desc rows unbounded preceding)
 order by found.name, found.key desc
