@@ -13,6 +13,7 @@ import { CatalogModule } from '../catalog/catalog.module.js';
 import type { Config } from '../config/config.js';
 import { configurationModule } from '../config/slices.js';
 import { DatabaseModule } from '../database/database.module.js';
+import type { SearchPool } from '../database/pools/search-pool.js';
 import { DiscoveryModule } from '../discovery/discovery.module.js';
 import { EntriesModule } from '../entries/entries.module.js';
 import { ErrorFilter } from '../http/error.filter.js';
@@ -27,13 +28,13 @@ import { TelemetryModule } from '../telemetry/telemetry.module.js';
 /** The whole public application. The global steps stand in the order in which they run. */
 @Module({})
 export class AppModule {
-  static with(config: Config, dataSource: DataSource, metrics: Metrics): DynamicModule {
+  static with(config: Config, dataSource: DataSource, searches: SearchPool, metrics: Metrics): DynamicModule {
     return {
       module: AppModule,
       imports: [
         configurationModule(config),
         TelemetryModule.with(metrics),
-        DatabaseModule.with(dataSource),
+        DatabaseModule.with(dataSource, searches),
         // Express tries one route after the other, and almost all requests are for this module's.
         CatalogModule,
         AuthModule,

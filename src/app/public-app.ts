@@ -4,11 +4,11 @@ import type { NestExpressApplication } from '@nestjs/platform-express';
 import express from 'express';
 import helmet from 'helmet';
 import type { Logger } from 'pino';
-import type { DataSource } from 'typeorm';
 import { AppModule } from './app.module.js';
 import { listensOnLoopback, refuseForeignHosts, refuseForeignOrigins } from './browser-guards.js';
 import type { Config, OAuthConfig } from '../config/config.js';
 import { oauthInUse } from '../config/oauth-in-use.js';
+import type { OpenDatabase } from '../database/open-database.js';
 import { answerConnectionErrors, refuseMissingHost } from '../http/connection-errors.js';
 import { corsFor } from '../http/cors.js';
 import { answerInTurn, limitConnections, limitRequests, limitUnreadBytes } from '../http/server-limits.js';
@@ -21,7 +21,7 @@ import { requestLog } from '../telemetry/request-log.js';
 /** The public application, ready to listen: every step a request passes before Nest's own, in running order. */
 export async function createPublicApp(
   config: Config,
-  dataSource: DataSource,
+  { dataSource, searches }: Pick<OpenDatabase, 'dataSource' | 'searches'>,
   logger: Logger,
   metrics: Metrics,
 ): Promise<NestExpressApplication> {
@@ -32,7 +32,7 @@ export async function createPublicApp(
   server.set('x-powered-by', false);
   server.set('etag', false);
   const app = await NestFactory.create<NestExpressApplication>(
-    AppModule.with(config, dataSource, metrics),
+    AppModule.with(config, dataSource, searches, metrics),
     new JsonAnswersAdapter(server),
     { logger: new NestLogger(logger), bodyParser: false, abortOnError: false },
   );

@@ -5,7 +5,6 @@ import type { Logger } from 'pino';
 import { ConfiguredResources } from './configured-resources.js';
 import type { Address } from '../config/address.js';
 import type { Config } from '../config/config.js';
-import { ping } from '../database/data-source.js';
 import { type OpenDatabase, openDatabase } from '../database/open-database.js';
 import { HealthState } from '../health/health-state.js';
 import { createInternalServer } from '../health/internal-server.js';
@@ -65,7 +64,7 @@ export async function startService(
     );
     const applied = await database.migrate();
     if (applied.length > 0) logger.info({ migrations: applied }, 'Migrations applied');
-    app = await createPublicApp(config, database.dataSource, logger, metrics);
+    app = await createPublicApp(config, database, logger, metrics);
     const changes = await app.get(ConfiguredResources).apply(config);
     logger.info(
       { changes },
@@ -80,9 +79,9 @@ export async function startService(
     await stop().catch(() => undefined);
     throw error;
   }
-  const { dataSource } = database;
+  const { readiness } = database;
   state.markStarted(async () => {
-    await ping(dataSource);
+    await readiness.ping();
     return true;
   });
   return {

@@ -6,6 +6,7 @@ import { RegistriesModule } from '../registries/registries.module.js';
 import { ViewsModule } from '../views/views.module.js';
 import { RegistryListController } from './registry-list.controller.js';
 import { UnsupportedWritesController } from './unsupported-writes.controller.js';
+import { Searches } from './searches.js';
 import { ServersController } from './servers.controller.js';
 import { SkillsController } from './skills.controller.js';
 
@@ -13,6 +14,6 @@ import { SkillsController } from './skills.controller.js';
 @Module({
   imports: [RegistriesModule, ViewsModule],
   controllers: [RegistryListController, ServersController, SkillsController, UnsupportedWritesController],
-  providers: [CatalogService, PageCache, PageReader],
+  providers: [CatalogService, PageCache, PageReader, Searches],
 })
 export class CatalogModule {}

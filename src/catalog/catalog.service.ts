@@ -1,4 +1,6 @@
 import { Injectable } from '@nestjs/common';
+import type { Client } from '../auth/client.js';
+import type { SearchEnd } from '../database/pools/search-pool.js';
 import { SharedReads } from '../database/shared-reads.js';
 import type { EntryType } from '../documents/entry-types.js';
 import { ApiError } from '../http/errors.js';
@@ -7,9 +9,10 @@ import { samePartitions } from '../views/partitions.js';
 import { RegistryViews } from '../views/registry-views.js';
 import type { RegistryAccess, View } from '../views/view.js';
 import { PageCache } from './page-cache.js';
-import type { ListRequest, VersionsRequest } from './pages/list-request.js';
-import { PageReader, type PageRequest } from './pages/page-reader.js';
+import { isSearch, type ListRequest, type VersionsRequest } from './pages/list-request.js';
+import { PageReader, type PageRequest, searchTimeMs } from './pages/page-reader.js';
 import { SnapshotCheck } from './pages/snapshot-check.js';
+import { Searches } from './searches.js';
 
 /** How often a page is read because something changed each time. */
 const MAX_READS = 5;
@@ -32,10 +35,25 @@ export class CatalogService {
     private readonly cache: PageCache,
     private readonly reader: PageReader,
     private readonly views: RegistryViews,
+    private readonly searches: Searches,
   ) {}
 
-  list(access: RegistryAccess, type: EntryType, list: ListRequest): Promise<CachedJson> {
-    return this.page(access, { page: 'list', type, list });
+  /** @throws ApiError 429 while as many searches of the caller as may be are under way; 503 for one that takes too long. */
+  async list(
+    access: RegistryAccess,
+    type: EntryType,
+    list: ListRequest,
+    client: Client,
+  ): Promise<CachedJson> {
+    const request: PageRequest = { page: 'list', type, list };
+    if (!isSearch(list.filter)) return this.page(access, request);
+    const deadline = performance.now() + searchTimeMs(list.filter);
+    return (
+      this.cache.get(cacheKey(access.view, request)) ??
+      this.searches.run(access.caller, client, () =>
+        this.page(access, request, { deadline, abandoned: client.gone() }),
+      )
+    );
   }
 
   versions(
@@ -57,16 +75,22 @@ export class CatalogService {
    * A view is known before its rows are read, and both may change in between. A page is good only if all of it is of the state of
    * its view; if not, the view is refreshed and the page read again, a few times.
    *
+   * @param end of a search.
    * @throws ApiError 404 for an entry or version that is not in the view, and 503 when the partitions of the view change
    *   during every read.
    */
-  private async page(access: RegistryAccess, request: PageRequest): Promise<CachedJson> {
+  private async page(access: RegistryAccess, request: PageRequest, end?: SearchEnd): Promise<CachedJson> {
     for (let reads = 1; ; reads += 1) {
+      end?.abandoned.throwIfAborted();
       const { view } = access;
       const key = cacheKey(view, request);
       const cached = this.cache.get(key);
       if (cached) return cached;
-      const { page, error, isCurrent } = await this.pending.share(key, () => this.read(key, view, request));
+      const { page, error, isCurrent } = await this.pending.share(
+        key,
+        (abandoned) => this.read(key, view, request, end && { ...end, abandoned }),
+        end?.abandoned,
+      );
       if (!isCurrent) {
         access = await this.views.refresh(access);
         if (reads < MAX_READS) continue;
@@ -79,10 +103,15 @@ export class CatalogService {
     }
   }
 
-  private async read(key: string, view: View, request: PageRequest): Promise<ReadResult> {
+  private async read(
+    key: string,
+    view: View,
+    request: PageRequest,
+    end: SearchEnd | undefined,
+  ): Promise<ReadResult> {
     const check = new SnapshotCheck(view);
     try {
-      const text = await this.reader.read(check, request);
+      const text = await this.reader.read(check, request, end);
       const page = check.isCurrent ? this.cache.add(key, text) : new CachedJson(text);
       return { page, isCurrent: check.isCurrent };
     } catch (error) {

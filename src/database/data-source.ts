@@ -2,7 +2,7 @@ import { migrations } from '#migrations';
 import pg from 'pg';
 import { DataSource, type EntitySchema, type MixedList } from 'typeorm';
 import type { ConnectionConfig } from './connection.js';
-import { PoolClient } from './pool-client.js';
+import { poolConfig } from './pools/pool-config.js';
 
 const CONNECT_TIMEOUT_MS = 5_000;
 const STATEMENT_TIMEOUT_MS = 60_000;
@@ -28,23 +28,11 @@ export function createDataSource(
     logging: false,
     poolErrorHandler: onPoolError,
     extra: {
-      host: connection.host,
-      port: connection.port,
-      user: connection.user,
-      database: connection.database,
-      password: connection.password,
-      ssl: connection.ssl ?? false,
+      ...poolConfig(connection),
       max: connection.poolMax,
       connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
       statement_timeout: STATEMENT_TIMEOUT_MS,
-      Client: PoolClient,
-      keepAlive: true,
       application_name: 'registry-server',
     },
   });
-}
-
-/** Resolves when PostgreSQL answers; rejects when it is not reachable. */
-export async function ping(dataSource: DataSource): Promise<void> {
-  await dataSource.query('select 1');
 }

@@ -5,6 +5,8 @@ import { type ConnectionConfig } from './connection.js';
 import { createDataSource } from './data-source.js';
 import { isDatabaseUnreachable } from './unreachable.js';
 import { startEmbeddedPostgres } from './embedded/embedded-postgres.js';
+import { ReadinessPool } from './pools/readiness-pool.js';
+import { SearchPool } from './pools/search-pool.js';
 import { grantTo, migrateDown, migrateUp } from './migrate.js';
 
 const PATIENCE_MS = 60_000;
@@ -23,6 +25,9 @@ export interface DatabaseSettings {
 
 export interface OpenDatabase {
   readonly dataSource: DataSource;
+  /** Connections beside those of `dataSource`, as are those of `readiness`. */
+  readonly searches: SearchPool;
+  readonly readiness: ReadinessPool;
   /** Settles with a reason when an embedded PostgreSQL dies by itself; never for any other. */
   readonly lost: Promise<string>;
   /** Applies pending migrations, as the migration role if there is one. Returns their names. */
@@ -46,17 +51,20 @@ export async function openDatabase(
   stopping: AbortSignal = new AbortController().signal,
 ): Promise<OpenDatabase> {
   const connect = connector(entities, log, stopping);
-  if (settings.connection) return openConfigured(settings.connection, connect);
+  if (settings.connection) return openConfigured(settings.connection, connect, log);
   const embedded = await startEmbeddedPostgres(join(settings.dataDirectory, 'postgres'), { log });
   const connection = { ...embedded.connection, poolMax: EMBEDDED_POOL };
   try {
     const dataSource = await connect(connection);
+    const pools = openPools(connection, log);
     return {
       dataSource,
+      ...pools.opened,
       lost: embedded.exited,
       migrate: () => migrateUp(dataSource),
       undoMigration: () => migrateDown(dataSource),
       close: async () => {
+        await pools.close();
         await dataSource.destroy();
         await embedded.stop();
       },
@@ -70,8 +78,10 @@ export async function openDatabase(
 async function openConfigured(
   connection: NonNullable<DatabaseSettings['connection']>,
   connect: Connect,
+  log: Log,
 ): Promise<OpenDatabase> {
   const dataSource = await connect(connection);
+  const pools = openPools(connection, log);
   const { migration: role } = connection;
   // A role of its own may own the tables; the one the server runs as is then allowed to use them.
   const asOwner = async <T>(work: (owner: DataSource) => Promise<T>): Promise<T> => {
@@ -85,6 +95,7 @@ async function openConfigured(
   };
   return {
     dataSource,
+    ...pools.opened,
     lost: new Promise(() => undefined),
     migrate: () =>
       asOwner(async (owner) => {
@@ -93,8 +104,26 @@ async function openConfigured(
         return applied;
       }),
     undoMigration: () => asOwner(migrateDown),
-    close: () => dataSource.destroy(),
+    close: async () => {
+      await pools.close();
+      await dataSource.destroy();
+    },
   };
+}
+
+/** Pools that connect when they are first used. */
+function openPools(connection: ConnectionConfig, log: Log) {
+  const onError = (error: Error) => logBroken(log, error);
+  const searches = new SearchPool(connection, onError);
+  const readiness = new ReadinessPool(connection, onError);
+  return {
+    opened: { searches, readiness },
+    close: async () => void (await Promise.all([searches.close(), readiness.close()])),
+  };
+}
+
+function logBroken(log: Log, error: Error): void {
+  log(`A connection broke: ${error.message}`);
 }
 
 function connector(
@@ -105,9 +134,7 @@ function connector(
   return async (connection) => {
     const deadline = Date.now() + PATIENCE_MS;
     for (let told = false; ; told = true) {
-      const dataSource = createDataSource(connection, entities, (error) =>
-        log(`A connection broke: ${error.message}`),
-      );
+      const dataSource = createDataSource(connection, entities, (error) => logBroken(log, error));
       try {
         return await dataSource.initialize();
       } catch (error) {

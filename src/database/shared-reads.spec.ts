@@ -59,6 +59,48 @@ describe('a read', () => {
     expect(await Promise.all([hanging, early])).toEqual(['at last', 'at last']);
   });
 
+  it('is abandoned when the last who waits for it has gone, and begins anew for the next', async () => {
+    const signals: AbortSignal[] = [];
+    const reads = new SharedReads<string, string>();
+    const ask = (gone?: AbortSignal) =>
+      reads.share(
+        'a',
+        (abandoned) =>
+          new Promise((_resolve, reject) => {
+            signals.push(abandoned);
+            abandoned.addEventListener('abort', () => reject(new Error('abandoned')));
+          }),
+        gone,
+      );
+    const [first, second] = [new AbortController(), new AbortController()];
+    const asked = [ask(first.signal), ask(second.signal)].map((one) => one.catch(String));
+    first.abort(new Error('gone'));
+    expect(await asked[0]).toBe('Error: gone');
+    expect(signals.map(({ aborted }) => aborted)).toEqual([false]);
+    second.abort(new Error('gone'));
+    expect(await asked[1]).toBe('Error: abandoned');
+    ask().catch(() => undefined);
+    expect(signals.map(({ aborted }) => aborted)).toEqual([true, false]);
+  });
+
+  it('is never abandoned while somebody waits for it who does not say when they go', async () => {
+    const reads = new SharedReads<string, string>();
+    let end = (_: string) => {};
+    const signals: AbortSignal[] = [];
+    const read = (abandoned: AbortSignal) => {
+      signals.push(abandoned);
+      return new Promise<string>((resolve) => (end = resolve));
+    };
+    const client = new AbortController();
+    const leaving = reads.share('a', read, client.signal).catch(String);
+    const staying = reads.share('a', read);
+    client.abort(new Error('gone'));
+    expect(await leaving).toBe('Error: gone');
+    end('there');
+    expect(await staying).toBe('there');
+    expect(signals.map(({ aborted }) => aborted)).toEqual([false]);
+  });
+
   it('that ends late does not end the sharing of the one that took its place', async () => {
     const { ask, ends } = numberedReads();
     const hanging = ask('a');

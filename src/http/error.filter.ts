@@ -8,9 +8,11 @@ import {
 } from '@nestjs/common';
 import type { Request, Response } from 'express';
 import { isDatabaseUnreachable, isStatementTimeout } from '../database/unreachable.js';
-import { ApiError, errorBody } from './errors.js';
+import { ApiError, ClientGone, errorBody, type ErrorCode } from './errors.js';
 
 const RETRY_AFTER_SECONDS = '2';
+/** Not faults of ours: what a provider did is in the log of the one that asked it already, and a search is the caller's. */
+const NOT_LOGGED: ReadonlySet<ErrorCode> = new Set(['provider_unavailable', 'search_too_broad']);
 
 /** The one place that writes error answers. What is not in the catalogue becomes `internal_error`. */
 @Catch()
@@ -19,13 +21,13 @@ export class ErrorFilter implements ExceptionFilter {
   private readonly logger = new Logger('http');
 
   catch(thrown: unknown, host: ArgumentsHost): void {
+    if (thrown instanceof ClientGone) return;
     const http = host.switchToHttp();
     const request = http.getRequest<Request>();
     const response = http.getResponse<Response>();
     const error = toApiError(thrown);
     const requestId = String(request.id);
-    // What a provider did is in the log of the one that asked it already.
-    if (error.status >= 500 && error.code !== 'provider_unavailable') {
+    if (error.status >= 500 && !NOT_LOGGED.has(error.code)) {
       const cause = error.cause ?? thrown;
       this.logger.error({ requestId, code: error.code, err: cause }, error.message);
     }

@@ -105,6 +105,11 @@ export const ERROR_CATALOGUE = {
     status: 503,
     sentence: 'The identity provider of this token does not answer: try again shortly',
   },
+  search_too_broad: {
+    status: 503,
+    sentence:
+      'The search takes too long: search for a longer text, with at least three letters or digits in a row',
+  },
   overloaded: { status: 503, sentence: 'The server is busy with other requests: try again shortly' },
   database_unavailable: { status: 503, sentence: 'PostgreSQL is not reachable: try again shortly' },
   database_timeout: { status: 503, sentence: 'PostgreSQL took too long to answer: try again shortly' },
@@ -128,6 +133,11 @@ export class ApiError extends Error {
     this.headers = headers;
     this.status = ERROR_CATALOGUE[code].status;
   }
+}
+
+/** Nobody is there to be answered: the client has closed the connection before the answer was ready. */
+export class ClientGone extends Error {
+  override readonly name = 'ClientGone';
 }
 
 export interface ErrorBody {

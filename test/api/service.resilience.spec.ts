@@ -36,6 +36,7 @@ async function configuration(name: string, catalogue: unknown, database: unknown
     auth: { mode: 'anonymous' },
     sources: [{ name: 'main', file: { path: file }, syncPolicy: { interval: '1h' } }],
     registries: [{ name: 'main', sources: ['main'] }],
+    limits: { searchesPerCaller: 100 },
     ...(database ? { database } : {}),
   };
   await writeFile(yaml, JSON.stringify(declared));

@@ -29,6 +29,8 @@ export async function startReplicas(issuer: Issuer, roles: Partial<Setting['role
       auth: { mode: 'oauth', oauth, authz: { roles } },
       database: database.connection,
       adminFileRoot: folder,
+      // Readers are few, and read everything at once.
+      limits: { searchesPerCaller: 1_000 },
     }),
   );
   const both: Replicas['both'] = [

@@ -1,6 +1,6 @@
 import type { EntryType } from '../../documents/entry-types.js';
 import { type IndexScan, indexScansFor } from './index-scan.js';
-import type { ListFilter, ListRequest } from './list-request.js';
+import { isSearch, type ListRequest } from './list-request.js';
 import { NameWalk } from './name-walk.js';
 import { nothingVisible, scanInOrder, scanUnordered } from './page.queries.js';
 import { isVersion, type FoundVersion } from './version-row.js';
@@ -27,7 +27,7 @@ export async function readList(sql: ViewSql, type: EntryType, request: ListReque
   const scans = indexScansFor(request.filter);
   const inOrder = scans.filter(({ isOrdered }) => isOrdered);
   const unordered = scans.filter(({ isOrdered }) => !isOrdered);
-  const namesPerRow = isPlain(request.filter) ? NAMES_PER_ROW : NAMES_PER_FILTERED_ROW;
+  const namesPerRow = isSearch(request.filter) ? NAMES_PER_FILTERED_ROW : NAMES_PER_ROW;
   const names = Math.ceil((request.limit + 1) * namesPerRow);
   const walk = new NameWalk(sql, type, request);
   for (let effort = 1; ; effort *= GROWTH) {
@@ -60,9 +60,4 @@ export async function readByIndex(
   const read = scan.isOrdered ? scanInOrder : scanUnordered;
   const rows = await read(sql, scan, { type, request, maxCandidates, rows: request.limit + 1 });
   return rows[0]?.complete ? rows.filter(isVersion) : undefined;
-}
-
-/** Whether almost every name has a version that passes. */
-function isPlain({ search, updatedSince, version, status }: ListFilter): boolean {
-  return !search && !updatedSince && !status && (version === undefined || version === 'latest');
 }

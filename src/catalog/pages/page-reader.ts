@@ -1,10 +1,18 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
+import { NoPlaceFree } from '../../database/pools/places.js';
+import { type SearchEnd, SearchPool, SearchTimeout } from '../../database/pools/search-pool.js';
 import { hasNul } from '../../database/storable.js';
 import type { EntryType } from '../../documents/entry-types.js';
 import { ApiError } from '../../http/errors.js';
 import { readList } from './list-reader.js';
-import { type ListRequest, nextCursor, nextVersionsCursor, type VersionsRequest } from './list-request.js';
+import {
+  type ListFilter,
+  type ListRequest,
+  nextCursor,
+  nextVersionsCursor,
+  type VersionsRequest,
+} from './list-request.js';
 import { itemBody, listBody, withinPage } from './page-body.js';
 import { nothingVisible, versionsOfName, type WhichVersions } from './page.queries.js';
 import type { SnapshotCheck } from './snapshot-check.js';
@@ -22,17 +30,34 @@ export type PageRequest =
     }
   | { readonly page: 'version'; readonly type: EntryType; readonly name: string; readonly version: string };
 
+/** contract §3: a search has ended within two seconds. This leaves some to cancel what still runs. */
+const SEARCH_TIME_MS = 1_750;
+/** There is no shorter way to ask for what has another version or status, or has changed since: that goes on for longer. */
+const FILTER_TIME_MS = 30_000;
+
+const OTHER_SEARCHES = 'The server is busy with other searches: try again shortly';
+
+/** How long such a list may take. */
+export function searchTimeMs({ search }: ListFilter): number {
+  return search ? SEARCH_TIME_MS : FILTER_TIME_MS;
+}
+
 /** Reads pages from the database and writes their bodies. */
 @Injectable()
 export class PageReader {
-  constructor(private readonly dataSource: DataSource) {}
+  constructor(
+    private readonly dataSource: DataSource,
+    private readonly searches: SearchPool,
+  ) {}
 
   /**
    * The JSON text of a page of the view that is checked.
    *
-   * @throws ApiError 404 `entry_not_found`, `version_not_found`.
+   * @param end of a list that is a search; it runs apart from all that is none.
+   * @throws ApiError 404 `entry_not_found`, `version_not_found`; 503 for a search that found no place, or took too long.
    */
-  async read(check: SnapshotCheck, request: PageRequest): Promise<string> {
+  async read(check: SnapshotCheck, request: PageRequest, end?: SearchEnd): Promise<string> {
+    if (request.page === 'list' && end) return this.search(check, request.type, request.list, end);
     const sql = new ViewSql(this.dataSource, check);
     switch (request.page) {
       case 'list':
@@ -41,6 +66,24 @@ export class PageReader {
         return this.versions(sql, request.type, request.name, request.versions);
       case 'version':
         return this.version(sql, request.type, request.name, request.version);
+    }
+  }
+
+  private async search(
+    check: SnapshotCheck,
+    type: EntryType,
+    request: ListRequest,
+    end: SearchEnd,
+  ): Promise<string> {
+    try {
+      return await this.searches.run(end, (statements) =>
+        this.list(new ViewSql(statements, check), type, request),
+      );
+    } catch (error) {
+      if (error instanceof NoPlaceFree) throw new ApiError('overloaded', OTHER_SEARCHES);
+      if (error instanceof SearchTimeout)
+        throw new ApiError(request.filter.search ? 'search_too_broad' : 'database_timeout');
+      throw error;
     }
   }
 

@@ -1,4 +1,4 @@
-import type { DataSource } from 'typeorm';
+import type { StatementRunner } from '../../database/pools/search-pool.js';
 import type { View } from '../../views/view.js';
 import { bind, type NamedValues } from './bind.js';
 import type { CurrencyRow, SnapshotCheck } from './snapshot-check.js';
@@ -9,7 +9,7 @@ import type { CurrencyRow, SnapshotCheck } from './snapshot-check.js';
  */
 export class ViewSql {
   constructor(
-    private readonly dataSource: DataSource,
+    private readonly statements: StatementRunner,
     private readonly check: SnapshotCheck,
   ) {}
 
@@ -20,7 +20,7 @@ export class ViewSql {
   /** The rows of a statement, which must select `IS_CURRENT`. */
   async query<Row extends CurrencyRow>(text: string, values: NamedValues = {}): Promise<Row[]> {
     const statement = bind(text, { ...valuesOf(this.view), ...values });
-    return this.check.observe(await this.dataSource.query<Row[]>(statement.text, statement.values));
+    return this.check.observe(await this.statements.query<Row[]>(statement.text, statement.values));
   }
 }
 

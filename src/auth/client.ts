@@ -1,0 +1,35 @@
+import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
+import type { Request, Response } from 'express';
+import { ClientGone } from '../http/errors.js';
+import { clientOf } from './client-address.js';
+
+/** Who waits at the other end of a connection for the answer to one request. */
+export class Client {
+  /** Who counts as one client where a limit holds for each of them. */
+  readonly address: string;
+
+  constructor(
+    request: Request,
+    private readonly response: Response,
+  ) {
+    this.address = clientOf(request);
+  }
+
+  /** Aborts with ClientGone when the connection closes before the answer has been sent. */
+  gone(): AbortSignal {
+    const { response } = this;
+    const gone = new AbortController();
+    const close = () => {
+      if (!response.writableFinished) gone.abort(new ClientGone('The client has gone'));
+    };
+    if (response.closed || response.destroyed) close();
+    else response.once('close', close);
+    return gone.signal;
+  }
+}
+
+/** The client as an argument of a handler. */
+export const CurrentClient = createParamDecorator((_: unknown, context: ExecutionContext) => {
+  const http = context.switchToHttp();
+  return new Client(http.getRequest<Request>(), http.getResponse<Response>());
+});

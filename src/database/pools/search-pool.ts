@@ -1,0 +1,153 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import pg from 'pg';
+import type { ConnectionConfig } from '../connection.js';
+import { isDatabaseUnreachable } from '../unreachable.js';
+import { type BackendKey, cancelStatement } from './cancel-request.js';
+import { Places } from './places.js';
+import { poolConfig } from './pool-config.js';
+
+/** Searches that run at a time, of all callers. */
+const CONNECTIONS = 3;
+/** How long a search waits for one of them. */
+const PLACE_TIMEOUT_MS = 1_000;
+const CONNECT_TIMEOUT_MS = 5_000;
+/** What PostgreSQL ends by itself, should it not be told to. */
+const STATEMENT_TIMEOUT_MS = 30_000;
+/** How long a statement may take to end when it is cancelled; its connection is closed then. */
+const CANCEL_TIMEOUT_MS = 250;
+const CANCELLED_STATE = '57014';
+
+/** When a search ends, however far it has come. */
+export interface SearchEnd {
+  /** A moment of `performance.now()`. */
+  readonly deadline: number;
+  /** Aborts when nobody waits for the answer any more. */
+  readonly abandoned: AbortSignal;
+}
+
+/** Runs SQL statements. */
+export interface StatementRunner {
+  query<Rows>(text: string, values: unknown[]): Promise<Rows>;
+}
+
+/** A search has not ended before its deadline. */
+export class SearchTimeout extends Error {
+  override readonly name = 'SearchTimeout';
+}
+
+/**
+ * The few connections on which searches run, which may take long: all others are left to what does not. A statement is
+ * cancelled when its time is over or when nobody waits for it any more.
+ */
+export class SearchPool {
+  private readonly pool: pg.Pool;
+  private readonly places = new Places(CONNECTIONS);
+
+  /** @param onError is told of connections that break while idle. */
+  constructor(
+    private readonly connection: ConnectionConfig,
+    onError: (error: Error) => void,
+  ) {
+    this.pool = new pg.Pool({
+      ...poolConfig(connection),
+      max: CONNECTIONS,
+      connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+      statement_timeout: STATEMENT_TIMEOUT_MS,
+      application_name: 'registry-server-search',
+    });
+    this.pool.on('error', onError);
+  }
+
+  /**
+   * Runs a search of one statement or several, one after the other, on one connection.
+   *
+   * @throws NoPlaceFree when as many others are under way, SearchTimeout, or the reason why the search was abandoned.
+   */
+  async run<Result>(
+    { deadline, abandoned }: SearchEnd,
+    search: (statements: StatementRunner) => Promise<Result>,
+  ): Promise<Result> {
+    const giveBack = await this.places.take(PLACE_TIMEOUT_MS, abandoned);
+    const end = new AbortController();
+    const abandon = () => end.abort(abandoned.reason);
+    const timeout = setTimeout(() => end.abort(new SearchTimeout()), deadline - performance.now());
+    abandoned.addEventListener('abort', abandon, { once: true });
+    if (abandoned.aborted) abandon();
+    try {
+      return await this.runUntil(end.signal, search);
+    } finally {
+      clearTimeout(timeout);
+      abandoned.removeEventListener('abort', abandon);
+      giveBack();
+    }
+  }
+
+  close(): Promise<void> {
+    return this.pool.end();
+  }
+
+  private async runUntil<Result>(
+    end: AbortSignal,
+    search: (statements: StatementRunner) => Promise<Result>,
+  ): Promise<Result> {
+    const ended = new Promise<undefined>((resolve) => {
+      end.addEventListener('abort', () => resolve(undefined), { once: true });
+    });
+    end.throwIfAborted();
+    const connecting = this.pool.connect();
+    const client = await Promise.race([connecting, ended]);
+    if (!client) {
+      connecting.then(
+        (late) => late.release(),
+        () => undefined,
+      );
+      throw end.reason;
+    }
+    const statements = new CancellableStatements(client, this.connection, end, ended);
+    try {
+      return await search(statements);
+    } finally {
+      client.release(statements.isBroken);
+    }
+  }
+}
+
+/** Runs statements on one connection until it is told to end. */
+class CancellableStatements implements StatementRunner {
+  /** Whether the connection can't be used any more. */
+  isBroken = false;
+
+  constructor(
+    private readonly client: pg.PoolClient,
+    private readonly connection: ConnectionConfig,
+    private readonly end: AbortSignal,
+    private readonly ended: Promise<undefined>,
+  ) {}
+
+  async query<Rows>(text: string, values: unknown[]): Promise<Rows> {
+    this.end.throwIfAborted();
+    const statement = this.client.query(text, values);
+    try {
+      const result = await Promise.race([statement, this.ended]);
+      if (result) return result.rows as Rows;
+    } catch (error) {
+      this.isBroken ||= isDatabaseUnreachable(error);
+      throw (error as { code?: unknown }).code === CANCELLED_STATE ? new SearchTimeout() : error;
+    }
+    this.isBroken = !(await this.cancel(statement));
+    throw this.end.reason;
+  }
+
+  /** Whether the statement has ended, and nothing that follows it on its connection may be cancelled in its place. */
+  private async cancel(statement: Promise<unknown>): Promise<boolean> {
+    const backend = this.client as unknown as BackendKey;
+    const cancelled = Promise.all([
+      cancelStatement(this.connection, backend),
+      statement.catch(() => undefined),
+    ]).then(
+      () => true,
+      () => false,
+    );
+    return Promise.race([cancelled, pause(CANCEL_TIMEOUT_MS, false)]);
+  }
+}

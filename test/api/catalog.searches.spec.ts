@@ -1,0 +1,189 @@
+import { type ClientRequest, request } from 'node:http';
+import pg from 'pg';
+import { afterEach, describe, expect, it } from 'vitest';
+import { ACME_ADMIN } from '../support/callers.js';
+import { aServer, aSkill } from '../support/documents.js';
+import { call, type Reply } from '../support/http.js';
+import { expectRefused, versionsIn } from '../support/matchers.js';
+import { aService, type ServiceUnderTest } from '../support/service.js';
+import { within } from '../support/within.js';
+
+const LIST = '/registry/main/v0.1/servers';
+const SKILLS = '/registry/main/v0.1/x/dev.toolhive/skills';
+/** Well above what a search may take, two seconds, and well below what any other statement may. */
+const SOON_MS = 10_000;
+
+const reader = (sub: string) => ({ sub, org: 'acme' });
+const search = (text: string) => `${LIST}?search=${text}`;
+
+/** Takes a lock that others have to wait for, as a search would that reads very much. */
+async function locked(service: ServiceUnderTest, table: string): Promise<() => Promise<void>> {
+  const holder = new pg.Client(service.database.connection);
+  await holder.connect();
+  await holder.query('begin');
+  await holder.query(`lock table ${table} in access exclusive mode`);
+  return () => holder.end();
+}
+
+/** The statements of searches that PostgreSQL is at. */
+async function running(service: ServiceUnderTest): Promise<number> {
+  const rows = await service.database.query(
+    `select 1 from pg_stat_activity
+     where datname = current_database() and application_name = 'registry-server-search' and state = 'active'`,
+  );
+  return rows.length;
+}
+
+async function untilRunning(service: ServiceUnderTest, count: number): Promise<void> {
+  await within(SOON_MS, async () => expect(await running(service)).toBe(count));
+}
+
+/** A request whose answer nobody reads; `destroy` hangs up. */
+function begun(service: ServiceUnderTest, path: string, claims?: Record<string, unknown>): ClientRequest {
+  const headers = claims ? { Authorization: `Bearer ${service.issuer.sign(claims)}` } : {};
+  const outgoing = request(service.origin + path, { headers, agent: false });
+  outgoing.on('error', () => undefined);
+  outgoing.end();
+  return outgoing;
+}
+
+function aCatalogueFor(service: ServiceUnderTest): ServiceUnderTest {
+  return service
+    .source('main', {
+      servers: [aServer('io.acme/deploy'), aServer('io.acme/weather')],
+      skills: [aSkill('io.acme/greet')],
+      claims: { org: 'acme' },
+    })
+    .registry('main', { sources: ['main'], claims: { org: 'acme' } });
+}
+
+describe('searches that take long', () => {
+  const service = aCatalogueFor(aService({ mode: 'full' }));
+  service.environment['REGISTRY_DATABASE_POOL_MAX'] = '2';
+  service.runs();
+  let unlock = async () => {};
+  afterEach(async () => {
+    await unlock();
+    await untilRunning(service, 0);
+  });
+
+  it('leave all connections to reads, changes and readiness', async () => {
+    const list = await service.as(reader('rita')).get(LIST);
+    expect(versionsIn(list)).toHaveLength(2);
+    unlock = await locked(service, 'entry_version');
+    const searches = Array.from({ length: 12 }, (_, i) =>
+      service.as(reader(`searcher-${i}`)).get(search(`s${i}`)),
+    );
+    await untilRunning(service, 3);
+    const replies: Reply[] = await Promise.all([
+      service.as(reader('rita')).get(LIST),
+      service.as(ACME_ADMIN).put('/v1/registries/other', { sources: ['main'], claims: { org: 'acme' } }),
+      call(`${service.internalOrigin}/readiness`),
+    ]);
+    expect(await running(service)).toBe(3);
+    expect(replies.map(({ status }) => status)).toEqual([200, 201, 200]);
+    expect(replies[0]?.text).toBe(list.text);
+    for (const reply of await Promise.all(searches)) {
+      expectRefused(reply, 503, reply.text.includes('overloaded') ? 'overloaded' : 'search_too_broad');
+      expect(reply.headers['retry-after']).toBe('2');
+    }
+  });
+
+  it.each([search('ab'), `${SKILLS}?search=ab`])('end soon, and say what to do: %s', async (path) => {
+    unlock = await locked(service, 'entry_version');
+    const began = performance.now();
+    const reply = await service.as(reader('rita')).get(path);
+    expect(performance.now() - began).toBeLessThan(5_000);
+    expectRefused(reply, 503, 'search_too_broad');
+    expect(reply.headers['retry-after']).toBe('2');
+    expect(reply.text).toContain('at least three letters or digits');
+    await untilRunning(service, 0);
+    await unlock();
+    expect((await service.as(reader('rita')).get(path)).status).toBe(200);
+  });
+
+  it('are two at a time for one caller, whoever else searches', async () => {
+    unlock = await locked(service, 'entry_version');
+    const both = [search('deploy'), `${LIST}?version=1.0.0`].map((path) =>
+      service.as(reader('rita')).get(path),
+    );
+    await untilRunning(service, 2);
+    const third = await service.as(reader('rita')).get(search('weather'));
+    expectRefused(third, 429, 'too_many_requests');
+    expect(third.headers['retry-after']).toBe('2');
+    const other = service.as(reader('otto')).get(search('weather'));
+    await untilRunning(service, 3);
+    await unlock();
+    for (const reply of await Promise.all([...both, other])) expect(reply.status).toBe(200);
+    expect(versionsIn(await service.as(reader('rita')).get(search('weather')))).toEqual([
+      'io.acme/weather@1.0.0',
+    ]);
+  });
+
+  it('end when their clients hang up, and leave room for others', async () => {
+    unlock = await locked(service, 'entry_version');
+    const began = performance.now();
+    for (let i = 0; i < 20; i += 1) {
+      const clients = [0, 1].map((n) => begun(service, search(`gone${i}-${n}`), reader('rita')));
+      await untilRunning(service, 2);
+      for (const client of clients) client.destroy();
+      await untilRunning(service, 0);
+    }
+    // Had each of them run for its two seconds, this would have taken four times as long.
+    expect(performance.now() - began).toBeLessThan(SOON_MS);
+    expect(service.logs().filter(({ code }) => code === 'internal_error')).toEqual([]);
+  });
+
+  it('go on for those who still wait when others who asked for the same hang up', async () => {
+    unlock = await locked(service, 'entry_version');
+    const [first, second] = ['rita', 'otto'].map((sub) => begun(service, search('same'), reader(sub)));
+    await untilRunning(service, 1);
+    const third = service.as(reader('olga')).get(search('same'));
+    first?.destroy();
+    second?.destroy();
+    await unlock();
+    expect((await third).status).toBe(200);
+  });
+});
+
+describe('a search without a token', () => {
+  const service = aCatalogueFor(aService())
+    .configuration({ limits: { searchesPerCaller: 1 } })
+    .runs();
+
+  it('is counted for the address it comes from, unless its answer is known already', async () => {
+    const known = await service.get(search('deploy'));
+    expect(versionsIn(known)).toEqual(['io.acme/deploy@1.0.0']);
+    const unlock = await locked(service, 'entry_version');
+    const first = service.get(search('wea'));
+    await untilRunning(service, 1);
+    expectRefused(await service.get(search('weather')), 429, 'too_many_requests');
+    expect((await service.get(search('deploy'))).text).toBe(known.text);
+    await unlock();
+    expect(versionsIn(await first)).toEqual(['io.acme/weather@1.0.0']);
+    expect(versionsIn(await service.get(search('weather')))).toEqual(['io.acme/weather@1.0.0']);
+  });
+});
+
+describe('a server all of whose connections are busy', () => {
+  const service = aCatalogueFor(aService());
+  service.environment['REGISTRY_DATABASE_POOL_MAX'] = '2';
+  service.runs();
+
+  it('is ready all the same', async () => {
+    const unlock = await locked(service, 'registry');
+    const reads = [LIST, '/registry', '/v1/registries', '/v1/registries/main'].map((path) =>
+      service.get(path),
+    );
+    await within(SOON_MS, async () => {
+      const waiting = await service.database.query(
+        `select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
+      );
+      expect(waiting).toHaveLength(2);
+    });
+    const reply = await call(`${service.internalOrigin}/readiness`);
+    expect(reply.json).toEqual({ status: 'ready' });
+    await unlock();
+    for (const read of await Promise.all(reads)) expect(read.status).toBe(200);
+  });
+});
