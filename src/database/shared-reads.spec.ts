@@ -85,7 +85,7 @@ describe('a read', () => {
 
   it('is never abandoned while somebody waits for it who does not say when they go', async () => {
     const reads = new SharedReads<string, string>();
-    let end = (_: string) => {};
+    let end: (value: string) => void = () => undefined;
     const signals: AbortSignal[] = [];
     const read = (abandoned: AbortSignal) => {
       signals.push(abandoned);

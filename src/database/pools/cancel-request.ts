@@ -26,26 +26,26 @@ export function cancelStatement(connection: ConnectionConfig, backend: BackendKe
   const { host, port, ssl } = connection;
   const socket = host.startsWith('/') ? connectTcp(join(host, `.s.PGSQL.${port}`)) : connectTcp(port, host);
   return new Promise((resolve, reject) => {
-    socket.setTimeout(TIMEOUT_MS, () => socket.destroy(new Error('PostgreSQL takes no request to cancel')));
-    socket.once('error', reject);
     // PostgreSQL answers nothing and closes.
-    socket.once('close', () => resolve());
-    const send = (over: Socket) =>
+    const send = (over: Socket) => {
+      over.once('error', reject).once('close', () => resolve());
       over.write(int32s(16, CANCEL_REQUEST, backend.processID, backend.secretKey));
+    };
+    socket.setTimeout(TIMEOUT_MS, () => socket.destroy(new Error('PostgreSQL takes no request to cancel')));
     if (!ssl || host.startsWith('/')) {
       send(socket);
       return;
     }
+    const refuse = () => reject(new Error('PostgreSQL does not begin TLS'));
+    socket.once('error', reject).once('close', refuse);
     socket.write(int32s(8, SSL_REQUEST));
     socket.once('data', (answer: Buffer) => {
       if (answer.toString('latin1') !== 'S') {
-        socket.destroy(new Error('PostgreSQL does not support TLS'));
+        socket.destroy();
         return;
       }
-      const secure = connectTls({ host, ...(isIP(host) ? {} : { servername: host }), ...ssl, socket });
-      secure.once('error', (error) => socket.destroy(error));
-      secure.on('data', () => undefined);
-      send(secure);
+      socket.off('close', refuse);
+      send(connectTls({ host, ...(isIP(host) ? {} : { servername: host }), ...ssl, socket }).resume());
     });
   });
 }

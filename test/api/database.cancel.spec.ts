@@ -1,0 +1,79 @@
+import { once } from 'node:events';
+import { type AddressInfo, createServer, type Socket } from 'node:net';
+import { TLSSocket } from 'node:tls';
+import { expect, it } from 'vitest';
+import { cancelStatement } from '../../dist/database/pools/cancel-request.js';
+import { makeCertificates } from '../support/certificates.js';
+
+const BACKEND = { processID: 4711, secretKey: -2 };
+/** PostgreSQL manual, "Message Formats": SSLRequest, and CancelRequest with the key above. */
+const SSL_REQUEST = '0000000804d2162f';
+const CANCEL_REQUEST = '0000001004d2162e00001267fffffffe';
+
+/** A PostgreSQL that closes each connection after the request, and what it is sent. */
+async function cancelAt(
+  ssl: false | object,
+  answer: (client: Socket, receive: (bytes: Buffer) => void) => void,
+): Promise<string[]> {
+  const received: string[] = [];
+  const server = createServer((client) => {
+    client.on('error', () => undefined);
+    answer(client, (bytes) => received.push(bytes.toString('hex')));
+  });
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const { port } = server.address() as AddressInfo;
+  const at = { host: '127.0.0.1', port, user: 'u', database: 'd', poolMax: 1, ssl };
+  try {
+    await cancelStatement(at, BACKEND);
+  } finally {
+    server.close();
+  }
+  return received;
+}
+
+const certificates = makeCertificates();
+
+it('a statement is cancelled by the key of its connection', async () => {
+  const received = await cancelAt(false, (client, receive) => {
+    client.once('data', (bytes: Buffer) => {
+      receive(bytes);
+      client.end();
+    });
+  });
+  expect(received).toEqual([CANCEL_REQUEST]);
+});
+
+it('the key goes over TLS where the connection does', async () => {
+  const received = await cancelAt({ ca: certificates.ca }, (client, receive) => {
+    client.once('data', (bytes: Buffer) => {
+      receive(bytes);
+      client.write('S');
+      const secure = new TLSSocket(client, { isServer: true, ...certificates });
+      secure.once('data', (request: Buffer) => {
+        receive(request);
+        secure.end();
+      });
+    });
+  });
+  expect(received).toEqual([SSL_REQUEST, CANCEL_REQUEST]);
+});
+
+it.each<[string, object, string]>([
+  ['has no TLS', { ca: certificates.ca }, 'N'],
+  ['is not the one it should be', {}, 'S'],
+])('the key is not sent to a server that %s', async (_, ssl, byte) => {
+  const received: string[] = [];
+  const cancelled = cancelAt(ssl, (client, receive) => {
+    client.once('data', (bytes: Buffer) => {
+      receive(bytes);
+      received.push(bytes.toString('hex'));
+      client.write(byte);
+      if (byte !== 'S') return;
+      const secure = new TLSSocket(client, { isServer: true, ...certificates });
+      secure.on('error', () => undefined);
+      secure.on('data', (request: Buffer) => received.push(request.toString('hex')));
+    });
+  });
+  await expect(cancelled).rejects.toThrow();
+  expect(received).toEqual([SSL_REQUEST]);
+});
