@@ -34,7 +34,7 @@ export abstract class AccessPolicy {
   /**
    * May the caller set the claims of an entry they manage to these (spec §4.3)? None at all clears them.
    *
-   * @throws ApiError 400 `claims_not_subset`.
+   * @throws ApiError 400 `claims_required`, `claims_not_subset`.
    */
   abstract checkRelabel(caller: Caller, claims: Claims): void;
   /** Does a later version that is published without claims take over those of the first (contract §4)? */
@@ -187,9 +187,10 @@ export class FullPolicy extends AccessPolicy {
     checkSubset(caller, claims);
   }
 
-  // Everybody covers `{}`: an entry whose claims were cleared stays manageable (contract §5).
+  // Everybody covers `{}`: an entry whose claims were cleared stays manageable, but with `unlabeled: deny` for super-admins
+  // only (contract §5).
   mayManage(caller: Caller, required: Claims): boolean {
-    return this.isSuperAdmin(caller) || covers(caller.claims, required, this.authz.policy.arrayValues);
+    return this.mayReach(caller, required);
   }
 
   checkPublish(caller: Caller, claims: Claims): void {
@@ -197,7 +198,7 @@ export class FullPolicy extends AccessPolicy {
   }
 
   checkRelabel(caller: Caller, claims: Claims): void {
-    if (!this.isSuperAdmin(caller)) checkSubset(caller, claims);
+    this.checkGrant(caller, claims);
   }
 
   inheritsClaims(caller: Caller): boolean {

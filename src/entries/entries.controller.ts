@@ -146,6 +146,7 @@ export class EntriesController {
     'role_required',
     'read_only',
     'invalid_body',
+    'claims_required',
     'claims_not_subset',
     'entry_not_found',
     'precondition_failed',

@@ -4,6 +4,7 @@ import { SUPER_ADMIN } from '../support/callers.js';
 import { aServer } from '../support/documents.js';
 import { aFolder } from '../support/folder.js';
 import { aService } from '../support/service.js';
+import { aPublication, entryAt } from '../support/publishing.js';
 import { expectOneClaimApart } from '../support/claims-pairs.js';
 
 const admin = { org: 'acme', role: 'admin' };
@@ -153,5 +154,72 @@ describe.each([
     const path = '/registry/labelled/v0.1/servers';
     expect(serversIn(await service.as(admin).get(path))).toEqual(['io.acme/labelled']);
     expect(serversIn(await service.as(superAdmin).get(path))).toEqual(['io.acme/labelled', 'io.acme/plain']);
+  });
+});
+
+const writer = { org: 'acme', role: 'writer' };
+
+describe.each([
+  { open: true, policy: { unlabeled: 'allow' } },
+  { open: false, policy: { unlabeled: 'deny' } },
+  { open: true, policy: {} },
+])('published entries without claims, policy $policy', ({ open, policy }) => {
+  const service = aService({ mode: 'full', policy })
+    .source('published', { kind: 'managed' })
+    .registry('main', { sources: ['published'] })
+    .runs();
+  const callers = [
+    { who: 'a publisher', caller: writer, passes: open },
+    { who: 'a super-admin', caller: superAdmin, passes: true },
+  ];
+  const answer = (passes: boolean, good: string, refusal = '404 entry_not_found') =>
+    passes ? good : refusal;
+
+  /** Made by a super-admin, without claims unless it says otherwise. */
+  async function anEntry(name: string, claims = {}): Promise<string> {
+    const reply = await service.as(superAdmin).post('/v1/entries', aPublication('server', name, claims));
+    expect(outcomeOf(reply)).toBe('201');
+    return name;
+  }
+
+  it('are asked for by callers who differ in one claim', () => expectOneClaimApart(superAdmin, writer));
+
+  it.each(callers)('are listed for $who: $passes', async ({ who, caller, passes }) => {
+    const name = await anEntry(`io.listed/${who.replaceAll(' ', '-')}`);
+    const labelled = await anEntry(`${name}-too`, { org: 'acme' });
+    const { entries } = (await service.as(caller).get('/v1/entries')).json as { entries: { name: string }[] };
+    const names = entries.map((entry) => entry.name);
+    expect([names.includes(name), names.includes(labelled)]).toEqual([passes, true]);
+  });
+
+  it.each(callers)(
+    'are read, withdrawn, labelled and deleted by $who: $passes',
+    async ({ who, caller, passes }) => {
+      const name = await anEntry(`io.managed/${who.replaceAll(' ', '-')}`);
+      const labelled = await anEntry(`${name}-too`, { org: 'acme' });
+      for (const [entry, may] of [
+        [name, passes],
+        [labelled, true],
+      ] as const) {
+        const at = (below: string) => entryAt('server', entry, below);
+        const as = service.as(caller);
+        for (const below of ['', '/claims', '/versions/1.0.0'])
+          expect(outcomeOf(await as.get(at(below))), below).toBe(answer(may, '200'));
+        const status = { status: 'deprecated' };
+        expect(outcomeOf(await as.send('PATCH', at('/status'), { body: status }))).toBe(answer(may, '200'));
+        const one = await as.send('PATCH', at('/versions/1.0.0/status'), { body: status });
+        expect(outcomeOf(one)).toBe(answer(may, '200'));
+        const claims = { claims: { org: 'acme' } };
+        expect(outcomeOf(await as.put(at('/claims'), claims))).toBe(answer(may, '204'));
+        expect(outcomeOf(await as.delete(at('/versions/1.0.0')))).toBe(answer(may, '204'));
+      }
+    },
+  );
+
+  it.each(callers)('are made by taking the claims away by $who: $passes', async ({ who, caller, passes }) => {
+    const name = await anEntry(`io.cleared/${who.replaceAll(' ', '-')}`, { org: 'acme' });
+    const set = (claims: object) => service.as(caller).put(entryAt('server', name, '/claims'), { claims });
+    expect(outcomeOf(await set({}))).toBe(answer(passes, '204', '400 claims_required'));
+    expect(outcomeOf(await set({ org: 'acme' }))).toBe('204');
   });
 });
