@@ -1,7 +1,7 @@
 import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv';
-import { fullFormats } from 'ajv-formats/dist/formats.js';
 import { isObject } from '../json/is-object.js';
 import { pathOf } from '../json/json-path.js';
+import { DOCUMENT_FORMATS } from './document-formats.js';
 import { MAX_PROBLEMS, preview, type Problem, typeName, withArticle } from './document-problem.js';
 import { serverDocumentSchema } from './server-document.schema.js';
 import { skillDocumentSchema } from './skill-document.schema.js';
@@ -23,8 +23,11 @@ interface Validators {
 }
 
 function validators(schema: object): Validators {
+  const formats = Object.fromEntries(
+    Object.entries(DOCUMENT_FORMATS).map(([name, { validate }]) => [name, validate]),
+  );
   const compile = (allErrors: boolean) =>
-    new Ajv({ allErrors, strict: false, verbose: true }).addFormat('uri', fullFormats.uri).compile(schema);
+    new Ajv({ allErrors, formats, strict: false, verbose: true }).compile(schema);
   return { first: compile(false), all: compile(true) };
 }
 
@@ -71,6 +74,9 @@ function problemOf(error: ErrorObject): Problem[] {
       return problem('an argument of type "positional" needs value or valueHint');
     case 'if':
       return [];
+    case 'propertyNames':
+      // Each name is reported for itself.
+      return [];
     case 'type':
       return problem(`must be ${withArticle(String(params['type']))}, not ${typeName(error.data)}`);
     case 'minLength':
@@ -84,7 +90,7 @@ function problemOf(error: ErrorObject): Problem[] {
         `must be one of ${(params['allowedValues'] as unknown[]).map(preview).join(', ')}, not ${found(error.data)}`,
       );
     case 'format':
-      return problem(`${preview(error.data)} must be an absolute URI such as "https://example.com/page"`);
+      return problem(`${preview(error.data)} ${String(DOCUMENT_FORMATS[String(params['format'])]?.rule)}`);
     case 'uniqueItems':
       return problem(`holds the same item twice, at ${String(params['i'])} and ${String(params['j'])}`);
     case 'additionalProperties':

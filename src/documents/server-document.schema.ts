@@ -1,26 +1,27 @@
-const text = { type: 'string' } as const;
+const line = { type: 'string', format: 'line' } as const;
+const prose = { type: 'string', format: 'prose' } as const;
 const flag = { type: 'boolean' } as const;
-const uri = { type: 'string', format: 'uri' } as const;
+const webUrl = { type: 'string', format: 'web-url' } as const;
 
 const input = {
   type: 'object',
   properties: {
-    description: text,
+    description: prose,
     isRequired: flag,
     isSecret: flag,
     format: { type: 'string', enum: ['string', 'number', 'boolean', 'filepath'] },
-    value: text,
-    default: text,
-    placeholder: text,
-    choices: { type: 'array', items: text },
+    value: prose,
+    default: prose,
+    placeholder: prose,
+    choices: { type: 'array', items: prose },
   },
 } as const;
-const variables = { type: 'object', additionalProperties: input } as const;
+const variables = { type: 'object', propertyNames: line, additionalProperties: input } as const;
 const inputWithVariables = { type: 'object', properties: { ...input.properties, variables } } as const;
 const named = {
   type: 'object',
   required: ['name'],
-  properties: { ...inputWithVariables.properties, name: text },
+  properties: { ...inputWithVariables.properties, name: line },
 } as const;
 const namedList = { type: 'array', items: named } as const;
 
@@ -34,13 +35,14 @@ const argument = {
     isRepeated: flag,
   },
   if: { properties: { type: { const: 'named' } } },
-  then: { required: ['name'], of: 'an argument', properties: { name: text } },
-  else: { anyOf: [{ required: ['valueHint'] }, { required: ['value'] }], properties: { valueHint: text } },
+  then: { required: ['name'], of: 'an argument', properties: { name: line } },
+  else: { anyOf: [{ required: ['valueHint'] }, { required: ['value'] }], properties: { valueHint: line } },
 } as const;
 const argumentList = { type: 'array', items: argument } as const;
 
 const url = {
   type: 'string',
+  format: 'line',
   pattern: '^https?://[^\\s]+$',
   rule: 'must begin with http:// or https:// and hold no white space',
 } as const;
@@ -69,7 +71,7 @@ const icon = {
   type: 'object',
   required: ['src'],
   properties: {
-    src: { type: 'string', format: 'uri', maxLength: 255 },
+    src: { ...webUrl, maxLength: 255 },
     mimeType: { enum: ['image/png', 'image/jpeg', 'image/jpg', 'image/svg+xml', 'image/webp'] },
     sizes: { type: 'array', items: size },
     theme: { enum: ['light', 'dark'] },
@@ -79,18 +81,21 @@ const icon = {
 const packageSchema = {
   type: 'object',
   required: ['registryType', 'identifier', 'transport'],
+  // Of this type it says where the bundle is downloaded from.
+  if: { required: ['registryType'], properties: { registryType: { const: 'mcpb' } } },
+  then: { properties: { identifier: { format: 'web-reference' } } },
   properties: {
-    registryType: text,
-    identifier: text,
+    registryType: line,
+    identifier: line,
     // "latest" and ranges are refused in version-rules.ts.
-    version: { type: 'string', minLength: 1 },
-    registryBaseUrl: uri,
+    version: { ...line, minLength: 1 },
+    registryBaseUrl: webUrl,
     fileSha256: {
       type: 'string',
       pattern: '^[a-f0-9]{64}$',
       rule: 'must be a SHA-256 digest of 64 hexadecimal digits in lower case',
     },
-    runtimeHint: text,
+    runtimeHint: line,
     runtimeArguments: argumentList,
     packageArguments: argumentList,
     environmentVariables: namedList,
@@ -101,14 +106,14 @@ const packageSchema = {
 /**
  * The rules of a server document, after the server schema of 2025-12-11
  * (https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json). Keys it does not name are allowed.
- * Two words are ours and read by document-rules.ts alone: `rule` says a pattern in words, and `of` what needs its required
- * keys because of its `type`.
+ * Stricter than that schema in what may be shown: the formats are those of document-formats.ts. Two words are ours and read by
+ * document-rules.ts alone: `rule` says a pattern in words, and `of` what needs its required keys because of its `type`.
  */
 export const serverDocumentSchema = {
   type: 'object',
   required: ['name', 'description', 'version'],
   properties: {
-    $schema: uri,
+    $schema: webUrl,
     name: {
       type: 'string',
       minLength: 3,
@@ -118,14 +123,14 @@ export const serverDocumentSchema = {
         'must be a namespace and a name with exactly one slash between them, such as "io.example/server", of letters, ' +
         'digits, dots and hyphens, behind the slash also underscores',
     },
-    description: { type: 'string', minLength: 1, maxLength: 100 },
-    title: { type: 'string', minLength: 1, maxLength: 100 },
+    description: { ...prose, minLength: 1, maxLength: 100 },
+    title: { ...line, minLength: 1, maxLength: 100 },
     version: { type: 'string', minLength: 1, maxLength: 255 },
-    websiteUrl: uri,
+    websiteUrl: webUrl,
     repository: {
       type: 'object',
       required: ['url', 'source'],
-      properties: { url: uri, source: text, id: text, subfolder: text },
+      properties: { url: webUrl, source: line, id: line, subfolder: line },
     },
     icons: { type: 'array', items: icon },
     packages: { type: 'array', items: packageSchema },

@@ -1,10 +1,15 @@
-const text = { type: 'string' } as const;
-const uri = { type: 'string', format: 'uri' } as const;
+const line = { type: 'string', format: 'line' } as const;
+const prose = { type: 'string', format: 'prose' } as const;
+const webUrl = { type: 'string', format: 'web-url' } as const;
+const webReference = { type: 'string', format: 'web-reference' } as const;
 
 /** Those of the extension for skills; the first is the default. */
 export const SKILL_STATUSES = ['active', 'deprecated', 'archived'] as const;
 
-/** The rules of a skill document in the registry format. Keys it does not name are allowed, but not in `provenance`. `rule` says a pattern in words. */
+/**
+ * The rules of a skill document in the registry format. Keys it does not name are allowed, but not in `provenance`. `rule` says
+ * a pattern in words; the formats are those of document-formats.ts.
+ */
 export const skillDocumentSchema = {
   type: 'object',
   required: ['namespace', 'name', 'description', 'version'],
@@ -25,20 +30,20 @@ export const skillDocumentSchema = {
         'must have at least two characters, only letters in lower case, digits and hyphens, and neither begin nor end ' +
         'with a hyphen',
     },
-    description: { type: 'string', minLength: 1, maxLength: 1024 },
+    description: { ...prose, minLength: 1, maxLength: 1024 },
     version: { type: 'string', minLength: 1, maxLength: 255 },
     status: { enum: SKILL_STATUSES },
-    title: { type: 'string', maxLength: 100 },
-    license: { type: 'string', maxLength: 256 },
-    compatibility: { type: 'string', maxLength: 500 },
-    allowedTools: { type: 'array', items: text, uniqueItems: true },
-    repository: { type: 'object', properties: { url: uri, type: text } },
+    title: { ...line, maxLength: 100 },
+    license: { ...line, maxLength: 256 },
+    compatibility: { ...prose, maxLength: 500 },
+    allowedTools: { type: 'array', items: line, uniqueItems: true },
+    repository: { type: 'object', properties: { url: webUrl, type: line } },
     icons: {
       type: 'array',
       items: {
         type: 'object',
         required: ['src'],
-        properties: { src: text, size: text, type: text, label: text },
+        properties: { src: webReference, size: line, type: line, label: line },
       },
     },
     packages: {
@@ -48,13 +53,13 @@ export const skillDocumentSchema = {
         required: ['registryType'],
         properties: {
           registryType: { enum: ['oci', 'git'] },
-          identifier: text,
-          digest: text,
-          mediaType: text,
-          url: uri,
-          ref: text,
-          commit: text,
-          subfolder: text,
+          identifier: line,
+          digest: line,
+          mediaType: line,
+          url: webUrl,
+          ref: line,
+          commit: line,
+          subfolder: line,
         },
       },
     },
@@ -62,16 +67,16 @@ export const skillDocumentSchema = {
       type: 'object',
       additionalProperties: false,
       properties: {
-        sigstore_url: text,
-        repository_uri: text,
-        repository_ref: text,
-        signer_identity: text,
-        runner_environment: text,
-        cert_issuer: text,
+        sigstore_url: webReference,
+        repository_uri: webReference,
+        repository_ref: line,
+        signer_identity: line,
+        runner_environment: line,
+        cert_issuer: webReference,
         attestation: {
           type: 'object',
           additionalProperties: false,
-          properties: { predicate_type: text, predicate: { type: 'object' } },
+          properties: { predicate_type: line, predicate: { type: 'object' } },
         },
       },
     },

@@ -14,8 +14,8 @@ const LATEST = ['latest', 'LATEST', 'Latest', 'lAtEsT'];
 const VERSIONS = [
   '1.0.0', '0', '1', 'v1', 'v1.0', '1.0', '1.0.0.0', '2021.03.15', '2025-11-25', '2025.11.25-1', '20250101', '1.0-snapshot',
   '1.0-SNAPSHOT', '1.0.0-x', '1.0.0-x.1', '1.2.3-next.4', '1.0.0-experimental', '2.0.0-alpha.x', '1.0.0+x', '1.x1', 'x', 'X', 'x1', 'xenial',
-  '1.0 beta', 'a=b', 'a>b', 'a^b', '1=2', 'release 5', '1.0 - beta', '1-2', '1.0-2.0', 'a || b', 'latest-1', 'newest', 'nightly',
-  'r12', 'sha256:0123abcd', 'e83c5163316f89bfbde7d9ab23ca2e25604af290', '1.0.0~rc1', '1:2.3-4', '1,5', '[1.0', 'версия 1', '🚀',
+  'a=b', 'a>b', 'a^b', '1=2', '1-2', '1.0-2.0', 'a||b', 'latest-1', 'newest', 'nightly', '...', '.1', '1\\2', '%2e',
+  'r12', 'sha256:0123abcd', 'e83c5163316f89bfbde7d9ab23ca2e25604af290', '1.0.0~rc1', '1:2.3-4', '1,5', '[1.0', 'версия', '🚀',
 ]; // prettier-ignore
 
 describe.each([
@@ -46,14 +46,27 @@ describe.each([
 });
 
 describe('the version of an entry alone', () => {
+  it.each(['1.0 beta', 'release 5', '1.0 - beta', 'a || b', 'a/b', '.', '..'])(
+    'may not be %j, which that of a package may',
+    (version) => {
+      expect(versionProblem(version)).toMatch(/white space|holds a "\/"|is a step in a path/);
+      expect(packageVersionProblem(version)).toBeNull();
+    },
+  );
+
   it.each([
     ['1\ud800', 'half a character'],
     ['1\u0000', 'control character'],
     ['1\n2', 'control character'],
     [' 1', 'white space'],
     ['1\u00a0', 'white space'],
+    ['1\u2003.2', 'white space'],
+    ['1\t2', 'control character'],
+    ['1\u009b', 'control character'],
+    ['1\u202e2', 'direction of text'],
+    ['1/2', '"/"'],
   ])('stands in addresses and in the database, so it may not be %j', (version, problem) => {
     expect(versionProblem(version)).toContain(problem);
-    expect(versionProblem('1🚀 2')).toBeNull();
+    expect(versionProblem('1🚀2')).toBeNull();
   });
 });

@@ -1,3 +1,4 @@
+import { isLine } from './document-formats.js';
 import { preview } from './document-problem.js';
 
 /** What a version of digits and wildcards looks like: `1`, `v1.2.x`, `1.0.0-rc.1+build`. */
@@ -18,8 +19,17 @@ const BETWEEN = /\|\||\s-\s|[\s,](?=[\^~<>=!])/;
 export function versionProblem(version: string): string | null {
   if (/\p{Surrogate}/u.test(version)) return 'holds half a character (a surrogate without its pair)';
   if (/\p{Cc}/u.test(version)) return 'holds a control character';
-  if (version !== version.trim()) return `${preview(version)} begins or ends with white space`;
-  return packageVersionProblem(version);
+  if (!isLine(version)) return 'holds a character that overrides or isolates the direction of text';
+  return packageVersionProblem(version) ?? addressProblem(version);
+}
+
+// contract §6: it is a step of addresses, and stays one however programs on the way read them.
+function addressProblem(version: string): string | null {
+  if (/\s/u.test(version)) return `${preview(version)} holds white space`;
+  if (version.includes('/')) return `${preview(version)} holds a "/"`;
+  return version === '.' || version === '..'
+    ? `${preview(version)} is a step in a path, not a version`
+    : null;
 }
 
 /** The same for the version of a package, which is its package registry's business but for ranges and "latest". */

@@ -1,5 +1,6 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 import type { Claims } from '../claims/claims.js';
+import { DOCUMENT_FORMATS, isProse } from '../documents/document-formats.js';
 import { ENTRY_TYPE_NAMES, ENTRY_TYPES, type EntryType } from '../documents/entry-types.js';
 import { anything, claims, storableText, textUpTo } from '../validation/checks.js';
 import { type Issue, issue } from '../validation/problems.js';
@@ -48,7 +49,7 @@ export class StatusBody {
   /** Shown beside the status; absent: none. */
   @ApiPropertyOptional({ maxLength: MAX_STATUS_MESSAGE })
   @Optional()
-  @Checked(textUpTo(MAX_STATUS_MESSAGE))
+  @Checked(statusMessage)
   statusMessage?: string;
 }
 
@@ -62,6 +63,13 @@ export class PublishQuery {
 /** The types of which a body holds a document: one, once it has been checked. */
 export function typesIn(body: Unchecked<PublishBody>): EntryType[] {
   return ENTRY_TYPE_NAMES.filter((type) => body[type] !== undefined);
+}
+
+// It is shown beside the document, and held to the same as a description (contract §7).
+function statusMessage(value: unknown): Issue[] {
+  const issues = textUpTo(MAX_STATUS_MESSAGE)(value);
+  if (issues.length > 0 || isProse(String(value))) return issues;
+  return issue(`${DOCUMENT_FORMATS['prose']?.rule}`);
 }
 
 function oneDocument(body: Unchecked<PublishBody>): Issue[] {

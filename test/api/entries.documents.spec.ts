@@ -39,7 +39,7 @@ const KEPT: readonly [says: string, more: Document][] = [
   ['another block of more than 64 KiB', { _meta: { 'com.example/own': aBlock(LIMIT + 1) } }],
   ['what pretends to be the registry’s own block', { _meta: { [OFFICIAL]: FORGED } }],
   ['numbers at their limits', { n: [0, -1, 1.5, 1e21, 5e-324, 1.7976931348623157e308, 2 ** 53] }],
-  ['text in every script', { title: 'Ä 版 🚀 עברית \u202e', note: '\u0001\u007f\u2028\ufffe "\\/' }],
+  ['text in every script', { title: 'Ä 版 🚀 עברית \u200f', note: '\u202e\u0001\u007f\u2028\ufffe "\\/' }],
   ['keys of many kinds', { keys: { '': 1, ' ': 2, 'a.b': 3, constructor: 4, toString: 5, '10': 6, '9': 7 } }],
   ['90 levels', { deep: nested(90) }],
 ]; // prettier-ignore

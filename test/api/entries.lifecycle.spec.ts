@@ -119,7 +119,7 @@ describe.each(TYPES)('a published %s', (type) => {
     ['an empty message', ''],
     ['a message of 500 letters', 'x'.repeat(500)],
     ['a message of 500 characters beyond the BMP', '🚀'.repeat(500)],
-    ['a message of two lines', 'line\nline'],
+    ['a message of two lines', 'line\n\tline'],
     ['a message of markup and escapes', '<b>"\\u0000'],
   ])('takes %s as it is', async (_says, statusMessage) => {
     const name = aName();
@@ -143,6 +143,9 @@ describe.each(TYPES)('a published %s', (type) => {
     ['statusMessage', { status: 'deprecated', statusMessage: 1 }],
     ['statusMessage', { status: 'deprecated', statusMessage: 'x'.repeat(501) }],
     ['statusMessage', { status: 'deprecated', statusMessage: 'a\0' }],
+    ['statusMessage', { status: 'deprecated', statusMessage: 'a\r\nb' }],
+    ['statusMessage', { status: 'deprecated', statusMessage: 'a\u202eb' }],
+    ['statusMessage', { status: 'deprecated', statusMessage: 'a\u2069b' }],
     ['statusMessage', '{"status":"deprecated","statusMessage":"\\ud83d"}'],
     ['statusChangedAt', { status: 'deprecated', statusChangedAt: LONG_AGO }],
     ['object', []],

@@ -89,6 +89,9 @@ describe('what a registry says of a version', () => {
       publishedAt: '2025-03-04T05:06:07.891Z',
       statusChangedAt: '2025-04-05T06:07:08.000Z',
     });
+    upstream.put([aServer('io.acme/said')], { ...said, statusMessage: 'Use\n\u202eio.acme\0/new' });
+    await mirror.synced('main');
+    expect(await official('io.acme/said')).toMatchObject({ statusMessage: 'Use\n\ufffdio.acme\ufffd/new' });
     upstream.put([aServer('io.acme/said')], { status: 'deleted' });
     expect((await mirror.synced('main')).counts).toMatchObject({
       changed: 1,

@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { MAX_DOCUMENT_BYTES, type Problem, sizeProblem } from '../../documents/document-check.js';
+import { toProse } from '../../documents/document-formats.js';
 import { MAX_DEPTH } from '../../documents/document-walk.js';
 import { ENTRY_TYPES, type ListKey } from '../../documents/entry-types.js';
 import { countKeys, repeatedKey } from '../../json/repeated-key.js';
@@ -111,7 +112,7 @@ function upstreamMetaOf(official: Record<string, unknown>): Candidate['upstreamM
   return {
     ...(typeof status === 'string' ? { status } : {}),
     ...(typeof statusMessage === 'string' && statusMessage !== ''
-      ? { statusMessage: toStorable(statusMessage.slice(0, MAX_MESSAGE_LENGTH)) }
+      ? { statusMessage: toProse(toStorable(statusMessage.slice(0, MAX_MESSAGE_LENGTH))) }
       : {}),
     ...(statusChangedAt ? { statusChangedAt } : {}),
     ...(publishedAt ? { publishedAt } : {}),
