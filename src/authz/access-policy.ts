@@ -1,6 +1,6 @@
 import type { Caller } from '../auth/caller.js';
 import { type Role, ROLES } from '../auth/route-access.js';
-import { type Claims, covers } from '../claims/claims.js';
+import { type Claims, covers, implies } from '../claims/claims.js';
 import type { AuthzConfig } from '../config/config.js';
 import { ApiError } from '../http/errors.js';
 import { resolveRoles } from './roles.js';
@@ -15,6 +15,10 @@ export abstract class AccessPolicy {
   abstract mayListRegistries(caller: Caller): boolean;
   /** The gate of a registry, and whether a source or registry exists for this caller of the admin API. */
   abstract mayReach(caller: Caller, required: Claims): boolean;
+  /** May the caller have files and secrets read that are for those who cover these claims (contract §7)? */
+  abstract mayRead(caller: Caller, required: Claims): boolean;
+  /** Is what carries these claims opened to nobody but those who cover `required` (contract §7)? */
+  abstract keepsWithin(claims: Claims, required: Claims): boolean;
   /** Is an entry with these claims visible to this caller of the consumer API? */
   abstract maySee(caller: Caller, required: Claims): boolean;
   /**
@@ -66,6 +70,15 @@ export class AnonymousPolicy extends AccessPolicy {
     return true;
   }
 
+  mayRead(): boolean {
+    return true;
+  }
+
+  // The mode may change; the sources stay.
+  keepsWithin(claims: Claims, required: Claims): boolean {
+    return implies(claims, required, 'all');
+  }
+
   maySee(): boolean {
     return true;
   }
@@ -111,6 +124,15 @@ export class AuthOnlyPolicy extends AccessPolicy {
 
   mayReach(): boolean {
     return true;
+  }
+
+  mayRead(): boolean {
+    return true;
+  }
+
+  // The mode may change; the sources stay.
+  keepsWithin(claims: Claims, required: Claims): boolean {
+    return implies(claims, required, 'all');
   }
 
   maySee(): boolean {
@@ -172,6 +194,15 @@ export class FullPolicy extends AccessPolicy {
     if (this.isSuperAdmin(caller)) return true;
     if (isUnlabeled(required)) return this.authz.policy.unlabeled === 'allow';
     return covers(caller.claims, required, this.authz.policy.arrayValues);
+  }
+
+  // Everybody covers `{}`, also where nothing unlabelled may be made: a directory for all is meant to be one.
+  mayRead(caller: Caller, required: Claims): boolean {
+    return this.isSuperAdmin(caller) || covers(caller.claims, required, this.authz.policy.arrayValues);
+  }
+
+  keepsWithin(claims: Claims, required: Claims): boolean {
+    return implies(claims, required, this.authz.policy.arrayValues);
   }
 
   // spec §2.2.3: both sides must have claims, so an entry without any is for super-admins only.

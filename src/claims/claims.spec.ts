@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { canonicalClaims, claimsProblems, covers, equalClaims } from './claims.js';
+import { canonicalClaims, type Claims, claimsProblems, covers, equalClaims, implies } from './claims.js';
 
 // JSON.parse makes __proto__ a member like any other; an object literal would not.
 const withProto = JSON.parse('{"__proto__": "x"}') as Record<string, unknown>;
@@ -69,6 +69,28 @@ describe('held claims cover required claims (contract §5, spec §2.2)', () => {
     const held = { org: ['acme', 5, true, null], '': 'acme' };
     expect([covers(held, required, 'all'), covers(held, required, 'any')]).toEqual([false, false]);
   });
+});
+
+describe('claims that imply others', () => {
+  // contract §7: whoever covers the first covers the second.
+  it.each<[Claims, object, boolean, boolean]>([
+    [{ org: 'red' }, { org: 'red' }, true, true],
+    [{ org: 'red', team: 'a' }, { org: 'red' }, true, true],
+    [{ org: 'blue' }, { org: 'red' }, false, false],
+    [{}, { org: 'red' }, false, false],
+    [{ org: 'red' }, {}, true, true],
+    [{}, {}, true, true],
+    [{ team: 'a' }, { org: 'red' }, false, false],
+    [{ org: ['red', 'blue'] }, { org: 'red' }, true, false],
+    [{ org: ['red', 'green'] }, { org: ['red', 'green'] }, true, true],
+    [{ org: ['red', 'green'] }, { org: ['green', 'red', 'blue'] }, false, true],
+    [{ org: 'red' }, { org: ['red', 'blue'] }, false, true],
+    [{ org: 'red' }, { org: [] }, false, false],
+    [{ org: 'red' }, { org: 5 }, false, false],
+    [{ constructor: 'x' }, { toString: 'x' }, false, false],
+  ])('%j and %j: %s where arrays ask for all, %s for any', (claims, required, all, any) =>
+    expect([implies(claims, required, 'all'), implies(claims, required, 'any')]).toEqual([all, any]),
+  );
 });
 
 describe('what is refused as claims', () => {

@@ -110,6 +110,22 @@ export function covers(held: Record<string, unknown>, required: unknown, arrays:
   });
 }
 
+/**
+ * contract §7: does everybody who covers `claims` cover `required` too? Then what is labelled with `claims` is opened to
+ * nobody for whom `required` is too much. Fails closed, as `covers` does.
+ *
+ * @param arrays how an array on a resource is read: with `any`, each further value opens it to more callers.
+ */
+export function implies(claims: Claims, required: unknown, arrays: 'all' | 'any'): boolean {
+  if (!covers(claims, required, arrays)) return false;
+  return (
+    arrays === 'all' ||
+    Object.entries(required as Claims).every(([key, wanted]) =>
+      [claims[key] ?? []].flat().every((value) => covers({ [key]: value }, { [key]: wanted }, arrays)),
+    )
+  );
+}
+
 function heldValues(value: unknown): Set<unknown> {
   const values: unknown[] = Array.isArray(value) ? value : [value];
   return new Set(

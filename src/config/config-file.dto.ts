@@ -1,11 +1,13 @@
 import { isAbsolute } from 'node:path';
 import { AuthSettings } from './auth-settings.dto.js';
-import { dnsLabel, flag, listOf, oneOf, text, wholeNumber } from '../validation/checks.js';
+import type { Claims } from '../claims/claims.js';
+import { claims, dnsLabel, flag, listOf, oneOf, text, wholeNumber } from '../validation/checks.js';
 import { DatabaseSettings } from './database-settings.dto.js';
 import { RegistrySettings } from './registry-settings.dto.js';
-import { Checked, Optional, Section, SectionList } from '../validation/shape.js';
+import { below, type Issue, issue } from '../validation/problems.js';
+import { Checked, Optional, Rule, Section, SectionList, type Unchecked } from '../validation/shape.js';
 import { SourceSettings } from '../source-kinds/source-settings.dto.js';
-import { corsOrigin } from '../validation/urls.js';
+import { corsOrigin, host } from '../validation/urls.js';
 
 export const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];
@@ -36,7 +38,17 @@ export class LimitSettings {
   @Optional() @Checked(wholeNumber(1, 1_000_000)) claimSetsPerSource?: number;
 }
 
+/** A directory below which sources made through the API may read files (contract §2). */
+export class AdminFileRootItem {
+  @Checked(text(absolutePath)) path: string;
+  /** What callers, and what the sources carry, must cover. */
+  @Optional() @Checked(claims) claims?: Claims;
+  /** Where secrets may be sent; absent: nowhere. */
+  @Optional() @Checked(listOf(host, { unique: true })) hosts?: string[];
+}
+
 /** The configuration file as it is written (contract §2). */
+@Rule<ConfigFile>(oneWayToNameRoots)
 export class ConfigFile {
   @Section(() => AuthSettings) auth: AuthSettings;
   @Optional() @SectionList(() => SourceItem) sources?: SourceItem[];
@@ -44,11 +56,22 @@ export class ConfigFile {
   @Optional() @Section(() => DatabaseSettings) database?: DatabaseSettings;
   @Optional() @Section(() => CorsSettings) cors?: CorsSettings;
   @Optional() @Checked(flag) readOnly?: boolean;
-  @Optional()
-  @Checked(text((value) => (isAbsolute(value) ? undefined : 'must be an absolute path')))
-  adminFileRoot?: string;
+  @Optional() @Checked(text(absolutePath)) adminFileRoot?: string;
+  @Optional() @SectionList(() => AdminFileRootItem) adminFileRoots?: AdminFileRootItem[];
+  /** Where sources of kind kubernetes that were made through the API may look; absent: nowhere. */
+  @Optional() @Checked(listOf(dnsLabel, { unique: true })) adminKubernetesNamespaces?: string[];
   /** May sources made through the API be fetched from private addresses? */
   @Optional() @Checked(flag) adminAllowPrivateIP?: boolean;
   @Optional() @Section(() => LogSettings) log?: LogSettings;
   @Optional() @Section(() => LimitSettings) limits?: LimitSettings;
+}
+
+function absolutePath(value: string): string | undefined {
+  return isAbsolute(value) ? undefined : 'must be an absolute path';
+}
+
+function oneWayToNameRoots({ adminFileRoot, adminFileRoots }: Unchecked<ConfigFile>): Issue[] {
+  return adminFileRoot === undefined || adminFileRoots === undefined
+    ? []
+    : below(['adminFileRoot'], issue('is not possible beside adminFileRoots: name it there'));
 }

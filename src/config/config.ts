@@ -29,8 +29,10 @@ export interface Config {
   readonly cors: { readonly origins: readonly string[] };
   /** Is every route that changes something refused? Sources of the file are synced all the same. */
   readonly readOnly: boolean;
-  /** Where sources made through the API may read files; null: nowhere. */
-  readonly adminFileRoot: string | null;
+  /** Where sources made through the API may read files; none: nowhere. */
+  readonly adminFileRoots: readonly AdminFileRoot[];
+  /** The namespaces that sources of kind kubernetes made through the API may name; none: there are no such sources. */
+  readonly adminKubernetesNamespaces: readonly string[];
   /** May sources made through the API be fetched from private addresses? */
   readonly adminAllowPrivateIP: boolean;
   readonly dataDirectory: string;
@@ -41,6 +43,15 @@ export interface Config {
   readonly addresses: { readonly public: Address; readonly internal: Address };
   /** REGISTRY_INSECURE_URLS: providers may be reached without TLS. */
   readonly insecureUrls: boolean;
+}
+
+/** A directory for files and secrets of sources made through the API (contract §2, §7). */
+export interface AdminFileRoot {
+  readonly path: string;
+  /** What callers, and what the sources carry, must cover. */
+  readonly claims: Claims;
+  /** The hosts to which secrets of it may be sent; null: any. */
+  readonly hosts: readonly string[] | null;
 }
 
 export interface AuthConfig {

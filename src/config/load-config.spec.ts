@@ -133,6 +133,18 @@ describe('the other sections', () => {
     [{ adminFileRoot: '/nowhere' }, 'adminFileRoot', 'is not a directory'],
     [{ adminFileRoot: {} }, 'adminFileRoot', 'must be a string, not a map'],
     [{ readOnly: 'yes' }, 'readOnly', 'must be true or false'],
+    [{ adminFileRoot: '/', adminFileRoots: [] }, 'adminFileRoot', 'is not possible beside adminFileRoots'],
+    [{ adminFileRoots: {} }, 'adminFileRoots', 'must be a list, not a map'],
+    [{ adminFileRoots: ['/'] }, 'adminFileRoots[0]', 'must be a map, not a string'],
+    [{ adminFileRoots: [{ path: 'a' }] }, 'adminFileRoots[0].path', 'must be an absolute path'],
+    [{ adminFileRoots: [{ path: '/nowhere' }] }, 'adminFileRoots[0].path', 'is not a directory'],
+    [{ adminFileRoots: [{ path: '/' }, { path: '/./' }] }, 'adminFileRoots[1].path', 'stands in the list'],
+    [{ adminFileRoots: [{ path: '/', claims: { org: [] } }] }, 'adminFileRoots[0].claims.org', 'empty list'],
+    [{ adminFileRoots: [{ path: '/', hosts: ['a:1'] }] }, 'adminFileRoots[0].hosts[0]', 'the name of a host'],
+    [{ adminFileRoots: [{ path: '/', hosts: ['*.a'] }] }, 'adminFileRoots[0].hosts[0]', 'the name of a host'],
+    [{ adminFileRoots: [{ path: '/', host: ['a'] }] }, 'adminFileRoots[0].host', 'did you mean hosts?'],
+    [{ adminKubernetesNamespaces: 'tools' }, 'adminKubernetesNamespaces', 'must be a list'],
+    [{ adminKubernetesNamespaces: ['*'] }, 'adminKubernetesNamespaces[0]', 'must be a DNS label'],
     [{ log: 'debug' }, 'log', 'must be a map, not a string'],
     [{ log: { level: 'verbose' } }, 'log.level', 'must be one of trace'],
     [{ dataDirectory: './x' }, 'dataDirectory', 'is not a known key'],
@@ -179,8 +191,9 @@ describe('the other sections', () => {
       database: null,
       cors: { origins: ['*'] },
       readOnly: false,
-      adminFileRoot: null,
+      adminFileRoots: [],
       adminAllowPrivateIP: false,
+      adminKubernetesNamespaces: [],
       dataDirectory: resolve('data'),
       kubeconfig: [],
       log: { level: 'info' },
@@ -199,10 +212,24 @@ describe('the other sections', () => {
     const written = {
       cors: { origins: ['https://a.example', 'http://localhost:3000'] },
       readOnly: true,
-      adminFileRoot: directory,
+      adminFileRoots: [{ path: directory, claims: { org: 'acme' }, hosts: ['git.acme.com'] }],
+      adminKubernetesNamespaces: ['tools'],
       log: { level: 'silent' },
     };
     expect(read({ ...base, ...written }).config).toMatchObject(written);
+  });
+
+  it('take one adminFileRoot for a root that asks for no claims and sends its secrets anywhere', () => {
+    const { config } = read({ ...base, adminFileRoot: directory });
+    expect(config.adminFileRoots).toEqual([{ path: directory, claims: {}, hosts: null }]);
+  });
+
+  it('send no secrets of a root anywhere that names no hosts, and compare hosts as URLs do', () => {
+    const roots = [{ path: directory }, { path: '/', hosts: ['Git.Acme.COM', '[::1]', 'bücher.example'] }];
+    expect(read({ ...base, adminFileRoots: roots }).config.adminFileRoots).toEqual([
+      { path: directory, claims: {}, hosts: [] },
+      { path: '/', claims: {}, hosts: ['git.acme.com', '[::1]', 'xn--bcher-kva.example'] },
+    ]);
   });
 });
 

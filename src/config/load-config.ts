@@ -1,4 +1,4 @@
-import { statSync } from 'node:fs';
+import { realpathSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { type Address, collide, parseAddress } from './address.js';
 import type { Config, Flags } from './config.js';
@@ -27,7 +27,8 @@ import {
 } from '../validation/problems.js';
 import { readReferencedFiles } from './referenced-files.js';
 import { resolveConfig } from './resolve-config.js';
-import { checkShape } from '../validation/shape.js';
+import { checkShape, type Unchecked } from '../validation/shape.js';
+import { elements, member } from '../json/members.js';
 import { parseYaml } from './yaml/yaml-tree.js';
 
 export interface LoadedConfig {
@@ -57,7 +58,7 @@ export function loadConfig(file: string, environment: NodeJS.ProcessEnv, flags: 
       ...issues,
       ...crossIssues(value, insecureUrls),
       ...referenced.issues,
-      ...adminFileRoot(value.adminFileRoot),
+      ...adminFileRoots(value),
       ...doubleVariables(overrides),
       ...outside.issues,
     ],
@@ -126,10 +127,25 @@ function readOutside(
   return { addresses, issues };
 }
 
-function adminFileRoot(directory: unknown): Issue[] {
-  if (typeof directory !== 'string' || !directory.startsWith('/') || directory.includes('\0')) return [];
-  const isDirectory = statSync(directory, { throwIfNoEntry: false })?.isDirectory() ?? false;
-  return isDirectory ? [] : below(['adminFileRoot'], issue('is not a directory'));
+function adminFileRoots(file: Unchecked<ConfigFile>): Issue[] {
+  const named: [Path, unknown][] = [
+    [['adminFileRoot'], file.adminFileRoot],
+    ...elements(file.adminFileRoots).map((root, position): [Path, unknown] => [
+      ['adminFileRoots', position, 'path'],
+      member(root, 'path'),
+    ]),
+  ];
+  const known = new Set<string>();
+  return named.flatMap(([path, directory]) => {
+    if (typeof directory !== 'string' || !directory.startsWith('/') || directory.includes('\0')) return [];
+    const isDirectory = statSync(directory, { throwIfNoEntry: false })?.isDirectory() ?? false;
+    if (!isDirectory) return below(path, issue('is not a directory'));
+    // Two answers to one question.
+    const real = realpathSync(directory);
+    if (known.has(real)) return below(path, issue('stands in the list already'));
+    known.add(real);
+    return [];
+  });
 }
 
 // REGISTRY_AUTH_OAUTH_RESOURCE_URL and …_RESOURCEURL: two answers to one question.

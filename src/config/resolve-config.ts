@@ -1,6 +1,7 @@
 import { resolve } from 'node:path';
 import type { AuthSettings, ProviderSettings } from './auth-settings.dto.js';
 import type {
+  AdminFileRoot,
   AuthConfig,
   Config,
   DatabaseConfig,
@@ -13,6 +14,7 @@ import type { ConfigFile, LimitSettings, RegistryItem } from './config-file.dto.
 import type { DatabaseSettings, SslMode } from './database-settings.dto.js';
 import { type DatabaseUrl, parseDatabaseUrl } from './database-url.js';
 import { parseDuration } from '../validation/duration.js';
+import { parseHost } from '../validation/urls.js';
 import type { SourceKind } from '../source-kinds/kinds.js';
 import { storedSettings } from '../source-kinds/named-files.js';
 import { type KindSections, kindOf, type SourceSettings } from '../source-kinds/source-settings.dto.js';
@@ -37,10 +39,11 @@ export function resolveConfig(
   | 'database'
   | 'cors'
   | 'readOnly'
-  | 'adminFileRoot'
-  | 'adminAllowPrivateIP'
-  | 'log'
   | 'limits'
+  | 'adminFileRoots'
+  | 'adminAllowPrivateIP'
+  | 'adminKubernetesNamespaces'
+  | 'log'
 > {
   return {
     auth: authOf(file.auth, files),
@@ -49,11 +52,22 @@ export function resolveConfig(
     database: file.database ? databaseOf(file.database, files) : null,
     cors: { origins: file.cors?.origins ?? ['*'] },
     readOnly: file.readOnly ?? false,
-    adminFileRoot: file.adminFileRoot === undefined ? null : resolve(file.adminFileRoot),
+    adminFileRoots: adminFileRootsOf(file),
     adminAllowPrivateIP: file.adminAllowPrivateIP ?? false,
+    adminKubernetesNamespaces: file.adminKubernetesNamespaces ?? [],
     log: { level: file.log?.level ?? 'info' },
     limits: limitsOf(file.limits),
   };
+}
+
+// contract §2: `adminFileRoot` is short for one root without claims, whose secrets may be sent anywhere.
+function adminFileRootsOf({ adminFileRoot, adminFileRoots = [] }: ConfigFile): AdminFileRoot[] {
+  if (adminFileRoot !== undefined) return [{ path: resolve(adminFileRoot), claims: {}, hosts: null }];
+  return adminFileRoots.map(({ path, claims = {}, hosts = [] }) => ({
+    path: resolve(path),
+    claims,
+    hosts: hosts.flatMap((name) => parseHost(name) ?? []),
+  }));
 }
 
 function authOf({ mode = 'oauth', oauth, authz }: AuthSettings, files: Files): AuthConfig {

@@ -28,9 +28,10 @@ export const authenticationConfig = slice('authentication', ({ auth, insecureUrl
 export const authorizationConfig = slice('authorization', ({ auth }) => auth);
 
 /** What this server allows the sources that were made through the API. */
-export const adminSourcesConfig = slice('adminSources', ({ adminFileRoot, adminAllowPrivateIP }) => ({
-  adminFileRoot,
-  adminAllowPrivateIP,
+export const adminSourcesConfig = slice('adminSources', (config) => ({
+  adminFileRoots: config.adminFileRoots,
+  adminAllowPrivateIP: config.adminAllowPrivateIP,
+  adminKubernetesNamespaces: config.adminKubernetesNamespaces,
 }));
 
 /** Where the cluster of sources of kind kubernetes is found. */

@@ -24,7 +24,13 @@ export const ERROR_CATALOGUE = {
   unknown_source: { status: 400, sentence: 'A source that is named here does not exist' },
   path_not_allowed: {
     status: 400,
-    sentence: 'Sources made through the API may read regular files below adminFileRoot only',
+    sentence:
+      "Sources made through the API may read regular files below adminFileRoots only, where those are for the caller's claims",
+  },
+  namespace_not_allowed: {
+    status: 400,
+    sentence:
+      'Sources of kind kubernetes made through the API may watch the namespaces of adminKubernetesNamespaces only',
   },
   not_synced: { status: 400, sentence: 'A source of this kind is not synced' },
   invalid_document: { status: 400, sentence: 'The document is not valid' },

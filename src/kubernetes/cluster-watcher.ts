@@ -5,6 +5,7 @@ import { DataSource } from 'typeorm';
 import { LeaseRenewal } from '../database/lease-renewal.js';
 import { Polling } from '../database/polling.js';
 import { EntryWriter } from '../entries/writer/entry-writer.js';
+import { AdminNamespaces } from '../sources/admin-limits/admin-namespaces.js';
 import type { WatchedSource } from '../sources/leased-source.js';
 import { SourceLeases } from '../sources/source-leases.queries.js';
 import { SourceStates } from '../sources/source-states.queries.js';
@@ -44,6 +45,7 @@ export class ClusterWatcher implements OnApplicationBootstrap, OnApplicationShut
     private readonly writer: EntryWriter,
     private readonly cluster: Cluster,
     private readonly metrics: SyncMetrics,
+    private readonly namespaces: AdminNamespaces,
   ) {}
 
   onApplicationBootstrap(): void {
@@ -68,8 +70,9 @@ export class ClusterWatcher implements OnApplicationBootstrap, OnApplicationShut
 
   private watch(source: WatchedSource): void {
     this.logger.log({ source: source.name }, 'Watching the cluster of this source');
-    const { owner, dataSource, leases, states, writer, cluster, metrics } = this;
-    const watch = new SourceWatch(source, { owner, dataSource, leases, states, writer, cluster, metrics });
+    const { owner, dataSource, leases, states, writer, cluster, metrics, namespaces } = this;
+    const dependencies = { owner, dataSource, leases, states, writer, cluster, metrics, namespaces };
+    const watch = new SourceWatch(source, dependencies);
     this.watches.set(source.id, watch);
     // A lease that has only expired is renewed once the database is reachable again, if nobody else has taken it by then.
     const { taken } = this.renewal.hold(source.id);

@@ -4,6 +4,7 @@ import { canonicalClaims } from '../claims/claims.js';
 import { isDatabaseUnreachable } from '../database/unreachable.js';
 import { EntryWriter, type LabeledVersion } from '../entries/writer/entry-writer.js';
 import { passesFilter } from '../sources/filter/entry-filter.js';
+import type { AdminNamespaces } from '../sources/admin-limits/admin-namespaces.js';
 import type { WatchedSource } from '../sources/leased-source.js';
 import type { SkippedEntry } from '../sources/source.entity.js';
 import { SourceLeases } from '../sources/source-leases.queries.js';
@@ -32,6 +33,7 @@ export interface WatchDependencies {
   readonly writer: EntryWriter;
   readonly cluster: Cluster;
   readonly metrics: SyncMetrics;
+  readonly namespaces: AdminNamespaces;
 }
 
 /** What the watches of a source hold. */
@@ -49,6 +51,8 @@ export class SourceWatch {
   private readonly logger = new Logger('kubernetes');
   private readonly stopping = new AbortController();
   private readonly watches: readonly ResourceWatch<Outcome>[];
+  /** Why it may not be watched, for as long as this server runs or its settings stay. */
+  private readonly refusal: string | undefined;
   /** Entry names that may have to be written; null: all there are. */
   private dirty: Set<string> | null = null;
   private wake: () => void = () => undefined;
@@ -69,7 +73,10 @@ export class SourceWatch {
       onStateChange: () => this.wake(),
       onInternalError: (error: unknown) => this.logInternalError(error),
     };
-    this.watches = RESOURCES.flatMap((resource) =>
+    this.refusal =
+      source.origin === 'config' ? undefined : dependencies.namespaces.findRefusal(source.settings);
+    const resources = this.refusal === undefined ? RESOURCES : [];
+    this.watches = resources.flatMap((resource) =>
       watched.map((namespace) => new ResourceWatch(resource, namespace, dependencies.cluster, listener)),
     );
   }
@@ -130,7 +137,9 @@ export class SourceWatch {
   }
 
   private get isDue(): boolean {
-    return this.dirty?.size !== 0 && this.watches.every(({ isListed }) => isListed);
+    return (
+      this.refusal === undefined && this.dirty?.size !== 0 && this.watches.every(({ isListed }) => isListed)
+    );
   }
 
   /** @returns false when the lease is lost, or the settings have changed: nothing was written. */
@@ -208,6 +217,7 @@ export class SourceWatch {
   }
 
   private get state(): WatchState {
+    if (this.refusal !== undefined) return { status: 'failed', error: this.refusal, attempts: 1 };
     const errors = [...new Set(this.watches.map(({ error }) => error).filter((error) => error !== null))];
     if (this.writeError !== null) errors.push(this.writeError);
     const attempts = Math.max(...this.watches.map(({ error, failures }) => (error === null ? 0 : failures)));

@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { KINDS, parseSourceKind, SOURCE_KINDS } from './kinds.js';
+import { KINDS, parseSourceKind, SOURCE_KINDS, type SourceKind } from './kinds.js';
 import { namedFiles, storedSettings } from './named-files.js';
+import { hostOf } from './source-host.js';
 
 const absolute = (file: string) => `/etc/registry/${file}`;
 
@@ -24,6 +25,23 @@ describe('a kind that this version does not know', () => {
   it.each(['helm', 'constructor', '', 'File'])('is an error: %j', (kind) => {
     expect(() => parseSourceKind(kind)).toThrow(/holds a source of kind ".*", unknown to this version/);
   });
+});
+
+describe('the host of a source', () => {
+  it.each<[SourceKind, object, string | null]>([
+    ['api', { endpoint: 'https://Registry.Example:8443/a' }, 'registry.example'],
+    ['api', { endpoint: 'http://[::1]:80' }, '[::1]'],
+    ['api', { endpoint: 'https://red.example@evil.example' }, 'evil.example'],
+    ['api', { endpoint: 'https://red.example.' }, 'red.example.'],
+    ['git', { repository: 'https://git.example/a.git' }, 'git.example'],
+    ['git', { repository: 'git@Git.Example:a' }, 'git.example'],
+    ['git', { repository: 'ssh://git@git.example:2222/a' }, 'git.example'],
+    ['file', { url: 'https://files.example/a.json?b=c' }, 'files.example'],
+    ['file', { path: '/srv/a.json' }, null],
+    ['git', { repository: 5 }, null],
+    ['kubernetes', {}, null],
+    ['managed', {}, null],
+  ])('%s %j: %s', (kind, settings, host) => expect(hostOf(kind, settings)).toBe(host));
 });
 
 describe('the files that settings name', () => {

@@ -38,6 +38,8 @@ interface KindRow<S extends object, F extends FilledBy> {
   readonly inheritsClaims: boolean;
   /** The settings that name files of this machine. */
   readonly files: FilesOf<S>;
+  /** The setting that names the host its entries come from, to which its credentials go; null: they come from none. */
+  readonly address: TextPath<Required<S>> | null;
 }
 
 function kind<S extends object, F extends FilledBy>(
@@ -52,7 +54,12 @@ function kind<S extends object, F extends FilledBy>(
  * it is synced, for its fetcher.
  */
 export const KINDS = {
-  file: kind(FileSettings, { filledBy: 'sync', inheritsClaims: true, files: { path: 'content' } }),
+  file: kind(FileSettings, {
+    filledBy: 'sync',
+    inheritsClaims: true,
+    files: { path: 'content' },
+    address: 'url',
+  }),
   git: kind(GitSettings, {
     filledBy: 'sync',
     inheritsClaims: true,
@@ -61,10 +68,21 @@ export const KINDS = {
       'auth.privateKeyFile': 'credential',
       'auth.knownHostsFile': 'credential',
     },
+    address: 'repository',
   }),
-  api: kind(ApiSettings, { filledBy: 'sync', inheritsClaims: true, files: { tokenFile: 'credential' } }),
-  managed: kind(ManagedSettings, { filledBy: 'publishing', inheritsClaims: false, files: {} }),
-  kubernetes: kind(KubernetesSettings, { filledBy: 'watch', inheritsClaims: false, files: {} }),
+  api: kind(ApiSettings, {
+    filledBy: 'sync',
+    inheritsClaims: true,
+    files: { tokenFile: 'credential' },
+    address: 'endpoint',
+  }),
+  managed: kind(ManagedSettings, { filledBy: 'publishing', inheritsClaims: false, files: {}, address: null }),
+  kubernetes: kind(KubernetesSettings, {
+    filledBy: 'watch',
+    inheritsClaims: false,
+    files: {},
+    address: null,
+  }),
 };
 
 export type SourceKind = keyof typeof KINDS;

@@ -1,3 +1,4 @@
+import type { Claims } from '../claims/claims.js';
 import type { SettingsOf, SyncedKind } from '../source-kinds/kinds.js';
 import type { EntryFilter } from './filter/entry-filter.js';
 import type { Origin } from './source.entity.js';
@@ -11,6 +12,7 @@ export type LeasedSource<K extends SyncedKind = SyncedKind> = {
     readonly origin: Origin;
     readonly settings: SettingsOf<P>;
     readonly filter: EntryFilter | null;
+    readonly claims: Claims;
     readonly intervalMs: number;
     readonly contentDigest: Buffer | null;
     /** What the last run that succeeded left for the next one; null when there is none, or the settings have changed since. */
@@ -26,6 +28,7 @@ export type LeasedSource<K extends SyncedKind = SyncedKind> = {
 export interface WatchedSource {
   readonly id: number;
   readonly name: string;
+  readonly origin: Origin;
   readonly settings: SettingsOf<'kubernetes'>;
   readonly filter: EntryFilter | null;
 }

@@ -15,13 +15,13 @@ export class SourceLeases {
     const [[source]] = await this.dataSource.query<[LeasedSource[], number]>(
       `update source_sync y set lease_owner = $1, lease_until = now() + $2 * interval '1 millisecond',
          status = 'syncing', attempts = y.attempts + 1, last_attempt_at = now()
-       from source s
+       from source s join claim_set c on c.id = s.claim_set_id
        where s.id = y.source_id and y.source_id = (
          select d.source_id from source_sync d
          where d.next_run_at <= now() and (d.lease_until is null or d.lease_until < now())
          order by d.next_run_at limit 1 for update skip locked
        )
-       returning s.id, s.name, s.kind, s.origin, s.settings, s.filter, s.interval_ms::float8 as "intervalMs",
+       returning s.id, s.name, s.kind, s.origin, s.settings, s.filter, c.claims, s.interval_ms::float8 as "intervalMs",
          y.content_digest as "contentDigest", y.fetch_state as "fetchState", y.attempts,
          y.requested_at is not null as "isRequested"`,
       [owner, leaseMs],
@@ -44,7 +44,7 @@ export class SourceLeases {
            and (d.lease_until is null or d.lease_until < now())
          for update of d skip locked
        )
-       returning s.id, s.name, s.settings, s.filter`,
+       returning s.id, s.name, s.origin, s.settings, s.filter`,
       [owner, leaseMs],
     );
     return sources;

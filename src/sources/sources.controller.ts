@@ -66,6 +66,7 @@ export class SourcesController {
     'invalid_name',
     'kind_immutable',
     'path_not_allowed',
+    'namespace_not_allowed',
     'claims_required',
     'claims_not_subset',
     'config_managed',

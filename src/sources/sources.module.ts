@@ -2,6 +2,8 @@ import { Module } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import { AuthzModule } from '../authz/authz.module.js';
 import { ClaimSetsModule } from '../claim-sets/claim-sets.module.js';
+import { AdminFiles } from './admin-limits/admin-files.js';
+import { AdminNamespaces } from './admin-limits/admin-namespaces.js';
 import { Source } from './source.entity.js';
 import { SourceLeases } from './source-leases.queries.js';
 import { SourceStates } from './source-states.queries.js';
@@ -13,7 +15,23 @@ import { SourcesService } from './sources.service.js';
 @Module({
   imports: [TypeOrmModule.forFeature([Source]), AuthzModule, ClaimSetsModule],
   controllers: [SourcesController],
-  providers: [SourcesRepository, SourceLeases, SourceStates, SourceWriter, SourcesService],
-  exports: [SourcesRepository, SourceLeases, SourceStates, SourceWriter, SourcesService],
+  providers: [
+    AdminFiles,
+    AdminNamespaces,
+    SourcesRepository,
+    SourceLeases,
+    SourceStates,
+    SourceWriter,
+    SourcesService,
+  ],
+  exports: [
+    AdminFiles,
+    AdminNamespaces,
+    SourcesRepository,
+    SourceLeases,
+    SourceStates,
+    SourceWriter,
+    SourcesService,
+  ],
 })
 export class SourcesModule {}

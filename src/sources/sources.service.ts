@@ -1,19 +1,17 @@
-import { Inject, Injectable } from '@nestjs/common';
-import type { ConfigType } from '@nestjs/config';
+import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager, QueryFailedError } from 'typeorm';
 import type { Caller } from '../auth/caller.js';
 import type { ResourceUse } from '../auth/route-resource.js';
 import { AccessPolicy } from '../authz/access-policy.js';
-import { adminSourcesConfig } from '../config/slices.js';
 import type { SourceConfig } from '../config/config.js';
 import { resolveSource } from '../config/resolve-config.js';
-import { namedFiles } from '../source-kinds/named-files.js';
 import { ApiError } from '../http/errors.js';
 import { JsonText } from '../http/json-answers.js';
 import { type AdminListQuery, pageOf } from '../http/lists/admin-list.js';
 import { checkPreconditions, type Preconditions } from '../http/preconditions.js';
 import type { SourceSettings } from '../source-kinds/source-settings.dto.js';
-import { checkAdminFile } from './admin-files.js';
+import { AdminFiles } from './admin-limits/admin-files.js';
+import { AdminNamespaces } from './admin-limits/admin-namespaces.js';
 import { Source } from './source.entity.js';
 import { describeSource, sourceTag } from './source-answer.js';
 import { SourceStates } from './source-states.queries.js';
@@ -29,7 +27,8 @@ export class SourcesService {
     private readonly states: SourceStates,
     private readonly writer: SourceWriter,
     private readonly policy: AccessPolicy,
-    @Inject(adminSourcesConfig.KEY) private readonly limits: ConfigType<typeof adminSourcesConfig>,
+    private readonly files: AdminFiles,
+    private readonly namespaces: AdminNamespaces,
   ) {}
 
   /**
@@ -61,7 +60,7 @@ export class SourcesService {
     settings: SourceSettings,
     preconditions: Preconditions,
   ): Promise<{ created: boolean; answer: JsonText }> {
-    const declared = await this.resolve(name, settings);
+    const declared = await this.resolve(caller, name, settings);
     this.policy.checkGrant(caller, declared.claims);
     return this.write(async (manager) => {
       const found = await this.sources.lockByName(manager, name);
@@ -93,10 +92,10 @@ export class SourcesService {
     if (use !== 'read' && source.origin === 'config') throw new ApiError('config_managed');
   }
 
-  private async resolve(name: string, settings: SourceSettings): Promise<SourceConfig> {
-    const declared = resolveSource(name, settings, this.limits.adminFileRoot ?? '/');
-    for (const { name: file } of namedFiles(declared.kind, declared.settings))
-      if (typeof file === 'string') await checkAdminFile(file, this.limits.adminFileRoot);
+  private async resolve(caller: Caller, name: string, settings: SourceSettings): Promise<SourceConfig> {
+    const declared = resolveSource(name, settings, this.files.directory);
+    await this.files.checkPut(caller, declared);
+    if (declared.kind === 'kubernetes') this.namespaces.check(declared.settings);
     return declared;
   }
 

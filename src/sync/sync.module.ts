@@ -5,6 +5,7 @@ import { HttpClient } from '../outbound/http-client.js';
 import { ApiFetcher } from './mcp/api.fetcher.js';
 import { Fetchers } from './fetchers.js';
 import { FileFetcher } from './file/file.fetcher.js';
+import { SourceFiles } from './file/source-files.js';
 import { FileWatch } from './file/file-watch.js';
 import { GitFetcher } from './git/git.fetcher.js';
 import { SyncScheduler } from './scheduler.js';
@@ -20,6 +21,7 @@ const MAX_CONNECTIONS = 8;
   providers: [
     FileFetcher,
     FileWatch,
+    SourceFiles,
     ApiFetcher,
     GitFetcher,
     { provide: HttpClient, useFactory: () => new HttpClient({ maxConnections: MAX_CONNECTIONS }) },

@@ -23,6 +23,17 @@ export function parseHttpUrl(value: unknown): URL | undefined {
   return URL.canParse(value) ? new URL(value) : undefined;
 }
 
+/** The name or address of a host, without scheme, port and path, as a URL writes it; undefined for anything else. */
+export function parseHost(value: unknown): string | undefined {
+  if (typeof value !== 'string' || !/^([^\s/\\?#@:[\]%*]+|\[[0-9a-f:.]+\])$/i.test(value)) return undefined;
+  return parseHttpUrl(`http://${value}`)?.hostname;
+}
+
+/** The name or address of a host alone. */
+export const host: Check = text((value) =>
+  parseHost(value) === undefined ? 'must be the name of a host, without scheme, port and path' : undefined,
+);
+
 /** Does the URL send what it carries in clear over a network? (`http:`, and the host is not this machine.) */
 export function isInsecure(url: URL): boolean {
   return url.protocol === 'http:' && !isLoopbackHost(url.hostname);

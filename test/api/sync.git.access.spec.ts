@@ -1,8 +1,9 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { GitConnections, type GitConnection } from '../../dist/sync/git/git-connection.js';
+import type { GitConnection } from '../../dist/sync/git/git-connection.js';
 import { GitRemote } from '../../dist/sync/git/git-remote.js';
+import { connectionTo } from '../support/git-connections.js';
 import { aGitServer } from '../support/git-server.js';
 import { aFileOf, aTemporaryDirectory, namesIn, readsGit } from '../support/git-service.js';
 import { expectRefused } from '../support/matchers.js';
@@ -13,7 +14,6 @@ const leftOvers = aTemporaryDirectory();
 const syncPolicy = { interval: '1h' };
 const password = keepSecret('a password: of "some" length\\ %41 é');
 const never = new AbortController().signal;
-const rules = { adminFileRoot: null, adminAllowPrivateIP: false };
 
 describe('a repository with a password', () => {
   const git = aGitServer().runs();
@@ -110,9 +110,7 @@ describe('a source made through the API', () => {
     'http://-oProxyCommand=x/a b',
   ])('is refused with the repository %s', async (repository) => {
     expectRefused(await put({ repository }), 400, 'invalid_body');
-    await expect(new GitConnections(rules).connectionTo({ repository }, 'config')).rejects.toThrow(
-      /is no http, https or ssh address/,
-    );
+    await expect(connectionTo({ repository }, 'config')).rejects.toThrow(/is no http, https or ssh address/);
   });
 
   it.each([
@@ -128,10 +126,8 @@ describe('a source made through the API', () => {
   it('may not name a password file where there is no adminFileRoot', async () => {
     const auth = { username: 'a', passwordFile: '/etc/hostname' };
     expectRefused(await put({ repository: git.url('acme'), auth }), 400, 'path_not_allowed');
-    const made = new GitConnections({ ...rules, adminAllowPrivateIP: true });
-    await expect(made.connectionTo({ repository: git.url('acme'), auth }, 'api')).rejects.toThrow(
-      /may not be read/,
-    );
+    const made = connectionTo({ repository: git.url('acme'), auth }, 'api', { adminAllowPrivateIP: true });
+    await expect(made).rejects.toThrow(/may not be read/);
   });
 
   it('is fetched from there when the configuration allows it, with a file below adminFileRoot', async () => {
@@ -160,13 +156,13 @@ describe('the address of a repository', () => {
   });
 
   it('is the one that was judged, and not looked up again', async () => {
-    const connections = new GitConnections(rules, (_host, done) =>
-      done(null, [
-        { address: '93.184.216.34', family: 4 },
-        { address: '2606:2800:220:1::1', family: 6 },
-      ]),
-    );
-    const way = await connections.connectionTo({ repository: 'https://Git.Example./acme.git' }, 'api');
+    const way = await connectionTo({ repository: 'https://Git.Example./acme.git' }, 'api', {
+      resolve: (_host, done) =>
+        done(null, [
+          { address: '93.184.216.34', family: 4 },
+          { address: '2606:2800:220:1::1', family: 6 },
+        ]),
+    });
     expect(way).toMatchObject({ url: 'https://git.example/acme.git', isPinned: true });
     expect(way.configuration[0]).toEqual([
       'http',
@@ -176,10 +172,7 @@ describe('the address of a repository', () => {
 
   it('is used by git', async () => {
     const way: GitConnection = {
-      ...(await new GitConnections(rules).connectionTo(
-        { repository: `http://git.example:${git.port}/acme.git` },
-        'config',
-      )),
+      ...(await connectionTo({ repository: `http://git.example:${git.port}/acme.git` }, 'config')),
       configuration: [['http', { curloptResolve: `git.example:${git.port}:127.0.0.1` }]],
       isPinned: true,
     };
@@ -213,11 +206,7 @@ describe('a server that never answers', () => {
   git.injectFault = () => undefined;
   const open = async (signal: AbortSignal, limits: { askMs?: number; totalMs?: number }) => {
     const settings = { repository: git.url('acme'), branch: 'main' };
-    const remote = await GitRemote.open(
-      await new GitConnections(rules).connectionTo(settings, 'config'),
-      signal,
-      limits,
-    );
+    const remote = await GitRemote.open(await connectionTo(settings, 'config'), signal, limits);
     return remote.askCommit(settings).finally(() => remote.close());
   };
 

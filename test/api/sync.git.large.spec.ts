@@ -3,9 +3,9 @@ import { mkdir, mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { GitConnections } from '../../dist/sync/git/git-connection.js';
 import { GitRemote } from '../../dist/sync/git/git-remote.js';
 import { Clock } from '../support/clock.js';
+import { connectionTo } from '../support/git-connections.js';
 import { aGitServer } from '../support/git-server.js';
 import { aFileOf, aTemporaryDirectory, namesIn, readsGit } from '../support/git-service.js';
 import { watchGitMemory } from '../support/git-memory.js';
@@ -91,9 +91,8 @@ describe('the disk', () => {
     const bytes = 40 * MIB;
     const large = { other: { bytes, chunks: random(bytes) } };
     await repository.commit({ 'registry.json': aFileOf('one') }, { large, compression: 0 });
-    const connections = new GitConnections({ adminFileRoot: null, adminAllowPrivateIP: false });
     const signal = new AbortController().signal;
-    const remote = await GitRemote.open(await connections.connectionTo(settings, 'config'), signal, {
+    const remote = await GitRemote.open(await connectionTo(settings, 'config'), signal, {
       diskBytes: 4 * MIB,
     });
     const fetched = remote.fetchCommit(settings).finally(() => remote.close());

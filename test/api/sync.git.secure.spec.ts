@@ -2,22 +2,22 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { SettingsOf } from '../../dist/source-kinds/kinds.js';
-import { GitConnections, type GitConnection } from '../../dist/sync/git/git-connection.js';
+import type { GitConnection } from '../../dist/sync/git/git-connection.js';
 import { GitRemote } from '../../dist/sync/git/git-remote.js';
 import { makeCertificates } from '../support/certificates.js';
+import { connectionTo } from '../support/git-connections.js';
 import { aGitServer } from '../support/git-server.js';
 import { aFileOf, aTemporaryDirectory } from '../support/git-service.js';
 import { keepSecret } from '../support/secrets.js';
 
 const leftOvers = aTemporaryDirectory();
-const connections = new GitConnections({ adminFileRoot: null, adminAllowPrivateIP: false });
 const own = (name: string) => join(process.env['TMPDIR'] ?? '', name);
 
 async function readFrom(
   settings: SettingsOf<'git'>,
   change: (way: GitConnection) => GitConnection = (way) => way,
 ): Promise<string> {
-  const way = change(await connections.connectionTo(settings, 'config'));
+  const way = change(await connectionTo(settings, 'config'));
   const remote = await GitRemote.open(way, new AbortController().signal);
   try {
     const commit = await remote.fetchCommit(settings);
@@ -97,16 +97,15 @@ describe('a repository over ssh', () => {
   });
 
   it('is reached at the address that was judged when it was made through the API', async () => {
-    const publicly = new GitConnections(
-      { adminFileRoot: own('.'), adminAllowPrivateIP: false },
-      (_host, done) => done(null, [{ address: '93.184.216.34', family: 4 }]),
-    );
-    const { files } = await publicly.connectionTo(settings('ssh://git@git.example:2222/a'), 'api');
+    const publicly = (repository: string) =>
+      connectionTo(settings(repository), 'api', {
+        adminFileRoots: [{ path: own('.'), claims: {}, hosts: null }],
+        resolve: (_host, done) => done(null, [{ address: '93.184.216.34', family: 4 }]),
+      });
+    const { files } = await publicly('ssh://git@git.example:2222/a');
     expect(files['ssh_config']).toMatch(/^HostName 93\.184\.216\.34\nHostKeyAlias \[git\.example\]:2222$/m);
-    await expect(publicly.connectionTo(settings('git@127.0.0.1:a'), 'api')).rejects.toThrow(
-      /private address/,
-    );
-    await expect(publicly.connectionTo(settings('git@0x7f.1:a'), 'api')).rejects.toThrow(/private address/);
+    await expect(publicly('git@127.0.0.1:a')).rejects.toThrow(/private address/);
+    await expect(publicly('git@0x7f.1:a')).rejects.toThrow(/private address/);
   });
 
   it.each([

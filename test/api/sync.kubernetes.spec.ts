@@ -108,6 +108,7 @@ describe('a source of a cluster', () => {
 describe('sources of some namespaces, and with a filter', () => {
   const cluster = aCluster().runs();
   const service = watching(cluster, aService())
+    .configuration({ adminKubernetesNamespaces: ['tools', 'other'] })
     .source('cluster', { kind: 'kubernetes', settings: { namespaces: ['tools', 'data'] } })
     .source('filtered', {
       kind: 'kubernetes',

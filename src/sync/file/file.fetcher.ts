@@ -1,12 +1,11 @@
 import { Inject, Injectable } from '@nestjs/common';
 import type { ConfigType } from '@nestjs/config';
 import { adminSourcesConfig } from '../../config/slices.js';
-import { ApiError } from '../../http/errors.js';
 import { retryAfterMs } from '../../outbound/retry-after.js';
 import { HttpClient, OutboundError } from '../../outbound/http-client.js';
 import { withoutQuery } from '../../outbound/without-query.js';
-import { checkAdminFile } from '../../sources/admin-files.js';
-import { MAX_FILE_BYTES, readLocalFile } from './read-file.js';
+import { MAX_FILE_BYTES } from './read-file.js';
+import { SourceFiles } from './source-files.js';
 import { FetchError, type Fetched, Fetcher, type FetchState } from '../fetcher.js';
 import type { LeasedSource } from '../../sources/leased-source.js';
 
@@ -18,6 +17,7 @@ const URL_TIMEOUT_MS = 60_000;
 export class FileFetcher extends Fetcher<'file'> {
   constructor(
     private readonly http: HttpClient,
+    private readonly files: SourceFiles,
     @Inject(adminSourcesConfig.KEY) private readonly limits: ConfigType<typeof adminSourcesConfig>,
   ) {
     super();
@@ -28,10 +28,10 @@ export class FileFetcher extends Fetcher<'file'> {
     state: FetchState | null,
     signal: AbortSignal,
   ): Promise<Fetched> {
-    const { url } = source.settings;
+    const { path, url } = source.settings;
     if (url !== undefined) return this.fetchUrl(url, source, state, signal);
-    const below = source.origin === 'config' ? null : this.limits.adminFileRoot;
-    const { bytes, digest } = await readLocalFile(await this.readablePath(source), below);
+    if (path === undefined) throw new Error('A source of kind file without a path and a url was not refused');
+    const { bytes, digest } = await this.files.read(path, 'content', source);
     return { kind: 'file', bytes, digest, state: {} };
   }
 
@@ -73,16 +73,6 @@ export class FileFetcher extends Fetcher<'file'> {
         ...single('lastModified', answer.headers['last-modified']),
       },
     };
-  }
-
-  // What the rules for sources made through the API allow may have changed since, and so may what is behind the path.
-  private async readablePath({ settings, origin }: LeasedSource<'file'>): Promise<string> {
-    const { path } = settings;
-    if (path === undefined) throw new Error('A source of kind file without a path and a url was not refused');
-    if (origin === 'config') return path;
-    return checkAdminFile(path, this.limits.adminFileRoot).catch((error: unknown) => {
-      throw error instanceof ApiError ? new FetchError(`${path} may not be read: ${error.message}`) : error;
-    });
   }
 }
 

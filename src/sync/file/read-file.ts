@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
 import { constants, type Stats } from 'node:fs';
 import { open, realpath, stat } from 'node:fs/promises';
-import { isBelow } from '../../sources/admin-files.js';
 import { FetchError } from '../fetcher.js';
 
 export const MAX_FILE_BYTES = 64 * 1024 * 1024;
@@ -17,10 +16,10 @@ export interface LocalFile {
  * Reads a catalogue file: a regular file of at most 64 MiB (contract §7). Read and digested chunk by chunk, so that a
  * large file does not hold the event loop up.
  *
- * @param below the directory the file must be in, symbolic links resolved; null: anywhere.
+ * @param options.hasNoLinks the path was judged without symbolic links: it is not read by way of one.
  * @throws FetchError with a sentence that names the path and the cause.
  */
-export async function readLocalFile(path: string, below: string | null = null): Promise<LocalFile> {
+export async function readLocalFile(path: string, options: { hasNoLinks?: true } = {}): Promise<LocalFile> {
   // Non-blocking, because opening a named pipe would otherwise wait for a writer.
   const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK).catch(
     (error: NodeJS.ErrnoException) => {
@@ -29,7 +28,7 @@ export async function readLocalFile(path: string, below: string | null = null): 
   );
   try {
     const found = await file.stat();
-    if (below !== null) await checkOpened(path, found, below);
+    if (options.hasNoLinks) await checkOpened(path, found);
     if (!found.isFile()) throw new FetchError(`${path} is not a regular file`);
     if (found.size > MAX_FILE_BYTES)
       throw new FetchError(`${path} is larger than 64 MiB, the most that is read`);
@@ -54,12 +53,12 @@ export async function readLocalFile(path: string, below: string | null = null): 
 }
 
 // What was judged before it was opened may have been something else: what is open must be what the path leads to now.
-async function checkOpened(path: string, opened: Stats, below: string): Promise<void> {
+async function checkOpened(path: string, opened: Stats): Promise<void> {
   const real = await realpath(path);
   const there = await stat(real);
   const isSame = there.ino === opened.ino && there.dev === opened.dev;
-  if (!isSame || !isBelow(await realpath(below), real))
-    throw new FetchError(`${path} may not be read: it leads out of ${below}`);
+  if (!isSame || real !== path)
+    throw new FetchError(`${path} may not be read: it leads elsewhere since it was looked at`);
 }
 
 function reasonOf(error: NodeJS.ErrnoException): string {

@@ -9,17 +9,13 @@ import {
   parseGitRepository,
   type SshRepository,
 } from '../../source-kinds/git-repository.js';
-import type { SettingsOf } from '../../source-kinds/kinds.js';
-import { ApiError } from '../../http/errors.js';
 import { PrivateAddressError, publicAddresses, type ResolveAll } from '../../outbound/public-lookup.js';
-import { checkAdminFile } from '../../sources/admin-files.js';
-import type { Origin } from '../../sources/source.entity.js';
-import { readLocalFile } from '../file/read-file.js';
+import type { LeasedSource } from '../../sources/leased-source.js';
+import type { SourceFiles } from '../file/source-files.js';
 import { FetchError } from '../fetcher.js';
 import { KEY, KNOWN_HOSTS, SSH_CONFIG, sshConfig } from './git-ssh.js';
 import type { GitConfiguration } from './git-workspace.js';
 
-const MAX_SECRET_BYTES = 1024 * 1024;
 const AUTHORITIES = 'authorities.pem';
 
 /** How a repository is reached. */
@@ -38,37 +34,40 @@ export interface GitConnection {
   readonly isPinned: boolean;
 }
 
+type GitSource = Pick<LeasedSource<'git'>, 'kind' | 'settings' | 'claims' | 'origin'>;
+
 /** Finds out how a source may reach its repository: with which password or key, and at which addresses. */
 export class GitConnections {
   constructor(
-    private readonly limits: ConfigType<typeof adminSourcesConfig>,
+    private readonly limits: Pick<ConfigType<typeof adminSourcesConfig>, 'adminAllowPrivateIP'>,
+    private readonly files: Pick<SourceFiles, 'secret'>,
     private readonly resolve?: ResolveAll,
   ) {}
 
   /** @throws FetchError when the source may not reach it, or the settings are not enough. */
-  async connectionTo(settings: SettingsOf<'git'>, origin: Origin): Promise<GitConnection> {
-    const repository = parseGitRepository(settings.repository);
+  async connectionTo(source: GitSource): Promise<GitConnection> {
+    const repository = parseGitRepository(source.settings.repository);
     if (!repository) throw new FetchError('git.repository is no http, https or ssh address of a repository');
-    const mustBePublic = origin !== 'config' && !this.limits.adminAllowPrivateIP;
+    const mustBePublic = source.origin !== 'config' && !this.limits.adminAllowPrivateIP;
     const common = { protocol: repository.protocol, path: readEnvironment()['PATH'] };
     return repository.protocol === 'ssh'
-      ? { ...common, ...(await this.bySsh(repository, settings, origin, mustBePublic)) }
-      : { ...common, ...(await this.byHttp(repository, settings, origin, mustBePublic)) };
+      ? { ...common, ...(await this.bySsh(repository, source, mustBePublic)) }
+      : { ...common, ...(await this.byHttp(repository, source, mustBePublic)) };
   }
 
   private async byHttp(
     { url }: HttpRepository,
-    { auth }: SettingsOf<'git'>,
-    origin: Origin,
+    source: GitSource,
     mustBePublic: boolean,
   ): Promise<Omit<GitConnection, 'protocol' | 'path'>> {
+    const { auth } = source.settings;
     // curl looks a name up anew when the one that is pinned ends in a dot and the one it asks for does not.
     if (mustBePublic) url.hostname = url.hostname.replace(/\.+$/, '');
     const pinned = mustBePublic ? await this.addressesOf(url.hostname, url.href) : [];
     const port = url.port || (url.protocol === 'https:' ? '443' : '80');
     const list = pinned.map(({ address, family }) => (family === 6 ? `[${address}]` : address));
     const authorities = url.protocol === 'https:' ? await furtherAuthorities() : undefined;
-    const password = auth?.passwordFile === undefined ? '' : await this.password(auth.passwordFile, origin);
+    const password = auth?.passwordFile === undefined ? '' : await this.password(auth.passwordFile, source);
     const basic = Buffer.from(`${auth?.username}:${password}`).toString('base64');
     return {
       url: url.href,
@@ -85,21 +84,21 @@ export class GitConnections {
 
   private async bySsh(
     repository: SshRepository,
-    { auth }: SettingsOf<'git'>,
-    origin: Origin,
+    source: GitSource,
     mustBePublic: boolean,
   ): Promise<Omit<GitConnection, 'protocol' | 'path'>> {
+    const { auth } = source.settings;
     if (auth?.privateKeyFile === undefined || auth.knownHostsFile === undefined)
       throw new FetchError('git.auth has no privateKeyFile and knownHostsFile, which ssh needs');
     const [pinned] = mustBePublic ? await this.addressesOf(repository.host, repository.url) : [];
-    const key = await this.secret(auth.privateKeyFile, origin);
+    const key = await this.files.secret(auth.privateKeyFile, source);
     return {
       url: repository.url,
       configuration: [],
       files: {
         [SSH_CONFIG]: sshConfig(repository, pinned?.address),
         [KEY]: `${key}\n`,
-        [KNOWN_HOSTS]: `${await this.secret(auth.knownHostsFile, origin)}\n`,
+        [KNOWN_HOSTS]: `${await this.files.secret(auth.knownHostsFile, source)}\n`,
       },
       secrets: [key],
       isPinned: false,
@@ -115,27 +114,11 @@ export class GitConnections {
     });
   }
 
-  private async password(file: string, origin: Origin): Promise<string> {
-    const password = await this.secret(file, origin);
+  private async password(file: string, source: GitSource): Promise<string> {
+    const password = await this.files.secret(file, source);
     if (/\p{Cc}/u.test(password))
       throw new FetchError(`${file} holds no password: it must be one line of text`);
     return password;
-  }
-
-  // Read at each fetch, so that it can be changed without a restart.
-  private async secret(file: string, origin: Origin): Promise<string> {
-    const allowed = origin === 'config' ? file : await this.allowedFile(file);
-    const { bytes } = await readLocalFile(allowed);
-    if (bytes.length > MAX_SECRET_BYTES) throw new FetchError(`${file} is larger than 1 MiB`);
-    const content = bytes.toString().replace(/\r?\n$/, '');
-    if (content === '') throw new FetchError(`${file} is empty`);
-    return content;
-  }
-
-  private allowedFile(file: string): Promise<string> {
-    return checkAdminFile(file, this.limits.adminFileRoot).catch((error: unknown) => {
-      throw error instanceof ApiError ? new FetchError(`${file} may not be read: ${error.message}`) : error;
-    });
   }
 }
 

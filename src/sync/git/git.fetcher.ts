@@ -4,6 +4,7 @@ import type { ConfigType } from '@nestjs/config';
 import { adminSourcesConfig } from '../../config/slices.js';
 import { type Fetched, Fetcher, type FetchState } from '../fetcher.js';
 import type { SettingsOf } from '../../source-kinds/kinds.js';
+import { SourceFiles } from '../file/source-files.js';
 import { GitConnections } from './git-connection.js';
 import { GitRemote } from './git-remote.js';
 import { removeLeftOvers } from './git-workspace.js';
@@ -18,9 +19,12 @@ export class GitFetcher extends Fetcher<'git'> {
   private readonly connections: GitConnections;
   private sweptAt = Number.NEGATIVE_INFINITY;
 
-  constructor(@Inject(adminSourcesConfig.KEY) limits: ConfigType<typeof adminSourcesConfig>) {
+  constructor(
+    @Inject(adminSourcesConfig.KEY) limits: ConfigType<typeof adminSourcesConfig>,
+    files: SourceFiles,
+  ) {
     super();
-    this.connections = new GitConnections(limits);
+    this.connections = new GitConnections(limits, files);
   }
 
   override async fetch(
@@ -33,7 +37,7 @@ export class GitFetcher extends Fetcher<'git'> {
     if (state && settings.commit !== undefined && state['commit'] === settings.commit)
       return { kind: 'unchanged', state };
     await this.sweep();
-    const connection = await this.connections.connectionTo(settings, source.origin);
+    const connection = await this.connections.connectionTo(source);
     const remote = await GitRemote.open(connection, signal);
     try {
       return await read(remote, settings, state);

@@ -9,7 +9,7 @@ import type { EntryFilter } from '../../sources/filter/entry-filter.js';
 import { type Fetched, Fetcher, type FetchState } from '../fetcher.js';
 import { RegistryClient, StatusError } from './registry-client.js';
 import { RegistryReader } from './registry-reader.js';
-import { TokenFiles } from '../file/token-files.js';
+import { SourceFiles } from '../file/source-files.js';
 import type { LeasedSource } from '../../sources/leased-source.js';
 
 const DEFAULT_TIMEOUT_MS = 10_000;
@@ -24,14 +24,12 @@ const ROUNDING_MS = 60 * 60 * 1_000;
 /** Sources of kind api: another MCP registry, mirrored. */
 @Injectable()
 export class ApiFetcher extends Fetcher<'api'> {
-  private readonly tokens: TokenFiles;
-
   constructor(
     private readonly http: HttpClient,
+    private readonly files: SourceFiles,
     @Inject(adminSourcesConfig.KEY) private readonly limits: ConfigType<typeof adminSourcesConfig>,
   ) {
     super();
-    this.tokens = new TokenFiles(limits.adminFileRoot);
   }
 
   override async fetch(
@@ -43,7 +41,7 @@ export class ApiFetcher extends Fetcher<'api'> {
     const client = new RegistryClient(this.http, {
       endpoint: settings.endpoint,
       timeoutMs: parseDuration(settings.timeout ?? '') ?? DEFAULT_TIMEOUT_MS,
-      bearer: await this.tokens.read(settings.tokenFile, origin),
+      bearer: await this.files.token(settings.tokenFile, source),
       allowPrivate: origin === 'config' || this.limits.adminAllowPrivateIP,
       signal,
     });

@@ -1,0 +1,153 @@
+import { lstat, realpath, stat } from 'node:fs/promises';
+import { dirname, isAbsolute, relative, resolve, sep } from 'node:path';
+import { Inject, Injectable } from '@nestjs/common';
+import type { ConfigType } from '@nestjs/config';
+import type { Caller } from '../../auth/caller.js';
+import { AccessPolicy } from '../../authz/access-policy.js';
+import type { Claims } from '../../claims/claims.js';
+import type { AdminFileRoot } from '../../config/config.js';
+import { adminSourcesConfig } from '../../config/slices.js';
+import { ApiError } from '../../http/errors.js';
+import type { FileUse, SourceKind } from '../../source-kinds/kinds.js';
+import { namedFiles } from '../../source-kinds/named-files.js';
+import { hostOf } from '../../source-kinds/source-host.js';
+
+/** contract §7: the most a source made through the API may read. */
+export const MAX_ADMIN_FILE_BYTES = 64 * 1024 * 1024;
+
+/** The source that reads a file. */
+export interface ReadingSource {
+  readonly kind: SourceKind;
+  readonly settings: object;
+  readonly claims: Claims;
+}
+
+/**
+ * Which files of this machine a source made through the API may read, and where its secrets may be sent (contract §7): by
+ * the deepest of `adminFileRoots` that contains the path. Asked when a source is put, and again in each run, because the
+ * configuration, the claims and what is behind the path may have changed.
+ */
+@Injectable()
+export class AdminFiles {
+  private readonly roots: readonly AdminFileRoot[];
+
+  constructor(
+    @Inject(adminSourcesConfig.KEY) { adminFileRoots }: ConfigType<typeof adminSourcesConfig>,
+    private readonly policy: AccessPolicy,
+  ) {
+    this.roots = adminFileRoots;
+  }
+
+  /** Where relative paths begin: at the root, if there is one only. */
+  get directory(): string {
+    const [root, ...others] = this.roots;
+    return root && others.length === 0 ? root.path : '/';
+  }
+
+  /**
+   * Refuses a source that names a file which it, or this caller, may not read. A file that does not exist yet is allowed.
+   *
+   * @throws ApiError 400 `path_not_allowed`.
+   */
+  async checkPut(caller: Caller, source: ReadingSource): Promise<void> {
+    for (const { name, use } of namedFiles(source.kind, source.settings))
+      if (typeof name === 'string') await this.check(name, use, source, caller);
+  }
+
+  /**
+   * Refuses everything outside the roots, also by way of symbolic links, what is below one that the source or the caller may
+   * not read, and what is no regular file of at most 64 MiB.
+   *
+   * What is said about a path that may not be read does not depend on what is there.
+   *
+   * @param caller who names the file; absent where the source reads one that was named before.
+   * @returns the path without symbolic links: to be opened in place of the other, which may change.
+   * @throws ApiError 400 `path_not_allowed`.
+   */
+  async check(path: string, use: FileUse, source: ReadingSource, caller?: Caller): Promise<string> {
+    if (this.roots.length === 0)
+      throw new ApiError(
+        'path_not_allowed',
+        'Sources made through the API may not read files here: the configuration names no adminFileRoots',
+      );
+    const absolute = resolve(this.directory, path);
+    const root = path.includes('\0') ? undefined : deepest(this.roots, absolute);
+    if (!root || (caller && !this.policy.mayRead(caller, root.claims)))
+      throw new ApiError('path_not_allowed');
+    this.checkSource(root, use, source);
+    const target = await resolveLinks(absolute);
+    if (deepest(await this.realRoots(), target.real)?.path !== root.path)
+      throw new ApiError('path_not_allowed');
+    if (target.exists) await checkRegular(target.real);
+    return target.real;
+  }
+
+  private checkSource(root: AdminFileRoot, use: FileUse, { kind, settings, claims }: ReadingSource): void {
+    if (!this.policy.keepsWithin(claims, root.claims))
+      throw new ApiError(
+        'path_not_allowed',
+        `What is read below this directory is for callers with its claims alone: give the source the claims ${JSON.stringify(root.claims)}`,
+      );
+    if (use !== 'credential' || root.hosts === null) return;
+    const host = hostOf(kind, settings);
+    if (host !== null && root.hosts.includes(host)) return;
+    throw new ApiError(
+      'path_not_allowed',
+      root.hosts.length === 0
+        ? 'Secrets below this directory are sent nowhere: an operator has to name hosts for it in adminFileRoots'
+        : `Secrets below this directory are sent to ${root.hosts.join(', ')} only, as adminFileRoots says`,
+    );
+  }
+
+  private realRoots(): Promise<(AdminFileRoot & { real: string })[]> {
+    return Promise.all(
+      this.roots.map(async (root) => ({ ...root, real: await realpath(root.path).catch(() => root.path) })),
+    );
+  }
+}
+
+// Nested roots: the deepest one that contains the path decides.
+function deepest<R extends AdminFileRoot & { readonly real?: string }>(
+  roots: readonly R[],
+  path: string,
+): R | undefined {
+  const directory = (root: R) => root.real ?? root.path;
+  return roots
+    .filter((root) => isBelow(directory(root), path))
+    .reduce<R | undefined>(
+      (found, root) => (found && directory(found).length >= directory(root).length ? found : root),
+      undefined,
+    );
+}
+
+/** Whether the path is inside the directory. Both absolute; links are not followed. */
+function isBelow(directory: string, path: string): boolean {
+  const inside = relative(directory, path);
+  return inside !== '' && inside !== '..' && !inside.startsWith(`..${sep}`) && !isAbsolute(inside);
+}
+
+async function checkRegular(path: string): Promise<void> {
+  const file = await stat(path).catch(() => undefined);
+  if (file && !file.isFile())
+    throw new ApiError('path_not_allowed', 'The path below the directory is not a regular file');
+  if (file && file.size > MAX_ADMIN_FILE_BYTES)
+    throw new ApiError('path_not_allowed', 'The file is larger than 64 MiB, the most that is read');
+}
+
+async function isLink(path: string): Promise<boolean> {
+  return lstat(path).then(
+    (file) => file.isSymbolicLink(),
+    () => false,
+  );
+}
+
+// The path with the links in it resolved, as far as it exists.
+async function resolveLinks(path: string): Promise<{ real: string; exists: boolean }> {
+  for (let part = path; ; part = dirname(part)) {
+    const real = await realpath(part).catch(() => undefined);
+    // A dangling link may lead anywhere later.
+    if (real === undefined && (await isLink(part))) throw new ApiError('path_not_allowed');
+    if (real !== undefined) return { real: resolve(real, relative(part, path)), exists: part === path };
+    if (part === dirname(part)) return { real: path, exists: false };
+  }
+}

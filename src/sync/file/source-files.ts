@@ -1,0 +1,59 @@
+import { Injectable } from '@nestjs/common';
+import { ApiError } from '../../http/errors.js';
+import type { FileUse } from '../../source-kinds/kinds.js';
+import { AdminFiles, type ReadingSource } from '../../sources/admin-limits/admin-files.js';
+import type { Origin } from '../../sources/source.entity.js';
+import { FetchError } from '../fetcher.js';
+import { type LocalFile, readLocalFile } from './read-file.js';
+
+const MAX_SECRET_BYTES = 1024 * 1024;
+const MAX_TOKEN_LENGTH = 16 * 1024;
+
+/** The source that reads a file, and who declared it. */
+export interface FileSource extends ReadingSource {
+  readonly origin: Origin;
+}
+
+/** Reads the files that sources name, each as far as its source may (contract §7): in each run, because all may have changed. */
+@Injectable()
+export class SourceFiles {
+  constructor(private readonly admin: AdminFiles) {}
+
+  /** @throws FetchError which names the file, and never what is in it. */
+  async read(path: string, use: FileUse, source: FileSource): Promise<LocalFile> {
+    if (source.origin === 'config') return readLocalFile(path);
+    return readLocalFile(await this.allowed(path, use, source), { hasNoLinks: true });
+  }
+
+  /**
+   * What is in the file of a secret, without the end of its last line.
+   *
+   * @throws FetchError which names the file, and never what is in it.
+   */
+  async secret(path: string, source: FileSource): Promise<string> {
+    const { bytes } = await this.read(path, 'credential', source);
+    if (bytes.length > MAX_SECRET_BYTES) throw new FetchError(`${path} is larger than 1 MiB`);
+    const content = bytes.toString().replace(/\r?\n$/, '');
+    if (content === '') throw new FetchError(`${path} is empty`);
+    return content;
+  }
+
+  /**
+   * The bearer token in a file, if one is named.
+   *
+   * @throws FetchError which names the file, and never what is in it.
+   */
+  async token(path: string | undefined, source: FileSource): Promise<string | undefined> {
+    if (path === undefined) return undefined;
+    const { bytes } = await this.read(path, 'credential', source);
+    const token = bytes.length <= MAX_TOKEN_LENGTH ? bytes.toString('latin1').trim() : '';
+    if (!/^[\x21-\x7e]+$/.test(token)) throw new FetchError(`the token file ${path} holds no bearer token`);
+    return token;
+  }
+
+  private allowed(path: string, use: FileUse, source: FileSource): Promise<string> {
+    return this.admin.check(path, use, source).catch((error: unknown) => {
+      throw error instanceof ApiError ? new FetchError(`${path} may not be read: ${error.message}`) : error;
+    });
+  }
+}

@@ -1,0 +1,30 @@
+import { AnonymousPolicy } from '../../dist/authz/access-policy.js';
+import type { AdminFileRoot } from '../../dist/config/config.js';
+import type { ResolveAll } from '../../dist/outbound/public-lookup.js';
+import type { SettingsOf } from '../../dist/source-kinds/kinds.js';
+import { AdminFiles } from '../../dist/sources/admin-limits/admin-files.js';
+import type { Origin } from '../../dist/sources/source.entity.js';
+import { SourceFiles } from '../../dist/sync/file/source-files.js';
+import { type GitConnection, GitConnections } from '../../dist/sync/git/git-connection.js';
+
+interface Options {
+  readonly adminFileRoots?: readonly AdminFileRoot[];
+  readonly adminAllowPrivateIP?: boolean;
+  readonly resolve?: ResolveAll;
+}
+
+/** How a repository is reached by a source with these settings and without claims. */
+export function connectionTo(
+  settings: SettingsOf<'git'>,
+  origin: Origin,
+  { adminFileRoots = [], adminAllowPrivateIP = false, resolve }: Options = {},
+): Promise<GitConnection> {
+  const limits = { adminFileRoots, adminAllowPrivateIP, adminKubernetesNamespaces: [] };
+  const files = new SourceFiles(new AdminFiles(limits, new AnonymousPolicy()));
+  return new GitConnections(limits, files, resolve).connectionTo({
+    kind: 'git',
+    settings,
+    claims: {},
+    origin,
+  });
+}
