@@ -4,6 +4,7 @@ import { FetchState1795300000000 } from './1795300000000-fetch-state.js';
 import { RareVersions1795500000000 } from './1795500000000-rare-versions.js';
 import { SourcePartitions1795600000000 } from './1795600000000-source-partitions.js';
 import { DropRegistryRevision1796000000000 } from './1796000000000-drop-registry-revision.js';
+import { PartitionRevisions1796100000000 } from './1796100000000-partition-revisions.js';
 
 /** Every migration, oldest first. A released one is never edited: a change is a new file. */
 export const migrations = [
@@ -13,4 +14,5 @@ export const migrations = [
   RareVersions1795500000000,
   SourcePartitions1795600000000,
   DropRegistryRevision1796000000000,
+  PartitionRevisions1796100000000,
 ];

@@ -80,7 +80,7 @@ export async function dealClaimSets(client: pg.Client, count: number): Promise<v
   await client.query('vacuum (full, analyze) entry');
 }
 
-// While rows are filled in, no trigger does it; and when others are dealt out, the trigger leaves what was there before.
+// While rows are filled in, no trigger does it.
 async function notePartitions(client: pg.Client): Promise<void> {
   await client.query('truncate source_partition');
   await client.query(

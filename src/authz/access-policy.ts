@@ -21,6 +21,8 @@ export abstract class AccessPolicy {
   abstract keepsWithin(claims: Claims, required: Claims): boolean;
   /** Is an entry with these claims visible to this caller of the consumer API? */
   abstract maySee(caller: Caller, required: Claims): boolean;
+  /** Is every entry visible to the caller of the consumer API, whatever its claims? */
+  abstract seesAll(caller: Caller): boolean;
   /**
    * May the caller give a source or registry these claims?
    *
@@ -44,12 +46,12 @@ export abstract class AccessPolicy {
   /** Does a later version that is published without claims take over those of the first (contract §4)? */
   abstract inheritsClaims(caller: Caller): boolean;
   /**
-   * What `maySee` depends on, as a text: callers with equal keys see the same entries, of those whose claims have no keys but
-   * these.
+   * What `maySee` depends on, as a text: callers with equal keys see the same entries, of those whose claims have no other
+   * keys than these.
    *
-   * @param keys of claims, sorted.
+   * @param isRequired whether any of the claims has this key.
    */
-  abstract visibilityKey(caller: Caller, keys: readonly string[]): string;
+  abstract visibilityKey(caller: Caller, isRequired: (key: string) => boolean): string;
 }
 
 /** spec §1.2: no authentication, every check is bypassed. */
@@ -80,6 +82,10 @@ export class AnonymousPolicy extends AccessPolicy {
   }
 
   maySee(): boolean {
+    return true;
+  }
+
+  seesAll(): boolean {
     return true;
   }
 
@@ -136,6 +142,10 @@ export class AuthOnlyPolicy extends AccessPolicy {
   }
 
   maySee(): boolean {
+    return true;
+  }
+
+  seesAll(): boolean {
     return true;
   }
 
@@ -211,6 +221,10 @@ export class FullPolicy extends AccessPolicy {
     return !isUnlabeled(required) && covers(caller.claims, required, this.authz.policy.arrayValues);
   }
 
+  seesAll(caller: Caller): boolean {
+    return this.isSuperAdmin(caller);
+  }
+
   // spec §4.4; an array requires all its values here, whatever the policy for reads (contract §5).
   checkGrant(caller: Caller, claims: Claims): void {
     if (this.isSuperAdmin(caller)) return;
@@ -236,9 +250,9 @@ export class FullPolicy extends AccessPolicy {
     return this.isSuperAdmin(caller);
   }
 
-  visibilityKey(caller: Caller, keys: readonly string[]): string {
+  visibilityKey(caller: Caller, isRequired: (key: string) => boolean): string {
     if (this.isSuperAdmin(caller)) return 'all';
-    const held = keys.filter((key) => Object.hasOwn(caller.claims, key));
+    const held = Object.keys(caller.claims).filter(isRequired).sort();
     return JSON.stringify(held.map((key) => [key, caller.claims[key]]));
   }
 

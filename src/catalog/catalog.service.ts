@@ -5,9 +5,8 @@ import { SharedReads } from '../database/shared-reads.js';
 import type { EntryType } from '../documents/entry-types.js';
 import { ApiError } from '../http/errors.js';
 import { CachedJson } from '../http/json-answers.js';
-import { samePartitions } from '../views/partitions.js';
 import { RegistryViews } from '../views/registry-views.js';
-import type { RegistryAccess, View } from '../views/view.js';
+import { type RegistryAccess, showsTheSame, type View } from '../views/view.js';
 import { PageCache } from './page-cache.js';
 import { isSearch, type ListRequest, type VersionsRequest } from './pages/list-request.js';
 import { PageReader, type PageRequest, searchTimeMs } from './pages/page-reader.js';
@@ -96,7 +95,7 @@ export class CatalogService {
         if (reads < MAX_READS) continue;
         // Of the same partitions it is at least of states that were there since the request came; of others, entries that
         // went from one to another may be missing.
-        if (!samePartitions(view, access.view)) throw new ApiError('database_timeout', CHANGES_TOO_FAST);
+        if (!showsTheSame(view, access.view)) throw new ApiError('database_timeout', CHANGES_TOO_FAST);
       }
       if (!page) throw error;
       return page;

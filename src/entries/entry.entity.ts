@@ -19,7 +19,7 @@ import { Source } from '../sources/source.entity.js';
 @Entity('entry')
 @Unique('entry_source_id_type_name_key', ['sourceId', 'type', 'name'])
 @Check('entry_type_check', `type in ('server', 'skill')`)
-// Serves one partition (source and claim set) of a view in name order.
+// Serves one partition (source and claim set) of a view in name order, and tells the triggers whether it holds anything.
 @Index('entry_partition', ['sourceId', 'type', 'claimSetId', 'name'])
 @Index('entry_claim_set', ['claimSetId'])
 export class Entry {

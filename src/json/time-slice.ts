@@ -1,18 +1,29 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
-
 const SLICE_MS = 10;
 
-/** Shares the event loop: work calls `pause()` often, and it gives way whenever a slice of 10 ms has been used up. */
-export class TimeSlice {
-  private began = performance.now();
+/** Work that waits for its next slice. */
+const waiting: (() => void)[] = [];
+/** When the slice began that somebody has now, or had last. */
+let began = -Infinity;
 
+/**
+ * Shares the event loop: work calls `pause()` often, and it gives way whenever a slice of 10 ms has been used up. There is one slice
+ * at a time, whoever has it, and others come between two: a hundred callers who cause such work hold nobody up longer than one.
+ */
+export class TimeSlice {
   async pause(): Promise<void> {
     if (!this.isOver()) return;
-    await nextTurn();
-    this.began = performance.now();
+    await new Promise<void>((resolve) => {
+      if (waiting.push(resolve) === 1) setImmediate(beginSlice);
+    });
   }
 
   isOver(): boolean {
-    return performance.now() - this.began > SLICE_MS;
+    return performance.now() - began > SLICE_MS;
   }
+}
+
+function beginSlice(): void {
+  began = performance.now();
+  waiting.shift()?.();
+  if (waiting.length > 0) setImmediate(beginSlice);
 }

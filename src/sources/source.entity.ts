@@ -136,6 +136,10 @@ export class Source {
   @Column({ type: 'bigint', default: 0, select: false })
   revision: string;
 
+  /** Rises, by triggers on `entry`, with every change of which claim sets its entries carry. */
+  @Column({ name: 'partition_revision', type: 'bigint', default: 0, select: false })
+  partitionRevision: string;
+
   @Timestamp({ name: 'created_at', default: () => 'now()' })
   createdAt: Date;
 

@@ -1,44 +1,52 @@
-import { createHash } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
 import type { Claims } from '../claims/claims.js';
 import { SharedReads } from '../database/shared-reads.js';
-import type { Partition, View } from './view.js';
-import { type RegistryState, ViewsQueries } from './views.queries.js';
+import { TimeSlice } from '../json/time-slice.js';
+import { type PartitionList, type RegistryState, ViewsQueries } from './views.queries.js';
 
-/** Partitions that may be cached, over all registries. */
+/** Partitions that may be cached, over all sources, and again over all registries. */
 const MAX_CACHED_PARTITIONS = 500_000;
-const MAX_CACHED_CLAIM_SETS = 50_000;
+const MAX_CACHED_CLAIM_SETS = 200_000;
+/** Claim sets read by one statement: their rows are taken up in some milliseconds. */
+const BATCH = 1_000;
 
-/** The entries of one source that carry one claim set, with these claims. */
-export interface PartitionWithClaims extends Partition {
-  readonly claims: Claims;
+/** The claim sets that the entries of one source carry, with their claims. */
+export interface SourcePartitions {
+  readonly sourceId: number;
+  /** The source's partition revision: equal for equal partitions of this source. */
+  readonly revision: string;
+  /** In ascending order. */
+  readonly claimSetIds: readonly number[];
+  /** The claims of each of them. */
+  readonly claims: readonly Claims[];
+  /** Every key of these claims: what their visibility can depend on. */
+  readonly keys: ReadonlySet<string>;
 }
 
-/** All partitions of the sources of a registry, in the order of the sources. */
+/** The partitions of all sources of a registry, in the order of the sources. */
 export interface RegistryPartitions {
-  readonly partitions: readonly PartitionWithClaims[];
-  /** Every key of their claims, sorted: what a view of them can depend on. */
-  readonly keys: readonly string[];
-  /** Equal for equal partitions and for no others. */
-  readonly digest: string;
+  readonly sources: readonly SourcePartitions[];
+}
+
+/** What is cached as long as ids mean what they do. */
+interface Cached {
+  readonly databaseEpoch: string;
+  readonly sources: LRUCache<number, SourcePartitions>;
+  readonly claims: LRUCache<number, Claims>;
 }
 
 /**
- * Knows the partitions of registries. After a change of a source they are counted, and read only if there are more of them than
- * before, which is rare. The claims of a claim set never change and are read once.
+ * Knows the partitions of sources. What was read of a source is good for as long as its partition revision is the same, so after
+ * a change only the source that was changed is read again. The claims of a claim set never change and are read once.
  */
 @Injectable()
 export class Partitions {
-  private readonly byRevisions = new LRUCache<string, RegistryPartitions>({
+  private readonly registries = new LRUCache<string, RegistryPartitions>({
     maxSize: MAX_CACHED_PARTITIONS,
-    sizeCalculation: sizeOf,
+    sizeCalculation: ({ sources }) => sources.reduce((sum, source) => sum + sizeOf(source), 1),
   });
-  private readonly byCounts = new LRUCache<string, RegistryPartitions>({
-    maxSize: MAX_CACHED_PARTITIONS,
-    sizeCalculation: sizeOf,
-  });
-  private readonly claims = new LRUCache<string, Claims>({ max: MAX_CACHED_CLAIM_SETS });
+  private cached = emptyCache('');
 
   private readonly pending = new SharedReads<string, RegistryPartitions>();
 
@@ -46,75 +54,93 @@ export class Partitions {
 
   /** As they were at these revisions of the registry's sources, or later if the registry has changed meanwhile. */
   async ofRegistry(registry: RegistryState): Promise<RegistryPartitions> {
-    const cached = this.byRevisions.get(registry.revisions);
+    const cached = this.registries.get(registry.revisions);
     // A pending read may have begun before this request, but not before these revisions were there.
     return cached ?? this.pending.share(registry.revisions, () => this.refresh(registry));
   }
 
   /** Those of these sources, as they are now. */
-  async ofSources(sourceIds: readonly number[]): Promise<PartitionWithClaims[]> {
-    return this.read(sourceIds, null);
+  async ofSources(sourceIds: readonly number[]): Promise<readonly SourcePartitions[]> {
+    return this.read(await this.queries.sources(sourceIds));
   }
 
-  private async refresh({ sourceIds, databaseEpoch, revisions }: RegistryState): Promise<RegistryPartitions> {
-    const counts = await this.queries.partitionCounts(sourceIds);
-    const key = `${databaseEpoch}|${sourceIds.map((id) => `${id}:${counts.get(id) ?? 0}`).join()}`;
-    const found = this.byCounts.get(key) ?? withDigest(await this.read(sourceIds, databaseEpoch));
-    this.byCounts.set(key, found);
-    this.byRevisions.set(revisions, found);
-    return found;
+  private async refresh(registry: RegistryState): Promise<RegistryPartitions> {
+    const partitions = { sources: await this.read(registry) };
+    this.registries.set(registry.revisions, partitions);
+    return partitions;
   }
 
-  /** @param databaseEpoch in which claim sets may be cached; null for one that is not known. */
-  private async read(
-    sourceIds: readonly number[],
-    databaseEpoch: string | null,
-  ): Promise<PartitionWithClaims[]> {
-    const claimSetIds = await this.queries.partitions(sourceIds);
-    const claims = await this.claimsOf(new Set([...claimSetIds.values()].flat()), databaseEpoch);
-    return sourceIds.flatMap((sourceId) =>
-      (claimSetIds.get(sourceId) ?? []).flatMap((claimSetId) => {
-        const required = claims.get(claimSetId);
-        return required ? [{ sourceId, claimSetId, claims: required }] : [];
-      }),
-    );
+  private async read({
+    sourceIds,
+    partitionRevisions,
+    databaseEpoch,
+  }: Pick<RegistryState, 'sourceIds' | 'partitionRevisions' | 'databaseEpoch'>): Promise<SourcePartitions[]> {
+    // A read that is still under way keeps the cache of its own epoch.
+    if (databaseEpoch !== this.cached.databaseEpoch) this.cached = emptyCache(databaseEpoch);
+    const cache = this.cached;
+    const found = new Map<number, SourcePartitions>();
+    for (const [index, sourceId] of sourceIds.entries()) {
+      const known = cache.sources.get(sourceId);
+      if (known && BigInt(known.revision) >= BigInt(partitionRevisions[index] ?? 0))
+        found.set(sourceId, known);
+    }
+    const unknown = sourceIds.filter((id) => !found.has(id));
+    const lists = unknown.length === 0 ? [] : await this.queries.partitions(unknown);
+    for (const list of lists) {
+      const source = await this.withClaims(list, cache);
+      cache.sources.set(list.sourceId, source);
+      found.set(list.sourceId, source);
+    }
+    return sourceIds.flatMap((id) => found.get(id) ?? []);
   }
 
-  private async claimsOf(
-    claimSetIds: ReadonlySet<number>,
-    databaseEpoch: string | null,
-  ): Promise<Map<number, Claims>> {
+  // A claim set that has gone since the list was read was carried by nothing any more.
+  private async withClaims(list: PartitionList, cache: Cached): Promise<SourcePartitions> {
+    const slice = new TimeSlice();
+    await slice.pause();
+    const ids = list.claimSetIds === '' ? [] : list.claimSetIds.split(',').map(Number);
+    const known = await this.claimsOf(ids, cache);
+    const claimSetIds: number[] = [];
+    const claims: Claims[] = [];
+    const keys = new Set<string>();
+    for (const id of ids) {
+      if (slice.isOver()) await slice.pause();
+      const required = known.get(id);
+      if (!required) continue;
+      claimSetIds.push(id);
+      claims.push(required);
+      for (const key of Object.keys(required)) keys.add(key);
+    }
+    return { ...list, claimSetIds, claims, keys };
+  }
+
+  private async claimsOf(claimSetIds: readonly number[], cache: Cached): Promise<Map<number, Claims>> {
     const found = new Map<number, Claims>();
+    const unknown: number[] = [];
+    const slice = new TimeSlice();
     for (const id of claimSetIds) {
-      const cached = this.claims.get(`${databaseEpoch}|${id}`);
+      if (slice.isOver()) await slice.pause();
+      const cached = cache.claims.get(id);
       if (cached) found.set(id, cached);
+      else unknown.push(id);
     }
-    const unknown = [...claimSetIds].filter((id) => !found.has(id));
-    if (unknown.length === 0) return found;
-    for (const [id, claims] of await this.queries.claimsOf(unknown)) {
-      found.set(id, claims);
-      if (databaseEpoch !== null) this.claims.set(`${databaseEpoch}|${id}`, claims);
-    }
+    for (let start = 0; start < unknown.length; start += BATCH)
+      for (const [id, claims] of await this.queries.claimsOf(unknown.slice(start, start + BATCH))) {
+        found.set(id, claims);
+        cache.claims.set(id, claims);
+      }
     return found;
   }
 }
 
-/** Whether two views are of the same partitions in the same order. */
-export function samePartitions(one: View, other: View): boolean {
-  return partitionsDigest(one.partitions) === partitionsDigest(other.partitions);
+function emptyCache(databaseEpoch: string): Cached {
+  return {
+    databaseEpoch,
+    sources: new LRUCache({ maxSize: MAX_CACHED_PARTITIONS, sizeCalculation: sizeOf }),
+    claims: new LRUCache({ max: MAX_CACHED_CLAIM_SETS }),
+  };
 }
 
-/** Equal for equal lists of partitions, in this order, and for no others. */
-export function partitionsDigest(partitions: readonly Partition[]): string {
-  const text = partitions.map(({ sourceId, claimSetId }) => `${sourceId}:${claimSetId}`).join();
-  return createHash('sha256').update(text).digest('base64url');
-}
-
-function withDigest(partitions: readonly PartitionWithClaims[]): RegistryPartitions {
-  const keys = [...new Set(partitions.flatMap(({ claims }) => Object.keys(claims)))].sort();
-  return { partitions, keys, digest: partitionsDigest(partitions) };
-}
-
-function sizeOf({ partitions }: RegistryPartitions): number {
-  return partitions.length + 1;
+function sizeOf({ claimSetIds }: SourcePartitions): number {
+  return claimSetIds.length + 1;
 }

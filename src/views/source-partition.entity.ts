@@ -1,11 +1,12 @@
-import { Entity, JoinColumn, ManyToOne, PrimaryColumn } from 'typeorm';
+import { Entity, Index, JoinColumn, ManyToOne, PrimaryColumn } from 'typeorm';
 import { ClaimSet } from '../claim-sets/claim-set.entity.js';
 import { Source } from '../sources/source.entity.js';
 
 const PRIMARY_KEY = 'source_partition_pkey';
 
-/** A claim set that entries of a source carry, or once carried. Written by a trigger on `entry`, so that no writer can forget it. */
+/** A claim set that entries of a source carry. Written by triggers on `entry`, so that no writer can forget it. */
 @Entity('source_partition')
+@Index('source_partition_claim_set', ['claimSetId'])
 export class SourcePartition {
   @PrimaryColumn({ name: 'source_id', type: 'integer', primaryKeyConstraintName: PRIMARY_KEY })
   sourceId: number;

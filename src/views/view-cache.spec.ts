@@ -1,13 +1,14 @@
 import { describe, expect, it } from 'vitest';
 import type { Caller } from '../auth/caller.js';
 import { FullPolicy } from '../authz/access-policy.js';
+import type { Claims } from '../claims/claims.js';
+import type { RegistryPartitions } from './partitions.js';
 import type { View } from './view.js';
-import type { PartitionWithClaims, RegistryPartitions } from './partitions.js';
 import { ViewCache } from './view-cache.js';
 
 const BOUND_BYTES = 32 * 1024 * 1024;
-/** An object of two numbers and its place in a list, at the least. */
-const PARTITION_BYTES = 48;
+/** Its number in a list, and its digits, at the least. */
+const PARTITION_BYTES = 14;
 
 const policy = new FullPolicy({
   roles: { superAdmin: [], manageSources: [], manageRegistries: [], manageEntries: [] },
@@ -15,13 +16,21 @@ const policy = new FullPolicy({
 });
 
 /** One partition for a team, and this many for everybody at Acme. */
-function aList(others = 0): RegistryPartitions {
-  const partitions = Array.from({ length: others + 1 }, (_, index): PartitionWithClaims => ({
-    sourceId: 1,
-    claimSetId: index + 1,
-    claims: index === 0 ? { team: 'red' } : { org: 'acme' },
-  }));
-  return { partitions, keys: ['org', 'team'], digest: `of ${others}` };
+function aList(others = 0, revision = 1): RegistryPartitions {
+  const claims = Array.from({ length: others + 1 }, (_, index): Claims =>
+    index === 0 ? { team: 'red' } : { org: 'acme' },
+  );
+  return listOf(
+    claims.map((required, index) => [index + 1, required]),
+    revision,
+  );
+}
+
+function listOf(partitions: [id: number, claims: Claims][], revision: number): RegistryPartitions {
+  const claimSetIds = partitions.map(([id]) => id);
+  const claims = partitions.map(([, required]) => required);
+  const keys = new Set(claims.flatMap((required) => Object.keys(required)));
+  return { sources: [{ sourceId: 1, revision: String(revision), claimSetIds, claims, keys }] };
 }
 
 function aRegistry(revision: number) {
@@ -36,41 +45,118 @@ function aCaller(team: string, more = {}): Caller {
   return { subject: team, claims: { org: 'acme', team, ...more }, identified: true };
 }
 
+const shownIn = ({ visible }: View) => visible.flatMap(({ claimSetIds }) => claimSetIds);
+
 describe('cached views', () => {
-  it('are shared by callers with the same values of the claims that partitions require, and by no others', () => {
+  it('are shared by callers with the same values of the claims that partitions require, and by no others', async () => {
     const views = new ViewCache(policy);
     const [list, registry] = [aList(1), aRegistry(1)];
-    const red = views.of(aCaller('red'), registry, list);
-    expect(views.of(aCaller('red', { sub: 'ruth' }), registry, list)).toBe(red);
-    const blue = views.of(aCaller('blue'), registry, list);
-    expect([red, blue].map(({ partitions }) => partitions.map((p) => p.claimSetId))).toEqual([[1, 2], [2]]);
-    const later = views.of(aCaller('red'), aRegistry(2), list);
-    expect(later.partitions).toBe(red.partitions);
+    const red = await views.of(aCaller('red'), registry, list);
+    expect(await views.of(aCaller('red', { sub: 'ruth' }), registry, list)).toBe(red);
+    const blue = await views.of(aCaller('blue'), registry, list);
+    expect([red, blue].map(shownIn)).toEqual([[1, 2], [2]]);
+    const later = await views.of(aCaller('red'), aRegistry(2), list);
+    expect(later.visible[0]).toBe(red.visible[0]);
     expect(later.tag).not.toBe(red.tag);
+  });
+
+  it.each<[what: string, before: [number, Claims][], now: [number, Claims][], seen: number[]]>([
+    [
+      'one more',
+      [[2, { team: 'red' }]],
+      [
+        [2, { team: 'red' }],
+        [5, { team: 'red' }],
+      ],
+      [2, 5],
+    ],
+    [
+      'one more between',
+      [
+        [2, { team: 'red' }],
+        [5, { team: 'red' }],
+      ],
+      [
+        [2, { team: 'red' }],
+        [4, { team: 'red' }],
+        [5, { team: 'red' }],
+      ],
+      [2, 4, 5],
+    ],
+    [
+      'one more of others',
+      [[2, { team: 'red' }]],
+      [
+        [1, { team: 'blue' }],
+        [2, { team: 'red' }],
+        [3, { team: 'blue' }],
+      ],
+      [2],
+    ],
+    [
+      'one that is gone',
+      [
+        [1, { team: 'red' }],
+        [2, { team: 'blue' }],
+        [3, { team: 'red' }],
+      ],
+      [
+        [2, { team: 'blue' }],
+        [3, { team: 'red' }],
+      ],
+      [3],
+    ],
+    [
+      'one with a claim nothing had before',
+      [[1, { team: 'red' }]],
+      [
+        [1, { team: 'red' }],
+        [2, { org: 'acme' }],
+        [3, { tier: 'a' }],
+      ],
+      [1, 2],
+    ],
+    ['nothing left', [[1, { team: 'red' }]], [], []],
+    [
+      'something again',
+      [],
+      [
+        [1, { team: 'red' }],
+        [2, { team: 'blue' }],
+      ],
+      [1],
+    ],
+  ])('are right after a change of the partitions: %s', async (_, before, now, seen) => {
+    const views = new ViewCache(policy);
+    const red = aCaller('red');
+    await views.of(red, aRegistry(1), listOf(before, 1));
+    expect(shownIn(await views.of(red, aRegistry(2), listOf(now, 2)))).toEqual(seen);
+    // What is judged by the list before is what is judged without it.
+    expect(shownIn(await new ViewCache(policy).of(red, aRegistry(2), listOf(now, 2)))).toEqual(seen);
   });
 
   // Text that takes two bytes a character. Only what comes back as the same object was cached.
   describe.each([
     { what: 'much in their tokens', callers: 2_000, characters: 10_000, others: 0 },
-    { what: 'many partitions', callers: 45, characters: 0, others: 20_000 },
+    { what: 'many partitions', callers: 130, characters: 0, others: 20_000 },
   ])('of callers with $what', ({ callers, characters, others }) => {
     const caller = (index: number) => aCaller('я'.repeat(characters) + String(index));
     const bytes = 2 * characters + PARTITION_BYTES * others;
 
     it.each<[string, number, (before: View, now: View) => boolean]>([
       ['at the same revisions', 1, (before, now) => now === before],
-      ['at later revisions', 2, (before, now) => now.partitions === before.partitions],
-    ])('take no more than the memory they may have, %s', (_when, revision, isCached) => {
+      ['at later revisions', 2, (before, now) => now.visible[0] === before.visible[0]],
+    ])('take no more than the memory they may have, %s', async (_when, revision, isCached) => {
       const views = new ViewCache(policy);
-      const list = aList(others);
-      const first = Array.from({ length: callers }, (_, index) =>
-        views.of(caller(index), aRegistry(1), list),
-      );
-      const latestFirst = [...first.entries()].reverse();
-      const firstMissing = latestFirst.findIndex(
-        ([index, before]) => !isCached(before, views.of(caller(index), aRegistry(revision), list)),
-      );
-      const cached = firstMissing === -1 ? callers : firstMissing;
+      const list = aList(others + 1);
+      const first: View[] = [];
+      for (let index = 0; index < callers; index += 1)
+        first.push(await views.of(caller(index), aRegistry(1), list));
+      let cached = 0;
+      for (const [index, before] of [...first.entries()].reverse()) {
+        if (!isCached(before, await views.of(caller(index), aRegistry(revision), list))) break;
+        cached += 1;
+      }
       expect(cached).toBeGreaterThan(0);
       expect(cached * bytes).toBeLessThan(BOUND_BYTES);
     });

@@ -2,79 +2,104 @@ import { createHash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import type { Caller } from '../auth/caller.js';
 import type { AccessPolicy } from '../authz/access-policy.js';
-import { partitionsDigest, type RegistryPartitions } from './partitions.js';
-import type { Partition, View } from './view.js';
+import { SharedReads } from '../database/shared-reads.js';
+import type { RegistryPartitions, SourcePartitions } from './partitions.js';
+import { judgeSource, type JudgedSource } from './visible-partitions.js';
+import type { View, VisibleSource } from './view.js';
 import type { RegistryState } from './views.queries.js';
 
-/** Partitions that may be cached, over all views. */
-const MAX_CACHED_PARTITIONS = 500_000;
-/** Memory for views by caller, roughly in bytes. */
+/** Memory for what was judged, and for views by caller, roughly in bytes each. */
 const MAX_CACHED_BYTES = 32 * 1024 * 1024;
-const PARTITION_BYTES = 80;
-
-interface VisiblePartitions {
-  readonly partitions: readonly Partition[];
-  readonly digest: string;
-}
+/** A number in a list, twice, and its digits. */
+const PARTITION_BYTES = 24;
 
 /**
- * What a caller sees of a registry: the claims of its partitions are compared with the caller's by the policy, in TypeScript, once for all callers
- * with the same visibility key. No change is missed: the revisions of the sources, which are bumped in the transaction that
- * changes an entry, are read with every request and are part of the key. Bounded in memory, however many callers there are
- * and whatever their tokens hold.
+ * What a caller sees of a registry: the claims of its partitions are judged by the policy, in TypeScript, once for all callers
+ * with the same visibility key, source by source. No change is missed: the revisions of the sources, which are bumped in the
+ * transaction that changes an entry, are read with every request and are part of the key. Bounded in memory, however many
+ * callers there are and whatever their tokens hold.
  */
 export class ViewCache {
-  private readonly visible = new LRUCache<string, VisiblePartitions>({
-    maxSize: MAX_CACHED_PARTITIONS,
-    sizeCalculation: ({ partitions }, key) => partitions.length + Math.ceil(key.length / 32) + 1,
+  /** By epoch, source and visibility key: what was judged last. */
+  private readonly judged = new LRUCache<string, JudgedSource>({
+    maxSize: MAX_CACHED_BYTES,
+    sizeCalculation: ({ judgedIds, visible }, key) =>
+      2 * key.length + 200 + 8 * judgedIds.length + PARTITION_BYTES * visible.claimSetIds.length,
   });
   private readonly views = new LRUCache<string, View>({
     maxSize: MAX_CACHED_BYTES,
-    sizeCalculation: ({ partitions }, key) => 2 * key.length + 200 + PARTITION_BYTES * partitions.length,
+    sizeCalculation: ({ visible }, key) =>
+      2 * key.length +
+      200 +
+      visible.reduce((sum, { claimSetIds }) => sum + 200 + PARTITION_BYTES * claimSetIds.length, 0),
   });
+  private readonly pending = new SharedReads<string, View>();
 
   constructor(private readonly policy: AccessPolicy) {}
 
-  /** The view of a caller; the same object for callers with the same visibility key, as long as it is cached. */
-  of(
-    caller: Caller,
-    registry: Pick<RegistryState, 'sourceIds' | 'databaseEpoch' | 'revisions'>,
-    all: RegistryPartitions,
-  ): View {
-    const visibilityKey = this.policy.visibilityKey(caller, all.keys);
-    const key = `${registry.revisions}|${all.digest}|${visibilityKey}`;
+  /** The view of a caller who sees everything, whatever there is. */
+  ofAll(registry: Pick<RegistryState, 'sourceIds' | 'revisions'>): View {
+    const key = `${registry.revisions}|`;
     const cached = this.views.get(key);
     if (cached) return cached;
-    const { partitions, digest } = this.visibleOf(registry.databaseEpoch, all, caller, visibilityKey);
-    const view = {
-      partitions,
-      tag: tagOf(registry.revisions, digest),
-      sourceIds: registry.sourceIds,
-      revisions: registry.revisions,
-    };
+    const view = viewOf(registry, true, []);
     this.views.set(key, view);
     return view;
   }
 
-  // The ids of partitions mean the same within one epoch of the database only.
-  private visibleOf(
-    databaseEpoch: string,
-    all: RegistryPartitions,
+  /** The view of a caller; the same object for callers with the same visibility key, as long as it is cached. */
+  async of(
     caller: Caller,
-    visibilityKey: string,
-  ): VisiblePartitions {
-    const key = `${databaseEpoch}|${all.digest}|${visibilityKey}`;
-    const cached = this.visible.get(key);
-    if (cached) return cached;
-    const partitions = all.partitions
-      .filter(({ claims }) => this.policy.maySee(caller, claims))
-      .map(({ sourceId, claimSetId }) => ({ sourceId, claimSetId }));
-    const visible = { partitions, digest: partitionsDigest(partitions) };
-    this.visible.set(key, visible);
-    return visible;
+    registry: Pick<RegistryState, 'sourceIds' | 'databaseEpoch' | 'revisions'>,
+    partitions: RegistryPartitions,
+  ): Promise<View> {
+    // The partitions may be later ones than the registry's revisions are of.
+    const read = partitions.sources.map(({ sourceId, revision }) => `${sourceId}:${revision}`).join();
+    const isRequired = (key: string) => partitions.sources.some(({ keys }) => keys.has(key));
+    const key = `${registry.revisions}|${read}|${this.policy.visibilityKey(caller, isRequired)}`;
+    return (
+      this.views.get(key) ?? this.pending.share(key, () => this.judge(key, caller, registry, partitions))
+    );
+  }
+
+  private async judge(
+    key: string,
+    caller: Caller,
+    registry: Pick<RegistryState, 'sourceIds' | 'databaseEpoch' | 'revisions'>,
+    { sources }: RegistryPartitions,
+  ): Promise<View> {
+    const visible: VisibleSource[] = [];
+    for (const source of sources) {
+      const judged = await this.judgeSource(registry.databaseEpoch, caller, source);
+      if (judged.claimSetIds.length > 0) visible.push(judged);
+    }
+    const view = viewOf(registry, false, visible);
+    this.views.set(key, view);
+    return view;
+  }
+
+  // The ids of claim sets mean the same within one epoch of the database only.
+  private async judgeSource(
+    databaseEpoch: string,
+    caller: Caller,
+    source: SourcePartitions,
+  ): Promise<VisibleSource> {
+    const visibilityKey = this.policy.visibilityKey(caller, (key) => source.keys.has(key));
+    const key = `${databaseEpoch}|${source.sourceId}|${visibilityKey}`;
+    const before = this.judged.get(key);
+    if (before?.revision === source.revision) return before.visible;
+    const judged = await judgeSource(source, before, (claims) => this.policy.maySee(caller, claims));
+    this.judged.set(key, judged);
+    return judged.visible;
   }
 }
 
-function tagOf(revisions: string, visibleDigest: string): string {
-  return createHash('sha256').update(`${revisions}|${visibleDigest}`).digest('base64url');
+function viewOf(
+  { sourceIds, revisions }: Pick<RegistryState, 'sourceIds' | 'revisions'>,
+  seesAll: boolean,
+  visible: readonly VisibleSource[],
+): View {
+  const tag = createHash('sha256').update(`${revisions}|${seesAll}`);
+  for (const { digest } of visible) tag.update(digest);
+  return { seesAll, visible, tag: tag.digest('base64url'), sourceIds, revisions };
 }

@@ -8,7 +8,7 @@ import { ViewSql } from '../../dist/catalog/pages/view-sql.queries.js';
 import { createDataSource } from '../../dist/database/data-source.js';
 import { EntryListQueries } from '../../dist/entries/list/entry-list.queries.js';
 import { ViewsQueries } from '../../dist/views/views.queries.js';
-import { BULK_CLAIM_SETS, bulkView, fillCatalogue } from '../support/bulk-catalogue.js';
+import { BULK_CLAIM_SETS, BULK_SOURCES, bulkView, fillCatalogue } from '../support/bulk-catalogue.js';
 import { aDatabase, type TestDatabase } from '../support/database.js';
 import { rowsTouched } from '../support/explained.js';
 
@@ -117,13 +117,14 @@ const cases: Case[] = [
   {
     what: 'the partitions of a registry',
     ask: (dataSource) => new ViewsQueries(dataSource).partitions([1, 2, 3, 4]),
-    atMost: ALL.partitions.length * 2,
+    // And the sources, which have the revisions.
+    atMost: BULK_SOURCES * (BULK_CLAIM_SETS + 1) * 2,
   },
   {
     what: 'the claims of these partitions',
     ask: (dataSource) =>
-      new ViewsQueries(dataSource).claimsOf(ALL.partitions.map(({ claimSetId }) => claimSetId)),
-    atMost: ALL.partitions.length * 2,
+      new ViewsQueries(dataSource).claimsOf(ALL.visible.flatMap(({ claimSetIds }) => claimSetIds)),
+    atMost: BULK_SOURCES * BULK_CLAIM_SETS * 2,
   },
 ];
 

@@ -9,6 +9,7 @@ import { nothingVisible } from '../../dist/catalog/pages/page.queries.js';
 import { readVersions } from '../../dist/catalog/pages/page-reader.js';
 import { SnapshotCheck } from '../../dist/catalog/pages/snapshot-check.js';
 import { ViewSql } from '../../dist/catalog/pages/view-sql.queries.js';
+import { visibleSource } from '../../dist/views/view.js';
 import { createDataSource } from '../../dist/database/data-source.js';
 import { aDatabase, type TestDatabase } from '../support/database.js';
 
@@ -90,11 +91,8 @@ describe('the statement of a page', () => {
       return dataSource.query(text, values);
     };
     const check = new SnapshotCheck({
-      partitions: [
-        { sourceId: 7, claimSetId: 1 },
-        { sourceId: 5, claimSetId: 1 },
-        { sourceId: 5, claimSetId: 2 },
-      ],
+      seesAll: false,
+      visible: [visibleSource(7, [1]), visibleSource(5, [1, 2])],
       tag: '',
       sourceIds: [7, 6, 5],
       revisions: 'epoch|7:1,6:1,5:1',

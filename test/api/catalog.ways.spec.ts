@@ -8,6 +8,7 @@ import { SnapshotCheck } from '../../dist/catalog/pages/snapshot-check.js';
 import { indexScansFor } from '../../dist/catalog/pages/index-scan.js';
 import type { FoundVersion } from '../../dist/catalog/pages/version-row.js';
 import { ViewSql } from '../../dist/catalog/pages/view-sql.queries.js';
+import { type VisibleSource, visibleSource } from '../../dist/views/view.js';
 import { createDataSource } from '../../dist/database/data-source.js';
 import { aDatabase, type TestDatabase } from '../support/database.js';
 
@@ -79,6 +80,17 @@ function isLatest({ versions }: Entry, { version }: Version): boolean {
 }
 
 // What contract §6 says, without any SQL.
+/** Pairs of a source and a claim set as views have them: each source once, in the order in which they come. */
+function visibleOf(seen: Question['seen']): VisibleSource[] {
+  const sources = [...new Set(seen.map(([source]) => source))];
+  return sources.map((id) =>
+    visibleSource(
+      id,
+      seen.filter(([source]) => source === id).map(([, claimSet]) => claimSet),
+    ),
+  );
+}
+
 function expected({ entries, seen, filter }: Question): string[] {
   const visible = entries.filter(({ source, claimSet }) =>
     seen.some(([s, c]) => s === source && c === claimSet),
@@ -160,8 +172,13 @@ describe('a list', () => {
     const check = async (question: Question) => {
       const { entries, seen, filter, limit } = question;
       await store(entries);
-      const partitions = seen.map(([sourceId, claimSetId]) => ({ sourceId, claimSetId }));
-      const snapshot = new SnapshotCheck({ partitions, tag: '', sourceIds: [1, 2, 3], revisions: '' });
+      const snapshot = new SnapshotCheck({
+        seesAll: false,
+        visible: visibleOf(seen),
+        tag: '',
+        sourceIds: [1, 2, 3],
+        revisions: '',
+      });
       const sql = new ViewSql(dataSource, snapshot);
       const walked = (bySource: boolean) => async (request: ListRequest) => {
         const walk = new NameWalk(sql, 'server', request, bySource);

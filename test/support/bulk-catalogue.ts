@@ -1,3 +1,4 @@
+import { type View, visibleSource } from '../../dist/views/view.js';
 import type { TestDatabase } from './database.js';
 
 export const BULK_SOURCES = 4;
@@ -46,11 +47,10 @@ export async function fillCatalogue(database: TestDatabase, names: number): Prom
   );
 }
 
-/** The view of a caller who sees this many of the claim sets, the first ones. */
-export function bulkView(claimSets: number) {
-  const partitions = [];
-  for (let sourceId = 1; sourceId <= BULK_SOURCES; sourceId += 1)
-    for (let claimSetId = 1; claimSetId <= claimSets; claimSetId += 1)
-      partitions.push({ sourceId, claimSetId });
-  return { partitions, tag: `all of ${claimSets}`, sourceIds: [1, 2, 3, 4], revisions: '' };
+/** What somebody sees who sees the first so many of the claim sets. */
+export function bulkView(claimSets: number): View {
+  const claimSetIds = Array.from({ length: claimSets }, (_, index) => index + 1);
+  const sourceIds = Array.from({ length: BULK_SOURCES }, (_, index) => index + 1);
+  const visible = sourceIds.map((sourceId) => visibleSource(sourceId, claimSetIds));
+  return { seesAll: false, visible, tag: `all of ${claimSets}`, sourceIds, revisions: '' };
 }

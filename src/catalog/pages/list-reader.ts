@@ -3,6 +3,7 @@ import { type IndexScan, indexScansFor } from './index-scan.js';
 import { isSearch, type ListRequest } from './list-request.js';
 import { NameWalk } from './name-walk.js';
 import { nothingVisible, scanInOrder, scanUnordered } from './page.queries.js';
+import { showsNothing } from '../../views/view.js';
 import { isVersion, type FoundVersion } from './version-row.js';
 import type { ViewSql } from './view-sql.queries.js';
 
@@ -23,7 +24,7 @@ const GROWTH = 8;
  * by the better one. Indexes that are read in order come before the walk, since they cost little when they do not lead to the end.
  */
 export async function readList(sql: ViewSql, type: EntryType, request: ListRequest): Promise<FoundVersion[]> {
-  if (sql.view.partitions.length === 0) return nothingVisible(sql);
+  if (showsNothing(sql.view)) return nothingVisible(sql);
   const scans = indexScansFor(request.filter);
   const inOrder = scans.filter(({ isOrdered }) => isOrdered);
   const unordered = scans.filter(({ isOrdered }) => !isOrdered);

@@ -1,4 +1,5 @@
 import type { EntryType } from '../../documents/entry-types.js';
+import { countPartitions } from '../../views/view.js';
 import type { ListRequest } from './list-request.js';
 import { walkByPartition, walkBySource } from './page.queries.js';
 import { type FoundVersion, isVersion } from './version-row.js';
@@ -29,7 +30,7 @@ export class NameWalk {
     private readonly sql: ViewSql,
     private readonly type: EntryType,
     request: ListRequest,
-    private bySource = sql.view.partitions.length > MAX_PARTITION_SCANS,
+    private bySource = sql.view.seesAll || countPartitions(sql.view) > MAX_PARTITION_SCANS,
   ) {
     this.rest = request;
   }
@@ -54,14 +55,14 @@ export class NameWalk {
     this.isAtEnd = !first || first.reached === null;
     // No key is less than the empty one, so the name that was reached is not read again.
     if (first?.reached) this.rest = { ...this.rest, after: { name: first.reached, key: '' } };
-    if ((first?.visibleShare ?? 1) < MIN_VISIBLE_SHARE) this.bySource = false;
+    if (!this.sql.view.seesAll && (first?.visibleShare ?? 1) < MIN_VISIBLE_SHARE) this.bySource = false;
   }
 
   // Partitions are read twice as far as they would have to be if they were all alike, and far enough that a page which
   // lies in one of them is found soon. Two at least: the first may be the one that was reached before.
   private depth(names: number): number {
     if (this.bySource) return names;
-    const evenly = Math.ceil((2 * names) / this.sql.view.partitions.length);
+    const evenly = Math.ceil((2 * names) / countPartitions(this.sql.view));
     const atLeast = Math.min(Math.ceil(names / 4), MIN_ENTRIES_PER_PARTITION);
     return Math.max(2, Math.min(names, Math.max(evenly, atLeast)));
   }

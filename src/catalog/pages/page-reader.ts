@@ -16,6 +16,7 @@ import {
 import { itemBody, listBody, withinPage } from './page-body.js';
 import { nothingVisible, versionsOfName, type WhichVersions } from './page.queries.js';
 import type { SnapshotCheck } from './snapshot-check.js';
+import { showsNothing } from '../../views/view.js';
 import { isVersion, type FoundVersion } from './version-row.js';
 import { ViewSql } from './view-sql.queries.js';
 
@@ -134,6 +135,6 @@ export async function readVersions(
   after: string | null = null,
 ): Promise<FoundVersion[]> {
   if (hasNul(name) || (version !== undefined && hasNul(version))) return [];
-  if (sql.view.partitions.length === 0) return nothingVisible(sql);
+  if (showsNothing(sql.view)) return nothingVisible(sql);
   return (await versionsOfName(sql, type, name, which, version, after)).filter(isVersion);
 }

@@ -1,5 +1,5 @@
 import type { StatementRunner } from '../../database/pools/search-pool.js';
-import type { View } from '../../views/view.js';
+import type { View, VisibleSource } from '../../views/view.js';
 import { bind, type NamedValues } from './bind.js';
 import type { CurrencyRow, SnapshotCheck } from './snapshot-check.js';
 
@@ -24,38 +24,59 @@ export class ViewSql {
   }
 }
 
-/** What statements may name of a view. Ranks are the places of sources in the registry, from 1 on. */
+/** What statements may name of a view. Lists are texts, made once and not for each statement: they may be long. */
 interface ViewValues {
   /** The parameters of `IS_CURRENT`. */
   readonly sourceIds: readonly number[];
   readonly revisions: string;
-  /** The sources in which anything is visible, in the order of their ranks. */
+  /** The sources in which anything is visible, in the order of the registry: their ranks are their places, from 1 on. */
   readonly rankedSources: readonly number[];
-  /** The visible claim sets. Which of them are visible does not depend on the source. */
-  readonly claimSets: readonly number[];
-  /** The partitions, column by column. */
-  readonly partitionSources: readonly number[];
-  readonly partitionClaimSets: readonly number[];
-  readonly partitionRanks: readonly number[];
+  /** Whether every claim set is visible, also one that nobody knew when the view was made. */
+  readonly seesAll: boolean;
+  /** The visible claim sets, some of them several times; empty when all are. Which are visible does not depend on the source. */
+  readonly claimSets: string;
 }
 
-// A view outlives many requests, and may have thousands of partitions.
+/** The partitions of a view column by column, for statements that go through them one by one. */
+interface PartitionValues {
+  readonly partitionSources: string;
+  readonly partitionClaimSets: string;
+  readonly partitionRanks: string;
+}
+
 const cachedValues = new WeakMap<View, ViewValues>();
+const cachedPartitions = new WeakMap<View, PartitionValues>();
 
 function valuesOf(view: View): ViewValues {
   const cached = cachedValues.get(view);
   if (cached) return cached;
-  const ranks = new Map<number, number>();
-  for (const { sourceId } of view.partitions) if (!ranks.has(sourceId)) ranks.set(sourceId, ranks.size + 1);
+  const { sourceIds, revisions, seesAll, visible } = view;
   const values = {
-    sourceIds: view.sourceIds,
-    revisions: view.revisions,
-    rankedSources: [...ranks.keys()],
-    claimSets: [...new Set(view.partitions.map(({ claimSetId }) => claimSetId))],
-    partitionSources: view.partitions.map(({ sourceId }) => sourceId),
-    partitionClaimSets: view.partitions.map(({ claimSetId }) => claimSetId),
-    partitionRanks: view.partitions.map(({ sourceId }) => ranks.get(sourceId) ?? 0),
+    sourceIds,
+    revisions,
+    rankedSources: seesAll ? sourceIds : visible.map(({ sourceId }) => sourceId),
+    seesAll,
+    claimSets: listOf(visible.map(({ text }) => text)),
   };
   cachedValues.set(view, values);
   return values;
+}
+
+/** Of a view that does not see all: its partitions are not known otherwise. */
+export function partitionValues(view: View): NamedValues {
+  const cached = cachedPartitions.get(view);
+  if (cached) return { ...cached };
+  const repeated = (value: number, { claimSetIds }: VisibleSource) => claimSetIds.map(() => value).join();
+  const values = {
+    partitionSources: listOf(view.visible.map((source) => repeated(source.sourceId, source))),
+    partitionClaimSets: valuesOf(view).claimSets,
+    partitionRanks: listOf(view.visible.map((source, index) => repeated(index + 1, source))),
+  };
+  cachedPartitions.set(view, values);
+  return { ...values };
+}
+
+// As PostgreSQL writes an array.
+function listOf(texts: readonly string[]): string {
+  return `{${texts.join()}}`;
 }

@@ -9,6 +9,8 @@ import type { AdminListQuery } from '../../http/lists/admin-list.js';
 import { decodeCursor, encodeCursor } from '../../http/lists/cursor.js';
 import { JsonText } from '../../http/json-answers.js';
 import { Partitions } from '../../views/partitions.js';
+import { judgeSource } from '../../views/visible-partitions.js';
+import type { Claims } from '../../claims/claims.js';
 import type { Registry } from '../../registries/registry.entity.js';
 import type { Source } from '../../sources/source.entity.js';
 import { SourcesRepository } from '../../sources/sources.repository.js';
@@ -58,10 +60,10 @@ export class EntryListService {
   async manageable(caller: Caller, query: AdminListQuery): Promise<JsonText> {
     const managed = await this.sources.findManaged();
     const sourceIds = managed ? [managed.id] : [];
-    const partitions = await this.partitions.ofSources(sourceIds);
-    const claimSetIds = partitions
-      .filter(({ claims }) => this.policy.mayManage(caller, claims))
-      .map(({ claimSetId }) => claimSetId);
+    const sources = await this.partitions.ofSources(sourceIds);
+    const mayManage = (claims: Claims) => this.policy.mayManage(caller, claims);
+    const judged = await Promise.all(sources.map((source) => judgeSource(source, undefined, mayManage)));
+    const claimSetIds = judged.flatMap(({ visible }) => visible.claimSetIds);
     return this.list('entries', sourceIds, claimSetIds, query);
   }
 

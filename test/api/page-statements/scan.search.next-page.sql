@@ -2,12 +2,13 @@
 -- $2 = "%weather%"
 -- $3 = 512
 -- $4 = "server"
--- $5 = [1,2]
--- $6 = "io.acme/deploy"
--- $7 = "1"
--- $8 = 31
--- $9 = "epoch|7:1,6:1,5:1"
--- $10 = [7,6,5]
+-- $5 = "{1,1,2}"
+-- $6 = false
+-- $7 = "io.acme/deploy"
+-- $8 = "1"
+-- $9 = 31
+-- $10 = "epoch|7:1,6:1,5:1"
+-- $11 = [7,6,5]
 with ranked as materialized (
   select source_id, rank::int from unnest($1::int[]) with ordinality as r(source_id, rank)
 ),
@@ -29,9 +30,9 @@ visible as materialized (
     where e.id = c.entry_id and e.type = $4 offset 0
   ) e
   join ranked r on r.source_id = e.source_id
-  where (select complete from total) and c.passes and e.claim_set_id = any($5::int[])
-    and e.name >= $6
-    and (e.name > $6 or c.version_key < $7)
+  where (select complete from total) and c.passes and (coalesce(e.claim_set_id = any($5::int[]), false) or $6::boolean)
+    and e.name >= $7
+    and (e.name > $7 or c.version_key < $8)
 ),
 shown as materialized (
   select s.name, s.version_key, s.id
@@ -40,17 +41,17 @@ shown as materialized (
     select 1 from ranked r cross join lateral (
       select 1 from entry h
       where h.source_id = r.source_id and h.type = $4 and h.name = s.name
-        and h.claim_set_id = any($5::int[]) offset 0
+        and (coalesce(h.claim_set_id = any($5::int[]), false) or $6::boolean) offset 0
     ) h
     where r.rank < s.rank offset 0
   )
-  order by s.name, s.version_key desc limit $8
+  order by s.name, s.version_key desc limit $9
 )
 select (
   select concat_ws(' ', extract(epoch from pg_postmaster_start_time()), pg_relation_filepath('claim_set'),
     pg_relation_filepath('source'), pg_relation_filepath('source_partition'))
-    || '|' || coalesce(string_agg(s.id || ':' || s.revision, ',' order by p.position), '') = $9
-  from unnest($10::int[]) with ordinality p(id, position) join source s on s.id = p.id
+    || '|' || coalesce(string_agg(s.id || ':' || s.revision, ',' order by p.position), '') = $10
+  from unnest($11::int[]) with ordinality p(id, position) join source s on s.id = p.id
 ) as "isCurrent", total.complete,
     found.name, found.version, found.key, found.status, found."statusMessage",
     found."statusChangedAt", found."publishedAt", found."updatedAt", found."isLatest",

@@ -5,12 +5,13 @@
 -- $5 = "2026-01-02T00:00:00.000Z"
 -- $6 = "%100\\%%"
 -- $7 = "server"
--- $8 = [1,2]
--- $9 = "io.acme/deploy"
--- $10 = "1"
--- $11 = 31
--- $12 = "epoch|7:1,6:1,5:1"
--- $13 = [7,6,5]
+-- $8 = "{1,1,2}"
+-- $9 = false
+-- $10 = "io.acme/deploy"
+-- $11 = "1"
+-- $12 = 31
+-- $13 = "epoch|7:1,6:1,5:1"
+-- $14 = [7,6,5]
 with ranked as materialized (
   select source_id, rank::int from unnest($1::int[]) with ordinality as r(source_id, rank)
 ),
@@ -39,9 +40,9 @@ visible as materialized (
     where e.id = c.entry_id and e.type = $7 offset 0
   ) e
   join ranked r on r.source_id = e.source_id
-  where (select complete from total) and c.passes and e.claim_set_id = any($8::int[])
-    and e.name >= $9
-    and (e.name > $9 or c.version_key < $10)
+  where (select complete from total) and c.passes and (coalesce(e.claim_set_id = any($8::int[]), false) or $9::boolean)
+    and e.name >= $10
+    and (e.name > $10 or c.version_key < $11)
 ),
 shown as materialized (
   select s.name, s.version_key, s.id
@@ -50,17 +51,17 @@ shown as materialized (
     select 1 from ranked r cross join lateral (
       select 1 from entry h
       where h.source_id = r.source_id and h.type = $7 and h.name = s.name
-        and h.claim_set_id = any($8::int[]) offset 0
+        and (coalesce(h.claim_set_id = any($8::int[]), false) or $9::boolean) offset 0
     ) h
     where r.rank < s.rank offset 0
   )
-  order by s.name, s.version_key desc limit $11
+  order by s.name, s.version_key desc limit $12
 )
 select (
   select concat_ws(' ', extract(epoch from pg_postmaster_start_time()), pg_relation_filepath('claim_set'),
     pg_relation_filepath('source'), pg_relation_filepath('source_partition'))
-    || '|' || coalesce(string_agg(s.id || ':' || s.revision, ',' order by p.position), '') = $12
-  from unnest($13::int[]) with ordinality p(id, position) join source s on s.id = p.id
+    || '|' || coalesce(string_agg(s.id || ':' || s.revision, ',' order by p.position), '') = $13
+  from unnest($14::int[]) with ordinality p(id, position) join source s on s.id = p.id
 ) as "isCurrent", total.complete,
     found.name, found.version, found.key, found.status, found."statusMessage",
     found."statusChangedAt", found."publishedAt", found."updatedAt", found."isLatest",

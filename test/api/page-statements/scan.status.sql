@@ -2,10 +2,11 @@
 -- $2 = 512
 -- $3 = "archived"
 -- $4 = "server"
--- $5 = [1,2]
--- $6 = 31
--- $7 = "epoch|7:1,6:1,5:1"
--- $8 = [7,6,5]
+-- $5 = "{1,1,2}"
+-- $6 = false
+-- $7 = 31
+-- $8 = "epoch|7:1,6:1,5:1"
+-- $9 = [7,6,5]
 with ranked as materialized (
   select source_id, rank::int from unnest($1::int[]) with ordinality as r(source_id, rank)
 ),
@@ -34,7 +35,7 @@ visible as materialized (
     where e.id = c.entry_id and e.type = $4 offset 0
   ) e
   join ranked r on r.source_id = e.source_id
-  where (select complete from total) and c.passes and e.claim_set_id = any($5::int[])
+  where (select complete from total) and c.passes and (coalesce(e.claim_set_id = any($5::int[]), false) or $6::boolean)
     and true
     and true
 ),
@@ -45,17 +46,17 @@ shown as materialized (
     select 1 from ranked r cross join lateral (
       select 1 from entry h
       where h.source_id = r.source_id and h.type = $4 and h.name = s.name
-        and h.claim_set_id = any($5::int[]) offset 0
+        and (coalesce(h.claim_set_id = any($5::int[]), false) or $6::boolean) offset 0
     ) h
     where r.rank < s.rank offset 0
   )
-  order by s.name, s.version_key desc limit $6
+  order by s.name, s.version_key desc limit $7
 )
 select (
   select concat_ws(' ', extract(epoch from pg_postmaster_start_time()), pg_relation_filepath('claim_set'),
     pg_relation_filepath('source'), pg_relation_filepath('source_partition'))
-    || '|' || coalesce(string_agg(s.id || ':' || s.revision, ',' order by p.position), '') = $7
-  from unnest($8::int[]) with ordinality p(id, position) join source s on s.id = p.id
+    || '|' || coalesce(string_agg(s.id || ':' || s.revision, ',' order by p.position), '') = $8
+  from unnest($9::int[]) with ordinality p(id, position) join source s on s.id = p.id
 ) as "isCurrent", total.complete,
     found.name, found.version, found.key, found.status, found."statusMessage",
     found."statusChangedAt", found."publishedAt", found."updatedAt", found."isLatest",

@@ -1,49 +1,50 @@
 -- $1 = [7,5]
--- $2 = [1,2]
--- $3 = "server"
--- $4 = "io.acme/deploy"
--- $5 = 39
+-- $2 = "{1,1,2}"
+-- $3 = false
+-- $4 = "server"
+-- $5 = "io.acme/deploy"
 -- $6 = 39
--- $7 = "epoch|7:1,6:1,5:1"
--- $8 = [7,6,5]
--- $9 = "1.0.0"
--- $10 = "archived"
--- $11 = "2026-01-02T00:00:00.000Z"
--- $12 = "%100\\%%"
--- $13 = "1"
--- $14 = 31
+-- $7 = 39
+-- $8 = "epoch|7:1,6:1,5:1"
+-- $9 = [7,6,5]
+-- $10 = "1.0.0"
+-- $11 = "archived"
+-- $12 = "2026-01-02T00:00:00.000Z"
+-- $13 = "%100\\%%"
+-- $14 = "1"
+-- $15 = 31
 with ranked as materialized (
   select source_id, rank::int from unnest($1::int[]) with ordinality as r(source_id, rank)
 ),
 next_entries as materialized (
-  select r.source_id, r.rank, e.id, e.name, e.claim_set_id = any($2::int[]) as visible
+  select r.source_id, r.rank, e.id, e.name, (coalesce(e.claim_set_id = any($2::int[]), false) or $3::boolean) as visible
   from ranked r cross join lateral (
     select e.id, e.name, e.claim_set_id from entry e
-    where e.source_id = r.source_id and e.type = $3
-      and e.name >= $4
-    order by e.name limit $5
+    where e.source_id = r.source_id and e.type = $4
+      and e.name >= $5
+    order by e.name limit $6
   ) e
 ),
 complete as materialized (
   select min(last_name) as last_name from (
-    select max(name) as last_name from next_entries group by source_id having count(*) = $5
+    select max(name) as last_name from next_entries group by source_id having count(*) = $6
   ) source_with_more
 ),
 names as materialized (
   select distinct on (name) id, name from next_entries
   where visible and ((select last_name from complete) is null or name <= (select last_name from complete))
-  order by name, rank limit $6
+  order by name, rank limit $7
 ),
 progress as (
-  select case when (select count(*) from names) = $6 then (select max(name) from names)
+  select case when (select count(*) from names) = $7 then (select max(name) from names)
     else (select last_name from complete) end as reached,
     (select avg(visible::int)::float8 from next_entries) as "visibleShare"
 )
 select (
   select concat_ws(' ', extract(epoch from pg_postmaster_start_time()), pg_relation_filepath('claim_set'),
     pg_relation_filepath('source'), pg_relation_filepath('source_partition'))
-    || '|' || coalesce(string_agg(s.id || ':' || s.revision, ',' order by p.position), '') = $7
-  from unnest($8::int[]) with ordinality p(id, position) join source s on s.id = p.id
+    || '|' || coalesce(string_agg(s.id || ':' || s.revision, ',' order by p.position), '') = $8
+  from unnest($9::int[]) with ordinality p(id, position) join source s on s.id = p.id
 ) as "isCurrent", progress.reached, progress."visibleShare",
     found.name, found.version, found.key, found.status, found."statusMessage",
     found."statusChangedAt", found."publishedAt", found."updatedAt", found."isLatest",
@@ -57,14 +58,14 @@ from progress left join (
     to_char(v.updated_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as "updatedAt", v.is_latest as "isLatest"
   from names n cross join lateral (
     select * from (
-      select * from entry_version o where o.entry_id = n.id and o.version = (select $9::text)
+      select * from entry_version o where o.entry_id = n.id and o.version = (select $10::text)
       order by o.version_key desc offset 0
     ) v
-    where v.status <> 'deleted' and v.version = $9 and v.status = $10 and v.updated_at >= $11::timestamptz and v.search like $12
-      and (n.name > $4 or v.version_key < $13)
-    order by v.version_key desc limit $14
+    where v.status <> 'deleted' and v.version = $10 and v.status = $11 and v.updated_at >= $12::timestamptz and v.search like $13
+      and (n.name > $5 or v.version_key < $14)
+    order by v.version_key desc limit $15
   ) v
-  order by n.name, v.version_key desc limit $14
+  order by n.name, v.version_key desc limit $15
 ) found on true
 window page as (order by found.name, found.key desc rows unbounded preceding)
 order by found.name, found.key desc

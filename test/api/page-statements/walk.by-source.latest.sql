@@ -1,43 +1,44 @@
 -- $1 = [7,5]
--- $2 = [1,2]
--- $3 = "server"
--- $4 = 39
+-- $2 = "{1,1,2}"
+-- $3 = false
+-- $4 = "server"
 -- $5 = 39
--- $6 = "epoch|7:1,6:1,5:1"
--- $7 = [7,6,5]
--- $8 = 31
+-- $6 = 39
+-- $7 = "epoch|7:1,6:1,5:1"
+-- $8 = [7,6,5]
+-- $9 = 31
 with ranked as materialized (
   select source_id, rank::int from unnest($1::int[]) with ordinality as r(source_id, rank)
 ),
 next_entries as materialized (
-  select r.source_id, r.rank, e.id, e.name, e.claim_set_id = any($2::int[]) as visible
+  select r.source_id, r.rank, e.id, e.name, (coalesce(e.claim_set_id = any($2::int[]), false) or $3::boolean) as visible
   from ranked r cross join lateral (
     select e.id, e.name, e.claim_set_id from entry e
-    where e.source_id = r.source_id and e.type = $3
+    where e.source_id = r.source_id and e.type = $4
       and true
-    order by e.name limit $4
+    order by e.name limit $5
   ) e
 ),
 complete as materialized (
   select min(last_name) as last_name from (
-    select max(name) as last_name from next_entries group by source_id having count(*) = $4
+    select max(name) as last_name from next_entries group by source_id having count(*) = $5
   ) source_with_more
 ),
 names as materialized (
   select distinct on (name) id, name from next_entries
   where visible and ((select last_name from complete) is null or name <= (select last_name from complete))
-  order by name, rank limit $5
+  order by name, rank limit $6
 ),
 progress as (
-  select case when (select count(*) from names) = $5 then (select max(name) from names)
+  select case when (select count(*) from names) = $6 then (select max(name) from names)
     else (select last_name from complete) end as reached,
     (select avg(visible::int)::float8 from next_entries) as "visibleShare"
 )
 select (
   select concat_ws(' ', extract(epoch from pg_postmaster_start_time()), pg_relation_filepath('claim_set'),
     pg_relation_filepath('source'), pg_relation_filepath('source_partition'))
-    || '|' || coalesce(string_agg(s.id || ':' || s.revision, ',' order by p.position), '') = $6
-  from unnest($7::int[]) with ordinality p(id, position) join source s on s.id = p.id
+    || '|' || coalesce(string_agg(s.id || ':' || s.revision, ',' order by p.position), '') = $7
+  from unnest($8::int[]) with ordinality p(id, position) join source s on s.id = p.id
 ) as "isCurrent", progress.reached, progress."visibleShare",
     found.name, found.version, found.key, found.status, found."statusMessage",
     found."statusChangedAt", found."publishedAt", found."updatedAt", found."isLatest",
@@ -56,9 +57,9 @@ from progress left join (
     ) v
     where v.status <> 'deleted' and v.is_latest
       and true
-    order by v.version_key desc limit $8
+    order by v.version_key desc limit $9
   ) v
-  order by n.name, v.version_key desc limit $8
+  order by n.name, v.version_key desc limit $9
 ) found on true
 window page as (order by found.name, found.key desc rows unbounded preceding)
 order by found.name, found.key desc

@@ -25,6 +25,9 @@ export class ModelRows {
   /** Takes away the states before and puts these in their place. */
   async replace(states: readonly { prefix: string; state: ModelState }[]): Promise<void> {
     const rows = new Tables();
+    // A service may have deleted those that nothing referred to any more; in a transaction it does not.
+    this.claimSetIds.clear();
+    await this.database.query('begin');
     for (const { prefix, state } of states) await this.collect(rows, prefix, state);
     await this.database.query('delete from registry');
     await this.database.query('delete from source');
@@ -34,6 +37,7 @@ export class ModelRows {
          select ${columns} from jsonb_populate_recordset(null::${table}, $1::jsonb)`,
         [JSON.stringify(values)],
       );
+    await this.database.query('commit');
   }
 
   private async collect(rows: Tables, prefix: string, state: ModelState): Promise<void> {
@@ -69,7 +73,6 @@ export class ModelRows {
         origin,
         // Position is for those of the file; the others go by age.
         position: origin === 'config' ? position : 0,
-        revision: 1,
         created_at,
         updated_at: created_at,
       });
