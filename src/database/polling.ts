@@ -34,6 +34,11 @@ export class Polling {
     this.tick();
   }
 
+  /** As `begin`, with a pause before the first poll too. */
+  beginLater(): void {
+    this.timer = setTimeout(() => this.tick(), this.everyMs);
+  }
+
   /** Ends the pause before the next poll. Does nothing while one is under way. */
   pollNow(): void {
     if (this.ended || this.timer === undefined) return;

@@ -1,0 +1,56 @@
+import { Injectable } from '@nestjs/common';
+import { DataSource } from 'typeorm';
+
+/** Held by the replica that deletes. */
+const CLEANUP_LOCK = 7_264_018_533;
+/** Claim sets looked at by one transaction. */
+const SLICE = 1_000;
+
+/** SQL: whether nothing refers to the claim set `c`. */
+const IS_UNUSED = `not exists (select 1 from entry where claim_set_id = c.id)
+  and not exists (select 1 from source_partition where claim_set_id = c.id)
+  and not exists (select 1 from source where claim_set_id = c.id)
+  and not exists (select 1 from registry where claim_set_id = c.id)`;
+
+/** What became of a slice. */
+export interface DeletedSlice {
+  readonly deleted: number;
+  /** The last claim set that was looked at; null when there are no more, or another replica is at work. */
+  readonly reached: number | null;
+}
+
+/** Deletes claim sets that nothing refers to. */
+@Injectable()
+export class UnusedClaimSets {
+  constructor(private readonly dataSource: DataSource) {}
+
+  /**
+   * Deletes the unused ones among the next claim sets after this id.
+   *
+   * Who is about to refer to a claim set holds a lock of its row (ClaimSetsRepository); such a row is skipped. Nobody can refer to
+   * one that is locked here, so a look after the lock is the last word.
+   */
+  async deleteSlice(after: number): Promise<DeletedSlice> {
+    return this.dataSource.transaction(async (manager) => {
+      const [lock] = await manager.query<{ held: boolean }[]>(
+        `select pg_try_advisory_xact_lock(${CLEANUP_LOCK}) as held`,
+      );
+      if (lock?.held !== true) return { deleted: 0, reached: null };
+      const [slice] = await manager.query<{ reached: number | null }[]>(
+        `select max(id) as reached from (select id from claim_set where id > $1 order by id limit ${SLICE}) s`,
+        [after],
+      );
+      const reached = slice?.reached ?? null;
+      const locked = await manager.query<{ id: number }[]>(
+        `select id from claim_set c where id > $1 and id <= $2 and ${IS_UNUSED} order by id for update skip locked`,
+        [after, reached],
+      );
+      if (locked.length === 0) return { deleted: 0, reached };
+      const [, deleted] = await manager.query<[unknown[], number]>(
+        `delete from claim_set c where id = any($1::int[]) and ${IS_UNUSED}`,
+        [locked.map(({ id }) => id)],
+      );
+      return { deleted, reached };
+    });
+  }
+}
