@@ -150,6 +150,7 @@ export class EntriesController {
     'claims_not_subset',
     'entry_not_found',
     'precondition_failed',
+    'too_many_requests',
   )
   setClaims(
     @CurrentCaller() caller: Caller,

@@ -2,12 +2,13 @@ import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { type EntityManager, Repository } from 'typeorm';
 import { ClaimSetsRepository } from '../claim-sets/claim-sets.repository.js';
-import type { Claims } from '../claims/claims.js';
+import { type Claims, equalClaims } from '../claims/claims.js';
 import { hasNul } from '../database/storable.js';
 import type { EntryName, IncomingVersion } from '../documents/incoming-version.js';
 import { bumpRevision } from '../sources/source-revision.queries.js';
 import { Entry, EntryVersion } from './entry.entity.js';
 import { type NewDocument, updateStatus } from './entry-status.queries.js';
+import { PartitionLimit } from '../views/partition-limit.queries.js';
 import { electLatest } from './latest-version.queries.js';
 import { versionColumns } from './writer/version-columns.js';
 import { deleteEmptyEntries } from './writer/entry-writer.queries.js';
@@ -21,6 +22,7 @@ export class EntriesRepository {
   constructor(
     @InjectRepository(Entry) private readonly entries: Repository<Entry>,
     private readonly claimSets: ClaimSetsRepository,
+    private readonly limit: PartitionLimit,
   ) {}
 
   /** An entry with its claims and, of its versions, the one that is named, if it has that one. */
@@ -59,6 +61,7 @@ export class EntriesRepository {
     const { id: claimSetId } = await this.claimSets.findOrCreate(manager, claims);
     const entry = manager.create(Entry, { sourceId, type: incoming.type, name: incoming.name, claimSetId });
     await manager.insert(Entry, entry);
+    await this.limit.check(manager, sourceId, claimSetId);
     const columns = versionColumns(incoming, now);
     const version = manager.create(EntryVersion, { ...columns, entryId: entry.id, isLatest: true });
     await manager.insert(EntryVersion, version);
@@ -102,6 +105,8 @@ export class EntriesRepository {
   async setClaims(manager: EntityManager, entry: Entry, claims: Claims): Promise<void> {
     const claimSet = await this.claimSets.findOrCreate(manager, claims);
     await manager.update(Entry, { id: entry.id }, { claimSetId: claimSet.id });
+    if (!equalClaims(entry.claimSet.claims, claims))
+      await this.limit.check(manager, entry.sourceId, claimSet.id);
     await bumpRevision(manager, entry.sourceId);
   }
 

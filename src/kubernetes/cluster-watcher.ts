@@ -1,7 +1,15 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Injectable, Logger, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
+import {
+  Inject,
+  Injectable,
+  Logger,
+  type OnApplicationBootstrap,
+  type OnApplicationShutdown,
+} from '@nestjs/common';
+import type { ConfigType } from '@nestjs/config';
 import { DataSource } from 'typeorm';
+import { limitsConfig } from '../config/slices.js';
 import { LeaseRenewal } from '../database/lease-renewal.js';
 import { Polling } from '../database/polling.js';
 import { EntryWriter } from '../entries/writer/entry-writer.js';
@@ -46,6 +54,7 @@ export class ClusterWatcher implements OnApplicationBootstrap, OnApplicationShut
     private readonly cluster: Cluster,
     private readonly metrics: SyncMetrics,
     private readonly namespaces: AdminNamespaces,
+    @Inject(limitsConfig.KEY) private readonly limits: ConfigType<typeof limitsConfig>,
   ) {}
 
   onApplicationBootstrap(): void {
@@ -71,7 +80,18 @@ export class ClusterWatcher implements OnApplicationBootstrap, OnApplicationShut
   private watch(source: WatchedSource): void {
     this.logger.log({ source: source.name }, 'Watching the cluster of this source');
     const { owner, dataSource, leases, states, writer, cluster, metrics, namespaces } = this;
-    const dependencies = { owner, dataSource, leases, states, writer, cluster, metrics, namespaces };
+    const maxClaimSets = this.limits.claimSetsPerSource;
+    const dependencies = {
+      owner,
+      dataSource,
+      leases,
+      states,
+      writer,
+      cluster,
+      metrics,
+      namespaces,
+      maxClaimSets,
+    };
     const watch = new SourceWatch(source, dependencies);
     this.watches.set(source.id, watch);
     // A lease that has only expired is renewed once the database is reachable again, if nobody else has taken it by then.

@@ -34,10 +34,14 @@ export interface WatchDependencies {
   readonly cluster: Cluster;
   readonly metrics: SyncMetrics;
   readonly namespaces: AdminNamespaces;
+  /** How many different claims the entries of a source may carry. */
+  readonly maxClaimSets: number;
 }
 
 /** What the watches of a source hold. */
 interface CollectedObjects {
+  /** The names of the objects whose claims are too many. */
+  readonly beyondLimit: ReadonlySet<string>;
   readonly entries: LabeledVersion[];
   readonly counts: Record<'entries' | 'skipped' | 'filtered' | 'warnings', number>;
   readonly skipped: SkippedEntry[];
@@ -56,6 +60,8 @@ export class SourceWatch {
   /** Entry names that may have to be written; null: all there are. */
   private dirty: Set<string> | null = null;
   private wake: () => void = () => undefined;
+  /** Objects whose claims were too many when they were written last. */
+  private beyondLimit: ReadonlySet<string> = new Set();
   private savedState = '';
   private writeError: string | null = null;
   private running: Promise<void> = Promise.resolve();
@@ -151,13 +157,14 @@ export class SourceWatch {
     const later = new Set<string>();
     this.dirty = later;
     try {
-      const { entries, skipped, counts: totals } = await this.collect(names);
+      const { entries, skipped, counts: totals, beyondLimit } = await this.collect(names);
+      const written = names && new Set([...names, ...this.beyondLimit, ...beyondLimit]);
       const counts = await leases.writeWhileHeld(owner, this.source, async (manager) => {
-        const among = names && [...names].map((name) => ({ type: 'server' as const, name: entryName(name) }));
-        const written = await writer.replaceLabeled(manager, this.source.id, entries, among);
-        if (written.added + written.changed + written.removed > 0)
-          await bumpRevision(manager, this.source.id);
-        const report = { counts: { ...written, ...totals }, skipped };
+        const among =
+          written && [...written].map((name) => ({ type: 'server' as const, name: entryName(name) }));
+        const diff = await writer.replaceLabeled(manager, this.source.id, entries, among);
+        if (diff.added + diff.changed + diff.removed > 0) await bumpRevision(manager, this.source.id);
+        const report = { counts: { ...diff, ...totals }, skipped };
         const isHeld = await states.recordWatchWrite(manager, owner, this.source.id, report);
         return isHeld ? report.counts : null;
       });
@@ -170,6 +177,7 @@ export class SourceWatch {
       metrics.wrote('kubernetes', { ...counts, skipped: newlySkipped.length });
       end('complete');
       this.writeError = null;
+      this.beyondLimit = beyondLimit;
       const ms = Math.round(performance.now() - started);
       this.logger.log({ source: this.source.name, ...counts, ms }, 'Source equals its cluster');
       return true;
@@ -187,6 +195,8 @@ export class SourceWatch {
     const entries: LabeledVersion[] = [];
     const skipped: SkippedEntry[] = [];
     const counts = { entries: 0, skipped: 0, filtered: 0, warnings: 0 };
+    const claimSets = new Set<string>();
+    const beyondLimit = new Set<string>();
     for (const watch of this.watches)
       for (const [name, object] of [...watch.objects]) {
         await slice.pause();
@@ -194,18 +204,40 @@ export class SourceWatch {
         if (object.outcome === 'filtered') counts.filtered += 1;
         else if (object.outcome === 'skipped') skipped.push(skippedEntry(object));
         else if (winner) skipped.push(skippedEntry(duplicate(watch.resource, name, object, winner.resource)));
-        else {
+        else if (!this.hasRoomFor(object, claimSets)) {
+          winners.set(name, watch);
+          beyondLimit.add(name);
+          skipped.push(this.tooManyClaims(watch.resource, name, object));
+        } else {
           winners.set(name, watch);
           counts.entries += 1;
           counts.warnings += object.warnings.length;
-          if (names === null || names.has(name)) {
+          if (names === null || names.has(name) || this.beyondLimit.has(name)) {
             entries.push(object);
             this.warn(watch.resource, name, object);
           }
         }
       }
     counts.skipped = skipped.length;
-    return { entries, counts, skipped };
+    return { entries, counts, skipped, beyondLimit };
+  }
+
+  /** contract §2, `claimSetsPerSource`: those that came first have their place. */
+  private hasRoomFor({ claims }: ExportedServer, claimSets: Set<string>): boolean {
+    const { maxClaimSets } = this.dependencies;
+    const canonical = canonicalClaims(claims);
+    if (claimSets.has(canonical)) return true;
+    if (claimSets.size >= maxClaimSets) return false;
+    claimSets.add(canonical);
+    return true;
+  }
+
+  private tooManyClaims({ kind }: Resource, name: string, { version }: ExportedServer): SkippedEntry {
+    const { maxClaimSets } = this.dependencies;
+    const reasons = [
+      `${kind} ${name}: the entries of a source may carry ${maxClaimSets} different claims, and others do already`,
+    ];
+    return { type: 'server', name: version.name, version: version.version, reasons };
   }
 
   private warn({ kind }: Resource, name: string, { warnings }: ExportedServer): void {

@@ -1,0 +1,229 @@
+import type { DataSource } from 'typeorm';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { UnusedClaimSets } from '../../dist/claim-sets/unused-claim-sets.queries.js';
+import { createDataSource } from '../../dist/database/data-source.js';
+import { SUPER_ADMIN } from '../support/callers.js';
+import { aServer } from '../support/documents.js';
+import { longestBlock } from '../support/event-loop.js';
+import { expectRefused, versionsIn } from '../support/matchers.js';
+import { aName, aPublication, entryAt, listAt, publish } from '../support/publishing.js';
+import { aService, type ServiceUnderTest } from '../support/service.js';
+
+/** Of `limits.claimSetsPerSource`. */
+const LIMIT = 50;
+
+/** The partitions that are written down, and those that there are. */
+async function partitionsOf({ database }: ServiceUnderTest): Promise<{ noted: string[]; carried: string[] }> {
+  const pairs = async (table: string) =>
+    (
+      await database.query<{ pair: string }>(
+        `select distinct source_id || ' ' || claim_set_id as pair from ${table} order by 1`,
+      )
+    ).map(({ pair }) => pair);
+  return { noted: await pairs('source_partition'), carried: await pairs('entry') };
+}
+
+describe('claims that no entry carries any more', () => {
+  const service = aService({ mode: 'full' })
+    .source('published', { kind: 'managed' })
+    .source('files', { servers: [aServer('io.acme/filed')], claims: { team: 'files' } })
+    .registry('main', { sources: ['published', 'files'], claims: { door: 'main' } })
+    .runs();
+  const admin = () => service.as(SUPER_ADMIN);
+  const relabel = (name: string, claims: object) =>
+    admin().put(entryAt('server', name, '/claims'), { claims });
+  const shownTo = async (team: string) =>
+    versionsIn(await service.as({ team, door: 'main' }).get(listAt('server')));
+  let dataSource: DataSource;
+  let unused: UnusedClaimSets;
+  beforeAll(async () => {
+    dataSource = createDataSource({ ...service.database.connection, poolMax: 2 }, [], () => undefined);
+    await dataSource.initialize();
+    unused = new UnusedClaimSets(dataSource);
+  });
+  afterAll(() => dataSource.destroy());
+
+  async function cleanUp(): Promise<void> {
+    for (let after: number | null = 0; after !== null;) after = (await unused.deleteSlice(after)).reached;
+  }
+  async function isStored(claims: object): Promise<boolean> {
+    const rows = await service.database.query('select 1 as one from claim_set where claims = $1', [claims]);
+    return rows.length > 0;
+  }
+  async function expectNothingIsLeftOver(): Promise<void> {
+    const { noted, carried } = await partitionsOf(service);
+    expect(noted).toEqual(carried);
+  }
+
+  it('are no partition, however often they were changed, and the entry is shown by the last', async () => {
+    const name = aName();
+    await publish(admin(), 'server', name, { team: 'first' });
+    for (let change = 0; change < 20; change += 1) await relabel(name, { team: `change ${change}` });
+    await expectNothingIsLeftOver();
+    expect(await shownTo('change 18')).toEqual([]);
+    expect(await shownTo('change 19')).toEqual([`${name}@1.0.0`]);
+  });
+
+  it('are a partition as long as another entry of the source carries them, of whatever type', async () => {
+    const [one, other] = [aName(), aName()];
+    await publish(admin(), 'server', one, { team: 'shared' });
+    await publish(admin(), 'skill', other, { team: 'shared' });
+    expect(await shownTo('shared')).toEqual([`${one}@1.0.0`]);
+    await relabel(one, { team: 'moved' });
+    await expectNothingIsLeftOver();
+    const skills = await service.as({ team: 'shared', door: 'main' }).get(listAt('skill'));
+    expect((skills.json as { skills: unknown[] }).skills).toHaveLength(1);
+    await admin().delete(entryAt('skill', other, '/versions/1.0.0'));
+    await expectNothingIsLeftOver();
+  });
+
+  it('are no partition after the entry or its source is gone', async () => {
+    const name = aName();
+    await publish(admin(), 'server', name, { team: 'gone' });
+    await admin().delete(entryAt('server', name, '/versions/1.0.0'));
+    await expectNothingIsLeftOver();
+    const source = { file: { url: 'http://127.0.0.1:9/none.json' }, syncPolicy: { interval: '1h' } };
+    await admin().put('/v1/sources/doomed', { ...source, claims: { team: 'doomed' } });
+    await service.database.query(
+      `insert into entry (source_id, type, name, claim_set_id)
+       select id, 'server', 'io.acme/doomed', claim_set_id from source where name = 'doomed'`,
+    );
+    expect((await admin().delete('/v1/sources/doomed')).status).toBe(204);
+    await expectNothingIsLeftOver();
+  });
+
+  it('are deleted once nothing refers to them, and those of an entry, a source and a registry are not', async () => {
+    const name = aName();
+    await publish(admin(), 'server', name, { team: 'for a moment' });
+    await relabel(name, { team: 'kept by an entry' });
+    await cleanUp();
+    expect(await isStored({ team: 'for a moment' })).toBe(false);
+    for (const claims of [{ team: 'kept by an entry' }, { team: 'files' }, { door: 'main' }])
+      expect(await isStored(claims), JSON.stringify(claims)).toBe(true);
+    expect((await relabel(name, { team: 'for a moment' })).status).toBe(204);
+    expect(await shownTo('for a moment')).toEqual([`${name}@1.0.0`]);
+  });
+
+  it(
+    'are deleted while others publish and change claims, who do not notice',
+    { timeout: 120_000 },
+    async () => {
+      let isDone = false;
+      const cleaning = (async () => {
+        while (!isDone) await cleanUp();
+      })();
+      const publisher = async (seed: number) => {
+        for (let round = 0; round < 15; round += 1) {
+          const name = aName();
+          // The same few claims again and again: used, unused, deleted, and made anew.
+          const claims = (more: number) => ({ team: `racing ${(seed + round + more) % 3}` });
+          const published = await admin().post('/v1/entries', aPublication('server', name, claims(0)));
+          expect({ status: published.status, text: published.text }).toMatchObject({ status: 201 });
+          expect((await relabel(name, claims(1))).status).toBe(204);
+          const [last] = [claims(1).team];
+          expect(await shownTo(last)).toContain(`${name}@1.0.0`);
+          expect((await admin().delete(entryAt('server', name, '/versions/1.0.0'))).status).toBe(204);
+        }
+      };
+      try {
+        await Promise.all([0, 1, 2, 3].map(publisher));
+      } finally {
+        isDone = true;
+        await cleaning;
+      }
+      await expectNothingIsLeftOver();
+    },
+  );
+});
+
+describe('a managed source whose entries carry as many claims as they may', () => {
+  const service = aService({ mode: 'full' })
+    .source('published', { kind: 'managed' })
+    .registry('main', { sources: ['published'] })
+    .configuration({ limits: { claimSetsPerSource: LIMIT } })
+    .runs();
+  const admin = () => service.as(SUPER_ADMIN);
+  const [mine, others] = [aName(), aName()];
+  beforeAll(async () => {
+    for (const name of [mine, others]) await publish(admin(), 'server', name, { team: `of ${name}` });
+    await fill(service, ['published'], LIMIT - 2);
+  });
+  const relabel = (name: string, team: string) =>
+    admin().put(entryAt('server', name, '/claims'), { claims: { team } });
+
+  it('takes no others, and says how many there may be', async () => {
+    const refused = await admin().post('/v1/entries', aPublication('server', aName(), { team: 'new' }));
+    expectRefused(refused, 429, 'too_many_requests');
+    expect(refused.text).toContain(String(LIMIT));
+    expect(refused.headers['retry-after']).toBeDefined();
+    await publish(admin(), 'server', 'io.acme/with-mine', { team: `of ${mine}` });
+    expectRefused(await relabel(mine, 'new'), 429, 'too_many_requests');
+  });
+
+  it('takes entries with claims that are there, and new ones in place of others', async () => {
+    const name = aName();
+    await publish(admin(), 'server', name, { team: `of ${mine}` });
+    expect((await relabel(name, `of ${others}`)).status).toBe(204);
+    expect((await admin().delete(entryAt('server', name, '/versions/1.0.0'))).status).toBe(204);
+    expect((await relabel(others, 'in place of what only this entry had')).status).toBe(204);
+  });
+});
+
+describe('a registry of very many partitions', () => {
+  const sources = ['one', 'two', 'three', 'four', 'five'];
+  let declared = aService({ mode: 'full', policy: { arrayValues: 'any' } }).source('published', {
+    kind: 'managed',
+  });
+  for (const name of sources) declared = declared.source(name, { servers: [] });
+  const service = declared.registry('main', { sources: ['published', ...sources] }).runs();
+  beforeAll(() => fill(service, sources, 20_000));
+
+  it.each([
+    { who: 'somebody who sees all of them', caller: { team: 'all' } },
+    { who: 'somebody who sees one', caller: { team: 't77' } },
+  ])('is read by $who after a change without holding others up', { timeout: 120_000 }, async ({ caller }) => {
+    const name = aName();
+    await publish(service.as(SUPER_ADMIN), 'server', name, caller);
+    await service.as(caller).get(listAt('server'));
+    const second = aName('a.acme');
+    await publish(service.as(SUPER_ADMIN), 'server', second, { team: [`new ${second}`, caller.team] });
+    let versions: string[] = [];
+    const began = performance.now();
+    const block = await longestBlock(async () => {
+      versions = versionsIn(await service.as(caller).get(listAt('server')));
+    });
+    expect(versions[0]).toBe(`${second}@1.0.0`);
+    // 50 ms and 300 ms are what is promised, of five times as many, on a machine that does nothing else.
+    expect(block).toBeLessThan(500);
+    expect(performance.now() - began).toBeLessThan(5_000);
+  });
+});
+
+/** Gives these sources entries, all together so many and each with claims of its own. */
+async function fill(
+  { database }: ServiceUnderTest,
+  sources: readonly string[],
+  entries: number,
+): Promise<void> {
+  await database.query(
+    `insert into claim_set (claims, digest)
+     select jsonb_build_object('team', jsonb_build_array('t' || n, 'all')), decode(lpad(n::text, 64, '0'), 'hex')
+     from generate_series(1, $1::int) n`,
+    [entries],
+  );
+  await database.query(
+    `with filled as (
+       insert into entry (source_id, type, name, claim_set_id)
+       select s.id, 'server', 'io.filled/' || c.id, c.id
+       from unnest($1::text[]) with ordinality as n(name, place)
+       join source s on s.name = n.name
+       join claim_set c on c.id % cardinality($1::text[]) = n.place - 1 and c.claims->'team' @> '"all"'
+       returning id, name
+     )
+     insert into entry_version (entry_id, version, version_key, document, digest, status, status_changed_at, published_at,
+       updated_at, is_latest, search)
+     select id, '1.0.0', '1', json_build_object('name', name, 'version', '1.0.0', 'description', 'Filled')::text, '', 'active',
+       now(), now(), now(), true, name from filled`,
+    [sources],
+  );
+}
