@@ -43,6 +43,8 @@ export abstract class AccessPolicy {
    * @throws ApiError 400 `claims_required`, `claims_not_subset`.
    */
   abstract checkRelabel(caller: Caller, claims: Claims): void;
+  /** Do the rules about who may use a name (`managed.names`, contract §7) hold for this caller? */
+  abstract isBoundByNames(caller: Caller): boolean;
   /** Does a later version that is published without claims take over those of the first (contract §4)? */
   abstract inheritsClaims(caller: Caller): boolean;
   /**
@@ -105,6 +107,10 @@ export class AnonymousPolicy extends AccessPolicy {
     // Everything is allowed.
   }
 
+  isBoundByNames(): boolean {
+    return false;
+  }
+
   inheritsClaims(): boolean {
     return false;
   }
@@ -164,6 +170,10 @@ export class AuthOnlyPolicy extends AccessPolicy {
 
   checkRelabel(caller: Caller, claims: Claims): void {
     checkSubset(caller, claims);
+  }
+
+  isBoundByNames(): boolean {
+    return true;
   }
 
   inheritsClaims(): boolean {
@@ -244,6 +254,10 @@ export class FullPolicy extends AccessPolicy {
 
   checkRelabel(caller: Caller, claims: Claims): void {
     this.checkGrant(caller, claims);
+  }
+
+  isBoundByNames(caller: Caller): boolean {
+    return !this.isSuperAdmin(caller);
   }
 
   inheritsClaims(caller: Caller): boolean {

@@ -35,6 +35,7 @@ const PUBLISH_ERRORS = [
   'claims_required',
   'claims_not_subset',
   'claims_mismatch',
+  'name_reserved',
   'version_exists',
   'no_managed_source',
 ] as const;
@@ -148,6 +149,7 @@ export class EntriesController {
     'invalid_body',
     'claims_required',
     'claims_not_subset',
+    'name_reserved',
     'entry_not_found',
     'precondition_failed',
     'too_many_requests',

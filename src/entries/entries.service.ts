@@ -16,6 +16,7 @@ import { checkPreconditions, contentTag, type Preconditions } from '../http/prec
 import { SourcesRepository } from '../sources/sources.repository.js';
 import { EntriesRepository } from './entries.repository.js';
 import type { Entry, EntryVersion } from './entry.entity.js';
+import { isReserved, type NameRule } from './name-rules.js';
 import { readClaimsRequest, readPublishRequest, readStatusRequest } from './publish-request.js';
 
 /** An entry as a path names it: of whatever type. */
@@ -53,14 +54,15 @@ export class EntriesService {
     this.policy.checkPublish(caller, claims);
     try {
       return await this.dataSource.transaction(async (manager) => {
-        const sourceId = await this.sources.shareManaged(manager);
-        if (sourceId === null) throw new ApiError('no_managed_source');
+        const source = await this.sources.shareManaged(manager);
+        if (source === null) throw new ApiError('no_managed_source');
+        this.checkName(caller, incoming, claims, source.settings.names);
         const now = await lockEntry(manager, incoming.type, incoming.name);
         const entry = await this.entries.findByName(incoming, undefined, manager);
         if (entry) this.checkLater(caller, entry, claims);
         const version = entry
           ? await this.entries.addVersion(manager, entry, incoming, now)
-          : await this.entries.add(manager, sourceId, claims, incoming, now);
+          : await this.entries.add(manager, source.id, claims, incoming, now);
         if (!version) throw new ApiError('version_exists');
         const answer = describeVersion(incoming, entry?.claims ?? claims, version);
         if (dryRun) throw new DryRun(answer);
@@ -109,6 +111,8 @@ export class EntriesService {
     const claims = readClaimsRequest(body, raw);
     await this.change(caller, path, undefined, async (manager, entry) => {
       this.policy.checkRelabel(caller, claims);
+      const source = await this.sources.shareManaged(manager);
+      this.checkName(caller, entry, claims, source?.settings.names);
       checkPreconditions(preconditions, claimsTag(entry.claims));
       await this.entries.setClaims(manager, entry, claims);
     });
@@ -158,6 +162,17 @@ export class EntriesService {
     if (this.policy.inheritsClaims(caller) && Object.keys(claims).length === 0) return;
     if (!this.policy.mayManage(caller, entry.claims) || !equalClaims(entry.claims, claims))
       throw new ApiError('claims_mismatch');
+  }
+
+  // contract §7. Before what there is of the name is looked at: the answer is the same when it is still, or again, nobody's.
+  private checkName(
+    caller: Caller,
+    { name }: EntryName,
+    claims: Claims,
+    rules: readonly NameRule[] | undefined,
+  ): void {
+    if (this.policy.isBoundByNames(caller) && isReserved(rules ?? [], name, caller.claims, claims))
+      throw new ApiError('name_reserved');
   }
 
   private checkFound(caller: Caller, entry: Entry | null, version: string | undefined): Entry {

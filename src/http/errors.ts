@@ -40,6 +40,11 @@ export const ERROR_CATALOGUE = {
   },
   claims_required: { status: 400, sentence: 'Claims are required here' },
   claims_not_subset: { status: 400, sentence: 'The claims go beyond those of the caller' },
+  name_reserved: {
+    status: 400,
+    sentence:
+      'The name is reserved: the claims it is reserved for must be held by the caller and be among those of the entry',
+  },
   malformed_request: { status: 400, sentence: 'The request is not valid HTTP' },
   host_refused: {
     status: 400,

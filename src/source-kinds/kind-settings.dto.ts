@@ -1,11 +1,14 @@
-import { Checked, Optional, Rule, Section, type Unchecked } from '../validation/shape.js';
-import { dnsLabel, duration, listOf, text } from '../validation/checks.js';
+import type { Claims } from '../claims/claims.js';
+import { Checked, Optional, Rule, Section, SectionList, type Unchecked } from '../validation/shape.js';
+import { claims, dnsLabel, duration, globs, listOf, text } from '../validation/checks.js';
 import { parseGitRepository } from './git-repository.js';
 import { below, type Issue, issue } from '../validation/problems.js';
 import { httpUrl } from '../validation/urls.js';
 
 const COMMIT = /^([0-9a-f]{40}|[0-9a-f]{64})$/;
 
+const MAX_NAME_RULES = 200;
+const MAX_NAME_GLOBS = 20;
 const HTTP_AUTH = ['username', 'passwordFile'] as const;
 const SSH_AUTH = ['privateKeyFile', 'knownHostsFile'] as const;
 
@@ -58,13 +61,44 @@ export class ApiSettings {
   @Optional() @Checked(text()) tokenFile?: string;
 }
 
-/** Filled by publishing; has no settings. */
-@Rule<ManagedSettings>(() => [])
-export class ManagedSettings {}
+/** Who may publish the names that these globs match (contract §7). */
+export class NameRuleSettings {
+  @Checked(nameGlobs) include: string[];
+  @Checked(ownerClaims) claims: Claims;
+}
+
+/** Filled by publishing. The first of `names` whose globs have a name says whose it is; names of none are free. */
+@Rule<ManagedSettings>(({ names }) =>
+  Array.isArray(names) && names.length > MAX_NAME_RULES
+    ? below(['names'], issue(`must not have more than ${MAX_NAME_RULES} items`))
+    : [],
+)
+export class ManagedSettings {
+  @Optional() @SectionList(() => NameRuleSettings) names?: NameRuleSettings[];
+}
 
 /** Custom resources of a cluster. No namespaces: all of them. */
 export class KubernetesSettings {
   @Optional() @Checked(listOf(dnsLabel, { unique: true })) namespaces?: string[];
+}
+
+// Each published name is compared with them all. A name holds no "[", so a rule with one would protect nothing.
+function nameGlobs(value: unknown): Issue[] {
+  if (Array.isArray(value) && value.length === 0) return issue('must not be an empty list');
+  if (Array.isArray(value) && value.length > MAX_NAME_GLOBS)
+    return issue(`must not have more than ${MAX_NAME_GLOBS} items`);
+  const issues = globs(value);
+  if (issues.length > 0 || !Array.isArray(value)) return issues;
+  return value.flatMap((glob, position) =>
+    String(glob).includes('[') ? below([position], issue('must not hold "["')) : [],
+  );
+}
+
+function ownerClaims(value: unknown): Issue[] {
+  const issues = claims(value);
+  return issues.length === 0 && Object.keys(Object(value)).length === 0
+    ? issue('must name at least one claim: an empty map is held by everybody')
+    : issues;
 }
 
 // PATH_MAX of Linux; longer ones exist nowhere, and looking for them takes long.

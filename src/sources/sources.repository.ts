@@ -3,6 +3,7 @@ import { InjectRepository } from '@nestjs/typeorm';
 import { type EntityManager, Repository, type SelectQueryBuilder } from 'typeorm';
 import { lockForChange } from '../database/locks.js';
 import { hasNul } from '../database/storable.js';
+import type { SettingsOf } from '../source-kinds/kinds.js';
 import { Source } from './source.entity.js';
 
 /** The sources there are, each with its claims and the state of its syncs. */
@@ -44,15 +45,16 @@ export class SourcesRepository {
     return this.select(manager).where({ kind: 'managed' }).getOne();
   }
 
-  /** The id of the same, which is not removed until the transaction ends. Others may share it. */
-  async shareManaged(manager: EntityManager): Promise<number | null> {
-    const source = await manager
+  /** The id and the settings of the same, which is not removed until the transaction ends. Others may share it. */
+  async shareManaged(
+    manager: EntityManager,
+  ): Promise<{ readonly id: number; readonly settings: SettingsOf<'managed'> } | null> {
+    return manager
       .createQueryBuilder(Source, 'source')
-      .select('source.id')
+      .select(['source.id', 'source.settings'])
       .where(`source.kind = 'managed'`)
       .setLock('for_key_share')
       .getOne();
-    return source?.id ?? null;
   }
 
   async remove(manager: EntityManager, source: Source): Promise<void> {

@@ -1,0 +1,154 @@
+import { describe, expect, it } from 'vitest';
+import type { Document } from '../support/documents.js';
+import { expectRefused } from '../support/matchers.js';
+import {
+  anyone,
+  aPublication,
+  aPublishingService,
+  type ByMode,
+  contentOf,
+  entryAt,
+  inMode,
+  MODES,
+  outcome,
+  publish,
+  TYPES,
+} from '../support/publishing.js';
+import { aService, type ServiceUnderTest } from '../support/service.js';
+
+const RED = { org: 'red' };
+const BLUE = { org: 'blue' };
+const RED_WRITER = { sub: 'rob', ...RED, role: 'writer' };
+const BLUE_WRITER = { sub: 'bea', ...BLUE, role: 'writer' };
+const BOTH_WRITER = { sub: 'bob', org: ['red', 'blue'], role: 'writer' };
+const SUPER_ADMIN = { sub: 'sigrid', role: 'super-admin' };
+
+const NAMES = [
+  { include: ['com.red/core-*'], claims: { ...RED, team: 'core' } },
+  { include: ['com.red/*', 'com.red.*'], claims: RED },
+  { include: ['com.blue/*'], claims: BLUE },
+];
+
+const OK: ByMode = ['ok', 'ok', 'ok'];
+const RESERVED: ByMode = ['ok', '400 name_reserved', '400 name_reserved'];
+const NOT_FOR_ADMINS: ByMode = ['ok', '400 claims_not_subset', 'ok'];
+
+type Case = readonly [says: string, held: Document, name: string, claims: Document, answers: ByMode];
+
+// contract §7: held by the token, and by the entry. Names of no rule are free.
+const PUBLISHED: readonly Case[] = [
+  ['another’s name', RED_WRITER, 'com.blue/payments', RED, RESERVED],
+  ['one’s own', BLUE_WRITER, 'com.blue/payments', BLUE, OK],
+  ['another’s name in capital letters', RED_WRITER, 'com.blue/payments', RED, RESERVED],
+  ['one’s own by another glob', RED_WRITER, 'com.red.lab/tool', RED, OK],
+  ['one’s own, for another', BOTH_WRITER, 'com.red/tool', BLUE, RESERVED],
+  ['one’s own, of two organisations', BOTH_WRITER, 'com.red/tool', RED, OK],
+  ['one’s own, for more than oneself', BOTH_WRITER, 'com.red/tool', { org: ['red', 'blue'] }, OK],
+  ['a name of the first rule that has it', RED_WRITER, 'com.red/core-tool', RED, RESERVED],
+  ['the same, by who holds all of it', { ...RED_WRITER, team: 'core' }, 'com.red/core-tool', { ...RED, team: 'core' }, OK],
+  ['a free name', RED_WRITER, 'io.free/tool', RED, OK],
+  ['a free name that only looks like one', RED_WRITER, 'xcom.blue/tool', RED, OK],
+  ['any name, by a super-admin', SUPER_ADMIN, 'com.blue/admin-tool', RED, NOT_FOR_ADMINS],
+]; // prettier-ignore
+
+let count = 0;
+
+function named(mode: (typeof MODES)[number]): ServiceUnderTest {
+  return aPublishingService(mode).source('published', { kind: 'managed', settings: { names: NAMES } });
+}
+
+/** A name of the same namespace that no other test uses; a skill's has no capital letters behind its slash. */
+function fresh(name: string, says: string): string {
+  count += 1;
+  const [namespace = '', short = ''] = name.split('/');
+  return `${says.includes('capital') ? namespace.toUpperCase() : namespace}/${short}-${count}`;
+}
+
+describe.each(MODES)('the names of a managed source, in %s mode', (mode) => {
+  const service = named(mode).runs();
+
+  describe.each(TYPES)('of a %s', (type) => {
+    it.each(PUBLISHED)('%s is published or refused', async (says, held, base, claims, answers) => {
+      const name = fresh(base, says);
+      const body = aPublication(type, name, claims);
+      const before = await contentOf(service);
+      for (const path of ['/v1/entries/validate', '/v1/entries?dry_run=true'])
+        expect(outcome(await service.as(held).post(path, body))).toBe(inMode(answers, mode));
+      expect(await contentOf(service)).toEqual(before);
+      expect(outcome(await service.as(held).post('/v1/entries', body))).toBe(inMode(answers, mode));
+      if (inMode(answers, mode) !== 'ok') expect(await contentOf(service)).toEqual(before);
+    });
+
+    it('an emptied name is not taken over, and its owner has it again', async () => {
+      const name = fresh('com.blue/emptied', '');
+      const blue = service.as(BLUE_WRITER);
+      await publish(blue, type, name, BLUE);
+      expect(outcome(await blue.delete(entryAt(type, name, '/versions/1.0.0')))).toBe('ok');
+      const taken = await service.as(RED_WRITER).post('/v1/entries', aPublication(type, name, RED));
+      expect(outcome(taken)).toBe(inMode(RESERVED, mode));
+      if (mode === 'anonymous') return;
+      await publish(blue, type, name, BLUE);
+    });
+
+    it('a change of claims keeps the name with those it is reserved for', async () => {
+      const name = fresh('com.red/relabelled', '');
+      const both = service.as({ ...BOTH_WRITER, team: 'web' });
+      const set = async (sender: typeof both, claims: Document) =>
+        outcome(await sender.put(entryAt(type, name, '/claims'), { claims }));
+      const claimsNow = async () => (await anyone(service).get(entryAt(type, name, '/claims'))).json;
+      await publish(both, type, name, RED);
+      for (const claims of [BLUE, {}]) expect(await set(both, claims)).toBe(inMode(RESERVED, mode));
+      expect(await claimsNow()).toEqual({ claims: mode === 'anonymous' ? {} : RED });
+      expect(await set(both, { ...RED, team: 'web' })).toBe('ok');
+      expect(await set(service.as(SUPER_ADMIN), {})).toBe(inMode(['ok', '400 name_reserved', 'ok'], mode));
+    });
+
+    it('a free name may get any claims', async () => {
+      const name = fresh('io.free/relabelled', '');
+      const both = service.as(BOTH_WRITER);
+      await publish(both, type, name, RED);
+      for (const claims of [BLUE, {}])
+        expect(outcome(await both.put(entryAt(type, name, '/claims'), { claims }))).toBe('ok');
+    });
+  });
+});
+
+describe('the names of a managed source made through the API', () => {
+  const service = aService({ mode: 'full' }).runs();
+  const admin = () => service.as({ ...SUPER_ADMIN });
+  const put = (names: unknown) => admin().put('/v1/sources/made', { managed: { names }, claims: {} });
+
+  it('hold from the next request on, and come back as they were given', async () => {
+    expect((await put(NAMES)).status).toBe(201);
+    const { managed } = (await admin().get('/v1/sources/made')).json as { managed: Document };
+    expect(managed).toEqual({ names: NAMES });
+    expect((await put(managed['names'])).status).toBe(200);
+    const take = () => service.as(RED_WRITER).post('/v1/entries', aPublication('server', 'com.blue/a', RED));
+    expectRefused(await take(), 400, 'name_reserved');
+    expect((await put([])).status).toBe(200);
+    expect(outcome(await take())).toBe('ok');
+    expect((await put(NAMES)).status).toBe(200);
+    const later = aPublication('server', 'com.blue/a', RED, '2.0.0');
+    expectRefused(await service.as(RED_WRITER).post('/v1/entries', later), 400, 'name_reserved');
+    expect((await admin().put('/v1/sources/made', { managed: {}, claims: {} })).status).toBe(200);
+    expect(outcome(await service.as(RED_WRITER).post('/v1/entries', later))).toBe('ok');
+  });
+
+  const rule = NAMES[1];
+  it.each<[says: string, names: unknown, twin: unknown]>([
+    ['no list', rule, [rule]],
+    ['a rule without globs', [{ claims: RED }], [{ include: ['*'], claims: RED }]],
+    ['an empty list of globs', [{ include: [], claims: RED }], [{ include: ['a'], claims: RED }]],
+    ['a glob that is no text', [{ include: [1], claims: RED }], [{ include: ['1'], claims: RED }]],
+    ['a glob with a bracket', [{ include: ['[ab]/*'], claims: RED }], [{ include: ['?/*'], claims: RED }]],
+    ['a rule without claims', [{ include: ['a'] }], [{ include: ['a'], claims: RED }]],
+    ['claims that everybody has', [{ include: ['a'], claims: {} }], [{ include: ['a'], claims: BLUE }]],
+    ['nested claims', [{ include: ['a'], claims: { a: { b: 'c' } } }], [{ include: ['a'], claims: { a: ['c'] } }]],
+    ['a member there is not', [{ ...rule, exclude: [] }], [rule, rule]],
+    ['21 globs', [{ include: Array(21).fill('a'), claims: RED }], [{ include: Array(20).fill('a'), claims: RED }]],
+    ['201 rules', Array(201).fill(rule), Array(200).fill(rule)],
+  ])('are refused for %s', async (_says, names, twin) => {
+    expectRefused(await put(names), 400, 'invalid_body');
+    expect((await put(twin)).status).toBeLessThan(300);
+  }); // prettier-ignore
+});
