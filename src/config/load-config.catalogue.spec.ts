@@ -165,6 +165,13 @@ describe('a source', () => {
     [{ managed: null }, 'sources[0].managed', 'must be a map, not nothing'],
     [{ managed: true }, 'sources[0].managed', 'must be a map, not a boolean'],
     [{ managed: { a: 1 } }, 'sources[0].managed.a', 'is not a known key'],
+    [{ managed: { names: {} } }, 'sources[0].managed.names', 'must be a list, not a map'],
+    [{ managed: { names: [{ claims: { a: 'b' } }] } }, 'sources[0].managed.names[0].include', 'is required'],
+    [
+      { managed: { names: [{ include: ['*'], claims: {} }] } },
+      'sources[0].managed.names[0].claims',
+      'must name at least one claim',
+    ],
     [{ kubernetes: { namespaces: 'a' } }, 'sources[0].kubernetes.namespaces', 'must be a list, not a string'],
     [{ kubernetes: { namespaces: ['A'] } }, 'sources[0].kubernetes.namespaces[0]', 'DNS label'],
     [
