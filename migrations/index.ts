@@ -5,6 +5,7 @@ import { RareVersions1795500000000 } from './1795500000000-rare-versions.js';
 import { SourcePartitions1795600000000 } from './1795600000000-source-partitions.js';
 import { DropRegistryRevision1796000000000 } from './1796000000000-drop-registry-revision.js';
 import { PartitionRevisions1796100000000 } from './1796100000000-partition-revisions.js';
+import { AllowedShrinking1796200000000 } from './1796200000000-allowed-shrinking.js';
 
 /** Every migration, oldest first. A released one is never edited: a change is a new file. */
 export const migrations = [
@@ -15,4 +16,5 @@ export const migrations = [
   SourcePartitions1795600000000,
   DropRegistryRevision1796000000000,
   PartitionRevisions1796100000000,
+  AllowedShrinking1796200000000,
 ];

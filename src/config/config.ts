@@ -106,6 +106,8 @@ export type SourceConfig<K extends SourceKind = SourceKind> = {
     /** Null for kinds that are not synced. */
     readonly intervalMs: number | null;
     readonly filter: EntryFilterConfig | null;
+    /** May it lose most of its entries at once? */
+    readonly allowShrink: boolean;
     readonly claims: Claims;
   };
 }[K];

@@ -219,6 +219,7 @@ describe('a source', () => {
         kind: 'file',
         settings: { path: join(directory, 'a.json') },
         intervalMs: 1_800_000,
+        allowShrink: false,
         filter: null,
         claims: {},
       },

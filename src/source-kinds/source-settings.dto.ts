@@ -1,5 +1,5 @@
 import type { Claims } from '../claims/claims.js';
-import { claims, duration, globs } from '../validation/checks.js';
+import { claims, duration, flag, globs } from '../validation/checks.js';
 import { below, type Issue, issue } from '../validation/problems.js';
 import { Checked, Optional, Rule, Section, type Unchecked } from '../validation/shape.js';
 import {
@@ -9,6 +9,7 @@ import {
   KubernetesSettings,
   ManagedSettings,
 } from './kind-settings.dto.js';
+import { isGuardedFromShrinking } from './shrink-guard.js';
 import { KINDS, SOURCE_KINDS, type SourceKind, type WrittenSettings } from './kinds.js';
 
 export class SyncPolicy {
@@ -39,7 +40,15 @@ export class SourceSettings implements KindSections {
   @Optional() @Section(() => KubernetesSettings) kubernetes?: KubernetesSettings;
   @Optional() @Section(() => SyncPolicy) syncPolicy?: SyncPolicy;
   @Optional() @Section(() => EntryFilter) filter?: EntryFilter;
+  /** May it lose most of its entries at once? */
+  @Optional() @Checked(flag) allowShrink?: boolean;
   @Optional() @Checked(claims) claims?: Claims;
+}
+
+/** The body of `POST /v1/sources/{name}/sync`, which may be absent (contract §7). */
+export class SyncRequest {
+  /** May the source lose most of its entries in this one sync? */
+  @Optional() @Checked(flag) allowShrink?: boolean;
 }
 
 function kindsIn(source: Unchecked<SourceSettings>): SourceKind[] {
@@ -63,5 +72,10 @@ function kindAndInterval(source: Unchecked<SourceSettings>): Issue[] {
     return below(['syncPolicy'], issue(`is required for a source of kind ${kind}, with an interval`));
   if (!isSynced && source.syncPolicy !== undefined)
     return below(['syncPolicy'], issue(`is not possible for a source of kind ${kind}, which is not synced`));
+  if (source.allowShrink !== undefined && !isGuardedFromShrinking(kind, source[kind]))
+    return below(
+      ['allowShrink'],
+      issue('is possible for sources with api or file.url, no others are guarded'),
+    );
   return [];
 }

@@ -13,6 +13,8 @@ export type LeasedSource<K extends SyncedKind = SyncedKind> = {
     readonly settings: SettingsOf<P>;
     readonly filter: EntryFilter | null;
     readonly claims: Claims;
+    /** May this run lose most of the entries, by the settings or as it was asked for? */
+    readonly mayShrink: boolean;
     readonly intervalMs: number;
     readonly contentDigest: Buffer | null;
     /** What the last run that succeeded left for the next one; null when there is none, or the settings have changed since. */

@@ -12,6 +12,7 @@ export function describeSource(source: Source): SourceAnswer {
     [source.kind]: source.settings,
     ...(source.intervalMs === null ? {} : { syncPolicy: { interval: formatDuration(source.intervalMs) } }),
     ...(source.filter ? { filter: source.filter } : {}),
+    ...(source.allowShrink ? { allowShrink: true } : {}),
     claims: source.claims,
     origin: source.origin,
     createdAt: source.createdAt.toISOString(),
@@ -21,8 +22,8 @@ export function describeSource(source: Source): SourceAnswer {
 }
 
 /** The ETag of a source: of what a PUT may change. */
-export function sourceTag({ kind, settings, filter, intervalMs, claims }: Source): string {
-  return contentTag([kind, settings, filter, intervalMs, claims]);
+export function sourceTag({ kind, settings, filter, intervalMs, allowShrink, claims }: Source): string {
+  return contentTag([kind, settings, filter, intervalMs, allowShrink, claims]);
 }
 
 function describeSync({ state }: Source): SourceAnswer['sync'] {

@@ -23,7 +23,8 @@ export class SourceLeases {
        )
        returning s.id, s.name, s.kind, s.origin, s.settings, s.filter, c.claims, s.interval_ms::float8 as "intervalMs",
          y.content_digest as "contentDigest", y.fetch_state as "fetchState", y.attempts,
-         y.requested_at is not null as "isRequested"`,
+         y.requested_at is not null as "isRequested",
+         s.allow_shrink or y.shrink_allowed_at is not null as "mayShrink"`,
       [owner, leaseMs],
     );
     return source ?? null;

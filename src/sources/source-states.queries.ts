@@ -29,6 +29,9 @@ export interface WatchState {
 const NEXT_RUN_AT = `case when requested_at >= last_attempt_at then now()
   else now() + $3 * (1 + random() * 0.1) * interval '1 millisecond' end`;
 
+/** SQL: a permission to shrink is for the run that began after it, however that ends; one that was cut off has not ended. */
+const OPEN_PERMISSION = `case when shrink_allowed_at >= last_attempt_at then shrink_allowed_at end`;
+
 /** SQL: a request is fulfilled when a run that began after it has succeeded. */
 const OPEN_REQUEST = `case when requested_at >= last_attempt_at then requested_at end`;
 
@@ -83,14 +86,15 @@ export class SourceStates {
     );
   }
 
-  /** A sync of the source is due now; one under way is followed by another. */
-  async request(manager: EntityManager, sourceId: number): Promise<Date | null> {
+  /** A sync of the source is due now, and may lose most of its entries; one under way is followed by another. */
+  async request(manager: EntityManager, sourceId: number, allowShrink = false): Promise<Date | null> {
     return this.schedule(
       manager,
       `update source_sync set requested_at = clock_timestamp(),
-         next_run_at = case when lease_until > now() then next_run_at else now() end
+         next_run_at = case when lease_until > now() then next_run_at else now() end,
+         shrink_allowed_at = case when $2 then clock_timestamp() else shrink_allowed_at end
        where source_id = $1 returning next_run_at as "nextRunAt"`,
-      [sourceId],
+      [sourceId, allowShrink],
     );
   }
 
@@ -126,7 +130,7 @@ export class SourceStates {
     return this.writeIfHeld(
       manager,
       `update source_sync set status = 'complete', attempts = 0, error = null, last_success_at = now(),
-         requested_at = ${OPEN_REQUEST}, next_run_at = ${NEXT_RUN_AT}, lease_owner = null, lease_until = null,
+         requested_at = ${OPEN_REQUEST}, shrink_allowed_at = ${OPEN_PERMISSION}, next_run_at = ${NEXT_RUN_AT}, lease_owner = null, lease_until = null,
          content_digest = $4, fetch_state = $5, counts = $6, skipped = $7
        where source_id = $2 and lease_owner = $1`,
       [
@@ -152,7 +156,7 @@ export class SourceStates {
     return this.writeIfHeld(
       manager,
       `update source_sync set status = 'complete', attempts = 0, error = null, last_success_at = now(),
-         requested_at = ${OPEN_REQUEST}, next_run_at = ${NEXT_RUN_AT}, lease_owner = null, lease_until = null,
+         requested_at = ${OPEN_REQUEST}, shrink_allowed_at = ${OPEN_PERMISSION}, next_run_at = ${NEXT_RUN_AT}, lease_owner = null, lease_until = null,
          fetch_state = $4
        where source_id = $2 and lease_owner = $1`,
       [owner, sourceId, nextInMs, JSON.stringify(fetchState)],
@@ -170,6 +174,7 @@ export class SourceStates {
     return this.writeIfHeld(
       manager,
       `update source_sync set status = 'failed', error = $4, next_run_at = ${NEXT_RUN_AT},
+         shrink_allowed_at = ${OPEN_PERMISSION},
          lease_owner = null, lease_until = null
        where source_id = $2 and lease_owner = $1`,
       [owner, sourceId, nextInMs, error],

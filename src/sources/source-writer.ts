@@ -42,10 +42,18 @@ export class SourceWriter {
     origin: Origin,
   ): Promise<WrittenSource> {
     const claimSet = await this.claimSets.findOrCreate(manager, declared.claims);
-    const { name, kind, intervalMs } = declared;
+    const { name, kind, intervalMs, allowShrink } = declared;
     const settings = plain(declared.settings);
     const filter = plain(declared.filter);
-    const source = manager.create(Source, { name, kind, settings, filter, intervalMs, origin });
+    const source = manager.create(Source, {
+      name,
+      kind,
+      settings,
+      filter,
+      intervalMs,
+      allowShrink,
+      origin,
+    });
     source.claimSetId = claimSet.id;
     await manager.insert(Source, source);
     source.claimSet = claimSet;
@@ -59,14 +67,15 @@ export class SourceWriter {
     declared: SourceConfig,
   ): Promise<WrittenSource> {
     const claimSet = await this.claimSets.findOrCreate(manager, declared.claims);
-    const { intervalMs } = declared;
+    const { intervalMs, allowShrink } = declared;
     const settings = plain(declared.settings);
     const filter = plain(declared.filter);
     const hasNewContent =
       !isDeepStrictEqual(source.settings, settings) || !isDeepStrictEqual(source.filter, filter);
     const hasNewInterval = source.intervalMs !== intervalMs;
     const hasNewClaims = source.claimSetId !== claimSet.id;
-    if (!hasNewContent && !hasNewInterval && !hasNewClaims) return { outcome: 'unchanged', source };
+    const isSame = !hasNewContent && !hasNewInterval && !hasNewClaims && source.allowShrink === allowShrink;
+    if (isSame) return { outcome: 'unchanged', source };
     const { raw } = await manager
       .createQueryBuilder()
       .update(Source)
@@ -74,6 +83,7 @@ export class SourceWriter {
         settings,
         filter,
         intervalMs,
+        allowShrink,
         claimSetId: claimSet.id,
         revision: () => 'revision + 1',
         updatedAt: () => 'now()',
@@ -92,7 +102,7 @@ export class SourceWriter {
       const inherited = isRead ? claimSet : await this.claimSets.findOrCreate(manager, {});
       await setInheritedClaims(manager, source.id, inherited.id);
     }
-    const changed = { settings, filter, intervalMs, claimSet, claimSetId: claimSet.id };
+    const changed = { settings, filter, intervalMs, allowShrink, claimSet, claimSetId: claimSet.id };
     return { outcome: 'changed', source: Object.assign(source, changed, { updatedAt: row.updated_at }) };
   }
 }

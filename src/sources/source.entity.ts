@@ -70,6 +70,10 @@ export class SourceState {
   @Timestamp({ name: 'requested_at', nullable: true, select: false })
   requestedAt: Date | null;
 
+  /** When somebody asked for a sync that may lose most of the entries. */
+  @Timestamp({ name: 'shrink_allowed_at', nullable: true, select: false })
+  shrinkAllowedAt: Date | null;
+
   @Column({ name: 'lease_owner', type: 'uuid', nullable: true, select: false })
   leaseOwner: string | null;
 
@@ -121,6 +125,10 @@ export class Source {
   /** Between two syncs; null for kinds that are not synced. */
   @Column({ name: 'interval_ms', type: 'bigint', nullable: true, transformer: MILLISECONDS })
   intervalMs: number | null;
+
+  /** May it lose most of its entries at once? */
+  @Column({ name: 'allow_shrink', type: 'boolean', default: false })
+  allowShrink: boolean;
 
   @Column({ name: 'claim_set_id', type: 'integer' })
   claimSetId: number;

@@ -13,7 +13,7 @@ import type { Caller } from '../auth/caller.js';
 import { CurrentCaller } from '../auth/current-caller.js';
 import { RequiresRole } from '../auth/route-access.js';
 import { Loaded, ResourceRoute } from '../auth/route-resource.js';
-import { SourceSettings } from '../source-kinds/source-settings.dto.js';
+import { SourceSettings, SyncRequest } from '../source-kinds/source-settings.dto.js';
 import { AdminListParameters } from '../http/lists/admin-list.dto.js';
 import { ApiErrors } from '../http/openapi/api-errors.js';
 import { TakesBody } from '../http/body.js';
@@ -21,7 +21,7 @@ import { DnsNamePipe } from '../http/dns-name.pipe.js';
 import { RequestPreconditions } from '../http/preconditions.decorator.js';
 import type { Preconditions } from '../http/preconditions.js';
 import type { JsonText } from '../http/json-answers.js';
-import { ShapePipe } from '../http/shape.pipe.js';
+import { readBody, ShapePipe } from '../http/shape.pipe.js';
 import { Source } from './source.entity.js';
 import { SourceAnswer, SourceList } from './sources.responses.js';
 import { SourcesService } from './sources.service.js';
@@ -114,11 +114,15 @@ export class SourcesController {
 
   @Post(':name/sync')
   @HttpCode(202)
+  @TakesBody()
   @ResourceRoute({ resource: 'source', use: 'read' })
-  @ApiOperation({ summary: 'Starts a sync of the source now' })
+  @ApiOperation({
+    summary: 'Starts a sync of the source now; `allowShrink` lets it lose most of its entries',
+  })
+  @ApiBody({ type: SyncRequest, required: false })
   @ApiAcceptedResponse({ type: SourceAnswer })
-  @ApiErrors('role_required', 'read_only', 'not_synced', 'source_not_found')
-  sync(@Loaded() source: Source): Promise<JsonText> {
-    return this.sources.sync(source);
+  @ApiErrors('role_required', 'read_only', 'invalid_body', 'not_synced', 'source_not_found')
+  sync(@Loaded() source: Source, @Body() body: unknown): Promise<JsonText> {
+    return this.sources.sync(source, body === undefined ? {} : readBody(SyncRequest, body));
   }
 }

@@ -53,6 +53,9 @@ export class SourceAnswer {
   @ApiPropertyOptional({ type: 'object', additionalProperties: true })
   filter?: object;
 
+  @ApiPropertyOptional({ type: Boolean })
+  allowShrink?: boolean;
+
   @ApiProperty({ type: 'object', additionalProperties: true })
   claims: object;
 

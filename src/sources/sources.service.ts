@@ -9,7 +9,7 @@ import { ApiError } from '../http/errors.js';
 import { JsonText } from '../http/json-answers.js';
 import { type AdminListQuery, pageOf } from '../http/lists/admin-list.js';
 import { checkPreconditions, type Preconditions } from '../http/preconditions.js';
-import type { SourceSettings } from '../source-kinds/source-settings.dto.js';
+import type { SourceSettings, SyncRequest } from '../source-kinds/source-settings.dto.js';
 import { AdminFiles } from './admin-limits/admin-files.js';
 import { AdminNamespaces } from './admin-limits/admin-namespaces.js';
 import { Source } from './source.entity.js';
@@ -81,9 +81,10 @@ export class SourcesService {
     });
   }
 
-  async sync(source: Source): Promise<JsonText> {
+  /** @param request.allowShrink lets this one run lose most of the entries (contract §7). */
+  async sync(source: Source, { allowShrink = false }: SyncRequest = {}): Promise<JsonText> {
     if (source.intervalMs === null) throw new ApiError('not_synced');
-    source.state.nextRunAt = await this.states.request(this.dataSource.manager, source.id);
+    source.state.nextRunAt = await this.states.request(this.dataSource.manager, source.id, allowShrink);
     return this.get(source);
   }
 

@@ -5,8 +5,11 @@ import { ENTRY_TYPES, type EntryType, findName } from '../documents/entry-types.
 import { isObject } from '../json/is-object.js';
 import { type EntryFilter, passesFilter } from '../sources/filter/entry-filter.js';
 import type { SkippedEntry } from '../sources/source.entity.js';
+import type { MemoryShare } from './read-memory.js';
 
 const MAX_LISTED = 500;
+/** What is kept of a version beside its texts, by measurement: its objects, its digest, its places in maps. */
+const BYTES_AROUND = 1_024;
 
 /** A version of a source that is skipped, and why; `index` is its place in its list. */
 export interface Skipped extends SkippedEntry {
@@ -43,6 +46,8 @@ interface ReaderOptions {
   readonly onDuplicate: { readonly skipBecause: string } | 'replace';
   /** How many skipped versions are listed one by one; 500 when absent. */
   readonly maxListed?: number;
+  /** Is told of what is kept. */
+  readonly memory: MemoryShare;
 }
 
 /**
@@ -73,6 +78,10 @@ export class EntryReader {
     const isDuplicate = key !== undefined && this.seen.has(key);
     if (key !== undefined) this.seen.add(key);
     if (version) this.hasValid = true;
+    this.options.memory.add(
+      BYTES_AROUND +
+        [version?.text, version?.searchText, key, key].reduce((sum, text = '') => sum + heldBytes(text), 0),
+    );
     const { onDuplicate } = this.options;
     if (this.isFiltered(type, document)) {
       this.filtered += 1;
@@ -83,7 +92,7 @@ export class EntryReader {
     } else if (isDuplicate && onDuplicate !== 'replace')
       this.skip(type, index, document, [onDuplicate.skipBecause]);
     else {
-      this.entries.set(key, version);
+      this.entries.set(key, packed(version));
       this.excluded.delete(key);
     }
     return !isDuplicate;
@@ -130,6 +139,26 @@ export class EntryReader {
     if (name === undefined || typeof version !== 'string' || toStorable(name + version) !== name + version)
       return;
     const key = versionMapKey({ type, name, version });
-    if (!this.entries.has(key)) this.excluded.set(key, { type, name, version });
+    if (this.entries.has(key)) return;
+    this.options.memory.add(2 * heldBytes(key));
+    this.excluded.set(key, { type, name, version });
   }
+}
+
+// One character beyond Latin-1 makes all of a text twice as wide.
+const WIDE = /[^\0-\xff]/;
+
+function heldBytes(text: string): number {
+  return WIDE.test(text) ? Buffer.byteLength(text) : text.length;
+}
+
+/** The same version; a text that would be kept twice as wide is kept in UTF-8, and is spelled out where it is asked for. */
+function packed(version: IncomingVersion): IncomingVersion {
+  if (!WIDE.test(version.text)) return version;
+  const { text, ...others } = version;
+  const bytes = Buffer.from(text);
+  return Object.defineProperty(others, 'text', {
+    get: () => bytes.toString(),
+    enumerable: true,
+  }) as IncomingVersion;
 }

@@ -2,6 +2,7 @@ import type { SyncedKind } from '../source-kinds/kinds.js';
 import type { VersionName } from '../documents/incoming-version.js';
 import type { LeasedSource } from '../sources/leased-source.js';
 import type { ReadEntries } from './entry-reader.js';
+import type { MemoryShare } from './read-memory.js';
 
 /** Why a source could not be fetched, as a sentence for the operator. It names no secret. */
 export class FetchError extends Error {
@@ -40,8 +41,14 @@ export type Fetched =
 export abstract class Fetcher<K extends SyncedKind> {
   /**
    * @param state what the last successful run of this source left; null for the first one.
-   * @param signal aborts when the server stops or the lease is lost.
+   * @param signal aborts when the server stops, the lease is lost, or the run has to end for what it holds.
+   * @param memory is told of what is read and kept.
    * @throws FetchError
    */
-  abstract fetch(source: LeasedSource<K>, state: FetchState | null, signal: AbortSignal): Promise<Fetched>;
+  abstract fetch(
+    source: LeasedSource<K>,
+    state: FetchState | null,
+    signal: AbortSignal,
+    memory: MemoryShare,
+  ): Promise<Fetched>;
 }

@@ -4,6 +4,7 @@ import type { Fetched, Fetcher, FetchState } from './fetcher.js';
 import { ApiFetcher } from './mcp/api.fetcher.js';
 import { FileFetcher } from './file/file.fetcher.js';
 import { GitFetcher } from './git/git.fetcher.js';
+import type { MemoryShare } from './read-memory.js';
 import type { LeasedSource } from '../sources/leased-source.js';
 
 /** The fetchers of all kinds that are synced: one that has none does not compile. */
@@ -24,8 +25,9 @@ export class Fetchers {
     source: LeasedSource<K>,
     state: FetchState | null,
     signal: AbortSignal,
+    memory: MemoryShare,
   ): Promise<Fetched> {
     parseSourceKind(source.kind);
-    return this.byKind[source.kind].fetch(source, state, signal);
+    return this.byKind[source.kind].fetch(source, state, signal, memory);
   }
 }

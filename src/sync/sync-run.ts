@@ -14,6 +14,10 @@ import type { ReadEntries } from './entry-reader.js';
 import { FetchError, type FetchState } from './fetcher.js';
 import { Fetchers } from './fetchers.js';
 import { readRegistryFile, RegistryFileError } from './file/registry-file.js';
+import { countLiveEntries } from './live-entries.queries.js';
+import { hasShrunk, shrunkSentence } from './shrinking.js';
+import { isGuardedFromShrinking } from '../source-kinds/shrink-guard.js';
+import { ReadMemory, ReadMemoryError } from './read-memory.js';
 import { retryInMs } from './retry.js';
 import { reportAfterChanges, reportOf, type SyncReport } from './sync-report.js';
 
@@ -32,6 +36,7 @@ export class SyncRun {
     private readonly writer: EntryWriter,
     private readonly fetchers: Fetchers,
     private readonly metrics: SyncMetrics,
+    private readonly memory: ReadMemory,
   ) {}
 
   /**
@@ -42,8 +47,14 @@ export class SyncRun {
   async run(owner: string, source: LeasedSource, signal: AbortSignal): Promise<RunOutcome> {
     const started = performance.now();
     const rules = rulesDigest(source);
+    const memory = this.memory.begin();
     try {
-      const fetched = await this.fetchers.fetch(source, stateOf(source, rules), signal);
+      const fetched = await this.fetchers.fetch(
+        source,
+        stateOf(source, rules),
+        AbortSignal.any([signal, memory.signal]),
+        memory,
+      );
       const fetchState = { rules, state: fetched.state };
       const contentDigest = fetched.kind === 'file' ? withRules(fetched.digest, rules) : null;
       const isKnown = contentDigest !== null && source.contentDigest?.equals(contentDigest);
@@ -55,14 +66,19 @@ export class SyncRun {
         return 'unchanged';
       }
       const content =
-        fetched.kind === 'file' ? await readRegistryFile(fetched.bytes, source.filter) : fetched.content;
+        fetched.kind === 'file'
+          ? await readRegistryFile(fetched.bytes, source.filter, memory)
+          : fetched.content;
       signal.throwIfAborted();
+      if (fetched.kind !== 'changes') await this.checkHolds(source, content);
       const gone = fetched.kind === 'changes' ? fetched.gone : null;
       return await this.write(owner, source, { content, gone, contentDigest, fetchState }, started);
     } catch (error) {
       if (isDatabaseUnreachable(error)) throw error;
       if (signal.aborted) throw new Error('The sync was cut off', { cause: error });
-      return this.fail(owner, source, error);
+      return await this.fail(owner, source, memory.refusal ?? error);
+    } finally {
+      memory.end();
     }
   }
 
@@ -74,9 +90,13 @@ export class SyncRun {
   ): Promise<RunOutcome> {
     const { id, intervalMs } = source;
     const written = await this.leases.writeWhileHeld(owner, source, async (manager, claimSetId) => {
+      const before = isGuarded(source) ? await countLiveEntries(manager, id) : 0;
       const counts = gone
         ? await this.writer.applyChanges(manager, id, claimSetId, content.entries, gone)
         : await this.writer.replaceAll(manager, id, claimSetId, content.entries);
+      const after =
+        counts.removed + counts.changed > 0 && before > 0 ? await countLiveEntries(manager, id) : before;
+      if (hasShrunk(before, after)) throw new FetchError(shrunkSentence(before, after));
       // New claims that came with new settings have waited for this.
       const relabeled = source.fetchState === null ? await setInheritedClaims(manager, id, claimSetId) : 0;
       if (counts.added + counts.changed + counts.removed + relabeled > 0) await bumpRevision(manager, id);
@@ -99,6 +119,16 @@ export class SyncRun {
     return 'complete';
   }
 
+  // contract §7: nothing at all is taken for an accident, whatever there was before: it would withdraw everything.
+  private async checkHolds(source: LeasedSource, content: ReadEntries): Promise<void> {
+    const { entries, skipped, filtered } = content;
+    if (entries.length + skipped.length + filtered > 0) return;
+    if (source.mayShrink && isGuardedFromShrinking(source.kind, source.settings)) return;
+    const before = isGuarded(source) ? await countLiveEntries(this.dataSource.manager, source.id) : 0;
+    if (hasShrunk(before, 0)) throw new FetchError(shrunkSentence(before, 0));
+    throw new FetchError(`The ${source.kind === 'api' ? 'registry' : 'file'} holds no entries`);
+  }
+
   private superseded({ name }: LeasedSource): RunOutcome {
     this.logger.log(
       { source: name },
@@ -108,7 +138,8 @@ export class SyncRun {
   }
 
   private async fail(owner: string, source: LeasedSource, error: unknown): Promise<RunOutcome> {
-    const expected = error instanceof FetchError || error instanceof RegistryFileError;
+    const expected =
+      error instanceof FetchError || error instanceof RegistryFileError || error instanceof ReadMemoryError;
     const sentence = expected ? error.message : 'The sync failed inside the server; its log has the cause';
     const retryAfterMs = error instanceof FetchError ? error.retryAfterMs : null;
     const pause = retryInMs(source.attempts, source.intervalMs, retryAfterMs);
@@ -128,6 +159,11 @@ interface SyncContent {
   readonly gone: readonly VersionName[] | null;
   readonly contentDigest: Buffer | null;
   readonly fetchState: object;
+}
+
+// What another server fills, and what was not read by other settings or another filter before: those are changed on purpose.
+function isGuarded({ kind, settings, mayShrink, fetchState }: LeasedSource): boolean {
+  return !mayShrink && fetchState !== null && isGuardedFromShrinking(kind, settings);
 }
 
 // What was read also depends on the filter and on the rules that read it.

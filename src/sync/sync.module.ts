@@ -8,6 +8,7 @@ import { FileFetcher } from './file/file.fetcher.js';
 import { SourceFiles } from './file/source-files.js';
 import { FileWatch } from './file/file-watch.js';
 import { GitFetcher } from './git/git.fetcher.js';
+import { ReadMemory } from './read-memory.js';
 import { SyncScheduler } from './scheduler.js';
 import { SourceMetrics } from './source-metrics.js';
 import { SyncQueries } from './sync.queries.js';
@@ -26,6 +27,7 @@ const MAX_CONNECTIONS = 8;
     GitFetcher,
     { provide: HttpClient, useFactory: () => new HttpClient({ maxConnections: MAX_CONNECTIONS }) },
     Fetchers,
+    { provide: ReadMemory, useFactory: () => new ReadMemory() },
     SourceMetrics,
     SyncQueries,
     SyncRun,

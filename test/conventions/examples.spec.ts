@@ -5,10 +5,13 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { loadConfig } from '../../dist/config/load-config.js';
 import { readRegistryFile } from '../../dist/sync/file/registry-file.js';
+import { ReadMemory } from '../../dist/sync/read-memory.js';
 
 const ROOT = resolve(import.meta.dirname, '../..');
 const EXAMPLES = join(ROOT, 'examples');
 const files = await readdir(EXAMPLES);
+const read = async (file: string) =>
+  readRegistryFile(await readFile(join(EXAMPLES, file)), null, new ReadMemory().begin());
 
 describe('the examples', () => {
   let before: string | undefined;
@@ -18,14 +21,14 @@ describe('the examples', () => {
   it.each(files.filter((file) => file.endsWith('.json')))(
     '%s holds nothing that would be skipped',
     async (file) => {
-      const { entries, skipped } = await readRegistryFile(await readFile(join(EXAMPLES, file)), null);
+      const { entries, skipped } = await read(file);
       expect(skipped).toEqual([]);
       expect(entries.length).toBeGreaterThan(4);
     },
   );
 
   it('catalog.json shows every list feature: 25 servers and 5 skills at least, with several versions', async () => {
-    const { entries } = await readRegistryFile(await readFile(join(EXAMPLES, 'catalog.json')), null);
+    const { entries } = await read('catalog.json');
     const names = (type: string) =>
       new Set(entries.filter((entry) => entry.type === type).map((entry) => entry.name));
     expect(names('server').size).toBeGreaterThanOrEqual(25);

@@ -5,6 +5,7 @@ import { ENTRY_TYPE_NAMES, ENTRY_TYPES, type EntryType } from '../../documents/e
 import { isObject } from '../../json/is-object.js';
 import type { EntryFilter } from '../../sources/filter/entry-filter.js';
 import { toStorable } from '../../database/storable.js';
+import type { MemoryShare } from '../read-memory.js';
 import { type Candidate, EntryReader, type ReadEntries, type Skipped } from '../entry-reader.js';
 import { JsonSliceError, JsonSlicer, RepeatedKeyError, type Slice } from '../../json/json-slices.js';
 import { parseSkeleton, parseText } from '../../json/json-text.js';
@@ -21,14 +22,21 @@ export class RegistryFileError extends Error {}
  * over. Works in short slices of time.
  *
  * @throws RegistryFileError when the text is no such file, or when none of its entries is valid.
+ * @throws ReadMemoryError when that takes too much memory.
  */
-export async function readRegistryFile(bytes: Buffer, filter: EntryFilter | null): Promise<ReadEntries> {
+export async function readRegistryFile(
+  bytes: Buffer,
+  filter: EntryFilter | null,
+  memory: MemoryShare,
+): Promise<ReadEntries> {
+  memory.add(bytes.length);
   if (!isUtf8(bytes)) throw new RegistryFileError('The file is not UTF-8 text');
   const types = new Map(
     ENTRY_TYPE_NAMES.map((type): [string, EntryType] => [ENTRY_TYPES[type].listKey, type]),
   );
   const slicer = new JsonSlicer(withoutMark(bytes), [...types.keys(), 'plugins'], MAX_DOCUMENT_BYTES);
   const reader = new EntryReader(filter, {
+    memory,
     onDuplicate: { skipBecause: 'the file holds this name and version twice; the first one counts' },
   });
   const slice = new TimeSlice();
@@ -68,14 +76,12 @@ function candidate(
   return { type, index, document, written: { text: text ?? '', keys }, readProblem };
 }
 
-// The filter may leave out everything; that nothing at all is valid, or there, is taken for an accident.
+// The filter may leave out everything; that nothing at all is valid is taken for an accident.
 function checkHolds(reader: EntryReader, content: ReadEntries): void {
-  const { entries, skipped, filtered } = content;
+  const { skipped, filtered } = content;
   const [first] = skipped;
   if (first && !reader.hasValid)
     throw new RegistryFileError(noneIsValid(first, reader.skippedCount + filtered));
-  if (entries.length + skipped.length + filtered === 0)
-    throw new RegistryFileError('The file holds no entries');
 }
 
 function noneIsValid({ type, index, name, version, reasons }: Skipped, count: number): string {

@@ -8,6 +8,7 @@ import { type ApiPlan, type ApiState, planOf, readApiState, stateAfter } from '.
 import type { EntryFilter } from '../../sources/filter/entry-filter.js';
 import { type Fetched, Fetcher, type FetchState } from '../fetcher.js';
 import { RegistryClient, StatusError } from './registry-client.js';
+import type { MemoryShare } from '../read-memory.js';
 import { RegistryReader } from './registry-reader.js';
 import { SourceFiles } from '../file/source-files.js';
 import type { LeasedSource } from '../../sources/leased-source.js';
@@ -36,6 +37,7 @@ export class ApiFetcher extends Fetcher<'api'> {
     source: LeasedSource<'api'>,
     state: FetchState | null,
     signal: AbortSignal,
+    memory: MemoryShare,
   ): Promise<Fetched> {
     const { settings, origin } = source;
     const client = new RegistryClient(this.http, {
@@ -45,7 +47,7 @@ export class ApiFetcher extends Fetcher<'api'> {
       allowPrivate: origin === 'config' || this.limits.adminAllowPrivateIP,
       signal,
     });
-    const run = new ApiRun(client, source.filter, readApiState(state));
+    const run = new ApiRun(client, source.filter, readApiState(state), memory);
     return run.fetch(source.isRequested);
   }
 }
@@ -58,6 +60,7 @@ class ApiRun {
     private readonly client: RegistryClient,
     private readonly filter: EntryFilter | null,
     private readonly before: ApiState | null,
+    private readonly memory: MemoryShare,
   ) {}
 
   async fetch(isRequested: boolean): Promise<Fetched> {
@@ -69,7 +72,7 @@ class ApiRun {
 
   /** @param tellsChanges what is known of that already. */
   private async all(beginsRound: boolean, tellsChanges = beginsRound): Promise<Fetched> {
-    const reading = new RegistryReader(this.filter);
+    const reading = new RegistryReader(this.filter, this.memory);
     const readAt = await this.servers(reading);
     const skills = await this.skills(reading);
     const plan: ApiPlan = { reads: 'all', beginsRound };
@@ -83,7 +86,7 @@ class ApiRun {
 
   // Null: the upstream does not know how to tell changes.
   private async changes(plan: ApiPlan & { reads: 'changes' }): Promise<Fetched | null> {
-    const reading = new RegistryReader(this.filter);
+    const reading = new RegistryReader(this.filter, this.memory);
     const query = { updated_since: new Date(plan.since).toISOString(), include_deleted: 'true' };
     let readAt: number | null = null;
     try {

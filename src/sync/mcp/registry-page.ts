@@ -67,7 +67,10 @@ export function readServerItem(slice: Slice, index: number): ListedVersion {
       index,
       document,
       // That no key is given twice has been seen already, in the whole of the item.
-      written: { text: readProblem ? '' : (memberText(text, 'server') ?? ''), keys: countKeys(document) },
+      written: {
+        text: readProblem ? '' : copyOf(memberText(text, 'server') ?? ''),
+        keys: countKeys(document),
+      },
       readProblem,
       upstreamMeta: readProblem ? {} : upstreamMetaOf(official),
     },
@@ -85,6 +88,11 @@ export function readSkill(slice: Slice, index: number): Candidate {
   const text = slice.text ?? '';
   const document = readProblem ? null : parseText(text, `skills[${slice.index}]`);
   return { type: 'skill', index, document, written: { text, keys: slice.keys }, readProblem };
+}
+
+// A part of a text keeps all of it in memory.
+function copyOf(text: string): string {
+  return Buffer.from(text).toString();
 }
 
 function unreadable({ bytes, depth }: Slice, levelsAround: number): Problem | null {

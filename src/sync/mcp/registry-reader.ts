@@ -4,13 +4,16 @@ import { isObject } from '../../json/is-object.js';
 import type { EntryFilter } from '../../sources/filter/entry-filter.js';
 import { type Candidate, EntryReader, type ReadEntries } from '../entry-reader.js';
 import { FetchError } from '../fetcher.js';
+import type { MemoryShare } from '../read-memory.js';
 import { JsonSliceError, type Slice } from '../../json/json-slices.js';
 import { type Page, readServerItem, readSkill } from './registry-page.js';
 import { TimeSlice } from '../../json/time-slice.js';
 
 const MAX_ENTRIES = 500_000;
-const MAX_BYTES = 512 * 1024 * 1024;
+const MAX_BYTES = 128 * 1024 * 1024;
 const MAX_LISTED = 1_000;
+/** What a page takes while it is read, by measurement: its bytes, its texts, and what they are parsed to. */
+const PAGE_FACTOR = 4;
 /** Pages in a row that bring nothing that was not there before, from a list that never ends. */
 const MAX_EMPTY_PAGES = 100;
 
@@ -27,9 +30,12 @@ export class RegistryReader {
   private bytes = 0;
   private emptyPages = 0;
 
-  constructor(filter: EntryFilter | null) {
+  constructor(
+    filter: EntryFilter | null,
+    private readonly memory: MemoryShare,
+  ) {
     // A version may come twice when pages move while they are read: the later one is the newer one.
-    this.reader = new EntryReader(filter, { onDuplicate: 'replace', maxListed: MAX_LISTED });
+    this.reader = new EntryReader(filter, { onDuplicate: 'replace', maxListed: MAX_LISTED, memory });
   }
 
   /** @throws FetchError */
@@ -67,14 +73,13 @@ export class RegistryReader {
   }
 
   /**
-   * All there is. That nothing is, or nothing valid, is taken for an accident, as with files: it would withdraw everything.
+   * All there is. That nothing valid is, is taken for an accident, as with files: it would withdraw everything.
    *
    * @throws FetchError
    */
   everything(): ReadEntries {
     const content = this.content();
     const [first] = content.skipped;
-    if (this.count === 0) throw new FetchError('The registry holds no entries');
     if (!first || this.reader.hasValid) return content;
     const { type, index, name, version, reasons } = first;
     const called = [name, version].filter((part) => part !== null && part !== '').join(' ');
@@ -88,6 +93,8 @@ export class RegistryReader {
     { elements, nextCursor }: Page,
     candidateOf: (element: Slice) => Candidate,
   ): Promise<void> {
+    const pageBytes = PAGE_FACTOR * elements.reduce((sum, { bytes }) => sum + bytes, 0);
+    this.memory.add(pageBytes);
     let news = 0;
     for (const element of elements) {
       if (this.reader.read(this.judgeable(element, candidateOf))) news += 1;
@@ -96,9 +103,10 @@ export class RegistryReader {
       if (this.count > MAX_ENTRIES)
         throw new FetchError(`The registry holds more than ${MAX_ENTRIES} versions`);
       if (this.bytes > MAX_BYTES)
-        throw new FetchError('The registry holds more than 512 MiB of documents, the most that is read');
+        throw new FetchError('The registry holds more than 128 MiB of documents, the most that is read');
       await this.slice.pause();
     }
+    this.memory.release(pageBytes);
     this.emptyPages = news > 0 || nextCursor === null ? 0 : this.emptyPages + 1;
     if (this.emptyPages >= MAX_EMPTY_PAGES)
       throw new FetchError(

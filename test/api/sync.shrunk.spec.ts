@@ -1,0 +1,252 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { outcomeOf } from '../support/answers.js';
+import { aCatalogue, aServer } from '../support/documents.js';
+import { aFolder } from '../support/folder.js';
+import { expectRefused } from '../support/matchers.js';
+import { aService, type ServiceUnderTest } from '../support/service.js';
+import { anUpstreamRegistry } from '../support/upstream-registry.js';
+
+const syncPolicy = { interval: '1h' };
+const servers = (count: number, from = 0) =>
+  Array.from({ length: count }, (_, index) => aServer(`io.acme/s${from + index}`));
+
+interface SyncAnswer {
+  status: string;
+  lastAttemptAt: string | null;
+  error?: string;
+  counts: Record<string, number>;
+}
+
+/** Asks for a sync, with this body, and answers how the run that began then has ended. */
+async function requested(service: ServiceUnderTest, name: string, body?: object): Promise<SyncAnswer> {
+  const state = async () => ((await service.get(`/v1/sources/${name}`)).json as { sync: SyncAnswer }).sync;
+  const { lastAttemptAt: before } = await state();
+  expect((await service.post(`/v1/sources/${name}/sync`, body)).status).toBe(202);
+  for (;;) {
+    const now = await state();
+    if (now.lastAttemptAt !== before && !['pending', 'syncing'].includes(now.status)) return now;
+    await new Promise((done) => setTimeout(done, 25));
+  }
+}
+
+const entries = async (service: ServiceUnderTest, name: string) =>
+  (
+    (await service.get(`/v1/sources/${name}/entries`)).json as {
+      entries: { versions: { status: string }[] }[];
+    }
+  ).entries.filter(({ versions }) => versions.some(({ status }) => status !== 'deleted')).length;
+
+describe('another registry that loses its entries', () => {
+  const upstream = anUpstreamRegistry().runs();
+  const service = aService().configuration({ adminAllowPrivateIP: true }).runs();
+  let name = '';
+  let made = 0;
+  const holds = async (count: number, more: object = {}) => {
+    name = `mirror-${made++}`;
+    upstream.reset().put(servers(count));
+    const put = await service.put(`/v1/sources/${name}`, {
+      api: { endpoint: upstream.url },
+      syncPolicy,
+      ...more,
+    });
+    expect(outcomeOf(put)).toBe('201');
+    expect(await service.synced(name)).toMatchObject({ status: 'complete', counts: { entries: count } });
+  };
+  const keeps = (count: number) => void upstream.reset().put(servers(count));
+
+  it.each([
+    [20, 0],
+    [20, 9],
+    [41, 20],
+    [100, 1],
+  ])('fails, keeps them, and says how to allow it: from %d to %d', async (before, after) => {
+    await holds(before);
+    keeps(after);
+    const report = await requested(service, name);
+    expect(report.status).toBe('failed');
+    expect(report.error).toMatch(new RegExp(`shrunk from ${before} entries to ${after}, .*allowShrink`));
+    expect(await entries(service, name)).toBe(before);
+    upstream.put(servers(before));
+    expect(await requested(service, name)).toMatchObject({ status: 'complete' });
+  });
+
+  it.each([
+    [20, 10],
+    [40, 20],
+    [19, 1],
+    [5, 1],
+    [20, 21],
+  ])('loses them where that is less, or where there were few: from %d to %d', async (before, after) => {
+    await holds(before);
+    keeps(after);
+    expect(await requested(service, name)).toMatchObject({ status: 'complete', counts: { entries: after } });
+    expect(await entries(service, name)).toBe(after);
+  });
+
+  it('fails as well when others have come in their place and they are too few, and not when they are enough', async () => {
+    await holds(20);
+    upstream.reset().put(servers(9, 1_000));
+    expect((await requested(service, name)).error).toMatch(/shrunk/);
+    upstream.put(servers(1, 2_000));
+    expect(await requested(service, name)).toMatchObject({ status: 'complete', counts: { removed: 20 } });
+  });
+
+  it('fails when what it holds is no longer valid', async () => {
+    await holds(20);
+    upstream.reset().put([...servers(5), ...servers(15, 5).map((server) => ({ ...server, description: 5 }))]);
+    expect((await requested(service, name)).error).toMatch(/shrunk from 20 entries to 5/);
+    expect(await entries(service, name)).toBe(20);
+  });
+
+  it('counts entries, and not the versions of each', async () => {
+    await holds(10);
+    upstream.put(Array.from({ length: 10 }, (_, n) => aServer('io.acme/s0', `2.0.${n}`)));
+    expect(await requested(service, name)).toMatchObject({ status: 'complete', counts: { entries: 20 } });
+    keeps(1);
+    expect(await requested(service, name)).toMatchObject({ status: 'complete', counts: { entries: 1 } });
+  });
+
+  it('fails when it says of most that they are deleted, also in a run that reads only what has changed', async () => {
+    await holds(20);
+    upstream.put(servers(11), { status: 'deleted' });
+    upstream.pages();
+    const report = await service.synced(name);
+    expect(upstream.pages()[0]?.query.has('updated_since')).toBe(true);
+    expect(report).toMatchObject({
+      status: 'failed',
+      error: expect.stringMatching(/shrunk from 20 entries to 9/),
+    });
+    expect(await entries(service, name)).toBe(20);
+    expect(await requested(service, name, { allowShrink: true })).toMatchObject({ status: 'complete' });
+    expect(await entries(service, name)).toBe(9);
+  });
+
+  it('may say of half of them that they are deleted', async () => {
+    await holds(20);
+    upstream.put(servers(10), { status: 'deleted' });
+    expect(await service.synced(name)).toMatchObject({ status: 'complete' });
+    expect(await entries(service, name)).toBe(10);
+  });
+
+  it.each([0, 3])('loses them, down to %d, where the source allows it', async (after) => {
+    await holds(20, { allowShrink: true });
+    expect((await service.get(`/v1/sources/${name}`)).json).toMatchObject({ allowShrink: true });
+    keeps(after);
+    expect(await requested(service, name)).toMatchObject({ status: 'complete', counts: { entries: after } });
+    expect(await entries(service, name)).toBe(after);
+  });
+
+  it('loses them where the source allows it by now, and keeps its other settings', async () => {
+    await holds(20);
+    keeps(2);
+    expect((await requested(service, name)).error).toMatch(/shrunk/);
+    expect((await service.get(`/v1/sources/${name}`)).json).not.toHaveProperty('allowShrink');
+    const allowing = { api: { endpoint: upstream.url }, syncPolicy, allowShrink: true };
+    expect((await service.put(`/v1/sources/${name}`, allowing)).status).toBe(200);
+    expect(await requested(service, name)).toMatchObject({ status: 'complete', counts: { entries: 2 } });
+  });
+
+  it.each([0, 3])(
+    'loses them, down to %d, in the one sync that allows it, and in no later one',
+    async (after) => {
+      await holds(20);
+      keeps(after);
+      expect((await requested(service, name, { allowShrink: false })).error).toMatch(/shrunk/);
+      expect((await requested(service, name, {})).error).toMatch(/shrunk/);
+      expect(await requested(service, name, { allowShrink: true })).toMatchObject({ status: 'complete' });
+      expect(await entries(service, name)).toBe(after);
+      upstream.put(servers(20));
+      expect(await requested(service, name)).toMatchObject({ status: 'complete', counts: { entries: 20 } });
+      keeps(after);
+      expect((await requested(service, name)).error).toMatch(/shrunk/);
+    },
+  );
+
+  it('has used up its permission also when the sync fails for another reason', async () => {
+    await holds(20);
+    upstream.fails(1, { status: 404 });
+    expect((await requested(service, name, { allowShrink: true })).error).toMatch(/404/);
+    keeps(1);
+    expect((await requested(service, name)).error).toMatch(/shrunk/);
+  });
+
+  it('loses them when the place it is read from has changed: that is meant', async () => {
+    await holds(20);
+    keeps(1);
+    const api = { endpoint: `${upstream.url}/other` };
+    expect((await service.put(`/v1/sources/${name}`, { api, syncPolicy })).status).toBe(200);
+    expect(await service.synced(name)).toMatchObject({ status: 'complete', counts: { entries: 1 } });
+  });
+
+  it.each([
+    [{ allowShrink: 'yes' }],
+    [{ allowShrink: null }],
+    [{ allowshrink: true }],
+    [{ allowShrink: true, more: 1 }],
+    [[]],
+  ])('is not synced with the body %j', async (body) => {
+    await holds(1);
+    expectRefused(await service.post(`/v1/sources/${name}/sync`, body), 400, 'invalid_body');
+  });
+});
+
+describe('a file that loses its entries', () => {
+  const folder = aFolder();
+  let content = '';
+  const upstream = createServer((_request, response) => void response.end(content));
+  const service = aService().configuration({ adminAllowPrivateIP: true, adminFileRoot: folder.path }).runs();
+  beforeAll(async () => {
+    upstream.listen(0, '127.0.0.1');
+    await once(upstream, 'listening');
+  });
+  afterAll(() => void upstream.close());
+  beforeEach(() => void (content = JSON.stringify(aCatalogue(servers(20)))));
+  const url = () => `http://127.0.0.1:${(upstream.address() as AddressInfo).port}/catalogue.json`;
+
+  it.each([0, 9])('fails behind a URL, down to %d, until a sync allows it', async (after) => {
+    const name = `url-${after}`;
+    await service.put(`/v1/sources/${name}`, { file: { url: url() }, syncPolicy });
+    expect(await service.synced(name)).toMatchObject({ status: 'complete', counts: { entries: 20 } });
+    content = JSON.stringify(aCatalogue(servers(after)));
+    expect((await service.synced(name)).error).toMatch(new RegExp(`shrunk from 20 entries to ${after}`));
+    expect(await entries(service, name)).toBe(20);
+    expect(await requested(service, name, { allowShrink: true })).toMatchObject({ status: 'complete' });
+    expect(await entries(service, name)).toBe(after);
+  });
+
+  it('loses half of them behind a URL, and any number where the source allows it', async () => {
+    await service.put('/v1/sources/half', { file: { url: url() }, syncPolicy });
+    await service.put('/v1/sources/any', { file: { url: url() }, syncPolicy, allowShrink: true });
+    for (const name of ['half', 'any']) await service.synced(name);
+    content = JSON.stringify(aCatalogue(servers(10)));
+    expect(await service.synced('half')).toMatchObject({ status: 'complete', counts: { entries: 10 } });
+    content = JSON.stringify(aCatalogue(servers(1)));
+    expect(await service.synced('any')).toMatchObject({ status: 'complete', counts: { entries: 1 } });
+  });
+
+  it('loses any number on the disk, where its own people write it, but not all', async () => {
+    const path = folder.catalogue('local', servers(20));
+    await service.put('/v1/sources/local', { file: { path }, syncPolicy });
+    await service.synced('local');
+    folder.catalogue('local', servers(1));
+    expect(await service.synced('local')).toMatchObject({ status: 'complete', counts: { entries: 1 } });
+    folder.catalogue('local', []);
+    expect((await service.synced('local')).error).toMatch(/The file holds no entries/);
+    expect((await requested(service, 'local', { allowShrink: true })).error).toMatch(
+      /The file holds no entries/,
+    );
+  });
+
+  it('is not allowed to where that means nothing', async () => {
+    const path = folder.catalogue('plain', servers(1));
+    for (const source of [{ file: { path }, syncPolicy }, { managed: {} }])
+      expectRefused(
+        await service.put('/v1/sources/plain', { ...source, allowShrink: true }),
+        400,
+        'invalid_body',
+      );
+  });
+});
