@@ -12,7 +12,11 @@ import { ApiError, ClientGone, errorBody, type ErrorCode } from './errors.js';
 
 const RETRY_AFTER_SECONDS = '2';
 /** Not faults of ours: what a provider did is in the log of the one that asked it already, and a search is the caller's. */
-const NOT_LOGGED: ReadonlySet<ErrorCode> = new Set(['provider_unavailable', 'search_too_broad']);
+const NOT_LOGGED: ReadonlySet<ErrorCode> = new Set([
+  'overloaded',
+  'provider_unavailable',
+  'search_too_broad',
+]);
 
 /** The one place that writes error answers. What is not in the catalogue becomes `internal_error`. */
 @Catch()

@@ -91,12 +91,8 @@ export class RegistriesService {
     const isKnown = ({ name, claims }: Source) => held.includes(name) || this.policy.mayReach(caller, claims);
     // Only those are locked: having to wait for the change of a hidden one would tell that it is there.
     const known = (await this.sources.findByNames(manager, names)).filter(isKnown);
-    const sources = (
-      await this.sources.shareByNames(
-        manager,
-        known.map(({ name }) => name),
-      )
-    ).filter(isKnown);
+    const inOrder = names.filter((name) => known.some((source) => source.name === name));
+    const sources = (await this.sources.shareByNames(manager, inOrder)).filter(isKnown);
     const unknown = names.filter((name) => !sources.some((source) => source.name === name));
     if (unknown.length > 0)
       throw new ApiError(

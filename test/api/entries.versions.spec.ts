@@ -149,7 +149,7 @@ describe.each(TYPES)('the versions of a %s', (type) => {
 // What names no version, and beside it what looks like it and does.
 const NO_VERSIONS = [
   'latest', 'Latest', 'LATEST', '^1.0.0', '~1.2.3', '~> 1.2', '>=1.0.0', '>1', '<2.0.0', '<=2', '=1.0.0', '1.x', '1.2.x', '1.2.X', '1.*', '*',
-  '1.0.0 - 2.0.0', '1.0.0 || 2.0.0', '>=1.0.0 <2.0.0', '>=1.0.0,<2.0.0', '', ' 1.0.0', '1.0.0 ', '1.0.0\n', '1\u00000', '1.'.repeat(128),
+  '1.0.0 - 2.0.0', '1.0.0 || 2.0.0', '>=1.0.0 <2.0.0', '>=1.0.0,<2.0.0', '', ' 1.0.0', '1.0.0 ', '1.0.0\n', '1\u00000', '1 beta', '1.'.repeat(128),
 ]; // prettier-ignore
 const VERSIONS = [
   'latest-1',
@@ -160,7 +160,7 @@ const VERSIONS = [
   'x86',
   '1.0.0+x',
   '1-2',
-  '1 beta',
+  '1beta',
   'v1',
   '1'.repeat(255),
 ];
