@@ -56,84 +56,8 @@ export abstract class AccessPolicy {
   abstract visibilityKey(caller: Caller, isRequired: (key: string) => boolean): string;
 }
 
-/** spec §1.2: no authentication, every check is bypassed. */
-export class AnonymousPolicy extends AccessPolicy {
-  rolesOf(): readonly Role[] {
-    return [];
-  }
-
-  mayAct(): boolean {
-    return true;
-  }
-
-  mayListRegistries(): boolean {
-    return true;
-  }
-
-  mayReach(): boolean {
-    return true;
-  }
-
-  mayRead(): boolean {
-    return true;
-  }
-
-  // The mode may change; the sources stay.
-  keepsWithin(claims: Claims, required: Claims): boolean {
-    return implies(claims, required, 'all');
-  }
-
-  maySee(): boolean {
-    return true;
-  }
-
-  seesAll(): boolean {
-    return true;
-  }
-
-  checkGrant(): void {
-    // Everything is allowed.
-  }
-
-  mayManage(): boolean {
-    return true;
-  }
-
-  checkPublish(): void {
-    // Everything is allowed.
-  }
-
-  checkRelabel(): void {
-    // Everything is allowed.
-  }
-
-  isBoundByNames(): boolean {
-    return false;
-  }
-
-  inheritsClaims(): boolean {
-    return false;
-  }
-
-  visibilityKey(): string {
-    return '';
-  }
-}
-
-/** spec §1.2: a valid token is all that is needed; everybody who has one has every role. */
-export class AuthOnlyPolicy extends AccessPolicy {
-  rolesOf(caller: Caller): readonly Role[] {
-    return caller.identified ? ROLES : [];
-  }
-
-  mayAct(caller: Caller): boolean {
-    return caller.identified;
-  }
-
-  mayListRegistries(caller: Caller): boolean {
-    return caller.identified;
-  }
-
+/** The modes without `authz`, where claims open and close nothing. */
+abstract class OpenPolicy extends AccessPolicy {
   mayReach(): boolean {
     return true;
   }
@@ -163,6 +87,56 @@ export class AuthOnlyPolicy extends AccessPolicy {
     return true;
   }
 
+  inheritsClaims(): boolean {
+    return false;
+  }
+
+  visibilityKey(): string {
+    return '';
+  }
+}
+
+/** spec §1.2: no authentication, every check is bypassed. */
+export class AnonymousPolicy extends OpenPolicy {
+  rolesOf(): readonly Role[] {
+    return [];
+  }
+
+  mayAct(): boolean {
+    return true;
+  }
+
+  mayListRegistries(): boolean {
+    return true;
+  }
+
+  checkPublish(): void {
+    // Everything is allowed.
+  }
+
+  checkRelabel(): void {
+    // Everything is allowed.
+  }
+
+  isBoundByNames(): boolean {
+    return false;
+  }
+}
+
+/** spec §1.2: a valid token is all that is needed; everybody who has one has every role. */
+export class AuthOnlyPolicy extends OpenPolicy {
+  rolesOf(caller: Caller): readonly Role[] {
+    return caller.identified ? ROLES : [];
+  }
+
+  mayAct(caller: Caller): boolean {
+    return caller.identified;
+  }
+
+  mayListRegistries(caller: Caller): boolean {
+    return caller.identified;
+  }
+
   // contract §4: everybody has every role here, but the rules of publishing hold nevertheless.
   checkPublish(caller: Caller, claims: Claims): void {
     checkPublishedClaims(caller, claims);
@@ -174,14 +148,6 @@ export class AuthOnlyPolicy extends AccessPolicy {
 
   isBoundByNames(): boolean {
     return true;
-  }
-
-  inheritsClaims(): boolean {
-    return false;
-  }
-
-  visibilityKey(): string {
-    return '';
   }
 }
 

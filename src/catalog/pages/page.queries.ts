@@ -2,7 +2,7 @@ import type { EntryType } from '../../documents/entry-types.js';
 import { IS_CURRENT } from '../../views/views.queries.js';
 import type { IndexScan } from './index-scan.js';
 import { conditionValues, isVersionAsked, nameFrom, passes, versionAfter } from './list-conditions.js';
-import type { ListRequest } from './list-request.js';
+import type { ListRequest, Position } from './list-request.js';
 import type { CurrencyRow } from './snapshot-check.js';
 import { FOUND_COLUMNS, type MaybeVersion, PAGE_WINDOW, VERSION_COLUMNS } from './version-row.js';
 import { partitionValues, type ViewSql } from './view-sql.queries.js';
@@ -203,7 +203,14 @@ candidates as materialized (
   ) c
   where (select complete from total) limit (select n from total)
 ),
-visible as materialized (
+${shownAmong(after)}`,
+    { ...conditionValues(type, request), ...sizes },
+  );
+}
+
+/** SQL: the end of both scans: of the `candidates`, the rows of those that the caller sees and that no entry before them hides. */
+function shownAmong(after: Position | null): string {
+  return `visible as materialized (
   select e.name, c.version_key, c.id, r.rank
   from candidates c
   cross join lateral (
@@ -236,9 +243,7 @@ from total left join (
   from shown s join entry_version v on v.id = s.id
 ) found on true
 window page as ${PAGE_WINDOW}
-order by found.name, found.key desc`,
-    { ...conditionValues(type, request), ...sizes },
-  );
+order by found.name, found.key desc`;
 }
 
 /** The same for an index that finds all it has, rows or not, in no order: candidates are read at once. */
@@ -263,40 +268,7 @@ candidates as materialized (
 total as materialized (
   select count(*) <= $maxCandidates as complete from candidates
 ),
-visible as materialized (
-  select e.name, c.version_key, c.id, r.rank
-  from candidates c
-  cross join lateral (
-    select e.name, e.source_id, e.claim_set_id from entry e
-    where e.id = c.entry_id and e.type = $type offset 0
-  ) e
-  join ranked r on r.source_id = e.source_id
-  where (select complete from total) and c.passes and ${isVisible('e')}
-    and ${nameFrom(after, 'e.name')}
-    and ${versionAfter(after, 'e.name', 'c.version_key')}
-),
-shown as materialized (
-  select s.name, s.version_key, s.id
-  from (select * from visible order by name, version_key desc offset 0) s
-  where not exists (
-    select 1 from ranked r cross join lateral (
-      select 1 from entry h
-      where h.source_id = r.source_id and h.type = $type and h.name = s.name
-        and ${isVisible('h')} offset 0
-    ) h
-    where r.rank < s.rank offset 0
-  )
-  order by s.name, s.version_key desc limit $rows
-)
-select ${IS_CURRENT} as "isCurrent", total.complete,
-    ${FOUND_COLUMNS}
-from total left join (
-  select s.name,
-    ${VERSION_COLUMNS}
-  from shown s join entry_version v on v.id = s.id
-) found on true
-window page as ${PAGE_WINDOW}
-order by found.name, found.key desc`,
+${shownAmong(after)}`,
     { ...conditionValues(type, request), ...sizes },
   );
 }
