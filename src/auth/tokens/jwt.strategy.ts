@@ -2,7 +2,7 @@ import type { Request } from 'express';
 import { Strategy, type VerifiedCallback } from 'passport-jwt';
 import { tokenFromRequest } from '../bearer-token.js';
 import type { Caller } from '../caller.js';
-import type { KeySet, ProviderKey } from './key-set.js';
+import type { ProviderKeys, ProviderKey } from './provider-keys.js';
 import { callerOfClaims, type Expected, jwtRefusal, typeRefusal } from './token-claims.js';
 import { readJwt } from './unverified-jwt.js';
 
@@ -22,7 +22,7 @@ export interface VerifiedJwt {
  * The passport strategy for JWTs of one provider: signature with one of its keys, then every claim that contract §8 names.
  * It fails with an Error that names the reason: a ProviderUnavailable when the keys can't be fetched.
  */
-export function jwtStrategy(expected: Expected, keys: KeySet): Strategy {
+export function jwtStrategy(expected: Expected, keys: ProviderKeys): Strategy {
   const usedKeys = new WeakMap<object, ProviderKey>();
   return new Strategy(
     {
@@ -58,7 +58,7 @@ export function jwtStrategy(expected: Expected, keys: KeySet): Strategy {
 }
 
 // `jku`, `jwk` and `x5u` are ignored: keys come from the provider alone.
-async function findKey(token: string, keys: KeySet): Promise<ProviderKey> {
+async function findKey(token: string, keys: ProviderKeys): Promise<ProviderKey> {
   const { header } = readJwt(token) ?? { header: {} };
   const { alg, kid, crit } = header as Record<string, unknown>;
   const refusal = typeRefusal(header);

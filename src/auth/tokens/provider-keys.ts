@@ -1,84 +1,126 @@
-import { createPublicKey } from 'node:crypto';
-import jwksRsa from 'jwks-rsa';
-import type { ProviderConfig } from '../../config/config.js';
-import { isInsecure, parseHttpUrl } from '../../validation/urls.js';
-import { isObject } from '../../json/is-object.js';
-import { withoutQuery } from '../../outbound/without-query.js';
-import type { ProviderKey } from './key-set.js';
-import { type ProviderHttp, ProviderUnavailable } from './provider-http.js';
+import type { KeyObject } from 'node:crypto';
 
-/** Parsing a key takes time, and no provider has as many. */
-const MAX_KEYS = 1_000;
-/** Smaller RSA keys can be factored: NIST SP 800-131A. */
-const MIN_RSA_BITS = 2048;
+/** Keys are used for this long after they were fetched: the longest a key outlives its removal at the provider. */
+const KEY_TTL_MS = 10 * 60_000;
+/** From this age on a use of the keys refreshes them in the background. */
+const KEY_REFRESH_MS = 5 * 60_000;
+/** contract §8: an unknown `kid` causes at most one fetch per provider in this time. */
+const REFETCH_COOLDOWN_MS = 30_000;
+/** A provider that failed is left alone for this long. */
+export const FAILURE_PAUSE_MS = 1_000;
+
+/** One public key of a provider. */
+export interface ProviderKey {
+  readonly kid: string | undefined;
+  /** The only algorithm the provider allows for it, if it says so. */
+  readonly alg: string | undefined;
+  readonly key: KeyObject;
+}
+
+interface Loaded {
+  readonly keys: readonly ProviderKey[];
+  readonly at: number;
+}
 
 /**
- * Fetches a provider's signing keys, from `jwksUrl` or by OIDC discovery (spec §5.2.4).
- *
- * A key set without usable keys is an answer: the provider has withdrawn them.
- *
- * @throws ProviderUnavailable
+ * The keys of one provider: fetched when first needed, shared by concurrent requests, refreshed in the background,
+ * fetched again for a `kid` that is not known, within limits.
  */
-export function keyFetcher(
-  provider: ProviderConfig,
-  http: ProviderHttp,
-  insecureUrls: boolean,
-): () => Promise<readonly ProviderKey[]> {
-  return async () => {
-    const jwksUri = provider.jwksUrl ?? (await discoverJwksUri(provider.issuerUrl, http, insecureUrls));
-    // The client only fetches and parses: its cache would ask the provider for each unknown kid.
-    const client = new jwksRsa.JwksClient({
-      jwksUri,
-      cache: false,
-      rateLimit: false,
-      fetcher: async (url) => keyDocument(await http.getJson(url), url),
+export class ProviderKeys {
+  private loaded: Loaded | undefined;
+  private fetching: Promise<void> | undefined;
+  private refetchedAt = -Infinity;
+  private failure: { readonly error: unknown; readonly at: number } | undefined;
+
+  /**
+   * @param fetchKeys asks the provider; rejects when it can't be reached.
+   * @param now milliseconds on any clock that does not jump.
+   */
+  constructor(
+    private readonly fetchKeys: () => Promise<readonly ProviderKey[]>,
+    private readonly now: () => number,
+  ) {}
+
+  /**
+   * The key a token was signed with, or undefined when the provider has no such key. A token without a `kid` is verified
+   * with the only key of a provider, where there is just one.
+   *
+   * @throws whatever `fetchKeys` rejects with, when keys are needed that are not there.
+   */
+  async find(kid: string | undefined, alg: string): Promise<ProviderKey | undefined> {
+    const startedAt = this.now();
+    await this.load();
+    const loaded = this.select(kid, alg);
+    if (loaded) return loaded;
+    if (this.fetching) await this.fetching.catch(() => undefined);
+    else if (this.mayRefetch(startedAt)) {
+      this.refetchedAt = this.now();
+      await this.fetch();
+    }
+    const found = this.select(kid, alg);
+    // While the provider is unavailable the key may be one of its new ones.
+    if (!found && this.failure) throw this.failure.error;
+    return found;
+  }
+
+  /** Is this key one of the provider's, by a key document that is not too old to be used? */
+  holds(key: ProviderKey): boolean {
+    return this.isFresh(KEY_TTL_MS) && (this.loaded?.keys.includes(key) ?? false);
+  }
+
+  private async load(): Promise<void> {
+    if (!this.isFresh(KEY_TTL_MS)) {
+      if (this.failure && this.now() - this.failure.at < FAILURE_PAUSE_MS) throw this.failure.error;
+      await this.fetch();
+    } else if (!this.isFresh(KEY_REFRESH_MS)) {
+      if (!this.failure || this.now() - this.failure.at >= REFETCH_COOLDOWN_MS)
+        this.fetch().catch(() => undefined);
+    }
+  }
+
+  private mayRefetch(startedAt: number): boolean {
+    const isOutdated = this.loaded === undefined || this.loaded.at < startedAt;
+    return isOutdated && this.now() - this.refetchedAt >= REFETCH_COOLDOWN_MS;
+  }
+
+  private select(kid: string | undefined, alg: string): ProviderKey | undefined {
+    const keys = this.loaded?.keys ?? [];
+    const candidates =
+      kid === undefined ? (keys.length === 1 ? keys : []) : keys.filter((key) => key.kid === kid);
+    return candidates.find((key) => fits(key, alg));
+  }
+
+  private isFresh(age: number): boolean {
+    return this.loaded !== undefined && this.now() - this.loaded.at < age;
+  }
+
+  private fetch(): Promise<void> {
+    this.fetching ??= this.fetchNow().finally(() => {
+      this.fetching = undefined;
     });
-    const keys = (await client.getSigningKeys().catch(noneUsable)).map(
-      ({ kid, alg, getPublicKey }): ProviderKey => ({
-        kid: kid || undefined,
-        alg: (alg as string | undefined) || undefined,
-        key: createPublicKey(getPublicKey()),
-      }),
-    );
-    return keys.filter(
-      ({ key }) =>
-        key.asymmetricKeyType !== 'rsa' || (key.asymmetricKeyDetails?.modulusLength ?? 0) >= MIN_RSA_BITS,
-    );
-  };
+    return this.fetching;
+  }
+
+  private async fetchNow(): Promise<void> {
+    try {
+      const keys = await this.fetchKeys();
+      this.loaded = { keys: keys.map((key) => this.known(key) ?? key), at: this.now() };
+      this.failure = undefined;
+    } catch (error) {
+      this.failure = { error, at: this.now() };
+      throw error;
+    }
+  }
+
+  // What was verified with a key stays verified when the same key comes again.
+  private known({ kid, alg, key }: ProviderKey): ProviderKey | undefined {
+    return this.loaded?.keys.find((other) => other.kid === kid && other.alg === alg && other.key.equals(key));
+  }
 }
 
-function keyDocument(document: unknown, url: string): { keys: unknown[] } {
-  const keys: unknown = isObject(document) ? document['keys'] : undefined;
-  if (!Array.isArray(keys))
-    throw new ProviderUnavailable(`${withoutQuery(url)}: the answer is no JSON Web Key Set`);
-  if (keys.length > MAX_KEYS)
-    throw new ProviderUnavailable(`${withoutQuery(url)}: it holds more than ${MAX_KEYS} keys`);
-  // One key that is no object would make the client reject all of them.
-  return { keys: keys.filter(isObject) };
-}
+const TYPE_OF_ALGORITHM: Readonly<Record<string, string>> = { RS: 'rsa', PS: 'rsa', ES: 'ec' };
 
-// OpenID Connect Discovery 1.0 §4: a document of another issuer must not be used.
-async function discoverJwksUri(issuerUrl: string, http: ProviderHttp, insecure: boolean): Promise<string> {
-  const url = `${issuerUrl.replace(/\/$/, '')}/.well-known/openid-configuration`;
-  const document = await http.getJson(url);
-  const { issuer, jwks_uri: jwksUri } = isObject(document) ? document : {};
-  if (issuer !== issuerUrl)
-    throw new ProviderUnavailable(`${url}: its issuer is ${quote(issuer)} and not ${quote(issuerUrl)}`);
-  if (typeof jwksUri !== 'string' || !isTrustworthy(jwksUri, insecure))
-    throw new ProviderUnavailable(`${url}: its jwks_uri is missing, or not an https URL`);
-  return jwksUri;
-}
-
-function isTrustworthy(text: string, insecureUrls: boolean): boolean {
-  const url = parseHttpUrl(text);
-  return url !== undefined && (insecureUrls || !isInsecure(url));
-}
-
-function noneUsable(error: unknown): jwksRsa.SigningKey[] {
-  if (error instanceof jwksRsa.JwksError) return [];
-  throw error;
-}
-
-function quote(value: unknown): string {
-  return typeof value === 'string' ? JSON.stringify(value.slice(0, 200)) : 'missing';
+function fits({ alg, key }: ProviderKey, expected: string): boolean {
+  if (alg !== undefined && alg !== expected) return false;
+  return TYPE_OF_ALGORITHM[expected.slice(0, 2)] === key.asymmetricKeyType;
 }

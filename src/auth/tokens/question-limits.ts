@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import { CircuitBreaker } from './circuit-breaker.js';
-import { FAILURE_PAUSE_MS } from './key-set.js';
+import { FAILURE_PAUSE_MS } from './provider-keys.js';
 import { ProviderUnavailable } from './provider-http.js';
 
 /** Questions about tokens that a provider has vouched for before: a share of their own, which nobody else can use up. */

@@ -7,9 +7,9 @@ import type { Caller } from '../caller.js';
 import { clientOf } from '../client-address.js';
 import { Introspection } from './introspection.js';
 import { jwtStrategy, type VerifiedJwt } from './jwt.strategy.js';
-import { KeySet } from './key-set.js';
+import { ProviderKeys } from './provider-keys.js';
 import { ProviderHttp, ProviderUnavailable } from './provider-http.js';
-import { keyFetcher } from './provider-keys.js';
+import { keyFetcher } from './key-fetcher.js';
 import { TooManyQuestions } from './question-limits.js';
 import { jwtRefusal, type Refusal, typeRefusal } from './token-claims.js';
 import { readJwt, type UnverifiedJwt } from './unverified-jwt.js';
@@ -142,7 +142,7 @@ export class TokenVerifier {
 
   private prepare(config: ProviderConfig, insecureUrls: boolean): Provider {
     const http = new ProviderHttp(config);
-    const keys = new KeySet(keyFetcher(config, http, insecureUrls), () => performance.now());
+    const keys = new ProviderKeys(keyFetcher(config, http, insecureUrls), () => performance.now());
     const strategy = `jwt:${config.name}`;
     this.passport.use(strategy, jwtStrategy(config, keys));
     const introspection = hasIntrospection(config) ? new Introspection(config, http) : null;
