@@ -1,8 +1,10 @@
 import type { Claims } from '../claims/claims.js';
+import { elements, member } from '../json/members.js';
 import { flag, listOf, oneOf, roleRule, text } from '../validation/checks.js';
-import { below, issue } from '../validation/problems.js';
+import type { Path } from '../validation/path.js';
+import { below, type Issue, issue } from '../validation/problems.js';
 import { Checked, Optional, Rule, Section, SectionList } from '../validation/shape.js';
-import { httpUrl } from '../validation/urls.js';
+import { httpUrl, isInsecure, parseHttpUrl } from '../validation/urls.js';
 
 /** spec §2.8: one identity provider. */
 @Rule<ProviderSettings>((provider) =>
@@ -98,4 +100,23 @@ function publicPath(value: string): string | undefined {
   const stars = steps.filter((step) => step.includes('*'));
   const starIsLast = stars.length === 0 || (stars.length === 1 && steps.at(-1) === '*');
   return starIsLast ? undefined : 'may hold "*" only as its last segment, as in /docs/*';
+}
+
+/** contract §2: a key or an answer fetched in clear can be forged on the way. What is no such object is passed over. */
+export function insecureUrls(oauth: unknown): Issue[] {
+  if (!(oauth instanceof OAuthSettings)) return [];
+  return (['issuerUrl', 'jwksUrl', 'introspectionUrl'] satisfies (keyof ProviderSettings)[]).flatMap((key) =>
+    elements(oauth.providers).flatMap((provider, position) => {
+      const url = parseHttpUrl(member(provider, key));
+      const path: Path = ['auth', 'oauth', 'providers', position, key];
+      return url && isInsecure(url)
+        ? below(
+            path,
+            issue(
+              'must be https:// (http:// is for loopback only, or for tests with REGISTRY_INSECURE_URLS=true)',
+            ),
+          )
+        : [];
+    }),
+  );
 }

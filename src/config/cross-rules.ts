@@ -1,12 +1,10 @@
 import { elements, member } from '../json/members.js';
 import type { Config } from './config.js';
 import type { ConfigFile } from './config-file.dto.js';
-import { OAuthSettings, type ProviderSettings } from './auth-settings.dto.js';
+import { insecureUrls } from './auth-settings.dto.js';
 import { oauthInUse } from './oauth-in-use.js';
-import type { Path } from '../validation/path.js';
 import { below, type Issue, issue } from '../validation/problems.js';
 import type { Unchecked } from '../validation/shape.js';
-import { isInsecure, parseHttpUrl } from '../validation/urls.js';
 
 /** What one part of the file must be to another. The file may still have members of wrong types: those are passed over. */
 export function crossIssues(file: Unchecked<ConfigFile>, allowInsecureUrls: boolean): Issue[] {
@@ -15,7 +13,7 @@ export function crossIssues(file: Unchecked<ConfigFile>, allowInsecureUrls: bool
     ...sameNames('registries', file.registries),
     ...managedSources(file.sources),
     ...unknownSources(file),
-    ...(allowInsecureUrls ? [] : insecureUrls(file)),
+    ...(allowInsecureUrls ? [] : insecureUrls(member(file.auth, 'oauth'))),
   ];
 }
 
@@ -83,26 +81,6 @@ function unknownSources(file: Unchecked<ConfigFile>): Issue[] {
           )
         : [],
     ),
-  );
-}
-
-// contract §2: a key or an answer fetched in clear can be forged on the way.
-function insecureUrls(file: Unchecked<ConfigFile>): Issue[] {
-  const oauth = member(file.auth, 'oauth');
-  if (!(oauth instanceof OAuthSettings)) return [];
-  return (['issuerUrl', 'jwksUrl', 'introspectionUrl'] satisfies (keyof ProviderSettings)[]).flatMap((key) =>
-    members(oauth.providers, key).flatMap((value, position) => {
-      const url = parseHttpUrl(value);
-      const path: Path = ['auth', 'oauth', 'providers', position, key];
-      return url && isInsecure(url)
-        ? below(
-            path,
-            issue(
-              'must be https:// (http:// is for loopback only, or for tests with REGISTRY_INSECURE_URLS=true)',
-            ),
-          )
-        : [];
-    }),
   );
 }
 

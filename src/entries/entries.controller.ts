@@ -38,6 +38,7 @@ const PUBLISH_ERRORS = [
   'name_reserved',
   'version_exists',
   'no_managed_source',
+  'too_many_requests',
 ] as const;
 
 @ApiTags('entries')

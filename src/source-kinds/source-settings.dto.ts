@@ -9,7 +9,7 @@ import {
   KubernetesSettings,
   ManagedSettings,
 } from './kind-settings.dto.js';
-import { isGuardedFromShrinking } from './shrink-guard.js';
+import { isGuardedFromShrinking } from './foreign-content.js';
 import { KINDS, SOURCE_KINDS, type SourceKind, type WrittenSettings } from './kinds.js';
 
 export class SyncPolicy {

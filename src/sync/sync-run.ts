@@ -16,7 +16,7 @@ import { Fetchers } from './fetchers.js';
 import { readRegistryFile, RegistryFileError } from './file/registry-file.js';
 import { countLiveEntries } from './live-entries.queries.js';
 import { hasShrunk, shrunkSentence } from './shrinking.js';
-import { isGuardedFromShrinking } from '../source-kinds/shrink-guard.js';
+import { isGuardedFromShrinking } from '../source-kinds/foreign-content.js';
 import { ReadMemory, ReadMemoryError } from './read-memory.js';
 import { retryInMs } from './retry.js';
 import { reportAfterChanges, reportOf, type SyncReport } from './sync-report.js';

@@ -61,7 +61,9 @@ export class Partitions {
 
   /** Those of these sources, as they are now. */
   async ofSources(sourceIds: readonly number[]): Promise<readonly SourcePartitions[]> {
-    return this.read(await this.queries.sources(sourceIds));
+    const state = await this.queries.sources(sourceIds);
+    // Without a row there is no epoch either, and what is cached would be taken for that of another database.
+    return state.sourceIds.length === 0 ? [] : this.read(state);
   }
 
   private async refresh(registry: RegistryState): Promise<RegistryPartitions> {

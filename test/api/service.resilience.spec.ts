@@ -200,7 +200,7 @@ describe('a server that is killed with -9 during a sync', () => {
       await database.query(`update source_sync set lease_owner = null, lease_until = null`);
       const { cli } = await serving(config);
       await cli.logs('"changes"');
-      await new Promise((done) => setTimeout(done, 50 + (round * SYNC_MS) / KILLS));
+      await new Promise((done) => setTimeout(done, 50 + ((round - 1) * SYNC_MS) / KILLS));
       cli.child.kill('SIGKILL');
       await cli.finished;
       const rows = await database.query<{ version: string; count: number; latest: number }>(
