@@ -47,7 +47,7 @@ describe('a body', () => {
     ['where nothing is', 'POST', '/nowhere', undefined, 404],
     ['of a route that reads', 'GET', '/v1/me', NOBODY, 200],
     ['of the consumer API', 'GET', '/registry', NOBODY, 200],
-    ['of a route that takes none', 'POST', '/v1/sources/tools/sync', ACME_ADMIN, 202],
+    ['of a write that there is not', 'POST', '/registry/main/v0.1/publish', ACME_ADMIN, 501],
     ['of a deletion', 'DELETE', '/v1/sources/none', ACME_ADMIN, 404],
   ])('is not waited for %s', async (_where, method, path, caller, status) => {
     const token = typeof caller === 'object' ? service.issuer.sign(caller) : caller;
