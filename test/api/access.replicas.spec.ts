@@ -122,7 +122,7 @@ describe('two replicas in processes of their own on one database', () => {
       await within(5_000, async () =>
         expect(
           await replicas.database.query(
-            `select 1 from pg_locks where not granted and relation = 'entry_version'::regclass`,
+            `select 1 from pg_locks where not granted and database = (select oid from pg_database where datname = current_database()) and relation = 'entry_version'::regclass`,
           ),
         ).toHaveLength(1),
       );

@@ -91,7 +91,7 @@ describe('a page that was requested before', () => {
     const asked = data().get(`${LIST}?search=${name}`);
     await within(5_000, async () => {
       const [waiting] = await database.query<{ count: string }>(
-        'select count(*) from pg_locks where not granted',
+        'select count(*) from pg_locks where not granted and database = (select oid from pg_database where datname = current_database())',
       );
       expect(waiting?.count).toBe('1');
     });
@@ -159,7 +159,7 @@ describe('a page of a registry whose only source is replaced while it is made', 
     );
     await within(5_000, async () => {
       const [waiting] = await database.query<{ count: string }>(
-        'select count(*) from pg_locks where not granted',
+        'select count(*) from pg_locks where not granted and database = (select oid from pg_database where datname = current_database())',
       );
       expect(waiting?.count).toBe('1');
     });
@@ -301,7 +301,7 @@ describe('a page of a megabyte', () => {
     try {
       await within(20_000, async () => {
         const waiting = await database.query(
-          `select 1 from pg_locks where not granted and relation = 'entry_version'::regclass`,
+          `select 1 from pg_locks where not granted and database = (select oid from pg_database where datname = current_database()) and relation = 'entry_version'::regclass and mode = 'AccessShareLock'`,
         );
         expect(answered.size + waiting.length).toBe(limits.length);
       });

@@ -65,7 +65,7 @@ describe.each(MIGRATIONS)(
     /** The tables that somebody waits for in this mode. */
     async function waiting(mode: string): Promise<string[]> {
       const rows = await service.database.query<{ name: string }>(
-        `select relation::regclass::text as name from pg_locks where not granted and locktype = 'relation' and mode = $1`,
+        `select relation::regclass::text as name from pg_locks where not granted and database = (select oid from pg_database where datname = current_database()) and locktype = 'relation' and mode = $1`,
         [mode],
       );
       return rows.map(({ name }) => name);

@@ -66,7 +66,7 @@ describe('a lease that is lost while its source is read', () => {
     answer(reading, 'io.acme/late');
     const waiting = () =>
       service.database.query(
-        `select 1 from pg_locks where not granted and relation = 'entry_version'::regclass`,
+        `select 1 from pg_locks where not granted and database = (select oid from pg_database where datname = current_database()) and relation = 'entry_version'::regclass`,
       );
     await expect.poll(waiting, patience).toHaveLength(1);
     const second = asked();
