@@ -39,6 +39,8 @@ export interface OutboundRequest {
   readonly timeoutMs: number;
   /** Of the body. */
   readonly maxBytes: number;
+  /** Told of each part of a body as it arrives, in bytes; what it throws ends the request. */
+  readonly onBytes?: (bytes: number) => void;
   /** May the request go to private, loopback and link-local addresses? */
   readonly allowPrivate: boolean;
   /** Ends the request early; what it rejects with then is not an OutboundError. */
@@ -118,13 +120,14 @@ export class HttpClient {
 
   private async respond(
     url: string,
-    { timeoutMs, maxBytes, signal }: OutboundRequest,
+    { timeoutMs, maxBytes, onBytes, signal }: OutboundRequest,
     send: (signal: AbortSignal) => Promise<Dispatcher.ResponseData>,
   ): Promise<OutboundResponse> {
     const timeout = AbortSignal.timeout(timeoutMs);
     try {
       const { statusCode, headers, body } = await send(signal ? AbortSignal.any([signal, timeout]) : timeout);
-      if (statusCode === 200) return { status: statusCode, headers, ...(await readAll(url, body, maxBytes)) };
+      if (statusCode === 200)
+        return { status: statusCode, headers, ...(await readAll(url, body, maxBytes, onBytes)) };
       await discard(body);
       return { status: statusCode, headers, bytes: Buffer.alloc(0), digest: Buffer.alloc(0) };
     } catch (error) {
@@ -181,6 +184,7 @@ async function readAll(
   url: string,
   body: AsyncIterable<Buffer>,
   maxBytes: number,
+  onBytes: OutboundRequest['onBytes'],
 ): Promise<Pick<OutboundResponse, 'bytes' | 'digest'>> {
   const chunks: Buffer[] = [];
   const hash = createHash('sha256');
@@ -189,6 +193,7 @@ async function readAll(
     length += chunk.length;
     if (length > maxBytes)
       throw new OutboundError(url, `the answer is larger than ${Math.floor(maxBytes / MIB)} MiB`);
+    onBytes?.(chunk.length);
     hash.update(chunk);
     chunks.push(chunk);
   }

@@ -7,6 +7,7 @@ import { GitRemote } from '../../dist/sync/git/git-remote.js';
 import { makeCertificates } from '../support/certificates.js';
 import { connectionTo } from '../support/git-connections.js';
 import { aGitServer } from '../support/git-server.js';
+import { ReadMemory } from '../../dist/sync/read-memory.js';
 import { aFileOf, aTemporaryDirectory } from '../support/git-service.js';
 import { keepSecret } from '../support/secrets.js';
 
@@ -21,7 +22,9 @@ async function readFrom(
   const remote = await GitRemote.open(way, new AbortController().signal);
   try {
     const commit = await remote.fetchCommit(settings);
-    return (await remote.read(await remote.find(commit, 'registry.json'))).bytes.toString();
+    return (
+      await remote.read(await remote.find(commit, 'registry.json'), new ReadMemory().begin())
+    ).bytes.toString();
   } finally {
     await remote.close();
   }

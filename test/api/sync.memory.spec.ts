@@ -11,24 +11,34 @@ import { aFolder } from '../support/folder.js';
 
 const MIB = 1024 * 1024;
 
-/** Each page holds what no page before it held, and names a next one. */
-const ENDLESS: Record<string, (number: number) => Document> = {
-  'of large documents': (number) => ({ ...aServer(`io.acme/s${number}`), more: 'y'.repeat(100_000) }),
-  'of large documents in another script': (number) => ({
-    ...aServer(`io.acme/s${number}`),
-    more: 'ж'.repeat(50_000),
-  }),
-  'of small documents': (number) => aServer(`io.acme/s${number}`),
+interface Endless {
+  /** Each page holds a hundred that no page before it held, and names a next one. */
+  document: (number: number) => Document;
+  /** How many sources read it at the same time. */
+  sources: number;
+}
+
+const ENDLESS: Record<string, Endless> = {
+  'of large documents, read four times at once': {
+    document: (number) => ({ ...aServer(`io.acme/s${number}`), more: 'y'.repeat(100_000) }),
+    sources: 4,
+  },
+  'of large documents in another script': {
+    document: (number) => ({ ...aServer(`io.acme/s${number}`), more: 'ж'.repeat(50_000) }),
+    sources: 1,
+  },
+  'of small documents': { document: (number) => aServer(`io.acme/s${number}`), sources: 1 },
 };
 
 describe.each(Object.keys(ENDLESS))('a registry without end, %s', (kind) => {
+  const { document, sources } = ENDLESS[kind] as Endless;
   const folder = aFolder();
   let database: TestDatabase;
   let served: Cli;
   let number = 0;
   const upstream = createServer((request, response) => {
     if (request.url?.includes('skills')) return void response.writeHead(404).end('{}');
-    const servers = Array.from({ length: 100 }, () => ({ server: ENDLESS[kind]?.(number++) }));
+    const servers = Array.from({ length: 100 }, () => ({ server: document(number++) }));
     response.end(JSON.stringify({ servers, metadata: { nextCursor: `c${number}` } }));
   });
   beforeAll(async () => {
@@ -39,7 +49,11 @@ describe.each(Object.keys(ENDLESS))('a registry without end, %s', (kind) => {
     const configuration = {
       auth: { mode: 'anonymous' },
       database: database.connection,
-      sources: [{ name: 'endless', api: { endpoint }, syncPolicy: { interval: '24h' } }],
+      sources: Array.from({ length: sources }, (_, count) => ({
+        name: `endless-${count}`,
+        api: { endpoint },
+        syncPolicy: { interval: '24h' },
+      })),
     };
     served = Cli.serve(folder.write('registry.yaml', stringify(configuration)), {
       NODE_OPTIONS: '--max-old-space-size=384',
@@ -55,7 +69,7 @@ describe.each(Object.keys(ENDLESS))('a registry without end, %s', (kind) => {
   it('fails with the reason, in less than 400 MB of memory, and the server goes on', async () => {
     const log = await served.logs('Sync failed');
     expect(log).toMatch(
-      /"error":"(The registry holds more than 128 MiB|What the source holds takes more than 208 MiB)/,
+      /"error":"(The registry holds more than 128 MiB|What the source holds takes more than 208 MiB|Too much is read)/,
     );
     expect((await fetch(`${await served.origin()}/registry`)).status).toBe(200);
     // Only Linux tells the peak.

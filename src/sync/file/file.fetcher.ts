@@ -7,10 +7,13 @@ import { withoutQuery } from '../../outbound/without-query.js';
 import { MAX_FILE_BYTES } from './read-file.js';
 import { SourceFiles } from './source-files.js';
 import { FetchError, type Fetched, Fetcher, type FetchState } from '../fetcher.js';
+import type { MemoryShare } from '../read-memory.js';
 import type { LeasedSource } from '../../sources/leased-source.js';
 
 /** Longest time for a registry file behind a URL. */
 const URL_TIMEOUT_MS = 60_000;
+/** How often a body is held while its parts are put together. */
+const COPIES = 2;
 
 /** Sources of kind file: a registry file on this machine, or behind a URL. */
 @Injectable()
@@ -27,11 +30,12 @@ export class FileFetcher extends Fetcher<'file'> {
     source: LeasedSource<'file'>,
     state: FetchState | null,
     signal: AbortSignal,
+    memory: MemoryShare,
   ): Promise<Fetched> {
     const { path, url } = source.settings;
-    if (url !== undefined) return this.fetchUrl(url, source, state, signal);
+    if (url !== undefined) return this.fetchUrl(url, source, state, signal, memory);
     if (path === undefined) throw new Error('A source of kind file without a path and a url was not refused');
-    const { bytes, digest } = await this.files.read(path, 'content', source);
+    const { bytes, digest } = await this.files.content(path, source, memory);
     return { kind: 'file', bytes, digest, state: {} };
   }
 
@@ -41,6 +45,7 @@ export class FileFetcher extends Fetcher<'file'> {
     { origin }: LeasedSource<'file'>,
     state: FetchState | null,
     signal: AbortSignal,
+    memory: MemoryShare,
   ): Promise<Fetched> {
     const { etag, lastModified } = state ?? {};
     const headers: Record<string, string> = { accept: 'application/json, */*;q=0.5' };
@@ -51,6 +56,7 @@ export class FileFetcher extends Fetcher<'file'> {
         headers,
         timeoutMs: URL_TIMEOUT_MS,
         maxBytes: MAX_FILE_BYTES,
+        onBytes: (bytes) => memory.add(COPIES * bytes),
         allowPrivate: origin === 'config' || this.limits.adminAllowPrivateIP,
         redirects: 'any-origin',
         signal,
@@ -58,6 +64,7 @@ export class FileFetcher extends Fetcher<'file'> {
       .catch((error: unknown) => {
         throw error instanceof OutboundError ? new FetchError(error.message) : error;
       });
+    memory.release((COPIES - 1) * answer.bytes.length);
     if (answer.status === 304 && state) return { kind: 'unchanged', state };
     if (answer.status !== 200)
       throw new FetchError(

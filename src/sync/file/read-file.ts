@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { constants, type Stats } from 'node:fs';
 import { open, realpath, stat } from 'node:fs/promises';
 import { FetchError } from '../fetcher.js';
+import { ReadMemoryError } from '../read-memory.js';
 
 export const MAX_FILE_BYTES = 64 * 1024 * 1024;
 const CHUNK_BYTES = 256 * 1024;
@@ -12,14 +13,20 @@ export interface LocalFile {
   readonly digest: Buffer;
 }
 
+export interface ReadFileOptions {
+  /** The path was judged without symbolic links: it is not read by way of one. */
+  readonly hasNoLinks?: true;
+  /** Told of the size, in bytes, before anything is read; what it throws ends the reading. */
+  readonly onSize?: ((bytes: number) => void) | undefined;
+}
+
 /**
  * Reads a catalogue file: a regular file of at most 64 MiB (contract §7). Read and digested chunk by chunk, so that a
  * large file does not hold the event loop up.
  *
- * @param options.hasNoLinks the path was judged without symbolic links: it is not read by way of one.
  * @throws FetchError with a sentence that names the path and the cause.
  */
-export async function readLocalFile(path: string, options: { hasNoLinks?: true } = {}): Promise<LocalFile> {
+export async function readLocalFile(path: string, options: ReadFileOptions = {}): Promise<LocalFile> {
   // Non-blocking, because opening a named pipe would otherwise wait for a writer.
   const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK).catch(
     (error: NodeJS.ErrnoException) => {
@@ -32,6 +39,7 @@ export async function readLocalFile(path: string, options: { hasNoLinks?: true }
     if (!found.isFile()) throw new FetchError(`${path} is not a regular file`);
     if (found.size > MAX_FILE_BYTES)
       throw new FetchError(`${path} is larger than 64 MiB, the most that is read`);
+    options.onSize?.(found.size);
     // Read to its place at once: putting chunks together would copy the whole file in one go.
     const bytes = Buffer.allocUnsafeSlow(found.size);
     const hash = createHash('sha256');
@@ -45,7 +53,7 @@ export async function readLocalFile(path: string, options: { hasNoLinks?: true }
     if (more > 0) throw new FetchError(`${path} became longer while it was read`);
     return { bytes, digest: hash.digest() };
   } catch (error) {
-    if (error instanceof FetchError) throw error;
+    if (error instanceof FetchError || error instanceof ReadMemoryError) throw error;
     throw new FetchError(`${path} could not be read: ${reasonOf(error as NodeJS.ErrnoException)}`);
   } finally {
     await file.close();

@@ -22,14 +22,14 @@ export class RegistryFileError extends Error {}
  * over. Works in short slices of time.
  *
  * @throws RegistryFileError when the text is no such file, or when none of its entries is valid.
- * @throws ReadMemoryError when that takes too much memory.
+ * @param memory counts the bytes already.
+ * @throws ReadMemoryError when what they hold takes too much.
  */
 export async function readRegistryFile(
   bytes: Buffer,
   filter: EntryFilter | null,
   memory: MemoryShare,
 ): Promise<ReadEntries> {
-  memory.add(bytes.length);
   if (!isUtf8(bytes)) throw new RegistryFileError('The file is not UTF-8 text');
   const types = new Map(
     ENTRY_TYPE_NAMES.map((type): [string, EntryType] => [ENTRY_TYPES[type].listKey, type]),

@@ -4,6 +4,7 @@ import type { FileUse } from '../../source-kinds/kinds.js';
 import { AdminFiles, type ReadingSource } from '../../sources/admin-limits/admin-files.js';
 import type { Origin } from '../../sources/source.entity.js';
 import { FetchError } from '../fetcher.js';
+import type { MemoryShare } from '../read-memory.js';
 import { type LocalFile, readLocalFile } from './read-file.js';
 
 const MAX_SECRET_BYTES = 1024 * 1024;
@@ -19,10 +20,14 @@ export interface FileSource extends ReadingSource {
 export class SourceFiles {
   constructor(private readonly admin: AdminFiles) {}
 
-  /** @throws FetchError which names the file, and never what is in it. */
-  async read(path: string, use: FileUse, source: FileSource): Promise<LocalFile> {
-    if (source.origin === 'config') return readLocalFile(path);
-    return readLocalFile(await this.allowed(path, use, source), { hasNoLinks: true });
+  /**
+   * What is in a file, which counts as memory of the run.
+   *
+   * @throws FetchError which names the file, and never what is in it.
+   * @throws ReadMemoryError when that is too much.
+   */
+  async content(path: string, source: FileSource, memory: MemoryShare): Promise<LocalFile> {
+    return this.read(path, 'content', source, (bytes) => memory.add(bytes));
   }
 
   /**
@@ -49,6 +54,16 @@ export class SourceFiles {
     const token = bytes.length <= MAX_TOKEN_LENGTH ? bytes.toString('latin1').trim() : '';
     if (!/^[\x21-\x7e]+$/.test(token)) throw new FetchError(`the token file ${path} holds no bearer token`);
     return token;
+  }
+
+  private async read(
+    path: string,
+    use: FileUse,
+    source: FileSource,
+    onSize?: (bytes: number) => void,
+  ): Promise<LocalFile> {
+    if (source.origin === 'config') return readLocalFile(path, { onSize });
+    return readLocalFile(await this.allowed(path, use, source), { hasNoLinks: true, onSize });
   }
 
   private allowed(path: string, use: FileUse, source: FileSource): Promise<string> {

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { devNull } from 'node:os';
 import { MAX_FILE_BYTES } from '../file/read-file.js';
 import { FetchError } from '../fetcher.js';
+import type { MemoryShare } from '../read-memory.js';
 import type { SettingsOf } from '../../source-kinds/kinds.js';
 import type { GitConnection } from './git-connection.js';
 import { type GitEnd, GitMissingError, runGit } from './git-command.js';
@@ -138,12 +139,18 @@ export class GitRemote {
     return { id, path };
   }
 
-  /** Fetches one file. Its size is read before anything of it is kept. */
-  async read({ id, path }: Blob): Promise<{ bytes: Buffer; digest: Buffer }> {
+  /**
+   * Fetches one file. Its size is read, and counted as memory of the run, before anything of it is kept.
+   *
+   * @throws FetchError
+   * @throws ReadMemoryError
+   */
+  async read({ id, path }: Blob, memory: MemoryShare): Promise<{ bytes: Buffer; digest: Buffer }> {
     const tooLarge = `${path} is larger than 64 MiB, the most that is read`;
     const diskBytes = (await this.workspace.bytes()) + MAX_FILE_BYTES + MIB;
     const size = Number(await this.text(['cat-file', '-s', id], undefined, { diskBytes, tooLarge }));
     if (size > MAX_FILE_BYTES) throw this.failure(tooLarge);
+    memory.add(size);
     const bytes = Buffer.allocUnsafeSlow(size);
     const hash = createHash('sha256');
     let length = 0;

@@ -8,6 +8,7 @@ import { SourceFiles } from '../file/source-files.js';
 import { GitConnections } from './git-connection.js';
 import { GitRemote } from './git-remote.js';
 import { removeLeftOvers } from './git-workspace.js';
+import type { MemoryShare } from '../read-memory.js';
 import type { LeasedSource } from '../../sources/leased-source.js';
 
 const DEFAULT_PATH = 'registry.json';
@@ -31,6 +32,7 @@ export class GitFetcher extends Fetcher<'git'> {
     source: LeasedSource<'git'>,
     state: FetchState | null,
     signal: AbortSignal,
+    memory: MemoryShare,
   ): Promise<Fetched> {
     const { settings } = source;
     // A commit never changes, and it was read already.
@@ -40,7 +42,7 @@ export class GitFetcher extends Fetcher<'git'> {
     const connection = await this.connections.connectionTo(source);
     const remote = await GitRemote.open(connection, signal);
     try {
-      return await read(remote, settings, state);
+      return await read(remote, settings, state, memory);
     } finally {
       await remote.close();
     }
@@ -60,6 +62,7 @@ async function read(
   remote: GitRemote,
   settings: SettingsOf<'git'>,
   state: FetchState | null,
+  memory: MemoryShare,
 ): Promise<Fetched> {
   if (settings.commit === undefined && (await remote.askCommit(settings)) === state?.['commit'])
     return { kind: 'unchanged', state };
@@ -67,5 +70,5 @@ async function read(
   const blob = await remote.find(commit, posix.normalize(settings.path ?? DEFAULT_PATH));
   const found = { commit, blob: blob.id };
   if (state?.['blob'] === blob.id) return { kind: 'unchanged', state: found };
-  return { kind: 'file', ...(await remote.read(blob)), state: found };
+  return { kind: 'file', ...(await remote.read(blob, memory)), state: found };
 }

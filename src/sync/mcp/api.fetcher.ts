@@ -46,6 +46,7 @@ export class ApiFetcher extends Fetcher<'api'> {
       bearer: await this.files.token(settings.tokenFile, source),
       allowPrivate: origin === 'config' || this.limits.adminAllowPrivateIP,
       signal,
+      memory,
     });
     const run = new ApiRun(client, source.filter, readApiState(state), memory);
     return run.fetch(source.isRequested);

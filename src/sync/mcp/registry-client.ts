@@ -8,10 +8,13 @@ import { toStorable } from '../../database/storable.js';
 import { FetchError } from '../fetcher.js';
 import { JsonSliceError } from '../../json/json-slices.js';
 import type { ListKey } from '../../documents/entry-types.js';
+import type { MemoryShare } from '../read-memory.js';
 import { type Page, readPage } from './registry-page.js';
 
 const PAGE_SIZE = 100;
 const MAX_PAGE_BYTES = 16 * 1024 * 1024;
+/** What a page takes until it is read, by measurement: its bytes, its texts, and what they are parsed to. */
+const PAGE_FACTOR = 4;
 const MAX_PAGES = 20_000;
 const MAX_RUN_MS = 60 * 60 * 1_000;
 const PAUSES_MS = [500, 1_000, 2_000];
@@ -39,6 +42,7 @@ export interface RegistryOptions {
   readonly bearer: string | undefined;
   readonly allowPrivate: boolean;
   readonly signal: AbortSignal;
+  readonly memory: MemoryShare;
 }
 
 /** A page, and when the upstream had put it together, by its own clock. */
@@ -52,6 +56,8 @@ export class RegistryClient {
   private readonly startedAt = performance.now();
   private pages = 0;
   private pausedMs = 0;
+  /** Of memory, for the page that is being read. */
+  private held = 0;
 
   constructor(
     private readonly http: HttpClient,
@@ -78,9 +84,13 @@ export class RegistryClient {
         ...query,
         ...(cursor === null ? {} : { cursor }),
       }).toString();
-      const page: TimedPage = await this.page(`${this.base}/${path}?${parameters}`, list);
-      yield page;
-      cursor = page.nextCursor;
+      try {
+        const page: TimedPage = await this.page(`${this.base}/${path}?${parameters}`, list);
+        cursor = page.nextCursor;
+        yield page;
+      } finally {
+        this.letGo();
+      }
       if (cursor === null) return;
       const mark = createHash('sha256').update(cursor).digest('base64');
       if (seen.has(mark))
@@ -110,6 +120,7 @@ export class RegistryClient {
     for (const pause of [...PAUSES_MS, null]) {
       const sentAt = Date.now();
       const answer = await this.ask(url).catch((error: unknown) => {
+        this.letGo();
         if (pause === null || !isPassing(error)) throw asFetchError(error);
         return null;
       });
@@ -130,10 +141,21 @@ export class RegistryClient {
       ...(bearer === undefined ? {} : { authorization: `Bearer ${bearer}` }),
       timeoutMs,
       maxBytes: MAX_PAGE_BYTES,
+      onBytes: (bytes) => this.hold(PAGE_FACTOR * bytes),
       allowPrivate,
       redirects: 'any-origin',
       signal,
     });
+  }
+
+  private hold(bytes: number): void {
+    this.options.memory.add(bytes);
+    this.held += bytes;
+  }
+
+  private letGo(): void {
+    this.options.memory.release(this.held);
+    this.held = 0;
   }
 
   private async pause(url: string, ms: number): Promise<void> {

@@ -12,8 +12,6 @@ import { TimeSlice } from '../../json/time-slice.js';
 const MAX_ENTRIES = 500_000;
 const MAX_BYTES = 128 * 1024 * 1024;
 const MAX_LISTED = 1_000;
-/** What a page takes while it is read, by measurement: its bytes, its texts, and what they are parsed to. */
-const PAGE_FACTOR = 4;
 /** Pages in a row that bring nothing that was not there before, from a list that never ends. */
 const MAX_EMPTY_PAGES = 100;
 
@@ -30,10 +28,7 @@ export class RegistryReader {
   private bytes = 0;
   private emptyPages = 0;
 
-  constructor(
-    filter: EntryFilter | null,
-    private readonly memory: MemoryShare,
-  ) {
+  constructor(filter: EntryFilter | null, memory: MemoryShare) {
     // A version may come twice when pages move while they are read: the later one is the newer one.
     this.reader = new EntryReader(filter, { onDuplicate: 'replace', maxListed: MAX_LISTED, memory });
   }
@@ -93,8 +88,6 @@ export class RegistryReader {
     { elements, nextCursor }: Page,
     candidateOf: (element: Slice) => Candidate,
   ): Promise<void> {
-    const pageBytes = PAGE_FACTOR * elements.reduce((sum, { bytes }) => sum + bytes, 0);
-    this.memory.add(pageBytes);
     let news = 0;
     for (const element of elements) {
       if (this.reader.read(this.judgeable(element, candidateOf))) news += 1;
@@ -106,7 +99,6 @@ export class RegistryReader {
         throw new FetchError('The registry holds more than 128 MiB of documents, the most that is read');
       await this.slice.pause();
     }
-    this.memory.release(pageBytes);
     this.emptyPages = news > 0 || nextCursor === null ? 0 : this.emptyPages + 1;
     if (this.emptyPages >= MAX_EMPTY_PAGES)
       throw new FetchError(
