@@ -14,6 +14,7 @@ export interface ClaimsIssue {
 
 const MAX_CLAIMS = 100;
 const MAX_VALUES = 1_000;
+const MAX_MISSING_LENGTH = 200;
 
 /** contract §5: they tell one token from another, and say nothing of its holder. */
 const OF_ONE_TOKEN: readonly string[] = ['jti', 'iat', 'exp', 'nbf'];
@@ -66,10 +67,22 @@ function memberIssue(member: unknown): string | undefined {
  * is written as that value, because the matcher treats `team: a` and `team: [a]` alike. The text is JSON.
  */
 export function canonicalClaims(claims: Claims): string {
+  return claimsText(claims, canonicalValue);
+}
+
+/**
+ * One text for all claims that are written alike: keys sorted, values as they were given (contract §5). The text is JSON.
+ *
+ * @param valueOf what stands for a value.
+ */
+export function claimsText(
+  claims: Claims,
+  valueOf: (value: string | readonly string[]) => string | readonly string[] = (value) => value,
+): string {
   // Written by hand: an object would put keys that look like numbers first, whatever the order they are added in.
   const members = Object.keys(claims)
     .sort()
-    .map((key) => `${JSON.stringify(key)}:${JSON.stringify(canonicalValue(claims[key] ?? []))}`);
+    .map((key) => `${JSON.stringify(key)}:${JSON.stringify(valueOf(claims[key] ?? []))}`);
   return `{${members.join(',')}}`;
 }
 
@@ -108,6 +121,18 @@ export function covers(held: Record<string, unknown>, required: unknown, arrays:
       ? wanted.every((value) => values.has(value))
       : wanted.some((value) => values.has(value));
   });
+}
+
+/**
+ * What of `required` is not held, each key with one value that is missing, as `team=data`. Read as `covers` does with `all`.
+ */
+export function missingClaims(held: Record<string, unknown>, required: Claims): string[] {
+  return Object.entries(required).flatMap(([key, wanted]) =>
+    [wanted]
+      .flat()
+      .filter((value) => !covers(held, { [key]: value }, 'all'))
+      .map((value) => `${key}=${value}`.slice(0, MAX_MISSING_LENGTH)),
+  );
 }
 
 /**

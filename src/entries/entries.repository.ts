@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { type EntityManager, Repository } from 'typeorm';
 import { ClaimSetsRepository } from '../claim-sets/claim-sets.repository.js';
-import { type Claims, equalClaims } from '../claims/claims.js';
+import type { Claims } from '../claims/claims.js';
 import { hasNul } from '../database/storable.js';
 import type { EntryName, IncomingVersion } from '../documents/incoming-version.js';
 import { bumpRevision } from '../sources/source-revision.queries.js';
@@ -105,8 +105,7 @@ export class EntriesRepository {
   async setClaims(manager: EntityManager, entry: Entry, claims: Claims): Promise<void> {
     const claimSet = await this.claimSets.findOrCreate(manager, claims);
     await manager.update(Entry, { id: entry.id }, { claimSetId: claimSet.id });
-    if (!equalClaims(entry.claimSet.claims, claims))
-      await this.limit.check(manager, entry.sourceId, claimSet.id);
+    if (claimSet.id !== entry.claimSet.id) await this.limit.check(manager, entry.sourceId, claimSet.id);
     await bumpRevision(manager, entry.sourceId);
   }
 

@@ -1,0 +1,78 @@
+import { describe, expect, it } from 'vitest';
+import { entryAt } from '../support/publishing.js';
+import { aServer, type Document } from '../support/documents.js';
+import { aService } from '../support/service.js';
+
+const GIVEN: Document[] = [
+  { org: 'acme', team: ['web', 'data'] },
+  { org: 'acme', team: ['data', 'web'] },
+  { org: ['acme'], team: ['web'] },
+  { team: 'web', org: 'acme' },
+  { org: ['acme', 'acme'], '10': 'b', '9': 'a' },
+  {},
+];
+
+describe('claims come back as they were given', () => {
+  const service = aService({ mode: 'full' })
+    .source('file', { servers: [aServer('io.acme/a')], claims: GIVEN[0] })
+    .source('managed', { kind: 'managed', claims: GIVEN[2] })
+    .registry('main', { sources: ['managed', 'file'], claims: GIVEN[1] })
+    .runs();
+  const admin = () => service.as({ sub: 'ada', role: 'super-admin' });
+  const claimsOf = async (path: string) => ((await admin().get(path)).json as { claims: unknown }).claims;
+
+  it('on sources and registries of the configuration, and on the entries that inherit them', async () => {
+    expect(await claimsOf('/v1/sources/file')).toEqual(GIVEN[0]);
+    expect(await claimsOf('/v1/sources/managed')).toEqual(GIVEN[2]);
+    expect(await claimsOf('/v1/registries/main')).toEqual(GIVEN[1]);
+    expect((await admin().get('/v1/sources/file/entries')).json).toMatchObject({
+      entries: [{ name: 'io.acme/a', claims: GIVEN[0] }],
+    });
+  });
+
+  it.each(GIVEN)('on a registry made through the API: %j', async (claims) => {
+    const put = await admin().put('/v1/registries/made', { sources: ['file'], claims });
+    expect(put.json).toMatchObject({ claims });
+    expect(await claimsOf('/v1/registries/made')).toEqual(claims);
+  });
+
+  it.each(GIVEN)('on an entry, whatever it had before: %j', async (claims) => {
+    const entry = entryAt('server', `io.acme/${GIVEN.indexOf(claims)}`);
+    const publication = { server: aServer(`io.acme/${GIVEN.indexOf(claims)}`), claims: GIVEN[1] };
+    expect((await admin().post('/v1/entries', publication)).json).toMatchObject({ claims: GIVEN[1] });
+    expect((await admin().put(`${entry}/claims`, { claims })).status).toBe(204);
+    expect(await claimsOf(`${entry}/claims`)).toEqual(claims);
+    expect((await admin().get(entry)).json).toMatchObject({ claims });
+  });
+
+  it('and are equal in whatever order: a later version keeps those of the first', async () => {
+    for (const [number, claims] of [GIVEN[0], GIVEN[1]].entries()) {
+      const server = aServer('io.acme/order', `1.0.${number}`);
+      const reply = await admin().post('/v1/entries', { server, claims });
+      expect({ status: reply.status, body: reply.json as unknown }).toMatchObject({
+        status: 201,
+        body: { claims: GIVEN[0] },
+      });
+    }
+  });
+
+  it('and open what they opened in another order', async () => {
+    const reader = service.as({ org: 'acme', team: ['data', 'web'] });
+    const partly = service.as({ org: 'acme', team: ['data'] });
+    for (const claims of [GIVEN[0], GIVEN[1]]) {
+      await admin().put('/v1/registries/order', { sources: ['file'], claims });
+      expect((await reader.get('/registry/order/v0.1/servers')).json).toMatchObject({
+        metadata: { count: 1 },
+      });
+      expect((await partly.get('/registry/order/v0.1/servers')).status).toBe(403);
+    }
+  });
+
+  it('after a restart with the same file nothing has changed', async () => {
+    const updatedAt = async () =>
+      ((await admin().get('/v1/sources/file')).json as { updatedAt: string }).updatedAt;
+    const before = await updatedAt();
+    await service.restart();
+    expect(await updatedAt()).toBe(before);
+  });
+});
