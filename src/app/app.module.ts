@@ -17,7 +17,7 @@ import type { SearchPool } from '../database/pools/search-pool.js';
 import { DiscoveryModule } from '../discovery/discovery.module.js';
 import { EntriesModule } from '../entries/entries.module.js';
 import { ErrorFilter } from '../http/error.filter.js';
-import { QueryValidation } from '../http/query-validation.pipe.js';
+import { QueryValidation } from '../http/input/query-validation.pipe.js';
 import { KubernetesModule } from '../kubernetes/kubernetes.module.js';
 import { RegistriesModule } from '../registries/registries.module.js';
 import { SourcesModule } from '../sources/sources.module.js';

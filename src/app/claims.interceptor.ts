@@ -11,7 +11,7 @@ import {
   ResourceRoute,
 } from '../auth/route-resource.js';
 import { EntriesService } from '../entries/entries.service.js';
-import { receiveBody, TakesBody } from '../http/body.js';
+import { receiveBody, TakesBody } from '../http/input/body.js';
 import { RegistriesService } from '../registries/registries.service.js';
 import { SourcesService } from '../sources/sources.service.js';
 import { RegistryViews } from '../views/registry-views.js';

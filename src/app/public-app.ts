@@ -11,9 +11,15 @@ import { oauthInUse } from '../config/oauth-in-use.js';
 import type { OpenDatabase } from '../database/open-database.js';
 import { answerConnectionErrors, refuseMissingHost } from '../http/connection-errors.js';
 import { corsFor } from '../http/cors.js';
-import { answerInTurn, limitConnections, limitRequests, limitUnreadBytes } from '../http/server-limits.js';
+import {
+  answerInTurn,
+  limitConnections,
+  limitRequests,
+  limitUnreadBytes,
+} from '../http/limits/server-limits.js';
 import { JsonAnswersAdapter } from '../http/json-answers.adapter.js';
 import { publishOpenApi } from '../http/openapi/openapi.js';
+import { dropTrailingSlash } from '../http/trailing-slash.js';
 import { NestLogger } from '../telemetry/logger.js';
 import type { Metrics } from '../telemetry/metrics.js';
 import { requestLog } from '../telemetry/request-log.js';
@@ -41,6 +47,7 @@ export async function createPublicApp(
   answerConnectionErrors(httpServer);
   limitConnections(httpServer, config.limits);
   app.use(requestLog(logger));
+  app.use(dropTrailingSlash);
   app.use(answerInTurn());
   app.use(limitRequests(config.limits));
   app.use(limitUnreadBytes());

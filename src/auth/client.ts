@@ -1,7 +1,7 @@
 import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
 import type { Request, Response } from 'express';
 import { ClientGone } from '../http/errors.js';
-import { clientOf } from './client-address.js';
+import { clientOf } from '../http/limits/client-address.js';
 
 /** Who waits at the other end of a connection for the answer to one request. */
 export class Client {

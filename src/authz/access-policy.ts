@@ -1,9 +1,12 @@
 import type { Caller } from '../auth/caller.js';
 import { type Role, ROLES } from '../auth/route-access.js';
-import { type Claims, covers, implies } from '../claims/claims.js';
+import { type Claims, covers, implies, missingClaims } from '../claims/claims.js';
 import type { AuthzConfig } from '../config/config.js';
 import { ApiError } from '../http/errors.js';
 import { resolveRoles } from './roles.js';
+
+/** Claims that one refusal names; who lacks more has got the message. */
+const MAX_MISSING = 20;
 
 /** What a mode of operation decides (contract §4), and nothing else does. Chosen once at start. */
 export abstract class AccessPolicy {
@@ -249,7 +252,13 @@ function checkPublishedClaims(caller: Caller, claims: Claims): void {
 
 // contract §5: for writes an array requires all its values.
 function checkSubset(caller: Caller, claims: Claims): void {
-  if (!covers(caller.claims, claims, 'all')) throw new ApiError('claims_not_subset');
+  if (covers(caller.claims, claims, 'all')) return;
+  const missing = missingClaims(caller.claims, claims).slice(0, MAX_MISSING);
+  throw new ApiError(
+    'claims_not_subset',
+    `The claims go beyond those of the caller: ${missing.join(', ')}`,
+    missing,
+  );
 }
 
 function isUnlabeled(claims: Claims): boolean {

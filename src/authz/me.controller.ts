@@ -23,6 +23,6 @@ export class MeController {
   @ApiErrors('anonymous_mode', 'token_missing', 'token_invalid', 'provider_unavailable')
   me(@CurrentCaller() caller: Caller): MeAnswer {
     if (!caller.identified) throw this.authenticator.unidentified();
-    return { subject: caller.subject, roles: [...this.policy.rolesOf(caller)] };
+    return { subject: caller.subject ?? '', roles: [...this.policy.rolesOf(caller)] };
   }
 }

@@ -3,9 +3,8 @@ import { type Role, ROLES } from '../auth/route-access.js';
 
 /** spec §2.7 */
 export class MeAnswer {
-  /** The token's subject; null for a token that names none. */
-  @ApiProperty({ type: String, nullable: true })
-  subject: string | null;
+  /** The token's subject; empty when the token names none. */
+  subject: string;
 
   @ApiProperty({ enum: ROLES, isArray: true })
   roles: Role[];

@@ -3,7 +3,7 @@ import { ServerListQuery, SkillListQuery } from './list-query.dto.js';
 import { PublishQuery } from '../entries/entries.dto.js';
 import { ApiError } from '../http/errors.js';
 import { AdminListParameters } from '../http/lists/admin-list.dto.js';
-import { QueryValidation } from '../http/query-validation.pipe.js';
+import { QueryValidation } from '../http/input/query-validation.pipe.js';
 
 const pipe = new QueryValidation();
 const validated = (metatype: new () => object, query: object) =>

@@ -8,7 +8,7 @@ import { ApiError } from '../http/errors.js';
  * written for the MCP Registry API get an error that names it. Nothing is read: the answer is the same for every path.
  */
 @ApiExcludeController()
-@Controller(['registry/:registry/v0.1', 'registry/:registry/v0'])
+@Controller('registry')
 @AnyCaller()
 export class UnsupportedWritesController {
   @Put('*path')
@@ -26,8 +26,8 @@ export class UnsupportedWritesController {
     throw readOnly('DELETE /v1/entries/{type}/{name}/versions/{version}');
   }
 
-  @Post('publish')
-  publish(): never {
+  @Post('*path')
+  post(): never {
     throw readOnly('POST /v1/entries');
   }
 }

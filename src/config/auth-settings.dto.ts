@@ -33,7 +33,10 @@ export class ProviderSettings {
   );
   return names.flatMap((name, position) =>
     name !== undefined && names.indexOf(name) < position
-      ? below(['providers', position, 'name'], issue('is the name of another provider already'))
+      ? below(
+          ['providers', position, 'name'],
+          issue(`${JSON.stringify(name)} is the name of another provider already`),
+        )
       : [],
   );
 })

@@ -56,7 +56,10 @@ function sameNames(section: string, items: unknown): Issue[] {
   const names = members(items, 'name');
   return names.flatMap((name, position) =>
     typeof name === 'string' && names.indexOf(name) < position
-      ? below([section, position, 'name'], issue('stands in the list already: names are unique'))
+      ? below(
+          [section, position, 'name'],
+          issue(`${JSON.stringify(name)} stands in the list already: names are unique`),
+        )
       : [],
   );
 }
@@ -77,7 +80,7 @@ function unknownSources(file: Unchecked<ConfigFile>): Issue[] {
       typeof name === 'string' && !known.includes(name)
         ? below(
             ['registries', registry, 'sources', position],
-            issue('is not the name of a source in this file'),
+            issue(`${JSON.stringify(name)} is not the name of a source in this file`),
           )
         : [],
     ),

@@ -142,7 +142,7 @@ function adminFileRoots(file: Unchecked<ConfigFile>): Issue[] {
     if (!isDirectory) return below(path, issue('is not a directory'));
     // Two answers to one question.
     const real = realpathSync(directory);
-    if (known.has(real)) return below(path, issue('stands in the list already'));
+    if (known.has(real)) return below(path, issue(`${JSON.stringify(directory)} stands in the list already`));
     known.add(real);
     return [];
   });

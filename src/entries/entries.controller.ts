@@ -1,4 +1,4 @@
-import { Body, Controller, Delete, Get, HttpCode, Param, Patch, Post, Put, Query } from '@nestjs/common';
+import { Body, Controller, Delete, Get, HttpCode, Param, Patch, Post, Put, Query, Res } from '@nestjs/common';
 import {
   ApiBody,
   ApiCreatedResponse,
@@ -8,6 +8,7 @@ import {
   ApiParam,
   ApiTags,
 } from '@nestjs/swagger';
+import type { Response } from 'express';
 import type { Caller } from '../auth/caller.js';
 import { CurrentCaller } from '../auth/current-caller.js';
 import { RequiresRole } from '../auth/route-access.js';
@@ -16,7 +17,7 @@ import { WritesNothing } from '../authz/read-only.guard.js';
 import { ENTRY_TYPE_NAMES } from '../documents/entry-types.js';
 import { AdminListParameters } from '../http/lists/admin-list.dto.js';
 import { ApiErrors } from '../http/openapi/api-errors.js';
-import { type SentBody, SentJson, TakesBody } from '../http/body.js';
+import { type SentBody, SentJson, TakesBody } from '../http/input/body.js';
 import { RequestPreconditions } from '../http/preconditions.decorator.js';
 import type { Preconditions } from '../http/preconditions.js';
 import { JsonText } from '../http/json-answers.js';
@@ -65,21 +66,27 @@ export class EntriesController {
   @ApiOperation({ summary: 'Publishes a version of a server or a skill to the managed source' })
   @ApiBody({ type: PublishBody })
   @ApiCreatedResponse({ type: PublishedVersionAnswer })
+  @ApiOkResponse({ type: PublishedVersionAnswer, description: 'With `dry_run`: it could be published' })
   @ApiErrors('invalid_parameter', 'role_required', 'read_only', ...PUBLISH_ERRORS)
   async publish(
     @CurrentCaller() caller: Caller,
     @Query() { dry_run: dryRun }: PublishQuery,
     @SentJson() sent: SentBody,
+    @Res({ passthrough: true }) response: Response,
   ): Promise<JsonText> {
-    return new JsonText(await this.entries.publish(caller, sent, dryRun === 'true'));
+    const isDry = dryRun === 'true';
+    const answer = new JsonText(await this.entries.publish(caller, sent, isDry));
+    response.status(isDry ? 200 : 201);
+    return answer;
   }
 
   @Post('validate')
+  @HttpCode(200)
   @TakesBody()
   @WritesNothing(() => true)
   @ApiOperation({ summary: 'Answers what publishing would answer, and writes nothing' })
   @ApiBody({ type: PublishBody })
-  @ApiCreatedResponse({ type: PublishedVersionAnswer, description: 'It could be published' })
+  @ApiOkResponse({ type: PublishedVersionAnswer, description: 'It could be published' })
   @ApiErrors(...PUBLISH_ERRORS)
   async validate(@CurrentCaller() caller: Caller, @SentJson() sent: SentBody): Promise<JsonText> {
     return new JsonText(await this.entries.publish(caller, sent, true));

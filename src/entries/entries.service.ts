@@ -7,9 +7,9 @@ import { lockEntry } from '../database/locks.js';
 import { hasNul } from '../database/storable.js';
 import { documentDigest } from '../documents/document-digest.js';
 import { isEntryType, withStatus } from '../documents/entry-types.js';
-import type { EntryName } from '../documents/incoming-version.js';
+import type { EntryName, IncomingVersion } from '../documents/incoming-version.js';
 import { officialMeta } from '../documents/official-meta.js';
-import type { SentBody } from '../http/body.js';
+import type { SentBody } from '../http/input/body.js';
 import { ApiError } from '../http/errors.js';
 import { JsonText } from '../http/json-answers.js';
 import { checkPreconditions, contentTag, type Preconditions } from '../http/preconditions.js';
@@ -63,7 +63,7 @@ export class EntriesService {
         const version = entry
           ? await this.entries.addVersion(manager, entry, incoming, now)
           : await this.entries.add(manager, source.id, claims, incoming, now);
-        if (!version) throw new ApiError('version_exists');
+        if (!version) throw versionExists(incoming);
         const answer = describeVersion(incoming, entry?.claims ?? claims, version);
         if (dryRun) throw new DryRun(answer);
         return answer;
@@ -180,6 +180,13 @@ export class EntriesService {
     if (version !== undefined && entry.versions.length === 0) throw new ApiError('version_not_found');
     return entry;
   }
+}
+
+function versionExists({ name, version }: IncomingVersion): ApiError {
+  return new ApiError(
+    'version_exists',
+    `Version ${version} of ${name} is published already, and a published version never changes: publish another`,
+  );
 }
 
 function entryNameOf({ type, name }: EntryPath): EntryName {

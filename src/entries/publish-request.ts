@@ -1,6 +1,6 @@
 import type { Claims } from '../claims/claims.js';
 import { ApiError } from '../http/errors.js';
-import { invalidBody, readBody } from '../http/shape.pipe.js';
+import { invalidBody, readBody } from '../http/input/shape.pipe.js';
 import { oneOf } from '../validation/checks.js';
 import { below, issue } from '../validation/problems.js';
 import { ClaimsBody, PublishBody, StatusBody, typesIn } from './entries.dto.js';

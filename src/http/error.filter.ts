@@ -5,17 +5,21 @@ import {
   HttpException,
   Injectable,
   Logger,
+  NotFoundException,
 } from '@nestjs/common';
 import type { Request, Response } from 'express';
 import { isDatabaseUnreachable, isStatementTimeout } from '../database/unreachable.js';
+import { routeError } from './route-errors.js';
 import { ApiError, ClientGone, errorBody, type ErrorCode } from './errors.js';
 
 const RETRY_AFTER_SECONDS = '2';
-/** Not faults of ours: what a provider did is in the log of the one that asked it already, and a search is the caller's. */
+/** Not faults of ours: what a provider did is in the log of the one that asked it already, and a search
+ * or a write that this server does not take is the caller's. */
 const NOT_LOGGED: ReadonlySet<ErrorCode> = new Set([
   'overloaded',
   'provider_unavailable',
   'search_too_broad',
+  'use_admin_api',
 ]);
 
 /** The one place that writes error answers. What is not in the catalogue becomes `internal_error`. */
@@ -29,7 +33,7 @@ export class ErrorFilter implements ExceptionFilter {
     const http = host.switchToHttp();
     const request = http.getRequest<Request>();
     const response = http.getResponse<Response>();
-    const error = toApiError(thrown);
+    const error = thrown instanceof NotFoundException ? routeError(request) : toApiError(thrown);
     const requestId = String(request.id);
     if (error.status >= 500 && !NOT_LOGGED.has(error.code)) {
       const cause = error.cause ?? thrown;

@@ -61,7 +61,7 @@ export const ERROR_CATALOGUE = {
     sentence:
       'Without tokens only pages of this server, and of the origins named in cors.origins, may change something',
   },
-  route_not_found: { status: 404, sentence: 'There is nothing at this path and method' },
+  route_not_found: { status: 404, sentence: 'There is nothing at this path' },
   registry_not_found: { status: 404, sentence: 'There is no such registry' },
   source_not_found: { status: 404, sentence: 'There is no such source' },
   entry_not_found: { status: 404, sentence: 'There is no such entry' },
@@ -71,6 +71,7 @@ export const ERROR_CATALOGUE = {
     status: 403,
     sentence: 'This comes from the configuration file and can be changed there only',
   },
+  method_not_allowed: { status: 405, sentence: 'This path does not take this method' },
   access_undeclared: { status: 403, sentence: 'This route does not declare who may use it' },
   request_timeout: { status: 408, sentence: 'The request took too long to arrive' },
   source_in_use: {
@@ -137,7 +138,7 @@ export class ApiError extends Error {
   constructor(
     readonly code: ErrorCode,
     sentence?: string,
-    readonly details?: readonly unknown[],
+    readonly details?: readonly string[],
     { headers = {}, ...options }: { cause?: unknown; headers?: Record<string, string> } = {},
   ) {
     super(sentence ?? ERROR_CATALOGUE[code].sentence, options);
@@ -155,7 +156,7 @@ export interface ErrorBody {
   error: string;
   code: ErrorCode;
   requestId: string;
-  details?: readonly unknown[];
+  details?: readonly string[];
 }
 
 export function errorBody(error: ApiError, requestId: string): ErrorBody {

@@ -13,25 +13,44 @@ export class JsonAnswersAdapter extends ExpressAdapter {
 }
 
 function sendText(response: Response, json: JsonText, status?: number): void {
-  setHeaders(response, 'Authorization, Origin', json.etag);
-  // Express compares `If-None-Match` with the tag and makes it a 304.
-  response.status(status ?? response.statusCode).send(json.text);
+  const { etag } = json;
+  setHeaders(response, 'Authorization, Origin', etag);
+  if (status !== undefined) response.statusCode = status;
+  if (isKnown(response, etag)) sendNotModified(response);
+  else response.send(json.text);
 }
 
 async function sendCached(response: Response, json: CachedJson, status?: number): Promise<void> {
   const coding = json.isCompressible ? codingFor(response) : null;
-  setHeaders(response, 'Authorization, Origin, Accept-Encoding', json.etag(coding));
+  const etag = json.etag(coding);
+  setHeaders(response, 'Authorization, Origin, Accept-Encoding', etag);
   if (status !== undefined) response.statusCode = status;
-  if (response.req.fresh) {
-    response.removeHeader('Content-Type');
-    response.statusCode = 304;
-    response.end();
-    return;
-  }
+  if (isKnown(response, etag)) return sendNotModified(response);
   const bytes = coding === null ? json.bytes : await json.compressed(coding);
   if (coding !== null) response.setHeader('Content-Encoding', coding);
   response.setHeader('Content-Length', bytes.length);
   response.end(bytes);
+}
+
+/**
+ * Has the client got this answer (RFC 9110 §13.1.2)? Whatever `Cache-Control` the request carries (contract §6): clients built
+ * on `fetch()` send `no-cache` beside their tag, which Express takes for a wish to be sent everything.
+ */
+function isKnown({ req, statusCode }: Response, etag: string): boolean {
+  const condition = req.headers['if-none-match'];
+  if (condition === undefined || statusCode !== 200 || !['GET', 'HEAD'].includes(req.method)) return false;
+  return condition.trim() === '*' || condition.split(',').some((tag) => opaque(tag) === opaque(etag));
+}
+
+// Weak comparison, RFC 9110 §8.8.3.2.
+function opaque(etag: string): string {
+  return etag.trim().replace(/^W\//, '');
+}
+
+function sendNotModified(response: Response): void {
+  response.removeHeader('Content-Type');
+  response.statusCode = 304;
+  response.end();
 }
 
 // contract §6. `vary` adds to what the CORS middleware has set.

@@ -15,12 +15,12 @@ import { Loaded, ResourceRoute } from '../auth/route-resource.js';
 import { RegistrySettings } from '../config/registry-settings.dto.js';
 import { AdminListParameters } from '../http/lists/admin-list.dto.js';
 import { ApiErrors } from '../http/openapi/api-errors.js';
-import { TakesBody } from '../http/body.js';
-import { DnsNamePipe } from '../http/dns-name.pipe.js';
+import { TakesBody } from '../http/input/body.js';
+import { DnsNamePipe } from '../http/input/dns-name.pipe.js';
 import { RequestPreconditions } from '../http/preconditions.decorator.js';
 import type { Preconditions } from '../http/preconditions.js';
 import type { JsonText } from '../http/json-answers.js';
-import { ShapePipe } from '../http/shape.pipe.js';
+import { type PutBody, PutBodyPipe } from '../http/input/put-body.pipe.js';
 import { RegistryAnswer, RegistryAnswerList } from './registries.responses.js';
 import { RegistriesService } from './registries.service.js';
 import { Registry } from './registry.entity.js';
@@ -73,14 +73,15 @@ export class RegistriesController {
   async put(
     @CurrentCaller() caller: Caller,
     @Param('name', DnsNamePipe) name: string,
-    @Body(new ShapePipe(RegistrySettings)) settings: unknown,
+    @Body(new PutBodyPipe(RegistrySettings, { equal: ['name', 'origin', 'createdAt', 'updatedAt'] }))
+    body: unknown,
     @RequestPreconditions() preconditions: Preconditions,
     @Res({ passthrough: true }) response: Response,
   ): Promise<JsonText> {
     const { created, answer } = await this.registries.put(
       caller,
       name,
-      settings as RegistrySettings,
+      body as PutBody<RegistrySettings>,
       preconditions,
     );
     response.status(created ? 201 : 200);

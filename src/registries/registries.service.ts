@@ -8,6 +8,7 @@ import { ApiError } from '../http/errors.js';
 import { JsonText } from '../http/json-answers.js';
 import { type AdminListQuery, pageOf } from '../http/lists/admin-list.js';
 import { checkPreconditions, contentTag, type Preconditions } from '../http/preconditions.js';
+import { checkRepeated, type PutBody } from '../http/input/put-body.pipe.js';
 import type { Source } from '../sources/source.entity.js';
 import { SourcesRepository } from '../sources/sources.repository.js';
 import { RegistriesRepository } from './registries.repository.js';
@@ -56,14 +57,16 @@ export class RegistriesService {
   async put(
     caller: Caller,
     name: string,
-    { sources: sourceNames, claims = {} }: RegistrySettings,
+    { settings, repeated }: PutBody<RegistrySettings>,
     preconditions: Preconditions,
   ): Promise<{ created: boolean; answer: JsonText }> {
+    const { sources: sourceNames, claims = {} } = settings;
     this.policy.checkGrant(caller, claims);
     return this.dataSource.transaction(async (manager) => {
       const found = await this.registries.lockByName(manager, name);
       if (found) this.check(caller, found, 'put');
       checkPreconditions(preconditions, found ? tagOf(found) : null);
+      checkRepeated(repeated, found ? describe(found) : { name });
       const sources = await this.getSources(manager, caller, sourceNames, found);
       const declared = { name, sources: sourceNames, claims };
       const { registry } = await this.writer.put(manager, found, declared, sources, 'api', 0);
@@ -97,7 +100,7 @@ export class RegistriesService {
     if (unknown.length > 0)
       throw new ApiError(
         'unknown_source',
-        undefined,
+        `No source is called ${unknown.map((name) => JSON.stringify(name)).join(', ')}`,
         unknown.map((name) => `sources: ${name} is not the name of a source`),
       );
     return sources;

@@ -16,15 +16,18 @@ import { Loaded, ResourceRoute } from '../auth/route-resource.js';
 import { SourceSettings, SyncRequest } from '../source-kinds/source-settings.dto.js';
 import { AdminListParameters } from '../http/lists/admin-list.dto.js';
 import { ApiErrors } from '../http/openapi/api-errors.js';
-import { TakesBody } from '../http/body.js';
-import { DnsNamePipe } from '../http/dns-name.pipe.js';
+import { TakesBody } from '../http/input/body.js';
+import { DnsNamePipe } from '../http/input/dns-name.pipe.js';
 import { RequestPreconditions } from '../http/preconditions.decorator.js';
 import type { Preconditions } from '../http/preconditions.js';
 import type { JsonText } from '../http/json-answers.js';
-import { readBody, ShapePipe } from '../http/shape.pipe.js';
+import { type PutBody, PutBodyPipe } from '../http/input/put-body.pipe.js';
+import { readBody } from '../http/input/shape.pipe.js';
 import { Source } from './source.entity.js';
 import { SourceAnswer, SourceList } from './sources.responses.js';
 import { SourcesService } from './sources.service.js';
+
+const READ_ONLY = { equal: ['name', 'kind', 'origin', 'createdAt', 'updatedAt'], ignored: ['sync'] };
 
 @ApiTags('sources')
 @Controller('v1/sources')
@@ -77,14 +80,14 @@ export class SourcesController {
   async put(
     @CurrentCaller() caller: Caller,
     @Param('name', DnsNamePipe) name: string,
-    @Body(new ShapePipe(SourceSettings)) settings: unknown,
+    @Body(new PutBodyPipe(SourceSettings, READ_ONLY)) body: unknown,
     @RequestPreconditions() preconditions: Preconditions,
     @Res({ passthrough: true }) response: Response,
   ): Promise<JsonText> {
     const { created, answer } = await this.sources.put(
       caller,
       name,
-      settings as SourceSettings,
+      body as PutBody<SourceSettings>,
       preconditions,
     );
     response.status(created ? 201 : 200);

@@ -9,11 +9,13 @@ import { ApiError } from '../http/errors.js';
 import { JsonText } from '../http/json-answers.js';
 import { type AdminListQuery, pageOf } from '../http/lists/admin-list.js';
 import { checkPreconditions, type Preconditions } from '../http/preconditions.js';
+import { checkRepeated, type PutBody } from '../http/input/put-body.pipe.js';
 import type { SourceSettings, SyncRequest } from '../source-kinds/source-settings.dto.js';
 import { AdminFiles } from './admin-limits/admin-files.js';
 import { AdminNamespaces } from './admin-limits/admin-namespaces.js';
 import { Source } from './source.entity.js';
 import { describeSource, sourceTag } from './source-answer.js';
+import { registriesOf } from './source-registries.queries.js';
 import { SourceStates } from './source-states.queries.js';
 import { SourceWriter } from './source-writer.js';
 import { SourcesRepository } from './sources.repository.js';
@@ -57,7 +59,7 @@ export class SourcesService {
   async put(
     caller: Caller,
     name: string,
-    settings: SourceSettings,
+    { settings, repeated }: PutBody<SourceSettings>,
     preconditions: Preconditions,
   ): Promise<{ created: boolean; answer: JsonText }> {
     const declared = await this.resolve(caller, name, settings);
@@ -67,6 +69,7 @@ export class SourcesService {
       if (found) this.check(caller, found, 'put');
       checkPreconditions(preconditions, found ? sourceTag(found) : null);
       if (found && found.kind !== declared.kind) throw new ApiError('kind_immutable');
+      checkRepeated(repeated, found ? describeSource(found) : { name, kind: declared.kind });
       const { source } = await this.writer.put(manager, found, declared, 'api');
       return { created: !found, answer: this.get(source) };
     });
@@ -77,6 +80,7 @@ export class SourcesService {
       const found = await this.sources.lockByName(manager, name);
       this.check(caller, found, 'change');
       checkPreconditions(preconditions, sourceTag(found));
+      await this.checkUnused(caller, manager, found);
       await this.sources.remove(manager, found);
     });
   }
@@ -86,6 +90,20 @@ export class SourcesService {
     if (source.intervalMs === null) throw new ApiError('not_synced');
     source.state.nextRunAt = await this.states.request(this.dataSource.manager, source.id, allowShrink);
     return this.get(source);
+  }
+
+  // Names the registries that have the source, as far as the caller may know them. The row of the source is locked, so a
+  // registry that takes it in at the same time waits, or was first.
+  private async checkUnused(caller: Caller, manager: EntityManager, { id }: Source): Promise<void> {
+    const users = await registriesOf(manager, id);
+    if (users.length === 0) return;
+    const names = users.filter(({ claims }) => this.policy.mayReach(caller, claims)).map(({ name }) => name);
+    if (names.length === 0) throw new ApiError('source_in_use');
+    throw new ApiError(
+      'source_in_use',
+      `The source is part of ${names.join(', ')}: remove it from there first`,
+      names.map((name) => `registry ${name}`),
+    );
   }
 
   private check(caller: Caller, source: Source | null, use: ResourceUse): asserts source is Source {

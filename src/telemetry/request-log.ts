@@ -28,8 +28,8 @@ export function requestLog(
     response.setHeader('X-Request-Id', id);
     response.once('close', () => {
       const status = response.statusCode;
-      // The error filter has logged the cause of a 5xx already.
-      logger[status >= 500 ? 'error' : 'info'](
+      // The error filter has logged the cause of a 5xx already. A 501 is no fault of ours.
+      logger[status >= 500 && status !== 501 ? 'error' : 'info'](
         {
           req: { id, method, path: url.split('?', 1)[0] },
           res: { status },

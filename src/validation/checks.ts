@@ -84,7 +84,8 @@ export function listOf(
     if (value.length > most) return issue(`must not have more than ${most} items`);
     const seen = new Set<unknown>();
     return value.flatMap((element: unknown, position) => {
-      if (options.unique && seen.has(element)) return below([position], issue('stands in the list already'));
+      if (options.unique && seen.has(element))
+        return below([position], issue(`${JSON.stringify(element)} stands in the list already`));
       seen.add(element);
       return below([position], each(element));
     });

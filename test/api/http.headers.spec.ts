@@ -68,7 +68,7 @@ describe('answers of the consumer API', () => {
       'access-control-allow-methods': 'GET, OPTIONS',
       'access-control-allow-headers': 'Authorization, Content-Type',
     });
-    expect((await call(`${service.origin}/v1/sources`, { method: 'OPTIONS' })).status).toBe(404);
+    expect((await call(`${service.origin}/v1/sources`, { method: 'OPTIONS' })).status).toBe(405);
   });
 
   it('carry an id that a proxy gave, if it is a plain one', async () => {

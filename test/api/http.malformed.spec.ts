@@ -17,9 +17,9 @@ const PLACES = [
   (bad: string) => `/v1/sources/${bad}`,
 ];
 const NOWHERE = [
-  '/', '//', '/.', '/..', '/../etc/passwd', '/%2e%2e/%2e%2e/etc/passwd', '/registry/', '/Registry', '/registry/main',
+  '/', '//', '/.', '/..', '/../etc/passwd', '/%2e%2e/%2e%2e/etc/passwd', '/registry//', '/Registry', '/registry/main',
   '/registry/main/', '/registry/main/v0.1', '/registry/main/v0.1/', '/registry/main/v0.1/Servers', '/registry/main/V0.1/servers',
-  '/registry/main/v0.1/servers/', '/registry/main/v0x1/servers', '/registry/main/v1/servers', '/registry/main/v0.1/servers/x',
+  '/registry/main/v0.1/servers//', '/registry/main/v0x1/servers', '/registry/main/v1/servers', '/registry/main/v0.1/servers/x',
   '/registry/main/v0.1/servers/x/versions/', '/registry/main/v0.1/servers/x/versions/1/2', '/registry/main/v0.1/x/',
   '/registry/main/v0.1/x/dev.toolhive/plugins', '/registry//v0.1/servers', '/v1', '/v1/', '/v1/sources/', '/v1/sources/a/b',
   '/v1/nothing', '/health', '/readiness', '/version', '/metrics', '/favicon.ico', '/openapi.json/', '/.env', '/%00',
@@ -73,6 +73,12 @@ type Row = {
   body?: string;
 };
 
+/** Below a registry, what would change an entry is told where to go; elsewhere a path says which methods it takes. */
+function statusOf(method: string, path: string): number {
+  if (path.startsWith('/registry/') && ['POST', 'PUT', 'PATCH', 'DELETE'].includes(method)) return 501;
+  return path === '/' ? 404 : 405;
+}
+
 const short = (text: string) => (text.length > 60 ? `${text.slice(0, 57)}...` : text);
 const ROWS: Row[] = [
   ...PLACES.flatMap((place) =>
@@ -101,8 +107,7 @@ const ROWS: Row[] = [
       name: `${method} ${short(path)}`,
       path,
       method,
-      // Below the consumer path, what would change an entry is told where to go.
-      status: path.startsWith('/registry/') && ['PUT', 'PATCH', 'DELETE'].includes(method) ? 501 : 404,
+      status: statusOf(method, path),
     })),
   ),
   ...BODIES.map(([type, body, status]) => ({

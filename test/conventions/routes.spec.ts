@@ -1,8 +1,10 @@
 import { readdirSync } from 'node:fs';
 import { RequestMethod } from '@nestjs/common';
-import { METHOD_METADATA, PATH_METADATA } from '@nestjs/common/constants.js';
+import { METHOD_METADATA, PATH_METADATA, ROUTE_ARGS_METADATA } from '@nestjs/common/constants.js';
+import { RouteParamtypes } from '@nestjs/common/enums/route-paramtypes.enum.js';
 import { describe, expect, it } from 'vitest';
 import { RouteAccessOf } from '../../dist/auth/route-access.js';
+import { TakesBody } from '../../dist/http/input/body.js';
 import { aServer } from '../support/documents.js';
 import { call } from '../support/http.js';
 import { expectRefused } from '../support/matchers.js';
@@ -69,6 +71,19 @@ function routesOf(controller: Controller): { route: string; access: unknown }[] 
   });
 }
 
+/** Has the handler a parameter with the body, parsed by Nest (`@Body()`) or as it was sent (`@SentJson()`)? */
+function looksAtBody(controller: object, method: string): boolean {
+  const parameters = (Reflect.getMetadata(ROUTE_ARGS_METADATA, controller, method) ?? {}) as Record<
+    string,
+    { factory?: unknown }
+  >;
+  return Object.entries(parameters).some(
+    ([key, { factory }]) =>
+      key.startsWith(`${RouteParamtypes.BODY}:`) ||
+      (factory !== undefined && String(factory).includes('rawBody')),
+  );
+}
+
 describe('every route', () => {
   const service = aService()
     .source('main', { servers: [aServer('io.acme/a')] })
@@ -76,6 +91,20 @@ describe('every route', () => {
     .runs();
   const document = async () => (await service.get('/openapi.json')).json as OpenApi;
   const routes = CONTROLLERS.flatMap(routesOf);
+
+  it('that looks at a body says so, or it would be neither read nor bounded', () => {
+    const takers = CONTROLLERS.flatMap(({ name, prototype }) =>
+      Object.getOwnPropertyNames(prototype)
+        .filter((method) => method !== 'constructor')
+        .map((method) => ({
+          handler: `${name}.${method}`,
+          looks: looksAtBody(prototype.constructor, method),
+          takes: Reflect.hasMetadata(TakesBody.KEY, prototype[method] as object),
+        })),
+    );
+    expect(takers.filter(({ looks, takes }) => looks !== takes)).toEqual([]);
+    expect(takers.filter(({ takes }) => takes).length).toBeGreaterThan(5);
+  });
 
   it('declares who may use it', () => {
     expect(routes.length).toBeGreaterThan(10);
@@ -177,13 +206,13 @@ describe('on a read-only server every route', () => {
   };
 
   it('that changes something is refused, whatever it names', async () => {
-    expect(CHANGES.length).toBeGreaterThan(15);
+    expect(CHANGES.length).toBeGreaterThan(10);
     for (const route of CHANGES) expectRefused(await send(route), 403, 'read_only');
   });
 
   it('that says it writes nothing is answered', async () => {
-    for (const route of WRITES_NOTHING) expect((await send(route)).status, route).toBe(201);
-    expect((await send('POST /v1/entries', '?dry_run=true')).status).toBe(201);
+    for (const route of WRITES_NOTHING) expect((await send(route)).status, route).toBe(200);
+    expect((await send('POST /v1/entries', '?dry_run=true')).status).toBe(200);
   });
 
   it('that reads is answered', async () => {

@@ -4,7 +4,7 @@ import passport from 'passport';
 import type { ProviderConfig } from '../../config/config.js';
 import { tokenDigest } from '../bearer-token.js';
 import type { Caller } from '../caller.js';
-import { clientOf } from '../client-address.js';
+import { clientOf } from '../../http/limits/client-address.js';
 import { Introspection } from './introspection.js';
 import { jwtStrategy, type VerifiedJwt } from './jwt.strategy.js';
 import { ProviderKeys } from './provider-keys.js';

@@ -28,7 +28,7 @@ export function publishOpenApi(app: NestExpressApplication, oauth: OAuthConfig |
     .getHttpAdapter()
     .getInstance()
     .get(
-      ['/registry/:registry/v0.1/openapi.yaml', '/registry/:registry/v0/openapi.yaml'],
+      ['/v0.1', '/v0', ''].map((version) => `/registry/:registry${version}/openapi.yaml`),
       (_: Request, response: Response) => {
         response.type('application/yaml').send(consumerYaml);
       },

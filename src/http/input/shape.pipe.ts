@@ -1,10 +1,10 @@
 import { Injectable, type PipeTransform } from '@nestjs/common';
-import { isObject } from '../json/is-object.js';
-import { foundKind } from '../validation/checks.js';
-import { formatPath } from '../validation/path.js';
-import { type Issue, issue } from '../validation/problems.js';
-import { checkShape } from '../validation/shape.js';
-import { ApiError } from './errors.js';
+import { isObject } from '../../json/is-object.js';
+import { foundKind } from '../../validation/checks.js';
+import { formatPath } from '../../validation/path.js';
+import { type Issue, issue } from '../../validation/problems.js';
+import { checkShape } from '../../validation/shape.js';
+import { ApiError } from '../errors.js';
 
 /** Keys and values of bodies may be of any length, and there may be any number of them. */
 const MAX_DETAILS = 50;

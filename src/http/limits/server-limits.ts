@@ -1,6 +1,8 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import { ApiError } from './errors.js';
+import { clientNetwork } from './client-address.js';
+import { ApiError } from '../errors.js';
+import { FairLimit } from './fair-limit.js';
 
 /** contract §3: headers and body of a request have this long to arrive. */
 const ARRIVAL_TIMEOUT_MS = 10_000;
@@ -15,9 +17,9 @@ const MAX_UNREAD_BYTES = 64 * 1_024 * 1_024;
 const MAX_SENT_AHEAD = 16;
 
 export interface ServerLimits {
-  /** Connections at a time; more are closed at once. */
+  /** Connections at a time; more are closed at once: see FairLimit. */
   readonly connections: number;
-  /** Requests at a time; more are answered with 503 `overloaded`. */
+  /** Requests at a time; more are answered with 503 `overloaded`: see FairLimit. */
   readonly requestsInFlight: number;
 }
 
@@ -33,7 +35,13 @@ export function limitConnections(server: Server, { connections }: ServerLimits):
   server.requestTimeout = ARRIVAL_TIMEOUT_MS;
   Object.assign(server, { connectionsCheckingInterval: ARRIVAL_CHECK_MS });
   server.setTimeout(IDLE_TIMEOUT_MS);
-  server.maxConnections = connections;
+  const limit = new FairLimit(connections);
+  server.maxConnections = limit.most;
+  server.prependListener('connection', (socket: Socket) => {
+    const client = clientNetwork(socket.remoteAddress);
+    if (!limit.take(client)) return void socket.destroy();
+    socket.once('close', () => limit.give(client));
+  });
 }
 
 /**
@@ -64,14 +72,14 @@ export function answerInTurn(): Middleware {
 
 /** Answers 503 `overloaded` while too many requests are under way. */
 export function limitRequests({ requestsInFlight }: ServerLimits): Middleware {
-  let underWay = 0;
-  return (_request, response, next) => {
-    if (underWay >= requestsInFlight) {
+  const limit = new FairLimit(requestsInFlight);
+  return (request, response, next) => {
+    const client = clientNetwork(request.socket.remoteAddress);
+    if (!limit.take(client)) {
       next(new ApiError('overloaded'));
       return;
     }
-    underWay += 1;
-    response.once('close', () => (underWay -= 1));
+    response.once('close', () => limit.give(client));
     next();
   };
 }

@@ -1,8 +1,8 @@
 import { type ArgumentMetadata, Injectable, type PipeTransform } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
-import { formatPath } from '../validation/path.js';
-import { checkShape } from '../validation/shape.js';
-import { ApiError } from './errors.js';
+import { formatPath } from '../../validation/path.js';
+import { checkShape } from '../../validation/shape.js';
+import { ApiError } from '../errors.js';
 
 /** Memory for queries that were found valid, counted by the length of their text. */
 const CACHED_CHARACTERS = 1024 * 1024;

@@ -1,6 +1,6 @@
 import { Injectable, type PipeTransform } from '@nestjs/common';
-import { dnsLabel } from '../validation/checks.js';
-import { ApiError } from './errors.js';
+import { dnsLabel } from '../../validation/checks.js';
+import { ApiError } from '../errors.js';
 
 /** The name of something that is to be created: 400 `invalid_name` for what the configuration would refuse too. */
 @Injectable()

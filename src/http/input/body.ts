@@ -2,9 +2,9 @@ import { isUtf8 } from 'node:buffer';
 import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
 import { Reflector } from '@nestjs/core';
 import express, { type Request, type Response } from 'express';
-import { isDeeperThan } from '../json/json-depth.js';
-import { isObject } from '../json/is-object.js';
-import { ApiError } from './errors.js';
+import { isDeeperThan } from '../../json/json-depth.js';
+import { isObject } from '../../json/is-object.js';
+import { ApiError } from '../errors.js';
 
 /** A document of 1 MiB, and what is around it when it is published; also of what a compressed body holds. */
 const MAX_BODY_BYTES = 1_200 * 1_024;

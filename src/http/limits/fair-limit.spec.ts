@@ -1,0 +1,60 @@
+import { describe, expect, it } from 'vitest';
+import { FairLimit } from './fair-limit.js';
+
+/** How many of so many attempts each client gets, one client after the other. */
+const granted = (limit: FairLimit, ...attempts: [string, number][]) =>
+  attempts.map(
+    ([client, count]) => Array.from({ length: count }, () => limit.take(client)).filter(Boolean).length,
+  );
+
+describe('a limit shared by clients', () => {
+  it.each<[string, number, [string, number][], number[]]>([
+    ['is there for one client alone', 100, [['one', 200]], [100]],
+    [
+      'lets others in beyond it, as long as they have little',
+      100,
+      [
+        ['one', 200],
+        ['two', 50],
+      ],
+      [100, 5],
+    ],
+    [
+      'is there for all, in order of coming',
+      100,
+      [
+        ['one', 60],
+        ['two', 60],
+      ],
+      [60, 40],
+    ],
+    [
+      'has a most of all',
+      100,
+      [['one', 100], ...Array.from({ length: 10 }, (_, n): [string, number] => [`c${n}`, 9])],
+      [100, 5, 5, 5, 5, 5, 0, 0, 0, 0, 0],
+    ],
+    [
+      'may be one',
+      1,
+      [
+        ['one', 3],
+        ['two', 3],
+        ['three', 3],
+      ],
+      [1, 1, 0],
+    ],
+  ])('%s', (_what, limit, attempts, expected) =>
+    expect(granted(new FairLimit(limit), ...attempts)).toEqual(expected),
+  );
+
+  it('is free again when it was given back', () => {
+    const limit = new FairLimit(2);
+    expect(granted(limit, ['one', 3])).toEqual([2]);
+    limit.give('one');
+    expect(granted(limit, ['one', 3])).toEqual([1]);
+    limit.give('one');
+    limit.give('one');
+    expect(granted(limit, ['two', 3], ['one', 1])).toEqual([2, 1]);
+  });
+});

@@ -1,0 +1,83 @@
+import { describe, expect, it } from 'vitest';
+import { ACME_ADMIN } from '../support/callers.js';
+import { aServer, type Document } from '../support/documents.js';
+import { aFolder } from '../support/folder.js';
+import { expectRefused } from '../support/matchers.js';
+import { aService } from '../support/service.js';
+
+describe('GET, change, PUT', () => {
+  const folder = aFolder();
+  const path = folder.catalogue('made', [aServer('io.acme/made')]);
+  const hour = { syncPolicy: { interval: '1h' }, claims: { org: 'acme' } };
+  const BODIES: Record<string, Document> = {
+    '/v1/sources/file': { file: { path }, ...hour },
+    '/v1/sources/url': { file: { url: 'http://127.0.0.1:9/x.json' }, allowShrink: true, ...hour },
+    '/v1/sources/git': {
+      git: { repository: 'https://git.example.com/x.git', branch: 'main', path: 'a/b.json' },
+      filter: { names: { include: ['io.*'], exclude: [] }, tags: { exclude: ['old'] } },
+      ...hour,
+    },
+    '/v1/sources/api': { api: { endpoint: 'https://registry.example.com', timeout: '5s' }, ...hour },
+    '/v1/sources/managed': { managed: { names: [{ include: ['io.acme/*'], claims: { org: 'acme' } }] } },
+    '/v1/sources/kubernetes': { kubernetes: { namespaces: ['tools'] }, claims: { org: 'acme' } },
+    '/v1/registries/made': { sources: ['file', 'tools'], claims: { org: 'acme' } },
+  };
+  const PATHS = Object.keys(BODIES);
+  const service = aService({ mode: 'full' })
+    .source('tools', { servers: [aServer('io.acme/a')], claims: { org: 'acme' } })
+    .registry('tools', { sources: ['tools'] })
+    .configuration({ adminFileRoot: folder.path, adminKubernetesNamespaces: ['tools'] })
+    .runs();
+  const admin = () => service.as(ACME_ADMIN);
+  const made = async (at: string) => {
+    for (const needed of at.startsWith('/v1/registries') ? ['/v1/sources/file', at] : [at])
+      expect((await admin().put(needed, BODIES[needed])).status).toBeOneOf([200, 201]);
+    const reply = await admin().get(at);
+    return { body: reply.json as Document, etag: String(reply.headers['etag']) };
+  };
+
+  it.each(PATHS)('works for %s: the whole answer is a body', async (at) => {
+    const { body, etag } = await made(at);
+    const again = await admin().put(at, body, { 'If-Match': etag });
+    expect({ status: again.status, body: again.json as unknown }).toMatchObject({
+      status: 200,
+      body: { name: body['name'], createdAt: body['createdAt'], updatedAt: body['updatedAt'] },
+    });
+    const changed = await admin().put(at, { ...body, claims: { org: 'acme', team: undefined } });
+    expect(changed.status).toBe(200);
+  });
+
+  it.each(PATHS)('refuses members of %s that are not as they are stored, and names them', async (at) => {
+    const { body } = await made(at);
+    const others = { name: 'other', origin: 'config', createdAt: '2020-01-01T00:00:00.000Z', updatedAt: 1 };
+    for (const [member, value] of Object.entries(others)) {
+      const reply = await admin().put(at, { ...body, [member]: value });
+      expectRefused(reply, 400, 'invalid_body');
+      expect(reply.json).toMatchObject({
+        details: [expect.stringMatching(`^${member}: cannot be changed: it is `)],
+      });
+    }
+    expect((await admin().get(at)).json).toMatchObject({ updatedAt: body['updatedAt'] });
+  });
+
+  it('ignores the state of a sync, whatever it is', async () => {
+    const { body } = await made('/v1/sources/file');
+    for (const sync of [body['sync'], { status: 'x' }, null, 1])
+      expect((await admin().put('/v1/sources/file', { ...body, sync })).status).toBe(200);
+  });
+
+  it('takes the name and the kind of what is new, and nothing else the server sets', async () => {
+    const settings = BODIES['/v1/sources/file'];
+    const at = '/v1/sources/new';
+    for (const more of [{ kind: 'git' }, { name: 'other' }, { origin: 'api' }, { createdAt: 'x' }])
+      expectRefused(await admin().put(at, { ...settings, ...more }), 400, 'invalid_body');
+    expect((await admin().get(at)).status).toBe(404);
+    expect((await admin().put(at, { ...settings, name: 'new', kind: 'file' })).status).toBe(201);
+    expectRefused(
+      await admin().put('/v1/registries/new', { sources: ['new'], origin: 'api' }),
+      400,
+      'invalid_body',
+    );
+    expect((await admin().put('/v1/registries/new', { name: 'new', sources: ['new'] })).status).toBe(201);
+  });
+});

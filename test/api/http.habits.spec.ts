@@ -1,0 +1,152 @@
+import { describe, expect, it } from 'vitest';
+import { SUPER_ADMIN } from '../support/callers.js';
+import { aServer, aSkill } from '../support/documents.js';
+import { expectChallenge, expectRefused } from '../support/matchers.js';
+import { aService } from '../support/service.js';
+
+const BASE = '/registry/main/v0.1';
+const SERVER = `${BASE}/servers/io.acme%2Fa`;
+
+describe('what real clients and proxies do to a request', () => {
+  const service = aService()
+    .source('main', { servers: [aServer('io.acme/a')], skills: [aSkill('io.acme/deploy')] })
+    .registry('main', { sources: ['main'] })
+    .runs();
+
+  it.each([
+    '/registry',
+    `${BASE}/servers`,
+    `${BASE}/servers?limit=5`,
+    `${SERVER}/versions`,
+    `${SERVER}/versions/latest`,
+    `${BASE}/x/dev.toolhive/skills`,
+    `${BASE}/x/dev.toolhive/skills/io.acme/deploy`,
+    `${BASE}/openapi.yaml`,
+  ])('one slash at the end of %s changes nothing, two do', async (path) => {
+    const [, before = '', query = ''] = /^([^?]*)(.*)$/.exec(path) ?? [];
+    const plain = await service.get(path);
+    expect(plain.status).toBe(200);
+    const slashed = await service.get(`${before}/${query}`);
+    expect({ status: slashed.status, text: slashed.text }).toEqual({ status: 200, text: plain.text });
+    expect((await service.get(`${before}//${query}`)).status).not.toBe(200);
+  });
+
+  it.each(['/v1/sources', '/v1/me', '/openapi.json', '/.well-known/oauth-protected-resource'])(
+    'one slash at the end of %s leads nowhere: it is no path of the consumer API',
+    async (path) => expectRefused(await service.get(`${path}/`), 404, 'route_not_found'),
+  );
+
+  it.each([
+    `${BASE}/servers`,
+    `${SERVER}/versions/latest`,
+    `${BASE}/x/dev.toolhive/skills`,
+    '/v1/sources',
+    '/v1/sources/main',
+    '/registry',
+  ])('fetch() sends no-cache beside the tag of %s, and still gets 304', async (path) => {
+    const first = await service.get(path);
+    const tag = String(first.headers['etag']);
+    const headers = { 'Cache-Control': 'no-cache', Pragma: 'no-cache' };
+    for (const condition of [tag, `W/${tag}`, `"other", ${tag}`, '*']) {
+      const again = await service.get(path, { ...headers, 'If-None-Match': condition });
+      expect({ status: again.status, text: again.text, etag: again.headers['etag'] }).toEqual({
+        status: 304,
+        text: '',
+        etag: tag,
+      });
+    }
+    const other = await service.get(path, { ...headers, 'If-None-Match': '"other"' });
+    expect({ status: other.status, text: other.text }).toEqual({ status: 200, text: first.text });
+  });
+
+  it('the OpenAPI document of the consumer API is asked for at the base as well', async () => {
+    const versioned = await service.get(`${BASE}/openapi.yaml`);
+    const atBase = await service.get('/registry/main/openapi.yaml');
+    expect({ status: atBase.status, text: atBase.text }).toEqual({ status: 200, text: versioned.text });
+    expect(atBase.text).toContain('version: 1.0.0');
+    expect(atBase.text).toContain('https://github.com/modelcontextprotocol/registry');
+  });
+
+  it.each([
+    ['GET', `${BASE}/servers/io.acme/a/versions`],
+    ['GET', `${BASE}/servers/io.acme/a/versions/latest`],
+    ['GET', '/registry/main/v0/servers/io.acme/a/versions/1.0.0'],
+    ['GET', '/v1/entries/server/io.acme/a/versions/1.0.0'],
+    ['PUT', '/v1/entries/server/io.acme/a/claims'],
+    ['PATCH', '/v1/entries/skill/io.acme/a/versions/1.0.0/status'],
+  ])('a proxy has decoded the %%2F in %s %s, which the 404 says', async (method, path) => {
+    const reply = await service.send(method, path);
+    expectRefused(reply, 404, 'route_not_found');
+    expect(reply.json).toMatchObject({ details: [expect.stringContaining('%2F')] });
+  });
+
+  it('other unknown paths say nothing of it', async () => {
+    for (const path of ['/nowhere', `${BASE}/servers/io.acme%2Fa`, '/v1/entries/server', `${BASE}/nowhere`]) {
+      const reply = await service.get(path);
+      expectRefused(reply, 404, 'route_not_found');
+      expect(reply.json).not.toHaveProperty('details');
+    }
+  });
+
+  it.each([
+    ['POST', `${BASE}/publish`],
+    ['POST', `${BASE}/validate`],
+    ['POST', '/registry/main/v0/publish'],
+    ['PUT', `${SERVER}/versions/1.0.0`],
+    ['PATCH', `${SERVER}/versions/1.0.0/status`],
+    ['DELETE', `${SERVER}/versions/1.0.0`],
+    ['POST', '/registry/main/anything'],
+    ['DELETE', '/registry/main'],
+  ])(
+    'a publisher of the MCP Registry sends %s %s, which is refused and logged once, as information',
+    async (method, path) => {
+      const reply = await service.send(
+        method,
+        path,
+        method === 'DELETE' ? {} : { body: aServer('io.acme/b') },
+      );
+      expectRefused(reply, 501, 'use_admin_api');
+      const { requestId } = reply.json as { requestId: string };
+      await expect
+        .poll(() => service.logs().filter((line) => JSON.stringify(line).includes(requestId)))
+        .toEqual([expect.objectContaining({ level: 'info', res: { status: 501 } })]);
+    },
+  );
+});
+
+describe('a method that a path does not take', () => {
+  const service = aService({ mode: 'full' })
+    .source('main', { servers: [aServer('io.acme/a')], claims: { org: 'acme' } })
+    .registry('main', { sources: ['main'], claims: { org: 'acme' } })
+    .runs();
+
+  it.each([
+    ['POST', '/v1/me', 'GET, HEAD'],
+    ['PATCH', '/v1/sources/main', 'DELETE, GET, HEAD, PUT'],
+    ['PATCH', '/v1/sources/hidden', 'DELETE, GET, HEAD, PUT'],
+    ['GET', '/v1/sources/main/sync', 'POST'],
+    ['DELETE', '/v1/entries', 'GET, HEAD, POST'],
+    ['PUT', '/openapi.json', 'GET, HEAD'],
+    ['POST', '/.well-known/oauth-protected-resource', 'GET, HEAD'],
+  ])('%s %s is 405 with Allow: %s, for everybody alike and without a token', async (method, path, allow) => {
+    for (const caller of [service, service.as(SUPER_ADMIN)]) {
+      const reply = await caller.send(method, path);
+      expectRefused(reply, 405, 'method_not_allowed');
+      expect(reply.headers['allow']).toBe(allow);
+      expect((reply.json as { error: string }).error).toContain(allow);
+    }
+  });
+
+  it('is answered at the ones that take it, where a token is asked for', async () => {
+    expectChallenge(await service.get('/v1/me'));
+    expect((await service.as(SUPER_ADMIN).get('/v1/me')).status).toBe(200);
+    expect((await service.as(SUPER_ADMIN).send('HEAD', '/v1/me')).status).toBe(200);
+  });
+
+  it('is no method for a path that is not there', async () => {
+    for (const method of ['GET', 'POST', 'DELETE'])
+      expectRefused(await service.send(method, '/v1/nowhere'), 404, 'route_not_found');
+    // Below a registry every write is told where to go instead, also at paths that are read.
+    expectRefused(await service.as(SUPER_ADMIN).get('/registry/main/v0.1/nowhere'), 404, 'route_not_found');
+  });
+});
