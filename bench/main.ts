@@ -1,4 +1,4 @@
-// npm run bench -- [--quick] [--only <name>,…] [--json <file>] [--profile <folder>]
+// npm run bench -- [--quick] [--only <name>,…] [--attack <name>,…] [--json <file>] [--profile <folder>]
 // Starts a PostgreSQL of its own and leaves nothing behind but the JSON file; `--profile` leaves CPU profiles of the services.
 import { parseArgs } from 'node:util';
 import { measureUnderAttack } from './attack/under-attack.js';
@@ -32,13 +32,14 @@ const BENCHMARKS: Record<string, Measure> = {
   'start-up': measureStartUp,
   visibility: measureVisibility,
   publishing: measurePublishing,
-  'under-attack': measureUnderAttack,
+  'under-attack': (stage, quick) => measureUnderAttack(stage, quick, values.attack?.split(',')),
 };
 
 const { values } = parseArgs({
   options: {
     quick: { type: 'boolean', default: false },
     only: { type: 'string' },
+    attack: { type: 'string' },
     json: { type: 'string', default: 'data/bench.json' },
     profile: { type: 'string' },
   },

@@ -55,8 +55,14 @@ interface Round {
  * What an attacker with one address takes from the others: the list of a caller with another address and a token of their
  * own, alone and while each attack goes on, 20 requests a second unless it says otherwise. The service runs within the heap
  * that the shipped manifest gives it.
+ *
+ * @param only the attacks to be measured; all of them when it is absent.
  */
-export async function measureUnderAttack(stage: Stage, quick: boolean): Promise<Figure[]> {
+export async function measureUnderAttack(
+  stage: Stage,
+  quick: boolean,
+  only: readonly string[] | undefined,
+): Promise<Figure[]> {
   const large = quick ? VERSIONS : 1_000_000;
   const all: Round[] = [
     { attack: 'nested bodies', versions: VERSIONS },
@@ -75,7 +81,7 @@ export async function measureUnderAttack(stage: Stage, quick: boolean): Promise<
     },
   ];
   const figures: Figure[] = [];
-  for (const round of all) {
+  for (const round of all.filter(({ attack }) => only?.includes(attack) ?? true)) {
     say(`under attack: ${round.attack}`);
     figures.push(...(await measure(stage, await stage.catalogue(round.versions, 200), round, quick)));
   }

@@ -1,6 +1,5 @@
 import { type DynamicModule, Module } from '@nestjs/common';
 import { APP_FILTER, APP_GUARD, APP_INTERCEPTOR, APP_PIPE } from '@nestjs/core';
-import type { DataSource } from 'typeorm';
 import { AuthGuard } from '../auth/auth.guard.js';
 import { AuthModule } from '../auth/auth.module.js';
 import { AuthzModule } from '../authz/authz.module.js';
@@ -13,7 +12,7 @@ import { CatalogModule } from '../catalog/catalog.module.js';
 import type { Config } from '../config/config.js';
 import { configurationModule } from '../config/slices.js';
 import { DatabaseModule } from '../database/database.module.js';
-import type { SearchPool } from '../database/pools/search-pool.js';
+import type { OpenDatabase } from '../database/open-database.js';
 import { DiscoveryModule } from '../discovery/discovery.module.js';
 import { EntriesModule } from '../entries/entries.module.js';
 import { ErrorFilter } from '../http/error.filter.js';
@@ -28,13 +27,13 @@ import { TelemetryModule } from '../telemetry/telemetry.module.js';
 /** The whole public application. The global steps stand in the order in which they run. */
 @Module({})
 export class AppModule {
-  static with(config: Config, dataSource: DataSource, searches: SearchPool, metrics: Metrics): DynamicModule {
+  static with(config: Config, database: OpenDatabase, metrics: Metrics): DynamicModule {
     return {
       module: AppModule,
       imports: [
         configurationModule(config),
         TelemetryModule.with(metrics),
-        DatabaseModule.with(dataSource, searches),
+        DatabaseModule.with(database),
         // Express tries one route after the other, and almost all requests are for this module's.
         CatalogModule,
         AuthModule,

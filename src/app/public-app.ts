@@ -27,7 +27,7 @@ import { requestLog } from '../telemetry/request-log.js';
 /** The public application, ready to listen: every step a request passes before Nest's own, in running order. */
 export async function createPublicApp(
   config: Config,
-  { dataSource, searches }: Pick<OpenDatabase, 'dataSource' | 'searches'>,
+  database: OpenDatabase,
   logger: Logger,
   metrics: Metrics,
 ): Promise<NestExpressApplication> {
@@ -38,7 +38,7 @@ export async function createPublicApp(
   server.set('x-powered-by', false);
   server.set('etag', false);
   const app = await NestFactory.create<NestExpressApplication>(
-    AppModule.with(config, dataSource, searches, metrics),
+    AppModule.with(config, database, metrics),
     new JsonAnswersAdapter(server),
     { logger: new NestLogger(logger), bodyParser: false, abortOnError: false },
   );

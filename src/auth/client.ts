@@ -1,5 +1,6 @@
-import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
+import type { ExecutionContext } from '@nestjs/common';
 import type { Request, Response } from 'express';
+import type { Caller } from './caller.js';
 import { ClientGone } from '../http/errors.js';
 import { clientOf } from '../http/limits/client-address.js';
 
@@ -15,6 +16,12 @@ export class Client {
     this.address = clientOf(request);
   }
 
+  /** Who counts as one where a limit holds for each caller: who a token names, or else the client. */
+  keyOf({ subject, claims }: Caller): string {
+    // A subject is unique within its issuer only (RFC 7519 §4.1.2).
+    return subject === null ? this.address : JSON.stringify([claims['iss'], subject]);
+  }
+
   /** Aborts with ClientGone when the connection closes before the answer has been sent. */
   gone(): AbortSignal {
     const { response } = this;
@@ -28,8 +35,8 @@ export class Client {
   }
 }
 
-/** The client as an argument of a handler. */
-export const CurrentClient = createParamDecorator((_: unknown, context: ExecutionContext) => {
+/** The client of the request that is handled. */
+export function clientIn(context: ExecutionContext): Client {
   const http = context.switchToHttp();
   return new Client(http.getRequest<Request>(), http.getResponse<Response>());
-});
+}

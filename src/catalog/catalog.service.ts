@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import type { Client } from '../auth/client.js';
+import { PoolShares } from '../database/pools/pool-shares.js';
 import type { SearchEnd } from '../database/pools/search-pool.js';
 import { SharedReads } from '../database/shared-reads.js';
 import type { EntryType } from '../documents/entry-types.js';
@@ -15,6 +15,8 @@ import { Searches } from './searches.js';
 
 /** How often a page is read because something changed each time. */
 const MAX_READS = 5;
+/** How long a page waits to be read while others of the same caller are. */
+const TURN_TIMEOUT_MS = 10_000;
 const CHANGES_TOO_FAST = 'The catalogue changes faster than it can be read: try again shortly';
 
 /** What reading has led to: a page, or an error such as that there is no such entry. */
@@ -35,22 +37,19 @@ export class CatalogService {
     private readonly reader: PageReader,
     private readonly views: RegistryViews,
     private readonly searches: Searches,
+    private readonly shares: PoolShares,
   ) {}
 
   /** @throws ApiError 429 while as many searches of the caller as may be are under way; 503 for one that takes too long. */
-  async list(
-    access: RegistryAccess,
-    type: EntryType,
-    list: ListRequest,
-    client: Client,
-  ): Promise<CachedJson> {
+  async list(access: RegistryAccess, type: EntryType, list: ListRequest): Promise<CachedJson> {
     const request: PageRequest = { page: 'list', type, list };
     if (!isSearch(list.filter)) return this.page(access, request);
     const deadline = performance.now() + searchTimeMs(list.filter);
+    const who = access.client.keyOf(access.caller);
     return (
       this.cache.get(cacheKey(access.view, request)) ??
-      this.searches.run(access.caller, client, () =>
-        this.page(access, request, { deadline, abandoned: client.gone() }),
+      this.searches.run(who, () =>
+        this.page(access, request, { who, deadline, abandoned: access.client.gone() }),
       )
     );
   }
@@ -87,7 +86,10 @@ export class CatalogService {
       if (cached) return cached;
       const { page, error, isCurrent } = await this.pending.share(
         key,
-        (abandoned) => this.read(key, view, request, end && { ...end, abandoned }),
+        (abandoned) =>
+          end
+            ? this.read(key, view, request, { ...end, abandoned })
+            : this.readInTurn(access, () => this.read(key, view, request, undefined)),
         end?.abandoned,
       );
       if (!isCurrent) {
@@ -99,6 +101,16 @@ export class CatalogService {
       }
       if (!page) throw error;
       return page;
+    }
+  }
+
+  // Somebody who asks for many pages at once waits for themselves, and not everybody for them.
+  private async readInTurn(access: RegistryAccess, read: () => Promise<ReadResult>): Promise<ReadResult> {
+    const giveBack = await this.shares.reads.take(access.client.keyOf(access.caller), TURN_TIMEOUT_MS);
+    try {
+      return await read();
+    } finally {
+      giveBack();
     }
   }
 

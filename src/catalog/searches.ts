@@ -1,7 +1,5 @@
 import { Inject, Injectable } from '@nestjs/common';
 import type { ConfigType } from '@nestjs/config';
-import type { Caller } from '../auth/caller.js';
-import type { Client } from '../auth/client.js';
 import { limitsConfig } from '../config/slices.js';
 import { ApiError } from '../http/errors.js';
 
@@ -15,28 +13,23 @@ export class Searches {
   /**
    * Runs a search of a caller.
    *
+   * @param who see `Client.keyOf`.
    * @throws ApiError 429 while as many others of the same caller are under way.
    */
-  async run<Result>(caller: Caller, client: Client, search: () => Promise<Result>): Promise<Result> {
-    const key = searcher(caller, client);
-    const before = this.underWay.get(key) ?? 0;
+  async run<Result>(who: string, search: () => Promise<Result>): Promise<Result> {
+    const before = this.underWay.get(who) ?? 0;
     if (before >= this.limits.searchesPerCaller)
       throw new ApiError(
         'too_many_requests',
         `No more than ${this.limits.searchesPerCaller} searches of one caller run at a time: wait for one to end`,
       );
-    this.underWay.set(key, before + 1);
+    this.underWay.set(who, before + 1);
     try {
       return await search();
     } finally {
-      const after = (this.underWay.get(key) ?? 1) - 1;
-      if (after === 0) this.underWay.delete(key);
-      else this.underWay.set(key, after);
+      const after = (this.underWay.get(who) ?? 1) - 1;
+      if (after === 0) this.underWay.delete(who);
+      else this.underWay.set(who, after);
     }
   }
-}
-
-/** Who a token names, or else the client. A subject is unique within its issuer only (RFC 7519 §4.1.2). */
-function searcher({ subject, claims }: Caller, { address }: Client): string {
-  return subject === null ? address : JSON.stringify([claims['iss'], subject]);
 }

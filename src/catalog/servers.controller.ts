@@ -1,6 +1,5 @@
 import { Controller, Get, Param, Query } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation, ApiParam, ApiTags } from '@nestjs/swagger';
-import { type Client, CurrentClient } from '../auth/client.js';
 import { AnyCaller } from '../auth/route-access.js';
 import { Loaded, RegistryRoute } from '../auth/route-resource.js';
 import type { RegistryAccess } from '../views/view.js';
@@ -26,12 +25,8 @@ export class ServersController {
   @ApiOperation({ summary: 'Server versions in order of name, the newest version of a name first' })
   @ApiOkResponse({ type: ServerList })
   @ApiErrors('invalid_parameter', 'invalid_cursor', 'too_many_requests', 'search_too_broad', 'overloaded')
-  list(
-    @Loaded() access: RegistryAccess,
-    @Query() query: ServerListQuery,
-    @CurrentClient() client: Client,
-  ): Promise<CachedJson> {
-    return this.catalog.list(access, 'server', serverListRequest(query), client);
+  list(@Loaded() access: RegistryAccess, @Query() query: ServerListQuery): Promise<CachedJson> {
+    return this.catalog.list(access, 'server', serverListRequest(query));
   }
 
   @Get(':name/versions')

@@ -5,6 +5,7 @@ import { type ConnectionConfig } from './connection.js';
 import { createDataSource } from './data-source.js';
 import { isDatabaseUnreachable } from './unreachable.js';
 import { startEmbeddedPostgres } from './embedded/embedded-postgres.js';
+import { PoolShares } from './pools/pool-shares.js';
 import { ReadinessPool } from './pools/readiness-pool.js';
 import { SearchPool } from './pools/search-pool.js';
 import { grantTo, migrateDown, migrateUp } from './migrate.js';
@@ -28,6 +29,8 @@ export interface OpenDatabase {
   /** Connections beside those of `dataSource`, as are those of `readiness`. */
   readonly searches: SearchPool;
   readonly readiness: ReadinessPool;
+  /** How the connections of `dataSource` are shared out. */
+  readonly shares: PoolShares;
   /** Settles with a reason when an embedded PostgreSQL dies by itself; never for any other. */
   readonly lost: Promise<string>;
   /** Applies pending migrations, as the migration role if there is one. Returns their names. */
@@ -117,7 +120,7 @@ function openPools(connection: ConnectionConfig, log: Log) {
   const searches = new SearchPool(connection, onError);
   const readiness = new ReadinessPool(connection, onError);
   return {
-    opened: { searches, readiness },
+    opened: { searches, readiness, shares: new PoolShares(connection.poolMax) },
     close: async () => void (await Promise.all([searches.close(), readiness.close()])),
   };
 }

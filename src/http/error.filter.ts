@@ -8,6 +8,7 @@ import {
   NotFoundException,
 } from '@nestjs/common';
 import type { Request, Response } from 'express';
+import { NoPlaceFree } from '../database/pools/places.js';
 import { isDatabaseUnreachable, isStatementTimeout } from '../database/unreachable.js';
 import { routeError } from './route-errors.js';
 import { ApiError, ClientGone, errorBody, type ErrorCode } from './errors.js';
@@ -54,6 +55,7 @@ export class ErrorFilter implements ExceptionFilter {
 /** Any thrown value as an entry of the catalogue; the original goes along as the cause. */
 export function toApiError(thrown: unknown): ApiError {
   if (thrown instanceof ApiError) return thrown;
+  if (thrown instanceof NoPlaceFree) return new ApiError('overloaded');
   if (isDatabaseUnreachable(thrown))
     return new ApiError('database_unavailable', undefined, undefined, { cause: thrown });
   if (isStatementTimeout(thrown))

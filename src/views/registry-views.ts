@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { Caller } from '../auth/caller.js';
+import type { Client } from '../auth/client.js';
 import { AccessPolicy } from '../authz/access-policy.js';
 import { ApiError } from '../http/errors.js';
 import { Partitions } from './partitions.js';
@@ -25,14 +26,14 @@ export class RegistryViews {
    *
    * @throws ApiError 404 for a registry that does not exist, 403 for one whose claims the caller does not satisfy.
    */
-  async enter(caller: Caller, registryName: string): Promise<RegistryAccess> {
+  async enter(caller: Caller, client: Client, registryName: string): Promise<RegistryAccess> {
     const registry = await this.lookup.find(registryName);
     if (!registry) throw new ApiError('registry_not_found');
     if (!this.policy.mayReach(caller, registry.claims)) throw new ApiError('registry_forbidden');
     const view = this.policy.seesAll(caller)
       ? this.cache.ofAll(registry)
       : await this.cache.of(caller, registry, await this.partitions.ofRegistry(registry));
-    return { caller, registryName, view };
+    return { caller, client, registryName, view };
   }
 
   /**
@@ -40,7 +41,7 @@ export class RegistryViews {
    *
    * @throws ApiError as `enter`: the registry may be gone by now, or its claims may have changed.
    */
-  async refresh({ caller, registryName }: RegistryAccess): Promise<RegistryAccess> {
-    return this.enter(caller, registryName);
+  async refresh({ caller, client, registryName }: RegistryAccess): Promise<RegistryAccess> {
+    return this.enter(caller, client, registryName);
   }
 }

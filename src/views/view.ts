@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Caller } from '../auth/caller.js';
+import type { Client } from '../auth/client.js';
 
 /** What is visible of one source: the entries that carry one of these claim sets. */
 export interface VisibleSource {
@@ -32,6 +33,7 @@ export interface View {
 /** A caller who has entered a registry. */
 export interface RegistryAccess {
   readonly caller: Caller;
+  readonly client: Client;
   readonly registryName: string;
   /** What the caller sees of it. */
   readonly view: View;

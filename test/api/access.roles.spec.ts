@@ -127,7 +127,7 @@ describe('GET /v1/me in full mode', () => {
 
   it('knows callers whose token names no subject', async () => {
     const reply = await service.as({ sub: undefined, role: 'writer' }).get('/v1/me');
-    expect(reply.json).toEqual({ subject: null, roles: ['manageEntries'] });
+    expect(reply.json).toEqual({ subject: '', roles: ['manageEntries'] });
   });
 });
 

@@ -165,7 +165,7 @@ describe('a registry of one source', () => {
     ['io.acme%2Fdeploy/versions/%00', 'version_not_found'],
     ['io.acme/deploy/versions', 'route_not_found'],
     ['io.acme%2Fdeploy', 'route_not_found'],
-    ['io.acme%2Fdeploy/versions/', 'route_not_found'],
+    ['io.acme%2Fdeploy/versions//', 'route_not_found'],
   ])('answers 404 at %s', async (path, code) => {
     expectRefused(await service.get(`${LIST}/${path}`), 404, code);
   });

@@ -108,7 +108,7 @@ describe('a registry made through the API', () => {
     ['a claim that is about one token', { sources: ['first'], claims: { org: 'acme', nbf: '1' } }, 'claims.nbf'],
     ['a claim that is an empty list', { sources: ['first'], claims: { org: [] } }, 'claims.org'],
     ['an unknown member', { sources: ['first'], title: 'x' }, 'title'],
-    ['its name', { sources: ['first'], name: 'refused' }, 'name'],
+    ['another name', { sources: ['first'], name: 'first' }, 'name'],
     ['its origin', { sources: ['first'], origin: 'api' }, 'origin'],
   ])('is refused with %s', async (_what, body, path) => {
     const reply = await admin().put('/v1/registries/refused', body);

@@ -74,10 +74,9 @@ describe('the body of a source', () => {
     ['a claim with a number in a list', { ...good, claims: { org: ['acme', 1] } }, 'claims.org'],
     ['a claim that is about one token', { ...good, claims: { org: 'acme', jti: 'a' } }, 'claims.jti'],
     ['an unknown member', { ...good, colour: 'red' }, 'colour'],
-    ['its name', { ...good, name: 'other' }, 'name'],
+    ['another name', { ...good, name: 'other' }, 'name'],
     ['its origin', { ...good, origin: 'config' }, 'origin'],
-    ['its kind by name', { ...good, kind: 'file' }, 'kind'],
-    ['the state of its sync', { ...good, sync: { status: 'complete' } }, 'sync'],
+    ['another kind by name', { ...good, kind: 'git' }, 'kind'],
   ])('is refused with %s', async (_what, body, path) => {
     const problems = problemsIn(await admin().put('/v1/sources/refused', body));
     expect(problems).toContain(path);

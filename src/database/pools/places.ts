@@ -3,22 +3,27 @@ export class NoPlaceFree extends Error {
   override readonly name = 'NoPlaceFree';
 }
 
-/** A number of places. Who finds none free waits for one, in the order of arrival. */
+/**
+ * A number of places. Who finds none free waits for one. Those who wait are served in turn, one place each, so that somebody who
+ * wants many holds up nobody who wants few; the places of one are in the order of arrival.
+ */
 export class Places {
-  private readonly waiting = new Set<() => void>();
+  /** By who waits, in the order in which it is their turn. */
+  private readonly waiting = new Map<string, Set<() => void>>();
 
   constructor(private free: number) {}
 
   /**
    * Resolves with what gives the place back, to be called once.
    *
+   * @param who counts as one of those who are served in turn.
    * @param gone aborts when the place is not wanted any longer.
    * @throws NoPlaceFree after that time, or the reason of `gone`.
    */
-  take(timeoutMs: number, gone: AbortSignal): Promise<() => void> {
-    if (gone.aborted) return Promise.reject(gone.reason as Error);
+  take(who: string, timeoutMs: number, gone?: AbortSignal): Promise<() => void> {
+    if (gone?.aborted) return Promise.reject(gone.reason as Error);
     const giveBack = () => {
-      const [next] = this.waiting;
+      const next = this.next();
       if (next) next();
       else this.free += 1;
     };
@@ -29,8 +34,8 @@ export class Places {
     return new Promise((resolve, reject) => {
       const stopWaiting = () => {
         clearTimeout(timeout);
-        gone.removeEventListener('abort', leave);
-        this.waiting.delete(enter);
+        gone?.removeEventListener('abort', leave);
+        this.forget(who, enter);
       };
       const enter = () => {
         stopWaiting();
@@ -38,14 +43,31 @@ export class Places {
       };
       const leave = () => {
         stopWaiting();
-        reject(gone.reason as Error);
+        reject(gone?.reason as Error);
       };
       const timeout = setTimeout(() => {
         stopWaiting();
         reject(new NoPlaceFree('No place became free in time'));
       }, timeoutMs);
-      gone.addEventListener('abort', leave, { once: true });
-      this.waiting.add(enter);
+      gone?.addEventListener('abort', leave, { once: true });
+      this.waiting.set(who, (this.waiting.get(who) ?? new Set()).add(enter));
     });
+  }
+
+  // Whose turn it is goes to the end of the line, with what they still wait for.
+  private next(): (() => void) | undefined {
+    const [turn] = this.waiting;
+    if (!turn) return undefined;
+    const [who, own] = turn;
+    this.waiting.delete(who);
+    this.waiting.set(who, own);
+    const [first] = own;
+    return first;
+  }
+
+  private forget(who: string, enter: () => void): void {
+    const own = this.waiting.get(who);
+    own?.delete(enter);
+    if (own?.size === 0) this.waiting.delete(who);
   }
 }

@@ -19,6 +19,8 @@ const CANCELLED_STATE = '57014';
 
 /** When a search ends, however far it has come. */
 export interface SearchEnd {
+  /** Whose search it is, where callers take turns. */
+  readonly who: string;
   /** A moment of `performance.now()`. */
   readonly deadline: number;
   /** Aborts when nobody waits for the answer any more. */
@@ -64,10 +66,10 @@ export class SearchPool {
    * @throws NoPlaceFree when as many others are under way, SearchTimeout, or the reason why the search was abandoned.
    */
   async run<Result>(
-    { deadline, abandoned }: SearchEnd,
+    { who, deadline, abandoned }: SearchEnd,
     search: (statements: StatementRunner) => Promise<Result>,
   ): Promise<Result> {
-    const giveBack = await this.places.take(PLACE_TIMEOUT_MS, abandoned);
+    const giveBack = await this.places.take(who, PLACE_TIMEOUT_MS, abandoned);
     const end = new AbortController();
     const abandon = () => end.abort(abandoned.reason);
     const timeout = setTimeout(() => end.abort(new SearchTimeout()), deadline - performance.now());

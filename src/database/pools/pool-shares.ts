@@ -1,0 +1,20 @@
+import { Places } from './places.js';
+
+/** Of the connections of the pool, how many may read pages at a time, and how many may change something. */
+const READS = 0.4;
+const CHANGES = 0.2;
+
+/**
+ * How the connections of the pool are shared out. The rest is left to what is short and what everything waits for: looking
+ * whether a page that is kept is still good, finding what a request names, syncs. Whoever asks for much waits for themselves.
+ */
+export class PoolShares {
+  readonly reads: Places;
+  readonly changes: Places;
+
+  /** @param connections of the pool. */
+  constructor(connections: number) {
+    this.reads = new Places(Math.max(1, Math.floor(READS * connections)));
+    this.changes = new Places(Math.max(1, Math.floor(CHANGES * connections)));
+  }
+}
