@@ -4,7 +4,8 @@ import { type Address, collide, parseAddress } from './address.js';
 import type { Config, Flags } from './config.js';
 import { ConfigFile } from './config-file.dto.js';
 import { readConfigText } from './yaml/read-text.js';
-import { crossIssues, sharedClaims } from './cross-rules.js';
+import { crossIssues } from './rules/cross-rules.js';
+import { sharedClaims, withoutEffect } from './rules/warnings.js';
 import { parseDatabaseUrl } from './database-url.js';
 import {
   applyOverrides,
@@ -73,7 +74,12 @@ export function loadConfig(file: string, environment: NodeJS.ProcessEnv, flags: 
   };
   return {
     config: freeze(config),
-    warnings: [...unknownVariables(environment), ...unusedParameters(value), ...sharedClaims(config)],
+    warnings: [
+      ...unknownVariables(environment),
+      ...unusedParameters(value),
+      ...sharedClaims(config),
+      ...withoutEffect(config),
+    ],
   };
 }
 

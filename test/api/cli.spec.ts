@@ -34,6 +34,15 @@ const PROVIDERS = ['corporate', 'partner']
   .map((name) => `{ name: ${name}, issuerUrl: 'https://${name}.example', audience: registry }`)
   .join(', ');
 
+/** Rules in anonymous mode, and a filter of what is published. */
+const WITHOUT_EFFECT = GOOD.replace(
+  'mode: anonymous',
+  'mode: anonymous, authz: { roles: { superAdmin: [{ role: admin }] } }',
+).replace(
+  'sources:',
+  'sources:\n  - { name: made, managed: {}, filter: { names: { include: [com.acme/*] } } }',
+);
+
 /** Several identity providers, and this rule for super-admins. */
 const rulingBy = (rule: string) =>
   GOOD.replace(
@@ -61,6 +70,15 @@ describe('check', () => {
     const fine = await checked('{ role: admin, iss: https://corporate.example }');
     expect(fine.code).toBe(0);
     expect(fine.output).not.toContain('warning');
+  });
+
+  it('warns of what has no effect', async () => {
+    const { code, output } = await new Cli(['check', '--config', await file(WITHOUT_EFFECT)]).finished;
+    expect(code).toBe(0);
+    expect(output).toMatch(/^warning: auth\.authz: has no effect in mode anonymous/m);
+    expect(output).toMatch(/^warning: sources\[0\]\.filter \(made\): has no effect/m);
+    const fine = await new Cli(['check', '--config', await file(GOOD)]).finished;
+    expect(fine).toMatchObject({ code: 0, output: expect.not.stringContaining('warning') });
   });
 
   it('lists every problem with its path and line, and exits with 1', async () => {
@@ -100,6 +118,15 @@ describe('serve', () => {
   it('warns of roles that several identity providers could give', async () => {
     const waiting = serving(await file(rulingBy('{ role: admin }').concat(DATABASE_AWAY)));
     expect(await waiting.logs('waiting for it')).toMatch(/"warn".*superAdmin\[0\]\. Add iss/);
+    waiting.child.kill('SIGTERM');
+    expect((await waiting.finished).code).toBe(0);
+  });
+
+  it('warns of what has no effect', async () => {
+    const waiting = serving(await file(WITHOUT_EFFECT.concat(DATABASE_AWAY)));
+    const log = await waiting.logs('waiting for it');
+    expect(log).toMatch(/"warn".*auth\.authz: has no effect in mode anonymous/);
+    expect(log).toMatch(/"warn".*sources\[0\]\.filter \(made\): has no effect/);
     waiting.child.kill('SIGTERM');
     expect((await waiting.finished).code).toBe(0);
   });
