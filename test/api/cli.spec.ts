@@ -43,6 +43,11 @@ const WITHOUT_EFFECT = GOOD.replace(
   'sources:\n  - { name: made, managed: {}, filter: { names: { include: [com.acme/*] } } }',
 );
 
+/** What a ToolHive registry server would take. */
+const TOOLHIVE = GOOD.concat(
+  'database: { host: db, port: 5432, user: app, database: registry, password: hunter2, maxOpenConns: 25 }\n',
+);
+
 /** Several identity providers, and this rule for super-admins. */
 const rulingBy = (rule: string) =>
   GOOD.replace(
@@ -79,6 +84,17 @@ describe('check', () => {
     expect(output).toMatch(/^warning: sources\[0\]\.filter \(made\): has no effect/m);
     const fine = await new Cli(['check', '--config', await file(GOOD)]).finished;
     expect(fine).toMatchObject({ code: 0, output: expect.not.stringContaining('warning') });
+  });
+
+  it('recognises the configuration of a ToolHive registry server', async () => {
+    const foreign = await new Cli(['check', '--config', await file(TOOLHIVE)]).finished;
+    expect(foreign.code).toBe(1);
+    expect(foreign.output).toMatch(
+      /registry\.yaml: looks like the configuration of a ToolHive registry server: docs\/migrating\.md .*\n.*database\.maxOpenConns: is database\.pool\.max here \(line 6\)/,
+    );
+    expect(foreign.output).not.toContain('hunter2');
+    const mapped = TOOLHIVE.replace('maxOpenConns: 25', 'pool: { max: 25 }');
+    expect((await new Cli(['check', '--config', await file(mapped)]).finished).code).toBe(0);
   });
 
   it('lists every problem with its path and line, and exits with 1', async () => {
@@ -129,6 +145,12 @@ describe('serve', () => {
     expect(log).toMatch(/"warn".*sources\[0\]\.filter \(made\): has no effect/);
     waiting.child.kill('SIGTERM');
     expect((await waiting.finished).code).toBe(0);
+  });
+
+  it('refuses the configuration of a ToolHive registry server by that name', async () => {
+    const { code, output } = await serving(await file(TOOLHIVE)).finished;
+    expect(code).toBe(1);
+    expect(output).toContain('looks like the configuration of a ToolHive registry server');
   });
 
   it('waits for a database that does not answer yet, and says why it does not', async () => {
