@@ -32,6 +32,7 @@ describe('the body of a source', () => {
     ['every filter', { ...good, filter: { names: { include: ['*'], exclude: ['x?'] }, tags: { include: ['a'], exclude: [] } } }],
     ['reserved names', { managed: { names: [{ include: ['io.?cme/*'], claims: { org: 'acme' } }] } }],
     ['no claims', { file, syncPolicy }],
+    ['what an answer shows', { ...good, kind: 'file', sync: { status: 'complete' } }],
   ])('may have %s', async (what, body) => {
     const name = `good-${what.replaceAll(' ', '-')}`;
     expect(outcomeOf(await admin().put(`/v1/sources/${name}`, body))).toBe('201');
@@ -80,8 +81,7 @@ describe('the body of a source', () => {
     ['an unknown member', { ...good, colour: 'red' }, 'colour'],
     ['its name', { ...good, name: 'other' }, 'name'],
     ['its origin', { ...good, origin: 'config' }, 'origin'],
-    ['its kind by name', { ...good, kind: 'file' }, 'kind'],
-    ['the state of its sync', { ...good, sync: { status: 'complete' } }, 'sync'],
+    ['another kind by name', { ...good, kind: 'git' }, 'kind'],
   ])('is refused with %s', async (_what, body, path) => {
     const problems = problemsIn(await admin().put('/v1/sources/refused', body));
     expect(problems).toContain(path);
