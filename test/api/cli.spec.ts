@@ -62,6 +62,7 @@ describe('check', () => {
       code: 0,
       output: expect.stringContaining('is valid: anonymous mode, 1 source(s)'),
     });
+    expect(output).not.toContain('warning');
   });
 
   it('warns of roles that several identity providers could give', async () => {
@@ -82,8 +83,6 @@ describe('check', () => {
     expect(code).toBe(0);
     expect(output).toMatch(/^warning: auth\.authz: has no effect in mode anonymous/m);
     expect(output).toMatch(/^warning: sources\[0\]\.filter \(made\): has no effect/m);
-    const fine = await new Cli(['check', '--config', await file(GOOD)]).finished;
-    expect(fine).toMatchObject({ code: 0, output: expect.not.stringContaining('warning') });
   });
 
   it('recognises the configuration of a ToolHive registry server', async () => {
@@ -93,8 +92,6 @@ describe('check', () => {
       /registry\.yaml: looks like the configuration of a ToolHive registry server: docs\/migrating\.md .*\n.*database\.maxOpenConns: is database\.pool\.max here \(line 6\)/,
     );
     expect(foreign.output).not.toContain('hunter2');
-    const mapped = TOOLHIVE.replace('maxOpenConns: 25', 'pool: { max: 25 }');
-    expect((await new Cli(['check', '--config', await file(mapped)]).finished).code).toBe(0);
   });
 
   it('lists every problem with its path and line, and exits with 1', async () => {
