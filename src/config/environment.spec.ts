@@ -46,6 +46,8 @@ describe('unknown variables', () => {
     ['REGISTRY_DATA_DIR', '/data'],
     ['REGISTRY_INSECURE_URLS', 'true'],
     ['REGISTRY_DATABASE_PORT', '5432'],
+    ['THV_REGISTRY_SERVICE_HOST', '10.0.0.1'],
+    ['THV_REGISTRY_PORT', 'tcp://10.0.0.1:8080'],
     ['REGISTRYX', ''],
     ['PATH', '/bin'],
   ])('%s=%s is none', (name, value) => expect(unknownVariables({ [name]: value })).toEqual([]));
@@ -54,12 +56,20 @@ describe('unknown variables', () => {
     ['REGISTRY_DATABASE_URI', 'REGISTRY_DATABASE_URL'],
     ['REGISTRY_AUTHMODE', 'REGISTRY_AUTH_MODE'],
     ['REGISTRY_DATABSE_PORT', 'REGISTRY_DATABASE_PORT'],
+    ['THV_REGISTRY_DATABASE_MIGRATIONPASSWORD', 'REGISTRY_DATABASE_MIGRATION_PASSWORD'],
+    ['THV_REGISTRY_INSECURE_URL', 'REGISTRY_INSECURE_URLS'],
   ])('%s was meant as %s', (name, meant) => {
     expect(unknownVariables({ [name]: 'hunter2' })).toEqual([
       expect.stringContaining(`did you mean ${meant}?`),
     ]);
     expect(unknownVariables({ [name]: 'hunter2' })[0]).not.toContain('hunter2');
   });
+});
+
+it('a variable of a ToolHive registry server that has no counterpart is unknown all the same', () => {
+  expect(unknownVariables({ THV_REGISTRY_LEADER_ELECTION_ID: 'x' })).toEqual([
+    'the environment variable THV_REGISTRY_LEADER_ELECTION_ID is not known and has no effect',
+  ]);
 });
 
 it('the build is told by the image', () => {

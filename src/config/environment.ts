@@ -120,17 +120,18 @@ export function kubeconfigOf(environment: NodeJS.ProcessEnv): string[] {
     .map((file) => resolve(file));
 }
 
-/** Sentences about REGISTRY_ variables that mean nothing here. */
+/** Sentences about variables that mean nothing here: REGISTRY_…, and THV_REGISTRY_… of a ToolHive registry server. */
 export function unknownVariables(environment: NodeJS.ProcessEnv): string[] {
   const known = [...VARIABLES.keys(), ...ENVIRONMENT_ONLY];
   return Object.keys(environment)
-    .filter(
-      (name) =>
-        name.startsWith('REGISTRY_') && !known.includes(name) && !isServiceLink(name, environment[name]),
-    )
     .sort()
-    .map((name) => {
-      const meant = nearest(name, known);
+    .map((name) => ({ name, own: name.replace(/^THV_/, '') }))
+    .filter(
+      ({ name, own }) =>
+        own.startsWith('REGISTRY_') && !known.includes(name) && !isServiceLink(own, environment[name]),
+    )
+    .map(({ name, own }) => {
+      const meant = nearest(own, known);
       return `the environment variable ${name} is not known and has no effect${meant ? `; did you mean ${meant}?` : ''}`;
     });
 }

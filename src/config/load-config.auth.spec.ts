@@ -208,57 +208,6 @@ describe('the auth section', () => {
   });
 });
 
-describe('the warning about claims that any of several providers may assert', () => {
-  const partner = { name: 'partner', issuerUrl: 'https://login.partner.example', audience: 'registry' };
-  const both = { ...oauth, providers: [provider, partner] };
-  const iss = provider.issuerUrl;
-  const warnings = (config: object) => {
-    const file = join(directory, 'warned.yaml');
-    writeFileSync(file, JSON.stringify(config));
-    return loadConfig(file, {}, {}).warnings;
-  };
-
-  it('is one that names the providers, each place, and what to do', () => {
-    const config = {
-      auth: {
-        oauth: both,
-        authz: { roles: { superAdmin: [{ role: 'x', iss }, { role: 'x' }], manageEntries: [{ role: 'w' }] } },
-      },
-      sources: [
-        { name: 'mine', managed: {}, claims: { org: 'acme' } },
-        { name: 'open', kubernetes: {} },
-      ],
-      registries: [
-        { name: 'theirs', sources: ['mine'], claims: { org: 'acme', iss } },
-        { name: 'all', sources: ['mine'], claims: { org: 'acme', aud: 'registry' } },
-      ],
-    };
-    expect(warnings(config)).toEqual([
-      'auth.oauth.providers: each of corporate, partner may put any claim into its tokens, and these do not say whose ' +
-        'tokens they mean: auth.authz.roles.superAdmin[1], auth.authz.roles.manageEntries[0], sources[0].claims (mine), ' +
-        'registries[1].claims (all). Add iss, with the issuerUrl of the provider, unless you trust all of them with it',
-    ]);
-  });
-
-  it('names 20 places at most', () => {
-    const superAdmin = Array.from({ length: 25 }, (_, n) => ({ sub: `s${n}` }));
-    const [warning] = warnings({ auth: { oauth: both, authz: { roles: { superAdmin } } } });
-    expect(warning).toMatch(/superAdmin\[19\] and 5 more\./);
-  });
-
-  const authz = { roles: { superAdmin: [{ role: 'x' }] } };
-  it.each<[what: string, auth: object]>([
-    ['there is one provider', { oauth, authz }],
-    [
-      'they are of one issuer',
-      { oauth: { ...both, providers: [provider, { ...partner, issuerUrl: iss }] }, authz },
-    ],
-    ['every rule names an issuer', { oauth: both, authz: { roles: { superAdmin: [{ role: 'x', iss }] } } }],
-    ['no claim is judged', { oauth: both }],
-    ['no token is asked for', { mode: 'anonymous', oauth: both, authz }],
-  ])('is not there where %s', (_what, auth) => expect(warnings({ auth })).toEqual([]));
-});
-
 function refusal(act: () => unknown): ConfigurationError {
   try {
     act();

@@ -183,6 +183,26 @@ describe('a source', () => {
     [{ managed: {}, filter: { name: {} } }, 'sources[0].filter.name', 'did you mean names?'],
     [{ managed: {}, filter: { names: ['a'] } }, 'sources[0].filter.names', 'must be a map, not a list'],
     [
+      { managed: {}, filter: { names: { include: ['a', 'com.[ab]/*'] } } },
+      'sources[0].filter.names.include[1]',
+      'must not hold "["',
+    ],
+    [
+      { file: { path: 'a' }, ...synced, filter: { names: { exclude: ['[!a]*'] } } },
+      'sources[0].filter.names.exclude[0]',
+      'sets of characters are not supported',
+    ],
+    [
+      { file: { path: 'a' }, ...synced, filter: { tags: { include: ['[beta]'] } } },
+      'sources[0].filter.tags.include[0]',
+      'must not hold "["',
+    ],
+    [
+      { managed: { names: [{ include: ['com.[ab]/*'], claims: { a: 'b' } }] } },
+      'sources[0].managed.names[0].include[0]',
+      'must not hold "["',
+    ],
+    [
       { managed: {}, filter: { names: { include: 'a' } } },
       'sources[0].filter.names.include',
       'must be a list',
@@ -265,6 +285,18 @@ describe('a source', () => {
     [
       { managed: {}, filter: { names: { include: ['a/*'], exclude: [] } } },
       { filter: { names: { include: ['a/*'], exclude: [] } } },
+    ],
+    [
+      {
+        file: { path: 'a' },
+        ...synced,
+        filter: { names: { exclude: ['?*]'] }, tags: { include: ['(b|{c})'] } },
+      },
+      { filter: { names: { exclude: ['?*]'] }, tags: { include: ['(b|{c})'] } } },
+    ],
+    [
+      { managed: { names: [{ include: ['com.?/*'], claims: { a: 'b' } }] } },
+      { settings: { names: [{ include: ['com.?/*'], claims: { a: 'b' } }] } },
     ],
     [
       { managed: {}, claims: { org: 'acme', constructor: ['a', 'b'] } },

@@ -4,7 +4,9 @@ import { type Address, collide, parseAddress } from './address.js';
 import type { Config, Flags } from './config.js';
 import { ConfigFile } from './config-file.dto.js';
 import { readConfigText } from './yaml/read-text.js';
-import { crossIssues, sharedClaims } from './cross-rules.js';
+import { crossIssues } from './rules/cross-rules.js';
+import { toolhiveKeys, TOOLHIVE_FILE } from './rules/toolhive-keys.js';
+import { sharedClaims, withoutEffect } from './rules/warnings.js';
 import { parseDatabaseUrl } from './database-url.js';
 import {
   applyOverrides,
@@ -23,6 +25,7 @@ import {
   type Issue,
   issue,
   type Locator,
+  type Problem,
   problemsOf,
 } from '../validation/problems.js';
 import { readReferencedFiles } from './referenced-files.js';
@@ -49,13 +52,15 @@ export function loadConfig(file: string, environment: NodeJS.ProcessEnv, flags: 
   const overrides = [...overridesOf(environment), ...modeFlag(flags)];
   const locator = locate(lines, overrides);
   const { value, issues } = checkShape(ConfigFile, applyOverrides(tree, overrides));
+  const foreign = toolhiveKeys(tree);
   const insecureUrls = environment['REGISTRY_INSECURE_URLS'] === 'true';
   const directory = dirname(resolve(file));
   const referenced = readReferencedFiles(value, directory);
   const outside = readOutside(environment, flags);
   refuse(
     [
-      ...issues,
+      ...foreign,
+      ...withoutSamePaths(issues, foreign),
       ...crossIssues(value, insecureUrls),
       ...referenced.issues,
       ...adminFileRoots(value),
@@ -63,6 +68,7 @@ export function loadConfig(file: string, environment: NodeJS.ProcessEnv, flags: 
       ...outside.issues,
     ],
     locator,
+    foreign.length > 0 ? [{ path: file, message: TOOLHIVE_FILE }] : [],
   );
   const config: Config = {
     ...resolveConfig(value, { directory, contents: referenced.contents }),
@@ -73,12 +79,24 @@ export function loadConfig(file: string, environment: NodeJS.ProcessEnv, flags: 
   };
   return {
     config: freeze(config),
-    warnings: [...unknownVariables(environment), ...unusedParameters(value), ...sharedClaims(config)],
+    warnings: [
+      ...unknownVariables(environment),
+      ...unusedParameters(value),
+      ...sharedClaims(config),
+      ...withoutEffect(config),
+    ],
   };
 }
 
-function refuse(issues: readonly Issue[], locator: Locator): void {
-  if (issues.length > 0) throw new ConfigurationError(problemsOf(issues, locator));
+/** @param before what is said of the file as a whole. */
+function refuse(issues: readonly Issue[], locator: Locator, before: readonly Problem[]): void {
+  if (issues.length > 0) throw new ConfigurationError([...before, ...problemsOf(issues, locator)]);
+}
+
+// Of a key that is not known, what to do about it is said in place of that.
+function withoutSamePaths(issues: readonly Issue[], others: readonly Issue[]): Issue[] {
+  const paths = new Set(others.map(({ path }) => formatPath(path)));
+  return issues.filter(({ path }) => !paths.has(formatPath(path)));
 }
 
 function modeFlag({ authMode }: Flags): Override[] {

@@ -104,8 +104,13 @@ export const roleRule: Check = (value) => {
     : [];
 };
 
-/** Patterns of a filter: `*` and `?`; any other string stands for itself. */
+/** contract §2: patterns of `*` and `?`. Elsewhere "[" begins a set of characters; taken to the letter, it would match nothing. */
 export const globs: Check = listOf(
-  text((value) => (value.length > MAX_PATTERN ? `must have at most ${MAX_PATTERN} characters` : undefined)),
+  text((value) => {
+    if (value.length > MAX_PATTERN) return `must have at most ${MAX_PATTERN} characters`;
+    return value.includes('[')
+      ? 'must not hold "[": sets of characters are not supported, "*" is any text and "?" one character'
+      : undefined;
+  }),
   { most: 200 },
 );

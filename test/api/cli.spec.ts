@@ -34,6 +34,20 @@ const PROVIDERS = ['corporate', 'partner']
   .map((name) => `{ name: ${name}, issuerUrl: 'https://${name}.example', audience: registry }`)
   .join(', ');
 
+/** Rules in anonymous mode, and a filter of what is published. */
+const WITHOUT_EFFECT = GOOD.replace(
+  'mode: anonymous',
+  'mode: anonymous, authz: { roles: { superAdmin: [{ role: admin }] } }',
+).replace(
+  'sources:',
+  'sources:\n  - { name: made, managed: {}, filter: { names: { include: [com.acme/*] } } }',
+);
+
+/** What a ToolHive registry server would take. */
+const TOOLHIVE = GOOD.concat(
+  'database: { host: db, port: 5432, user: app, database: registry, password: hunter2, maxOpenConns: 25 }\n',
+);
+
 /** Several identity providers, and this rule for super-admins. */
 const rulingBy = (rule: string) =>
   GOOD.replace(
@@ -48,6 +62,7 @@ describe('check', () => {
       code: 0,
       output: expect.stringContaining('is valid: anonymous mode, 1 source(s)'),
     });
+    expect(output).not.toContain('warning');
   });
 
   it('warns of roles that several identity providers could give', async () => {
@@ -61,6 +76,22 @@ describe('check', () => {
     const fine = await checked('{ role: admin, iss: https://corporate.example }');
     expect(fine.code).toBe(0);
     expect(fine.output).not.toContain('warning');
+  });
+
+  it('warns of what has no effect', async () => {
+    const { code, output } = await new Cli(['check', '--config', await file(WITHOUT_EFFECT)]).finished;
+    expect(code).toBe(0);
+    expect(output).toMatch(/^warning: auth\.authz: has no effect in mode anonymous/m);
+    expect(output).toMatch(/^warning: sources\[0\]\.filter \(made\): has no effect/m);
+  });
+
+  it('recognises the configuration of a ToolHive registry server', async () => {
+    const foreign = await new Cli(['check', '--config', await file(TOOLHIVE)]).finished;
+    expect(foreign.code).toBe(1);
+    expect(foreign.output).toMatch(
+      /registry\.yaml: looks like the configuration of a ToolHive registry server: docs\/migrating\.md .*\n.*database\.maxOpenConns: is database\.pool\.max here \(line 6\)/,
+    );
+    expect(foreign.output).not.toContain('hunter2');
   });
 
   it('lists every problem with its path and line, and exits with 1', async () => {
@@ -102,6 +133,21 @@ describe('serve', () => {
     expect(await waiting.logs('waiting for it')).toMatch(/"warn".*superAdmin\[0\]\. Add iss/);
     waiting.child.kill('SIGTERM');
     expect((await waiting.finished).code).toBe(0);
+  });
+
+  it('warns of what has no effect', async () => {
+    const waiting = serving(await file(WITHOUT_EFFECT.concat(DATABASE_AWAY)));
+    const log = await waiting.logs('waiting for it');
+    expect(log).toMatch(/"warn".*auth\.authz: has no effect in mode anonymous/);
+    expect(log).toMatch(/"warn".*sources\[0\]\.filter \(made\): has no effect/);
+    waiting.child.kill('SIGTERM');
+    expect((await waiting.finished).code).toBe(0);
+  });
+
+  it('refuses the configuration of a ToolHive registry server by that name', async () => {
+    const { code, output } = await serving(await file(TOOLHIVE)).finished;
+    expect(code).toBe(1);
+    expect(output).toContain('looks like the configuration of a ToolHive registry server');
   });
 
   it('waits for a database that does not answer yet, and says why it does not', async () => {

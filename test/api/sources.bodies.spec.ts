@@ -30,7 +30,9 @@ describe('the body of a source', () => {
     ['claims that are a list', { ...good, claims: { org: ['acme'] } }],
     ['an empty filter', { ...good, filter: {} }],
     ['every filter', { ...good, filter: { names: { include: ['*'], exclude: ['x?'] }, tags: { include: ['a'], exclude: [] } } }],
+    ['reserved names', { managed: { names: [{ include: ['io.?cme/*'], claims: { org: 'acme' } }] } }],
     ['no claims', { file, syncPolicy }],
+    ['what an answer shows', { ...good, kind: 'file', sync: { status: 'complete' } }],
   ])('may have %s', async (what, body) => {
     const name = `good-${what.replaceAll(' ', '-')}`;
     expect(outcomeOf(await admin().put(`/v1/sources/${name}`, body))).toBe('201');
@@ -62,6 +64,9 @@ describe('the body of a source', () => {
     ['a filter by something else', { ...good, filter: { owners: {} } }, 'filter.owners'],
     ['a pattern that is no list', { ...good, filter: { names: { include: '*' } } }, 'filter.names.include'],
     ['a pattern that is no text', { ...good, filter: { names: { include: ['a', 1] } } }, 'filter.names.include[1]'],
+    ['a pattern with a set', { ...good, filter: { names: { include: ['*', 'io.[ab]cme/*'] } } }, 'filter.names.include[1]'],
+    ['a tag with a set', { ...good, filter: { tags: { exclude: ['[a]'] } } }, 'filter.tags.exclude[0]'],
+    ['reserved names with a set', { managed: { names: [{ include: ['io.[ab]cme/*'], claims: { org: 'acme' } }] } }, 'managed.names[0].include[0]'],
     ['claims that are a list', { ...good, claims: ['acme'] }, 'claims'],
     ['claims that are text', { ...good, claims: 'org=acme' }, 'claims'],
     ['claims that are null', { ...good, claims: null }, 'claims'],

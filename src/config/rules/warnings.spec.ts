@@ -1,0 +1,107 @@
+import { mkdtempSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { loadConfig } from '../load-config.js';
+
+const file = join(mkdtempSync(join(tmpdir(), 'registry-warnings-')), 'config.yaml');
+
+function warnings(config: object): string[] {
+  // JSON is YAML.
+  writeFileSync(file, JSON.stringify(config));
+  return loadConfig(file, {}, {}).warnings;
+}
+
+const provider = { name: 'corporate', issuerUrl: 'https://idp.example.com', audience: 'api://registry' };
+const partner = { name: 'partner', issuerUrl: 'https://login.partner.example', audience: 'registry' };
+const oauth = { resourceUrl: 'https://registry.example.com', providers: [provider] };
+const both = { ...oauth, providers: [provider, partner] };
+const authz = { roles: { superAdmin: [{ role: 'x' }] } };
+
+describe('the warning about claims that any of several providers may assert', () => {
+  const iss = provider.issuerUrl;
+
+  it('is one that names the providers, each place, and what to do', () => {
+    const config = {
+      auth: {
+        oauth: both,
+        authz: { roles: { superAdmin: [{ role: 'x', iss }, { role: 'x' }], manageEntries: [{ role: 'w' }] } },
+      },
+      sources: [
+        { name: 'mine', managed: {}, claims: { org: 'acme' } },
+        { name: 'open', kubernetes: {} },
+      ],
+      registries: [
+        { name: 'theirs', sources: ['mine'], claims: { org: 'acme', iss } },
+        { name: 'all', sources: ['mine'], claims: { org: 'acme', aud: 'registry' } },
+      ],
+    };
+    expect(warnings(config)).toEqual([
+      'auth.oauth.providers: each of corporate, partner may put any claim into its tokens, and these do not say whose ' +
+        'tokens they mean: auth.authz.roles.superAdmin[1], auth.authz.roles.manageEntries[0], sources[0].claims (mine), ' +
+        'registries[1].claims (all). Add iss, with the issuerUrl of the provider, unless you trust all of them with it',
+    ]);
+  });
+
+  it('names 20 places at most', () => {
+    const superAdmin = Array.from({ length: 25 }, (_, n) => ({ sub: `s${n}` }));
+    const [warning] = warnings({ auth: { oauth: both, authz: { roles: { superAdmin } } } });
+    expect(warning).toMatch(/superAdmin\[19\] and 5 more\./);
+  });
+
+  it.each<[what: string, auth: object]>([
+    ['there is one provider', { oauth, authz }],
+    [
+      'they are of one issuer',
+      { oauth: { ...both, providers: [provider, { ...partner, issuerUrl: iss }] }, authz },
+    ],
+    ['every rule names an issuer', { oauth: both, authz: { roles: { superAdmin: [{ role: 'x', iss }] } } }],
+    ['no claim is judged', { oauth: both }],
+    ['no token is asked for', { mode: 'anonymous', oauth: both }],
+  ])('is not there where %s', (_what, auth) => expect(warnings({ auth })).toEqual([]));
+});
+
+const RULES = /^auth\.authz: has no effect in mode anonymous/;
+const FILTER = /^sources\[\d\]\.filter \((\w+)\): has no effect/;
+
+describe('the warning about rules that nobody is held to', () => {
+  it.each<[what: string, auth: object, count: number]>([
+    ['in anonymous mode, with rules', { mode: 'anonymous', authz }, 1],
+    ['in anonymous mode, with rules and providers', { mode: 'anonymous', oauth: both, authz }, 1],
+    ['in anonymous mode, without rules', { mode: 'anonymous', oauth }, 0],
+    ['in oauth mode, with rules', { mode: 'oauth', oauth, authz }, 0],
+    ['in oauth mode, without rules', { mode: 'oauth', oauth }, 0],
+  ])('%s: %j', (_what, auth, count) =>
+    expect(warnings({ auth })).toEqual(Array.from({ length: count }, () => expect.stringMatching(RULES))),
+  );
+
+  it('counts the mode that is in force, not the one that is written', () => {
+    writeFileSync(file, JSON.stringify({ auth: { mode: 'oauth', oauth, authz } }));
+    const { warnings: found } = loadConfig(file, {}, { authMode: 'anonymous' });
+    expect(found).toEqual([expect.stringMatching(RULES)]);
+  });
+});
+
+describe('the warning about a filter that nothing passes through', () => {
+  const filter = { names: { include: ['com.acme/*'] } };
+  const syncPolicy = { interval: '1h' };
+
+  it.each<[what: string, source: object, named: string[]]>([
+    ['a managed source', { managed: {}, filter }, ['made']],
+    ['a managed source, an empty filter', { managed: {}, filter: {} }, ['made']],
+    [
+      'a managed source without a filter',
+      { managed: { names: [{ include: ['a'], claims: { a: 'b' } }] } },
+      [],
+    ],
+    ['a source that is read', { file: { path: 'a.json' }, syncPolicy, filter }, []],
+    ['a source that is watched', { kubernetes: {}, filter }, []],
+  ])('names %s: %j', (_what, source, named) => {
+    const sources = [
+      { name: 'other', kubernetes: {} },
+      { name: 'made', ...source },
+    ];
+    const found = warnings({ auth: { mode: 'anonymous' }, sources });
+    expect(found.map((warning) => FILTER.exec(warning)?.[1])).toEqual(named);
+  });
+});

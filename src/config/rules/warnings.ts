@@ -1,0 +1,57 @@
+import { KINDS } from '../../source-kinds/kinds.js';
+import type { Config } from '../config.js';
+import { oauthInUse } from '../oauth-in-use.js';
+
+/** Places that one warning names; who has more of them has got the message. */
+const MAX_PLACES = 20;
+
+/**
+ * A warning about role rules and claims that rest on what any of several providers may assert: each can put any claim into
+ * its tokens, but for `iss`, which must be its own (contract §8). Only where claims are judged (contract §4).
+ */
+export function sharedClaims({
+  auth,
+  sources,
+  registries,
+}: Pick<Config, 'auth' | 'sources' | 'registries'>): string[] {
+  const oauth = oauthInUse(auth);
+  if (!oauth || !auth.authz || new Set(oauth.providers.map(({ issuerUrl }) => issuerUrl)).size < 2) return [];
+  const rules = Object.entries(auth.authz.roles).flatMap(([role, maps]) =>
+    maps.map((claims, position) => ({ claims, place: `auth.authz.roles.${role}[${position}]` })),
+  );
+  const labelled = Object.entries({ sources, registries }).flatMap(([section, items]) =>
+    items.map(({ name, claims }, position) => ({
+      claims,
+      place: `${section}[${position}].claims (${name})`,
+    })),
+  );
+  const places = [...rules, ...labelled]
+    .filter(({ claims }) => Object.keys(claims).length > 0 && !Object.hasOwn(claims, 'iss'))
+    .map(({ place }) => place);
+  if (places.length === 0) return [];
+  const more = places.length > MAX_PLACES ? ` and ${places.length - MAX_PLACES} more` : '';
+  return [
+    `auth.oauth.providers: each of ${oauth.providers.map(({ name }) => name).join(', ')} may put any claim into its tokens, ` +
+      `and these do not say whose tokens they mean: ${places.slice(0, MAX_PLACES).join(', ')}${more}. ` +
+      'Add iss, with the issuerUrl of the provider, unless you trust all of them with it',
+  ];
+}
+
+/** Warnings about sections that are there and change nothing: what they were written for does not happen (contract §2, §4). */
+export function withoutEffect({ auth, sources }: Pick<Config, 'auth' | 'sources'>): string[] {
+  const rules =
+    auth.mode === 'anonymous' && auth.authz
+      ? [
+          'auth.authz: has no effect in mode anonymous: nobody is asked who they are, so its rules keep nobody out',
+        ]
+      : [];
+  const filters = sources.flatMap(({ name, kind, filter }, position) =>
+    filter !== null && KINDS[kind].filledBy === 'publishing'
+      ? [
+          `sources[${position}].filter (${name}): has no effect: what is published is not filtered; ` +
+            'managed.names says who may publish which names',
+        ]
+      : [],
+  );
+  return [...rules, ...filters];
+}

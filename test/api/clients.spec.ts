@@ -1,0 +1,84 @@
+import { readFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { aServer, aSkill } from '../support/documents.js';
+import { expectRefused } from '../support/matchers.js';
+import { aService } from '../support/service.js';
+import { tablesIn } from '../support/markdown.js';
+
+const BASE = '/registry/default';
+const READER = { org: 'acme' };
+
+/** What docs/clients.md says the clients ask for, and what they get. */
+const REQUESTS = (tablesIn(readFileSync('docs/clients.md', 'utf8')).at(-1) ?? []).map(
+  ({ client = '', path = '', answer = '' }) => ({
+    client,
+    path: client === 'Cloud UI' ? path : BASE + path,
+    status: Number(answer),
+  }),
+);
+
+const servers = [aServer('io.github.example/weather'), aServer('io.github.example/mail')];
+const catalog = { servers, skills: [aSkill('io.github.example/greeting')], claims: READER };
+
+describe('a client with a token', () => {
+  const service = aService({ mode: 'full', policy: { registryListing: 'readers' } })
+    .source('catalog', catalog)
+    .registry('default', { sources: ['catalog'], claims: READER })
+    .runs();
+
+  it('is one of those that docs/clients.md knows', () => expect(REQUESTS.length).toBeGreaterThan(15));
+
+  it.each(REQUESTS)('$client: GET $path is $status', async ({ path, status }) => {
+    const reply = await service.as(READER).get(path);
+    expect(reply.status).toBe(status);
+    if (status === 200) expect(reply.text).toMatch(/io\.github\.example|"default"/);
+    // What no route has is missing for everybody; everything else wants a token.
+    const without = await service.get(path);
+    if (status === 200) expectRefused(without, 401, 'token_missing');
+    else expectRefused(without, 404, 'route_not_found');
+  });
+
+  it.each(REQUESTS)('$client: GET $path shows nothing to somebody else', async ({ path }) => {
+    const reply = await service.as({ org: 'contoso' }).get(path);
+    expect(reply.text).not.toContain('io.github.example/');
+    expect(reply.text).not.toContain('"name":"default"');
+  });
+});
+
+describe('a client without a token', () => {
+  const service = aService({ mode: 'auth-only', publicPaths: ['/registry/default/*'] })
+    .source('catalog', catalog)
+    .registry('default', { sources: ['catalog'] })
+    .registry('other', { sources: ['catalog'] })
+    .runs();
+
+  it.each(REQUESTS.filter(({ path }) => path.startsWith(BASE)))(
+    'reads a registry that is a public path, where there is no authz: $path is $status',
+    async ({ path, status }) => {
+      expect((await service.get(path)).status).toBe(status);
+      if (status === 200) expectRefused(await service.get(path.replace(BASE, '/registry/other')), 401, 'token_missing');
+    },
+  ); // prettier-ignore
+
+  it('gets no further by it', async () => {
+    expectRefused(await service.get('/v1/registries'), 401, 'token_missing');
+  });
+});
+
+describe('a client without a token, where there is authz', () => {
+  const service = aService({ mode: 'full', publicPaths: ['/registry/default/*'] })
+    .source('catalog', catalog)
+    .source('unlabelled', { servers: [aServer('io.github.example/open')] })
+    .registry('default', { sources: ['catalog', 'unlabelled'] })
+    .runs();
+
+  it('finds a public path empty', async () => {
+    const reply = await service.get(`${BASE}/v0.1/servers`);
+    expect({ status: reply.status, servers: (reply.json as { servers: [] }).servers }).toEqual({
+      status: 200,
+      servers: [],
+    });
+    const reader = await service.as(READER).get(`${BASE}/v0.1/servers`);
+    expect((reader.json as { servers: [] }).servers).toHaveLength(2);
+  });
+});

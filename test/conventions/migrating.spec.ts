@@ -1,0 +1,135 @@
+import { readFileSync } from 'node:fs';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
+import { ConfigFile } from '../../dist/config/config-file.dto.js';
+import { unknownVariables } from '../../dist/config/environment.js';
+import { type LoadedConfig, loadConfig } from '../../dist/config/load-config.js';
+import { toolhiveKeys, TOOLHIVE_FILE } from '../../dist/config/rules/toolhive-keys.js';
+import { formatPath } from '../../dist/validation/path.js';
+import { ConfigurationError } from '../../dist/validation/problems.js';
+import { checkShape } from '../../dist/validation/shape.js';
+import { tablesIn } from '../support/markdown.js';
+
+const textOf = (name: string) => readFileSync(`docs/${name}.md`, 'utf8');
+const MIGRATING = textOf('migrating');
+const [KEYS = [], VARIABLES = []] = tablesIn(MIGRATING);
+
+const NONE = '–';
+/** In place of whatever a key holds. */
+const ODD = 0;
+
+interface Row {
+  olds: string[];
+  successor: string;
+}
+
+const ROWS: Row[] = KEYS.map(({ old = '', new: successor = '' }) => ({ olds: keysIn(old), successor }));
+
+/** "`a.b`, `.c`" is `a.b` and `a.c`; `[]` stands for the first position of a list. */
+function keysIn(cell: string): string[] {
+  const [first = '', ...others] = cell.split(', ').map((key) => key.replaceAll('`', ''));
+  const parent = first.slice(0, first.lastIndexOf('.'));
+  return [first, ...others.map((key) => parent + key)];
+}
+
+/** A tree with nothing but this key. */
+function treeOf(key: string): unknown {
+  return key
+    .split('.')
+    .reduceRight<unknown>(
+      (inner, step) => (step.endsWith('[]') ? { [step.slice(0, -2)]: [inner] } : { [step]: inner }),
+      ODD,
+    );
+}
+
+const placeOf = (key: string) => key.replaceAll('[]', '[0]');
+
+function isKnown(key: string): boolean {
+  const { issues } = checkShape(ConfigFile, treeOf(key));
+  return !issues.some(
+    ({ path, message }) =>
+      message.startsWith('is not a known key') && placeOf(key).startsWith(formatPath(path)),
+  );
+}
+
+const isRecognised = (key: string) =>
+  toolhiveKeys(treeOf(key)).some(({ path }) => formatPath(path) === placeOf(key));
+
+describe('the keys in docs/migrating.md', () => {
+  it('are many', () => expect(ROWS.length).toBeGreaterThan(50));
+
+  it.each(ROWS)('$olds are $successor', ({ olds, successor }) => {
+    if (successor !== NONE) expect(isKnown(successor)).toBe(true);
+    for (const old of olds)
+      expect({ old, recognised: isRecognised(old) }).toEqual({ old, recognised: old !== successor });
+  });
+
+  it('do not turn up where they are none', () => {
+    expect(isKnown('sources[].colour')).toBe(false);
+    expect(isRecognised('sources[].colour')).toBe(false);
+  });
+});
+
+it.each(VARIABLES)('a variable in docs/migrating.md: $old is $new', ({ old = '', new: successor = '' }) => {
+  for (const name of old.split(', ').map((each) => each.replaceAll('`', '')))
+    if (name.startsWith('THV_')) expect(unknownVariables({ [name]: 'x' })).toHaveLength(1);
+  if (successor.startsWith('REGISTRY_')) expect(unknownVariables({ [successor]: 'x' })).toEqual([]);
+});
+
+describe('the configurations in', () => {
+  let folder = '';
+  beforeAll(async () => (folder = await mkdtemp(join(tmpdir(), 'registry-documents-'))));
+  afterAll(() => rm(folder, { recursive: true }));
+
+  // The secrets it names are somewhere else, where it is meant to be used.
+  const load = async (text: string): Promise<LoadedConfig> => {
+    const file = join(folder, 'registry.yaml');
+    const secret = join(folder, 'secret');
+    await writeFile(secret, 'a secret');
+    await writeFile(file, text.replaceAll(/\/run\/secrets\/\w+/g, secret));
+    return loadConfig(file, {}, {});
+  };
+
+  /** The YAML blocks that are a whole configuration. */
+  const whole = (name: string) =>
+    [...textOf(name).matchAll(/```yaml\n(.*?)```/gs)]
+      .map(([, text = '']) => text)
+      .filter((text) => text.startsWith('auth:') || text.startsWith('# of '));
+
+  it.each(whole('clients'))('docs/clients.md load without a warning:\n%s', async (text) => {
+    expect((await load(text)).warnings).toEqual([]);
+  });
+
+  const [foreign = '', mapped = ''] = whole('migrating');
+
+  it('docs/migrating.md: the old one is refused, with each key that has to change', async () => {
+    const refusal: unknown = await load(foreign).then(() => undefined, (error: unknown) => error); // prettier-ignore
+    expect(refusal).toBeInstanceOf(ConfigurationError);
+    const { problems } = refusal as ConfigurationError;
+    expect(problems[0]?.message).toBe(TOOLHIVE_FILE);
+    expect(problems.slice(1).map(({ path }) => path)).toEqual([
+      'auth.publicPaths',
+      'sources[0].filter.names.include[0]',
+      'database.maxOpenConns',
+      'database.connMaxLifetime',
+      'telemetry.enabled',
+      'telemetry.endpoint',
+      'telemetry',
+      'audit.enabled',
+      'audit',
+    ]);
+  });
+
+  it('docs/migrating.md: the new one loads, and keeps what is not about those', async () => {
+    const { config, warnings } = await load(mapped);
+    expect(warnings).toEqual([]);
+    expect(config.database).toMatchObject({ host: 'db.example.com', poolMax: 25 });
+    const same = ({ auth, sources, registries }: never) => ({ auth, sources, registries });
+    expect(same(parse(mapped) as never)).toMatchObject({
+      registries: same(parse(foreign) as never).registries,
+    });
+  });
+});
