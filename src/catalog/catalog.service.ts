@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import { Injectable } from '@nestjs/common';
 import { PoolShares } from '../database/pools/pool-shares.js';
 import type { SearchEnd } from '../database/pools/search-pool.js';
@@ -17,6 +18,11 @@ import { Searches } from './searches.js';
 const MAX_READS = 5;
 /** How long a page waits to be read while others of the same caller are. */
 const TURN_TIMEOUT_MS = 10_000;
+/**
+ * Turns of the event loop before the next page of those that wait. libuv accepts one connection a turn: with a large page in each of
+ * them, a few hundred connections would keep all that come later waiting for seconds.
+ */
+const TURNS_BETWEEN_READS = 8;
 const CHANGES_TOO_FAST = 'The catalogue changes faster than it can be read: try again shortly';
 
 /** What reading has led to: a page, or an error such as that there is no such entry. */
@@ -110,7 +116,7 @@ export class CatalogService {
     try {
       return await read();
     } finally {
-      giveBack();
+      void loopTurns(TURNS_BETWEEN_READS).then(giveBack);
     }
   }
 
@@ -129,6 +135,10 @@ export class CatalogService {
       return { error, isCurrent: check.isCurrent };
     }
   }
+}
+
+async function loopTurns(count: number): Promise<void> {
+  for (let turn = 0; turn < count; turn += 1) await setImmediate();
 }
 
 // The tag of a view changes with the revisions of its sources: nothing in the cache is ever out of date.
