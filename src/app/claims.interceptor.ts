@@ -1,25 +1,44 @@
 import { type CallHandler, type ExecutionContext, Injectable, type NestInterceptor } from '@nestjs/common';
 import { Reflector } from '@nestjs/core';
 import type { Response } from 'express';
-import type { Observable } from 'rxjs';
+import { finalize, type Observable } from 'rxjs';
 import type { Caller } from '../auth/caller.js';
-import { type Client, clientIn } from '../auth/client.js';
+import { clientIn } from '../auth/client.js';
 import { callerOf } from '../auth/current-caller.js';
 import {
   type LoadedRequest,
   type NamedResource,
+  MayBeLong,
   RegistryRoute,
   ResourceRoute,
 } from '../auth/route-resource.js';
 import { PoolShares } from '../database/pools/pool-shares.js';
 import { EntriesService } from '../entries/entries.service.js';
-import { receiveBody, TakesBody } from '../http/input/body.js';
+import { ApiError } from '../http/errors.js';
+import { bodyBytes, parseBody, receiveBody, TakesBody } from '../http/input/body.js';
+import { FairLimit } from '../http/limits/fair-limit.js';
 import { RegistriesService } from '../registries/registries.service.js';
 import { SourcesService } from '../sources/sources.service.js';
 import { RegistryViews } from '../views/registry-views.js';
 
 /** How long a change waits while others of the same caller are made. */
 const TURN_TIMEOUT_MS = 10_000;
+/** Of bodies that arrive or wait for their turn, of all requests: see FairLimit. */
+const MAX_HELD_BYTES = 48 * 1_024 * 1_024;
+
+/** What a request holds that others wait for. */
+class Held {
+  private readonly givers: (() => void)[] = [];
+
+  push(giveBack: () => void): void {
+    this.givers.push(giveBack);
+  }
+
+  /** Once. */
+  giveBack(): void {
+    for (const give of this.givers.splice(0)) give();
+  }
+}
 
 /**
  * The last of the global steps: what may this caller see behind the path they named? It loads the registry, source or
@@ -27,6 +46,8 @@ const TURN_TIMEOUT_MS = 10_000;
  */
 @Injectable()
 export class ClaimsInterceptor implements NestInterceptor {
+  private readonly bodies = new FairLimit(MAX_HELD_BYTES);
+
   constructor(
     private readonly reflector: Reflector,
     private readonly views: RegistryViews,
@@ -44,22 +65,31 @@ export class ClaimsInterceptor implements NestInterceptor {
     if (this.reflector.getAllAndOverride(RegistryRoute, route) !== undefined)
       request.loaded = await this.views.enter(callerOf(context), client, String(request.params['registry']));
     else if (named) request.loaded = await this.load(callerOf(context), request, named);
-    if (this.reflector.getAllAndOverride(TakesBody, route) !== undefined)
-      await receiveBody(request, context.switchToHttp().getResponse<Response>());
-    if (!['GET', 'HEAD'].includes(request.method)) await this.takeTurn(context, client);
-    return next.handle();
+    const takesBody = this.reflector.getAllAndOverride(TakesBody, route) !== undefined;
+    const isLong = this.reflector.getAllAndOverride(MayBeLong, route) !== undefined;
+    if (['GET', 'HEAD'].includes(request.method) && !isLong) return next.handle();
+    const who = client.keyOf(callerOf(context));
+    const held = new Held();
+    try {
+      if (takesBody) await this.receive(context, who, held);
+      const places = isLong ? this.shares.lists : this.shares.changes;
+      held.push(await places.take(who, TURN_TIMEOUT_MS, client.gone()));
+      if (takesBody) parseBody(request);
+    } catch (error) {
+      held.giveBack();
+      throw error;
+    }
+    // When the handler is done, and not when its answer was read: that may take as long as its reader likes.
+    return next.handle().pipe(finalize(() => held.giveBack()));
   }
 
-  // A change may wait for others of the same thing, and holds a connection meanwhile: somebody who sends many waits for themselves.
-  private async takeTurn(context: ExecutionContext, client: Client): Promise<void> {
-    const response = context.switchToHttp().getResponse<Response>();
-    const giveBack = await this.shares.changes.take(
-      client.keyOf(callerOf(context)),
-      TURN_TIMEOUT_MS,
-      client.gone(),
-    );
-    if (response.closed) giveBack();
-    else response.once('close', giveBack);
+  private async receive(context: ExecutionContext, who: string, held: Held): Promise<void> {
+    const http = context.switchToHttp();
+    const request = http.getRequest<LoadedRequest>();
+    const bytes = bodyBytes(request);
+    if (!this.bodies.take(who, bytes)) throw new ApiError('overloaded');
+    held.push(() => this.bodies.give(who, bytes));
+    await receiveBody(request, http.getResponse<Response>());
   }
 
   /** @throws ApiError 404 for what is not there or hidden from the caller, 403 for a change of what is read-only. */

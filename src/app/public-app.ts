@@ -48,7 +48,7 @@ export async function createPublicApp(
   limitConnections(httpServer, config.limits);
   app.use(requestLog(logger));
   app.use(dropTrailingSlash);
-  app.use(answerInTurn());
+  app.use(answerInTurn(config.limits));
   app.use(limitRequests(config.limits));
   app.use(limitUnreadBytes());
   app.use(refuseMissingHost);

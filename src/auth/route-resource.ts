@@ -14,6 +14,9 @@ export interface NamedResource {
 /** Consumer routes: `:registry` must exist and let the caller in, and the handler gets what they see of it. */
 export const RegistryRoute = Reflector.createDecorator();
 
+/** Lists that are complete unless `limit` is given, however long they are: few are made at a time. */
+export const MayBeLong = Reflector.createDecorator();
+
 /** Admin routes: what `:name` says must be there for this caller, before the body is looked at. */
 export const ResourceRoute = Reflector.createDecorator<NamedResource>();
 

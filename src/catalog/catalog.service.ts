@@ -90,14 +90,13 @@ export class CatalogService {
       const key = cacheKey(view, request);
       const cached = this.cache.get(key);
       if (cached) return cached;
-      const { page, error, isCurrent } = await this.pending.share(
-        key,
-        (abandoned) =>
-          end
-            ? this.read(key, view, request, { ...end, abandoned })
-            : this.readInTurn(access, () => this.read(key, view, request, undefined)),
-        end?.abandoned,
-      );
+      const { page, error, isCurrent } = end
+        ? await this.pending.share(
+            key,
+            (abandoned) => this.read(key, view, request, { ...end, abandoned }),
+            end.abandoned,
+          )
+        : await this.inTurn(access, () => this.pending.share(key, () => this.read(key, view, request)));
       if (!isCurrent) {
         access = await this.views.refresh(access);
         if (reads < MAX_READS) continue;
@@ -110,9 +109,13 @@ export class CatalogService {
     }
   }
 
-  // Somebody who asks for many pages at once waits for themselves, and not everybody for them.
-  private async readInTurn(access: RegistryAccess, read: () => Promise<ReadResult>): Promise<ReadResult> {
-    const giveBack = await this.shares.reads.take(access.client.keyOf(access.caller), TURN_TIMEOUT_MS);
+  // Somebody who asks for many pages at once waits for themselves, and not everybody for them. The turn is that of who asks, also
+  // for a page that another one has asked for: they may be far behind in their own.
+  private async inTurn<Result>(
+    { caller, client }: RegistryAccess,
+    read: () => Promise<Result>,
+  ): Promise<Result> {
+    const giveBack = await this.shares.reads.take(client.keyOf(caller), TURN_TIMEOUT_MS, client.gone());
     try {
       return await read();
     } finally {
@@ -120,12 +123,10 @@ export class CatalogService {
     }
   }
 
-  private async read(
-    key: string,
-    view: View,
-    request: PageRequest,
-    end: SearchEnd | undefined,
-  ): Promise<ReadResult> {
+  private async read(key: string, view: View, request: PageRequest, end?: SearchEnd): Promise<ReadResult> {
+    // It may have been read since it was missed.
+    const cached = this.cache.get(key);
+    if (cached) return { page: cached, isCurrent: true };
     const check = new SnapshotCheck(view);
     try {
       const text = await this.reader.read(check, request, end);

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import { type EntityManager, In } from 'typeorm';
-import { type Claims, claimsText } from '../claims/claims.js';
+import { canonicalClaims, type Claims } from '../claims/claims.js';
 import { ClaimSet } from './claim-set.entity.js';
 
 /** Claim sets that a statement carries. */
@@ -9,20 +9,20 @@ const BATCH = 2_000;
 /** How often claim sets may be removed again before they are locked. */
 const MAX_ATTEMPTS = 5;
 
-/** The claim sets, one for all claims that are written alike: they come back as they were given (contract §5). */
+/** The claim sets, one for each distinct value: claims that are equal in canonical form share one. */
 @Injectable()
 export class ClaimSetsRepository {
   /** The claim set of these claims, made when it is not there yet, in the transaction that refers to it. */
   async findOrCreate(manager: EntityManager, claims: Claims): Promise<ClaimSet> {
-    const text = claimsText(claims);
-    const claimSet = (await this.lockAll(manager, [text])).get(text);
+    const canonical = canonicalClaims(claims);
+    const claimSet = (await this.lockAll(manager, [canonical])).get(canonical);
     if (!claimSet) throw new Error('A claim set was neither added nor found');
     return claimSet;
   }
 
   /** The ids of the claim sets of many claims, in their order; as `findOrCreate`. */
   async findOrCreateAll(manager: EntityManager, all: readonly Claims[]): Promise<number[]> {
-    const texts = all.map((claims) => claimsText(claims));
+    const texts = all.map((claims) => canonicalClaims(claims));
     const claimSets = await this.lockAll(manager, texts);
     return texts.flatMap((text) => claimSets.get(text)?.id ?? []);
   }
@@ -32,7 +32,7 @@ export class ClaimSetsRepository {
    * add the same claim sets can't wait for each other.
    */
   private async lockAll(manager: EntityManager, texts: readonly string[]): Promise<Map<string, ClaimSet>> {
-    const byDigest = new Map([...new Set(texts)].map((text) => [hexOf(text), text]));
+    const byDigest = new Map([...new Set(texts)].map((canonical) => [hexOf(canonical), canonical]));
     const digests = [...byDigest.keys()].sort();
     const found = new Map<string, ClaimSet>();
     for (let start = 0; start < digests.length; start += BATCH) {
@@ -78,6 +78,6 @@ export class ClaimSetsRepository {
   }
 }
 
-function hexOf(text: string): string {
-  return createHash('sha256').update(text).digest('hex');
+function hexOf(canonical: string): string {
+  return createHash('sha256').update(canonical).digest('hex');
 }

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { isObject } from '../json/is-object.js';
 
 /**
@@ -67,23 +68,35 @@ function memberIssue(member: unknown): string | undefined {
  * is written as that value, because the matcher treats `team: a` and `team: [a]` alike. The text is JSON.
  */
 export function canonicalClaims(claims: Claims): string {
-  return claimsText(claims, canonicalValue);
-}
-
-/**
- * One text for all claims that are written alike: keys sorted, values as they were given (contract §5). The text is JSON.
- *
- * @param valueOf what stands for a value.
- */
-export function claimsText(
-  claims: Claims,
-  valueOf: (value: string | readonly string[]) => string | readonly string[] = (value) => value,
-): string {
   // Written by hand: an object would put keys that look like numbers first, whatever the order they are added in.
   const members = Object.keys(claims)
     .sort()
-    .map((key) => `${JSON.stringify(key)}:${JSON.stringify(valueOf(claims[key] ?? []))}`);
+    .map((key) => `${JSON.stringify(key)}:${JSON.stringify(canonicalValue(claims[key] ?? []))}`);
   return `{${members.join(',')}}`;
+}
+
+/**
+ * contract §5: claims come back as they were given, arrays in their order and of one value too. What is kept for that beside the
+ * canonical form; null when that says it already. Repeated values are not kept: they mean nothing, and take room.
+ */
+export function givenForm(claims: Claims): Claims | null {
+  const given = shownForm(claims);
+  return isDeepStrictEqual(given, JSON.parse(canonicalClaims(claims))) ? null : given;
+}
+
+/** Claims as they will be shown once they are stored. */
+export function shownForm(claims: Claims): Claims {
+  return Object.fromEntries(
+    Object.entries(claims).map(([key, value]) => [
+      key,
+      typeof value === 'string' ? value : [...new Set(value)],
+    ]),
+  );
+}
+
+/** Claims in the form that was kept, or, when that is of others by now, as they are. */
+export function asGiven(claims: Claims, given: Claims | null): Claims {
+  return given !== null && equalClaims(claims, given) ? given : claims;
 }
 
 function canonicalValue(value: string | readonly string[]): string | string[] {

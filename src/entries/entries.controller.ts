@@ -12,7 +12,7 @@ import type { Response } from 'express';
 import type { Caller } from '../auth/caller.js';
 import { CurrentCaller } from '../auth/current-caller.js';
 import { RequiresRole } from '../auth/route-access.js';
-import { Loaded, ResourceRoute } from '../auth/route-resource.js';
+import { Loaded, MayBeLong, ResourceRoute } from '../auth/route-resource.js';
 import { WritesNothing } from '../authz/read-only.guard.js';
 import { ENTRY_TYPE_NAMES } from '../documents/entry-types.js';
 import { AdminListParameters } from '../http/lists/admin-list.dto.js';
@@ -53,6 +53,7 @@ export class EntriesController {
   ) {}
 
   @Get()
+  @MayBeLong()
   @ApiOperation({ summary: 'The published entries this caller may manage' })
   @ApiOkResponse({ type: EntryList })
   @ApiErrors('invalid_parameter', 'invalid_cursor')

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { type EntityManager, Repository } from 'typeorm';
 import { ClaimSetsRepository } from '../claim-sets/claim-sets.repository.js';
-import type { Claims } from '../claims/claims.js';
+import { type Claims, equalClaims, givenForm } from '../claims/claims.js';
 import { hasNul } from '../database/storable.js';
 import type { EntryName, IncomingVersion } from '../documents/incoming-version.js';
 import { bumpRevision } from '../sources/source-revision.queries.js';
@@ -59,7 +59,13 @@ export class EntriesRepository {
     now: Date,
   ): Promise<EntryVersion> {
     const { id: claimSetId } = await this.claimSets.findOrCreate(manager, claims);
-    const entry = manager.create(Entry, { sourceId, type: incoming.type, name: incoming.name, claimSetId });
+    const entry = manager.create(Entry, {
+      sourceId,
+      type: incoming.type,
+      name: incoming.name,
+      claimSetId,
+      givenClaims: givenForm(claims),
+    });
     await manager.insert(Entry, entry);
     await this.limit.check(manager, sourceId, claimSetId);
     const columns = versionColumns(incoming, now);
@@ -104,8 +110,13 @@ export class EntriesRepository {
   /** Gives the entry, and so every version of it, these claims. */
   async setClaims(manager: EntityManager, entry: Entry, claims: Claims): Promise<void> {
     const claimSet = await this.claimSets.findOrCreate(manager, claims);
-    await manager.update(Entry, { id: entry.id }, { claimSetId: claimSet.id });
-    if (claimSet.id !== entry.claimSet.id) await this.limit.check(manager, entry.sourceId, claimSet.id);
+    await manager.update(
+      Entry,
+      { id: entry.id },
+      { claimSetId: claimSet.id, givenClaims: givenForm(claims) },
+    );
+    if (!equalClaims(entry.claimSet.claims, claims))
+      await this.limit.check(manager, entry.sourceId, claimSet.id);
     await bumpRevision(manager, entry.sourceId);
   }
 

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
 import type { Caller } from '../auth/caller.js';
 import { AccessPolicy } from '../authz/access-policy.js';
-import { canonicalClaims, type Claims, equalClaims } from '../claims/claims.js';
+import { type Claims, equalClaims, shownForm } from '../claims/claims.js';
 import { lockEntry } from '../database/locks.js';
 import { hasNul } from '../database/storable.js';
 import { documentDigest } from '../documents/document-digest.js';
@@ -64,7 +64,7 @@ export class EntriesService {
           ? await this.entries.addVersion(manager, entry, incoming, now)
           : await this.entries.add(manager, source.id, claims, incoming, now);
         if (!version) throw versionExists(incoming);
-        const answer = describeVersion(incoming, entry?.claims ?? claims, version);
+        const answer = describeVersion(incoming, entry?.shownClaims ?? shownForm(claims), version);
         if (dryRun) throw new DryRun(answer);
         return answer;
       });
@@ -94,26 +94,26 @@ export class EntriesService {
 
   /** @param entry with the version that was asked for. */
   getVersion(entry: Entry): JsonText {
-    return new JsonText(describeVersion(entry, entry.claims, onlyVersion(entry)));
+    return new JsonText(describeVersion(entry, entry.shownClaims, onlyVersion(entry)));
   }
 
-  getClaims({ claims }: Entry): JsonText {
-    return new JsonText(JSON.stringify({ claims }), claimsTag(claims));
+  getClaims({ shownClaims: claims }: Entry): JsonText {
+    return new JsonText(JSON.stringify({ claims }), contentTag(claims));
   }
 
   /** spec §4.3: the caller must satisfy the claims there are, or the entry is none of theirs, and those to come. */
   async setClaims(
     caller: Caller,
     path: EntryPath,
-    { body, raw }: SentBody,
+    { body }: SentBody,
     preconditions: Preconditions,
   ): Promise<void> {
-    const claims = readClaimsRequest(body, raw);
+    const claims = readClaimsRequest(body);
     await this.change(caller, path, undefined, async (manager, entry) => {
       this.policy.checkRelabel(caller, claims);
       const source = await this.sources.shareManaged(manager);
       this.checkName(caller, entry, claims, source?.settings.names);
-      checkPreconditions(preconditions, claimsTag(entry.claims));
+      checkPreconditions(preconditions, contentTag(entry.shownClaims));
       await this.entries.setClaims(manager, entry, claims);
     });
   }
@@ -199,16 +199,15 @@ function onlyVersion({ versions: [version] }: Entry): EntryVersion {
   return version;
 }
 
-function claimsTag(claims: Claims): string {
-  return contentTag(canonicalClaims(claims));
-}
-
 function describeVersion({ type, name }: EntryName, claims: Claims, stored: EntryVersion): string {
   const head = JSON.stringify({ type, name, version: stored.version, claims }).slice(0, -1);
   return `${head},"${type}":${stored.document},"_meta":${officialMeta(stored)}}`;
 }
 
-function describeEntry({ type, name, claims }: Entry, versions: readonly EntryVersion[]): string {
+function describeEntry(
+  { type, name, shownClaims: claims }: Entry,
+  versions: readonly EntryVersion[],
+): string {
   return JSON.stringify({
     type,
     name,

@@ -10,7 +10,7 @@ import {
   Unique,
 } from 'typeorm';
 import { ClaimSet } from '../claim-sets/claim-set.entity.js';
-import type { Claims } from '../claims/claims.js';
+import { asGiven, type Claims } from '../claims/claims.js';
 import { BigIdColumn, BytewiseText, Timestamp } from '../database/columns.js';
 import type { EntryType } from '../documents/entry-types.js';
 import { Source } from '../sources/source.entity.js';
@@ -46,12 +46,21 @@ export class Entry {
   @JoinColumn({ name: 'claim_set_id', foreignKeyConstraintName: 'entry_claim_set_id_fkey' })
   claimSet: ClaimSet;
 
+  /** The form they were given in, if it is another one: see `givenForm`. For showing alone. */
+  @Column({ name: 'given_claims', type: 'jsonb', nullable: true })
+  givenClaims: Claims | null;
+
   @OneToMany(() => EntryVersion, (version) => version.entry)
   versions: Relation<EntryVersion>[];
 
   /** Who sees the entry. */
   get claims(): Claims {
     return this.claimSet.claims;
+  }
+
+  /** The same, as they are shown. */
+  get shownClaims(): Claims {
+    return asGiven(this.claims, this.givenClaims);
   }
 }
 

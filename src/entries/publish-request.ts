@@ -7,7 +7,6 @@ import { ClaimsBody, PublishBody, StatusBody, typesIn } from './entries.dto.js';
 import type { IncomingVersion } from '../documents/incoming-version.js';
 import { checkDocument, formatProblem } from '../documents/document-check.js';
 import { ENTRY_TYPES, type EntryType } from '../documents/entry-types.js';
-import { repeatedKey } from '../json/repeated-key.js';
 
 /** A version to publish, checked by all rules that need no database. */
 export interface PublishRequest {
@@ -24,7 +23,6 @@ export interface PublishRequest {
  * @throws ApiError 400 `invalid_body`, `invalid_document`, with one sentence per problem in the details.
  */
 export function readPublishRequest(body: unknown, raw: Buffer | undefined): PublishRequest {
-  refuseRepeatedKeys(raw);
   refuseLostDigits(raw);
   const sent = readBody(PublishBody, body);
   const [type] = typesIn(sent);
@@ -44,8 +42,7 @@ export function readPublishRequest(body: unknown, raw: Buffer | undefined): Publ
  *
  * @throws ApiError 400 `invalid_body`.
  */
-export function readClaimsRequest(body: unknown, raw: Buffer | undefined): Claims {
-  refuseRepeatedKeys(raw);
+export function readClaimsRequest(body: unknown): Claims {
   return readBody(ClaimsBody, body).claims;
 }
 
@@ -65,11 +62,6 @@ export function readStatusRequest(type: EntryType, body: unknown): StatusRequest
   const issues = oneOf(...ENTRY_TYPES[type].statuses)(status);
   if (issues.length > 0) throw invalidBody(below(['status'], issues));
   return { status, message: statusMessage };
-}
-
-function refuseRepeatedKeys(raw: Buffer | undefined): void {
-  const path = raw ? repeatedKey(raw.toString()) : null;
-  if (path !== null) throw invalidBody(issue(`has the key ${path} twice in one object`));
 }
 
 // Strings are matched first, so that digits in them are passed over.

@@ -17,9 +17,10 @@ const IPV4 = [
   ['224.0.0.0', 4],
   ['240.0.0.0', 4],
 ] as const;
-// 64:ff9b::/96 (NAT64), 2002::/16 (6to4) and 2001::/32 (Teredo) carry an IPv4 address that could be a private one.
+// 64:ff9b::/96 (NAT64), ::ffff:0:0:0/96 (SIIT, RFC 7915), 2002::/16 (6to4) and 2001::/32 (Teredo) carry an IPv4 address that could be a private one.
 const IPV6 = [
   ['::', 96],
+  ['::ffff:0:0:0', 96],
   ['64:ff9b::', 96],
   ['64:ff9b:1::', 48],
   ['100::', 64],

@@ -116,13 +116,13 @@ function describe(registry: Registry): RegistryAnswer {
   return {
     name: registry.name,
     sources: registry.sourceNames,
-    claims: registry.claims,
+    claims: registry.shownClaims,
     origin: registry.origin,
     createdAt: registry.createdAt.toISOString(),
     updatedAt: registry.updatedAt.toISOString(),
   };
 }
 
-function tagOf({ sourceNames, claims }: Registry): string {
-  return contentTag([sourceNames, claims]);
+function tagOf({ sourceNames, shownClaims }: Registry): string {
+  return contentTag([sourceNames, shownClaims]);
 }

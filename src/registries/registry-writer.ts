@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
+import { givenForm } from '../claims/claims.js';
 import { ClaimSetsRepository } from '../claim-sets/claim-sets.repository.js';
 import type { RegistryConfig } from '../config/config.js';
 import type { Origin, Source } from '../sources/source.entity.js';
@@ -32,13 +33,15 @@ export class RegistryWriter {
     position: number,
   ): Promise<WrittenRegistry> {
     const claimSet = await this.claimSets.findOrCreate(manager, declared.claims);
+    const givenClaims = givenForm(declared.claims);
     const hasSameContent =
       found !== null &&
       found.claimSetId === claimSet.id &&
+      isDeepStrictEqual(found.givenClaims, givenClaims) &&
       isDeepStrictEqual(found.sourceNames, [...declared.sources]);
     if (hasSameContent && found.position === position) return { outcome: 'unchanged', registry: found };
     const registry = found ?? manager.create(Registry, { name: declared.name, origin });
-    Object.assign(registry, { claimSet, claimSetId: claimSet.id, position });
+    Object.assign(registry, { claimSet, claimSetId: claimSet.id, givenClaims, position });
     if (found) registry.updatedAt = await this.update(manager, registry);
     else await manager.insert(Registry, registry);
     registry.sources = sources.map((source, index) =>
@@ -62,11 +65,14 @@ export class RegistryWriter {
     return { outcome: hasSameContent ? 'moved' : 'changed', registry };
   }
 
-  private async update(manager: EntityManager, { id, claimSetId, position }: Registry): Promise<Date> {
+  private async update(
+    manager: EntityManager,
+    { id, claimSetId, givenClaims, position }: Registry,
+  ): Promise<Date> {
     const { raw } = await manager
       .createQueryBuilder()
       .update(Registry)
-      .set({ claimSetId, position, updatedAt: () => 'now()' })
+      .set({ claimSetId, givenClaims, position, updatedAt: () => 'now()' })
       .where({ id })
       .returning('updated_at')
       .execute();

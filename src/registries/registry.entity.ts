@@ -11,7 +11,7 @@ import {
   Unique,
 } from 'typeorm';
 import { ClaimSet } from '../claim-sets/claim-set.entity.js';
-import type { Claims } from '../claims/claims.js';
+import { asGiven, type Claims } from '../claims/claims.js';
 import { BytewiseText, IdColumn, Timestamp } from '../database/columns.js';
 import { type Origin, Source } from '../sources/source.entity.js';
 
@@ -60,6 +60,10 @@ export class Registry {
   @JoinColumn({ name: 'claim_set_id', foreignKeyConstraintName: 'registry_claim_set_id_fkey' })
   claimSet: ClaimSet;
 
+  /** The form they were given in, if it is another one: see `givenForm`. For showing alone. */
+  @Column({ name: 'given_claims', type: 'jsonb', nullable: true })
+  givenClaims: Claims | null;
+
   @Column({ type: 'text' })
   origin: Origin;
 
@@ -80,6 +84,11 @@ export class Registry {
   /** The gate of the registry. */
   get claims(): Claims {
     return this.claimSet.claims;
+  }
+
+  /** The same, as they are shown. */
+  get shownClaims(): Claims {
+    return asGiven(this.claims, this.givenClaims);
   }
 
   get sourceNames(): string[] {

@@ -13,7 +13,7 @@ export function describeSource(source: Source): SourceAnswer {
     ...(source.intervalMs === null ? {} : { syncPolicy: { interval: formatDuration(source.intervalMs) } }),
     ...(source.filter ? { filter: source.filter } : {}),
     ...(source.allowShrink ? { allowShrink: true } : {}),
-    claims: source.claims,
+    claims: source.shownClaims,
     origin: source.origin,
     createdAt: source.createdAt.toISOString(),
     updatedAt: source.updatedAt.toISOString(),
@@ -22,8 +22,8 @@ export function describeSource(source: Source): SourceAnswer {
 }
 
 /** The ETag of a source: of what a PUT may change. */
-export function sourceTag({ kind, settings, filter, intervalMs, allowShrink, claims }: Source): string {
-  return contentTag([kind, settings, filter, intervalMs, allowShrink, claims]);
+export function sourceTag({ kind, settings, filter, intervalMs, allowShrink, shownClaims }: Source): string {
+  return contentTag([kind, settings, filter, intervalMs, allowShrink, shownClaims]);
 }
 
 function describeSync({ state }: Source): SourceAnswer['sync'] {

@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
+import { givenForm } from '../claims/claims.js';
 import { ClaimSetsRepository } from '../claim-sets/claim-sets.repository.js';
 import type { SourceConfig } from '../config/config.js';
 import { KINDS } from '../source-kinds/kinds.js';
@@ -53,6 +54,7 @@ export class SourceWriter {
       intervalMs,
       allowShrink,
       origin,
+      givenClaims: givenForm(declared.claims),
     });
     source.claimSetId = claimSet.id;
     await manager.insert(Source, source);
@@ -74,7 +76,13 @@ export class SourceWriter {
       !isDeepStrictEqual(source.settings, settings) || !isDeepStrictEqual(source.filter, filter);
     const hasNewInterval = source.intervalMs !== intervalMs;
     const hasNewClaims = source.claimSetId !== claimSet.id;
-    const isSame = !hasNewContent && !hasNewInterval && !hasNewClaims && source.allowShrink === allowShrink;
+    const givenClaims = givenForm(declared.claims);
+    const isSame =
+      !hasNewContent &&
+      !hasNewInterval &&
+      !hasNewClaims &&
+      isDeepStrictEqual(source.givenClaims, givenClaims) &&
+      source.allowShrink === allowShrink;
     if (isSame) return { outcome: 'unchanged', source };
     const { raw } = await manager
       .createQueryBuilder()
@@ -85,6 +93,7 @@ export class SourceWriter {
         intervalMs,
         allowShrink,
         claimSetId: claimSet.id,
+        givenClaims,
         revision: () => 'revision + 1',
         updatedAt: () => 'now()',
       })
@@ -102,7 +111,15 @@ export class SourceWriter {
       const inherited = isRead ? claimSet : await this.claimSets.findOrCreate(manager, {});
       await setInheritedClaims(manager, source.id, inherited.id);
     }
-    const changed = { settings, filter, intervalMs, allowShrink, claimSet, claimSetId: claimSet.id };
+    const changed = {
+      settings,
+      filter,
+      intervalMs,
+      allowShrink,
+      claimSet,
+      claimSetId: claimSet.id,
+      givenClaims,
+    };
     return { outcome: 'changed', source: Object.assign(source, changed, { updatedAt: row.updated_at }) };
   }
 }

@@ -11,7 +11,7 @@ import {
   Unique,
 } from 'typeorm';
 import { ClaimSet } from '../claim-sets/claim-set.entity.js';
-import type { Claims } from '../claims/claims.js';
+import { asGiven, type Claims } from '../claims/claims.js';
 import type { EntryFilterConfig } from '../config/config.js';
 import { parseSourceKind, type SourceKind } from '../source-kinds/kinds.js';
 import type { EntryType } from '../documents/entry-types.js';
@@ -137,6 +137,10 @@ export class Source {
   @JoinColumn({ name: 'claim_set_id', foreignKeyConstraintName: 'source_claim_set_id_fkey' })
   claimSet: ClaimSet;
 
+  /** The form they were given in, if it is another one: see `givenForm`. For showing alone. */
+  @Column({ name: 'given_claims', type: 'jsonb', nullable: true })
+  givenClaims: Claims | null;
+
   @Column({ type: 'text' })
   origin: Origin;
 
@@ -160,5 +164,10 @@ export class Source {
   /** Who may manage the source; and, of synced kinds, who sees its entries (spec §2.4). */
   get claims(): Claims {
     return this.claimSet.claims;
+  }
+
+  /** The same, as they are shown. */
+  get shownClaims(): Claims {
+    return asGiven(this.claims, this.givenClaims);
   }
 }

@@ -13,6 +13,9 @@ const POLL_MS = 500;
 const LEASE_MS = 15_000;
 const RENEW_MS = 5_000;
 const MAX_CONCURRENT = 4;
+/** A run that has gone on for this long is slow: it does not keep others from being started, unless there are very many. */
+const SLOW_AFTER_MS = 30_000;
+const MAX_SLOW = 12;
 const STOP_TIMEOUT_MS = 3_000;
 
 /**
@@ -23,7 +26,7 @@ const STOP_TIMEOUT_MS = 3_000;
 export class SyncScheduler implements OnApplicationBootstrap, OnApplicationShutdown {
   private readonly logger = new Logger('sync');
   /** By the owner of the lease. Each run has its own, so that none ends the lease of a later one. */
-  private readonly running = new Map<string, Promise<void>>();
+  private readonly running = new Map<string, { readonly run: Promise<void>; readonly since: number }>();
   private readonly stopping = new AbortController();
   private readonly polling = new Polling(() => this.startDue(), POLL_MS, this.logger, {
     failed: 'Finding the sources that are due failed',
@@ -57,18 +60,24 @@ export class SyncScheduler implements OnApplicationBootstrap, OnApplicationShutd
   }
 
   private async startDue(): Promise<void> {
-    while (!this.polling.hasEnded && this.running.size < MAX_CONCURRENT) {
+    while (!this.polling.hasEnded && !this.isFull()) {
       const owner = randomUUID();
       const source = await this.leases.takeDue(owner, LEASE_MS);
       if (!source) return;
       const run = this.run(owner, source).finally(() => {
-        const wasFull = this.running.size >= MAX_CONCURRENT;
+        const wasFull = this.isFull();
         this.running.delete(owner);
         // Sources that wait for a free place need not wait for the next poll as well.
         if (wasFull) this.polling.pollNow();
       });
-      this.running.set(owner, run);
+      this.running.set(owner, { run, since: performance.now() });
     }
+  }
+
+  private isFull(): boolean {
+    const slowSince = performance.now() - SLOW_AFTER_MS;
+    const slow = [...this.running.values()].filter(({ since }) => since < slowSince).length;
+    return this.running.size - slow >= MAX_CONCURRENT || slow >= MAX_SLOW;
   }
 
   // Never rejects.
@@ -95,7 +104,7 @@ export class SyncScheduler implements OnApplicationBootstrap, OnApplicationShutd
   }
 
   private async runsEnd(): Promise<void> {
-    const ended = Promise.allSettled(this.running.values());
+    const ended = Promise.allSettled([...this.running.values()].map(({ run }) => run));
     await Promise.race([ended, sleep(STOP_TIMEOUT_MS, undefined, { ref: false })]);
   }
 

@@ -8,7 +8,7 @@ const GIVEN: Document[] = [
   { org: 'acme', team: ['data', 'web'] },
   { org: ['acme'], team: ['web'] },
   { team: 'web', org: 'acme' },
-  { org: ['acme', 'acme'], '10': 'b', '9': 'a' },
+  { org: ['acme', 'web', 'data'], '10': 'b', '9': 'a' },
   {},
 ];
 

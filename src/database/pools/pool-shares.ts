@@ -3,6 +3,7 @@ import { Places } from './places.js';
 /** Of the connections of the pool, how many may read pages at a time, and how many may change something. */
 const READS = 0.4;
 const CHANGES = 0.2;
+const LISTS = 1;
 
 /**
  * How the connections of the pool are shared out. The rest is left to what is short and what everything waits for: looking
@@ -11,6 +12,8 @@ const CHANGES = 0.2;
 export class PoolShares {
   readonly reads: Places;
   readonly changes: Places;
+  /** For complete lists of entries, which are made in memory. */
+  readonly lists = new Places(LISTS);
 
   /** @param connections of the pool. */
   constructor(connections: number) {

@@ -1,7 +1,7 @@
 import { Controller, Get, Query } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import { RequiresRole } from '../../auth/route-access.js';
-import { Loaded, ResourceRoute } from '../../auth/route-resource.js';
+import { Loaded, MayBeLong, ResourceRoute } from '../../auth/route-resource.js';
 import { Registry } from '../../registries/registry.entity.js';
 import { Source } from '../../sources/source.entity.js';
 import { AdminListParameters } from '../../http/lists/admin-list.dto.js';
@@ -17,6 +17,7 @@ export class EntryListController {
 
   @Get('sources/:name/entries')
   @RequiresRole('manageSources')
+  @MayBeLong()
   @ResourceRoute({ resource: 'source', use: 'read' })
   @ApiTags('sources')
   @ApiOperation({ summary: 'Every entry of a source with its claims and versions' })
@@ -28,6 +29,7 @@ export class EntryListController {
 
   @Get('registries/:name/entries')
   @RequiresRole('manageRegistries')
+  @MayBeLong()
   @ResourceRoute({ resource: 'registry', use: 'read' })
   @ApiTags('registries')
   @ApiOperation({ summary: 'Every entry of the sources of a registry, shadowed ones too' })

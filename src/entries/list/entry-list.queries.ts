@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
+import type { Claims } from '../../claims/claims.js';
 import { utcText } from '../../database/columns.js';
 import { ENTRY_TYPE_NAMES, type EntryType } from '../../documents/entry-types.js';
 
@@ -14,7 +15,9 @@ export interface ListPosition {
 /** An entry as a list shows it; its versions newest first. */
 export interface ListedEntryRow extends ListPosition {
   readonly source: string;
-  readonly claims: object;
+  readonly claims: Claims;
+  /** Of the entry, or of its source, from which it may have them. */
+  readonly givenClaims: Claims | null;
   readonly versions: readonly { version: string; status: string; isLatest: boolean; publishedAt: string }[];
 }
 
@@ -35,12 +38,13 @@ export class EntryListQueries {
   ): Promise<ListedEntryRow[]> {
     return this.dataSource.query<ListedEntryRow[]>(
       `with near as (
-         select e.id, e.name, e.type, n.rank::int as rank, s.name as source, c.claims
+         select e.id, e.name, e.type, n.rank::int as rank, s.name as source, c.claims,
+           coalesce(e.given_claims, s.given_claims) as "givenClaims"
          from unnest($1::int[]) with ordinality as n(source_id, rank)
          join source s on s.id = n.source_id
          cross join unnest($7::text[]) as t(type)
          cross join lateral (
-           select e.id, e.name, e.type, e.claim_set_id from entry e
+           select e.id, e.name, e.type, e.claim_set_id, e.given_claims from entry e
            where e.source_id = n.source_id and e.type = t.type
              and ($2::text is null or e.name >= $2)
              and ($2::text is null or (e.name, e.type, n.rank::int) > ($2 collate "C", $3 collate "C", $4::int))
@@ -50,7 +54,7 @@ export class EntryListQueries {
          join claim_set c on c.id = e.claim_set_id
          order by e.name, e.type, n.rank limit $5
        )
-       select near.name, near.type, near.rank, near.source, near.claims, (
+       select near.name, near.type, near.rank, near.source, near.claims, near."givenClaims", (
          select json_agg(json_build_object('version', v.version, 'status', v.status, 'isLatest', v.is_latest,
            'publishedAt', ${utcText('v.published_at')})
            order by v.version_key desc)

@@ -10,7 +10,7 @@ import { decodeCursor, encodeCursor } from '../../http/lists/cursor.js';
 import { JsonText } from '../../http/json-answers.js';
 import { Partitions } from '../../views/partitions.js';
 import { judgeSource } from '../../views/visible-partitions.js';
-import type { Claims } from '../../claims/claims.js';
+import { asGiven, type Claims } from '../../claims/claims.js';
 import type { Registry } from '../../registries/registry.entity.js';
 import type { Source } from '../../sources/source.entity.js';
 import { SourcesRepository } from '../../sources/sources.repository.js';
@@ -95,6 +95,6 @@ function body(entries: readonly string[], nextCursor?: string): JsonText {
   return new JsonText(`{"entries":[${entries.join(',')}],"metadata":${JSON.stringify(metadata)}}`);
 }
 
-function describe({ type, name, source, claims, versions }: ListedEntryRow): string {
-  return JSON.stringify({ type, name, source, claims, versions });
+function describe({ type, name, source, claims, givenClaims, versions }: ListedEntryRow): string {
+  return JSON.stringify({ type, name, source, claims: asGiven(claims, givenClaims), versions });
 }

@@ -4,6 +4,7 @@ import { Reflector } from '@nestjs/core';
 import express, { type Request, type Response } from 'express';
 import { isDeeperThan } from '../../json/json-depth.js';
 import { isObject } from '../../json/is-object.js';
+import { repeatedKey } from '../../json/repeated-key.js';
 import { ApiError } from '../errors.js';
 
 /** A document of 1 MiB, and what is around it when it is published; also of what a compressed body holds. */
@@ -33,12 +34,17 @@ export const SentJson = createParamDecorator((_: unknown, context: ExecutionCont
 
 const readBytes = express.raw({ type: () => true, limit: MAX_BODY_BYTES });
 
+/** How many bytes the body of a request may take, by its headers: as many as it says, or as may be. */
+export function bodyBytes({ headers }: Request): number {
+  const told = Number(headers['content-length'] ?? MAX_BODY_BYTES);
+  return headers['content-encoding'] === undefined ? Math.min(told, MAX_BODY_BYTES) : MAX_BODY_BYTES;
+}
+
 /**
- * Reads the JSON body of a request, if it has one. Called for routes that take a body alone, and last of all: a caller without
- * a token, or one who may not know what they named, costs nothing (contract §3: token, role, load or 404, body).
+ * Receives the body of a request, if it has one. Called for routes that take a body alone, and after everything else: a caller
+ * without a token, or one who may not know what they named, costs nothing (contract §3: token, role, load or 404, body).
  *
- * @throws ApiError 415 for what is no JSON in UTF-8, 400 `malformed_json`, and 400 `invalid_body` for one that is nested too
- * deep to be parsed in short time; and what Express' parser throws: 413, 400, 415.
+ * @throws ApiError 415 for what is no JSON in UTF-8; and what Express' parser throws: 413, 400, 415.
  */
 export async function receiveBody(request: RequestWithBody, response: Response): Promise<void> {
   if (!hasBody(request)) return;
@@ -52,11 +58,27 @@ export async function receiveBody(request: RequestWithBody, response: Response):
   });
   const bytes: unknown = request.body;
   request.body = undefined;
-  if (!Buffer.isBuffer(bytes) || bytes.length === 0) return;
+  if (Buffer.isBuffer(bytes) && bytes.length > 0) request.rawBody = bytes;
+}
+
+/**
+ * Parses a body that was received. Apart from that, as what is parsed may take many times as much memory: not before it is needed.
+ *
+ * @throws ApiError 400 `malformed_json`, and 400 `invalid_body` for one that is nested too deep to be parsed in short time.
+ */
+export function parseBody(request: RequestWithBody): void {
+  const { rawBody: bytes } = request;
+  if (!bytes) return;
   if (isDeeperThan(bytes, MAX_BODY_DEPTH))
     throw new ApiError('invalid_body', `The body is nested more than ${MAX_BODY_DEPTH} levels deep`);
-  request.rawBody = bytes;
   request.body = parse(bytes);
+  // JSON.parse takes the last one; whoever looked at the body before may have taken the first.
+  const repeated = repeatedKey(bytes.toString());
+  if (repeated !== null)
+    throw new ApiError(
+      'invalid_body',
+      `The body is not valid: it has the key ${repeated} twice in one object`,
+    );
 }
 
 function parse(bytes: Buffer): unknown {

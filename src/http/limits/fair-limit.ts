@@ -20,24 +20,24 @@ export class FairLimit {
   }
 
   /**
-   * Takes one for a client, who gives it back later.
+   * Takes some for a client, who gives as much back later.
    *
    * @param client see `clientOf`.
-   * @returns false when there is none left for this client.
+   * @returns false when there is not as much left for this client.
    */
-  take(client: string): boolean {
+  take(client: string, amount = 1): boolean {
     const held = this.held.get(client) ?? 0;
-    if (this.total >= (held < this.little ? this.most : this.limit)) return false;
-    this.total += 1;
-    this.held.set(client, held + 1);
+    if (this.total + amount > (held < this.little ? this.most : this.limit)) return false;
+    this.total += amount;
+    this.held.set(client, held + amount);
     return true;
   }
 
-  /** Gives back one that was taken. */
-  give(client: string): void {
+  /** Gives back what was taken. */
+  give(client: string, amount = 1): void {
     const held = this.held.get(client) ?? 0;
-    this.total -= 1;
-    if (held > 1) this.held.set(client, held - 1);
+    this.total -= amount;
+    if (held > amount) this.held.set(client, held - amount);
     else this.held.delete(client);
   }
 }

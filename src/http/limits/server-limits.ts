@@ -49,24 +49,34 @@ export function limitConnections(server: Server, { connections }: ServerLimits):
  * answer that waits for the one before is nowhere counted, and Node tells nobody when its connection is lost: one that sends
  * ahead and hangs up would leave its requests under way for ever.
  */
-export function answerInTurn(): Middleware {
+export function answerInTurn({ requestsInFlight }: ServerLimits): Middleware {
   const turns = new WeakMap<Socket, (() => void)[]>();
+  /** Requests that wait, over all connections: each is held whole. */
+  let total = 0;
   return ({ socket }, response, next) => {
     const begin = () => {
       response.once('close', advance);
       next();
     };
     const advance = () => {
-      const following = socket.destroyed ? undefined : turns.get(socket)?.shift();
-      if (following) following();
-      else turns.delete(socket);
+      const waiting = turns.get(socket) ?? [];
+      const following = socket.destroyed ? undefined : waiting.shift();
+      if (following) {
+        total -= 1;
+        following();
+      } else {
+        total -= waiting.length;
+        turns.delete(socket);
+      }
     };
     const waiting = turns.get(socket);
     if (!waiting) {
       turns.set(socket, []);
       begin();
-    } else if (waiting.length < MAX_SENT_AHEAD) waiting.push(begin);
-    else socket.destroy();
+    } else if (waiting.length < MAX_SENT_AHEAD && total < Math.max(requestsInFlight, MAX_SENT_AHEAD)) {
+      total += 1;
+      waiting.push(begin);
+    } else socket.destroy();
   };
 }
 

@@ -1,0 +1,122 @@
+import { connect, type Socket } from 'node:net';
+import { afterAll, describe, expect, it } from 'vitest';
+import { stringify } from 'yaml';
+import { ACME_ADMIN, ACME_WRITER, SUPER_ADMIN } from '../support/callers.js';
+import { Cli } from '../support/cli.js';
+import { aDatabase } from '../support/database.js';
+import { aServer } from '../support/documents.js';
+import { aFolder } from '../support/folder.js';
+import { aService } from '../support/service.js';
+
+const CLAIMS = { org: 'acme', team: 'platform' };
+
+describe('somebody who asks for much', () => {
+  const servers = Array.from({ length: 300 }, (_, number) => aServer(`io.acme/s${number}`));
+  const service = aService({ mode: 'full' })
+    .source('published', { kind: 'managed' })
+    .source('main', { servers, claims: { org: 'acme' } })
+    .registry('main', { sources: ['main'], claims: { org: 'acme' } })
+    .configuration({ limits: { claimSetsPerSource: 3 } })
+    .runs();
+  const sockets: Socket[] = [];
+  afterAll(() => sockets.forEach((socket) => socket.destroy()));
+
+  it('and does not read the answers keeps nobody from changing something', async () => {
+    const token = service.issuer.sign(ACME_WRITER);
+    const more = { 'io.modelcontextprotocol.registry/other': 'x'.repeat(900_000) };
+    const body = JSON.stringify({
+      server: aServer('io.acme/large', '1.0.0', { _meta: more }),
+      claims: CLAIMS,
+    });
+    const request =
+      `POST /v1/entries/validate HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${token}\r\n` +
+      `Content-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`;
+    for (let count = 0; count < 6; count += 1) {
+      const socket = connect(service.port, '127.0.0.1');
+      sockets.push(socket);
+      socket.on('error', () => undefined).pause();
+      socket.write(request.repeat(8));
+    }
+    const put = (name: string) =>
+      service.as(ACME_ADMIN).put(`/v1/registries/${name}`, { sources: ['main'], claims: { org: 'acme' } });
+    for (let round = 0; round < 10; round += 1) expect((await put(`r${round}`)).status).toBe(201);
+  });
+
+  it('is waited for by nobody, not even for a page that is asked for by both', async () => {
+    const page = (search: string) => `/registry/main/v0.1/servers?limit=${search}`;
+    const greedy = service.as({ sub: 'greedy', org: 'acme' });
+    let isGreedyDone = false;
+    const all = Promise.all(
+      Array.from({ length: 400 }, (_, number) =>
+        greedy.get(
+          `/registry/main/v0.1/servers/io.acme%2Fs${number % 300}/versions/${number < 300 ? 'latest' : '1.0.0'}`,
+        ),
+      ),
+    ).then(() => greedy.get(page('77')));
+    const both = greedy.get(page('77')).then(() => (isGreedyDone = true));
+    const modest = await service.as({ sub: 'modest', org: 'acme' }).get(page('77'));
+    expect(modest.status).toBe(200);
+    expect((await all).status).toBe(200);
+    await both;
+    expect(isGreedyDone).toBe(true);
+  });
+
+  it('writes the same claims in many ways uses one claim set', async () => {
+    const by = service.as({ ...ACME_WRITER, team: ['platform', 'data', 'web'] });
+    const forms = [
+      ['web', 'data'],
+      ['data', 'web'],
+      ['web', 'data', 'web'],
+      ['data', 'data', 'web'],
+    ];
+    for (const [number, team] of forms.entries()) {
+      const reply = await by.post('/v1/entries', {
+        server: aServer(`io.acme/f${number}`),
+        claims: { org: 'acme', team },
+      });
+      expect({ status: reply.status, body: reply.json as unknown }).toMatchObject({
+        status: 201,
+        body: { claims: { org: 'acme', team: [...new Set(team)] } },
+      });
+    }
+    const [row] = await service.database.query<{ sets: number }>(
+      `select count(distinct claim_set_id)::int as sets from entry e join source s on s.id = e.source_id where s.kind = 'managed'`,
+    );
+    expect(row?.sets).toBe(1);
+    expect((await service.as(SUPER_ADMIN).get('/v1/entries')).status).toBe(200);
+  });
+});
+
+describe('many bodies that take much memory once they are parsed', () => {
+  const folder = aFolder();
+
+  it('end no service that has the heap of the shipped manifest', async () => {
+    const database = await aDatabase();
+    const configuration = {
+      auth: { mode: 'anonymous' },
+      database: database.connection,
+      sources: [{ name: 'published', managed: {} }],
+    };
+    const served = Cli.serve(folder.write('registry.yaml', stringify(configuration)), {
+      NODE_OPTIONS: '--max-old-space-size=256',
+    });
+    await served.logs('"Ready"');
+    const origin = await served.origin();
+    const body = JSON.stringify({ server: { ...aServer('io.acme/a'), j: 0 }, claims: {} }).replace(
+      '"j":0',
+      `"j":[${'[],'.repeat(380_000)}0]`,
+    );
+    const send = () =>
+      fetch(`${origin}/v1/entries/validate`, {
+        method: 'POST',
+        headers: { 'Content-Type': 'application/json' },
+        body,
+      }).then(({ status }) => status);
+    const statuses = await Promise.all(Array.from({ length: 40 }, send));
+    for (const status of statuses) expect(status).toBeOneOf([200, 400, 503]);
+    expect((await fetch(`${origin}/registry`)).status).toBe(200);
+    served.child.kill('SIGTERM');
+    await served.finished;
+    await database.drop();
+  });
+});
