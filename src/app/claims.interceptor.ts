@@ -15,7 +15,7 @@ import {
 import { PoolShares } from '../database/pools/pool-shares.js';
 import { EntriesService } from '../entries/entries.service.js';
 import { ApiError } from '../http/errors.js';
-import { bodyBytes, parseBody, receiveBody, TakesBody } from '../http/input/body.js';
+import { bodyBytes, forgetBody, parseBody, receiveBody, TakesBody } from '../http/input/body.js';
 import { FairLimit } from '../http/limits/fair-limit.js';
 import { RegistriesService } from '../registries/registries.service.js';
 import { SourcesService } from '../sources/sources.service.js';
@@ -71,7 +71,10 @@ export class ClaimsInterceptor implements NestInterceptor {
     const who = client.keyOf(callerOf(context));
     const held = new Held();
     try {
-      if (takesBody) await this.receive(context, who, held);
+      if (takesBody) {
+        held.push(() => forgetBody(request));
+        await this.receive(context, who, held);
+      }
       const places = isLong ? this.shares.lists : this.shares.changes;
       held.push(await places.take(who, TURN_TIMEOUT_MS, client.gone()));
       if (takesBody) parseBody(request);

@@ -81,6 +81,12 @@ export function parseBody(request: RequestWithBody): void {
     );
 }
 
+/** Lets go of a body: its request may be there for much longer, until its answer has been read. */
+export function forgetBody(request: RequestWithBody): void {
+  request.body = undefined;
+  delete request.rawBody;
+}
+
 function parse(bytes: Buffer): unknown {
   if (!isUtf8(bytes)) throw new ApiError('malformed_json');
   try {
