@@ -80,7 +80,7 @@ describe('somebody who asks for much', () => {
       });
     }
     const [row] = await service.database.query<{ sets: number }>(
-      `select count(distinct claim_set_id)::int as sets from entry e join source s on s.id = e.source_id where s.kind = 'managed'`,
+      `select count(distinct e.claim_set_id)::int as sets from entry e join source s on s.id = e.source_id where s.kind = 'managed'`,
     );
     expect(row?.sets).toBe(1);
     expect((await service.as(SUPER_ADMIN).get('/v1/entries')).status).toBe(200);
