@@ -16,7 +16,7 @@ const list = async (query = '') =>
   versionsIn(await mirror.get(`/registry/main/v0.1/servers?limit=100${query}`));
 const official = async (name: string, version = '1.0.0') => {
   const reply = await mirror.get(
-    `/registry/main/v0.1/servers/${encodeURIComponent(name)}/versions/${version}`,
+    `/registry/main/v0.1/servers/${encodeURIComponent(name)}/versions/${version}?include_deleted=true`,
   );
   return (reply.json as { _meta: Record<string, Record<string, unknown>> })._meta[OFFICIAL];
 };

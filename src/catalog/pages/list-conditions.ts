@@ -2,10 +2,13 @@ import type { EntryType } from '../../documents/entry-types.js';
 import type { NamedValues } from './bind.js';
 import type { ListFilter, ListRequest, Position } from './list-request.js';
 
+/** SQL: whether the version `v` is there for who does not ask for deleted ones. */
+export const NOT_DELETED = `v.status <> 'deleted'`;
+
 /** SQL: whether the version `v` passes the filter. */
 export function passes({ includeDeleted, version, status, updatedSince, search }: ListFilter): string {
   const conditions: string[] = [];
-  if (!includeDeleted) conditions.push(`v.status <> 'deleted'`);
+  if (!includeDeleted) conditions.push(NOT_DELETED);
   if (version === 'latest') conditions.push('v.is_latest');
   else if (version !== undefined) conditions.push('v.version = $version');
   if (status !== undefined) conditions.push('v.status = $status');

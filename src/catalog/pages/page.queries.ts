@@ -1,7 +1,14 @@
 import type { EntryType } from '../../documents/entry-types.js';
 import { IS_CURRENT } from '../../views/views.queries.js';
 import type { IndexScan } from './index-scan.js';
-import { conditionValues, isVersionAsked, nameFrom, passes, versionAfter } from './list-conditions.js';
+import {
+  conditionValues,
+  isVersionAsked,
+  nameFrom,
+  NOT_DELETED,
+  passes,
+  versionAfter,
+} from './list-conditions.js';
 import type { ListRequest, Position } from './list-request.js';
 import type { CurrencyRow } from './snapshot-check.js';
 import { FOUND_COLUMNS, type MaybeVersion, PAGE_WINDOW, VERSION_COLUMNS } from './version-row.js';
@@ -276,26 +283,26 @@ ${shownAmong(after)}`,
 /** SQL: which versions `v` of a name are meant. */
 const WHICH = {
   all: 'true',
-  undeleted: `v.status <> 'deleted'`,
   latest: 'v.is_latest',
   exact: 'v.version = $version',
 } as const;
 
-export type WhichVersions = keyof typeof WHICH;
+/** Versions of one name. */
+export interface NamedVersions {
+  readonly type: EntryType;
+  readonly name: string;
+  readonly which: keyof typeof WHICH;
+  /** The one that is meant by `exact`. */
+  readonly version?: string;
+  readonly includeDeleted: boolean;
+  /** Only versions older than the one with this key. */
+  readonly after?: string | null;
+}
 
-/**
- * Versions of one name, newest first, from the first source whose entry is in the view; a single row of nulls for none.
- *
- * @param version the one that is meant by `exact`.
- * @param afterKey only versions older than the one with this key; null for all.
- */
+/** Versions of one name, newest first, from the first source whose entry is in the view; a single row of nulls for none. */
 export function versionsOfName(
   sql: ViewSql,
-  type: EntryType,
-  name: string,
-  which: WhichVersions,
-  version?: string,
-  afterKey: string | null = null,
+  { type, name, which, version, includeDeleted, after = null }: NamedVersions,
 ): Promise<(MaybeVersion & CurrencyRow)[]> {
   return sql.query<MaybeVersion & CurrencyRow>(
     `
@@ -317,11 +324,12 @@ from (select) one_row left join (
   select f.name,
     ${VERSION_COLUMNS}
   from first_entry f join entry_version v on v.entry_id = f.id
-  where ${WHICH[which]} and ($afterKey::text is null or v.version_key < $afterKey)
+  where ${WHICH[which]} and ${includeDeleted ? 'true' : NOT_DELETED}
+    and ($afterKey::text is null or v.version_key < $afterKey)
 ) found on true
 window page as ${PAGE_WINDOW}
 order by found.key desc`,
-    { type, name, version, afterKey },
+    { type, name, version, afterKey: after },
   );
 }
 
