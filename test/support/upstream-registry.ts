@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { compare, valid } from 'semver';
 import { afterAll, beforeAll } from 'vitest';
 import type { Document } from './documents.js';
 import { type InjectedFault, injectFault, send } from './fault-injection.js';
@@ -84,7 +85,7 @@ export class UpstreamRegistry {
       const publishedAt = this.items.get(key)?._meta[OFFICIAL]['publishedAt'] ?? now;
       this.items.set(key, {
         server,
-        _meta: { [OFFICIAL]: { status: 'active', publishedAt, updatedAt: now, isLatest: true, ...official } },
+        _meta: { [OFFICIAL]: { status: 'active', publishedAt, updatedAt: now, ...official } },
       });
     }
     return this;
@@ -159,16 +160,24 @@ export class UpstreamRegistry {
       return since === null || Date.parse(String(official['updatedAt'])) >= Date.parse(since);
     });
     const from = endless ? 0 : start;
-    const servers = found
-      .slice(from, from + perPage)
-      .map(({ server, _meta }) =>
-        habits.meta === undefined
-          ? { server, _meta }
-          : { server, ...(habits.meta === 'empty' ? { _meta: {} } : {}) },
-      );
+    const servers = found.slice(from, from + perPage).map((item) => {
+      const { server } = item;
+      const { [OFFICIAL]: official } = item._meta;
+      const isLatest = official['isLatest'] ?? item === this.latestOf(String(server['name']));
+      if (habits.meta === undefined) return { server, _meta: { [OFFICIAL]: { ...official, isLatest } } };
+      return { server, ...(habits.meta === 'empty' ? { _meta: {} } : {}) };
+    });
     const next = endless === 'same-cursor' ? 1 : endless ? start + 1 : from + perPage;
     const metadata = endless || next < found.length ? { [cursorKey]: `c${next}` } : {};
     return { body: { servers, metadata }, page: Math.floor(start / perPage) + 1 };
+  }
+
+  // As the official registry does: semver above all else, which goes by the time it was published.
+  private latestOf(name: string): Item | undefined {
+    const [latest] = [...this.items.values()]
+      .filter(({ server }) => server['name'] === name)
+      .sort((one, other) => (isNewer(one, other) ? -1 : 1));
+    return latest;
   }
 
   private answerSkills(path: string, response: ServerResponse): void {
@@ -181,4 +190,17 @@ export class UpstreamRegistry {
     if (!skills) return send(response, 404, { error: 'not found' });
     return send(response, 200, { skills, metadata: { count: skills.length } });
   }
+}
+
+function isNewer(one: Item, other: Item): boolean {
+  const of = ({ server, _meta: { [OFFICIAL]: official } }: Item) => ({
+    isDeleted: official['status'] === 'deleted',
+    semver: valid(String(server['version'])),
+    publishedAt: String(official['publishedAt']),
+  });
+  const [first, second] = [of(one), of(other)];
+  if (first.isDeleted !== second.isDeleted) return second.isDeleted;
+  if (first.semver && second.semver) return compare(first.semver, second.semver) > 0;
+  if (first.semver || second.semver) return first.semver !== null;
+  return first.publishedAt > second.publishedAt;
 }

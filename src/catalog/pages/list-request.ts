@@ -5,6 +5,7 @@ import { flag, storableText, wholeNumber } from '../../validation/checks.js';
 import { type Issue, issue } from '../../validation/problems.js';
 import { MAX_PAGE } from '../../validation/query-checks.js';
 import { Checked, hasShape, Optional, Section } from '../../validation/shape.js';
+import { currentKey } from '../../documents/version-order.js';
 import { parseTimestamp } from '../../validation/timestamp.js';
 import type {
   PageQuery,
@@ -74,7 +75,7 @@ export function versionsRequest(name: string, query: VersionsQuery): VersionsReq
   if (!query.cursor) return { includeDeleted: includesDeleted(query), after: null };
   const state = decodeCursor(VERSIONS, query.cursor, hasShape(VersionsCursor));
   if (state.name !== name) throw new ApiError('invalid_cursor');
-  return { includeDeleted: state.includeDeleted, after: state.after };
+  return { includeDeleted: state.includeDeleted, after: currentKey(state.after) };
 }
 
 /** contract §6: a version whose status is `deleted` is there for who asks for such versions, and for nobody else. */
@@ -124,7 +125,8 @@ function listRequest(type: EntryType, query: PageQuery, filter: ListFilter): Lis
   // A forged cursor opens no other list than there is.
   if (listsLatestOnly && (state.filter.version !== 'latest' || state.filter.includeDeleted))
     throw new ApiError('invalid_cursor');
-  return { filter: state.filter, limit: limit ?? state.limit, after: state.after };
+  const after = { name: state.after.name, key: currentKey(state.after.key) };
+  return { filter: state.filter, limit: limit ?? state.limit, after };
 }
 
 // As it is written here: PostgreSQL does not take all that RFC 3339 allows.

@@ -114,7 +114,7 @@ function problemAround(item: unknown, slice: Slice, official: Record<string, unk
 }
 
 function upstreamMetaOf(official: Record<string, unknown>): Candidate['upstreamMeta'] {
-  const { status, statusMessage } = official;
+  const { status, statusMessage, isLatest } = official;
   const statusChangedAt = timeOf(official['statusChangedAt']);
   const publishedAt = timeOf(official['publishedAt']);
   return {
@@ -124,6 +124,7 @@ function upstreamMetaOf(official: Record<string, unknown>): Candidate['upstreamM
       : {}),
     ...(statusChangedAt ? { statusChangedAt } : {}),
     ...(publishedAt ? { publishedAt } : {}),
+    ...(isLatest === true ? { isUpstreamLatest: true } : {}),
   };
 }
 
