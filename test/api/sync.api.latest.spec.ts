@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest';
-import { aServer } from '../support/documents.js';
-import { aName, consumerAt, listAt } from '../support/publishing.js';
+import { aServer, aSkill } from '../support/documents.js';
+import { aName, consumerAt, listAt, type Type } from '../support/publishing.js';
 import { aService } from '../support/service.js';
 import { anUpstreamRegistry, OFFICIAL } from '../support/upstream-registry.js';
 
@@ -115,5 +115,22 @@ describe('the latest version of a server of another registry', () => {
     expect(times(after)).toBe(times(before));
     await forget();
     expect((await mirror.synced('main')).counts).toMatchObject({ changed: 0 });
+  });
+});
+
+describe('the latest version of a skill of another registry', () => {
+  it('is the one that its list of skills shows', async () => {
+    const name = aName();
+    upstream.skills = [[aSkill(name, '1.9.0'), aSkill(name, '2.0.0-rc.1'), aSkill(name, '1.8.0')]];
+    await forget();
+    await mirror.synced('main');
+    const versions = async (type: Type) => {
+      const { skills } = (await mirror.get(consumerAt(type, name, '/versions'))).json as {
+        skills: { version: string }[];
+      };
+      return skills.map(({ version }) => version);
+    };
+    expect(await versions('skill')).toEqual(['1.9.0', '2.0.0-rc.1', '1.8.0']);
+    expect((await mirror.get(consumerAt('skill', name))).json).toMatchObject({ version: '1.9.0' });
   });
 });

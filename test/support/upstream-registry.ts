@@ -25,6 +25,10 @@ interface Habits {
   /** The key of the cursor, and whether `metadata.count` is told. */
   cursorKey?: 'nextCursor' | 'next_cursor';
   perPage?: number;
+  /** The list of skills shows every version, oldest first, and that of one skill its first 30, whatever cursor is sent. */
+  skills?: 'every-version';
+  /** Text in place of the list of skills. */
+  skillsText?: string;
   /** No cursor ever ends: it leads back to the same page, or always to a new one that holds the same. */
   endless?: 'same-cursor' | 'new-cursors';
   /** Text in place of the whole page. */
@@ -42,6 +46,9 @@ interface Item {
   server: Document;
   _meta: { [OFFICIAL]: Document };
 }
+
+/** Those of ToolHive's registry; the statuses of its skills are in upper case. */
+export const TOOLHIVE: Habits = { meta: 'empty', includeDeleted: 'ignored', skills: 'every-version' };
 
 /** Describes another MCP registry on 127.0.0.1; `runs()` starts it before the tests of the file and stops it after them. */
 export function anUpstreamRegistry(): UpstreamRegistry {
@@ -118,6 +125,12 @@ export class UpstreamRegistry {
     return this;
   }
 
+  /** The paths of skills it was asked for, and forgets them. */
+  skillPaths(): string[] {
+    const paths = this.requests.splice(0).map(({ path }) => path.split('/x/dev.toolhive/')[1]);
+    return paths.filter((path) => path !== undefined);
+  }
+
   /** The pages of servers it was asked for, and forgets them. */
   pages(): OutboundRequest[] {
     return this.requests.splice(0).filter(({ path }) => path.endsWith('/v0.1/servers'));
@@ -127,7 +140,7 @@ export class UpstreamRegistry {
     const { pathname, searchParams: query } = new URL(request.url ?? '', 'http://upstream');
     const { authorization } = request.headers;
     this.requests.push({ path: pathname, query, authorization, at: Date.now() });
-    if (pathname.includes('/x/dev.toolhive/skills')) return this.answerSkills(pathname, response);
+    if (pathname.includes('/x/dev.toolhive/skills')) return this.answerSkills(pathname, query, response);
     if (!pathname.endsWith('/v0.1/servers')) return send(response, 404, { error: 'not found' });
     const { habits } = this;
     const isRefused = ['updatedSince', 'includeDeleted'].some(
@@ -180,8 +193,12 @@ export class UpstreamRegistry {
     return latest;
   }
 
-  private answerSkills(path: string, response: ServerResponse): void {
+  private answerSkills(path: string, query: URLSearchParams, response: ServerResponse): void {
     if (!this.skills) return send(response, 404, { error: 'not found' });
+    const { skillsText } = this.habits;
+    if (skillsText !== undefined && path.endsWith('/skills'))
+      return void response.writeHead(200, { 'Content-Type': 'application/json' }).end(skillsText);
+    if (this.habits.skills === 'every-version') return this.answerEverySkill(path, query, response);
     const [, namespace, name] = /skills\/([^/]+)\/([^/]+)\/versions$/.exec(path) ?? [];
     const versions = this.skills.find(
       ([latest]) => latest?.['namespace'] === namespace && latest?.['name'] === name,
@@ -189,6 +206,20 @@ export class UpstreamRegistry {
     const skills = name === undefined ? this.skills.map(([latest]) => latest) : versions;
     if (!skills) return send(response, 404, { error: 'not found' });
     return send(response, 200, { skills, metadata: { count: skills.length } });
+  }
+
+  private answerEverySkill(path: string, query: URLSearchParams, response: ServerResponse): void {
+    const [, namespace, name] = /skills\/([^/]+)\/([^/]+)\/versions$/.exec(path) ?? [];
+    const order = (skill: Document) => `${String(skill['name'])} ${String(skill['version'])}`;
+    const all = (this.skills ?? [])
+      .flat()
+      .filter((skill) => !name || (skill['namespace'] === namespace && skill['name'] === name))
+      .sort((one, other) => (order(one) < order(other) ? -1 : 1));
+    const start = name ? 0 : Number(query.get('cursor')?.slice(1) ?? 0);
+    const end = start + (name ? 30 : (this.habits.perPage ?? Number(query.get('limit') ?? 50)));
+    const skills = all.slice(start, end);
+    const metadata = { count: skills.length, ...(end < all.length ? { nextCursor: `c${end}` } : {}) };
+    return send(response, 200, { skills, metadata });
   }
 }
 

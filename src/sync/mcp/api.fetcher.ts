@@ -124,23 +124,24 @@ class ApiRun {
     return readAt ?? this.now;
   }
 
-  // The list shows the latest version of each; the others have to be asked for one skill after the other.
+  // What the list of skills does not show has to be asked for one skill after the other.
   private async skills(reading: RegistryReader): Promise<string | null> {
     const digest = createHash('sha256');
-    const paths: string[] = [];
+    let isListed = false;
     try {
       for await (const page of this.client.list(SKILLS, 'skills')) {
+        isListed = true;
         for (const { text } of page.elements) digest.update(`${text}\n`);
-        paths.push(...(await reading.skills(page)));
+        await reading.skills(page);
       }
     } catch (error) {
-      if (paths.length === 0 && isStatus(error, ABSENT)) return null;
+      if (!isListed && isStatus(error, ABSENT)) return null;
       throw error;
     }
-    for (const path of paths)
+    for (const path of reading.unlistedSkills())
       try {
         for await (const page of this.client.list(`${SKILLS}/${path}/versions`, 'skills'))
-          await reading.skills(page);
+          await reading.skillVersions(page);
       } catch (error) {
         if (!isStatus(error, ABSENT)) throw error;
       }
