@@ -49,7 +49,7 @@ export class ApiFetcher extends Fetcher<'api'> {
       memory,
     });
     const run = new ApiRun(client, source.filter, readApiState(state), memory);
-    return run.fetch(source.isRequested);
+    return run.fetch(source.isRequested, source.intervalMs);
   }
 }
 
@@ -64,8 +64,8 @@ class ApiRun {
     private readonly memory: MemoryShare,
   ) {}
 
-  async fetch(isRequested: boolean): Promise<Fetched> {
-    const plan = planOf(this.before, this.now, isRequested);
+  async fetch(isRequested: boolean, intervalMs: number): Promise<Fetched> {
+    const plan = planOf(this.before, { now: this.now, intervalMs, isRequested });
     if (plan.reads === 'all' || !this.before) return this.all(plan.reads === 'all' && plan.beginsRound);
     if ((await this.skillsDigest()) !== this.before.skills) return this.all(true);
     return (await this.changes(plan)) ?? this.all(false, false);
