@@ -7,6 +7,7 @@ import { DropRegistryRevision1796000000000 } from './1796000000000-drop-registry
 import { PartitionRevisions1796100000000 } from './1796100000000-partition-revisions.js';
 import { AllowedShrinking1796200000000 } from './1796200000000-allowed-shrinking.js';
 import { VersionKeys1796300000000 } from './1796300000000-version-keys.js';
+import { ChangedClaims1796400000000 } from './1796400000000-changed-claims.js';
 import { GivenClaims1796600000000 } from './1796600000000-given-claims.js';
 
 /** Every migration, oldest first. A released one is never edited: a change is a new file. */
@@ -20,5 +21,6 @@ export const migrations = [
   PartitionRevisions1796100000000,
   AllowedShrinking1796200000000,
   VersionKeys1796300000000,
+  ChangedClaims1796400000000,
   GivenClaims1796600000000,
 ];

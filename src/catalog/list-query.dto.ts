@@ -51,7 +51,8 @@ export class VersionsQuery extends VersionQuery {
 export class ServerListQuery extends PageQuery {
   @ApiPropertyOptional({
     format: 'date-time',
-    description: 'Only what changed at or after this time; implies `include_deleted`',
+    description:
+      'Only what changed, or became visible by a change of claims, at or after this time; implies `include_deleted`',
   })
   @Optional()
   @Checked(emptyOr(timestampParameter))

@@ -70,6 +70,11 @@ const lists: readonly [string, Ask, string?][] = [
     index('entry_version_updated'),
   ],
   [
+    'what other claims have made visible lately',
+    servers(ALL, { updatedSince: '2026-07-01T00:00:00Z' }),
+    index('entry_claims_changed'),
+  ],
+  [
     'what will change',
     servers(FEW, { updatedSince: '2999-01-01T00:00:00Z' }),
     index('entry_version_updated'),

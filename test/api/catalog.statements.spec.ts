@@ -65,6 +65,10 @@ const statements: Record<string, Read> = {
   'walk.by-source.latest': walk('source', { version: 'latest' }),
   'walk.by-source.with-deleted': walk('source', { includeDeleted: true }),
   'walk.by-source.everything': walk('source', EVERYTHING, AFTER),
+  'walk.by-source.updated-since': walk('source', {
+    updatedSince: '2026-01-02T00:00:00.000Z',
+    includeDeleted: true,
+  }),
   'scan.updated-since': scan('updated_at', {
     updatedSince: '2026-01-02T00:00:00.000Z',
     includeDeleted: true,

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createDataSource } from '../../dist/database/data-source.js';
 import { versionKey } from '../../dist/documents/version-order.js';
 import { VersionKeys1796300000000 as VersionKeys } from '../../dist/migrations/1796300000000-version-keys.js';
+import { ChangedClaims1796400000000 as ChangedClaims } from '../../dist/migrations/1796400000000-changed-claims.js';
 import { aDatabase, type TestDatabase } from '../support/database.js';
 import { REAL_VERSIONS } from '../support/versions.js';
 
@@ -184,6 +185,11 @@ describe('the migration that orders versions with a leading v as semver', () => 
           [mode],
         )
       ).length > 0;
+    const refused = async (statement: string) =>
+      writer.query(statement).then(
+        () => 'done',
+        (error: { driverError?: { code?: string } }) => error.driverError?.code,
+      );
     const latest = async () => (await stored()).filter((row) => row.latest).map(({ version }) => version);
 
     it('waits for a version that is being written, and gives it a key too', async () => {
@@ -209,6 +215,19 @@ describe('the migration that orders versions with a leading v as semver', () => 
       await sleep(50);
       await writer.query(`update source set revision = revision + 1 where id = 1`);
       await writer.commitTransaction();
+      await migrating;
+      expect(await latest()).toEqual(['v1.9.0']);
+      await writer.release();
+    });
+
+    it('is done together with the one after it, whatever a writer holds who gives up after a while', async () => {
+      await migrate('down', [ChangedClaims]);
+      await writer.query(`set local lock_timeout = '1s'`);
+      await writer.query(`select id from entry where id = 1`);
+      const migrating = migrate('up', [VersionKeys, ChangedClaims]);
+      await expect.poll(() => isWaiting('AccessExclusiveLock'), patience).toBe(true);
+      expect(await refused(`update source set revision = revision + 1 where id = 1`)).toBe('55P03');
+      await writer.rollbackTransaction();
       await migrating;
       expect(await latest()).toEqual(['v1.9.0']);
       await writer.release();

@@ -79,9 +79,10 @@ describe('the latest version of a server of another registry', () => {
   it('is the highest of those that are called so, or of all when none is', async () => {
     const [all, none] = [aName(), aName()];
     for (const version of ['1.0.0', 'v3.0.0', '2.0.0']) {
-      upstream.put([aServer(all, version)], { isLatest: true });
-      upstream.put([aServer(none, version)], { isLatest: false });
+      upstream.put([aServer(all, version)], { isLatest: true, updatedAt: at(1) });
+      upstream.put([aServer(none, version)], { isLatest: false, updatedAt: at(1) });
     }
+    await forget();
     await mirror.synced('main');
     expect(await shown(all)).toBe('v3.0.0* 2.0.0 1.0.0, v3.0.0');
     expect(await shown(none)).toBe('v3.0.0* 2.0.0 1.0.0, v3.0.0');

@@ -21,6 +21,8 @@ const ABSENT = [403, 404, 405, 501];
 const SKILLS = 'x/dev.toolhive/skills';
 /** How far before the time asked for a server may round, before it counts as one that does not know the parameter. */
 const ROUNDING_MS = 60 * 60 * 1_000;
+/** Nothing has been updated since. */
+const FAR_FUTURE = '9999-01-01T00:00:00Z';
 
 /** Sources of kind api: another MCP registry, mirrored. */
 @Injectable()
@@ -90,11 +92,15 @@ class ApiRun {
     const reading = new RegistryReader(this.filter, this.memory);
     const query = { updated_since: new Date(plan.since).toISOString(), include_deleted: 'true' };
     let readAt: number | null = null;
+    let isTold = false;
     try {
       for await (const page of this.client.list('servers', 'servers', query)) {
         readAt ??= page.readAt;
         await reading.servers(page);
-        if (!reading.isDated || reading.oldest < plan.since - ROUNDING_MS) return null;
+        if (!reading.isDated) return null;
+        if (isTold || reading.oldest >= plan.since - ROUNDING_MS) continue;
+        isTold = await this.knowsUpdatedSince();
+        if (!isTold) return null;
       }
     } catch (error) {
       if (readAt === null && isStatus(error, REFUSED)) return null;
@@ -105,6 +111,18 @@ class ApiRun {
     const state = { ...stateAfter(plan, this.before, after) };
     if (reading.count === 0) return { kind: 'unchanged', state };
     return { kind: 'changes', content: reading.content(), gone: reading.leftOut(), state };
+  }
+
+  // What has not been updated since may have become visible since, as it may here. A registry that passes the parameter over
+  // shows everything at any time.
+  private async knowsUpdatedSince(): Promise<boolean> {
+    try {
+      const pages = this.client.list('servers', 'servers', { updated_since: FAR_FUTURE });
+      for await (const { elements } of pages) return elements.length === 0;
+    } catch (error) {
+      if (!isStatus(error, REFUSED)) throw error;
+    }
+    return false;
   }
 
   private async servers(reading: RegistryReader): Promise<number> {
