@@ -6,6 +6,8 @@ import { SourcePartitions1795600000000 } from './1795600000000-source-partitions
 import { DropRegistryRevision1796000000000 } from './1796000000000-drop-registry-revision.js';
 import { PartitionRevisions1796100000000 } from './1796100000000-partition-revisions.js';
 import { AllowedShrinking1796200000000 } from './1796200000000-allowed-shrinking.js';
+import { VersionKeys1796300000000 } from './1796300000000-version-keys.js';
+import { ChangedClaims1796400000000 } from './1796400000000-changed-claims.js';
 import { GivenClaims1796600000000 } from './1796600000000-given-claims.js';
 
 /** Every migration, oldest first. A released one is never edited: a change is a new file. */
@@ -18,5 +20,7 @@ export const migrations = [
   DropRegistryRevision1796000000000,
   PartitionRevisions1796100000000,
   AllowedShrinking1796200000000,
+  VersionKeys1796300000000,
+  ChangedClaims1796400000000,
   GivenClaims1796600000000,
 ];

@@ -69,8 +69,14 @@ export class CatalogService {
     return this.page(access, { page: 'versions', type, name, versions });
   }
 
-  version(access: RegistryAccess, type: EntryType, name: string, version: string): Promise<CachedJson> {
-    return this.page(access, { page: 'version', type, name, version });
+  version(
+    access: RegistryAccess,
+    type: EntryType,
+    name: string,
+    version: string,
+    includeDeleted: boolean,
+  ): Promise<CachedJson> {
+    return this.page(access, { page: 'version', type, name, version, includeDeleted });
   }
 
   /**

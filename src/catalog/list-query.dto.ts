@@ -2,6 +2,7 @@ import { ApiPropertyOptional } from '@nestjs/swagger';
 import { ENTRY_TYPES } from '../documents/entry-types.js';
 import {
   cursorParameter,
+  emptyOr,
   flagParameter,
   limitParameter,
   textParameter,
@@ -10,7 +11,7 @@ import {
 } from '../validation/query-checks.js';
 import { Checked, Optional } from '../validation/shape.js';
 
-/** Parameters arrive as text and stay text here; `list-request.ts` turns them into values. Unknown ones are ignored. */
+/** Parameters arrive as text and stay text here; `list-request.ts` turns them into values. Unknown and empty ones are ignored. */
 export class PageQuery {
   @ApiPropertyOptional({
     description: '`metadata.nextCursor` of the page before; it carries the query along',
@@ -21,7 +22,7 @@ export class PageQuery {
 
   @ApiPropertyOptional({ type: 'integer', minimum: 1, maximum: 100 })
   @Optional()
-  @Checked(limitParameter)
+  @Checked(emptyOr(limitParameter))
   limit?: string;
 
   @ApiPropertyOptional({
@@ -33,27 +34,28 @@ export class PageQuery {
   search?: string;
 }
 
-export class VersionsQuery {
+export class VersionQuery {
+  @ApiPropertyOptional({ type: 'boolean', description: 'Also a version whose status is `deleted`' })
+  @Optional()
+  @Checked(emptyOr(flagParameter))
+  include_deleted?: string;
+}
+
+export class VersionsQuery extends VersionQuery {
   @ApiPropertyOptional({ description: '`metadata.nextCursor` of the page before' })
   @Optional()
   @Checked(cursorParameter)
   cursor?: string;
 }
 
-export class ServerVersionsQuery extends VersionsQuery {
-  @ApiPropertyOptional({ type: 'boolean', description: 'Also the versions whose status is `deleted`' })
-  @Optional()
-  @Checked(flagParameter)
-  include_deleted?: string;
-}
-
 export class ServerListQuery extends PageQuery {
   @ApiPropertyOptional({
     format: 'date-time',
-    description: 'Only what changed at or after this time; implies `include_deleted`',
+    description:
+      'Only what changed, or became visible by a change of claims, at or after this time; implies `include_deleted`',
   })
   @Optional()
-  @Checked(timestampParameter)
+  @Checked(emptyOr(timestampParameter))
   updated_since?: string;
 
   @ApiPropertyOptional({ description: '`latest`, or one exact version', maxLength: 255 })
@@ -63,13 +65,13 @@ export class ServerListQuery extends PageQuery {
 
   @ApiPropertyOptional({ type: 'boolean', description: 'Also the versions whose status is `deleted`' })
   @Optional()
-  @Checked(flagParameter)
+  @Checked(emptyOr(flagParameter))
   include_deleted?: string;
 }
 
 export class SkillListQuery extends PageQuery {
   @ApiPropertyOptional({ enum: ENTRY_TYPES.skill.statuses })
   @Optional()
-  @Checked(wordParameter(ENTRY_TYPES.skill.statuses))
+  @Checked(emptyOr(wordParameter(ENTRY_TYPES.skill.statuses)))
   status?: string;
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { ServerListQuery, SkillListQuery } from './list-query.dto.js';
+import { ServerListQuery, SkillListQuery, VersionQuery, VersionsQuery } from './list-query.dto.js';
 import { PublishQuery } from '../entries/entries.dto.js';
 import { ApiError } from '../http/errors.js';
 import { AdminListParameters } from '../http/lists/admin-list.dto.js';
@@ -35,6 +35,9 @@ describe('a query', () => {
       'updated_since: an RFC 3339 date and time such as 2025-08-07T13:15:04Z, given once',
     ],
     [SkillListQuery, { status: 'deleted' }, 'status: active, deprecated or archived, given once'],
+    [ServerListQuery, { limit: ' ' }, 'limit: a whole number from 1 to 100, given once'],
+    [ServerListQuery, { search: ['', ''] }, 'search: text without NUL characters, given once'],
+    [AdminListParameters, { limit: '' }, 'limit: a whole number from 1 to 100, given once'],
     [PublishQuery, { dry_run: '' }, 'dry_run: true or false, given once'],
   ])('of %s is refused with a sentence: %j', (metatype, query, sentence) => {
     expect(refused(metatype, query)).toEqual([sentence]);
@@ -48,6 +51,16 @@ describe('a query', () => {
     const query = validated(AdminListParameters, { limit: '5', colour: 'red', __proto__: null });
     expect(query).toMatchObject({ limit: '5' });
     expect(query).not.toHaveProperty('colour');
+  });
+
+  it.each([
+    [ServerListQuery, ['cursor', 'limit', 'search', 'updated_since', 'version', 'include_deleted']],
+    [SkillListQuery, ['cursor', 'limit', 'search', 'status']],
+    [VersionsQuery, ['cursor', 'include_deleted']],
+    [VersionQuery, ['include_deleted']],
+  ])('of %s may have empty parameters, which count as absent (contract §6)', (metatype, parameters) => {
+    const query = Object.fromEntries(parameters.map((parameter) => [parameter, '']));
+    expect(validated(metatype, query)).toMatchObject(query);
   });
 
   it('is validated once', () => {

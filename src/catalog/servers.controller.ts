@@ -7,8 +7,8 @@ import { ApiErrors } from '../http/openapi/api-errors.js';
 import type { CachedJson } from '../http/json-answers.js';
 import { CatalogService } from './catalog.service.js';
 import { ServerItem, ServerList } from './catalog.responses.js';
-import { ServerListQuery, ServerVersionsQuery } from './list-query.dto.js';
-import { serverListRequest, versionsRequest } from './pages/list-request.js';
+import { ServerListQuery, VersionQuery, VersionsQuery } from './list-query.dto.js';
+import { includesDeleted, serverListRequest, versionsRequest } from './pages/list-request.js';
 
 const NAME = { name: 'name', description: 'Its one slash sent as %2F', example: 'io.github.example/weather' };
 
@@ -37,7 +37,7 @@ export class ServersController {
   versions(
     @Loaded() access: RegistryAccess,
     @Param('name') name: string,
-    @Query() query: ServerVersionsQuery,
+    @Query() query: VersionsQuery,
   ): Promise<CachedJson> {
     return this.catalog.versions(access, 'server', name, versionsRequest(name, query));
   }
@@ -47,12 +47,13 @@ export class ServersController {
   @ApiParam(NAME)
   @ApiParam({ name: 'version', description: '`latest`, or one exact version', example: 'latest' })
   @ApiOkResponse({ type: ServerItem })
-  @ApiErrors('entry_not_found', 'version_not_found')
+  @ApiErrors('invalid_parameter', 'entry_not_found', 'version_not_found')
   version(
     @Loaded() access: RegistryAccess,
     @Param('name') name: string,
     @Param('version') version: string,
+    @Query() query: VersionQuery,
   ): Promise<CachedJson> {
-    return this.catalog.version(access, 'server', name, version);
+    return this.catalog.version(access, 'server', name, version, includesDeleted(query));
   }
 }

@@ -7,8 +7,8 @@ import { ApiErrors } from '../http/openapi/api-errors.js';
 import type { CachedJson } from '../http/json-answers.js';
 import { CatalogService } from './catalog.service.js';
 import { SkillDocument, SkillList } from './catalog.responses.js';
-import { SkillListQuery, VersionsQuery } from './list-query.dto.js';
-import { skillListRequest, versionsRequest } from './pages/list-request.js';
+import { SkillListQuery, VersionQuery, VersionsQuery } from './list-query.dto.js';
+import { includesDeleted, skillListRequest, versionsRequest } from './pages/list-request.js';
 
 const SKILLS = 'x/dev.toolhive/skills';
 
@@ -32,13 +32,14 @@ export class SkillsController {
   @Get(':namespace/:name')
   @ApiOperation({ summary: 'The latest version of one skill' })
   @ApiOkResponse({ type: SkillDocument })
-  @ApiErrors('entry_not_found')
+  @ApiErrors('invalid_parameter', 'entry_not_found')
   latest(
     @Loaded() access: RegistryAccess,
     @Param('namespace') namespace: string,
     @Param('name') name: string,
+    @Query() query: VersionQuery,
   ): Promise<CachedJson> {
-    return this.catalog.version(access, 'skill', `${namespace}/${name}`, 'latest');
+    return this.catalog.version(access, 'skill', `${namespace}/${name}`, 'latest', includesDeleted(query));
   }
 
   @Get(':namespace/:name/versions')
@@ -59,13 +60,14 @@ export class SkillsController {
   @ApiOperation({ summary: 'One version of one skill' })
   @ApiParam({ name: 'version', description: '`latest`, or one exact version', example: 'latest' })
   @ApiOkResponse({ type: SkillDocument })
-  @ApiErrors('entry_not_found', 'version_not_found')
+  @ApiErrors('invalid_parameter', 'entry_not_found', 'version_not_found')
   version(
     @Loaded() access: RegistryAccess,
     @Param('namespace') namespace: string,
     @Param('name') name: string,
     @Param('version') version: string,
+    @Query() query: VersionQuery,
   ): Promise<CachedJson> {
-    return this.catalog.version(access, 'skill', `${namespace}/${name}`, version);
+    return this.catalog.version(access, 'skill', `${namespace}/${name}`, version, includesDeleted(query));
   }
 }

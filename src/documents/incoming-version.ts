@@ -22,6 +22,8 @@ export interface IncomingVersion extends VersionName {
   readonly statusMessage?: string;
   readonly statusChangedAt?: Date;
   readonly publishedAt?: Date;
+  /** Whether that registry calls it the latest version of its entry: then it is the newest here too (contract §6). */
+  readonly isUpstreamLatest?: boolean;
 }
 
 /** Names as keys of maps and sets. Neither a name nor a version holds a NUL, so the parts can't run into each other. */

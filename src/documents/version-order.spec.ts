@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { compareBuild, parse } from 'semver';
 import { describe, expect, it } from 'vitest';
 import { REAL_VERSIONS } from '../../test/support/versions.js';
-import { versionKey } from './version-order.js';
+import { currentKey, versionKey } from './version-order.js';
 import { versionProblem } from './version-rules.js';
 
 const AT = new Date('2026-01-01T00:00:00Z');
@@ -20,6 +20,39 @@ const ORDERED = [
   '2025.11.25', '2026.1.1', '20250101.0.0', '9007199254740991.0.0',
 ]; // prettier-ignore
 
+/** Older, newer; published at once. */
+const PAIRS: readonly (readonly [older: string, newer: string])[] = [
+  // Numbers.
+  ['1.0.0', '2.0.0'], ['1.1.0', '1.2.0'], ['1.0.1', '1.0.2'], ['1.9.9', '2.0.0'], ['1.2.0', '1.10.0'], ['0.0.0', '0.0.1'],
+  ['0.9.9', '1.0.0'], ['100.200.300', '100.200.301'], ['9.0.0', '10.0.0'], ['2.9.10', '2.10.9'], ['2024.12.1', '2025.1.1'],
+  ['20250101.0.0', '20250102.0.0'], ['9007199254740991.0.0', '9007199254740993.0.0'], ['1.0.9', '1.0.10'],
+  // Pre-releases.
+  ['1.0.0-alpha', '1.0.0'], ['1.0.0-alpha', '1.0.0-beta'], ['1.0.0-1', '1.0.0-2'], ['1.0.0-2', '1.0.0-10'],
+  ['1.0.0-alpha.1', '1.0.0-alpha.2'], ['1.0.0-alpha', '1.0.0-rc'], ['1.0.0-alpha', '1.0.0-alpha.1'], ['1.0.0-1', '1.0.0-alpha'],
+  ['1.0.0-alpha.9', '1.0.0-alpha.beta'], ['1.0.0-RC.1', '1.0.0-rc.1'], ['1.9.0', '2.0.0-rc.1'], ['2.0.0-rc.1', '2.0.0'],
+  ['1.0.0-pre-release', '1.0.0'], ['1.0.0-alpha-beta', '1.0.0-alpha0'], ['1.0.0-0', '1.0.0-0.0'], ['1.0.0-rc.9', '1.0.0-rc.10'],
+  // Build metadata, which semver leaves open.
+  ['1.0.0', '1.0.0+1'], ['1.0.0+2', '1.0.0+10'], ['1.28.4+k3s1', '1.28.4+k3s2'], ['1.0.0-rc.1+build', '1.0.0'], ['1.0.0+z', '1.0.1'],
+  ['1.0.0+001', '1.0.0+2'],
+  // A `v` before both.
+  ['v1.0.0', 'v2.0.0'], ['v2.0.0', 'v10.0.0'], ['v1.9.0', 'v1.10.0'], ['v1.5.0', 'v2.0.0'], ['v1.0.9', 'v1.0.10'], ['v0.0.0', 'v0.0.1'],
+  ['v2.0.0-rc.1', 'v2.0.0'], ['v2.0.0-rc.1', 'v2.0.0-rc.2'], ['v1.0.0-2', 'v1.0.0-10'], ['v1.0.0-1', 'v1.0.0-alpha'],
+  ['v1.0.0-alpha', 'v1.0.0-alpha.1'], ['v1.9.9', 'v2.0.0-0'], ['v1.0.0+1', 'v1.0.0+2'], ['v1.0.0', 'v1.0.0+1'],
+  ['v2021.3.15', 'v2021.3.16'], ['v9007199254740991.0.0', 'v9007199254740993.0.0'],
+  // A `v` before one.
+  ['1.0.0', 'v2.0.0'], ['v1.0.0', '2.0.0'], ['1.9.0', 'v2.0.0'], ['v1.9.0', '1.10.0'], ['1.9.0', 'v1.10.0'], ['v2.0.0-rc.1', '2.0.0'],
+  ['2.0.0-rc.1', 'v2.0.0'], ['1.9.0', 'v2.0.0-rc.1'], ['v1.9.0', '2.0.0-rc.1'], ['1.0.0-alpha', 'v1.0.0-beta'],
+  ['v1.0.0-rc.9', '1.0.0-rc.10'], ['v0.0.1', '0.0.2'], ['0.0.1', 'v0.0.2'], ['1.0.0+1', 'v1.0.0+2'], ['v1.0.0', '1.0.0+1'],
+  ['v1.0.0+1', '1.0.0+2'],
+  // Equals: the one without a `v` is newer.
+  ['v1.0.0', '1.0.0'], ['v0.0.0', '0.0.0'], ['v10.20.30', '10.20.30'], ['v2.0.0-rc.1', '2.0.0-rc.1'], ['v1.0.0+build.7', '1.0.0+build.7'],
+  ['v1.0.0-alpha.1+x', '1.0.0-alpha.1+x'],
+  // What is not semver is older than all that is.
+  ['nightly', '0.0.0-0'], ['nightly', 'v0.0.0-0'], ['1', '1.0.0'], ['1.0', '0.0.1'], ['99.0', 'v0.0.1'], ['v1', 'v0.0.1'], ['v1.0', '0.1.0'],
+  ['v99', '1.0.0-alpha'], ['1.0.0.0', '0.9.0'], ['01.2.3', '0.0.1'], ['v01.2.3', 'v0.0.1'], ['2021.03.15', '0.0.1'], ['V1.0.0', 'v0.0.1'],
+  ['vv1.0.0', '0.0.1'], ['v.1.0.0', '0.0.1'], ['v1.0.0-', '0.0.0-0'], ['v1.0.0-01', '0.0.0-0'], ['2024-05', 'v0.1.0'],
+]; // prettier-ignore
+
 const numbers = fc.integer({ min: 0, max: 120 }).map(String);
 const identifier = fc.oneof(numbers, fc.stringMatching(/^[A-Za-z-][0-9A-Za-z-]{0,3}$/));
 const identifiers = fc.array(identifier, { minLength: 1, maxLength: 3 }).map((parts) => parts.join('.'));
@@ -29,6 +62,7 @@ const semver = fc
     ([a, b, c, pre, build]) =>
       `${a}.${b}.${c}${pre === null ? '' : `-${pre}`}${build === null ? '' : `+${build}`}`,
   );
+const perhapsWithV = fc.tuple(fc.constantFrom('', 'v'), semver).map((parts) => parts.join(''));
 
 describe('the order of versions', () => {
   it('is that of semver for a list of real ones', () => {
@@ -36,9 +70,24 @@ describe('the order of versions', () => {
     expect([...keys].sort(bytes)).toEqual(keys);
   });
 
-  it('agrees with the semver library for random ones', () => {
+  it('has more than ninety pairs, all different', () => {
+    expect(new Set(PAIRS.map(String)).size).toBe(PAIRS.length);
+    expect(PAIRS.length).toBeGreaterThanOrEqual(92);
+  });
+
+  it.each(PAIRS)('has %j below %j (contract §6), whichever was published first', (older, newer) => {
+    expect([older, newer].map(versionProblem)).toEqual([null, null]);
+    for (const [first, second] of [
+      [AT, AT],
+      [AT, LATER],
+      [LATER, AT],
+    ] as const)
+      expect(bytes(versionKey(older, first), versionKey(newer, second))).toBeLessThan(0);
+  });
+
+  it('agrees with the semver library for random ones, with a v or without', () => {
     fc.assert(
-      fc.property(semver, semver, (one, other) => {
+      fc.property(perhapsWithV, perhapsWithV, (one, other) => {
         const expected = compareBuild(one, other);
         fc.pre(expected !== 0);
         expect(Math.sign(bytes(versionKey(one, AT), versionKey(other, AT)))).toBe(expected);
@@ -54,7 +103,8 @@ describe('the order of versions', () => {
   });
 
   it.each([
-    'v1.0.0',
+    'v1.0',
+    'V1.0.0',
     '1.0',
     '1',
     '01.2.3',
@@ -74,14 +124,46 @@ describe('the order of versions', () => {
   it('gives different versions different keys', () => {
     expect(versionKey('1.0.0-00a', AT)).not.toBe(versionKey('1.0.0-0a', AT));
     expect(versionKey('a', AT)).not.toBe(versionKey('b', AT));
+    expect(versionKey('v1.0.0', AT)).not.toBe(versionKey('1.0.0', AT));
   });
 });
 
-/** Whether the semver library takes the string as it stands; it would also forgive a "v" or blanks. */
+describe('what a registry calls its latest version', () => {
+  it.each(PAIRS)('is newer than all others, which keep their order: %j, %j', (older, newer) => {
+    const called = versionKey(older, AT, true);
+    expect(bytes(called, versionKey(newer, LATER))).toBeGreaterThan(0);
+    expect(bytes(called, versionKey(newer, AT, true))).toBeLessThan(0);
+  });
+});
+
+describe('a key from a cursor of before', () => {
+  /** As it was when a leading `v` made another kind of version. */
+  const before = (version: string, at: Date) => `0${String(at.getTime()).padStart(16, '0')} ${version}`;
+
+  it.each(['v1.0.0', 'v10.2.0-rc.1+build', 'v0.0.0-0'])('means the same version still: %j', (version) => {
+    expect(currentKey(before(version, LATER))).toBe(versionKey(version, LATER));
+  });
+
+  it.each(['nightly', 'v1.0', 'v1', 'V1.0.0', '1.0', '', 'v'])('is as it was: %j', (version) => {
+    expect(currentKey(before(version, LATER))).toBe(before(version, LATER));
+    expect(currentKey(version)).toBe(version);
+  });
+
+  it('is as it was, whatever it holds, when it is one of today', () => {
+    fc.assert(
+      fc.property(fc.oneof(perhapsWithV, fc.string()), fc.boolean(), (version, isUpstreamLatest) => {
+        const key = versionKey(version, AT, isUpstreamLatest);
+        expect(currentKey(key)).toBe(key);
+      }),
+    );
+  });
+});
+
+/** Whether the semver library takes the string as it stands, but for a "v" before it; it would also forgive blanks. */
 function isSemver(version: string): boolean {
   const found = parse(version);
   const build = found?.build.length ? `+${found.build.join('.')}` : '';
-  return found !== null && found.version + build === version;
+  return found !== null && found.version + build === version.replace(/^v/, '');
 }
 
 describe('the order of 200 versions that have been published', () => {
@@ -113,7 +195,8 @@ describe('the order of 200 versions that have been published', () => {
   it('is that of the semver library for all pairs it knows', () => {
     for (const [one, other] of pairs) {
       if (!isSemver(one) || !isSemver(other) || one === other) continue;
-      expect([one, other, Math.sign(compare(one, other))]).toEqual([one, other, compareBuild(one, other)]);
+      const expected = compareBuild(one, other) || (one.startsWith('v') ? -1 : 1);
+      expect([one, other, Math.sign(compare(one, other))]).toEqual([one, other, expected]);
     }
   });
 

@@ -22,6 +22,7 @@ import { Source } from '../sources/source.entity.js';
 // Serves one partition (source and claim set) of a view in name order, and tells the triggers whether it holds anything.
 @Index('entry_partition', ['sourceId', 'type', 'claimSetId', 'name'])
 @Index('entry_claim_set', ['claimSetId'])
+@Index('entry_claims_changed', ['claimsChangedAt'], { where: 'claims_changed_at is not null' })
 export class Entry {
   @BigIdColumn('entry')
   id: string;
@@ -49,6 +50,10 @@ export class Entry {
   /** The form they were given in, if it is another one: see `givenForm`. For showing alone. */
   @Column({ name: 'given_claims', type: 'jsonb', nullable: true })
   givenClaims: Claims | null;
+
+  /** When it was given other claims; null for one that has those it came with. Written by a trigger, so that no writer can forget. */
+  @Timestamp({ name: 'claims_changed_at', nullable: true, select: false })
+  claimsChangedAt: Date | null;
 
   @OneToMany(() => EntryVersion, (version) => version.entry)
   versions: Relation<EntryVersion>[];

@@ -32,6 +32,17 @@ export function parseSkeleton({ skeleton, skeletonKeys }: JsonSlicer): unknown {
  * JSON.parse accepts, without white space between its tokens, and must hold no key twice.
  */
 export function memberText(text: string, name: string): string | null {
+  const span = memberSpan(text, name);
+  return span && text.slice(span.start, span.end);
+}
+
+/** The text of the same object with another value for one member that it has; all else is as it was written. Rules as above. */
+export function withMember(text: string, name: string, value: string): string {
+  const span = memberSpan(text, name);
+  return span ? text.slice(0, span.start) + value + text.slice(span.end) : text;
+}
+
+function memberSpan(text: string, name: string): { start: number; end: number } | null {
   let depth = 0;
   let key = '';
   let start = 0;
@@ -56,7 +67,7 @@ export function memberText(text: string, name: string): string | null {
       case 0x2c:
         if (text.charCodeAt(position) !== 0x2c) depth -= 1;
         if (depth > 1 || (depth === 1 && text.charCodeAt(position) !== 0x2c)) break;
-        if (start > 0 && JSON.parse(key) === name) return text.slice(start, position);
+        if (start > 0 && JSON.parse(key) === name) return { start, end: position };
         start = 0;
         break;
     }

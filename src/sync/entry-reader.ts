@@ -36,9 +36,10 @@ export interface Candidate {
   /** Why it could not even be parsed, or what is wrong around it. */
   readonly readProblem: Problem | null;
   /** What another registry adds to the document in `_meta`. */
-  readonly upstreamMeta?: Pick<IncomingVersion, 'statusMessage' | 'statusChangedAt' | 'publishedAt'> & {
-    readonly status?: string;
-  };
+  readonly upstreamMeta?: Pick<
+    IncomingVersion,
+    'statusMessage' | 'statusChangedAt' | 'publishedAt' | 'isUpstreamLatest'
+  > & { readonly status?: string };
 }
 
 interface ReaderOptions {

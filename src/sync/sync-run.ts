@@ -22,7 +22,7 @@ import { retryInMs } from './retry.js';
 import { reportAfterChanges, reportOf, type SyncReport } from './sync-report.js';
 
 /** Goes up when the reader or the document rules change, so that unchanged content is read again with the new ones. */
-const READER_VERSION = 'reader-3';
+const READER_VERSION = 'reader-4';
 
 /** One run of one leased source. */
 @Injectable()

@@ -16,6 +16,11 @@ export function givenOnce(meant: string, fits: (text: string) => boolean): Check
   return (value) => (typeof value === 'string' && fits(value) ? [] : issue(`${meant}, given once`));
 }
 
+/** As if it were not given when it is empty (contract §6). */
+export function emptyOr(check: Check): Check {
+  return (value) => (value === '' ? [] : check(value));
+}
+
 /** What it holds is checked where it is decoded. */
 export const cursorParameter: Check = (value) => (typeof value === 'string' ? [] : issue('give it once'));
 

@@ -86,7 +86,7 @@ describe('a registry of one source', () => {
     expect(versionsIn(await service.get(`${LIST}?updated_since=${updatedAt}`))).toHaveLength(5);
   });
 
-  it.each(['0', '101', '-1', '1.5', 'x', '', '1e1', '99999999999999999999', '%205', '05', '5&limit=6'])(
+  it.each(['0', '101', '-1', '1.5', 'x', '1e1', '99999999999999999999', '%205', '05', '5&limit=6'])(
     'refuses limit=%s',
     async (limit) => {
       expectRefused(await service.get(`${LIST}?limit=${limit}`), 400, 'invalid_parameter');
@@ -97,7 +97,6 @@ describe('a registry of one source', () => {
     'updated_since=yesterday',
     'updated_since=2026-02-30T00:00:00Z',
     'updated_since=2026-01-01',
-    'updated_since=',
     'updated_since=9999-12-31T23:59:59-12:00',
     'include_deleted=maybe',
     'search=a&search=b',

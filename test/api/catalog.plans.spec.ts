@@ -2,6 +2,7 @@ import type { DataSource, QueryRunner } from 'typeorm';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { readList } from '../../dist/catalog/pages/list-reader.js';
 import type { ListFilter, Position } from '../../dist/catalog/pages/list-request.js';
+import type { NamedVersions } from '../../dist/catalog/pages/page.queries.js';
 import { readVersions } from '../../dist/catalog/pages/page-reader.js';
 import { SnapshotCheck } from '../../dist/catalog/pages/snapshot-check.js';
 import { ViewSql } from '../../dist/catalog/pages/view-sql.queries.js';
@@ -15,6 +16,8 @@ import { rowsTouched } from '../support/explained.js';
 const SMALL = 2_000;
 const LARGE = 8_000;
 const LIMIT = 10;
+// The name of the number 1, as md5 has it.
+const NAME = 'io.acme/c4ca4238a0b923820dcc509a6f75849b';
 /** Of a list: so many for each row of the page, each partition or source, and for the candidates of an index. */
 const LIST_ROWS = 40 * (LIMIT + 1) + (LIMIT + 1) * 16 + 550 * 2;
 const NAME_ROWS = 30;
@@ -67,6 +70,11 @@ const lists: readonly [string, Ask, string?][] = [
     index('entry_version_updated'),
   ],
   [
+    'what other claims have made visible lately',
+    servers(ALL, { updatedSince: '2026-07-01T00:00:00Z' }),
+    index('entry_claims_changed'),
+  ],
+  [
     'what will change',
     servers(FEW, { updatedSince: '2999-01-01T00:00:00Z' }),
     index('entry_version_updated'),
@@ -96,20 +104,16 @@ const lists: readonly [string, Ask, string?][] = [
     NAMES,
   ],
 ];
+function versions(view: typeof ALL, asked: Pick<NamedVersions, 'which'> & Partial<NamedVersions>): Ask {
+  const one = { type: 'server', name: NAME, includeDeleted: false, ...asked } as const;
+  return (dataSource) => readVersions(sqlOf(dataSource, view), one);
+}
 const ofOne: readonly [string, Ask][] = [
-  ['a name', (dataSource) => readVersions(sqlOf(dataSource, ALL), 'server', NAME, 'all')],
-  ['the latest of a name', (dataSource) => readVersions(sqlOf(dataSource, ALL), 'server', NAME, 'latest')],
-  [
-    'a version of a name',
-    (dataSource) => readVersions(sqlOf(dataSource, FEW), 'server', NAME, 'exact', '1.0.0'),
-  ],
-  [
-    'a name that is not there',
-    (dataSource) => readVersions(sqlOf(dataSource, ALL), 'server', 'io.acme/x', 'latest'),
-  ],
+  ['a name', versions(ALL, { which: 'all' })],
+  ['the latest of a name', versions(ALL, { which: 'latest' })],
+  ['a version of a name', versions(FEW, { which: 'exact', version: '1.0.0' })],
+  ['a name that is not there', versions(ALL, { which: 'latest', name: 'io.acme/x' })],
 ];
-// The name of the number 1, as md5 has it.
-const NAME = 'io.acme/c4ca4238a0b923820dcc509a6f75849b';
 
 const cases: Case[] = [
   ...lists.map(([what, ask, needs]) => ({ what, ask, atMost: LIST_ROWS, ...(needs ? { needs } : {}) })),

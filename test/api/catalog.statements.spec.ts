@@ -5,7 +5,7 @@ import { indexScansFor } from '../../dist/catalog/pages/index-scan.js';
 import { readByIndex } from '../../dist/catalog/pages/list-reader.js';
 import type { ListFilter, ListRequest, Position } from '../../dist/catalog/pages/list-request.js';
 import { NameWalk } from '../../dist/catalog/pages/name-walk.js';
-import { nothingVisible } from '../../dist/catalog/pages/page.queries.js';
+import { type NamedVersions, nothingVisible } from '../../dist/catalog/pages/page.queries.js';
 import { readVersions } from '../../dist/catalog/pages/page-reader.js';
 import { SnapshotCheck } from '../../dist/catalog/pages/snapshot-check.js';
 import { ViewSql } from '../../dist/catalog/pages/view-sql.queries.js';
@@ -43,12 +43,18 @@ const scan =
     return readByIndex(sql, found, 'server', request(filter, after), 512);
   };
 
+const versions =
+  (asked: Pick<NamedVersions, 'which'> & Partial<NamedVersions>): Read =>
+  (sql) =>
+    readVersions(sql, { type: 'server', name: NAME, includeDeleted: false, ...asked });
+
 const statements: Record<string, Read> = {
   'nothing-visible': nothingVisible,
-  'versions.all': (sql) => readVersions(sql, 'server', NAME, 'all'),
-  'versions.undeleted': (sql) => readVersions(sql, 'server', NAME, 'undeleted'),
-  'versions.latest': (sql) => readVersions(sql, 'server', NAME, 'latest'),
-  'versions.exact': (sql) => readVersions(sql, 'server', NAME, 'exact', '1.0.0'),
+  'versions.all': versions({ which: 'all' }),
+  'versions.all.with-deleted': versions({ which: 'all', includeDeleted: true }),
+  'versions.latest': versions({ which: 'latest' }),
+  'versions.exact': versions({ which: 'exact', version: '1.0.0' }),
+  'versions.exact.with-deleted': versions({ which: 'exact', version: '1.0.0', includeDeleted: true }),
   'walk.by-partition': walk('partition', {}),
   'walk.by-partition.next-page': walk('partition', {}, AFTER),
   'walk.by-partition.latest': walk('partition', { version: 'latest' }),
@@ -59,6 +65,10 @@ const statements: Record<string, Read> = {
   'walk.by-source.latest': walk('source', { version: 'latest' }),
   'walk.by-source.with-deleted': walk('source', { includeDeleted: true }),
   'walk.by-source.everything': walk('source', EVERYTHING, AFTER),
+  'walk.by-source.updated-since': walk('source', {
+    updatedSince: '2026-01-02T00:00:00.000Z',
+    includeDeleted: true,
+  }),
   'scan.updated-since': scan('updated_at', {
     updatedSince: '2026-01-02T00:00:00.000Z',
     includeDeleted: true,

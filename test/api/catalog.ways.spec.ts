@@ -26,6 +26,8 @@ interface Entry {
   readonly source: number;
   readonly claimSet: number;
   readonly name: string;
+  /** When it was given other claims. */
+  readonly relabeled: number | null;
   readonly versions: readonly Version[];
 }
 interface Question {
@@ -39,6 +41,7 @@ const anEntry = fc.record({
   source: fc.integer({ min: 1, max: SOURCES }),
   claimSet: fc.integer({ min: 1, max: CLAIM_SETS }),
   name: fc.constantFrom(...'abcdefgh'),
+  relabeled: fc.option(fc.integer({ min: 1, max: 5 })),
   versions: fc.uniqueArray(
     fc.record({
       version: fc.constantFrom('1.0.0', '2.0.0', '3.0.0'),
@@ -109,7 +112,8 @@ function expected({ entries, seen, filter }: Question): string[] {
                 ? isLatest(entry, version)
                 : version.version === filter.version)) &&
             (filter.status === undefined || version.status === filter.status) &&
-            (filter.updatedSince === undefined || day(version.day) >= filter.updatedSince) &&
+            (filter.updatedSince === undefined ||
+              day(Math.max(version.day, entry.relabeled ?? 0)) >= filter.updatedSince) &&
             (filter.search === undefined || `${entry.name} ${version.word}`.includes(filter.search)),
         )
         .map(({ version }) => ({ name: entry.name, version })),
@@ -150,15 +154,16 @@ describe('a list', () => {
         ...entry,
         ...version,
         day: day(version.day),
+        relabeled: entry.relabeled === null ? null : day(entry.relabeled),
         latest: isLatest(entry, version),
       })),
     );
     await database.query(
       `with rows as (select * from jsonb_to_recordset($1) as r(source int, "claimSet" int, name text, version text,
-         status text, word text, day timestamptz, latest boolean)),
+         status text, word text, day timestamptz, latest boolean, relabeled timestamptz)),
        entries as (
-         insert into entry (source_id, type, name, claim_set_id)
-         select distinct source, 'server', name, "claimSet" from rows returning id, source_id, name
+         insert into entry (source_id, type, name, claim_set_id, claims_changed_at)
+         select distinct source, 'server', name, "claimSet", relabeled from rows returning id, source_id, name
        )
        insert into entry_version (entry_id, version, version_key, document, digest, status, status_changed_at,
          published_at, updated_at, is_latest, search)

@@ -72,7 +72,7 @@ describe.each(TYPES)('a published %s', (type) => {
     expect((await writer().get(entryAt(type, name))).json).toMatchObject({
       versions: [{ status: to, statusMessage: 'See the notes', isLatest: true }],
     });
-    const shown = await reader().get(consumerAt(type, name, '/versions/1.0.0'));
+    const shown = await reader().get(consumerAt(type, name, '/versions/1.0.0?include_deleted=true'));
     if (type === 'server') expect(stateIn(shown)).toEqual(stateIn(reply));
     else expect((shown.json as { status?: string }).status ?? 'active').toBe(to);
   });
@@ -212,7 +212,7 @@ describe('a server that is set to deleted', () => {
     return (reply.json as { server: { version: string } }).server.version;
   };
 
-  it('is in lists with include_deleted or updated_since only, and there by its version', async () => {
+  it('is in lists with include_deleted or updated_since only, and by its version with include_deleted', async () => {
     const name = aName();
     await publish(writer(), 'server', name, CLAIMS, '1.0.0', '2.0.0');
     await ageing(service);
@@ -225,8 +225,10 @@ describe('a server that is set to deleted', () => {
       (await reader().get(consumerAt('server', name, `/versions${query}`))).json as object;
     expect(await versions('')).toMatchObject({ metadata: { count: 1 } });
     expect(await versions('?include_deleted=true')).toMatchObject({ metadata: { count: 2 } });
-    const one = await reader().get(consumerAt('server', name, '/versions/1.0.0'));
-    expect(stateIn(one)).toMatchObject({ status: 'deleted', isLatest: false });
+    const one = consumerAt('server', name, '/versions/1.0.0');
+    expect(outcome(await reader().get(one))).toBe('404 version_not_found');
+    const deleted = await reader().get(`${one}?include_deleted=true`);
+    expect(stateIn(deleted)).toMatchObject({ status: 'deleted', isLatest: false });
     await set(name, '1.0.0', 'active');
     expect(await listed(name, '')).toEqual(['2.0.0', '1.0.0']);
   });

@@ -16,7 +16,7 @@ const list = async (query = '') =>
   versionsIn(await mirror.get(`/registry/main/v0.1/servers?limit=100${query}`));
 const official = async (name: string, version = '1.0.0') => {
   const reply = await mirror.get(
-    `/registry/main/v0.1/servers/${encodeURIComponent(name)}/versions/${version}`,
+    `/registry/main/v0.1/servers/${encodeURIComponent(name)}/versions/${version}?include_deleted=true`,
   );
   return (reply.json as { _meta: Record<string, Record<string, unknown>> })._meta[OFFICIAL];
 };
@@ -195,18 +195,24 @@ describe('what has changed', () => {
     expect(await list()).toEqual(['io.acme/early@1.0.0', 'io.acme/late@1.0.0']);
   });
 
-  it('does not show what is gone: that comes with the next run that reads everything, a day later at most', async () => {
+  it('does not show what is gone: that comes with the next run that reads everything, six hours later at most', async () => {
     upstream.put([aServer('io.acme/stays'), aServer('io.acme/goes')], longAgo);
     await mirror.synced('main');
     upstream.remove('io.acme/goes', '1.0.0');
     await mirror.synced('main');
     expect(await list()).toEqual(['io.acme/goes@1.0.0', 'io.acme/stays@1.0.0']);
-    await ago(24 * 60 * MINUTE);
+    // The next run is due within an hour and a tenth.
+    await ago((6 * 60 - 67) * MINUTE);
+    await mirror.synced('main');
+    expect(await list()).toEqual(['io.acme/goes@1.0.0', 'io.acme/stays@1.0.0']);
+    await ago(2 * MINUTE);
     expect((await mirror.synced('main')).counts).toMatchObject({ removed: 1, entries: 1 });
     expect(await list()).toEqual(['io.acme/stays@1.0.0']);
   });
 
   it('nor after the twentieth run', async () => {
+    // Of an interval of an hour there are not that many within six hours.
+    await mirror.database.query(`update source set interval_ms = 60000 where name = 'main'`);
     upstream.put([aServer('io.acme/stays'), aServer('io.acme/goes')], longAgo);
     await mirror.synced('main');
     upstream.remove('io.acme/goes', '1.0.0');
@@ -216,6 +222,7 @@ describe('what has changed', () => {
     expect(await list()).toEqual(['io.acme/stays@1.0.0']);
     const asked = upstream.pages().map(({ query }) => query.has('updated_since'));
     expect(asked).toEqual([false, ...Array.from({ length: 19 }, () => true), false]);
+    await mirror.database.query(`update source set interval_ms = 3600000 where name = 'main'`);
   });
 });
 

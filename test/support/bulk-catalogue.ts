@@ -45,6 +45,10 @@ export async function fillCatalogue(database: TestDatabase, names: number): Prom
      ) born
      where e.type = 'server' or n = 1`,
   );
+  // As if they had been given other claims long after they came.
+  await database.query(
+    `update entry set claims_changed_at = '2026-07-01' where type = 'server' and id in (10, 11, 12)`,
+  );
 }
 
 /** What somebody sees who sees the first so many of the claim sets. */

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { compare, valid } from 'semver';
 import { afterAll, beforeAll } from 'vitest';
 import type { Document } from './documents.js';
 import { type InjectedFault, injectFault, send } from './fault-injection.js';
@@ -24,6 +25,10 @@ interface Habits {
   /** The key of the cursor, and whether `metadata.count` is told. */
   cursorKey?: 'nextCursor' | 'next_cursor';
   perPage?: number;
+  /** The list of skills shows every version, oldest first, and that of one skill its first 30, whatever cursor is sent. */
+  skills?: 'every-version';
+  /** Text in place of the list of skills. */
+  skillsText?: string;
   /** No cursor ever ends: it leads back to the same page, or always to a new one that holds the same. */
   endless?: 'same-cursor' | 'new-cursors';
   /** Text in place of the whole page. */
@@ -41,6 +46,9 @@ interface Item {
   server: Document;
   _meta: { [OFFICIAL]: Document };
 }
+
+/** Those of ToolHive's registry; the statuses of its skills are in upper case. */
+export const TOOLHIVE: Habits = { meta: 'empty', includeDeleted: 'ignored', skills: 'every-version' };
 
 /** Describes another MCP registry on 127.0.0.1; `runs()` starts it before the tests of the file and stops it after them. */
 export function anUpstreamRegistry(): UpstreamRegistry {
@@ -84,7 +92,7 @@ export class UpstreamRegistry {
       const publishedAt = this.items.get(key)?._meta[OFFICIAL]['publishedAt'] ?? now;
       this.items.set(key, {
         server,
-        _meta: { [OFFICIAL]: { status: 'active', publishedAt, updatedAt: now, isLatest: true, ...official } },
+        _meta: { [OFFICIAL]: { status: 'active', publishedAt, updatedAt: now, ...official } },
       });
     }
     return this;
@@ -117,6 +125,12 @@ export class UpstreamRegistry {
     return this;
   }
 
+  /** The paths of skills it was asked for, and forgets them. */
+  skillPaths(): string[] {
+    const paths = this.requests.splice(0).map(({ path }) => path.split('/x/dev.toolhive/')[1]);
+    return paths.filter((path) => path !== undefined);
+  }
+
   /** The pages of servers it was asked for, and forgets them. */
   pages(): OutboundRequest[] {
     return this.requests.splice(0).filter(({ path }) => path.endsWith('/v0.1/servers'));
@@ -126,7 +140,7 @@ export class UpstreamRegistry {
     const { pathname, searchParams: query } = new URL(request.url ?? '', 'http://upstream');
     const { authorization } = request.headers;
     this.requests.push({ path: pathname, query, authorization, at: Date.now() });
-    if (pathname.includes('/x/dev.toolhive/skills')) return this.answerSkills(pathname, response);
+    if (pathname.includes('/x/dev.toolhive/skills')) return this.answerSkills(pathname, query, response);
     if (!pathname.endsWith('/v0.1/servers')) return send(response, 404, { error: 'not found' });
     const { habits } = this;
     const isRefused = ['updatedSince', 'includeDeleted'].some(
@@ -159,20 +173,32 @@ export class UpstreamRegistry {
       return since === null || Date.parse(String(official['updatedAt'])) >= Date.parse(since);
     });
     const from = endless ? 0 : start;
-    const servers = found
-      .slice(from, from + perPage)
-      .map(({ server, _meta }) =>
-        habits.meta === undefined
-          ? { server, _meta }
-          : { server, ...(habits.meta === 'empty' ? { _meta: {} } : {}) },
-      );
+    const servers = found.slice(from, from + perPage).map((item) => {
+      const { server } = item;
+      const { [OFFICIAL]: official } = item._meta;
+      const isLatest = official['isLatest'] ?? item === this.latestOf(String(server['name']));
+      if (habits.meta === undefined) return { server, _meta: { [OFFICIAL]: { ...official, isLatest } } };
+      return { server, ...(habits.meta === 'empty' ? { _meta: {} } : {}) };
+    });
     const next = endless === 'same-cursor' ? 1 : endless ? start + 1 : from + perPage;
     const metadata = endless || next < found.length ? { [cursorKey]: `c${next}` } : {};
     return { body: { servers, metadata }, page: Math.floor(start / perPage) + 1 };
   }
 
-  private answerSkills(path: string, response: ServerResponse): void {
+  // As the official registry does: semver above all else, which goes by the time it was published.
+  private latestOf(name: string): Item | undefined {
+    const [latest] = [...this.items.values()]
+      .filter(({ server }) => server['name'] === name)
+      .sort((one, other) => (isNewer(one, other) ? -1 : 1));
+    return latest;
+  }
+
+  private answerSkills(path: string, query: URLSearchParams, response: ServerResponse): void {
     if (!this.skills) return send(response, 404, { error: 'not found' });
+    const { skillsText } = this.habits;
+    if (skillsText !== undefined && path.endsWith('/skills'))
+      return void response.writeHead(200, { 'Content-Type': 'application/json' }).end(skillsText);
+    if (this.habits.skills === 'every-version') return this.answerEverySkill(path, query, response);
     const [, namespace, name] = /skills\/([^/]+)\/([^/]+)\/versions$/.exec(path) ?? [];
     const versions = this.skills.find(
       ([latest]) => latest?.['namespace'] === namespace && latest?.['name'] === name,
@@ -181,4 +207,31 @@ export class UpstreamRegistry {
     if (!skills) return send(response, 404, { error: 'not found' });
     return send(response, 200, { skills, metadata: { count: skills.length } });
   }
+
+  private answerEverySkill(path: string, query: URLSearchParams, response: ServerResponse): void {
+    const [, namespace, name] = /skills\/([^/]+)\/([^/]+)\/versions$/.exec(path) ?? [];
+    const order = (skill: Document) => `${String(skill['name'])} ${String(skill['version'])}`;
+    const all = (this.skills ?? [])
+      .flat()
+      .filter((skill) => !name || (skill['namespace'] === namespace && skill['name'] === name))
+      .sort((one, other) => (order(one) < order(other) ? -1 : 1));
+    const start = name ? 0 : Number(query.get('cursor')?.slice(1) ?? 0);
+    const end = start + (name ? 30 : (this.habits.perPage ?? Number(query.get('limit') ?? 50)));
+    const skills = all.slice(start, end);
+    const metadata = { count: skills.length, ...(end < all.length ? { nextCursor: `c${end}` } : {}) };
+    return send(response, 200, { skills, metadata });
+  }
+}
+
+function isNewer(one: Item, other: Item): boolean {
+  const of = ({ server, _meta: { [OFFICIAL]: official } }: Item) => ({
+    isDeleted: official['status'] === 'deleted',
+    semver: valid(String(server['version'])),
+    publishedAt: String(official['publishedAt']),
+  });
+  const [first, second] = [of(one), of(other)];
+  if (first.isDeleted !== second.isDeleted) return second.isDeleted;
+  if (first.semver && second.semver) return compare(first.semver, second.semver) > 0;
+  if (first.semver || second.semver) return first.semver !== null;
+  return first.publishedAt > second.publishedAt;
 }

@@ -3,10 +3,10 @@ import type { ListFilter } from './list-request.js';
 /** A part of a filter that has an index of its own, and the SQL that reads it. */
 export interface IndexScan {
   /**
-   * Whether the index is read in order and no further than asked. The trigram index is not: it finds all there is to find,
-   * rows or not.
+   * Whether the index is read in order and no further than asked, by itself or together with the one of changed claims. The
+   * trigram index is not: it finds all there is to find, rows or not.
    */
-  readonly isOrdered: boolean;
+  readonly reads: 'in-order' | 'changes' | 'unordered';
   readonly column: 'updated_at' | 'version' | 'status' | 'search';
   /** The condition that reads candidates, as `v`, from the index. */
   readonly candidates: string;
@@ -17,25 +17,25 @@ export interface IndexScan {
 // Values stand in subqueries, which the planner cannot look into. An inequality with such a value is taken to be true of a
 // third of the table; together with the order, the index is the only way without sorting that much.
 const UPDATED_SINCE: IndexScan = {
-  isOrdered: true,
+  reads: 'changes',
   column: 'updated_at',
   candidates: 'v.updated_at >= (select $updatedSince::timestamptz)',
   exact: 'true',
 };
 const VERSION: IndexScan = {
-  isOrdered: true,
+  reads: 'in-order',
   column: 'version',
   candidates: 'v.version >= (select $version::text)',
   exact: 'v.version = (select $version::text)',
 };
 const STATUS: IndexScan = {
-  isOrdered: true,
+  reads: 'in-order',
   column: 'status',
   candidates: `v.status >= (select $status::text) and v.status <> 'active'`,
   exact: 'v.status = (select $status::text)',
 };
 const SEARCH: IndexScan = {
-  isOrdered: false,
+  reads: 'unordered',
   column: 'search',
   candidates: 'v.search like $searchPattern',
   exact: 'true',

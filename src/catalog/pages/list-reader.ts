@@ -2,7 +2,8 @@ import type { EntryType } from '../../documents/entry-types.js';
 import { type IndexScan, indexScansFor } from './index-scan.js';
 import { isSearch, type ListRequest } from './list-request.js';
 import { NameWalk } from './name-walk.js';
-import { nothingVisible, scanInOrder, scanUnordered } from './page.queries.js';
+import { scanChanges, scanInOrder, scanUnordered } from './index-scan.queries.js';
+import { nothingVisible } from './page.queries.js';
 import { showsNothing } from '../../views/view.js';
 import { isVersion, type FoundVersion } from './version-row.js';
 import type { ViewSql } from './view-sql.queries.js';
@@ -15,6 +16,7 @@ const NAMES_PER_FILTERED_ROW = 4;
 const FIRST_CANDIDATES = 512;
 /** How much more is read, in either way, each time neither led to the end. */
 const GROWTH = 8;
+const SCANS = { 'in-order': scanInOrder, changes: scanChanges, unordered: scanUnordered } as const;
 
 /**
  * Up to `limit + 1` versions in page order (name bytewise, newest first): the one beyond the limit means that there is a next page.
@@ -26,8 +28,8 @@ const GROWTH = 8;
 export async function readList(sql: ViewSql, type: EntryType, request: ListRequest): Promise<FoundVersion[]> {
   if (showsNothing(sql.view)) return nothingVisible(sql);
   const scans = indexScansFor(request.filter);
-  const inOrder = scans.filter(({ isOrdered }) => isOrdered);
-  const unordered = scans.filter(({ isOrdered }) => !isOrdered);
+  const inOrder = scans.filter(({ reads }) => reads !== 'unordered');
+  const unordered = scans.filter(({ reads }) => reads === 'unordered');
   const namesPerRow = isSearch(request.filter) ? NAMES_PER_FILTERED_ROW : NAMES_PER_ROW;
   const names = Math.ceil((request.limit + 1) * namesPerRow);
   const walk = new NameWalk(sql, type, request);
@@ -58,7 +60,6 @@ export async function readByIndex(
   request: ListRequest,
   maxCandidates: number,
 ): Promise<FoundVersion[] | undefined> {
-  const read = scan.isOrdered ? scanInOrder : scanUnordered;
-  const rows = await read(sql, scan, { type, request, maxCandidates, rows: request.limit + 1 });
+  const rows = await SCANS[scan.reads](sql, scan, { type, request, maxCandidates, rows: request.limit + 1 });
   return rows[0]?.complete ? rows.filter(isVersion) : undefined;
 }

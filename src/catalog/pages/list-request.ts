@@ -5,8 +5,15 @@ import { flag, storableText, wholeNumber } from '../../validation/checks.js';
 import { type Issue, issue } from '../../validation/problems.js';
 import { MAX_PAGE } from '../../validation/query-checks.js';
 import { Checked, hasShape, Optional, Section } from '../../validation/shape.js';
+import { currentKey } from '../../documents/version-order.js';
 import { parseTimestamp } from '../../validation/timestamp.js';
-import type { PageQuery, ServerListQuery, ServerVersionsQuery, SkillListQuery } from '../list-query.dto.js';
+import type {
+  PageQuery,
+  ServerListQuery,
+  SkillListQuery,
+  VersionQuery,
+  VersionsQuery,
+} from '../list-query.dto.js';
 
 /** Which versions a list shows. Everything here goes into the cursor, so that the next page needs nothing else. */
 export class ListFilter {
@@ -64,11 +71,16 @@ class VersionsCursor {
 const VERSIONS = 'versions';
 
 /** @throws ApiError `invalid_cursor`, also for one of another name. */
-export function versionsRequest(name: string, query: ServerVersionsQuery): VersionsRequest {
-  if (!query.cursor) return { includeDeleted: query.include_deleted === 'true', after: null };
+export function versionsRequest(name: string, query: VersionsQuery): VersionsRequest {
+  if (!query.cursor) return { includeDeleted: includesDeleted(query), after: null };
   const state = decodeCursor(VERSIONS, query.cursor, hasShape(VersionsCursor));
   if (state.name !== name) throw new ApiError('invalid_cursor');
-  return { includeDeleted: state.includeDeleted, after: state.after };
+  return { includeDeleted: state.includeDeleted, after: currentKey(state.after) };
+}
+
+/** contract §6: a version whose status is `deleted` is there for who asks for such versions, and for nobody else. */
+export function includesDeleted(query: VersionQuery): boolean {
+  return query.include_deleted === 'true';
 }
 
 /** The cursor that goes on after this version of a name. */
@@ -77,12 +89,12 @@ export function nextVersionsCursor(name: string, request: VersionsRequest, { key
 }
 
 export function serverListRequest(query: ServerListQuery): ListRequest {
-  const since = query.updated_since === undefined ? null : parseTimestamp(query.updated_since);
+  const since = query.updated_since ? parseTimestamp(query.updated_since) : null;
   return listRequest('server', query, {
     ...searchOf(query),
     ...(since ? { updatedSince: since.toISOString() } : {}),
     ...(query.version ? { version: query.version } : {}),
-    ...(query.include_deleted === 'true' || since ? { includeDeleted: true } : {}),
+    ...(includesDeleted(query) || since ? { includeDeleted: true } : {}),
   });
 }
 
@@ -107,13 +119,14 @@ function searchOf(query: PageQuery): Pick<ListFilter, 'search'> {
 // contract §6: the cursor carries the query. Filters sent along with it, the same, fewer or others, change nothing.
 function listRequest(type: EntryType, query: PageQuery, filter: ListFilter): ListRequest {
   const { listKey, perPage, listsLatestOnly } = ENTRY_TYPES[type];
-  const limit = query.limit === undefined ? undefined : Number(query.limit);
+  const limit = query.limit ? Number(query.limit) : undefined;
   if (!query.cursor) return { filter, limit: limit ?? perPage, after: null };
   const state = decodeCursor(listKey, query.cursor, hasShape(ListCursor));
   // A forged cursor opens no other list than there is.
   if (listsLatestOnly && (state.filter.version !== 'latest' || state.filter.includeDeleted))
     throw new ApiError('invalid_cursor');
-  return { filter: state.filter, limit: limit ?? state.limit, after: state.after };
+  const after = { name: state.after.name, key: currentKey(state.after.key) };
+  return { filter: state.filter, limit: limit ?? state.limit, after };
 }
 
 // As it is written here: PostgreSQL does not take all that RFC 3339 allows.

@@ -14,7 +14,7 @@ import {
   type VersionsRequest,
 } from './list-request.js';
 import { itemBody, listBody, withinPage } from './page-body.js';
-import { nothingVisible, versionsOfName, type WhichVersions } from './page.queries.js';
+import { type NamedVersions, nothingVisible, versionsOfName } from './page.queries.js';
 import type { SnapshotCheck } from './snapshot-check.js';
 import { showsNothing } from '../../views/view.js';
 import { isVersion, type FoundVersion } from './version-row.js';
@@ -29,7 +29,13 @@ export type PageRequest =
       readonly name: string;
       readonly versions: VersionsRequest;
     }
-  | { readonly page: 'version'; readonly type: EntryType; readonly name: string; readonly version: string };
+  | {
+      readonly page: 'version';
+      readonly type: EntryType;
+      readonly name: string;
+      readonly version: string;
+      readonly includeDeleted: boolean;
+    };
 
 /** contract §3: a search has ended within two seconds. This leaves some to cancel what still runs. */
 const SEARCH_TIME_MS = 1_750;
@@ -66,7 +72,7 @@ export class PageReader {
       case 'versions':
         return this.versions(sql, request.type, request.name, request.versions);
       case 'version':
-        return this.version(sql, request.type, request.name, request.version);
+        return this.version(sql, request);
     }
   }
 
@@ -102,8 +108,8 @@ export class PageReader {
     name: string,
     request: VersionsRequest,
   ): Promise<string> {
-    const which = request.includeDeleted ? 'all' : 'undeleted';
-    const found = await readVersions(sql, type, name, which, undefined, request.after);
+    const { includeDeleted, after } = request;
+    const found = await readVersions(sql, { type, name, which: 'all', includeDeleted, after });
     if (found.length === 0 && request.after === null) throw new ApiError('entry_not_found');
     const rows = withinPage(found);
     const last = rows.at(-1);
@@ -111,30 +117,26 @@ export class PageReader {
     return listBody(type, rows, last && hasMore ? nextVersionsCursor(name, request, last) : undefined);
   }
 
-  private async version(sql: ViewSql, type: EntryType, name: string, version: string): Promise<string> {
-    const [row] =
-      version === 'latest'
-        ? await readVersions(sql, type, name, 'latest')
-        : await readVersions(sql, type, name, 'exact', version);
+  // contract §6: an entry of deleted versions alone is not there, unless they are asked for.
+  private async version(
+    sql: ViewSql,
+    { type, name, version, includeDeleted }: PageRequest & { page: 'version' },
+  ): Promise<string> {
+    const latest = { type, name, which: 'latest', includeDeleted } as const;
+    const isLatest = version === 'latest';
+    const [row] = await readVersions(sql, isLatest ? latest : { ...latest, which: 'exact', version });
     if (row)
       return withinPage([row])
         .map((found) => itemBody(type, found))
         .join('');
-    const isThere = version !== 'latest' && (await readVersions(sql, type, name, 'latest')).length > 0;
+    const isThere = !isLatest && (await readVersions(sql, latest)).length > 0;
     throw new ApiError(isThere ? 'version_not_found' : 'entry_not_found');
   }
 }
 
 /** Versions of one name, newest first, from the first source whose entry is in the view. */
-export async function readVersions(
-  sql: ViewSql,
-  type: EntryType,
-  name: string,
-  which: WhichVersions,
-  version?: string,
-  after: string | null = null,
-): Promise<FoundVersion[]> {
-  if (hasNul(name) || (version !== undefined && hasNul(version))) return [];
+export async function readVersions(sql: ViewSql, asked: NamedVersions): Promise<FoundVersion[]> {
+  if (hasNul(asked.name) || (asked.version !== undefined && hasNul(asked.version))) return [];
   if (showsNothing(sql.view)) return nothingVisible(sql);
-  return (await versionsOfName(sql, type, name, which, version, after)).filter(isVersion);
+  return (await versionsOfName(sql, asked)).filter(isVersion);
 }

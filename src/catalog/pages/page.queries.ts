@@ -1,24 +1,24 @@
 import type { EntryType } from '../../documents/entry-types.js';
 import { IS_CURRENT } from '../../views/views.queries.js';
-import type { IndexScan } from './index-scan.js';
-import { conditionValues, isVersionAsked, nameFrom, passes, versionAfter } from './list-conditions.js';
-import type { ListRequest, Position } from './list-request.js';
+import {
+  changedSince,
+  conditionValues,
+  isVersionAsked,
+  isVisible,
+  nameFrom,
+  NOT_DELETED,
+  passes,
+  versionAfter,
+} from './list-conditions.js';
+import type { ListRequest } from './list-request.js';
 import type { CurrencyRow } from './snapshot-check.js';
 import { FOUND_COLUMNS, type MaybeVersion, PAGE_WINDOW, VERSION_COLUMNS } from './version-row.js';
 import { partitionValues, type ViewSql } from './view-sql.queries.js';
 
-// Every statement that reads pages of the consumer API, as sent in test/api/page-statements/*.sql. Only the conditions of the
+// With those of index-scan.queries.ts, every statement that reads pages of the consumer API, as sent in test/api/page-statements/*.sql. Only the conditions of the
 // filter and of the position vary, and the text is the same for the same keys of a filter. All of them filter by the ids of
 // a view, and none knows claims. Their plans are held by test/api/catalog.plans.spec.ts: OFFSET 0 keeps each subquery as it
 // is written, so that it is answered by its own index, once per row outside of it.
-
-/**
- * SQL: whether an entry is in the view. The planner takes what stands in COALESCE as it is: otherwise it would look every claim
- * set up in its statistics, which takes longer than the statement when there are thousands. A missing parameter shows nothing.
- */
-function isVisible(entry: string): string {
-  return `(coalesce(${entry}.claim_set_id = any($claimSets::int[]), false) or $seesAll::boolean)`;
-}
 
 /** One step of the walk through the names of a view. */
 export interface WalkStep {
@@ -56,9 +56,9 @@ with partitions as materialized (
     as p(source_id, claim_set_id, rank)
 ),
 next_entries as materialized (
-  select p.source_id, p.claim_set_id, p.rank, e.id, e.name
+  select p.source_id, p.claim_set_id, p.rank, e.id, e.name, e.claims_changed_at
   from partitions p cross join lateral (
-    select e.id, e.name from entry e
+    select e.id, e.name, e.claims_changed_at from entry e
     where e.source_id = p.source_id and e.type = $type and e.claim_set_id = p.claim_set_id
       and ${nameFrom(after, 'e.name')}
     order by e.name limit $depth
@@ -70,7 +70,7 @@ complete as materialized (
   ) partition_with_more
 ),
 names as materialized (
-  select distinct on (name) id, name from next_entries
+  select distinct on (name) id, name, claims_changed_at from next_entries
   where (select last_name from complete) is null or name <= (select last_name from complete)
   order by name, rank limit $names
 ),
@@ -89,6 +89,7 @@ from progress left join (
       order by o.version_key desc offset 0
     ) v
     where ${passes(filter)}
+      and ${changedSince(filter, 'v.updated_at', 'n.claims_changed_at')}
       and ${versionAfter(after, 'n.name', 'v.version_key')}
     order by v.version_key desc limit $rows
   ) v
@@ -112,9 +113,9 @@ with ranked as materialized (
   select source_id, rank::int from unnest($rankedSources::int[]) with ordinality as r(source_id, rank)
 ),
 next_entries as materialized (
-  select r.source_id, r.rank, e.id, e.name, ${isVisible('e')} as visible
+  select r.source_id, r.rank, e.id, e.name, e.claims_changed_at, ${isVisible('e')} as visible
   from ranked r cross join lateral (
-    select e.id, e.name, e.claim_set_id from entry e
+    select e.id, e.name, e.claim_set_id, e.claims_changed_at from entry e
     where e.source_id = r.source_id and e.type = $type
       and ${nameFrom(after, 'e.name')}
     order by e.name limit $depth
@@ -126,7 +127,7 @@ complete as materialized (
   ) source_with_more
 ),
 names as materialized (
-  select distinct on (name) id, name from next_entries
+  select distinct on (name) id, name, claims_changed_at from next_entries
   where visible and ((select last_name from complete) is null or name <= (select last_name from complete))
   order by name, rank limit $names
 ),
@@ -146,6 +147,7 @@ from progress left join (
       order by o.version_key desc offset 0
     ) v
     where ${passes(filter)}
+      and ${changedSince(filter, 'v.updated_at', 'n.claims_changed_at')}
       and ${versionAfter(after, 'n.name', 'v.version_key')}
     order by v.version_key desc limit $rows
   ) v
@@ -157,145 +159,29 @@ order by found.name, found.key desc`,
   );
 }
 
-/** A page by way of the index of one part of its filter. */
-export interface ScanStep {
-  readonly type: EntryType;
-  readonly request: ListRequest;
-  /** Rows to read in the index at most. */
-  readonly maxCandidates: number;
-  /** Versions to return at most. */
-  readonly rows: number;
-}
-
-/** A version that was found, or nulls, beside whether the index had no more candidates than were read. */
-export type ScanRow = MaybeVersion & CurrencyRow & { readonly complete: boolean };
-
-/**
- * A page by way of an index that can be read in order, up to a limit: candidates are counted first, in
- * the index alone where that can be, and then no more than that is read. Visibility comes before shadowing (contract §6): an
- * earlier source counts only with an entry the caller sees.
- */
-export function scanInOrder(
-  sql: ViewSql,
-  scan: IndexScan,
-  { type, request, ...sizes }: ScanStep,
-): Promise<ScanRow[]> {
-  const { filter, after } = request;
-  return sql.query<ScanRow>(
-    `
-with ranked as materialized (
-  select source_id, rank::int from unnest($rankedSources::int[]) with ordinality as r(source_id, rank)
-),
-total as materialized (
-  select count(*) as n, count(*) <= $maxCandidates as complete from (
-    select v.${scan.column} from entry_version v
-    where ${scan.candidates}
-    order by v.${scan.column} limit $maxCandidates + 1
-  ) v
-  where ${scan.exact}
-),
-candidates as materialized (
-  select * from (
-    select v.id, v.entry_id, v.version_key, ${passes(filter)} as passes
-    from entry_version v
-    where ${scan.candidates}
-    order by v.${scan.column} limit $maxCandidates + 1
-  ) c
-  where (select complete from total) limit (select n from total)
-),
-${shownAmong(after)}`,
-    { ...conditionValues(type, request), ...sizes },
-  );
-}
-
-/** SQL: the end of both scans: of the `candidates`, the rows of those that the caller sees and that no entry before them hides. */
-function shownAmong(after: Position | null): string {
-  return `visible as materialized (
-  select e.name, c.version_key, c.id, r.rank
-  from candidates c
-  cross join lateral (
-    select e.name, e.source_id, e.claim_set_id from entry e
-    where e.id = c.entry_id and e.type = $type offset 0
-  ) e
-  join ranked r on r.source_id = e.source_id
-  where (select complete from total) and c.passes and ${isVisible('e')}
-    and ${nameFrom(after, 'e.name')}
-    and ${versionAfter(after, 'e.name', 'c.version_key')}
-),
-shown as materialized (
-  select s.name, s.version_key, s.id
-  from (select * from visible order by name, version_key desc offset 0) s
-  where not exists (
-    select 1 from ranked r cross join lateral (
-      select 1 from entry h
-      where h.source_id = r.source_id and h.type = $type and h.name = s.name
-        and ${isVisible('h')} offset 0
-    ) h
-    where r.rank < s.rank offset 0
-  )
-  order by s.name, s.version_key desc limit $rows
-)
-select ${IS_CURRENT} as "isCurrent", total.complete,
-    ${FOUND_COLUMNS}
-from total left join (
-  select s.name,
-    ${VERSION_COLUMNS}
-  from shown s join entry_version v on v.id = s.id
-) found on true
-window page as ${PAGE_WINDOW}
-order by found.name, found.key desc`;
-}
-
-/** The same for an index that finds all it has, rows or not, in no order: candidates are read at once. */
-export function scanUnordered(
-  sql: ViewSql,
-  scan: IndexScan,
-  { type, request, ...sizes }: ScanStep,
-): Promise<ScanRow[]> {
-  const { filter, after } = request;
-  return sql.query<ScanRow>(
-    `
-with ranked as materialized (
-  select source_id, rank::int from unnest($rankedSources::int[]) with ordinality as r(source_id, rank)
-),
-candidates as materialized (
-  select * from (
-    select v.id, v.entry_id, v.version_key, ${passes(filter)} as passes
-    from entry_version v
-    where ${scan.candidates} limit $maxCandidates + 1
-  ) c
-),
-total as materialized (
-  select count(*) <= $maxCandidates as complete from candidates
-),
-${shownAmong(after)}`,
-    { ...conditionValues(type, request), ...sizes },
-  );
-}
-
 /** SQL: which versions `v` of a name are meant. */
 const WHICH = {
   all: 'true',
-  undeleted: `v.status <> 'deleted'`,
   latest: 'v.is_latest',
   exact: 'v.version = $version',
 } as const;
 
-export type WhichVersions = keyof typeof WHICH;
+/** Versions of one name. */
+export interface NamedVersions {
+  readonly type: EntryType;
+  readonly name: string;
+  readonly which: keyof typeof WHICH;
+  /** The one that is meant by `exact`. */
+  readonly version?: string;
+  readonly includeDeleted: boolean;
+  /** Only versions older than the one with this key. */
+  readonly after?: string | null;
+}
 
-/**
- * Versions of one name, newest first, from the first source whose entry is in the view; a single row of nulls for none.
- *
- * @param version the one that is meant by `exact`.
- * @param afterKey only versions older than the one with this key; null for all.
- */
+/** Versions of one name, newest first, from the first source whose entry is in the view; a single row of nulls for none. */
 export function versionsOfName(
   sql: ViewSql,
-  type: EntryType,
-  name: string,
-  which: WhichVersions,
-  version?: string,
-  afterKey: string | null = null,
+  { type, name, which, version, includeDeleted, after = null }: NamedVersions,
 ): Promise<(MaybeVersion & CurrencyRow)[]> {
   return sql.query<MaybeVersion & CurrencyRow>(
     `
@@ -317,11 +203,12 @@ from (select) one_row left join (
   select f.name,
     ${VERSION_COLUMNS}
   from first_entry f join entry_version v on v.entry_id = f.id
-  where ${WHICH[which]} and ($afterKey::text is null or v.version_key < $afterKey)
+  where ${WHICH[which]} and ${includeDeleted ? 'true' : NOT_DELETED}
+    and ($afterKey::text is null or v.version_key < $afterKey)
 ) found on true
 window page as ${PAGE_WINDOW}
 order by found.key desc`,
-    { type, name, version, afterKey },
+    { type, name, version, afterKey: after },
   );
 }
 

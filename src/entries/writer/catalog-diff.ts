@@ -1,5 +1,6 @@
 import { type IncomingVersion, versionMapKey, type VersionName } from '../../documents/incoming-version.js';
 import { batches } from './batches.js';
+import { versionKeyOf } from './version-columns.js';
 
 /** Versions compared without a pause: some milliseconds. */
 const BATCH = 1_000;
@@ -8,6 +9,7 @@ const BATCH = 1_000;
 export interface StoredVersion extends VersionName {
   readonly entryId: string;
   readonly versionId: string;
+  readonly versionKey: string;
   readonly digest: Buffer;
   readonly status: string;
   readonly statusMessage: string | null;
@@ -21,6 +23,8 @@ export interface StoredVersion extends VersionName {
 export interface CatalogDiff {
   readonly added: IncomingVersion[];
   readonly changed: { readonly stored: StoredVersion; readonly incoming: IncomingVersion }[];
+  /** Versions that are as they were, but elsewhere in the order of their entry. */
+  readonly moved: { readonly stored: StoredVersion; readonly versionKey: string }[];
   readonly gone: StoredVersion[];
   readonly unchanged: number;
 }
@@ -36,15 +40,25 @@ export async function diffCatalog(
   const remaining = new Map<string, StoredVersion>();
   for await (const batch of batches(stored, BATCH))
     for (const version of batch) remaining.set(versionMapKey(version), version);
-  const diff: CatalogDiff & { unchanged: number } = { added: [], changed: [], gone: [], unchanged: 0 };
+  const diff: CatalogDiff & { unchanged: number } = {
+    added: [],
+    changed: [],
+    moved: [],
+    gone: [],
+    unchanged: 0,
+  };
   for await (const batch of batches(incoming, BATCH))
     for (const version of batch) {
       const key = versionMapKey(version);
       const known = remaining.get(key);
       remaining.delete(key);
       if (!known) diff.added.push(version);
-      else if (isSame(known, version)) diff.unchanged += 1;
-      else diff.changed.push({ stored: known, incoming: version });
+      else if (!isSame(known, version)) diff.changed.push({ stored: known, incoming: version });
+      else {
+        const versionKey = versionKeyOf(version, known);
+        if (versionKey === known.versionKey) diff.unchanged += 1;
+        else diff.moved.push({ stored: known, versionKey });
+      }
     }
   return { ...diff, gone: [...remaining.values()] };
 }

@@ -1,6 +1,7 @@
 import type { EntityManager } from 'typeorm';
 import type { EntryType } from '../../documents/entry-types.js';
-import type { EntryName } from '../../documents/incoming-version.js';
+import type { EntryName, VersionName } from '../../documents/incoming-version.js';
+import { UPSTREAM_LATEST } from '../../documents/version-order.js';
 import type { VersionColumns } from './version-columns.js';
 
 /*
@@ -19,6 +20,12 @@ export interface NewVersionRow extends VersionColumns, EntryName {
 
 export interface ChangedVersionRow extends VersionColumns {
   readonly id: string;
+}
+
+/** A version with the key it is to have. */
+export interface MovedVersionRow {
+  readonly id: string;
+  readonly versionKey: string;
 }
 
 /** Adds the entries that a source does not have yet, and returns these. */
@@ -151,6 +158,53 @@ export async function updateVersions(
       rows.map(({ statusChangedAt }) => statusChangedAt),
       rows.map(({ publishedAt }) => publishedAt),
       rows.map(({ updatedAt }) => updatedAt),
+    ],
+  );
+}
+
+/** Gives versions these keys and leaves them as they are otherwise. */
+export async function updateVersionKeys(
+  manager: EntityManager,
+  rows: readonly MovedVersionRow[],
+): Promise<void> {
+  await manager.query(
+    `update entry_version v set version_key = n.version_key
+     from unnest($1::bigint[], $2::text[]) as n(id, version_key) where v.id = n.id`,
+    [rows.map(({ id }) => id), rows.map(({ versionKey }) => versionKey)],
+  );
+}
+
+/**
+ * What a registry called its latest version is no longer that once it calls another one so, of which alone one hears. A registry
+ * that calls several versions of one entry so is not asked for more than that.
+ *
+ * @param latest the versions that are called so now.
+ */
+export async function demoteUpstreamLatest(
+  manager: EntityManager,
+  sourceId: number,
+  latest: readonly VersionName[],
+): Promise<void> {
+  await manager.query(
+    `with called as (
+       select e.id as entry_id, n.version
+       from unnest($2::text[], $3::text[], $4::text[]) as n(type, name, version)
+       join entry e on e.source_id = $1 and e.type = n.type and e.name = n.name
+     ), before as (
+       select v.id, v.entry_id, v.version, count(*) over (partition by v.entry_id) as versions
+       from (select distinct entry_id from called) c
+       join entry_version v on v.entry_id = c.entry_id and v.version_key >= $5
+     )
+     update entry_version v set version_key = substr(v.version_key, length($5) + 1)
+     from before b
+     where v.id = b.id and b.versions = 1
+       and not exists (select 1 from called c where c.entry_id = b.entry_id and c.version = b.version)`,
+    [
+      sourceId,
+      latest.map(({ type }) => type),
+      latest.map(({ name }) => name),
+      latest.map(({ version }) => version),
+      UPSTREAM_LATEST,
     ],
   );
 }

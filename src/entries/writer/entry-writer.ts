@@ -17,10 +17,12 @@ import { type CatalogDiff, diffCatalog, type StoredVersion } from './catalog-dif
 import {
   deleteEmptyEntries,
   deleteVersions,
+  demoteUpstreamLatest,
   type EntryRow,
   insertEntries,
   insertVersions,
   updateClaimSets,
+  updateVersionKeys,
   updateVersions,
 } from './entry-writer.queries.js';
 import { allVersions, versionsAmong, versionsOfEntries } from './stored-versions.queries.js';
@@ -86,6 +88,9 @@ export class EntryWriter {
     const isLeaving = (version: StoredVersion) => leaving.has(versionMapKey(version));
     const kept = stored.filter((version) => !isLeaving(version));
     const diff = { ...(await diffCatalog(kept, changed)), gone: stored.filter(isLeaving) };
+    const latest = changed.filter(({ isUpstreamLatest }) => isUpstreamLatest);
+    for await (const batch of batches(latest, ENTRIES_PER_STATEMENT))
+      await demoteUpstreamLatest(manager, sourceId, batch);
     await this.write(manager, sourceId, () => claimSetId, diff);
     return countsOf(diff);
   }
@@ -115,7 +120,7 @@ export class EntryWriter {
     await this.write(manager, sourceId, claimSetOf, diff);
     const relabeled = await this.relabel(manager, sourceId, claimSetOf, versions);
     // What changed in both ways is counted once.
-    for (const { stored: version } of diff.changed) relabeled.delete(version.entryId);
+    for (const { stored: version } of [...diff.changed, ...diff.moved]) relabeled.delete(version.entryId);
     const counts = countsOf(diff);
     return {
       ...counts,
@@ -135,6 +140,7 @@ export class EntryWriter {
     const touched = new Set<string>();
     await this.remove(manager, diff.gone, touched);
     await this.change(manager, diff.changed, now, touched);
+    await this.move(manager, diff.moved, touched);
     await this.add(manager, sourceId, claimSetOf, diff.added, now, touched);
     for await (const batch of batches([...touched], ENTRIES_PER_STATEMENT)) await electLatest(manager, batch);
   }
@@ -167,6 +173,20 @@ export class EntryWriter {
         id: stored.versionId,
       }));
       await updateVersions(manager, rows);
+      for (const { stored } of batch) touched.add(stored.entryId);
+    }
+  }
+
+  private async move(
+    manager: EntityManager,
+    moved: CatalogDiff['moved'],
+    touched: Set<string>,
+  ): Promise<void> {
+    for await (const batch of batches(moved, ENTRIES_PER_STATEMENT)) {
+      await updateVersionKeys(
+        manager,
+        batch.map(({ stored, versionKey }) => ({ id: stored.versionId, versionKey })),
+      );
       for (const { stored } of batch) touched.add(stored.entryId);
     }
   }
@@ -250,7 +270,7 @@ function entryRow(version: IncomingVersion, claimSetOf: ClaimSetOf): EntryRow {
 function countsOf(diff: CatalogDiff): WriteCounts {
   return {
     added: diff.added.length,
-    changed: diff.changed.length,
+    changed: diff.changed.length + diff.moved.length,
     removed: diff.gone.length,
     unchanged: diff.unchanged,
   };

@@ -4,7 +4,7 @@ import type { StoredVersion } from './catalog-diff.js';
 
 /** The columns of a `StoredVersion`: times as numbers, which are read faster than dates and compared exactly. */
 const STORED_VERSION = `
-  e.id as "entryId", v.id as "versionId", e.type, e.name, v.version, v.digest, v.status,
+  e.id as "entryId", v.id as "versionId", e.type, e.name, v.version, v.version_key as "versionKey", v.digest, v.status,
   v.status_message as "statusMessage",
   (extract(epoch from v.status_changed_at) * 1000)::float8 as "statusChangedAt",
   (extract(epoch from v.published_at) * 1000)::float8 as "publishedAt"`;

@@ -22,7 +22,7 @@ export function versionColumns(incoming: IncomingVersion, now: Date, stored?: St
   const unchangedSince = stored?.status === status ? new Date(stored.statusChangedAt) : now;
   return {
     version,
-    versionKey: versionKey(version, publishedAt),
+    versionKey: versionKey(version, publishedAt, incoming.isUpstreamLatest),
     document: text,
     digest,
     search: searchText,
@@ -32,4 +32,12 @@ export function versionColumns(incoming: IncomingVersion, now: Date, stored?: St
     publishedAt,
     updatedAt: now,
   };
+}
+
+/** The key of a version whose columns are otherwise as they are stored: another one when its place in the order has changed. */
+export function versionKeyOf(
+  { version, publishedAt, isUpstreamLatest }: IncomingVersion,
+  stored: Pick<Stored, 'publishedAt'>,
+): string {
+  return versionKey(version, publishedAt ?? new Date(stored.publishedAt), isUpstreamLatest);
 }

@@ -21,6 +21,8 @@ const ABSENT = [403, 404, 405, 501];
 const SKILLS = 'x/dev.toolhive/skills';
 /** How far before the time asked for a server may round, before it counts as one that does not know the parameter. */
 const ROUNDING_MS = 60 * 60 * 1_000;
+/** Nothing has been updated since. */
+const FAR_FUTURE = '9999-01-01T00:00:00Z';
 
 /** Sources of kind api: another MCP registry, mirrored. */
 @Injectable()
@@ -49,7 +51,7 @@ export class ApiFetcher extends Fetcher<'api'> {
       memory,
     });
     const run = new ApiRun(client, source.filter, readApiState(state), memory);
-    return run.fetch(source.isRequested);
+    return run.fetch(source.isRequested, source.intervalMs);
   }
 }
 
@@ -64,8 +66,8 @@ class ApiRun {
     private readonly memory: MemoryShare,
   ) {}
 
-  async fetch(isRequested: boolean): Promise<Fetched> {
-    const plan = planOf(this.before, this.now, isRequested);
+  async fetch(isRequested: boolean, intervalMs: number): Promise<Fetched> {
+    const plan = planOf(this.before, { now: this.now, intervalMs, isRequested });
     if (plan.reads === 'all' || !this.before) return this.all(plan.reads === 'all' && plan.beginsRound);
     if ((await this.skillsDigest()) !== this.before.skills) return this.all(true);
     return (await this.changes(plan)) ?? this.all(false, false);
@@ -90,11 +92,15 @@ class ApiRun {
     const reading = new RegistryReader(this.filter, this.memory);
     const query = { updated_since: new Date(plan.since).toISOString(), include_deleted: 'true' };
     let readAt: number | null = null;
+    let isTold = false;
     try {
       for await (const page of this.client.list('servers', 'servers', query)) {
         readAt ??= page.readAt;
         await reading.servers(page);
-        if (!reading.isDated || reading.oldest < plan.since - ROUNDING_MS) return null;
+        if (!reading.isDated) return null;
+        if (isTold || reading.oldest >= plan.since - ROUNDING_MS) continue;
+        isTold = await this.knowsUpdatedSince();
+        if (!isTold) return null;
       }
     } catch (error) {
       if (readAt === null && isStatus(error, REFUSED)) return null;
@@ -105,6 +111,18 @@ class ApiRun {
     const state = { ...stateAfter(plan, this.before, after) };
     if (reading.count === 0) return { kind: 'unchanged', state };
     return { kind: 'changes', content: reading.content(), gone: reading.leftOut(), state };
+  }
+
+  // What has not been updated since may have become visible since, as it may here. A registry that passes the parameter over
+  // shows everything at any time.
+  private async knowsUpdatedSince(): Promise<boolean> {
+    try {
+      const pages = this.client.list('servers', 'servers', { updated_since: FAR_FUTURE });
+      for await (const { elements } of pages) return elements.length === 0;
+    } catch (error) {
+      if (!isStatus(error, REFUSED)) throw error;
+    }
+    return false;
   }
 
   private async servers(reading: RegistryReader): Promise<number> {
@@ -124,23 +142,24 @@ class ApiRun {
     return readAt ?? this.now;
   }
 
-  // The list shows the latest version of each; the others have to be asked for one skill after the other.
+  // What the list of skills does not show has to be asked for one skill after the other.
   private async skills(reading: RegistryReader): Promise<string | null> {
     const digest = createHash('sha256');
-    const paths: string[] = [];
+    let isListed = false;
     try {
       for await (const page of this.client.list(SKILLS, 'skills')) {
+        isListed = true;
         for (const { text } of page.elements) digest.update(`${text}\n`);
-        paths.push(...(await reading.skills(page)));
+        await reading.skills(page);
       }
     } catch (error) {
-      if (paths.length === 0 && isStatus(error, ABSENT)) return null;
+      if (!isListed && isStatus(error, ABSENT)) return null;
       throw error;
     }
-    for (const path of paths)
+    for (const path of reading.unlistedSkills())
       try {
         for await (const page of this.client.list(`${SKILLS}/${path}/versions`, 'skills'))
-          await reading.skills(page);
+          await reading.skillVersions(page);
       } catch (error) {
         if (!isStatus(error, ABSENT)) throw error;
       }

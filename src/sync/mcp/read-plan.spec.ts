@@ -7,7 +7,7 @@ const NOW = Date.parse('2026-11-01T12:00:00Z');
 const state = (more: Partial<ApiState> = {}): ApiState => ({
   readAt: NOW - MINUTE,
   settledAt: NOW - MINUTE,
-  roundAt: NOW - HOUR,
+  roundAt: NOW - MINUTE,
   runs: 1,
   tellsChanges: true,
   skills: null,
@@ -23,14 +23,47 @@ describe('what a run reads', () => {
     ['after ten minutes', state({ settledAt: NOW - 10 * MINUTE }), changes(NOW - 15 * MINUTE, true)],
     ['the nineteenth', state({ runs: 18 }), changes(NOW - 61_000, false)],
     ['the twentieth', state({ runs: 19 }), { reads: 'all', beginsRound: true }],
-    ['just before a day', state({ roundAt: NOW - 24 * HOUR + 1 }), changes(NOW - 61_000, false)],
-    ['after a day', state({ roundAt: NOW - 24 * HOUR }), { reads: 'all', beginsRound: true }],
     ['when our clock went back', state({ roundAt: NOW + 1 }), { reads: 'all', beginsRound: true }],
     ['when changes are not told', state({ tellsChanges: false }), { reads: 'all', beginsRound: false }],
-  ])('%s', (_when, before, plan) => expect(planOf(before, NOW, false)).toEqual(plan));
+  ])('%s', (_when, before, plan) =>
+    expect(planOf(before, { now: NOW, intervalMs: MINUTE, isRequested: false })).toEqual(plan),
+  );
 
   it('when somebody asks for a sync, which is a new round', () =>
-    expect(planOf(state(), NOW, true)).toEqual({ reads: 'all', beginsRound: true }));
+    expect(planOf(state(), { now: NOW, intervalMs: MINUTE, isRequested: true })).toEqual({
+      reads: 'all',
+      beginsRound: true,
+    }));
+
+  // Every run is as late as it may be.
+  it.each([
+    ['a minute', MINUTE, 20],
+    ['ten minutes', 10 * MINUTE, 20],
+    ['a quarter of an hour', 15 * MINUTE, 20],
+    ['half an hour', 30 * MINUTE, 10],
+    ['an hour', HOUR, 5],
+    ['two hours', 2 * HOUR, 2],
+    ['five hours', 5 * HOUR, 1],
+    ['six hours', 6 * HOUR, 1],
+    ['a day', 24 * HOUR, 1],
+  ])(
+    'at an interval of %s: everything again within six hours and twenty runs, or each time',
+    (_interval, intervalMs, runs) => {
+      let before = state({ roundAt: NOW, readAt: NOW, settledAt: NOW, runs: 0 });
+      let count = 0;
+      for (let now = NOW; ;) {
+        now += 1.1 * intervalMs;
+        count += 1;
+        const plan = planOf(before, { now, intervalMs, isRequested: false });
+        if (plan.reads === 'all') {
+          if (runs > 1) expect(now - NOW).toBeLessThanOrEqual(6 * HOUR);
+          break;
+        }
+        before = stateAfter(plan, before, { readAt: now, now, tellsChanges: true, skills: null });
+      }
+      expect(count).toBe(runs);
+    },
+  );
 });
 
 describe('what a run leaves', () => {

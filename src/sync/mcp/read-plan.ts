@@ -2,8 +2,11 @@ import type { FetchState } from '../fetcher.js';
 
 const SECOND_MS = 1_000;
 const MINUTE_MS = 60 * SECOND_MS;
-const ROUND_MS = 24 * 60 * MINUTE_MS;
+/** How long what the upstream no longer shows may be shown here, as long as runs are due more often. */
+const ROUND_MS = 6 * 60 * MINUTE_MS;
 const ROUND_RUNS = 20;
+/** A source is due at its interval or up to a tenth later. */
+const LATE = 1.1;
 /** How long a transaction of the upstream may take: what it writes bears the time when it began. */
 const OVERLAP_MS = 5 * MINUTE_MS;
 /** How often that is allowed for. */
@@ -33,20 +36,23 @@ export type ApiPlan =
   | { readonly reads: 'changes'; readonly since: number; readonly catchesUp: boolean };
 
 /**
- * Everything is read in the first run, then in every twentieth, once a day at the latest, and when somebody asks for a sync,
- * because only that shows what is no longer there; in between, what has changed.
+ * Everything is read in the first run, then in every twentieth, in the last one that is due within six hours, and when somebody
+ * asks for a sync, because only that shows what is no longer there, or no longer for us; in between, what has changed.
  *
  * A change is found by the time it bears, which is when its transaction began, and may become visible only after a run that
  * has passed that time. So a run goes back to 5 minutes before the run whose look back was the last. Going back that far
  * each time would make runs in quick succession read the same again and again, a bulk load in full: they do it every 10
  * minutes and otherwise ask for what is newer than the run before.
  */
-export function planOf(state: ApiState | null, now: number, isRequested: boolean): ApiPlan {
+export function planOf(
+  state: ApiState | null,
+  { now, intervalMs, isRequested }: { now: number; intervalMs: number; isRequested: boolean },
+): ApiPlan {
   if (
     !state ||
     isRequested ||
     state.runs + 1 >= ROUND_RUNS ||
-    now - state.roundAt >= ROUND_MS ||
+    now + LATE * intervalMs - state.roundAt > ROUND_MS ||
     now < state.roundAt
   )
     return { reads: 'all', beginsRound: true };

@@ -2,13 +2,13 @@ import { isUtf8 } from 'node:buffer';
 import { MAX_DOCUMENT_BYTES, type Problem, sizeProblem } from '../../documents/document-check.js';
 import { toProse } from '../../documents/document-formats.js';
 import { MAX_DEPTH } from '../../documents/document-walk.js';
-import { ENTRY_TYPES, type ListKey } from '../../documents/entry-types.js';
+import { ENTRY_TYPES, type EntryType, type ListKey } from '../../documents/entry-types.js';
 import { countKeys, repeatedKey } from '../../json/repeated-key.js';
 import { isObject } from '../../json/is-object.js';
 import { toStorable } from '../../database/storable.js';
 import type { Candidate } from '../entry-reader.js';
 import { JsonSliceError, JsonSlicer, type Slice } from '../../json/json-slices.js';
-import { memberText, parseSkeleton, parseText } from '../../json/json-text.js';
+import { memberText, parseSkeleton, parseText, withMember } from '../../json/json-text.js';
 
 /** What a registry may say of a version beside its document. */
 const MAX_AROUND_BYTES = 64 * 1024;
@@ -79,15 +79,24 @@ export function readServerItem(slice: Slice, index: number): ListedVersion {
 }
 
 /**
- * Reads the document of a list of skills.
+ * Reads the document of a list of skills. Its status is spelled as here; otherwise it keeps its spelling.
  *
+ * @param isUpstreamLatest whether the registry calls it the latest version of its skill.
  * @throws JsonSliceError when it is malformed.
  */
-export function readSkill(slice: Slice, index: number): Candidate {
+export function readSkill(slice: Slice, index: number, isUpstreamLatest: boolean): Candidate {
   const readProblem = unreadable(slice, 0);
-  const text = slice.text ?? '';
-  const document = readProblem ? null : parseText(text, `skills[${slice.index}]`);
-  return { type: 'skill', index, document, written: { text, keys: slice.keys }, readProblem };
+  const written = { text: slice.text ?? '', keys: slice.keys };
+  const parsed = readProblem ? null : parseText(written.text, `skills[${slice.index}]`);
+  const upstreamMeta = isUpstreamLatest ? { isUpstreamLatest } : {};
+  const skill = { type: 'skill', index, document: parsed, written, readProblem, upstreamMeta } as const;
+  const given: unknown = isObject(parsed) ? parsed['status'] : undefined;
+  const status = statusOf('skill', given);
+  // With a key given twice it is skipped, and which of the two is meant nobody knows.
+  if (!isObject(parsed) || status === undefined || status === given || countKeys(parsed) !== slice.keys)
+    return skill;
+  const text = withMember(written.text, 'status', JSON.stringify(status));
+  return { ...skill, document: { ...parsed, status }, written: { ...written, text } };
 }
 
 // A part of a text keeps all of it in memory.
@@ -108,22 +117,31 @@ function problemAround(item: unknown, slice: Slice, official: Record<string, unk
   if (!isObject(item) || !isObject(item['server']))
     return { path: 'server', message: 'must be an object: the item of the list holds no server' };
   const { status } = official;
+  if (status === undefined || statusOf('server', status) !== undefined) return null;
   const { statuses } = ENTRY_TYPES.server;
-  if (status === undefined || (typeof status === 'string' && statuses.includes(status))) return null;
   return { path: `_meta["${OFFICIAL}"].status`, message: `is none of ${statuses.join(', ')}` };
 }
 
+/** A status as this service spells it. ToolHive's registry has them in upper case. */
+function statusOf(type: EntryType, status: unknown): string | undefined {
+  return typeof status === 'string'
+    ? ENTRY_TYPES[type].statuses.find((known) => known === status.toLowerCase())
+    : undefined;
+}
+
 function upstreamMetaOf(official: Record<string, unknown>): Candidate['upstreamMeta'] {
-  const { status, statusMessage } = official;
+  const { statusMessage, isLatest } = official;
+  const status = statusOf('server', official['status']);
   const statusChangedAt = timeOf(official['statusChangedAt']);
   const publishedAt = timeOf(official['publishedAt']);
   return {
-    ...(typeof status === 'string' ? { status } : {}),
+    ...(status === undefined ? {} : { status }),
     ...(typeof statusMessage === 'string' && statusMessage !== ''
       ? { statusMessage: toProse(toStorable(statusMessage.slice(0, MAX_MESSAGE_LENGTH))) }
       : {}),
     ...(statusChangedAt ? { statusChangedAt } : {}),
     ...(publishedAt ? { publishedAt } : {}),
+    ...(isLatest === true ? { isUpstreamLatest: true } : {}),
   };
 }
 

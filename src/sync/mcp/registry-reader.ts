@@ -1,6 +1,6 @@
+import { ListedSkills } from './listed-skills.js';
 import { ENTRY_TYPES } from '../../documents/entry-types.js';
 import type { VersionName } from '../../documents/incoming-version.js';
-import { isObject } from '../../json/is-object.js';
 import type { EntryFilter } from '../../sources/filter/entry-filter.js';
 import { type Candidate, EntryReader, type ReadEntries } from '../entry-reader.js';
 import { FetchError } from '../fetcher.js';
@@ -12,6 +12,8 @@ import { TimeSlice } from '../../json/time-slice.js';
 const MAX_ENTRIES = 500_000;
 const MAX_BYTES = 128 * 1024 * 1024;
 const MAX_LISTED = 1_000;
+/** What is kept of a skill that was listed, beside its document. */
+const BYTES_PER_LISTED = 256;
 /** Pages in a row that bring nothing that was not there before, from a list that never ends. */
 const MAX_EMPTY_PAGES = 100;
 
@@ -24,11 +26,15 @@ export class RegistryReader {
   /** The earliest of those times. */
   oldest = Infinity;
   private readonly reader: EntryReader;
+  private readonly listed = new ListedSkills();
   private readonly slice = new TimeSlice();
   private bytes = 0;
   private emptyPages = 0;
 
-  constructor(filter: EntryFilter | null, memory: MemoryShare) {
+  constructor(
+    filter: EntryFilter | null,
+    private readonly memory: MemoryShare,
+  ) {
     // A version may come twice when pages move while they are read: the later one is the newer one.
     this.reader = new EntryReader(filter, { onDuplicate: 'replace', maxListed: MAX_LISTED, memory });
   }
@@ -44,18 +50,35 @@ export class RegistryReader {
   }
 
   /**
-   * @returns where below the list of skills each skill is.
+   * A page of the list of all skills: of each its latest version, or in ToolHive's registry every version.
+   *
    * @throws FetchError
    */
-  async skills(page: Page): Promise<string[]> {
-    const paths: string[] = [];
+  async skills(page: Page): Promise<void> {
+    this.listed.beginPage();
+    this.memory.add(BYTES_PER_LISTED * page.elements.length);
     await this.read(page, (element) => {
-      const candidate = readSkill(element, this.count);
-      const path = pathOf(candidate.document);
-      if (path !== null) paths.push(path);
+      const candidate = readSkill(element, this.count, true);
+      this.listed.add(candidate);
       return candidate;
     });
-    return paths;
+  }
+
+  /**
+   * A page of the versions of one skill. Those that the list of all skills has shown were read with that.
+   *
+   * @throws FetchError
+   */
+  async skillVersions(page: Page): Promise<void> {
+    await this.read(page, (element) => {
+      const candidate = readSkill(element, this.count, false);
+      return this.listed.has(candidate) ? null : candidate;
+    });
+  }
+
+  /** Where below the list of skills there may be versions that it has not shown: one path a skill. */
+  unlistedSkills(): readonly string[] {
+    return this.listed.showsAllVersions ? [] : this.listed.paths();
   }
 
   content(): ReadEntries {
@@ -84,20 +107,23 @@ export class RegistryReader {
     );
   }
 
+  /** @param candidateOf null for what was read before. */
   private async read(
     { elements, nextCursor }: Page,
-    candidateOf: (element: Slice) => Candidate,
+    candidateOf: (element: Slice) => Candidate | null,
   ): Promise<void> {
     let news = 0;
     for (const element of elements) {
-      if (this.reader.read(this.judgeable(element, candidateOf))) news += 1;
+      await this.slice.pause();
+      const candidate = this.judgeable(element, candidateOf);
+      if (!candidate) continue;
+      if (this.reader.read(candidate)) news += 1;
       this.count += 1;
       this.bytes += element.bytes;
       if (this.count > MAX_ENTRIES)
         throw new FetchError(`The registry holds more than ${MAX_ENTRIES} versions`);
       if (this.bytes > MAX_BYTES)
         throw new FetchError('The registry holds more than 128 MiB of documents, the most that is read');
-      await this.slice.pause();
     }
     this.emptyPages = news > 0 || nextCursor === null ? 0 : this.emptyPages + 1;
     if (this.emptyPages >= MAX_EMPTY_PAGES)
@@ -106,7 +132,7 @@ export class RegistryReader {
       );
   }
 
-  private judgeable(element: Slice, candidateOf: (element: Slice) => Candidate): Candidate {
+  private judgeable(element: Slice, candidateOf: (element: Slice) => Candidate | null): Candidate | null {
     try {
       return candidateOf(element);
     } catch (error) {
@@ -114,13 +140,4 @@ export class RegistryReader {
       throw new FetchError(`An answer of the registry is not valid JSON: ${error.message}`);
     }
   }
-}
-
-function pathOf(document: unknown): string | null {
-  if (!isObject(document)) return null;
-  const { namespace, name } = document;
-  if (typeof namespace !== 'string' || typeof name !== 'string') return null;
-  // A step of dots would lead out of the list.
-  if (![namespace, name].every((step) => /^[A-Za-z0-9][A-Za-z0-9._-]*$/.test(step))) return null;
-  return `${encodeURIComponent(namespace)}/${encodeURIComponent(name)}`;
 }

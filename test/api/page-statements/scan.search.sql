@@ -12,7 +12,7 @@ with ranked as materialized (
 ),
 candidates as materialized (
   select * from (
-    select v.id, v.entry_id, v.version_key, v.status <> 'deleted' and v.search like $2 as passes
+    select v.id, v.entry_id, v.version_key, v.updated_at, v.status <> 'deleted' and v.search like $2 as passes
     from entry_version v
     where v.search like $2 limit $3 + 1
   ) c
@@ -24,11 +24,12 @@ visible as materialized (
   select e.name, c.version_key, c.id, r.rank
   from candidates c
   cross join lateral (
-    select e.name, e.source_id, e.claim_set_id from entry e
+    select e.name, e.source_id, e.claim_set_id, e.claims_changed_at from entry e
     where e.id = c.entry_id and e.type = $4 offset 0
   ) e
   join ranked r on r.source_id = e.source_id
   where (select complete from total) and c.passes and (coalesce(e.claim_set_id = any($5::int[]), false) or $6::boolean)
+    and true
     and true
     and true
 ),

@@ -2,11 +2,11 @@
 -- $2 = 512
 -- $3 = "archived"
 -- $4 = "1.0.0"
--- $5 = "2026-01-02T00:00:00.000Z"
--- $6 = "%100\\%%"
--- $7 = "server"
--- $8 = "{1,1,2}"
--- $9 = false
+-- $5 = "%100\\%%"
+-- $6 = "server"
+-- $7 = "{1,1,2}"
+-- $8 = false
+-- $9 = "2026-01-02T00:00:00.000Z"
 -- $10 = "io.acme/deploy"
 -- $11 = "1"
 -- $12 = 31
@@ -25,7 +25,7 @@ total as materialized (
 ),
 candidates as materialized (
   select * from (
-    select v.id, v.entry_id, v.version_key, v.status <> 'deleted' and v.version = $4 and v.status = $3 and v.updated_at >= $5::timestamptz and v.search like $6 as passes
+    select v.id, v.entry_id, v.version_key, v.updated_at, v.status <> 'deleted' and v.version = $4 and v.status = $3 and v.search like $5 as passes
     from entry_version v
     where v.status >= (select $3::text) and v.status <> 'active'
     order by v.status limit $2 + 1
@@ -36,11 +36,12 @@ visible as materialized (
   select e.name, c.version_key, c.id, r.rank
   from candidates c
   cross join lateral (
-    select e.name, e.source_id, e.claim_set_id from entry e
-    where e.id = c.entry_id and e.type = $7 offset 0
+    select e.name, e.source_id, e.claim_set_id, e.claims_changed_at from entry e
+    where e.id = c.entry_id and e.type = $6 offset 0
   ) e
   join ranked r on r.source_id = e.source_id
-  where (select complete from total) and c.passes and (coalesce(e.claim_set_id = any($8::int[]), false) or $9::boolean)
+  where (select complete from total) and c.passes and (coalesce(e.claim_set_id = any($7::int[]), false) or $8::boolean)
+    and (c.updated_at >= $9::timestamptz or e.claims_changed_at >= $9::timestamptz)
     and e.name >= $10
     and (e.name > $10 or c.version_key < $11)
 ),
@@ -50,8 +51,8 @@ shown as materialized (
   where not exists (
     select 1 from ranked r cross join lateral (
       select 1 from entry h
-      where h.source_id = r.source_id and h.type = $7 and h.name = s.name
-        and (coalesce(h.claim_set_id = any($8::int[]), false) or $9::boolean) offset 0
+      where h.source_id = r.source_id and h.type = $6 and h.name = s.name
+        and (coalesce(h.claim_set_id = any($7::int[]), false) or $8::boolean) offset 0
     ) h
     where r.rank < s.rank offset 0
   )

@@ -20,7 +20,7 @@ total as materialized (
 ),
 candidates as materialized (
   select * from (
-    select v.id, v.entry_id, v.version_key, v.status <> 'deleted' and v.is_latest and v.status = $3 as passes
+    select v.id, v.entry_id, v.version_key, v.updated_at, v.status <> 'deleted' and v.is_latest and v.status = $3 as passes
     from entry_version v
     where v.status >= (select $3::text) and v.status <> 'active'
     order by v.status limit $2 + 1
@@ -31,11 +31,12 @@ visible as materialized (
   select e.name, c.version_key, c.id, r.rank
   from candidates c
   cross join lateral (
-    select e.name, e.source_id, e.claim_set_id from entry e
+    select e.name, e.source_id, e.claim_set_id, e.claims_changed_at from entry e
     where e.id = c.entry_id and e.type = $4 offset 0
   ) e
   join ranked r on r.source_id = e.source_id
   where (select complete from total) and c.passes and (coalesce(e.claim_set_id = any($5::int[]), false) or $6::boolean)
+    and true
     and true
     and true
 ),

@@ -1,6 +1,6 @@
 -- $1 = [7,5]
--- $2 = 512
--- $3 = "2026-01-02T00:00:00.000Z"
+-- $2 = "2026-01-02T00:00:00.000Z"
+-- $3 = 512
 -- $4 = "server"
 -- $5 = "{1,1,2}"
 -- $6 = false
@@ -10,32 +10,53 @@
 with ranked as materialized (
   select source_id, rank::int from unnest($1::int[]) with ordinality as r(source_id, rank)
 ),
+relabeled as materialized (
+  select e.id from entry e
+  where e.claims_changed_at >= (select $2::timestamptz)
+  order by e.claims_changed_at limit $3 + 1
+),
 total as materialized (
-  select count(*) as n, count(*) <= $2 as complete from (
-    select v.updated_at from entry_version v
-    where v.updated_at >= (select $3::timestamptz)
-    order by v.updated_at limit $2 + 1
-  ) v
-  where true
+  select n, n <= $3 as complete from (
+    select (
+      select count(*) from (
+        select v.updated_at from entry_version v
+        where v.updated_at >= (select $2::timestamptz)
+        order by v.updated_at limit $3 + 1
+      ) v
+    ) + (
+      select count(*) from (
+        select 1 from relabeled r cross join lateral (
+          select 1 from entry_version v where v.entry_id = r.id offset 0
+        ) v
+        limit $3 + 1
+      ) v
+    ) as n
+  ) counted
 ),
 candidates as materialized (
-  select * from (
-    select v.id, v.entry_id, v.version_key, v.updated_at >= $3::timestamptz as passes
-    from entry_version v
-    where v.updated_at >= (select $3::timestamptz)
-    order by v.updated_at limit $2 + 1
-  ) c
-  where (select complete from total) limit (select n from total)
+  select v.id, v.entry_id, v.version_key, v.updated_at, true as passes
+  from (
+    (select v.id from entry_version v
+      where v.updated_at >= (select $2::timestamptz) and (select complete from total)
+      order by v.updated_at limit (select n from total))
+    union
+    select v.id from relabeled r cross join lateral (
+      select v.id from entry_version v where v.entry_id = r.id and (select complete from total) offset 0
+    ) v
+  ) changed cross join lateral (
+    select * from entry_version v where v.id = changed.id offset 0
+  ) v
 ),
 visible as materialized (
   select e.name, c.version_key, c.id, r.rank
   from candidates c
   cross join lateral (
-    select e.name, e.source_id, e.claim_set_id from entry e
+    select e.name, e.source_id, e.claim_set_id, e.claims_changed_at from entry e
     where e.id = c.entry_id and e.type = $4 offset 0
   ) e
   join ranked r on r.source_id = e.source_id
   where (select complete from total) and c.passes and (coalesce(e.claim_set_id = any($5::int[]), false) or $6::boolean)
+    and (c.updated_at >= $2::timestamptz or e.claims_changed_at >= $2::timestamptz)
     and true
     and true
 ),

@@ -36,7 +36,8 @@ from (select) one_row left join (
     to_char(v.published_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as "publishedAt",
     to_char(v.updated_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as "updatedAt", v.is_latest as "isLatest"
   from first_entry f join entry_version v on v.entry_id = f.id
-  where v.version = $8 and ($9::text is null or v.version_key < $9)
+  where v.version = $8 and v.status <> 'deleted'
+    and ($9::text is null or v.version_key < $9)
 ) found on true
 window page as (order by found.name, found.key desc rows unbounded preceding)
 order by found.key desc

@@ -9,8 +9,8 @@
 -- $9 = [7,6,5]
 -- $10 = "1.0.0"
 -- $11 = "archived"
--- $12 = "2026-01-02T00:00:00.000Z"
--- $13 = "%100\\%%"
+-- $12 = "%100\\%%"
+-- $13 = "2026-01-02T00:00:00.000Z"
 -- $14 = "1"
 -- $15 = 31
 with partitions as materialized (
@@ -18,9 +18,9 @@ with partitions as materialized (
     as p(source_id, claim_set_id, rank)
 ),
 next_entries as materialized (
-  select p.source_id, p.claim_set_id, p.rank, e.id, e.name
+  select p.source_id, p.claim_set_id, p.rank, e.id, e.name, e.claims_changed_at
   from partitions p cross join lateral (
-    select e.id, e.name from entry e
+    select e.id, e.name, e.claims_changed_at from entry e
     where e.source_id = p.source_id and e.type = $4 and e.claim_set_id = p.claim_set_id
       and e.name >= $5
     order by e.name limit $6
@@ -32,7 +32,7 @@ complete as materialized (
   ) partition_with_more
 ),
 names as materialized (
-  select distinct on (name) id, name from next_entries
+  select distinct on (name) id, name, claims_changed_at from next_entries
   where (select last_name from complete) is null or name <= (select last_name from complete)
   order by name, rank limit $7
 ),
@@ -61,7 +61,8 @@ from progress left join (
       select * from entry_version o where o.entry_id = n.id and o.version = (select $10::text)
       order by o.version_key desc offset 0
     ) v
-    where v.status <> 'deleted' and v.version = $10 and v.status = $11 and v.updated_at >= $12::timestamptz and v.search like $13
+    where v.status <> 'deleted' and v.version = $10 and v.status = $11 and v.search like $12
+      and (v.updated_at >= $13::timestamptz or n.claims_changed_at >= $13::timestamptz)
       and (n.name > $5 or v.version_key < $14)
     order by v.version_key desc limit $15
   ) v

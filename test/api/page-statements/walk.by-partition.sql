@@ -12,9 +12,9 @@ with partitions as materialized (
     as p(source_id, claim_set_id, rank)
 ),
 next_entries as materialized (
-  select p.source_id, p.claim_set_id, p.rank, e.id, e.name
+  select p.source_id, p.claim_set_id, p.rank, e.id, e.name, e.claims_changed_at
   from partitions p cross join lateral (
-    select e.id, e.name from entry e
+    select e.id, e.name, e.claims_changed_at from entry e
     where e.source_id = p.source_id and e.type = $4 and e.claim_set_id = p.claim_set_id
       and true
     order by e.name limit $5
@@ -26,7 +26,7 @@ complete as materialized (
   ) partition_with_more
 ),
 names as materialized (
-  select distinct on (name) id, name from next_entries
+  select distinct on (name) id, name, claims_changed_at from next_entries
   where (select last_name from complete) is null or name <= (select last_name from complete)
   order by name, rank limit $6
 ),
@@ -56,6 +56,7 @@ from progress left join (
       order by o.version_key desc offset 0
     ) v
     where v.status <> 'deleted'
+      and true
       and true
     order by v.version_key desc limit $9
   ) v

@@ -11,9 +11,9 @@ with ranked as materialized (
   select source_id, rank::int from unnest($1::int[]) with ordinality as r(source_id, rank)
 ),
 next_entries as materialized (
-  select r.source_id, r.rank, e.id, e.name, (coalesce(e.claim_set_id = any($2::int[]), false) or $3::boolean) as visible
+  select r.source_id, r.rank, e.id, e.name, e.claims_changed_at, (coalesce(e.claim_set_id = any($2::int[]), false) or $3::boolean) as visible
   from ranked r cross join lateral (
-    select e.id, e.name, e.claim_set_id from entry e
+    select e.id, e.name, e.claim_set_id, e.claims_changed_at from entry e
     where e.source_id = r.source_id and e.type = $4
       and true
     order by e.name limit $5
@@ -25,7 +25,7 @@ complete as materialized (
   ) source_with_more
 ),
 names as materialized (
-  select distinct on (name) id, name from next_entries
+  select distinct on (name) id, name, claims_changed_at from next_entries
   where visible and ((select last_name from complete) is null or name <= (select last_name from complete))
   order by name, rank limit $6
 ),
@@ -56,6 +56,7 @@ from progress left join (
       order by o.version_key desc offset 0
     ) v
     where v.status <> 'deleted'
+      and true
       and true
     order by v.version_key desc limit $9
   ) v

@@ -8,6 +8,8 @@ export interface StoredVersion extends Version {
   readonly document: string;
   /** RFC 3339; empty for what was there before the load began. */
   readonly updatedAt: string;
+  /** When its entry was given other claims, RFC 3339; absent for one that has those it came with. */
+  readonly claimsChangedAt?: string;
 }
 
 export const MANAGED = 'published';

@@ -25,8 +25,13 @@ export interface Change {
   readonly status: readonly number[];
   /**
    * @param reply its parsed answer.
+   * @param claimsChangedAt when the claims of entries have changed, by `claimsTimeKey`.
    */
-  after(reply: Document): ModelState;
+  after(reply: Document, claimsChangedAt: ReadonlyMap<string, string>): ModelState;
+}
+
+export function claimsTimeKey(source: string, { type, name }: Pick<Entry, 'type' | 'name'>): string {
+  return `${source} ${type} ${name}`;
 }
 
 /** Keeps the state from growing: memory that is to stay flat must not have to hold more and more. */
@@ -116,7 +121,7 @@ function relabel(state: ModelState, random: Random): Change {
     path: entryAt(entry.type, entry.name, '/claims'),
     body: { claims },
     status: [204],
-    after: () => withEntry(state, { ...entry, claims }),
+    after: (_, times) => withEntry(state, { ...timed(MANAGED, entry, times), claims }),
   };
 }
 
@@ -153,7 +158,7 @@ function relabelSource(state: ModelState, random: Random): Change {
   return {
     ...putSource(source.name, claims),
     // contract §5: inherited entries are labelled anew at once.
-    after: () => withSource(state, labelled(source, claims)),
+    after: (_, times) => withSource(state, labelled(source, claims, times)),
   };
 }
 
@@ -223,8 +228,15 @@ function withSource(state: ModelState, source: Source): ModelState {
   return { ...state, sources: state.sources.map((one) => (one.name === source.name ? source : one)) };
 }
 
-function labelled(source: Source, claims: Claims): Source {
-  return { ...source, claims, entries: source.entries.map((entry) => ({ ...entry, claims })) };
+function labelled(source: Source, claims: Claims, times: ReadonlyMap<string, string>): Source {
+  const entries = source.entries.map((entry) => ({ ...timed(source.name, entry, times), claims }));
+  return { ...source, claims, entries };
+}
+
+function timed(source: string, entry: Entry, times: ReadonlyMap<string, string>): Entry {
+  const claimsChangedAt = times.get(claimsTimeKey(source, entry));
+  if (claimsChangedAt === undefined) return entry;
+  return { ...entry, versions: entry.versions.map((version) => ({ ...version, claimsChangedAt })) };
 }
 
 function changedAt(meta: unknown): string {

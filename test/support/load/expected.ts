@@ -68,7 +68,10 @@ function passes(row: Row, filter: Filter, isServer: boolean): boolean {
     (!isServer ||
       filter.version === undefined ||
       (filter.version === 'latest' ? isLatest : version === filter.version)) &&
-    (updatedSince === undefined || Date.parse(stored.updatedAt || '1970') >= Date.parse(updatedSince))
+    (updatedSince === undefined ||
+      [stored.updatedAt, stored.claimsChangedAt].some(
+        (at) => Date.parse(at || '1970') >= Date.parse(updatedSince),
+      ))
   );
 }
 

@@ -1,6 +1,6 @@
 import type { Sender } from '../http.js';
 import type { Issuer } from '../issuer.js';
-import { aChange } from './changes.js';
+import { aChange, claimsTimeKey } from './changes.js';
 import { aStartingState, LABELS, ROLES } from './catalogue.js';
 import { Random } from '../random.js';
 import { Connection } from './connection.js';
@@ -129,11 +129,25 @@ export class LoadRun {
       throw new Error(`${change.what}: ${reply.status} ${reply.answer.text}`);
     const told = reply.status === 204 ? {} : reply.answer.json;
     this.history.add({
-      state: change.after(told),
+      state: change.after(told, await this.claimsTimes()),
       change: change.what,
       begun: reply.began,
       acknowledged: reply.ended,
     });
+  }
+
+  // No answer tells them.
+  private async claimsTimes(): Promise<ReadonlyMap<string, string>> {
+    const rows = await this.replicas.database.query<{
+      source: string;
+      type: 'server' | 'skill';
+      name: string;
+      at: Date;
+    }>(
+      `select s.name as source, e.type, e.name, e.claims_changed_at as at
+       from entry e join source s on s.id = e.source_id where e.claims_changed_at is not null`,
+    );
+    return new Map(rows.map((row) => [claimsTimeKey(row.source, row), row.at.toISOString()]));
   }
 
   private get tokens() {

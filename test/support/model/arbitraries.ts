@@ -19,7 +19,7 @@ const ENTRY_NAMES = ['io.acme/beta', 'io.acme/alpha-2', 'io.acme/alpha', 'Io.acm
 const SOURCE_NAMES = ['one', 'two', 'three'];
 const REGISTRY_NAMES = ['main', 'other', 'back'];
 /** Newest first. */
-const VERSIONS = ['2.0.0', '2.0.0-rc.1', '1.10.0', '1.9.0'];
+const VERSIONS = ['2.0.0', 'v2.0.0', 'v1.10.0', '1.9.0'];
 const STATUSES = ['active', 'deprecated', 'deleted'];
 const NOWHERE = 'nowhere';
 const NO_ENTRY = 'io.acme/nowhere';

@@ -26,7 +26,7 @@ export function pathOf(question: Question, prefix: string): string {
       const entry = `${list}/${type === 'server' ? encodeURIComponent(name) : name}`;
       const query = deleted ? '?include_deleted=true' : '';
       if (ask === 'list') return list + query;
-      return ask === 'versions' ? `${entry}/versions${query}` : `${entry}/versions/${version}`;
+      return ask === 'versions' ? `${entry}/versions${query}` : `${entry}/versions/${version}${query}`;
     }
   }
 }

@@ -103,19 +103,22 @@ function consume({ sources, registries }: ModelState, rights: Rights, question: 
   const rows = seen.flatMap((entry) =>
     marked(entry).map((row) => ({ name: entry.name, from: entry.from, ...row })),
   );
-  const listed = rows.filter(({ status }) => status !== 'deleted' || (isServer && question.deleted));
+  const listed = rows.filter(({ status }) => status !== 'deleted' || question.deleted);
   // A skill comes as the bare document, which tells nothing of its state.
   const bare = (shown: typeof rows) =>
     show(isServer ? shown : shown.map(({ name, version, from }) => ({ name, version, from })));
-  if (question.ask === 'list') return bare(listed.filter(({ isLatest }) => isServer || isLatest));
-  const named = rows.filter(({ name }) => name === question.name);
+  // Lists of skills have no parameter for deleted ones.
+  if (question.ask === 'list')
+    return bare(listed.filter(({ isLatest, status }) => isServer || (isLatest && status !== 'deleted')));
   const versions = listed.filter(({ name }) => name === question.name);
   if (question.ask === 'versions')
     return versions.length > 0 ? bare(versions) : refuse(404, 'entry_not_found');
-  const one = named.filter(({ version, isLatest }) =>
+  const one = versions.filter(({ version, isLatest }) =>
     question.version === 'latest' ? isLatest : version === question.version,
   );
-  return one.length > 0 ? bare(one) : refuse(404, named.length > 0 ? 'version_not_found' : 'entry_not_found');
+  return one.length > 0
+    ? bare(one)
+    : refuse(404, versions.length > 0 ? 'version_not_found' : 'entry_not_found');
 }
 
 /** The latest version is the newest that is not deleted; when all are, the newest. */

@@ -5,7 +5,8 @@
 -- $5 = false
 -- $6 = "epoch|7:1,6:1,5:1"
 -- $7 = [7,6,5]
--- $8 = null
+-- $8 = "1.0.0"
+-- $9 = null
 with ranked as materialized (
   select source_id, rank::int from unnest($1::int[]) with ordinality as r(source_id, rank)
 ),
@@ -35,7 +36,8 @@ from (select) one_row left join (
     to_char(v.published_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as "publishedAt",
     to_char(v.updated_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as "updatedAt", v.is_latest as "isLatest"
   from first_entry f join entry_version v on v.entry_id = f.id
-  where v.status <> 'deleted' and ($8::text is null or v.version_key < $8)
+  where v.version = $8 and true
+    and ($9::text is null or v.version_key < $9)
 ) found on true
 window page as (order by found.name, found.key desc rows unbounded preceding)
 order by found.key desc

@@ -1,0 +1,84 @@
+import type { MigrationInterface, QueryRunner } from 'typeorm';
+import { lockTables } from './lock-tables.js';
+
+/** Semver with a leading `v`: its number, its pre-release, its build metadata. */
+const V_SEMVER =
+  '^v(0|[1-9][0-9]*)\\.(0|[1-9][0-9]*)\\.(0|[1-9][0-9]*)' +
+  '(?:-((?:0|[1-9][0-9]*|[0-9]*[A-Za-z-][0-9A-Za-z-]*)(?:\\.(?:0|[1-9][0-9]*|[0-9]*[A-Za-z-][0-9A-Za-z-]*))*))?' +
+  '(?:\\+([0-9A-Za-z-]+(?:\\.[0-9A-Za-z-]+)*))?$';
+/** What an index can find of that. */
+const V_NUMBER = `v.version >= 'v0' and v.version < 'v:'`;
+
+/** SQL: a number as version keys hold it. */
+const numberKey = (digits: string) => `lpad(length(${digits})::text, 3, '0') || ${digits}`;
+/** SQL: a list of identifiers as version keys hold it. */
+const identifiersKey = (list: string) => `(
+  select string_agg(
+    case when i.text ~ '^[0-9]+$' then '1' || (
+      select ${numberKey('n.digits')} from (select regexp_replace(i.text, '^0+(?=[0-9])', '') as digits) n
+    ) else '2' || i.text || '!' end, '' order by i.place
+  ) || ' '
+  from unnest(string_to_array(${list}, '.')) with ordinality as i(text, place)
+)`;
+
+/** SQL: of the entries with these ids, the version that is their latest: as the version before and this one find it. */
+const elected = (entryIds: string) => `
+  select a.entry_id, coalesce(
+    (select v.id from entry_version v where v.entry_id = a.entry_id and v.status <> 'deleted'
+     order by v.version_key desc limit 1),
+    (select v.id from entry_version v where v.entry_id = a.entry_id order by v.version_key desc limit 1)
+  ) as id
+  from (${entryIds}) a`;
+const WITH_V = `
+  select distinct v.entry_id from entry_version v where ${V_NUMBER} and v.version_key >= '1'`;
+const ALL = `select id as entry_id from entry`;
+
+/**
+ * `v1.10.0` is a version like `1.10.0`, and newer than `v1.9.0` whenever they were published. What a key is made of is said in
+ * documents/version-order.ts; here it stands once more, as it was when this migration was written.
+ */
+export class VersionKeys1796300000000 implements MigrationInterface {
+  async up(runner: QueryRunner): Promise<void> {
+    await keepWritersOut(runner);
+    await runner.query(`
+      update entry_version v
+      set version_key = '1' || ${['p.number[1]', 'p.number[2]', 'p.number[3]'].map(numberKey).join(' || ')}
+        || coalesce(${identifiersKey('p.number[4]')}, '~') || coalesce(${identifiersKey('p.number[5]')}, ' ')
+        || '!' || v.version
+      from (
+        select v.id, regexp_match(v.version, '${V_SEMVER}') as number
+        from entry_version v where ${V_NUMBER} offset 0
+      ) p
+      where v.id = p.id and p.number is not null`);
+    await electLatest(runner, WITH_V);
+  }
+
+  async down(runner: QueryRunner): Promise<void> {
+    await keepWritersOut(runner);
+    await runner.query(`
+      update entry_version v
+      set version_key = case when v.version ~ '${V_SEMVER}'
+        then '0' || lpad((extract(epoch from v.published_at) * 1000)::bigint::text, 16, '0') || ' ' || v.version
+        else substr(v.version_key, 2) end
+      where v.version_key >= '2' or (${V_NUMBER} and v.version ~ '${V_SEMVER}')`);
+    await electLatest(runner, ALL);
+  }
+}
+
+// A version that is written meanwhile by the rules of before would keep its key. Readers go on: of a million versions that all
+// begin with a `v`, it takes some minutes.
+async function keepWritersOut(runner: QueryRunner): Promise<void> {
+  await runner.query(`set local statement_timeout = 0`);
+  await lockTables(runner, 'lock table source, entry_version in exclusive mode');
+}
+
+// Two statements: one latest per entry is checked row by row. Pages that replicas have cached show the order of before.
+async function electLatest(runner: QueryRunner, entryIds: string): Promise<void> {
+  await runner.query(`
+    update entry_version v set is_latest = false
+    from (${elected(entryIds)}) e where v.entry_id = e.entry_id and v.is_latest and v.id <> e.id`);
+  await runner.query(`
+    update entry_version v set is_latest = true
+    from (${elected(entryIds)}) e where v.id = e.id and not v.is_latest`);
+  await runner.query(`update source set revision = revision + 1`);
+}

@@ -1,0 +1,32 @@
+import type { MigrationInterface, QueryRunner } from 'typeorm';
+import { lockTables } from './lock-tables.js';
+
+/**
+ * When the claims of an entry have last changed: that may have made it visible to somebody, who asks for what has changed since a
+ * time. A trigger writes it down, so that no writer can forget to, also none of the version before.
+ */
+export class ChangedClaims1796400000000 implements MigrationInterface {
+  async up(runner: QueryRunner): Promise<void> {
+    await lockTables(runner, 'lock table entry in access exclusive mode');
+    await runner.query(`alter table entry add column claims_changed_at timestamptz(3)`);
+    await runner.query(
+      `create index entry_claims_changed on entry (claims_changed_at) where claims_changed_at is not null`,
+    );
+    await runner.query(`
+      create function note_changed_claims() returns trigger language plpgsql as $$
+      begin
+        new.claims_changed_at := clock_timestamp();
+        return new;
+      end $$`);
+    await runner.query(`
+      create trigger entry_claims_changed before update of claim_set_id on entry
+        for each row when (old.claim_set_id <> new.claim_set_id) execute function note_changed_claims()`);
+  }
+
+  async down(runner: QueryRunner): Promise<void> {
+    await lockTables(runner, 'lock table entry in access exclusive mode');
+    await runner.query(`drop trigger entry_claims_changed on entry`);
+    await runner.query(`drop function note_changed_claims()`);
+    await runner.query(`alter table entry drop column claims_changed_at`);
+  }
+}

@@ -1,0 +1,191 @@
+import type { EntryType } from '../../documents/entry-types.js';
+import { IS_CURRENT } from '../../views/views.queries.js';
+import type { IndexScan } from './index-scan.js';
+import {
+  changedSince,
+  conditionValues,
+  isVisible,
+  nameFrom,
+  passes,
+  versionAfter,
+} from './list-conditions.js';
+import type { ListRequest } from './list-request.js';
+import type { CurrencyRow } from './snapshot-check.js';
+import { FOUND_COLUMNS, type MaybeVersion, PAGE_WINDOW, VERSION_COLUMNS } from './version-row.js';
+import type { ViewSql } from './view-sql.queries.js';
+
+// Written as those of page.queries.ts.
+
+/** A page by way of the index of one part of its filter. */
+export interface ScanStep {
+  readonly type: EntryType;
+  readonly request: ListRequest;
+  /** Rows to read in the index at most. */
+  readonly maxCandidates: number;
+  /** Versions to return at most. */
+  readonly rows: number;
+}
+
+/** A version that was found, or nulls, beside whether the index had no more candidates than were read. */
+export type ScanRow = MaybeVersion & CurrencyRow & { readonly complete: boolean };
+
+/**
+ * A page by way of an index that can be read in order, up to a limit: candidates are counted first, in
+ * the index alone where that can be, and then no more than that is read. Visibility comes before shadowing (contract §6): an
+ * earlier source counts only with an entry the caller sees.
+ */
+export function scanInOrder(
+  sql: ViewSql,
+  scan: IndexScan,
+  { type, request, ...sizes }: ScanStep,
+): Promise<ScanRow[]> {
+  const { filter } = request;
+  return sql.query<ScanRow>(
+    `
+with ranked as materialized (
+  select source_id, rank::int from unnest($rankedSources::int[]) with ordinality as r(source_id, rank)
+),
+total as materialized (
+  select count(*) as n, count(*) <= $maxCandidates as complete from (
+    select v.${scan.column} from entry_version v
+    where ${scan.candidates}
+    order by v.${scan.column} limit $maxCandidates + 1
+  ) v
+  where ${scan.exact}
+),
+candidates as materialized (
+  select * from (
+    select v.id, v.entry_id, v.version_key, v.updated_at, ${passes(filter)} as passes
+    from entry_version v
+    where ${scan.candidates}
+    order by v.${scan.column} limit $maxCandidates + 1
+  ) c
+  where (select complete from total) limit (select n from total)
+),
+${shownAmong(request)}`,
+    { ...conditionValues(type, request), ...sizes },
+  );
+}
+
+/**
+ * The same for what has changed since a time: the versions that have, and all versions of the entries whose claims have. Some are
+ * counted in both ways, and then read once.
+ */
+export function scanChanges(
+  sql: ViewSql,
+  { candidates: updated }: IndexScan,
+  { type, request, ...sizes }: ScanStep,
+): Promise<ScanRow[]> {
+  const { filter } = request;
+  return sql.query<ScanRow>(
+    `
+with ranked as materialized (
+  select source_id, rank::int from unnest($rankedSources::int[]) with ordinality as r(source_id, rank)
+),
+relabeled as materialized (
+  select e.id from entry e
+  where e.claims_changed_at >= (select $updatedSince::timestamptz)
+  order by e.claims_changed_at limit $maxCandidates + 1
+),
+total as materialized (
+  select n, n <= $maxCandidates as complete from (
+    select (
+      select count(*) from (
+        select v.updated_at from entry_version v
+        where ${updated}
+        order by v.updated_at limit $maxCandidates + 1
+      ) v
+    ) + (
+      select count(*) from (
+        select 1 from relabeled r cross join lateral (
+          select 1 from entry_version v where v.entry_id = r.id offset 0
+        ) v
+        limit $maxCandidates + 1
+      ) v
+    ) as n
+  ) counted
+),
+candidates as materialized (
+  select v.id, v.entry_id, v.version_key, v.updated_at, ${passes(filter)} as passes
+  from (
+    (select v.id from entry_version v
+      where ${updated} and (select complete from total)
+      order by v.updated_at limit (select n from total))
+    union
+    select v.id from relabeled r cross join lateral (
+      select v.id from entry_version v where v.entry_id = r.id and (select complete from total) offset 0
+    ) v
+  ) changed cross join lateral (
+    select * from entry_version v where v.id = changed.id offset 0
+  ) v
+),
+${shownAmong(request)}`,
+    { ...conditionValues(type, request), ...sizes },
+  );
+}
+
+/** SQL: the end of all scans: of the `candidates`, the rows of those that the caller sees and that no entry before them hides. */
+function shownAmong({ filter, after }: ListRequest): string {
+  return `visible as materialized (
+  select e.name, c.version_key, c.id, r.rank
+  from candidates c
+  cross join lateral (
+    select e.name, e.source_id, e.claim_set_id, e.claims_changed_at from entry e
+    where e.id = c.entry_id and e.type = $type offset 0
+  ) e
+  join ranked r on r.source_id = e.source_id
+  where (select complete from total) and c.passes and ${isVisible('e')}
+    and ${changedSince(filter, 'c.updated_at', 'e.claims_changed_at')}
+    and ${nameFrom(after, 'e.name')}
+    and ${versionAfter(after, 'e.name', 'c.version_key')}
+),
+shown as materialized (
+  select s.name, s.version_key, s.id
+  from (select * from visible order by name, version_key desc offset 0) s
+  where not exists (
+    select 1 from ranked r cross join lateral (
+      select 1 from entry h
+      where h.source_id = r.source_id and h.type = $type and h.name = s.name
+        and ${isVisible('h')} offset 0
+    ) h
+    where r.rank < s.rank offset 0
+  )
+  order by s.name, s.version_key desc limit $rows
+)
+select ${IS_CURRENT} as "isCurrent", total.complete,
+    ${FOUND_COLUMNS}
+from total left join (
+  select s.name,
+    ${VERSION_COLUMNS}
+  from shown s join entry_version v on v.id = s.id
+) found on true
+window page as ${PAGE_WINDOW}
+order by found.name, found.key desc`;
+}
+
+/** The same for an index that finds all it has, rows or not, in no order: candidates are read at once. */
+export function scanUnordered(
+  sql: ViewSql,
+  scan: IndexScan,
+  { type, request, ...sizes }: ScanStep,
+): Promise<ScanRow[]> {
+  const { filter } = request;
+  return sql.query<ScanRow>(
+    `
+with ranked as materialized (
+  select source_id, rank::int from unnest($rankedSources::int[]) with ordinality as r(source_id, rank)
+),
+candidates as materialized (
+  select * from (
+    select v.id, v.entry_id, v.version_key, v.updated_at, ${passes(filter)} as passes
+    from entry_version v
+    where ${scan.candidates} limit $maxCandidates + 1
+  ) c
+),
+total as materialized (
+  select count(*) <= $maxCandidates as complete from candidates
+),
+${shownAmong(request)}`,
+    { ...conditionValues(type, request), ...sizes },
+  );
+}

@@ -1,0 +1,188 @@
+import { beforeAll, describe, expect, it } from 'vitest';
+import { SUPER_ADMIN } from '../support/callers.js';
+import { aServer, type Document } from '../support/documents.js';
+import type { Sender } from '../support/http.js';
+import { cursorIn, versionsIn } from '../support/matchers.js';
+import { aName, consumerAt, entryAt, listAt, publish } from '../support/publishing.js';
+import { keepSecret } from '../support/secrets.js';
+import { aService } from '../support/service.js';
+
+const RED = { team: 'red' };
+const BLUE = { team: 'blue' };
+
+const service = aService({ mode: 'full' })
+  .source('published', { kind: 'managed' })
+  .source('files', {
+    servers: [aServer('io.acme/filed'), aServer('io.acme/filed-too', 'v2.0.0')],
+    claims: RED,
+  })
+  .registry('main', { sources: ['published', 'files'] })
+  .runs();
+const admin = () => service.as(SUPER_ADMIN);
+const red = () => service.as(RED);
+const blue = () => service.as(BLUE);
+
+/** A moment that nothing happens in. */
+async function aMoment(): Promise<string> {
+  await new Promise((resolve) => setTimeout(resolve, 5));
+  const moment = new Date().toISOString();
+  await new Promise((resolve) => setTimeout(resolve, 5));
+  return moment;
+}
+const changedSince = async (sender: Sender, moment: string, more = '') =>
+  versionsIn(await sender.get(`${listAt('server')}?limit=100&updated_since=${moment}${more}`));
+async function relabel(name: string, claims: Document): Promise<void> {
+  expect((await admin().put(entryAt('server', name, '/claims'), { claims })).status).toBe(204);
+}
+
+describe('what has changed since a time', () => {
+  it('has what new claims have shown to its reader since, and nothing else that was hidden', async () => {
+    const [name, other] = [aName(), aName()];
+    await publish(admin(), 'server', name, RED, '1.0.0', '2.0.0');
+    await publish(admin(), 'server', other, RED);
+    const before = await aMoment();
+    expect(await changedSince(blue(), before)).toEqual([]);
+    await relabel(name, BLUE);
+    await relabel(other, { team: 'green' });
+    const after = await aMoment();
+    expect(await changedSince(blue(), before)).toEqual([`${name}@2.0.0`, `${name}@1.0.0`]);
+    expect(await changedSince(red(), before)).toEqual([]);
+    expect(await changedSince(blue(), after)).toEqual([]);
+    expect(await changedSince(admin(), before)).toHaveLength(3);
+  });
+
+  it('has it with every version, deleted ones too, and the times they had', async () => {
+    const name = aName();
+    await publish(admin(), 'server', name, RED, '1.0.0', '2.0.0');
+    await admin().patch(entryAt('server', name, '/versions/1.0.0/status'), { status: 'deleted' });
+    const path = consumerAt('server', name, '/versions/2.0.0');
+    const stood = (await red().get(path)).json as { _meta: object };
+    const before = await aMoment();
+    await relabel(name, BLUE);
+    expect(await changedSince(blue(), before)).toEqual([`${name}@2.0.0`, `${name}@1.0.0`]);
+    expect((await blue().get(path)).json).toEqual(stood);
+  });
+
+  it.each([
+    ['&version=latest', ['2.0.0']],
+    ['&version=1.0.0', ['1.0.0']],
+    ['&version=9.9.9', []],
+    ['&search=SINCE', ['2.0.0', '1.0.0']],
+    ['&search=since&version=latest', ['2.0.0']],
+    ['&search=nothing-of-that', []],
+    ['&include_deleted=false', ['2.0.0', '1.0.0']],
+  ])('has it as the other filters say: %s', async (more, versions) => {
+    const name = `${aName()}-since`;
+    await publish(admin(), 'server', name, RED, '1.0.0', '2.0.0');
+    const before = await aMoment();
+    await relabel(name, BLUE);
+    expect(await changedSince(blue(), before, more)).toEqual(versions.map((each) => `${name}@${each}`));
+  });
+
+  it('has nothing for claims that were set anew and are the same', async () => {
+    const name = aName();
+    await publish(admin(), 'server', name, { team: ['blue', 'red'] });
+    const before = await aMoment();
+    await relabel(name, { team: ['blue', 'red'] });
+    const both = service.as({ team: ['red', 'blue'] });
+    expect(await changedSince(both, before)).toEqual([]);
+    await relabel(name, BLUE);
+    expect(await changedSince(both, before)).toEqual([`${name}@1.0.0`]);
+  });
+
+  it('is read page by page', async () => {
+    const names = [aName(), aName(), aName()].sort();
+    for (const name of names) await publish(admin(), 'server', name, RED, '1.0.0', '2.0.0');
+    const before = await aMoment();
+    for (const name of names) await relabel(name, BLUE);
+    const found: string[] = [];
+    for (let query = `limit=1&updated_since=${before}`; ;) {
+      const page = await blue().get(`${listAt('server')}?${query}`);
+      found.push(...versionsIn(page));
+      const cursor = cursorIn(page);
+      if (cursor === undefined) break;
+      query = `cursor=${cursor}`;
+    }
+    expect(found).toEqual(names.flatMap((name) => [`${name}@2.0.0`, `${name}@1.0.0`]));
+  });
+
+  it('is another page, with another ETag, as soon as claims have changed', async () => {
+    const name = aName();
+    await publish(admin(), 'server', name, RED);
+    const path = `${listAt('server')}?updated_since=${await aMoment()}`;
+    const empty = await blue().get(path);
+    const known = { headers: { 'If-None-Match': String(empty.headers['etag']) } };
+    expect((await blue().send('GET', path, known)).status).toBe(304);
+    await relabel(name, BLUE);
+    expect(versionsIn(await blue().send('GET', path, known))).toEqual([`${name}@1.0.0`]);
+  });
+
+  it('has the entries of a source whose claims have changed', async () => {
+    const before = await aMoment();
+    expect(await changedSince(blue(), before)).toEqual([]);
+    await service.restart((edited) => edited.source('files', { missing: true, claims: BLUE }));
+    expect(await changedSince(blue(), before)).toEqual(['io.acme/filed@1.0.0', 'io.acme/filed-too@v2.0.0']);
+    expect(await changedSince(red(), before)).toEqual([]);
+    const after = await aMoment();
+    await service.restart();
+    expect(await changedSince(blue(), after)).toEqual([]);
+  });
+});
+
+describe('a mirror of a registry that shows what a team may see', () => {
+  const partner = aService({ mode: 'full' })
+    .source('published', { kind: 'managed' })
+    .registry('main', { sources: ['published'] })
+    .runs();
+  const opened = aName();
+  const narrowed = aName();
+  const mirror = aService();
+  beforeAll(async () => {
+    for (const [name, claims] of [
+      [opened, RED],
+      [narrowed, BLUE],
+    ] as const)
+      await publish(partner.as(SUPER_ADMIN), 'server', name, claims);
+    // Long ago, so that what was updated since the run before has nothing of them.
+    await partner.database.query(
+      `update entry_version set updated_at = '2026-01-01', published_at = '2026-01-01'`,
+    );
+    const tokenFile = partner.write('token', keepSecret(partner.issuer.sign(BLUE)));
+    const settings = { endpoint: `${partner.origin}/registry/main`, tokenFile };
+    mirror.source('main', { kind: 'api', settings });
+  });
+  mirror.registry('main', { sources: ['main'] }).runs();
+  const listed = async () => versionsIn(await mirror.get(listAt('server')));
+  const pagesAsked = () => {
+    const paths = partner
+      .logs()
+      .map((line) => (line['req'] as { path?: string } | undefined)?.path)
+      .filter((path) => path?.endsWith('/v0.1/servers'));
+    partner.log.length = 0;
+    return paths.length;
+  };
+  const ago = (ms: number) =>
+    mirror.database.query(
+      `update source_sync set fetch_state = jsonb_set(fetch_state, '{state,roundAt}',
+         to_jsonb((fetch_state->'state'->>'roundAt')::float8 - $1::float8))`,
+      [ms],
+    );
+
+  it('shows at its next run what new claims have opened, and hides within six hours what they have closed', async () => {
+    await mirror.synced('main');
+    expect(await listed()).toEqual([`${narrowed}@1.0.0`]);
+    for (const [name, claims] of [
+      [opened, BLUE],
+      [narrowed, RED],
+    ] as const)
+      await partner.as(SUPER_ADMIN).put(entryAt('server', name, '/claims'), { claims });
+    pagesAsked();
+    expect((await mirror.synced('main')).counts).toMatchObject({ added: 1, changed: 0, removed: 0 });
+    // The changes, and whether the partner knows what is asked at all, since these bear an old time.
+    expect(pagesAsked()).toBe(2);
+    expect(await listed()).toEqual([opened, narrowed].sort().map((name) => `${name}@1.0.0`));
+    await ago(5 * 60 * 60_000);
+    expect((await mirror.synced('main')).counts).toMatchObject({ removed: 1, entries: 1 });
+    expect(await listed()).toEqual([`${opened}@1.0.0`]);
+  });
+});

@@ -1,0 +1,150 @@
+import { beforeAll, describe, expect, it } from 'vitest';
+import { aServer } from '../support/documents.js';
+import type { Reply } from '../support/http.js';
+import { expectRefused, versionsIn } from '../support/matchers.js';
+import { consumerAt, entryAt, listAt, publish, type Type, TYPES } from '../support/publishing.js';
+import { aService } from '../support/service.js';
+
+const service = aService()
+  .source('published', { kind: 'managed' })
+  .source('file', { servers: [aServer('io.acme/both', '7.0.0')] })
+  .registry('main', { sources: ['published'] })
+  .registry('two', { sources: ['published', 'file'] })
+  .runs();
+
+const SOME = 'io.acme/some-deleted';
+const ALL = 'io.acme/all-deleted';
+const NOBODY = 'io.acme/never-there';
+
+/** What a client reads of an answer: its versions, newest first, or why there are none. */
+function told({ status, json }: Reply): string {
+  const body = json as {
+    code?: string;
+    version?: string;
+    server?: { version: string };
+    servers?: { server: { version: string } }[];
+    skills?: { version: string }[];
+  };
+  if (status !== 200) return `${status} ${body.code}`;
+  const list =
+    body.servers?.map(({ server }) => server.version) ?? body.skills?.map(({ version }) => version);
+  return (list ?? [body.server?.version ?? body.version]).join(' ');
+}
+
+// No route gives a skill the status: skills have others. What another version or program wrote is withdrawn all the same.
+async function withdraw(type: Type, name: string, version: string): Promise<void> {
+  if (type === 'server') {
+    const path = entryAt(type, name, `/versions/${version}/status`);
+    expect((await service.patch(path, { status: 'deleted' })).status).toBe(200);
+    return;
+  }
+  await service.database.query(
+    `with deleted as (
+       update entry_version v set status = 'deleted', is_latest = v.is_latest and $3
+       from entry e where e.id = v.entry_id and e.type = 'skill' and e.name = $1 and v.version = $2 returning e.id
+     )
+     update entry_version v set is_latest = true
+     from deleted d where not $3 and v.entry_id = d.id and v.version = '1.0.0'`,
+    [name, version, name === ALL],
+  );
+  await service.database.query('update source set revision = revision + 1');
+}
+
+beforeAll(async () => {
+  for (const type of TYPES) {
+    for (const name of [SOME, ALL]) await publish(service, type, name, undefined, '1.0.0', '2.0.0');
+    await withdraw(type, SOME, '2.0.0');
+    await withdraw(type, ALL, '1.0.0');
+    await withdraw(type, ALL, '2.0.0');
+  }
+});
+
+const WITH = '?include_deleted=true';
+/** Whatever the type: below the path of the entry, and what is told. */
+const CASES: readonly (readonly [name: string, below: string, answer: string])[] = [
+  [SOME, '/versions/latest', '1.0.0'],
+  [SOME, `/versions/latest${WITH}`, '1.0.0'],
+  [SOME, '/versions/1.0.0', '1.0.0'],
+  [SOME, '/versions/2.0.0', '404 version_not_found'],
+  [SOME, '/versions/2.0.0?include_deleted=false', '404 version_not_found'],
+  [SOME, '/versions/2.0.0?include_deleted=', '404 version_not_found'],
+  [SOME, '/versions/2.0.0?include_deleted=maybe', '400 invalid_parameter'],
+  [SOME, `/versions/2.0.0${WITH}`, '2.0.0'],
+  [SOME, '/versions/9.9.9', '404 version_not_found'],
+  [SOME, '/versions', '1.0.0'],
+  [SOME, `/versions${WITH}`, '2.0.0 1.0.0'],
+  [ALL, '/versions/latest', '404 entry_not_found'],
+  [ALL, `/versions/latest${WITH}`, '2.0.0'],
+  [ALL, '/versions/2.0.0', '404 entry_not_found'],
+  [ALL, `/versions/2.0.0${WITH}`, '2.0.0'],
+  [ALL, '/versions/1.0.0', '404 entry_not_found'],
+  [ALL, `/versions/1.0.0${WITH}`, '1.0.0'],
+  [ALL, '/versions/9.9.9', '404 entry_not_found'],
+  [ALL, `/versions/9.9.9${WITH}`, '404 version_not_found'],
+  [ALL, '/versions', '404 entry_not_found'],
+  [ALL, `/versions${WITH}`, '2.0.0 1.0.0'],
+];
+
+describe.each(TYPES)('a %s that was withdrawn', (type) => {
+  it.each(CASES)('of %s, %s answers %s', async (name, below, answer) => {
+    expect(told(await service.get(consumerAt(type, name, below)))).toBe(answer);
+    const older = consumerAt(type, name, below).replace('/v0.1/', '/v0/');
+    expect(told(await service.get(older))).toBe(answer);
+  });
+
+  it('is told from one that was never there by nothing, when all of it was', async () => {
+    const telling = async (name: string, below: string) => {
+      const reply = await service.get(consumerAt(type, name, below));
+      expectRefused(reply, 404, 'entry_not_found');
+      return reply.text.replace(/"requestId":"[^"]+"/, '');
+    };
+    for (const below of ['/versions', '/versions/latest', '/versions/2.0.0', '/versions/9.9.9'])
+      expect(await telling(ALL, below)).toBe(await telling(NOBODY, below));
+  });
+});
+
+describe('a skill that was withdrawn', () => {
+  it.each([
+    [SOME, '', '1.0.0'],
+    [SOME, WITH, '1.0.0'],
+    [ALL, '', '404 entry_not_found'],
+    [ALL, '?include_deleted=', '404 entry_not_found'],
+    [ALL, WITH, '2.0.0'],
+    [ALL, '?include_deleted=1', '400 invalid_parameter'],
+  ])('of %s, the skill itself with "%s" answers %s', async (name, query, answer) => {
+    expect(told(await service.get(consumerAt('skill', name, query)))).toBe(answer);
+  });
+
+  it('is in no list', async () => {
+    const { skills } = (await service.get(`${listAt('skill')}${WITH}`)).json as {
+      skills: { name: string }[];
+    };
+    expect(skills.map(({ name }) => `io.acme/${name}`)).toEqual([SOME]);
+  });
+});
+
+describe('a version that a client knows', () => {
+  const name = 'io.acme/known';
+
+  it('is gone for that client too once it is withdrawn, and back once it is not', async () => {
+    await publish(service, 'server', name);
+    const path = consumerAt('server', name, '/versions/latest');
+    const known = { headers: { 'If-None-Match': String((await service.get(path)).headers['etag']) } };
+    expect((await service.send('GET', path, known)).status).toBe(304);
+    const status = entryAt('server', name, '/versions/1.0.0/status');
+    await service.patch(status, { status: 'deleted' });
+    expectRefused(await service.send('GET', path, known), 404, 'entry_not_found');
+    await service.patch(status, { status: 'deprecated' });
+    expect(told(await service.send('GET', path, known))).toBe('1.0.0');
+  });
+
+  it('is not replaced by that of a later source: the first one provides all versions', async () => {
+    const path = consumerAt('server', 'io.acme/both', '/versions/latest', 'two');
+    expect(told(await service.get(path))).toBe('7.0.0');
+    await publish(service, 'server', 'io.acme/both');
+    expect(told(await service.get(path))).toBe('1.0.0');
+    await withdraw('server', 'io.acme/both', '1.0.0');
+    expectRefused(await service.get(path), 404, 'entry_not_found');
+    expect(versionsIn(await service.get(`${listAt('server', 'two')}?search=both`))).toEqual([]);
+  });
+});

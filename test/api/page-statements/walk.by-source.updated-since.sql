@@ -1,0 +1,67 @@
+-- $1 = [7,5]
+-- $2 = "{1,1,2}"
+-- $3 = false
+-- $4 = "server"
+-- $5 = 39
+-- $6 = 39
+-- $7 = "epoch|7:1,6:1,5:1"
+-- $8 = [7,6,5]
+-- $9 = "2026-01-02T00:00:00.000Z"
+-- $10 = 31
+with ranked as materialized (
+  select source_id, rank::int from unnest($1::int[]) with ordinality as r(source_id, rank)
+),
+next_entries as materialized (
+  select r.source_id, r.rank, e.id, e.name, e.claims_changed_at, (coalesce(e.claim_set_id = any($2::int[]), false) or $3::boolean) as visible
+  from ranked r cross join lateral (
+    select e.id, e.name, e.claim_set_id, e.claims_changed_at from entry e
+    where e.source_id = r.source_id and e.type = $4
+      and true
+    order by e.name limit $5
+  ) e
+),
+complete as materialized (
+  select min(last_name) as last_name from (
+    select max(name) as last_name from next_entries group by source_id having count(*) = $5
+  ) source_with_more
+),
+names as materialized (
+  select distinct on (name) id, name, claims_changed_at from next_entries
+  where visible and ((select last_name from complete) is null or name <= (select last_name from complete))
+  order by name, rank limit $6
+),
+progress as (
+  select case when (select count(*) from names) = $6 then (select max(name) from names)
+    else (select last_name from complete) end as reached,
+    (select avg(visible::int)::float8 from next_entries) as "visibleShare"
+)
+select (
+  select concat_ws(' ', extract(epoch from pg_postmaster_start_time()), pg_relation_filepath('claim_set'),
+    pg_relation_filepath('source'), pg_relation_filepath('source_partition'))
+    || '|' || coalesce(string_agg(s.id || ':' || s.revision, ',' order by p.position), '') = $7
+  from unnest($8::int[]) with ordinality p(id, position) join source s on s.id = p.id
+) as "isCurrent", progress.reached, progress."visibleShare",
+    found.name, found.version, found.key, found.status, found."statusMessage",
+    found."statusChangedAt", found."publishedAt", found."updatedAt", found."isLatest",
+    case when sum(octet_length(found.document)) over page <= 1048576 or row_number() over page = 1
+      then found.document end as document
+from progress left join (
+  select n.name,
+    v.version, v.version_key as key, v.document, v.status, v.status_message as "statusMessage",
+    to_char(v.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as "statusChangedAt",
+    to_char(v.published_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as "publishedAt",
+    to_char(v.updated_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as "updatedAt", v.is_latest as "isLatest"
+  from names n cross join lateral (
+    select * from (
+      select * from entry_version o where o.entry_id = n.id and true
+      order by o.version_key desc offset 0
+    ) v
+    where true
+      and (v.updated_at >= $9::timestamptz or n.claims_changed_at >= $9::timestamptz)
+      and true
+    order by v.version_key desc limit $10
+  ) v
+  order by n.name, v.version_key desc limit $10
+) found on true
+window page as (order by found.name, found.key desc rows unbounded preceding)
+order by found.name, found.key desc
