@@ -18,7 +18,7 @@ import type { WatchedSource } from '../sources/leased-source.js';
 import { SourceLeases } from '../sources/source-leases.queries.js';
 import { SourceStates } from '../sources/source-states.queries.js';
 import { SyncMetrics } from '../telemetry/sync-metrics.js';
-import { Cluster } from './cluster.js';
+import { Cluster } from './api-server/cluster.js';
 import { SourceWatch } from './source-watch.js';
 
 const POLL_MS = 1_000;

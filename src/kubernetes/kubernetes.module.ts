@@ -1,7 +1,7 @@
 import { Module } from '@nestjs/common';
 import { EntriesModule } from '../entries/entries.module.js';
 import { SourcesModule } from '../sources/sources.module.js';
-import { Cluster } from './cluster.js';
+import { Cluster } from './api-server/cluster.js';
 import { ClusterWatcher } from './cluster-watcher.js';
 
 @Module({

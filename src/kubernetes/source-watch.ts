@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import { Logger } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { canonicalClaims } from '../claims/claims.js';
@@ -12,8 +13,9 @@ import { bumpRevision } from '../sources/source-revision.queries.js';
 import { SourceStates, type WatchState } from '../sources/source-states.queries.js';
 import { TimeSlice } from '../json/time-slice.js';
 import { SyncMetrics } from '../telemetry/sync-metrics.js';
+import { parseDuration } from '../validation/duration.js';
+import { Cluster } from './api-server/cluster.js';
 import { backOffMs, pause } from './back-off.js';
-import { Cluster } from './cluster.js';
 import { type ExportedServer, readObject, type SkippedObject } from './read-object.js';
 import { ResourceWatch } from './resource-watch.js';
 import { type Resource, RESOURCES } from './resources.js';
@@ -21,6 +23,7 @@ import { type Resource, RESOURCES } from './resources.js';
 /** Changes that come within this time are written together. */
 const BATCH_MS = 100;
 const DATABASE_RETRY_MS = 1_000;
+const RELIST_INTERVAL = '1h';
 
 type Outcome = ExportedServer | SkippedObject | { readonly outcome: 'filtered' };
 
@@ -70,8 +73,9 @@ export class SourceWatch {
     readonly source: WatchedSource,
     private readonly dependencies: WatchDependencies,
   ) {
-    const { namespaces = [] } = source.settings;
+    const { namespaces = [], relistInterval = RELIST_INTERVAL } = source.settings;
     const watched = namespaces.length === 0 ? [null] : namespaces;
+    const relistMs = parseDuration(relistInterval) ?? 0;
     const listener = {
       read: (resource: Resource, object: unknown) => this.read(resource, object),
       isSame,
@@ -83,7 +87,9 @@ export class SourceWatch {
       source.origin === 'config' ? undefined : dependencies.namespaces.findRefusal(source.settings);
     const resources = this.refusal === undefined ? RESOURCES : [];
     this.watches = resources.flatMap((resource) =>
-      watched.map((namespace) => new ResourceWatch(resource, namespace, dependencies.cluster, listener)),
+      watched.map(
+        (namespace) => new ResourceWatch(resource, namespace, relistMs, dependencies.cluster, listener),
+      ),
     );
   }
 
@@ -94,6 +100,8 @@ export class SourceWatch {
 
   start(): void {
     const { signal } = this.stopping;
+    // Each watch has some; that is no leak.
+    setMaxListeners(0, signal);
     const watching = this.watches.map((watch) => watch.run(signal));
     this.running = Promise.all([this.write(signal), ...watching]).then(() => undefined);
   }
