@@ -20,11 +20,10 @@ const service = watching(cluster, aService())
 const server = () => ({ server: `https://127.0.0.1:${cluster.port}`, ca: cluster.certificates.ca });
 
 /** Starts again with these kubeconfigs, and changes something that shows once it is watched with them. */
-async function startWith(variable: string, ...files: string[]): Promise<void> {
+async function startWith(...files: string[]): Promise<void> {
   await service.restart(() => {
-    delete service.environment['KUBECONFIG'];
     delete service.environment['REGISTRY_KUBECONFIG'];
-    service.environment[variable] = files.join(delimiter);
+    service.environment['KUBECONFIG'] = files.join(delimiter);
   });
 }
 const withUser = (name: string, user: Document) =>
@@ -43,24 +42,24 @@ async function follows(): Promise<void> {
   await within(A_WHILE, async () => expect(await listed(service)).toContain(`tools/${name}@1.0.0`));
 }
 
-describe.each(['KUBECONFIG', 'REGISTRY_KUBECONFIG'])('several files in %s', (variable) => {
+describe('several files in KUBECONFIG', () => {
   it('are one, of which the first with a name counts; what is missing is passed over', async () => {
     service.write('token', `${cluster.token}\n`);
     const user = service.write('user', aKubeconfig({ user: { tokenFile: 'token' }, context: false }));
     const whole = withUser('whole', { token: keepSecret('outdated-token') });
-    await startWith(variable, '/nowhere/kubeconfig', user, whole);
+    await startWith('/nowhere/kubeconfig', user, whole);
     await follows();
-    await startWith(variable, whole, user);
+    await startWith(whole, user);
     await fails(/\(401\): the token is wrong or has expired/);
   });
 
   it('fail when none of them is there, or one is no kubeconfig', async () => {
-    await startWith(variable, '/nowhere/one', '/nowhere/two');
+    await startWith('/nowhere/one', '/nowhere/two');
     await fails(/^The kubeconfig \/nowhere\/one, \/nowhere\/two could not be read: there is no such file$/);
     const broken = service.write('broken', 'token: "hunter2');
-    await startWith(variable, cluster.kubeconfig, broken);
+    await startWith(cluster.kubeconfig, broken);
     await fails(`The kubeconfig ${broken} could not be read: it is no kubeconfig`);
-    await startWith(variable, cluster.kubeconfig);
+    await startWith(cluster.kubeconfig);
     await follows();
   });
 });
@@ -68,7 +67,7 @@ describe.each(['KUBECONFIG', 'REGISTRY_KUBECONFIG'])('several files in %s', (var
 describe('a kubeconfig with a token file', () => {
   it('is read with the token of now, from where the kubeconfig is', async () => {
     service.write('rotated', cluster.token);
-    await startWith('KUBECONFIG', withUser('with-file', { tokenFile: 'rotated' }));
+    await startWith(withUser('with-file', { tokenFile: 'rotated' }));
     await follows();
     cluster.rotateToken();
     cluster.endWatches();
@@ -83,7 +82,7 @@ describe('a kubeconfig with a token file', () => {
   ])('fails when that %s', async (_what, tokenFile, why) => {
     const empty = service.write('empty', '\n');
     const file = empty.replace(/empty$/, tokenFile);
-    await startWith('KUBECONFIG', withUser('with-file', { tokenFile }));
+    await startWith(withUser('with-file', { tokenFile }));
     await fails(`The token file ${file} of the kubeconfig could not be read: ${why}`);
   });
 });
@@ -107,10 +106,7 @@ describe('a kubeconfig with a command', () => {
     shows(cluster.token);
     command('login', 'echo "$1 $REGION $KUBERNETES_EXEC_INFO" >> runs\ncat credential.json');
     const env = [{ name: 'REGION', value: 'north' }];
-    await startWith(
-      'KUBECONFIG',
-      withCommand({ command: './login', args: ['token'], env, provideClusterInfo: true }),
-    );
+    await startWith(withCommand({ command: './login', args: ['token'], env, provideClusterInfo: true }));
     await follows();
     cluster.breakWatches();
     await follows();
@@ -142,7 +138,7 @@ describe('a kubeconfig with a command', () => {
   ])('fails when that %s, and quotes nothing of it', async (_what, name, text, error) => {
     keepSecret('hunter2');
     if (text !== '') command(name, text);
-    await startWith('KUBECONFIG', withCommand({ command: name, installHint: 'Install it' }));
+    await startWith(withCommand({ command: name, installHint: 'Install it' }));
     await fails(error);
     expect((await syncOf(service)).error).not.toContain('hunter2');
   });
