@@ -8,7 +8,7 @@ import { within } from '../support/within.js';
 const A_WHILE = 20_000;
 const HOUR = 3_600_000;
 
-const clock = new Clock().runs();
+const clock = new Clock().runs({ monotonic: false });
 const cluster = aCluster().runs();
 const service = watching(cluster, aService())
   .source('cluster', { kind: 'kubernetes' })

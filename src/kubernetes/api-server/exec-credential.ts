@@ -106,7 +106,8 @@ function run(command: string, exec: KubeconfigEntry, info: string): Promise<stri
       if (error) reject(new ClusterError(failure(command, exec, error)));
       else resolve(stdout);
     });
-    child.stdin?.end();
+    // One that has ended already does not read it.
+    child.stdin?.on('error', () => undefined).end();
   });
 }
 
