@@ -1,6 +1,6 @@
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { loadConfig } from './load-config.js';
 import { ConfigurationError } from '../validation/problems.js';
@@ -93,7 +93,6 @@ describe('the auth section', () => {
     [withProvider({ clientId: 'a', clientSecretFile: 'empty' }), `${P}.clientSecretFile`, 'is empty'],
     [withProvider({ caCertPath: 'none' }), `${P}.caCertPath`, 'does not exist'],
     [withProvider({ caCertPath: 'secret' }), `${P}.caCertPath`, 'holds no certificate'],
-    [withProvider({ authTokenFile: 'none' }), `${P}.authTokenFile`, 'does not exist'],
     [withAuthz(null), 'auth.authz', 'must be a map, not nothing'],
     [withAuthz({}), 'auth.authz.roles', 'is required'],
     [withAuthz({ roles: [] }), 'auth.authz.roles', 'must be a map, not a list'],
@@ -206,6 +205,31 @@ describe('the auth section', () => {
     expect(read(auth, { REGISTRY_INSECURE_URLS: 'true' }).mode).toBe('oauth');
     expect(refusal(() => read(auth, { REGISTRY_INSECURE_URLS: 'false' })).problems).toHaveLength(1);
   });
+});
+
+describe('a token file of a provider that can not be read yet', () => {
+  const load = (authTokenFile: string) => {
+    const file = join(directory, 'token-file.yaml');
+    const config = { auth: { oauth: { ...oauth, providers: [{ ...provider, authTokenFile }] } } };
+    writeFileSync(file, JSON.stringify(config));
+    return loadConfig(file, {}, {});
+  };
+
+  it.each([
+    ['none', 'does not exist'],
+    ['.', 'is not a regular file'],
+    ['empty', 'is empty'],
+  ])('is warned of, and the configuration loads: %j %s', (name, problem) => {
+    const { config, warnings } = load(name);
+    const path = resolve(directory, name);
+    expect(config.auth.oauth?.providers[0]?.authTokenFile).toBe(path);
+    expect(warnings).toEqual([
+      `auth.oauth.providers[0].authTokenFile: the file ${path} ${problem}; until it can be read, tokens that are to be ` +
+        'verified with it are answered with 503',
+    ]);
+  });
+
+  it('is not warned of when it is there', () => expect(load('secret').warnings).toEqual([]));
 });
 
 function refusal(act: () => unknown): ConfigurationError {

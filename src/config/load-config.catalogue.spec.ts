@@ -173,6 +173,16 @@ describe('a source', () => {
       'must name at least one claim',
     ],
     [{ kubernetes: { namespaces: 'a' } }, 'sources[0].kubernetes.namespaces', 'must be a list, not a string'],
+    [
+      { kubernetes: { relistInterval: 60 } },
+      'sources[0].kubernetes.relistInterval',
+      'must be a duration from 1s to 365d',
+    ],
+    [
+      { kubernetes: { relistInterval: '59s' } },
+      'sources[0].kubernetes.relistInterval',
+      'must be at least 1m',
+    ],
     [{ kubernetes: { namespaces: ['A'] } }, 'sources[0].kubernetes.namespaces[0]', 'DNS label'],
     [
       { kubernetes: { namespaces: ['a', 'a'] } },
@@ -278,6 +288,10 @@ describe('a source', () => {
       { kind: 'api', settings: { endpoint: 'https://x', timeout: '10s', tokenFile: secret } },
     ],
     [{ managed: {} }, { kind: 'managed', settings: {}, intervalMs: null }],
+    [
+      { kubernetes: { relistInterval: '1m' } },
+      { kind: 'kubernetes', settings: { relistInterval: '1m' }, intervalMs: null },
+    ],
     [
       { kubernetes: { namespaces: [] } },
       { kind: 'kubernetes', settings: { namespaces: [] }, intervalMs: null },

@@ -82,6 +82,7 @@ export function loadConfig(file: string, environment: NodeJS.ProcessEnv, flags: 
     warnings: [
       ...unknownVariables(environment),
       ...unusedParameters(value),
+      ...referenced.warnings,
       ...sharedClaims(config),
       ...withoutEffect(config),
     ],

@@ -6,7 +6,7 @@ import { unreadable } from './yaml/read-text.js';
 import { elements, member } from '../json/members.js';
 import { SOURCE_KINDS } from '../source-kinds/kinds.js';
 import { namedFiles } from '../source-kinds/named-files.js';
-import type { Path } from '../validation/path.js';
+import { formatPath, type Path } from '../validation/path.js';
 import { below, type Issue, issue } from '../validation/problems.js';
 import type { Unchecked } from '../validation/shape.js';
 
@@ -15,27 +15,38 @@ const MAX_BYTES = 1024 * 1024;
 /** What the files named in the configuration held at start, by absolute path. */
 export interface ReferencedFiles {
   readonly issues: Issue[];
+  /** Sentences about files that are not needed yet. */
+  readonly warnings: string[];
   readonly contents: ReadonlyMap<string, string>;
 }
 
 /**
- * Reads every secret and certificate the configuration names. Issues name the file, never what is in it.
+ * Reads every secret and certificate the configuration names. Issues name the file, never what is in it. A provider's token
+ * file is read when it is needed (contract §8), and whoever mounts it may come later: without it the server starts.
  *
  * @param directory relative paths begin here: the directory of the configuration file.
  */
 export function readReferencedFiles(file: Unchecked<ConfigFile>, directory: string): ReferencedFiles {
   const contents = new Map<string, string>();
+  const warnings: string[] = [];
   const issues = references(file).flatMap(({ path, name }) => {
     if (typeof name !== 'string' || name === '' || name.includes('\0')) return [];
     const absolute = resolve(directory, name);
     const read = readSecret(absolute);
+    if ('problem' in read && path.at(-1) === 'authTokenFile') {
+      warnings.push(
+        `${formatPath(path)}: the file ${absolute} ${read.problem}; until it can be read, tokens that are to be verified ` +
+          'with it are answered with 503',
+      );
+      return [];
+    }
     if ('problem' in read) return below(path, issue(`the file ${absolute} ${read.problem}`));
     contents.set(absolute, read.content);
     return path.at(-1) === 'caCertPath' && !read.content.includes('-----BEGIN CERTIFICATE-----')
       ? below(path, issue(`the file ${absolute} holds no certificate in PEM form`))
       : [];
   });
-  return { issues, contents };
+  return { issues, warnings, contents };
 }
 
 function readSecret(file: string): { content: string } | { problem: string } {

@@ -1,9 +1,13 @@
 const FIRST_MS = 100;
+/** For about a minute: whatever restarts is back by then, and its changes are waiting. */
+const EARLY_FAILURES = 20;
+const EARLY_MAX_MS = 5_000;
 const MAX_MS = 30_000;
 
 /** Exponential, with jitter: between half and all of the time, so that replicas and watches spread out. */
 export function backOffMs(failures: number, random = Math.random()): number {
-  const maxMs = Math.min(MAX_MS, FIRST_MS * 2 ** Math.min(failures, 20));
+  const longest = failures < EARLY_FAILURES ? EARLY_MAX_MS : MAX_MS;
+  const maxMs = Math.min(longest, FIRST_MS * 2 ** Math.min(failures, EARLY_FAILURES));
   return maxMs / 2 + (random * maxMs) / 2;
 }
 

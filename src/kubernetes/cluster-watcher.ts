@@ -18,8 +18,9 @@ import type { WatchedSource } from '../sources/leased-source.js';
 import { SourceLeases } from '../sources/source-leases.queries.js';
 import { SourceStates } from '../sources/source-states.queries.js';
 import { SyncMetrics } from '../telemetry/sync-metrics.js';
-import { Cluster } from './cluster.js';
+import { Cluster } from './api-server/cluster.js';
 import { SourceWatch } from './source-watch.js';
+import { StoredEntries } from './stored-entries.queries.js';
 
 const POLL_MS = 1_000;
 const LEASE_MS = 10_000;
@@ -51,6 +52,7 @@ export class ClusterWatcher implements OnApplicationBootstrap, OnApplicationShut
     private readonly leases: SourceLeases,
     private readonly states: SourceStates,
     private readonly writer: EntryWriter,
+    private readonly stored: StoredEntries,
     private readonly cluster: Cluster,
     private readonly metrics: SyncMetrics,
     private readonly namespaces: AdminNamespaces,
@@ -79,7 +81,7 @@ export class ClusterWatcher implements OnApplicationBootstrap, OnApplicationShut
 
   private watch(source: WatchedSource): void {
     this.logger.log({ source: source.name }, 'Watching the cluster of this source');
-    const { owner, dataSource, leases, states, writer, cluster, metrics, namespaces } = this;
+    const { owner, dataSource, leases, states, writer, stored, cluster, metrics, namespaces } = this;
     const maxClaimSets = this.limits.claimSetsPerSource;
     const dependencies = {
       owner,
@@ -87,6 +89,7 @@ export class ClusterWatcher implements OnApplicationBootstrap, OnApplicationShut
       leases,
       states,
       writer,
+      stored,
       cluster,
       metrics,
       namespaces,

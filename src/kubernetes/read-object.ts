@@ -9,7 +9,8 @@ import type { Resource } from './resources.js';
 
 const SCHEMA = 'https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json';
 const PUBLISHER = 'io.github.stacklok';
-const NAMESPACE = 'com.toolhive.k8s';
+/** What the names of all entries begin with; the object's `namespace/name` follows. */
+export const ENTRY_PREFIX = 'com.toolhive.k8s.';
 const DEFAULT_VERSION = '1.0.0';
 /** Of a description and of a title. */
 const MAX_TEXT = 100;
@@ -40,7 +41,10 @@ export interface SkippedObject {
  *
  * @param resource whose list or watch it comes from: objects in a list need not name their own kind.
  */
-export function readObject({ kind }: Resource, object: unknown): ExportedServer | SkippedObject | null {
+export function readObject(
+  { kind, needsSpec }: Resource,
+  object: unknown,
+): ExportedServer | SkippedObject | null {
   const { namespace, name, uid, annotations: raw } = record(record(object)['metadata']);
   const annotations = new Annotations(raw);
   if (!annotations.isExported) return null;
@@ -49,9 +53,19 @@ export function readObject({ kind }: Resource, object: unknown): ExportedServer 
     namespace: String(namespace),
     name: String(name),
     uid: typeof uid === 'string' ? uid : undefined,
-    spec: kind === 'MCPServer' ? record(record(object)['spec']) : {},
+    spec: needsSpec ? record(record(object)['spec']) : {},
   };
   return new ObjectReader(exported, annotations).read();
+}
+
+/** What the stored document of an entry tells of its object; null when it tells nothing. */
+export function readStored(document: string): { kind: string; tags: string[] } | null {
+  const { _meta: meta } = record(JSON.parse(document));
+  const extensions = record(record(record(meta)[PUBLISHER_PROVIDED])[PUBLISHER]);
+  const [extension] = Object.values(extensions).map(record);
+  const kind = text(record(record(extension?.['metadata'])['kubernetes'])['kind']);
+  const tags = extension?.['tags'];
+  return kind === undefined ? null : { kind, tags: Array.isArray(tags) ? tags.filter(isText) : [] };
 }
 
 interface ExportedObject {
@@ -121,7 +135,7 @@ class ObjectReader {
   }
 
   private get entryName(): string {
-    return `${NAMESPACE}.${this.object.namespace}/${this.object.name}`;
+    return `${ENTRY_PREFIX}${this.object.namespace}/${this.object.name}`;
   }
 
   private get image(): string | undefined {

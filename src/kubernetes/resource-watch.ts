@@ -1,25 +1,39 @@
-import { isObject } from '../json/is-object.js';
+import { member } from '../json/members.js';
 import { TimeSlice } from '../json/time-slice.js';
+import type { Cluster } from './api-server/cluster.js';
+import { ClusterError } from './api-server/cluster-error.js';
 import { backOffMs, pause } from './back-off.js';
-import type { Cluster } from './cluster.js';
-import { ClusterError } from './cluster-error.js';
+import { listObjects, readNewestVersion } from './api-server/object-list.js';
 import { API_VERSIONS, collectionOf, type Resource, type ResourceCollection } from './resources.js';
-import { wholeLines } from './watch-lines.js';
+import { isEarlierVersion } from './api-server/resource-version.js';
+import { statusError, type WatchEvent, watchEvents } from './api-server/watch-events.js';
 
-/** Few enough that parsing a page does not hold the event loop up. */
-const PAGE_SIZE = '250';
-/** The API server ends a watch after about this time; spread, so that not all are renewed at once. */
-const WATCH_S = 240;
-const WATCH_SPREAD_S = 60;
+/**
+ * The API server ends a watch after about this time; spread, so that not all are renewed at once. It asks what the account
+ * may do when a watch begins only, so this is how long a right that was taken away goes unnoticed.
+ */
+const WATCH_S = 30;
+const WATCH_SPREAD_S = 20;
+/** A watch is over at its time, bookmark and all, or its connection is dead. */
+const OVERTIME_MS = 10_000;
+/** One that ends earlier than this before its time was ended by something else. */
+const PUNCTUAL_MS = 2_000;
 /** How often it is checked whether a kind is installed by now. */
 const NOT_INSTALLED_MS = 10_000;
 /** A watch that lasted this long was no failure, however it ended. */
 const STABLE_MS = 5_000;
 /** The longest pause before a watch that had begun is continued: changes are waiting. */
 const MAX_RECONNECT_MS = 500;
+/** An API server that has just started asks to come again (429) for seconds. Only what lasts longer is a failure. */
+const THROTTLED_MS = 30_000;
+const RETRY_AFTER_MS = 1_000;
+const MAX_RETRY_AFTER_MS = 5_000;
+/** Lists in a row that were not read whole before their place in the history was gone. */
+const MAX_EXPIRED = 3;
 const INTERNAL_ERROR = 'The watch failed inside the server; its log has the cause';
-const GONE = 410;
 const NOT_FOUND = 404;
+const GONE = 410;
+const TOO_MANY_REQUESTS = 429;
 
 /** What a watch of one kind, in one namespace or all of them, asks and reports. */
 export interface WatchListener<T> {
@@ -37,7 +51,8 @@ export interface WatchListener<T> {
 /**
  * Mirrors the objects of one kind in one namespace, or in all of them: a list in pages, then a watch from its resource
  * version on. A watch that ends or breaks goes on after its last whole event; one whose resource version is too old (410
- * Gone) begins with a list again. The mirror stays as it was while the cluster is not reachable.
+ * Gone), or newer than what the cluster has (its etcd was restored), begins with a list again, and so does each from time
+ * to time. The mirror stays as it was while the cluster is not reachable.
  */
 export class ResourceWatch<T> {
   /** By `namespace/name`. */
@@ -49,10 +64,17 @@ export class ResourceWatch<T> {
   failures = 0;
   private resourceVersion: string | null = null;
   private apiVersion: string = API_VERSIONS[0];
+  /** When everything is listed again, whatever happens. */
+  private relistAt = 0;
+  /** Whether something else than its time has ended the last watch. */
+  private hasBroken = false;
+  /** Since when the API server has been asking to come again. */
+  private throttledSince: number | null = null;
 
   constructor(
     readonly resource: Resource,
-    private readonly namespace: string | null,
+    readonly namespace: string | null,
+    private readonly relistMs: number,
     private readonly cluster: Cluster,
     private readonly listener: WatchListener<T>,
   ) {}
@@ -63,7 +85,7 @@ export class ResourceWatch<T> {
     while (!signal.aborted) {
       const began = Date.now();
       try {
-        if (this.resourceVersion === null && !(await this.list(signal))) {
+        if ((await this.mustList(signal)) && !(await this.list(signal))) {
           this.clearError();
           await pause(NOT_INSTALLED_MS / 2 + (Math.random() * NOT_INSTALLED_MS) / 2, signal);
           continue;
@@ -75,11 +97,19 @@ export class ResourceWatch<T> {
         await pause(Math.min(backOffMs(shortWatches), MAX_RECONNECT_MS), signal);
       } catch (error) {
         if (signal.aborted) return;
-        const wait = backOffMs(this.failures++);
-        this.handle(error);
-        await pause(wait, signal);
+        this.hasBroken = true;
+        await pause(this.handle(error), signal);
       }
     }
+  }
+
+  private async mustList(signal: AbortSignal): Promise<boolean> {
+    if (this.resourceVersion === null || Date.now() >= this.relistAt) return true;
+    if (!this.hasBroken) return false;
+    // A watch from a version that is still to come says nothing, and looks healthy.
+    const newest = await readNewestVersion(this.cluster, this.collection(this.apiVersion), signal);
+    this.hasBroken = false;
+    return isEarlierVersion(newest, this.resourceVersion);
   }
 
   /** @returns false when the kind is not installed; otherwise all its objects have been listed. */
@@ -92,56 +122,69 @@ export class ResourceWatch<T> {
         if (!(error instanceof ClusterError && error.status === NOT_FOUND)) throw error;
       }
     }
+    this.resourceVersion = null;
     this.replaceAll(new Map());
     return false;
   }
 
   private async listAs(version: string, signal: AbortSignal): Promise<void> {
     const slice = new TimeSlice();
-    const collection = this.collection(version);
     const listed = new Map<string, T>();
-    let next = '';
-    let resourceVersion: string;
-    do {
-      const query = { limit: PAGE_SIZE, ...(next === '' ? {} : { continue: next }) };
-      const page = parsePage(collection, await this.cluster.readJson(collection, query, signal));
+    let resourceVersion: string | null = null;
+    for await (const page of listObjects(this.cluster, this.collection(version), signal)) {
       for (const object of page.items) {
         const outcome = this.listener.read(this.resource, object);
         if (outcome !== null) listed.set(nameOf(object), outcome);
         await slice.pause();
       }
-      ({ next, resourceVersion } = page);
-    } while (next !== '');
+      ({ resourceVersion } = page);
+    }
     this.apiVersion = version;
     this.resourceVersion = resourceVersion;
+    this.hasBroken = false;
+    this.throttledSince = null;
+    this.relistAt = Date.now() + this.relistMs * (1 + Math.random() / 10);
     this.replaceAll(listed);
   }
 
   private async follow(signal: AbortSignal): Promise<void> {
     const collection = this.collection(this.apiVersion);
+    const seconds = this.watchSeconds();
     const query = {
       allowWatchBookmarks: 'true',
       resourceVersion: this.resourceVersion ?? '',
-      timeoutSeconds: String(Math.round(WATCH_S + Math.random() * WATCH_SPREAD_S)),
+      timeoutSeconds: String(seconds),
     };
-    const body = await this.cluster.watch(collection, query, signal);
+    const body = await this.cluster.watch(collection, query, signal, seconds * 1_000 + OVERTIME_MS);
+    const endsAt = Date.now() + seconds * 1_000;
+    this.throttledSince = null;
     this.clearError();
-    const lines = wholeLines(body as AsyncIterable<Buffer>);
+    const events = watchEvents(collection, body as AsyncIterable<Buffer>);
     try {
       for (;;) {
         // A connection that breaks is no failure: its successor goes on after the last whole event.
-        const line = await lines.next().catch(() => undefined);
-        if (!line || line.done) return;
-        this.apply(collection, line.value);
+        const event = await events.next().catch((error: unknown) => {
+          if (error instanceof ClusterError) throw error;
+          return null;
+        });
+        if (event === null || event.done) {
+          this.hasBroken = event === null || Date.now() < endsAt - PUNCTUAL_MS;
+          return;
+        }
+        this.apply(collection, event.value);
       }
     } finally {
       body.destroy();
     }
   }
 
-  private apply(collection: ResourceCollection, line: string): void {
-    const { type, object } = parseEvent(collection, line);
-    const { resourceVersion } = metadataOf(object);
+  private watchSeconds(): number {
+    const untilRelisted = Math.ceil((this.relistAt - Date.now()) / 1_000);
+    return Math.max(1, Math.min(Math.round(WATCH_S + Math.random() * WATCH_SPREAD_S), untilRelisted));
+  }
+
+  private apply(collection: ResourceCollection, { type, object }: WatchEvent): void {
+    const resourceVersion = member(member(object, 'metadata'), 'resourceVersion');
     switch (type) {
       case 'ADDED':
       case 'MODIFIED':
@@ -183,13 +226,25 @@ export class ResourceWatch<T> {
     if (changed.length > 0) this.listener.onChange(changed);
   }
 
-  private handle(error: unknown): void {
+  /** @returns how long to wait before it is tried again. */
+  private handle(error: unknown): number {
+    const status = error instanceof ClusterError ? error.status : undefined;
+    const askedMs = error instanceof ClusterError ? error.retryAfterMs : null;
+    if (status === TOO_MANY_REQUESTS) {
+      this.throttledSince ??= Date.now();
+      const waitMs = Math.min(askedMs ?? RETRY_AFTER_MS, MAX_RETRY_AFTER_MS) * (1 + Math.random() / 4);
+      if (Date.now() - this.throttledSince < THROTTLED_MS) return Math.max(waitMs, backOffMs(0));
+    } else this.throttledSince = null;
+    const waitMs = backOffMs(this.failures++);
     if (!(error instanceof ClusterError)) {
       this.resourceVersion = null;
       this.listener.onInternalError(error);
       this.fail(INTERNAL_ERROR);
-    } else if (error.status === GONE || error.status === NOT_FOUND) this.resourceVersion = null;
-    else this.fail(error.message);
+    } else if (status === GONE || status === NOT_FOUND) {
+      this.resourceVersion = null;
+      if (this.failures > MAX_EXPIRED) this.fail(error.message);
+    } else this.fail(error.message);
+    return waitMs;
   }
 
   private fail(error: string): void {
@@ -209,46 +264,7 @@ export class ResourceWatch<T> {
   }
 }
 
-interface Page {
-  readonly items: readonly unknown[];
-  readonly next: string;
-  readonly resourceVersion: string;
-}
-
-function parsePage({ plural }: ResourceCollection, value: unknown): Page {
-  const { items } = record(value);
-  const { continue: next, resourceVersion } = metadataOf(value);
-  if (!Array.isArray(items) || typeof resourceVersion !== 'string')
-    throw new ClusterError(`The API server answered a list of ${plural} with something that is no list`);
-  return { items, next: typeof next === 'string' ? next : '', resourceVersion };
-}
-
-function parseEvent({ plural }: ResourceCollection, line: string): { type: unknown; object: unknown } {
-  try {
-    const { type, object } = record(JSON.parse(line) as unknown);
-    return { type, object };
-  } catch {
-    throw new ClusterError(`The API server sent something in a watch of ${plural} that is no event`);
-  }
-}
-
-function statusError({ plural }: ResourceCollection, status: unknown): ClusterError {
-  const { code, message } = record(status);
-  return new ClusterError(
-    `The API server ended the watch of ${plural}: ${typeof message === 'string' ? message.slice(0, 300) : String(code)}`,
-    typeof code === 'number' ? code : undefined,
-  );
-}
-
 function nameOf(object: unknown): string {
-  const { namespace, name } = metadataOf(object);
-  return `${String(namespace)}/${String(name)}`;
-}
-
-function metadataOf(object: unknown): Readonly<Record<string, unknown>> {
-  return record(record(object)['metadata']);
-}
-
-function record(value: unknown): Readonly<Record<string, unknown>> {
-  return isObject(value) ? value : {};
+  const metadata = member(object, 'metadata');
+  return `${String(member(metadata, 'namespace'))}/${String(member(metadata, 'name'))}`;
 }

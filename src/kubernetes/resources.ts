@@ -2,6 +2,8 @@
 export interface Resource {
   readonly kind: string;
   readonly plural: string;
+  /** Whether more than the metadata of its objects is used. */
+  readonly needsSpec: boolean;
 }
 
 export const API_GROUP = 'toolhive.stacklok.dev';
@@ -11,9 +13,9 @@ export const API_VERSIONS = ['v1beta1', 'v1alpha1'] as const;
 
 /** Of two objects with one namespace and name, the one whose kind comes first here is the entry. */
 export const RESOURCES: readonly Resource[] = [
-  { kind: 'MCPServer', plural: 'mcpservers' },
-  { kind: 'VirtualMCPServer', plural: 'virtualmcpservers' },
-  { kind: 'MCPRemoteProxy', plural: 'mcpremoteproxies' },
+  { kind: 'MCPServer', plural: 'mcpservers', needsSpec: true },
+  { kind: 'VirtualMCPServer', plural: 'virtualmcpservers', needsSpec: false },
+  { kind: 'MCPRemoteProxy', plural: 'mcpremoteproxies', needsSpec: false },
 ];
 
 /** What is listed and watched: the objects of a resource, in one namespace or in all of them. */
@@ -22,13 +24,22 @@ export interface ResourceCollection {
   /** Null: all of them. */
   readonly namespace: string | null;
   readonly path: string;
+  readonly needsSpec: boolean;
 }
 
 export function collectionOf(
-  { plural }: Resource,
+  { plural, needsSpec }: Resource,
   namespace: string | null,
   version: string,
 ): ResourceCollection {
   const inside = namespace === null ? '' : `/namespaces/${encodeURIComponent(namespace)}`;
-  return { plural, namespace, path: `/apis/${API_GROUP}/${version}${inside}/${plural}` };
+  return { plural, namespace, path: `/apis/${API_GROUP}/${version}${inside}/${plural}`, needsSpec };
+}
+
+/** The same for people. */
+export function describeCollection({
+  plural,
+  namespace,
+}: Pick<ResourceCollection, 'plural' | 'namespace'>): string {
+  return `${plural} in ${namespace === null ? 'all namespaces' : `the namespace ${namespace}`}`;
 }

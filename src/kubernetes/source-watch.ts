@@ -1,28 +1,32 @@
+import { setMaxListeners } from 'node:events';
 import { Logger } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import { canonicalClaims } from '../claims/claims.js';
 import { isDatabaseUnreachable } from '../database/unreachable.js';
-import { EntryWriter, type LabeledVersion } from '../entries/writer/entry-writer.js';
+import { EntryWriter, type WriteCounts } from '../entries/writer/entry-writer.js';
 import { passesFilter } from '../sources/filter/entry-filter.js';
 import type { AdminNamespaces } from '../sources/admin-limits/admin-namespaces.js';
 import type { WatchedSource } from '../sources/leased-source.js';
-import type { SkippedEntry } from '../sources/source.entity.js';
 import { SourceLeases } from '../sources/source-leases.queries.js';
 import { bumpRevision } from '../sources/source-revision.queries.js';
 import { SourceStates, type WatchState } from '../sources/source-states.queries.js';
-import { TimeSlice } from '../json/time-slice.js';
 import { SyncMetrics } from '../telemetry/sync-metrics.js';
+import { parseDuration } from '../validation/duration.js';
+import { Cluster } from './api-server/cluster.js';
 import { backOffMs, pause } from './back-off.js';
-import { Cluster } from './cluster.js';
-import { type ExportedServer, readObject, type SkippedObject } from './read-object.js';
+import { type CollectedObjects, collectObjects, isSameOutcome, type Outcome } from './collected-objects.js';
+import { ENTRY_PREFIX, readObject } from './read-object.js';
 import { ResourceWatch } from './resource-watch.js';
 import { type Resource, RESOURCES } from './resources.js';
+import { RetainedEntries } from './retained-entries.js';
+import { StoredEntries } from './stored-entries.queries.js';
+import { reportOf } from './watch-report.js';
 
 /** Changes that come within this time are written together. */
 const BATCH_MS = 100;
+/** How long the first write waits for everything to be listed, or to fail: what is there then is written without the rest. */
+const FIRST_WRITE_MS = 5_000;
 const DATABASE_RETRY_MS = 1_000;
-
-type Outcome = ExportedServer | SkippedObject | { readonly outcome: 'filtered' };
+const RELIST_INTERVAL = '1h';
 
 /** What a watch of a source needs from the rest of the server. */
 export interface WatchDependencies {
@@ -31,6 +35,7 @@ export interface WatchDependencies {
   readonly leases: SourceLeases;
   readonly states: SourceStates;
   readonly writer: EntryWriter;
+  readonly stored: StoredEntries;
   readonly cluster: Cluster;
   readonly metrics: SyncMetrics;
   readonly namespaces: AdminNamespaces;
@@ -38,30 +43,25 @@ export interface WatchDependencies {
   readonly maxClaimSets: number;
 }
 
-/** What the watches of a source hold. */
-interface CollectedObjects {
-  /** The names of the objects whose claims are too many. */
-  readonly beyondLimit: ReadonlySet<string>;
-  readonly entries: LabeledVersion[];
-  readonly counts: Record<'entries' | 'skipped' | 'filtered' | 'warnings', number>;
-  readonly skipped: SkippedEntry[];
-}
+type Watch = ResourceWatch<Outcome>;
 
 /**
- * Keeps the entries of one source equal to its cluster, from when everything has been listed once until it is stopped. What
- * can't be watched for a time keeps its entries; everything else goes on.
+ * Keeps the entries of one source equal to its cluster until it is stopped. What can't be listed, or watched for a time,
+ * keeps its entries as they are stored; everything else goes on.
  */
 export class SourceWatch {
   private readonly logger = new Logger('kubernetes');
   private readonly stopping = new AbortController();
-  private readonly watches: readonly ResourceWatch<Outcome>[];
+  private readonly watches: readonly Watch[];
   /** Why it may not be watched, for as long as this server runs or its settings stay. */
   private readonly refusal: string | undefined;
-  /** Entry names that may have to be written; null: all there are. */
+  /** Names of objects whose entries may have to be written; null: all there are. */
   private dirty: Set<string> | null = null;
   private wake: () => void = () => undefined;
   /** Objects whose claims were too many when they were written last. */
   private beyondLimit: ReadonlySet<string> = new Set();
+  private retained = RetainedEntries.none<Watch>();
+  private hasWaited = false;
   private savedState = '';
   private writeError: string | null = null;
   private running: Promise<void> = Promise.resolve();
@@ -70,11 +70,12 @@ export class SourceWatch {
     readonly source: WatchedSource,
     private readonly dependencies: WatchDependencies,
   ) {
-    const { namespaces = [] } = source.settings;
+    const { namespaces = [], relistInterval = RELIST_INTERVAL } = source.settings;
     const watched = namespaces.length === 0 ? [null] : namespaces;
+    const relistMs = parseDuration(relistInterval) ?? 0;
     const listener = {
       read: (resource: Resource, object: unknown) => this.read(resource, object),
-      isSame,
+      isSame: isSameOutcome,
       onChange: (names: readonly string[]) => this.mark(names),
       onStateChange: () => this.wake(),
       onInternalError: (error: unknown) => this.logInternalError(error),
@@ -83,7 +84,9 @@ export class SourceWatch {
       source.origin === 'config' ? undefined : dependencies.namespaces.findRefusal(source.settings);
     const resources = this.refusal === undefined ? RESOURCES : [];
     this.watches = resources.flatMap((resource) =>
-      watched.map((namespace) => new ResourceWatch(resource, namespace, dependencies.cluster, listener)),
+      watched.map(
+        (namespace) => new ResourceWatch(resource, namespace, relistMs, dependencies.cluster, listener),
+      ),
     );
   }
 
@@ -94,8 +97,14 @@ export class SourceWatch {
 
   start(): void {
     const { signal } = this.stopping;
+    // Each watch has some; that is no leak.
+    setMaxListeners(0, signal);
     const watching = this.watches.map((watch) => watch.run(signal));
-    this.running = Promise.all([this.write(signal), ...watching]).then(() => undefined);
+    const waiting = pause(FIRST_WRITE_MS, signal).then(() => {
+      this.hasWaited = true;
+      this.wake();
+    });
+    this.running = Promise.all([this.write(signal), waiting, ...watching]).then(() => undefined);
   }
 
   /** Resolves when the last write has ended. */
@@ -123,13 +132,13 @@ export class SourceWatch {
     while (!signal.aborted) {
       const woken = new Promise<void>((resolve) => (this.wake = resolve));
       try {
-        if (this.isDue) {
+        if (this.isDue()) {
           await pause(BATCH_MS, signal);
           if (signal.aborted || !(await this.flush())) return;
         }
         await this.saveState();
         failures = 0;
-        if (!this.isDue) await woken;
+        if (!this.isDue()) await woken;
       } catch (error) {
         if (!isDatabaseUnreachable(error)) {
           this.writeError = 'The entries could not be written; the log of the server has the cause';
@@ -142,44 +151,55 @@ export class SourceWatch {
     }
   }
 
-  private get isDue(): boolean {
-    return (
-      this.refusal === undefined && this.dirty?.size !== 0 && this.watches.every(({ isListed }) => isListed)
-    );
+  private isDue(): boolean {
+    if (this.refusal !== undefined) return false;
+    for (const watch of this.watches)
+      if (watch.isListed) for (const name of this.retained.release(watch)) this.dirty?.add(name);
+    if (this.dirty !== null) return this.dirty.size > 0;
+    const isSettled = this.watches.every(({ isListed, error }) => isListed || error !== null);
+    return (isSettled || this.hasWaited) && this.watches.some(({ isListed }) => isListed);
   }
 
   /** @returns false when the lease is lost, or the settings have changed: nothing was written. */
   private async flush(): Promise<boolean> {
-    const { owner, leases, states, writer, metrics } = this.dependencies;
+    const { owner, leases, states, writer, stored, metrics } = this.dependencies;
     const end = metrics.begin('kubernetes');
     const started = performance.now();
     const names = this.dirty;
     const later = new Set<string>();
     this.dirty = later;
     try {
-      const { entries, skipped, counts: totals, beyondLimit } = await this.collect(names);
-      const written = names && new Set([...names, ...this.beyondLimit, ...beyondLimit]);
+      const unlisted = new Set(this.watches.filter(({ isListed }) => !isListed));
+      if (names === null) this.retained = await RetainedEntries.load(stored, this.source, [...unlisted]);
+      const collected = await this.collect(names, unlisted);
+      const { entries, skipped, beyondLimit, retained } = collected;
+      const written = names && [...new Set([...names, ...this.beyondLimit, ...beyondLimit])];
+      const scope = {
+        only: written?.filter((name) => !retained.has(name)).map(entryOf) ?? null,
+        except: [...retained].map(entryOf),
+      };
       const counts = await leases.writeWhileHeld(owner, this.source, async (manager) => {
-        const among =
-          written && [...written].map((name) => ({ type: 'server' as const, name: entryName(name) }));
-        const diff = await writer.replaceLabeled(manager, this.source.id, entries, among);
+        const diff = await writer.replaceLabeled(manager, this.source.id, entries, scope);
         if (diff.added + diff.changed + diff.removed > 0) await bumpRevision(manager, this.source.id);
-        const report = { counts: { ...diff, ...totals }, skipped };
-        const isHeld = await states.recordWatchWrite(manager, owner, this.source.id, report);
+        const report = { counts: { ...diff, ...collected.counts }, skipped };
+        const isHeld = await states.recordWatchWrite(
+          manager,
+          owner,
+          this.source.id,
+          report,
+          unlisted.size === 0,
+        );
         return isHeld ? report.counts : null;
       });
       if (!counts) {
         end('superseded');
         return false;
       }
-      const touched = names && new Set([...names].map(entryName));
-      const newlySkipped = skipped.filter(({ name }) => name !== null && (touched?.has(name) ?? true));
-      metrics.wrote('kubernetes', { ...counts, skipped: newlySkipped.length });
       end('complete');
       this.writeError = null;
       this.beyondLimit = beyondLimit;
-      const ms = Math.round(performance.now() - started);
-      this.logger.log({ source: this.source.name, ...counts, ms }, 'Source equals its cluster');
+      this.retained.forget(collected.displaced);
+      this.logWrite(names, collected, counts, unlisted.size, Math.round(performance.now() - started));
       return true;
     } catch (error) {
       end(isDatabaseUnreachable(error) ? 'cut_off' : 'failed');
@@ -188,73 +208,42 @@ export class SourceWatch {
     }
   }
 
-  /** The entries of these names, or all of them; counts and skipped objects are always those of all. */
-  private async collect(names: ReadonlySet<string> | null): Promise<CollectedObjects> {
-    const slice = new TimeSlice();
-    const winners = new Map<string, ResourceWatch<Outcome>>();
-    const entries: LabeledVersion[] = [];
-    const skipped: SkippedEntry[] = [];
-    const counts = { entries: 0, skipped: 0, filtered: 0, warnings: 0 };
-    const claimSets = new Set<string>();
-    const beyondLimit = new Set<string>();
-    for (const watch of this.watches)
-      for (const [name, object] of [...watch.objects]) {
-        await slice.pause();
-        const winner = winners.get(name);
-        if (object.outcome === 'filtered') counts.filtered += 1;
-        else if (object.outcome === 'skipped') skipped.push(skippedEntry(object));
-        else if (winner) skipped.push(skippedEntry(duplicate(watch.resource, name, object, winner.resource)));
-        else if (!this.hasRoomFor(object, claimSets)) {
-          winners.set(name, watch);
-          beyondLimit.add(name);
-          skipped.push(this.tooManyClaims(watch.resource, name, object));
-        } else {
-          winners.set(name, watch);
-          counts.entries += 1;
-          counts.warnings += object.warnings.length;
-          if (names === null || names.has(name) || this.beyondLimit.has(name)) {
-            entries.push(object);
-            this.warn(watch.resource, name, object);
-          }
-        }
-      }
-    counts.skipped = skipped.length;
-    return { entries, counts, skipped, beyondLimit };
+  private collect(
+    names: ReadonlySet<string> | null,
+    unlisted: ReadonlySet<Watch>,
+  ): Promise<CollectedObjects> {
+    const known = this.watches.map((watch) => ({
+      resource: watch.resource,
+      objects: unlisted.has(watch) ? this.retained.of(watch) : watch.objects,
+    }));
+    const isAsked = (name: string) => names === null || names.has(name) || this.beyondLimit.has(name);
+    return collectObjects(known, isAsked, this.dependencies.maxClaimSets);
   }
 
-  /** contract §2, `claimSetsPerSource`: those that came first have their place. */
-  private hasRoomFor({ claims }: ExportedServer, claimSets: Set<string>): boolean {
-    const { maxClaimSets } = this.dependencies;
-    const canonical = canonicalClaims(claims);
-    if (claimSets.has(canonical)) return true;
-    if (claimSets.size >= maxClaimSets) return false;
-    claimSets.add(canonical);
-    return true;
-  }
-
-  private tooManyClaims({ kind }: Resource, name: string, { version }: ExportedServer): SkippedEntry {
-    const { maxClaimSets } = this.dependencies;
-    const reasons = [
-      `${kind} ${name}: the entries of a source may carry ${maxClaimSets} different claims, and others do already`,
-    ];
-    return { type: 'server', name: version.name, version: version.version, reasons };
-  }
-
-  private warn({ kind }: Resource, name: string, { warnings }: ExportedServer): void {
-    if (warnings.length > 0)
-      this.logger.warn(
-        { source: this.source.name, kind, object: name, warnings },
-        'Parts of an object are not served',
+  private logWrite(
+    names: ReadonlySet<string> | null,
+    { skipped, warnings }: CollectedObjects,
+    counts: WriteCounts,
+    unlisted: number,
+    ms: number,
+  ): void {
+    const source = this.source.name;
+    const touched = names && new Set([...names].map((name) => entryOf(name).name));
+    const newlySkipped = skipped.filter(({ name }) => name !== null && (touched?.has(name) ?? true));
+    this.dependencies.metrics.wrote('kubernetes', { ...counts, skipped: newlySkipped.length });
+    for (const warning of warnings)
+      this.logger.warn({ source, ...warning }, 'Parts of an object are not served');
+    if (unlisted === 0) this.logger.log({ source, ...counts, ms }, 'Source equals its cluster');
+    else
+      this.logger.log(
+        { source, ...counts, unlisted, ms },
+        'Source equals what could be listed of its cluster',
       );
   }
 
   private get state(): WatchState {
     if (this.refusal !== undefined) return { status: 'failed', error: this.refusal, attempts: 1 };
-    const errors = [...new Set(this.watches.map(({ error }) => error).filter((error) => error !== null))];
-    if (this.writeError !== null) errors.push(this.writeError);
-    const attempts = Math.max(...this.watches.map(({ error, failures }) => (error === null ? 0 : failures)));
-    if (errors.length > 0) return { status: 'failed', error: errors.join('; '), attempts };
-    return { status: this.dirty === null ? 'syncing' : 'complete', error: null, attempts };
+    return reportOf(this.watches, this.writeError, this.dirty !== null);
   }
 
   private async saveState(): Promise<void> {
@@ -265,7 +254,7 @@ export class SourceWatch {
     await states.saveWatchState(dataSource.manager, owner, this.source.id, state);
     const report = { source: this.source.name, ...state };
     if (state.status === 'failed')
-      this.logger.warn(report, 'The cluster cannot be watched; the earlier entries stay');
+      this.logger.warn(report, 'Parts of the cluster cannot be watched; their earlier entries stay');
     else this.logger.debug(report, 'Watching the cluster');
     this.savedState = text;
   }
@@ -275,32 +264,7 @@ export class SourceWatch {
   }
 }
 
-/** The name of the entry of an object, given as `namespace/name`. */
-function entryName(name: string): string {
-  return `com.toolhive.k8s.${name}`;
-}
-
-function skippedEntry({ name, version, reasons }: SkippedObject): SkippedEntry {
-  return { type: 'server', name, version, reasons: [...reasons] };
-}
-
-// An entry has one claim set: versions of two objects must not share it.
-function duplicate(
-  { kind }: Resource,
-  name: string,
-  { version }: ExportedServer,
-  winner: Resource,
-): SkippedObject {
-  const reasons = [`${kind} ${name}: there is a ${winner.kind} of this namespace and name, which counts`];
-  return { outcome: 'skipped', name: version.name, version: version.version, reasons };
-}
-
-function isSame(one: Outcome | undefined, other: Outcome | undefined): boolean {
-  if (one === undefined || other === undefined) return one === other;
-  if (one.outcome === 'entry' && other.outcome === 'entry')
-    return (
-      one.version.digest.equals(other.version.digest) &&
-      canonicalClaims(one.claims) === canonicalClaims(other.claims)
-    );
-  return JSON.stringify(one) === JSON.stringify(other);
+/** The entry of an object, given as `namespace/name`. */
+function entryOf(name: string): { type: 'server'; name: string } {
+  return { type: 'server', name: ENTRY_PREFIX + name };
 }

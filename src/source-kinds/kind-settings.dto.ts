@@ -2,6 +2,7 @@ import type { Claims } from '../claims/claims.js';
 import { Checked, Optional, Rule, Section, SectionList, type Unchecked } from '../validation/shape.js';
 import { claims, dnsLabel, duration, globs, listOf, text } from '../validation/checks.js';
 import { parseGitRepository } from './git-repository.js';
+import { parseDuration } from '../validation/duration.js';
 import { below, type Issue, issue } from '../validation/problems.js';
 import { httpUrl } from '../validation/urls.js';
 
@@ -9,6 +10,7 @@ const COMMIT = /^([0-9a-f]{40}|[0-9a-f]{64})$/;
 
 const MAX_NAME_RULES = 200;
 const MAX_NAME_GLOBS = 20;
+const SHORTEST_RELIST_MS = 60_000;
 const HTTP_AUTH = ['username', 'passwordFile'] as const;
 const SSH_AUTH = ['privateKeyFile', 'knownHostsFile'] as const;
 
@@ -80,6 +82,15 @@ export class ManagedSettings {
 /** Custom resources of a cluster. No namespaces: all of them. */
 export class KubernetesSettings {
   @Optional() @Checked(listOf(dnsLabel, { unique: true })) namespaces?: string[];
+  /** How often everything is listed anew, though it is watched; an hour when absent. */
+  @Optional() @Checked(relistInterval) relistInterval?: string;
+}
+
+// Each time, all objects are read.
+function relistInterval(value: unknown): Issue[] {
+  const issues = duration(value);
+  const isTooShort = (parseDuration(String(value)) ?? 0) < SHORTEST_RELIST_MS;
+  return issues.length === 0 && isTooShort ? issue('must be at least 1m') : issues;
 }
 
 // Each published name is compared with them all.

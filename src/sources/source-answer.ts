@@ -1,7 +1,7 @@
 import { formatDuration } from '../validation/duration.js';
 import { contentTag } from '../http/preconditions.js';
 import { KINDS } from '../source-kinds/kinds.js';
-import type { Source } from './source.entity.js';
+import { MAX_SHOWN_SKIPPED, type Source } from './source.entity.js';
 import type { SourceAnswer } from './sources.responses.js';
 
 /** A source as the admin API shows it (contract §7). Secrets are never in the settings: those name files. */
@@ -35,6 +35,6 @@ function describeSync({ state }: Source): SourceAnswer['sync'] {
     attempts: state.attempts,
     ...(state.error === null ? {} : { error: state.error }),
     counts: state.counts,
-    skipped: [...state.skipped],
+    skipped: state.skipped.slice(0, MAX_SHOWN_SKIPPED),
   };
 }

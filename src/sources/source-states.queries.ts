@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
-import { type SkippedEntry, SourceState, type SyncStatus } from './source.entity.js';
+import { MAX_SHOWN_SKIPPED, type SkippedEntry, SourceState, type SyncStatus } from './source.entity.js';
 
 /** What a run reports of the content of its source. */
 export interface SourceReport {
@@ -190,8 +190,9 @@ export class SourceStates {
   }
 
   /**
-   * A watched source equals its cluster now, after a write. The lease stays.
+   * A watch has written what it knows of its cluster. The lease stays.
    *
+   * @param isWhole whether that is all of the cluster, so that the source equals it now.
    * @returns false when the lease was lost meanwhile: what was written must not stay.
    */
   async recordWatchWrite(
@@ -199,12 +200,13 @@ export class SourceStates {
     owner: string,
     sourceId: number,
     { counts, skipped }: SourceReport,
+    isWhole: boolean,
   ): Promise<boolean> {
     return this.writeIfHeld(
       manager,
-      `update source_sync set last_success_at = now(), counts = $3, skipped = $4
+      `update source_sync set last_success_at = case when $5 then now() else last_success_at end, counts = $3, skipped = $4
        where source_id = $2 and lease_owner = $1`,
-      [owner, sourceId, JSON.stringify(counts), JSON.stringify(skipped)],
+      [owner, sourceId, JSON.stringify(counts), JSON.stringify(skipped.slice(0, MAX_SHOWN_SKIPPED)), isWhole],
     );
   }
 

@@ -28,6 +28,9 @@ const MILLISECONDS = {
 
 export type SyncStatus = 'pending' | 'syncing' | 'complete' | 'failed';
 
+/** How many skipped versions the admin API shows one by one, for any kind of source; all are counted. */
+export const MAX_SHOWN_SKIPPED = 500;
+
 /** A version that a sync skipped, as the admin API shows it. */
 export interface SkippedEntry {
   readonly type: EntryType;

@@ -4,10 +4,9 @@ import { checkDocument, type Problem, formatProblem, type SourceText } from '../
 import { ENTRY_TYPES, type EntryType, findName } from '../documents/entry-types.js';
 import { isObject } from '../json/is-object.js';
 import { type EntryFilter, passesFilter } from '../sources/filter/entry-filter.js';
-import type { SkippedEntry } from '../sources/source.entity.js';
+import { MAX_SHOWN_SKIPPED, type SkippedEntry } from '../sources/source.entity.js';
 import type { MemoryShare } from './read-memory.js';
 
-const MAX_LISTED = 500;
 /** What is kept of a version beside its texts, by measurement: its objects, its digest, its places in maps. */
 const BYTES_AROUND = 1_024;
 
@@ -45,7 +44,7 @@ export interface Candidate {
 interface ReaderOptions {
   /** For a name and version that comes again: the later one is skipped with this reason, or replaces the earlier one. */
   readonly onDuplicate: { readonly skipBecause: string } | 'replace';
-  /** How many skipped versions are listed one by one; 500 when absent. */
+  /** How many skipped versions are listed one by one; as many as are shown when absent. */
   readonly maxListed?: number;
   /** Is told of what is kept. */
   readonly memory: MemoryShare;
@@ -118,7 +117,7 @@ export class EntryReader {
 
   private skip(type: EntryType, index: number, document: unknown, reasons: string[]): void {
     this.skippedCount += 1;
-    if (this.skipped.length >= (this.options.maxListed ?? MAX_LISTED)) return;
+    if (this.skipped.length >= (this.options.maxListed ?? MAX_SHOWN_SKIPPED)) return;
     const member = (key: string) => {
       const value: unknown = isObject(document) ? document[key] : undefined;
       // One with an overlong name is known by its index alone.

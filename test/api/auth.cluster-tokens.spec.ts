@@ -7,6 +7,7 @@ import { aServer, type Document } from '../support/documents.js';
 import { anIssuer } from '../support/issuer.js';
 import { expectChallenge, expectRefused, versionsIn } from '../support/matchers.js';
 import { aService, type ServiceUnderTest } from '../support/service.js';
+import { within } from '../support/within.js';
 
 const EXAMPLE = join(import.meta.dirname, '../../examples/cluster.yaml');
 const { auth, sources } = parse(readFileSync(EXAMPLE, 'utf8')) as {
@@ -89,14 +90,16 @@ describe('a cluster whose service accounts are callers', () => {
     expect(lastReason()).toContain(reason);
   });
 
-  it('answers 503, and says why in the log, when the token file is gone', async () => {
+  it('starts without the token file, answers 503, says why in the log, and lets in who comes once it is there', async () => {
     const file = service.write('short-lived', mounted);
+    rmSync(file);
     await service.restart((here) =>
       here.auth({ providers: (starting) => asInTheExample(starting, { authTokenFile: file }) }),
     );
-    rmSync(file);
     expectRefused(await me({}), 503, 'provider_unavailable');
     expect(lastReason()).toContain(`the token file ${file} can't be read`);
+    service.write('short-lived', mounted);
+    await within(40_000, async () => expect((await me({})).status).toBe(200));
   });
 });
 

@@ -1,5 +1,9 @@
-import { describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { exported, syncOf, watching } from '../support/cluster-objects.js';
 import { aServer } from '../support/documents.js';
+import { aCluster } from '../support/kubernetes-api.js';
+import { anUpstreamRegistry } from '../support/upstream-registry.js';
+import { within } from '../support/within.js';
 import { encodeCursor } from '../../dist/http/lists/cursor.js';
 import { expectRefused, versionsIn } from '../support/matchers.js';
 import { aService } from '../support/service.js';
@@ -43,5 +47,33 @@ describe('a catalogue with very many bad entries', () => {
     const cursor = encodeCursor('source-entries', state);
     const reply = await service.get(`/v1/sources/main/entries?cursor=${cursor}`);
     expectRefused(reply, 400, 'invalid_cursor');
+  });
+});
+
+describe('a registry and a cluster with very many bad entries', () => {
+  const COUNT = 900;
+  const cluster = aCluster().runs();
+  const upstream = anUpstreamRegistry().runs();
+  const service = watching(cluster, aService());
+  beforeAll(() => {
+    upstream.put([
+      aServer('io.acme/good'),
+      ...Array.from({ length: COUNT }, (_, index) =>
+        aServer(`io.acme/s${index}`, '1.0.0', { description: 5 }),
+      ),
+    ]);
+    for (let index = 0; index < COUNT; index++)
+      cluster.put('MCPServer', `tools/s${index}`, { ...exported('s'), 'registry-url': 'nowhere' });
+    service.source('upstream', { kind: 'api', settings: { endpoint: upstream.url } });
+    service.source('cluster', { kind: 'kubernetes' });
+  });
+  service.runs();
+
+  it('tell of the first 500 and count the rest, like any other source', async () => {
+    for (const source of ['upstream', 'cluster'])
+      await within(20_000, async () => {
+        const { counts, skipped } = await syncOf(service, source);
+        expect({ skipped: counts['skipped'], told: skipped.length }).toEqual({ skipped: COUNT, told: 500 });
+      });
   });
 });

@@ -24,6 +24,8 @@ interface Manifest {
       spec: {
         serviceAccountName: string;
         containers: {
+          image: string;
+          imagePullPolicy: string;
           volumeMounts: { mountPath: string }[];
           env: { name: string; value: string }[];
           resources: { limits: { memory: string } };
@@ -50,7 +52,7 @@ it('the role allows what the watch asks for, and is bound to the account of the 
     {
       apiGroups: [API_GROUP],
       resources: RESOURCES.map(({ plural }) => plural),
-      verbs: ['get', 'list', 'watch'],
+      verbs: ['list', 'watch'],
     },
   ]);
   const { name, namespace = '' } = rbac('ServiceAccount').metadata;
@@ -80,6 +82,12 @@ it('the configuration of the deployment loads where the files of its pod are', a
   expect(config.sources).toMatchObject([
     { name: 'cluster', kind: 'kubernetes', settings: { namespaces: [] } },
   ]);
+});
+
+it('an image that was made on the machine is run, though its tag is "latest"', async () => {
+  const [container] = (await manifests('registry.yaml'))('Deployment').spec.template.spec.containers;
+  // Without a policy, Kubernetes asks a registry of images for each "latest".
+  expect(container).toMatchObject({ image: 'registry-server:latest', imagePullPolicy: 'IfNotPresent' });
 });
 
 it('the heap has half of the memory of the pod, and ends before the pod is killed', async () => {

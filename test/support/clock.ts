@@ -4,12 +4,13 @@ import { afterAll, beforeAll, vi } from 'vitest';
 export class Clock {
   private shift = 0;
 
-  runs(): this {
+  /** @param monotonic false leaves the clock alone by which work is cut into slices: it outlives the file. */
+  runs({ monotonic: isMonotonicMoved = true } = {}): this {
     const date = Date.now.bind(Date);
     const monotonic = performance.now.bind(performance);
     beforeAll(() => {
       vi.spyOn(Date, 'now').mockImplementation(() => date() + this.shift);
-      vi.spyOn(performance, 'now').mockImplementation(() => monotonic() + this.shift);
+      if (isMonotonicMoved) vi.spyOn(performance, 'now').mockImplementation(() => monotonic() + this.shift);
     });
     afterAll(() => void vi.restoreAllMocks());
     return this;

@@ -7,22 +7,16 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll } from 'vitest';
-import { stringify } from 'yaml';
 import { type Certificates, makeCertificates } from './certificates.js';
 import type { Document } from './documents.js';
-import { type Change, type ClusterObject, status, tell, type Watcher, write } from './kubernetes-watchers.js';
+import { aKubeconfig } from './kubeconfig.js';
+import { type Backup, GROUP, type Kind, KubernetesStorage, PLURALS } from './kubernetes-storage.js';
+import { bookmark, metadataOf, status, tell, type Watcher, write } from './kubernetes-watchers.js';
 import { keepSecret } from './secrets.js';
 
-const GROUP = 'toolhive.stacklok.dev';
 const PATH = new RegExp(
   `^/apis/${GROUP}/(?<version>[^/]+)(?:/namespaces/(?<namespace>[^/]+))?/(?<plural>[^/]+)$`,
 );
-export const PLURALS = {
-  MCPServer: 'mcpservers',
-  VirtualMCPServer: 'virtualmcpservers',
-  MCPRemoteProxy: 'mcpremoteproxies',
-};
-export type Kind = keyof typeof PLURALS;
 
 export interface ApiRequest {
   readonly verb: 'list' | 'watch';
@@ -30,8 +24,11 @@ export interface ApiRequest {
   readonly plural: string;
   readonly namespace: string | null;
   readonly query: Record<string, string>;
+  readonly accept: string;
   readonly status: number;
 }
+
+type Asked = Omit<ApiRequest, 'status'>;
 
 /** Describes an API server of a cluster; `runs()` starts it before the tests of the file and stops it after them. */
 export function aCluster(): KubernetesApi {
@@ -57,20 +54,16 @@ export class KubernetesApi {
   goneAs: 'status' | 'event' = 'event';
   /** Lists that go on after so many pages find that their place is gone. */
   expiresAfterPages = Infinity;
-  private readonly objects = new Map<string, Map<string, ClusterObject>>();
+  /** Until when its storage is not ready, as after a start: it asks to come again. */
+  initializingUntil = 0;
   private readonly watchers = new Set<Watcher>();
+  private readonly storage = new KubernetesStorage((change) => {
+    for (const watcher of this.watchers) tell(watcher, change);
+  });
   private readonly server: Server;
-  /** What began lists saw, by revision. */
-  private readonly snapshots = new Map<string, ClusterObject[]>();
-  private history: Change[] = [];
-  private revision = 1000;
-  private compactedAt = 0;
 
   constructor() {
-    for (const plural of Object.values(PLURALS)) {
-      this.served[plural] = ['v1beta1', 'v1alpha1'];
-      this.objects.set(plural, new Map());
-    }
+    for (const plural of Object.values(PLURALS)) this.served[plural] = ['v1beta1', 'v1alpha1'];
     const { cert, key } = this.certificates;
     this.server = createServer({ cert, key }, (request, response) => this.answer(request, response));
   }
@@ -103,65 +96,51 @@ export class KubernetesApi {
 
   /** Writes the kubeconfig anew; what is wrong with it can be said. */
   writeKubeconfig({ ca = this.certificates.ca, token = this.token, port = this.port } = {}): void {
-    const data = Buffer.from(ca).toString('base64');
     const server = `https://127.0.0.1:${port}`;
-    const text = stringify({
-      apiVersion: 'v1',
-      kind: 'Config',
-      clusters: [{ name: 'test', cluster: { server, 'certificate-authority-data': data } }],
-      users: [{ name: 'registry', user: { token } }],
-      contexts: [{ name: 'test', context: { cluster: 'test', user: 'registry' } }],
-      'current-context': 'test',
-    });
-    writeFileSync(this.kubeconfig, text);
+    writeFileSync(this.kubeconfig, aKubeconfig({ cluster: { server, ca }, user: { token } }));
   }
 
   /** Creates the object, or replaces it. The annotations are named without their prefix. */
   put(kind: Kind, place: string, annotations: Record<string, string>, spec: Document = {}): void {
-    const [namespace = '', name = ''] = place.split('/');
-    const before = this.of(PLURALS[kind]).get(place);
-    const prefixed = Object.entries(annotations).map(([key, value]) => [`${GROUP}/${key}`, value]);
-    // As in a list of a real one, whose objects do not say their kind.
-    const object: ClusterObject = {
-      metadata: {
-        namespace,
-        name,
-        uid: before?.metadata.uid ?? randomUUID(),
-        resourceVersion: String(++this.revision),
-        annotations: Object.fromEntries(prefixed) as Record<string, string>,
-      },
-      spec,
-    };
-    this.of(PLURALS[kind]).set(place, object);
-    this.happened({ at: this.revision, plural: PLURALS[kind], type: before ? 'MODIFIED' : 'ADDED', object });
+    this.storage.put(kind, place, annotations, spec);
   }
 
   delete(kind: Kind, place: string): void {
-    const object = this.of(PLURALS[kind]).get(place);
-    if (!object) throw new Error(`There is no ${kind} ${place}`);
-    this.of(PLURALS[kind]).delete(place);
-    const resourceVersion = String(++this.revision);
-    const last = { ...object, metadata: { ...object.metadata, resourceVersion } };
-    this.happened({ at: this.revision, plural: PLURALS[kind], type: 'DELETED', object: last });
+    this.storage.delete(kind, place);
   }
 
   /** Forgets the history so far: whoever wants to go on from an earlier revision than this one has to list anew. */
   compact(): void {
-    this.history = [];
-    this.compactedAt = this.revision;
+    this.storage.compact();
   }
 
   /** Tells watchers the newest resource version, though nothing of theirs changed. */
   bookmark(): void {
-    for (const watcher of this.watchers) {
-      const object = { kind: 'x', metadata: { resourceVersion: String(this.revision) } };
-      if (watcher.bookmarks) write(watcher, { type: 'BOOKMARK', object });
-    }
+    for (const watcher of this.watchers) bookmark(watcher, this.storage.revision);
+  }
+
+  /** Ends every watch as if its time were over. */
+  endWatches(): void {
+    for (const watcher of this.watchers) this.end(watcher);
+  }
+
+  /** Changes objects, and no watch is told of it, then or later. */
+  unnoticed(edit: () => void): void {
+    this.storage.unnoticed(edit);
+  }
+
+  backUp(): Backup {
+    return this.storage.backUp();
+  }
+
+  /** Puts the storage back to what it was, as `etcdctl snapshot restore` does: revisions come again. */
+  restore(backup: Backup): void {
+    this.storage.restore(backup);
   }
 
   /** Moves the resource version, as changes of other resources do. */
   pass(revisions: number): void {
-    this.revision += revisions;
+    this.storage.revision += revisions;
   }
 
   /** Breaks every watch, if need be in the middle of a line that tells of an object that is not there. */
@@ -180,19 +159,13 @@ export class KubernetesApi {
     this.token = keepSecret(`token-${randomUUID()}`);
   }
 
+  /** How many pages of lists were asked for, beside those of one object, which ask for the newest revision alone. */
+  get pagesAsked(): number {
+    return this.requests.filter(({ verb, query }) => verb === 'list' && query['limit'] !== '1').length;
+  }
+
   get watching(): number {
     return this.watchers.size;
-  }
-
-  private of(plural: string): Map<string, ClusterObject> {
-    const objects = this.objects.get(plural);
-    if (!objects) throw new Error(`No resource ${plural}`);
-    return objects;
-  }
-
-  private happened(change: Change): void {
-    this.history.push(change);
-    for (const watcher of this.watchers) tell(watcher, change);
   }
 
   private answer(request: IncomingMessage, response: ServerResponse): void {
@@ -203,71 +176,72 @@ export class KubernetesApi {
     const place = namespace === null ? '' : ` ${namespace}`;
     const isForbidden =
       this.forbidden.has(`${verb} ${plural}`) || this.forbidden.has(`${verb} ${plural}${place}`);
-    const refuse = (code: number, message: string) => {
-      this.requests.push({ verb, version, plural, namespace, query, status: code });
+    const asked: Asked = { verb, version, plural, namespace, query, accept: request.headers.accept ?? '' };
+    const refuse = (code: number, message: string, retryAfterSeconds?: number) => {
+      this.requests.push({ ...asked, status: code });
+      const retryAfter = retryAfterSeconds === undefined ? {} : { 'Retry-After': String(retryAfterSeconds) };
       response
-        .writeHead(code, { 'Content-Type': 'application/json' })
-        .end(JSON.stringify(status(code, message)));
+        .writeHead(code, { 'Content-Type': 'application/json', ...retryAfter })
+        .end(JSON.stringify(status(code, message, retryAfterSeconds)));
     };
     if (request.headers.authorization !== `Bearer ${this.token}`) return refuse(401, 'Unauthorized');
     if (isForbidden)
       return refuse(
         403,
-        `${plural}.${GROUP} is forbidden: User "system:serviceaccount:tools:registry" cannot ${verb} resource "${plural}"`,
+        `${plural}.${GROUP} is forbidden: User "system:serviceaccount:tools:registry" cannot ${verb} resource "${plural}" ` +
+          `in API group "${GROUP}" ${namespace === null ? 'at the cluster scope' : `in the namespace "${namespace}"`}`,
       );
     if (!this.served[plural]?.includes(version))
       return refuse(404, 'the server could not find the requested resource');
+    if (Date.now() < this.initializingUntil) return refuse(429, 'storage is (re)initializing', 1);
     if (verb === 'watch') {
       const from = Number(query['resourceVersion']);
-      if (from < this.compactedAt && this.goneAs === 'status')
-        return refuse(410, `too old resource version: ${from} (${this.compactedAt})`);
-      this.requests.push({ verb, version, plural, namespace, query, status: 200 });
-      return this.watch(
-        { plural, namespace, version, bookmarks: query['allowWatchBookmarks'] === 'true', response },
-        from,
-      );
+      if (from < this.storage.compactedAt && this.goneAs === 'status')
+        return refuse(410, `too old resource version: ${from} (${this.storage.compactedAt})`);
+      this.requests.push({ ...asked, status: 200 });
+      const bookmarks = query['allowWatchBookmarks'] === 'true';
+      const metadataOnly = asked.accept.includes('as=PartialObjectMetadata;');
+      const watcher = { plural, namespace, version, bookmarks, metadataOnly, from, response };
+      return this.watch(watcher, Number(query['timeoutSeconds'] ?? 1_800));
     }
-    const [at = this.revision, start = 0] = query['continue']?.split('.').map(Number) ?? [];
+    const [at = this.storage.revision, start = 0] = query['continue']?.split('.').map(Number) ?? [];
     const limit = Number(query['limit'] ?? Infinity);
-    if (at < this.compactedAt || start >= limit * this.expiresAfterPages)
+    if (at < this.storage.compactedAt || start >= limit * this.expiresAfterPages)
       return refuse(410, 'The provided continue parameter is too old');
-    this.requests.push({ verb, version, plural, namespace, query, status: 200 });
-    this.list(response, { plural, namespace, version }, { at, start, limit });
-  }
-
-  // The pages of one list are of one revision.
-  private list(
-    response: ServerResponse,
-    { plural, namespace, version }: Pick<Watcher, 'plural' | 'namespace' | 'version'>,
-    { at, start, limit }: { at: number; start: number; limit: number },
-  ): void {
-    const key = `${plural} ${namespace} ${at}`;
-    const all = (start > 0 && this.snapshots.get(key)) || [...this.of(plural).values()];
-    const now = all.filter((object) => namespace === null || object.metadata.namespace === namespace);
-    this.snapshots.set(key, now);
-    const items = now.slice(start, start + limit);
-    const remaining = now.length - start - items.length;
+    this.requests.push({ ...asked, status: 200 });
+    const { items, remaining } = this.storage.page(plural, namespace, { at, start, limit });
     const metadata = {
       resourceVersion: String(at),
       ...(remaining > 0 ? { continue: `${at}.${start + items.length}`, remainingItemCount: remaining } : {}),
     };
+    const shown = asked.accept.includes('as=PartialObjectMetadataList;') ? items.map(metadataOf) : items;
     response
       .writeHead(200, { 'Content-Type': 'application/json' })
-      .end(JSON.stringify({ apiVersion: `${GROUP}/${version}`, kind: 'List', metadata, items }));
+      .end(JSON.stringify({ apiVersion: `${GROUP}/${version}`, kind: 'List', metadata, items: shown }));
   }
 
-  private watch(watcher: Watcher, from: number): void {
-    const { response } = watcher;
+  private watch(watcher: Watcher, seconds: number): void {
+    const { response, from } = watcher;
     response.writeHead(200, { 'Content-Type': 'application/json', 'Transfer-Encoding': 'chunked' });
     response.flushHeaders();
-    if (from < this.compactedAt) {
-      const message = `too old resource version: ${from} (${this.compactedAt})`;
+    if (from < this.storage.compactedAt) {
+      const message = `too old resource version: ${from} (${this.storage.compactedAt})`;
       write(watcher, { type: 'ERROR', object: status(410, message) });
       response.end();
       return;
     }
-    for (const change of this.history) if (change.at > from) tell(watcher, change);
+    for (const change of this.storage.history) if (change.at > from) tell(watcher, change);
     this.watchers.add(watcher);
-    response.once('close', () => this.watchers.delete(watcher));
+    const timer = setTimeout(() => this.end(watcher), seconds * 1_000);
+    response.once('close', () => {
+      clearTimeout(timer);
+      this.watchers.delete(watcher);
+    });
+  }
+
+  private end(watcher: Watcher): void {
+    bookmark(watcher, this.storage.revision);
+    watcher.response.end();
+    this.watchers.delete(watcher);
   }
 }

@@ -24,14 +24,31 @@ export interface Watcher {
   readonly namespace: string | null;
   readonly version: string;
   readonly bookmarks: boolean;
+  readonly metadataOnly: boolean;
+  /** Nothing up to this revision is told, though it may be one that is still to come. */
+  readonly from: number;
   readonly response: ServerResponse;
 }
 
 /** Tells of a change, if it is one of what is watched. */
-export function tell(watcher: Watcher, { plural, type, object }: Change): void {
-  if (plural !== watcher.plural) return;
+export function tell(watcher: Watcher, { at, plural, type, object }: Change): void {
+  if (plural !== watcher.plural || at <= watcher.from) return;
   if (watcher.namespace !== null && watcher.namespace !== object.metadata.namespace) return;
-  write(watcher, { type, object });
+  write(watcher, { type, object: watcher.metadataOnly ? metadataOf(object) : object });
+}
+
+/** Tells of the newest revision. */
+export function bookmark(watcher: Watcher, revision: number): void {
+  if (!watcher.bookmarks || revision < watcher.from) return;
+  write(watcher, {
+    type: 'BOOKMARK',
+    object: { kind: 'x', metadata: { resourceVersion: String(revision) } },
+  });
+}
+
+/** What is left of an object for who asks for metadata. */
+export function metadataOf({ metadata }: ClusterObject): object {
+  return { kind: 'PartialObjectMetadata', apiVersion: 'meta.k8s.io/v1', metadata };
 }
 
 /** Writes an event as a line. Chunks end where they like, also inside a character. */
@@ -43,6 +60,7 @@ export function write({ response }: Watcher, event: object): void {
 }
 
 /** How an API server says what went wrong. */
-export function status(code: number, message: string): object {
-  return { kind: 'Status', apiVersion: 'v1', status: 'Failure', message, code };
+export function status(code: number, message: string, retryAfterSeconds?: number): object {
+  const details = retryAfterSeconds === undefined ? {} : { details: { retryAfterSeconds } };
+  return { kind: 'Status', apiVersion: 'v1', status: 'Failure', message, ...details, code };
 }

@@ -1,4 +1,4 @@
-import { readFile } from 'node:fs/promises';
+import { readFile, stat } from 'node:fs/promises';
 import { HttpClient, OutboundError, type OutboundRequest } from '../../outbound/http-client.js';
 import type { ResolveAll } from '../../outbound/public-lookup.js';
 import { withoutQuery } from '../../outbound/without-query.js';
@@ -7,6 +7,7 @@ import { withoutQuery } from '../../outbound/without-query.js';
 const TIMEOUT_MS = 5_000;
 /** contract §8. */
 const MAX_ANSWER_BYTES = 1024 * 1024;
+const MAX_TOKEN_BYTES = 1024 * 1024;
 /**
  * Requests to one provider at a time: as many as QuestionLimits allows, and a few for its keys. With fewer, a question about
  * a good token would wait behind those about made-up ones.
@@ -96,12 +97,19 @@ export class ProviderHttp {
     if (authTokenFile === undefined || !isConfigured) return undefined;
     const failure = (problem: string) =>
       new ProviderUnavailable(`${withoutQuery(url)}: the token file ${authTokenFile} ${problem}`);
-    const content = await readFile(authTokenFile, 'utf8').catch(() => {
+    const content = await readToken(authTokenFile).catch(() => {
       throw failure("can't be read");
     });
     if (!/^[\x21-\x7e]+$/.test(content.trim())) throw failure('holds no bearer token');
     return `Bearer ${content.trim()}`;
   }
+}
+
+// A pipe would keep the caller waiting for ever.
+async function readToken(file: string): Promise<string> {
+  const stats = await stat(file);
+  if (!stats.isFile() || stats.size > MAX_TOKEN_BYTES) throw new Error('no file that holds a token');
+  return readFile(file, 'utf8');
 }
 
 function rethrow(error: unknown): never {

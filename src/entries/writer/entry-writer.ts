@@ -46,6 +46,13 @@ export interface LabeledVersion {
   readonly claims: Claims;
 }
 
+/** Some of the entries of a source. */
+export interface EntryScope {
+  /** Null: all there are. */
+  readonly only: readonly EntryName[] | null;
+  readonly except: readonly EntryName[];
+}
+
 /** Which claim set the entry of a version is created with. */
 type ClaimSetOf = (version: IncomingVersion) => number;
 
@@ -98,18 +105,20 @@ export class EntryWriter {
   /**
    * As `replaceAll`, for entries that each have claims of their own, which follow also where nothing else changed.
    *
-   * @param among the entries that are made equal to `incoming`; all others are left as they are. Null: all there are.
+   * @param scope the entries that are made equal to `incoming`; all others are left as they are.
    */
   async replaceLabeled(
     manager: EntityManager,
     sourceId: number,
     incoming: readonly LabeledVersion[],
-    among: readonly EntryName[] | null,
+    { only, except }: EntryScope,
   ): Promise<WriteCounts> {
     const versions = incoming.map(({ version }) => version);
-    const stored = among
-      ? await versionsOfEntries(manager, sourceId, among)
+    const excepted = new Set(except.map(entryMapKey));
+    const found = only
+      ? await versionsOfEntries(manager, sourceId, only)
       : await allVersions(manager, sourceId);
+    const stored = found.filter((version) => !excepted.has(entryMapKey(version)));
     const diff = await diffCatalog(stored, versions);
     const claimSetIds = await this.claimSets.findOrCreateAll(
       manager,

@@ -1,4 +1,4 @@
-import { API_GROUP, type ResourceCollection } from './resources.js';
+import { API_GROUP, describeCollection, type ResourceCollection } from '../resources.js';
 
 const MAX_QUOTED = 300;
 
@@ -8,10 +8,15 @@ export class ClusterError extends Error {
     message: string,
     /** Of the HTTP answer, where there was one. */
     readonly status?: number,
+    /** How long the API server asks to wait; null when it does not say. */
+    readonly retryAfterMs: number | null = null,
   ) {
     super(message);
   }
 }
+
+/** An answer has more bytes than are read at once. */
+export class AnswerTooLarge extends ClusterError {}
 
 /**
  * Why the API server refused, with what to do about it.
@@ -20,24 +25,24 @@ export class ClusterError extends Error {
  */
 export function refusal(
   verb: string,
-  { plural, namespace }: ResourceCollection,
-  status: number,
-  body: string,
+  collection: ResourceCollection,
+  { status, body, retryAfterMs }: { status: number; body: string; retryAfterMs: number | null },
 ): ClusterError {
-  const where = namespace === null ? 'in all namespaces' : `in the namespace ${namespace}`;
+  const { plural } = collection;
+  const objects = describeCollection(collection);
   const reason = quoted(body);
   const withReason = (sentence: string) =>
-    new ClusterError(reason === '' ? sentence : `${sentence}. It says: ${reason}`, status);
+    new ClusterError(reason === '' ? sentence : `${sentence}. It says: ${reason}`, status, retryAfterMs);
   switch (status) {
     case 401:
       return withReason('The API server refused the credentials (401): the token is wrong or has expired');
     case 403:
       return withReason(
-        `The API server forbids to ${verb} ${plural} ${where} (403): the account needs a rule with the verbs get, list ` +
-          `and watch on ${plural} of the API group ${API_GROUP}`,
+        `The API server forbids to ${verb} ${objects} (403): the account needs a rule with the verbs list and watch ` +
+          `on ${plural} of the API group ${API_GROUP}`,
       );
     default:
-      return withReason(`The API server answered ${status} when asked to ${verb} ${plural} ${where}`);
+      return withReason(`The API server answered ${status} when asked to ${verb} ${objects}`);
   }
 }
 

@@ -1,0 +1,133 @@
+import { describe, expect, it } from 'vitest';
+import { collectObjects, type KnownObjects, type Outcome } from './collected-objects.js';
+import { readObject } from './read-object.js';
+import { type Resource, RESOURCES } from './resources.js';
+import type { RetainedEntry } from './retained-entries.js';
+
+const [SERVER, VIRTUAL, PROXY] = RESOURCES as [Resource, Resource, Resource];
+type Found = 'entry' | 'skipped' | 'filtered' | 'retained';
+
+/** One object by its name, with what becomes of it and its claims. */
+function known(resource: Resource, found: Record<string, Found>, team = 'a'): KnownObjects {
+  const objects = new Map<string, Outcome | RetainedEntry>();
+  for (const [name, outcome] of Object.entries(found))
+    if (outcome === 'filtered') objects.set(name, { outcome });
+    else if (outcome === 'retained') objects.set(name, { outcome, claims: { team } });
+    else objects.set(name, read(resource, name, outcome, team));
+  return { resource, objects };
+}
+
+function read(resource: Resource, name: string, outcome: 'entry' | 'skipped', team: string) {
+  const annotations = {
+    'toolhive.stacklok.dev/registry-export': 'true',
+    'toolhive.stacklok.dev/registry-url': outcome === 'entry' ? 'https://mcp.example.com' : 'nowhere',
+    'toolhive.stacklok.dev/registry-description': 'A server',
+    'toolhive.stacklok.dev/authz-claims': JSON.stringify({ team }),
+  };
+  const object = readObject(resource, { metadata: { namespace: 'n', name, annotations } });
+  if (object?.outcome !== outcome) throw new Error(`Not ${outcome}: ${JSON.stringify(object)}`);
+  return object;
+}
+
+async function collect(
+  all: KnownObjects[],
+  { asked, limit = 10 }: { asked?: (name: string) => boolean; limit?: number } = {},
+) {
+  const { entries, counts, skipped, retained, displaced, beyondLimit } = await collectObjects(
+    all,
+    asked ?? (() => true),
+    limit,
+  );
+  return {
+    written: entries.map(({ version }) => version.name.replace('com.toolhive.k8s.n/', '')),
+    counted: counts.entries,
+    skipped: skipped.map(({ reasons }) => reasons.join()),
+    retained: [...retained],
+    displaced: [...displaced],
+    beyondLimit: [...beyondLimit],
+  };
+}
+
+const NOTHING = { written: [], counted: 0, skipped: [], retained: [], displaced: [], beyondLimit: [] };
+
+describe('objects of one name', () => {
+  it.each<[string, KnownObjects[], object]>([
+    ['are nothing when there is none', [], {}],
+    ['are an entry', [known(SERVER, { a: 'entry' })], { written: ['a'], counted: 1 }],
+    [
+      'are the one of the kind that comes first',
+      [known(SERVER, { a: 'entry' }), known(VIRTUAL, { a: 'entry' })],
+      {
+        written: ['a'],
+        counted: 1,
+        skipped: ['VirtualMCPServer a: there is a MCPServer of this namespace and name, which counts'],
+      },
+    ],
+    [
+      'are the one that can be an entry',
+      [known(SERVER, { a: 'skipped' }), known(VIRTUAL, { a: 'filtered' }), known(PROXY, { a: 'entry' })],
+      { written: ['a'], counted: 1, skipped: [expect.stringContaining('MCPServer n/a: the annotation')] },
+    ],
+    [
+      'stay as they are stored when nobody knows of the kind that has it',
+      [known(SERVER, { a: 'retained' }), known(VIRTUAL, { a: 'entry' })],
+      {
+        counted: 1,
+        retained: ['a'],
+        skipped: ['VirtualMCPServer a: there is a MCPServer of this namespace and name, which counts'],
+      },
+    ],
+    [
+      'are of the kind that comes first, whatever is stored',
+      [known(SERVER, { a: 'entry' }), known(VIRTUAL, { a: 'retained' })],
+      { written: ['a'], counted: 1, displaced: ['a'] },
+    ],
+    [
+      'stay when the one that comes first can be no entry',
+      [known(SERVER, { a: 'skipped' }), known(VIRTUAL, { a: 'retained' })],
+      { counted: 1, retained: ['a'], skipped: [expect.stringContaining('MCPServer n/a: the annotation')] },
+    ],
+  ])('%s', async (_what, all, expected) => expect(await collect(all)).toEqual({ ...NOTHING, ...expected }));
+});
+
+it('what was not asked for is counted and not written', async () => {
+  const all = [known(SERVER, { a: 'entry', b: 'entry' })];
+  expect(await collect(all, { asked: (name) => name === 'b' })).toEqual({
+    ...NOTHING,
+    written: ['b'],
+    counted: 2,
+  });
+});
+
+describe('different claims', () => {
+  it('have their place in the order of their objects, up to the limit', async () => {
+    const all = [known(SERVER, { a: 'entry' }, 'a'), known(VIRTUAL, { b: 'entry' }, 'b')];
+    expect(await collect(all, { limit: 2 })).toMatchObject({ written: ['a', 'b'], beyondLimit: [] });
+    expect(await collect(all, { limit: 1 })).toMatchObject({
+      written: ['a'],
+      counted: 1,
+      beyondLimit: ['b'],
+      skipped: [expect.stringContaining('may carry 1 different claims')],
+    });
+  });
+
+  it('are as many as are written differently: each is stored by itself', async () => {
+    const read = (team: string[]): KnownObjects => ({
+      resource: SERVER,
+      objects: new Map([[team.join(''), { outcome: 'retained', claims: { team } }]]),
+    });
+    const written = [read(['a', 'b']), read(['b', 'a']), known(SERVER, { c: 'entry' }, 'c')];
+    expect(await collect(written, { limit: 2 })).toMatchObject({ beyondLimit: ['c'] });
+    expect(await collect(written, { limit: 3 })).toMatchObject({ beyondLimit: [] });
+  });
+
+  it('that stay as they are stored have theirs before all others', async () => {
+    const all = [known(SERVER, { a: 'entry' }, 'a'), known(VIRTUAL, { b: 'retained' }, 'b')];
+    expect(await collect(all, { limit: 2 })).toMatchObject({ written: ['a'], retained: ['b'] });
+    expect(await collect(all, { limit: 1 })).toMatchObject({
+      written: [],
+      retained: ['b'],
+      beyondLimit: ['a'],
+    });
+  });
+});

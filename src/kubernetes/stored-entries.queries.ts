@@ -1,0 +1,38 @@
+import { Injectable } from '@nestjs/common';
+import { DataSource } from 'typeorm';
+import type { Claims } from '../claims/claims.js';
+
+/** An entry as it is stored, with the document of its one version. */
+export interface StoredEntry {
+  readonly name: string;
+  readonly document: string;
+  readonly claims: Claims;
+}
+
+/** Few, because documents are long. */
+const ENTRIES_PER_STATEMENT = 50;
+
+/** What a source of kind kubernetes has brought before. */
+@Injectable()
+export class StoredEntries {
+  constructor(private readonly dataSource: DataSource) {}
+
+  /** Those whose names begin with one of these prefixes, such as `com.toolhive.k8s.tools/`, by name. */
+  async *beginningWith(sourceId: number, prefixes: readonly string[]): AsyncGenerator<StoredEntry> {
+    let after = '';
+    for (;;) {
+      const rows = await this.dataSource.query<StoredEntry[]>(
+        `select e.name, v.document, c.claims
+         from entry e join entry_version v on v.entry_id = e.id and v.is_latest
+           join claim_set c on c.id = e.claim_set_id
+         where e.source_id = $1 and e.type = 'server' and e.name > $2
+           and exists (select 1 from unnest($3::text[]) as p(prefix) where starts_with(e.name, p.prefix))
+         order by e.name limit $4`,
+        [sourceId, after, prefixes, ENTRIES_PER_STATEMENT],
+      );
+      yield* rows;
+      after = rows.at(-1)?.name ?? '';
+      if (rows.length < ENTRIES_PER_STATEMENT) return;
+    }
+  }
+}

@@ -1,0 +1,30 @@
+import { expect, it } from 'vitest';
+import { readObject, readStored } from './read-object.js';
+import { RESOURCES } from './resources.js';
+
+it.each(
+  RESOURCES.flatMap((resource) => [
+    { resource, category: undefined, tags: [] },
+    { resource, category: 'science', tags: ['science'] },
+  ]),
+)('the document of a $resource.kind tells its kind, and its tags: $tags', ({ resource, category, tags }) => {
+  const annotations = {
+    'toolhive.stacklok.dev/registry-export': 'true',
+    'toolhive.stacklok.dev/registry-url': 'https://mcp.example.com/1',
+    'toolhive.stacklok.dev/registry-description': 'A server',
+    ...(category === undefined ? {} : { 'toolhive.stacklok.dev/registry-category': category }),
+  };
+  const found = readObject(resource, { metadata: { namespace: 'n', name: 'a', annotations } });
+  if (found?.outcome !== 'entry') throw new Error('No entry');
+  expect(readStored(found.version.text)).toEqual({ kind: resource.kind, tags });
+});
+
+it.each([
+  '{}',
+  '[]',
+  'null',
+  '{"_meta":5}',
+  '{"_meta":{"io.modelcontextprotocol.registry/publisher-provided":{"io.github.stacklok":{"https://a":{}}}}}',
+])('a document that tells nothing of an object is of none: %s', (document) =>
+  expect(readStored(document)).toBeNull(),
+);

@@ -1,0 +1,149 @@
+import { chmodSync, readFileSync } from 'node:fs';
+import { delimiter } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { exported, listed, syncOf, watching } from '../support/cluster-objects.js';
+import type { Document } from '../support/documents.js';
+import { aKubeconfig } from '../support/kubeconfig.js';
+import { aCluster } from '../support/kubernetes-api.js';
+import { keepSecret } from '../support/secrets.js';
+import { aService } from '../support/service.js';
+import { within } from '../support/within.js';
+
+const A_WHILE = 20_000;
+const API_VERSION = 'client.authentication.k8s.io/v1';
+
+const cluster = aCluster().runs();
+const service = watching(cluster, aService())
+  .source('cluster', { kind: 'kubernetes' })
+  .registry('main', { sources: ['cluster'] })
+  .runs();
+const server = () => ({ server: `https://127.0.0.1:${cluster.port}`, ca: cluster.certificates.ca });
+
+/** Starts again with these kubeconfigs, and changes something that shows once it is watched with them. */
+async function startWith(...files: string[]): Promise<void> {
+  await service.restart(() => {
+    delete service.environment['REGISTRY_KUBECONFIG'];
+    service.environment['KUBECONFIG'] = files.join(delimiter);
+  });
+}
+const withUser = (name: string, user: Document) =>
+  service.write(name, aKubeconfig({ cluster: server(), user }));
+/** Answers the error. */
+async function fails(error: string | RegExp): Promise<string> {
+  let found = '';
+  await within(A_WHILE, async () => {
+    const sync = await syncOf(service);
+    expect(sync.status).toBe('failed');
+    expect(sync.error).toMatch(error);
+    found = sync.error ?? '';
+  });
+  return found;
+}
+
+let changes = 0;
+async function follows(): Promise<void> {
+  const name = `change-${(changes += 1)}`;
+  cluster.put('MCPServer', `tools/${name}`, exported(name));
+  await within(A_WHILE, async () => expect(await listed(service)).toContain(`tools/${name}@1.0.0`));
+}
+
+describe('several files in KUBECONFIG', () => {
+  it('are one, of which the first with a name counts; what is missing is passed over', async () => {
+    service.write('token', `${cluster.token}\n`);
+    const user = service.write('user', aKubeconfig({ user: { tokenFile: 'token' }, context: false }));
+    const whole = withUser('whole', { token: keepSecret('outdated-token') });
+    await startWith('/nowhere/kubeconfig', user, whole);
+    await follows();
+    await startWith(whole, user);
+    await fails(/\(401\): the token is wrong or has expired/);
+  });
+
+  it('fail when none of them is there, or one is no kubeconfig', async () => {
+    await startWith('/nowhere/one', '/nowhere/two');
+    await fails(/^The kubeconfig \/nowhere\/one, \/nowhere\/two could not be read: there is no such file$/);
+    const broken = service.write('broken', 'token: "hunter2');
+    await startWith(cluster.kubeconfig, broken);
+    await fails(`The kubeconfig ${broken} could not be read: it is no kubeconfig`);
+    await startWith(cluster.kubeconfig);
+    await follows();
+  });
+});
+
+describe('a kubeconfig with a token file', () => {
+  it('is read with the token of now, from where the kubeconfig is', async () => {
+    service.write('rotated', cluster.token);
+    await startWith(withUser('with-file', { tokenFile: 'rotated' }));
+    await follows();
+    cluster.rotateToken();
+    cluster.endWatches();
+    await fails(/\(401\)/);
+    service.write('rotated', cluster.token);
+    await follows();
+  });
+
+  it.each([
+    ['is not there', 'none', 'ENOENT'],
+    ['is empty', 'empty', 'it is empty'],
+  ])('fails when that %s', async (_what, tokenFile, why) => {
+    const empty = service.write('empty', '\n');
+    const file = empty.replace(/empty$/, tokenFile);
+    await startWith(withUser('with-file', { tokenFile }));
+    await fails(`The token file ${file} of the kubeconfig could not be read: ${why}`);
+  });
+});
+
+describe('a kubeconfig with a command', () => {
+  const command = (name: string, text: string) => {
+    const file = service.write(name, `#!/bin/sh\ncd "$(dirname "$0")"\n${text}\n`);
+    chmodSync(file, 0o700);
+    return file;
+  };
+  const withCommand = (exec: Document) =>
+    withUser('with-command', { exec: { apiVersion: API_VERSION, interactiveMode: 'Never', ...exec } });
+  const shows = (token: string) =>
+    service.write(
+      'credential.json',
+      JSON.stringify({ apiVersion: API_VERSION, kind: 'ExecCredential', status: { token } }),
+    );
+  const runs = (name: string) => readFileSync(service.write('x', '').replace(/x$/, name), 'utf8').split('\n');
+
+  it('runs it from where the kubeconfig is, tells it of the cluster, and keeps what it says until that is refused', async () => {
+    shows(cluster.token);
+    command('login', 'echo "$1 $REGION $KUBERNETES_EXEC_INFO" >> runs\ncat credential.json');
+    const env = [{ name: 'REGION', value: 'north' }];
+    await startWith(withCommand({ command: './login', args: ['token'], env, provideClusterInfo: true }));
+    await follows();
+    cluster.breakWatches();
+    await follows();
+    const [first = '', ...others] = runs('runs');
+    expect(others).toEqual(['']);
+    expect(first).toMatch(/^token north \{/);
+    expect(JSON.parse(first.slice('token north '.length))).toEqual({
+      apiVersion: API_VERSION,
+      kind: 'ExecCredential',
+      spec: {
+        interactive: false,
+        cluster: {
+          server: server().server,
+          'certificate-authority-data': Buffer.from(server().ca).toString('base64'),
+        },
+      },
+    });
+    cluster.rotateToken();
+    shows(cluster.token);
+    cluster.breakWatches();
+    await follows();
+    expect(runs('runs').length).toBeGreaterThan(2);
+  });
+
+  it.each([
+    ['is not there', './none', '', /none of the kubeconfig is not there\. Install it$/],
+    ['fails', './fails', 'echo hunter2 >&2; exit 3', /fails of the kubeconfig failed \(3\): try it by hand$/],
+    ['prints no JSON', './text', 'echo hunter2', /gave no credentials: its output is no JSON$/],
+  ])('fails when that %s, and quotes nothing of it', async (_what, name, text, error) => {
+    keepSecret('hunter2');
+    if (text !== '') command(name, text);
+    await startWith(withCommand({ command: name, installHint: 'Install it' }));
+    expect(await fails(error)).not.toContain('hunter2');
+  });
+});

@@ -1,0 +1,85 @@
+import { beforeAll, describe, expect, it } from 'vitest';
+import { exported, listed, syncOf, watching } from '../support/cluster-objects.js';
+import { aCluster } from '../support/kubernetes-api.js';
+import { aService } from '../support/service.js';
+import { within } from '../support/within.js';
+
+const A_WHILE = 40_000;
+const LARGE = { podTemplateSpec: 'x'.repeat(1_200_000) };
+const LARGE_OBJECTS = 60;
+/** More than an API server stores in one object, unless its etcd is told to. */
+const TOO_LARGE = { podTemplateSpec: 'x'.repeat(17 * 1024 * 1024) };
+
+const cluster = aCluster().runs();
+const service = watching(cluster, aService())
+  .source('cluster', { kind: 'kubernetes', settings: { namespaces: ['tools', 'data'] } })
+  .registry('main', { sources: ['cluster'] })
+  .runs();
+const sees = (names: string[]) => within(A_WHILE, async () => expect(await listed(service)).toEqual(names));
+const becomes = (status: string) =>
+  within(A_WHILE, async () => expect((await syncOf(service)).status).toBe(status));
+
+describe('a namespace with objects of more than 64 MiB that nobody exports', () => {
+  beforeAll(async () => {
+    await service.stop();
+    for (let index = 0; index < LARGE_OBJECTS; index++) {
+      cluster.put('MCPServer', `data/large-${index}`, {}, LARGE);
+      cluster.put('VirtualMCPServer', `data/large-${index}`, {}, LARGE);
+    }
+    cluster.put('MCPServer', 'data/served', exported('served'), { image: 'acme/served:1.2.3' });
+    cluster.put('VirtualMCPServer', 'data/virtual', exported('virtual'));
+    cluster.put('MCPServer', 'tools/other', exported('other'));
+    cluster.compact();
+    cluster.requests.length = 0;
+    await service.start();
+  });
+
+  it('is listed in small pages, and what is exported there is served', async () => {
+    await sees(['data/served@1.2.3', 'data/virtual@1.0.0', 'tools/other@1.0.0']);
+    expect(await syncOf(service)).toMatchObject({ status: 'complete', counts: { entries: 3 } });
+    const limits = cluster.requests
+      .filter(({ verb, plural, namespace }) => `${verb} ${plural} ${namespace}` === 'list mcpservers data')
+      .map(({ query }) => Number(query['limit']));
+    expect(Math.max(...limits)).toBeLessThanOrEqual(250);
+    expect(limits.at(-1)).toBeLessThanOrEqual(4);
+    expect(limits.length).toBeGreaterThan(LARGE_OBJECTS / 4);
+  });
+
+  it('is read without the specifications of the kinds that do not serve them', async () => {
+    await within(A_WHILE, () => expect(cluster.watching).toBe(6));
+    const accepted = new Set(
+      cluster.requests.map(({ verb, plural, accept }) => `${verb} ${plural} ${accept.split(';')[1] ?? ''}`),
+    );
+    expect([...accepted].sort()).toEqual([
+      'list mcpremoteproxies as=PartialObjectMetadataList',
+      'list mcpservers ',
+      'list virtualmcpservers as=PartialObjectMetadataList',
+      'watch mcpremoteproxies as=PartialObjectMetadata',
+      'watch mcpservers ',
+      'watch virtualmcpservers as=PartialObjectMetadata',
+    ]);
+    const pages = cluster.requests.filter(
+      ({ verb, plural, namespace }) => `${verb} ${plural} ${namespace}` === 'list virtualmcpservers data',
+    );
+    expect(pages.length).toBe(2);
+  });
+});
+
+describe('an object that is larger than what is read at all', () => {
+  it('is named with its kind and namespace, and everything else goes on', async () => {
+    await service.stop();
+    cluster.put('MCPServer', 'data/too-large', {}, TOO_LARGE);
+    cluster.delete('MCPServer', 'tools/other');
+    cluster.compact();
+    await service.start();
+    await sees(['data/served@1.2.3', 'data/virtual@1.0.0']);
+    await becomes('failed');
+    expect((await syncOf(service)).error).toBe(
+      "The list of mcpservers in the namespace data can't be read: an object of it has more than 16777216 bytes; " +
+        'Not current: mcpservers in the namespace data',
+    );
+    cluster.delete('MCPServer', 'data/too-large');
+    await becomes('complete');
+    expect(await listed(service)).toEqual(['data/served@1.2.3', 'data/virtual@1.0.0']);
+  });
+});

@@ -1,0 +1,136 @@
+import { describe, expect, it } from 'vitest';
+import { Clock } from '../support/clock.js';
+import { exported, listed, syncOf, watching } from '../support/cluster-objects.js';
+import { aCluster } from '../support/kubernetes-api.js';
+import { aService } from '../support/service.js';
+import { within } from '../support/within.js';
+
+const A_WHILE = 20_000;
+const HOUR = 3_600_000;
+
+const clock = new Clock().runs({ monotonic: false });
+const cluster = aCluster().runs();
+const service = watching(cluster, aService())
+  .source('cluster', { kind: 'kubernetes' })
+  .source('often', { kind: 'kubernetes', settings: { relistInterval: '5m' } })
+  .registry('main', { sources: ['cluster'] })
+  .registry('often', { sources: ['often'] })
+  .runs();
+const sees = (names: string[], registry = 'main') =>
+  within(A_WHILE, async () => expect(await listed(service, registry)).toEqual(names));
+const isWatched = () => within(A_WHILE, () => expect(cluster.watching).toBe(6));
+const isCurrent = () =>
+  within(A_WHILE, async () =>
+    expect(await syncOf(service)).toMatchObject({ status: 'complete', attempts: 0 }),
+  );
+
+describe('a cluster whose storage is restored from a backup', () => {
+  it('is listed anew once its API server is back, and followed from there', async () => {
+    cluster.put('MCPServer', 'tools/stays', exported('stays'));
+    cluster.put('MCPServer', 'tools/back', exported('back'));
+    await sees(['tools/back@1.0.0', 'tools/stays@1.0.0']);
+    const backup = cluster.backUp();
+    cluster.delete('MCPServer', 'tools/back');
+    cluster.put('MCPServer', 'tools/lost', exported('lost'));
+    cluster.pass(1_000);
+    cluster.put('MCPServer', 'tools/lost', exported('lost', { 'registry-version': '2.0.0' }));
+    await sees(['tools/lost@2.0.0', 'tools/stays@1.0.0']);
+    const { port } = cluster;
+    await cluster.stop();
+    cluster.restore(backup);
+    await cluster.start(port);
+    await sees(['tools/back@1.0.0', 'tools/stays@1.0.0']);
+    await isWatched();
+    // Its revision is far behind the one that was watched before.
+    cluster.put('VirtualMCPServer', 'tools/new', exported('new'));
+    await sees(['tools/back@1.0.0', 'tools/new@1.0.0', 'tools/stays@1.0.0']);
+    cluster.delete('VirtualMCPServer', 'tools/new');
+    cluster.delete('MCPServer', 'tools/back');
+    await sees(['tools/stays@1.0.0']);
+    await isCurrent();
+  });
+
+  it('is not listed anew when nothing but the connection was lost', async () => {
+    await isWatched();
+    const before = cluster.pagesAsked;
+    const { port } = cluster;
+    await cluster.stop();
+    cluster.put('MCPServer', 'tools/meanwhile', exported('meanwhile'));
+    await cluster.start(port);
+    await sees(['tools/meanwhile@1.0.0', 'tools/stays@1.0.0']);
+    await isWatched();
+    expect(cluster.pagesAsked).toBe(before);
+    cluster.delete('MCPServer', 'tools/meanwhile');
+    await sees(['tools/stays@1.0.0']);
+  });
+});
+
+describe('a change that no watch was told of', () => {
+  it('shows at the latest when everything is listed again: after an hour, or what the source says', async () => {
+    await isWatched();
+    cluster.unnoticed(() => cluster.put('MCPServer', 'tools/unnoticed', exported('unnoticed')));
+    const before = cluster.pagesAsked;
+    cluster.endWatches();
+    await isWatched();
+    expect(await listed(service)).toEqual(['tools/stays@1.0.0']);
+    expect(cluster.pagesAsked).toBe(before);
+    clock.passes(0.1 * HOUR);
+    cluster.endWatches();
+    await sees(['tools/stays@1.0.0', 'tools/unnoticed@1.0.0'], 'often');
+    expect(await listed(service)).toEqual(['tools/stays@1.0.0']);
+    clock.passes(HOUR);
+    cluster.endWatches();
+    await sees(['tools/stays@1.0.0', 'tools/unnoticed@1.0.0']);
+    await isCurrent();
+  });
+});
+
+describe('an API server that was away', () => {
+  it('is named with its address, though all kinds fail at once', async () => {
+    const { port } = cluster;
+    await isWatched();
+    await cluster.stop();
+    const errors = new Set<string | undefined>();
+    await within(A_WHILE, async () => {
+      const { error, attempts } = await syncOf(service);
+      if (error !== undefined) errors.add(error.replace(/; Not current: .*/, ''));
+      expect(attempts).toBeGreaterThan(3);
+    });
+    await cluster.start(port);
+    await isCurrent();
+    expect([...errors]).toEqual([
+      `The API server at https://127.0.0.1:${port} could not be reached: nobody listens there`,
+    ]);
+  });
+
+  it('is followed within seconds though it asks to come again at first', async () => {
+    const { port } = cluster;
+    await cluster.stop();
+    await within(A_WHILE, async () => expect((await syncOf(service)).attempts).toBeGreaterThan(2));
+    cluster.initializingUntil = Date.now() + 2_000;
+    await cluster.start(port);
+    cluster.put('MCPServer', 'tools/after', exported('after'));
+    const took = await sees(['tools/after@1.0.0', 'tools/stays@1.0.0', 'tools/unnoticed@1.0.0']);
+    expect(took).toBeLessThan(5_000);
+    expect(cluster.requests.some(({ status }) => status === 429)).toBe(true);
+    cluster.delete('MCPServer', 'tools/after');
+    await isCurrent();
+  });
+
+  it('has failed when it asks for more than half a minute, and not before', async () => {
+    await isWatched();
+    const refused = () => cluster.requests.filter(({ status }) => status === 429).length;
+    const before = refused();
+    cluster.initializingUntil = Date.now() + HOUR;
+    cluster.breakWatches();
+    // Each of the six has asked more than once.
+    await within(A_WHILE, () => expect(refused()).toBeGreaterThan(before + 12));
+    await isCurrent();
+    clock.passes(30_000);
+    await within(A_WHILE, async () =>
+      expect((await syncOf(service)).error).toMatch(/answered 429 .*storage is \(re\)initializing/),
+    );
+    cluster.initializingUntil = 0;
+    await isCurrent();
+  });
+});

@@ -1,0 +1,38 @@
+import { stringify } from 'yaml';
+import type { Document } from './documents.js';
+
+interface Written {
+  /** Absent: it is in another file. `ca` is PEM. */
+  cluster?: { server: string; ca: string };
+  user?: Document;
+  /** Names the user and the cluster, and is the current one. */
+  context?: boolean;
+}
+
+/** The text of a kubeconfig whose user, cluster and context all are called `test`. */
+export function aKubeconfig({ cluster, user, context = true }: Written): string {
+  return stringify({
+    apiVersion: 'v1',
+    kind: 'Config',
+    ...(cluster
+      ? {
+          clusters: [
+            {
+              name: 'test',
+              cluster: {
+                server: cluster.server,
+                'certificate-authority-data': Buffer.from(cluster.ca).toString('base64'),
+              },
+            },
+          ],
+        }
+      : {}),
+    ...(user ? { users: [{ name: 'test', user }] } : {}),
+    ...(context
+      ? {
+          contexts: [{ name: 'test', context: { cluster: 'test', user: 'test' } }],
+          'current-context': 'test',
+        }
+      : {}),
+  });
+}
