@@ -111,16 +111,6 @@ describe('different claims', () => {
     });
   });
 
-  it('are as many as are written differently: each is stored by itself', async () => {
-    const read = (team: string[]): KnownObjects => ({
-      resource: SERVER,
-      objects: new Map([[team.join(''), { outcome: 'retained', claims: { team } }]]),
-    });
-    const written = [read(['a', 'b']), read(['b', 'a']), known(SERVER, { c: 'entry' }, 'c')];
-    expect(await collect(written, { limit: 2 })).toMatchObject({ beyondLimit: ['c'] });
-    expect(await collect(written, { limit: 3 })).toMatchObject({ beyondLimit: [] });
-  });
-
   it('that stay as they are stored have theirs before all others', async () => {
     const all = [known(SERVER, { a: 'entry' }, 'a'), known(VIRTUAL, { b: 'retained' }, 'b')];
     expect(await collect(all, { limit: 2 })).toMatchObject({ written: ['a'], retained: ['b'] });

@@ -1,4 +1,4 @@
-import { type Claims, claimsText } from '../claims/claims.js';
+import { canonicalClaims, type Claims } from '../claims/claims.js';
 import type { LabeledVersion } from '../entries/writer/entry-writer.js';
 import { TimeSlice } from '../json/time-slice.js';
 import type { SkippedEntry } from '../sources/source.entity.js';
@@ -105,7 +105,7 @@ class ClaimSets {
   constructor(private readonly most: number) {}
 
   hasRoomFor(claims: Claims): boolean {
-    const text = claimsText(claims);
+    const text = canonicalClaims(claims);
     if (this.texts.has(text)) return true;
     if (this.texts.size >= this.most) return false;
     this.texts.add(text);
@@ -148,7 +148,8 @@ export function isSameOutcome(one: Outcome | undefined, other: Outcome | undefin
   if (one === undefined || other === undefined) return one === other;
   if (one.outcome === 'entry' && other.outcome === 'entry')
     return (
-      one.version.digest.equals(other.version.digest) && claimsText(one.claims) === claimsText(other.claims)
+      one.version.digest.equals(other.version.digest) &&
+      canonicalClaims(one.claims) === canonicalClaims(other.claims)
     );
   return JSON.stringify(one) === JSON.stringify(other);
 }

@@ -180,20 +180,6 @@ describe('the claims of a cluster', () => {
     ]);
   });
 
-  it('are shown as they are written, also when they mean the same as before', async () => {
-    const shown = async () => {
-      const { json } = await service.as(SUPER_ADMIN).get('/v1/sources/cluster/entries?limit=100');
-      const { entries } = json as { entries: { name: string; claims: object }[] };
-      return entries.find(({ name }) => name.endsWith('/written'))?.claims;
-    };
-    for (const team of [['data', 'platform'], ['platform', 'data'], ['data']]) {
-      cluster.put('MCPServer', 'tools/written', claimed('written', { org: 'acme', team }));
-      await within(A_WHILE, async () => expect(await shown()).toEqual({ org: 'acme', team }));
-    }
-    cluster.delete('MCPServer', 'tools/written');
-    await within(A_WHILE, async () => expect(await shown()).toBeUndefined());
-  });
-
   it('move an entry at once when nothing else of the object changes', async () => {
     cluster.put('MCPServer', 'tools/moves', claimed('moves', { org: 'acme' }));
     await sees(ACME_DATA, ['tools/acme@1.0.0', 'tools/moves@1.0.0']);
