@@ -8,12 +8,17 @@ import { RegistryListController } from './registry-list.controller.js';
 import { UnsupportedWritesController } from './unsupported-writes.controller.js';
 import { Searches } from './searches.js';
 import { ServersController } from './servers.controller.js';
-import { SkillsController } from './skills.controller.js';
+import { BARE_ENTRY_CONTROLLERS } from './bare-entries.controller.js';
 
 /** The consumer side as a whole: what the MCP Registry v0.1 API shows of a registry. */
 @Module({
   imports: [RegistriesModule, ViewsModule],
-  controllers: [RegistryListController, ServersController, SkillsController, UnsupportedWritesController],
+  controllers: [
+    RegistryListController,
+    ServersController,
+    ...BARE_ENTRY_CONTROLLERS,
+    UnsupportedWritesController,
+  ],
   providers: [CatalogService, PageCache, PageReader, Searches],
 })
 export class CatalogModule {}

@@ -1,5 +1,5 @@
 import { ApiPropertyOptional } from '@nestjs/swagger';
-import { ENTRY_TYPES } from '../documents/entry-types.js';
+import { BARE_TYPES, ENTRY_TYPES } from '../documents/entry-types.js';
 import {
   cursorParameter,
   emptyOr,
@@ -69,9 +69,12 @@ export class ServerListQuery extends PageQuery {
   include_deleted?: string;
 }
 
-export class SkillListQuery extends PageQuery {
-  @ApiPropertyOptional({ enum: ENTRY_TYPES.skill.statuses })
+/** The statuses of all types that are shown bare. */
+const BARE_STATUSES = [...new Set(BARE_TYPES.flatMap((type) => ENTRY_TYPES[type].statuses))];
+
+export class BareListQuery extends PageQuery {
+  @ApiPropertyOptional({ enum: BARE_STATUSES })
   @Optional()
-  @Checked(emptyOr(wordParameter(ENTRY_TYPES.skill.statuses)))
+  @Checked(emptyOr(wordParameter(BARE_STATUSES)))
   status?: string;
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { ServerListQuery, SkillListQuery, VersionQuery, VersionsQuery } from './list-query.dto.js';
+import { ServerListQuery, BareListQuery, VersionQuery, VersionsQuery } from './list-query.dto.js';
 import { PublishQuery } from '../entries/entries.dto.js';
 import { ApiError } from '../http/errors.js';
 import { AdminListParameters } from '../http/lists/admin-list.dto.js';
@@ -34,7 +34,7 @@ describe('a query', () => {
       { updated_since: '2025-02-30T00:00:00Z' },
       'updated_since: an RFC 3339 date and time such as 2025-08-07T13:15:04Z, given once',
     ],
-    [SkillListQuery, { status: 'deleted' }, 'status: active, deprecated or archived, given once'],
+    [BareListQuery, { status: 'deleted' }, 'status: active, deprecated or archived, given once'],
     [ServerListQuery, { limit: ' ' }, 'limit: a whole number from 1 to 100, given once'],
     [ServerListQuery, { search: ['', ''] }, 'search: text without NUL characters, given once'],
     [AdminListParameters, { limit: '' }, 'limit: a whole number from 1 to 100, given once'],
@@ -55,7 +55,7 @@ describe('a query', () => {
 
   it.each([
     [ServerListQuery, ['cursor', 'limit', 'search', 'updated_since', 'version', 'include_deleted']],
-    [SkillListQuery, ['cursor', 'limit', 'search', 'status']],
+    [BareListQuery, ['cursor', 'limit', 'search', 'status']],
     [VersionsQuery, ['cursor', 'include_deleted']],
     [VersionQuery, ['include_deleted']],
   ])('of %s may have empty parameters, which count as absent (contract §6)', (metatype, parameters) => {

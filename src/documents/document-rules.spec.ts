@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { formatProblem } from './document-problem.js';
-import { checkServer, checkSkill, PUBLISHER_PROVIDED } from './document-rules.js';
+import { ENTRY_TYPES } from './entry-types.js';
+import { checkServer, PUBLISHER_PROVIDED } from './document-rules.js';
 import { serverDocumentSchema } from './server-document.schema.js';
 import { skillDocumentSchema } from './skill-document.schema.js';
 
@@ -149,7 +150,7 @@ const SKILLS: [object, string, object][] = [
 
 describe.each([
   ['server', checkServer, SERVER, SERVERS],
-  ['skill', checkSkill, SKILL, SKILLS],
+  ['skill', ENTRY_TYPES.skill.check, SKILL, SKILLS],
 ] as const)('a %s document', (_type, check, good, rows) => {
   it('that is good has no problem, unknown keys included', () => {
     expect(check({ ...good, unknown: { nested: [null] } })).toEqual([]);

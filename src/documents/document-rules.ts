@@ -4,7 +4,6 @@ import { pathOf } from '../json/json-path.js';
 import { DOCUMENT_FORMATS } from './document-formats.js';
 import { MAX_PROBLEMS, preview, type Problem, typeName, withArticle } from './document-problem.js';
 import { serverDocumentSchema } from './server-document.schema.js';
-import { skillDocumentSchema } from './skill-document.schema.js';
 import { packageVersionProblem, versionProblem } from './version-rules.js';
 
 /** The block of `_meta` that belongs to the publisher; `filter.tags` looks into it too. */
@@ -14,7 +13,6 @@ export const PUBLISHER_PROVIDED = 'io.modelcontextprotocol.registry/publisher-pr
 const THOROUGH_LENGTH = 64 * 1024;
 const MAX_PUBLISHER_BYTES = 64 * 1024;
 const isServer = validators(serverDocumentSchema);
-const isSkill = validators(skillDocumentSchema);
 
 /** Two validators of one schema: one that ends at the first error, and one that finds them all. */
 interface Validators {
@@ -39,9 +37,10 @@ export function checkServer(document: unknown): Problem[] {
   return problemsOf(isServer, document, [versionProblems, packageProblems, publisherProblems]);
 }
 
-/** The same for a skill document and the skill schema. */
-export function checkSkill(document: unknown): Problem[] {
-  return problemsOf(isSkill, document, [versionProblems, publisherProblems]);
+/** The same for the documents of another schema, without what is about packages of servers. */
+export function checkerOf(schema: object): (document: unknown) => Problem[] {
+  const compiled = validators(schema);
+  return (document) => problemsOf(compiled, document, [versionProblems, publisherProblems]);
 }
 
 function problemsOf(

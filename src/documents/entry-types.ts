@@ -1,21 +1,26 @@
 import { isObject } from '../json/is-object.js';
 import { elements, member } from '../json/members.js';
 import type { Problem } from './document-problem.js';
-import { checkServer, checkSkill, PUBLISHER_PROVIDED } from './document-rules.js';
-import { SKILL_STATUSES } from './skill-document.schema.js';
+import { checkerOf, checkServer, PUBLISHER_PROVIDED } from './document-rules.js';
+import { serverDocumentSchema } from './server-document.schema.js';
+import { SKILL_STATUSES, skillDocumentSchema } from './skill-document.schema.js';
 
 /** A document that has passed the check of its type. */
 export type Document = Readonly<Record<string, unknown>>;
 
 /**
- * All that differs between the types of entries, except the queries and paths of their lists. A document stands in a member
- * that is called like its type, in what is published and in items of lists.
+ * All that differs between the types of entries. A document stands in a member that is called like its type, in what is
+ * published and in items of lists.
  */
 interface EntryTypeRow {
   /** The key of its list, in registry files and in answers alike. */
   readonly listKey: string;
+  /** Where its list is, below the version of the consumer API. */
+  readonly path: string;
   /** Must a registry file have this list, and be it empty? */
   readonly isInEveryFile: boolean;
+  /** A JSON schema: see document-formats.ts for its formats. */
+  readonly schema: { readonly required: readonly string[]; readonly properties: object };
   readonly check: (document: unknown) => Problem[];
   /** The keys that make up the entry's name; a skill's is `namespace/name`. */
   readonly nameKeys: readonly string[];
@@ -38,7 +43,9 @@ const MAX_NAME_LENGTH = 255;
 const ROWS = {
   server: {
     listKey: 'servers',
+    path: 'servers',
     isInEveryFile: true,
+    schema: serverDocumentSchema,
     check: checkServer,
     nameKeys: ['name'],
     // Those of the MCP Registry.
@@ -51,8 +58,10 @@ const ROWS = {
   },
   skill: {
     listKey: 'skills',
+    path: 'x/dev.toolhive/skills',
     isInEveryFile: false,
-    check: checkSkill,
+    schema: skillDocumentSchema,
+    check: checkerOf(skillDocumentSchema),
     nameKeys: ['namespace', 'name'],
     statuses: SKILL_STATUSES,
     hasStatusInDocument: true,
@@ -68,10 +77,17 @@ export type EntryType = keyof typeof ROWS;
 /** The keys of the lists of all types. */
 export type ListKey = (typeof ROWS)[EntryType]['listKey'];
 
-/** The types of entries. A further type is one more row, and the compiler asks for its member in the bodies that have one. */
+/** The types of entries that lists show as bare documents. */
+export type BareType = {
+  [T in EntryType]: (typeof ROWS)[T]['isShownBare'] extends true ? T : never;
+}[EntryType];
+
+/** The types of entries. A further type is one more row, and a migration that lets PostgreSQL have it. */
 export const ENTRY_TYPES: Readonly<Record<EntryType, EntryTypeRow & { readonly listKey: ListKey }>> = ROWS;
 
 export const ENTRY_TYPE_NAMES = Object.keys(ROWS) as readonly EntryType[];
+
+export const BARE_TYPES = ENTRY_TYPE_NAMES.filter((type): type is BareType => ROWS[type].isShownBare);
 
 /** The statuses of all types. */
 export const STATUSES: readonly string[] = [

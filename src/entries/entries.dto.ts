@@ -9,20 +9,11 @@ import { Checked, Optional, Rule, type Unchecked } from '../validation/shape.js'
 
 const MAX_STATUS_MESSAGE = 500;
 
+/** Of each type a member that may hold a document of it. */
+const DocumentMembers = class {} as new () => Partial<Record<EntryType, object>>;
+
 @Rule<PublishBody>(oneDocument)
-export class PublishBody {
-  /** A server document (MCP Registry schema 2025-12-11). Either this or `skill`. */
-  @ApiPropertyOptional({ type: 'object', additionalProperties: true })
-  @Optional()
-  @Checked(anything)
-  server?: object;
-
-  /** A skill document. */
-  @ApiPropertyOptional({ type: 'object', additionalProperties: true })
-  @Optional()
-  @Checked(anything)
-  skill?: object;
-
+export class PublishBody extends DocumentMembers {
   /** Strings, or lists of strings; those of the first version for every later one. */
   @ApiPropertyOptional({
     type: 'object',
@@ -32,6 +23,13 @@ export class PublishBody {
   @Optional()
   @Checked(claims)
   claims?: Claims;
+}
+
+for (const type of ENTRY_TYPE_NAMES) {
+  const description = `A ${type} document. Exactly one of ${ENTRY_TYPE_NAMES.join(', ')} is needed`;
+  ApiPropertyOptional({ type: 'object', additionalProperties: true, description })(PublishBody.prototype, type);
+  Optional()(PublishBody.prototype, type);
+  Checked(anything)(PublishBody.prototype, type);
 }
 
 export class ClaimsBody {

@@ -12,16 +12,17 @@ export class PublishedVersionAnswer {
   @ApiProperty({ type: 'object', additionalProperties: true })
   claims: object;
 
-  /** The document as it was published; or `skill`. */
-  @ApiPropertyOptional({ type: 'object', additionalProperties: true })
-  server?: object;
-
-  @ApiPropertyOptional({ type: 'object', additionalProperties: true })
-  skill?: object;
-
   /** Status, dates and whether this is the latest version. */
   @ApiProperty({ type: 'object', additionalProperties: true })
   _meta: object;
+}
+
+for (const type of ENTRY_TYPE_NAMES) {
+  const description = `The document as it was published, of a ${type}`;
+  ApiPropertyOptional({ type: 'object', additionalProperties: true, description })(
+    PublishedVersionAnswer.prototype,
+    type,
+  );
 }
 
 export class ManagedVersion {

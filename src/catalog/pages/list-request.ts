@@ -1,4 +1,4 @@
-import { ENTRY_TYPES, type EntryType } from '../../documents/entry-types.js';
+import { type BareType, ENTRY_TYPES, type EntryType } from '../../documents/entry-types.js';
 import { decodeCursor, encodeCursor } from '../../http/lists/cursor.js';
 import { ApiError } from '../../http/errors.js';
 import { flag, storableText, wholeNumber } from '../../validation/checks.js';
@@ -10,7 +10,7 @@ import { parseTimestamp } from '../../validation/timestamp.js';
 import type {
   PageQuery,
   ServerListQuery,
-  SkillListQuery,
+  BareListQuery,
   VersionQuery,
   VersionsQuery,
 } from '../list-query.dto.js';
@@ -98,8 +98,8 @@ export function serverListRequest(query: ServerListQuery): ListRequest {
   });
 }
 
-export function skillListRequest(query: SkillListQuery): ListRequest {
-  return listRequest('skill', query, {
+export function bareListRequest(type: BareType, query: BareListQuery): ListRequest {
+  return listRequest(type, query, {
     ...searchOf(query),
     version: 'latest',
     ...(query.status ? { status: query.status } : {}),

@@ -17,9 +17,10 @@ const MAX_SKIPPED = 100_000;
 export class RegistryFileError extends Error {}
 
 /**
- * Reads a catalogue in the registry format: `version`, `meta.last_updated`, `data.servers` and optionally `data.skills`.
- * A bad entry is skipped with its reasons, and so is the second of two with one name and version. Plugins are passed
- * over. Works in short slices of time.
+ * Reads a catalogue in the registry format: `version`, `meta.last_updated`, `data.servers` and optionally the lists of
+ * the other types.
+ * A bad entry is skipped with its reasons, and so is the second of two with one name and version. Works in
+ * short slices of time.
  *
  * @throws RegistryFileError when the text is no such file, or when none of its entries is valid.
  * @param memory counts the bytes already.
@@ -34,7 +35,7 @@ export async function readRegistryFile(
   const types = new Map(
     ENTRY_TYPE_NAMES.map((type): [string, EntryType] => [ENTRY_TYPES[type].listKey, type]),
   );
-  const slicer = new JsonSlicer(withoutMark(bytes), [...types.keys(), 'plugins'], MAX_DOCUMENT_BYTES);
+  const slicer = new JsonSlicer(withoutMark(bytes), [...types.keys()], MAX_DOCUMENT_BYTES);
   const reader = new EntryReader(filter, {
     memory,
     onDuplicate: { skipBecause: 'the file holds this name and version twice; the first one counts' },
@@ -119,7 +120,7 @@ function checkSkeleton(file: unknown): void {
   if (!isObject(data)) problems.push('data: must be an object');
   else {
     const lists = ENTRY_TYPE_NAMES.map((type) => ENTRY_TYPES[type]);
-    for (const { listKey, isInEveryFile } of [...lists, { listKey: 'plugins', isInEveryFile: false }])
+    for (const { listKey, isInEveryFile } of lists)
       if ((isInEveryFile || data[listKey] !== undefined) && !Array.isArray(data[listKey]))
         problems.push(`data.${listKey}: must be an array`);
   }

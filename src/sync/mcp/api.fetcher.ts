@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { Inject, Injectable } from '@nestjs/common';
 import type { ConfigType } from '@nestjs/config';
 import { adminSourcesConfig } from '../../config/slices.js';
+import { BARE_TYPES, type BareType, ENTRY_TYPES } from '../../documents/entry-types.js';
 import { parseDuration } from '../../validation/duration.js';
 import { HttpClient } from '../../outbound/http-client.js';
 import { type ApiPlan, type ApiState, planOf, readApiState, stateAfter } from './read-plan.js';
@@ -16,9 +17,8 @@ import type { LeasedSource } from '../../sources/leased-source.js';
 const DEFAULT_TIMEOUT_MS = 10_000;
 /** Statuses by which a server says that it does not know a parameter. */
 const REFUSED = [400, 422];
-/** Statuses by which a server says that it has no skills. */
+/** Statuses by which a server says that it has no entries of a type. */
 const ABSENT = [403, 404, 405, 501];
-const SKILLS = 'x/dev.toolhive/skills';
 /** How far before the time asked for a server may round, before it counts as one that does not know the parameter. */
 const ROUNDING_MS = 60 * 60 * 1_000;
 /** Nothing has been updated since. */
@@ -69,7 +69,8 @@ class ApiRun {
   async fetch(isRequested: boolean, intervalMs: number): Promise<Fetched> {
     const plan = planOf(this.before, { now: this.now, intervalMs, isRequested });
     if (plan.reads === 'all' || !this.before) return this.all(plan.reads === 'all' && plan.beginsRound);
-    if ((await this.skillsDigest()) !== this.before.skills) return this.all(true);
+    for (const type of BARE_TYPES)
+      if ((await this.digest(type)) !== digestBefore(this.before, type)) return this.all(true);
     return (await this.changes(plan)) ?? this.all(false, false);
   }
 
@@ -77,9 +78,13 @@ class ApiRun {
   private async all(beginsRound: boolean, tellsChanges = beginsRound): Promise<Fetched> {
     const reading = new RegistryReader(this.filter, this.memory);
     const readAt = await this.servers(reading);
-    const skills = await this.skills(reading);
+    const digests: Partial<Record<BareType, string>> = {};
+    for (const type of BARE_TYPES) {
+      const digest = await this.bare(reading, type);
+      if (digest !== null) digests[type] = digest;
+    }
     const plan: ApiPlan = { reads: 'all', beginsRound };
-    const after = { readAt, now: this.now, tellsChanges: tellsChanges && reading.isDated, skills };
+    const after = { readAt, now: this.now, tellsChanges: tellsChanges && reading.isDated, digests };
     return {
       kind: 'entries',
       content: reading.everything(),
@@ -106,8 +111,8 @@ class ApiRun {
       if (readAt === null && isStatus(error, REFUSED)) return null;
       throw error;
     }
-    const { skills = null } = this.before ?? {};
-    const after = { readAt: readAt ?? this.now, now: this.now, tellsChanges: true, skills };
+    const { digests = {} } = this.before ?? {};
+    const after = { readAt: readAt ?? this.now, now: this.now, tellsChanges: true, digests };
     const state = { ...stateAfter(plan, this.before, after) };
     if (reading.count === 0) return { kind: 'unchanged', state };
     return { kind: 'changes', content: reading.content(), gone: reading.leftOut(), state };
@@ -142,36 +147,38 @@ class ApiRun {
     return readAt ?? this.now;
   }
 
-  // What the list of skills does not show has to be asked for one skill after the other.
-  private async skills(reading: RegistryReader): Promise<string | null> {
+  // What a list does not show has to be asked for one name after the other.
+  private async bare(reading: RegistryReader, type: BareType): Promise<string | null> {
+    const { path, listKey } = ENTRY_TYPES[type];
     const digest = createHash('sha256');
     let isListed = false;
     try {
-      for await (const page of this.client.list(SKILLS, 'skills')) {
+      for await (const page of this.client.list(path, listKey)) {
         isListed = true;
         for (const { text } of page.elements) digest.update(`${text}\n`);
-        await reading.skills(page);
+        await reading.list(type, page);
       }
     } catch (error) {
       if (!isListed && isStatus(error, ABSENT)) return null;
       throw error;
     }
-    for (const path of reading.unlistedSkills())
+    for (const below of reading.withUnlistedVersions(type))
       try {
-        for await (const page of this.client.list(`${SKILLS}/${path}/versions`, 'skills'))
-          await reading.skillVersions(page);
+        for await (const page of this.client.list(`${path}/${below}/versions`, listKey))
+          await reading.versionsOfOne(type, page);
       } catch (error) {
         if (!isStatus(error, ABSENT)) throw error;
       }
     return digest.digest('base64url');
   }
 
-  // An upstream that had no skills is asked again when everything is read.
-  private async skillsDigest(): Promise<string | null> {
-    if (!this.before?.skills) return null;
+  // An upstream that had none of a type is asked again when everything is read.
+  private async digest(type: BareType): Promise<string | null> {
+    if (digestBefore(this.before, type) === null) return null;
+    const { path, listKey } = ENTRY_TYPES[type];
     const digest = createHash('sha256');
     try {
-      for await (const page of this.client.list(SKILLS, 'skills'))
+      for await (const page of this.client.list(path, listKey))
         for (const { text } of page.elements) digest.update(`${text}\n`);
     } catch (error) {
       if (isStatus(error, ABSENT)) return null;
@@ -179,6 +186,10 @@ class ApiRun {
     }
     return digest.digest('base64url');
   }
+}
+
+function digestBefore(before: ApiState | null, type: BareType): string | null {
+  return before?.digests[type] ?? null;
 }
 
 function isStatus(error: unknown, statuses: readonly number[]): boolean {

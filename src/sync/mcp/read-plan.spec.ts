@@ -10,7 +10,7 @@ const state = (more: Partial<ApiState> = {}): ApiState => ({
   roundAt: NOW - MINUTE,
   runs: 1,
   tellsChanges: true,
-  skills: null,
+  digests: {},
   ...more,
 });
 const changes = (since: number, catchesUp: boolean) => ({ reads: 'changes', since, catchesUp });
@@ -59,7 +59,7 @@ describe('what a run reads', () => {
           if (runs > 1) expect(now - NOW).toBeLessThanOrEqual(6 * HOUR);
           break;
         }
-        before = stateAfter(plan, before, { readAt: now, now, tellsChanges: true, skills: null });
+        before = stateAfter(plan, before, { readAt: now, now, tellsChanges: true, digests: {} });
       }
       expect(count).toBe(runs);
     },
@@ -67,7 +67,7 @@ describe('what a run reads', () => {
 });
 
 describe('what a run leaves', () => {
-  const found = { readAt: NOW - 5, now: NOW, tellsChanges: true, skills: 'digest' };
+  const found = { readAt: NOW - 5, now: NOW, tellsChanges: true, digests: { skill: 'digest' } };
   const before = state({ settledAt: NOW - 9 * MINUTE, runs: 7 });
 
   it.each<[string, ApiState | null, Parameters<typeof stateAfter>[0], Partial<ApiState>]>([
@@ -95,14 +95,14 @@ describe('what a run leaves', () => {
     expect(stateAfter(plan, kept, found)).toEqual({
       ...before,
       readAt: NOW - 5,
-      skills: 'digest',
+      digests: { skill: 'digest' },
       ...expected,
     }),
   );
 
   it('is read back from the database, and anything else is as if there had been no run', () => {
     expect(readApiState({ ...before })).toEqual(before);
-    for (const other of [null, {}, { etag: 'x' }, { ...before, runs: '7' }, { ...before, tellsChanges: 1 }])
+    for (const other of [null, {}, { etag: 'x' }, { ...before, runs: '7' }, { ...before, tellsChanges: 1 }, { ...before, digests: undefined }])
       expect(readApiState(other)).toBeNull();
   });
 });

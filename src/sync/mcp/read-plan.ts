@@ -1,3 +1,4 @@
+import { isObject } from '../../json/is-object.js';
 import type { FetchState } from '../fetcher.js';
 
 const SECOND_MS = 1_000;
@@ -26,8 +27,8 @@ export interface ApiState {
   readonly runs: number;
   /** Whether the upstream can be asked for changes alone. */
   readonly tellsChanges: boolean;
-  /** A digest of the list of skills; null when the upstream has none. */
-  readonly skills: string | null;
+  /** Of each type that is shown bare and that the upstream has: a digest of its list. */
+  readonly digests: Readonly<Record<string, string>>;
 }
 
 /** What a run reads: everything, or what has changed since a time. */
@@ -70,8 +71,8 @@ export function stateAfter(
     readAt,
     now,
     tellsChanges,
-    skills,
-  }: Pick<ApiState, 'readAt' | 'tellsChanges' | 'skills'> & { now: number },
+    digests,
+  }: Pick<ApiState, 'readAt' | 'tellsChanges' | 'digests'> & { now: number },
 ): ApiState {
   const isRoundBegun = before !== null && (plan.reads === 'changes' || !plan.beginsRound);
   return {
@@ -80,7 +81,7 @@ export function stateAfter(
     roundAt: isRoundBegun ? before.roundAt : now,
     runs: isRoundBegun ? before.runs + 1 : 0,
     tellsChanges,
-    skills,
+    digests,
   };
 }
 
@@ -96,8 +97,9 @@ export function pageTime(date: unknown, sentAt: number, answeredAt: number): num
 /** The state that a run has left, or null when there is none that can be used. */
 export function readApiState(state: FetchState | null): ApiState | null {
   if (!state) return null;
-  const { readAt, settledAt, roundAt, runs, tellsChanges, skills } = state;
+  const { readAt, settledAt, roundAt, runs, tellsChanges, digests } = state;
   const times = [readAt, settledAt, roundAt, runs];
   if (!times.every((time) => typeof time === 'number') || typeof tellsChanges !== 'boolean') return null;
-  return { ...(state as object as ApiState), skills: typeof skills === 'string' ? skills : null };
+  const isKnown = isObject(digests) && Object.values(digests).every((digest) => typeof digest === 'string');
+  return isKnown ? (state as object as ApiState) : null;
 }

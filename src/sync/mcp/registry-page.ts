@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer';
 import { MAX_DOCUMENT_BYTES, type Problem, sizeProblem } from '../../documents/document-check.js';
 import { toProse } from '../../documents/document-formats.js';
 import { MAX_DEPTH } from '../../documents/document-walk.js';
-import { ENTRY_TYPES, type EntryType, type ListKey } from '../../documents/entry-types.js';
+import { type BareType, ENTRY_TYPES, type EntryType, type ListKey } from '../../documents/entry-types.js';
 import { countKeys, repeatedKey } from '../../json/repeated-key.js';
 import { isObject } from '../../json/is-object.js';
 import { toStorable } from '../../database/storable.js';
@@ -79,24 +79,29 @@ export function readServerItem(slice: Slice, index: number): ListedVersion {
 }
 
 /**
- * Reads the document of a list of skills. Its status is spelled as here; otherwise it keeps its spelling.
+ * Reads the document of a list of skills, or of another type that is shown bare. Its status is spelled as here; otherwise it keeps its spelling.
  *
- * @param isUpstreamLatest whether the registry calls it the latest version of its skill.
+ * @param isUpstreamLatest whether the registry calls it the latest version of its name.
  * @throws JsonSliceError when it is malformed.
  */
-export function readSkill(slice: Slice, index: number, isUpstreamLatest: boolean): Candidate {
+export function readBare(
+  type: BareType,
+  slice: Slice,
+  index: number,
+  isUpstreamLatest: boolean,
+): Candidate {
   const readProblem = unreadable(slice, 0);
   const written = { text: slice.text ?? '', keys: slice.keys };
-  const parsed = readProblem ? null : parseText(written.text, `skills[${slice.index}]`);
+  const parsed = readProblem ? null : parseText(written.text, `${ENTRY_TYPES[type].listKey}[${slice.index}]`);
   const upstreamMeta = isUpstreamLatest ? { isUpstreamLatest } : {};
-  const skill = { type: 'skill', index, document: parsed, written, readProblem, upstreamMeta } as const;
+  const candidate = { type, index, document: parsed, written, readProblem, upstreamMeta } as const;
   const given: unknown = isObject(parsed) ? parsed['status'] : undefined;
-  const status = statusOf('skill', given);
+  const status = statusOf(type, given);
   // With a key given twice it is skipped, and which of the two is meant nobody knows.
   if (!isObject(parsed) || status === undefined || status === given || countKeys(parsed) !== slice.keys)
-    return skill;
+    return candidate;
   const text = withMember(written.text, 'status', JSON.stringify(status));
-  return { ...skill, document: { ...parsed, status }, written: { ...written, text } };
+  return { ...candidate, document: { ...parsed, status }, written: { ...written, text } };
 }
 
 // A part of a text keeps all of it in memory.

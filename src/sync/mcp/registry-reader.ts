@@ -1,18 +1,18 @@
-import { ListedSkills } from './listed-skills.js';
-import { ENTRY_TYPES } from '../../documents/entry-types.js';
+import { ListedEntries } from './listed-entries.js';
+import { type BareType, ENTRY_TYPES } from '../../documents/entry-types.js';
 import type { VersionName } from '../../documents/incoming-version.js';
 import type { EntryFilter } from '../../sources/filter/entry-filter.js';
 import { type Candidate, EntryReader, type ReadEntries } from '../entry-reader.js';
 import { FetchError } from '../fetcher.js';
 import type { MemoryShare } from '../read-memory.js';
 import { JsonSliceError, type Slice } from '../../json/json-slices.js';
-import { type Page, readServerItem, readSkill } from './registry-page.js';
+import { type Page, readBare, readServerItem } from './registry-page.js';
 import { TimeSlice } from '../../json/time-slice.js';
 
 const MAX_ENTRIES = 500_000;
 const MAX_BYTES = 128 * 1024 * 1024;
 const MAX_LISTED = 1_000;
-/** What is kept of a skill that was listed, beside its document. */
+/** What is kept of a document that was listed, beside it. */
 const BYTES_PER_LISTED = 256;
 /** Pages in a row that bring nothing that was not there before, from a list that never ends. */
 const MAX_EMPTY_PAGES = 100;
@@ -26,7 +26,7 @@ export class RegistryReader {
   /** The earliest of those times. */
   oldest = Infinity;
   private readonly reader: EntryReader;
-  private readonly listed = new ListedSkills();
+  private readonly lists = new Map<BareType, ListedEntries>();
   private readonly slice = new TimeSlice();
   private bytes = 0;
   private emptyPages = 0;
@@ -50,35 +50,45 @@ export class RegistryReader {
   }
 
   /**
-   * A page of the list of all skills: of each its latest version, or in ToolHive's registry every version.
+   * A page of the list of all skills, or of another type that is shown bare: of each its latest version, or in ToolHive's registry
+   * every version.
    *
    * @throws FetchError
    */
-  async skills(page: Page): Promise<void> {
-    this.listed.beginPage();
+  async list(type: BareType, page: Page): Promise<void> {
+    const listed = this.listedOf(type);
+    listed.beginPage();
     this.memory.add(BYTES_PER_LISTED * page.elements.length);
     await this.read(page, (element) => {
-      const candidate = readSkill(element, this.count, true);
-      this.listed.add(candidate);
+      const candidate = readBare(type, element, this.count, true);
+      listed.add(candidate);
       return candidate;
     });
   }
 
   /**
-   * A page of the versions of one skill. Those that the list of all skills has shown were read with that.
+   * A page of the versions of one of them. Those that the list of all has shown were read with that.
    *
    * @throws FetchError
    */
-  async skillVersions(page: Page): Promise<void> {
+  async versionsOfOne(type: BareType, page: Page): Promise<void> {
+    const listed = this.listedOf(type);
     await this.read(page, (element) => {
-      const candidate = readSkill(element, this.count, false);
-      return this.listed.has(candidate) ? null : candidate;
+      const candidate = readBare(type, element, this.count, false);
+      return listed.has(candidate) ? null : candidate;
     });
   }
 
-  /** Where below the list of skills there may be versions that it has not shown: one path a skill. */
-  unlistedSkills(): readonly string[] {
-    return this.listed.showsAllVersions ? [] : this.listed.paths();
+  /** Where below the list there may be versions that it has not shown: one path a name. */
+  withUnlistedVersions(type: BareType): readonly string[] {
+    const listed = this.listedOf(type);
+    return listed.showsAllVersions ? [] : listed.paths();
+  }
+
+  private listedOf(type: BareType): ListedEntries {
+    const listed = this.lists.get(type) ?? new ListedEntries();
+    this.lists.set(type, listed);
+    return listed;
   }
 
   content(): ReadEntries {

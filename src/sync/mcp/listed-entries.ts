@@ -3,13 +3,13 @@ import { isObject } from '../../json/is-object.js';
 import type { Candidate } from '../entry-reader.js';
 
 /**
- * What the list of all skills of a registry has shown. Registries differ: most list the latest version of each skill, and
- * ToolHive's lists every version.
+ * What the list of all skills of a registry has shown, or of another type that is shown bare. Registries differ: most list the
+ * latest version of each name, and ToolHive's lists every version.
  */
-export class ListedSkills {
-  /** Whether one page has held several versions of one skill: then the list shows all there are. */
+export class ListedEntries {
+  /** Whether one page has held several versions of one name: then the list shows all there are. */
   showsAllVersions = false;
-  private readonly skills = new Set<string>();
+  private readonly names = new Set<string>();
   private readonly versions = new Set<string>();
   /** Of one page alone: while one goes from page to page, the latest version may become another one. */
   private onPage = new Map<string, string>();
@@ -23,7 +23,7 @@ export class ListedSkills {
     this.versions.add(version);
     const path = pathOf(candidate.document);
     if (path === null) return;
-    this.skills.add(path);
+    this.names.add(path);
     if ((this.onPage.get(path) ?? version) !== version) this.showsAllVersions = true;
     this.onPage.set(path, version);
   }
@@ -32,9 +32,9 @@ export class ListedSkills {
     return this.versions.has(versionOf(candidate));
   }
 
-  /** Where below the list each skill is, once. */
+  /** Where below the list each name is, once. */
   paths(): readonly string[] {
-    return [...this.skills];
+    return [...this.names];
   }
 }
 
