@@ -8,6 +8,7 @@ import { PartitionRevisions1796100000000 } from './1796100000000-partition-revis
 import { AllowedShrinking1796200000000 } from './1796200000000-allowed-shrinking.js';
 import { VersionKeys1796300000000 } from './1796300000000-version-keys.js';
 import { ChangedClaims1796400000000 } from './1796400000000-changed-claims.js';
+import { Plugins1796500000000 } from './1796500000000-plugins.js';
 import { GivenClaims1796600000000 } from './1796600000000-given-claims.js';
 
 /** Every migration, oldest first. A released one is never edited: a change is a new file. */
@@ -22,5 +23,6 @@ export const migrations = [
   AllowedShrinking1796200000000,
   VersionKeys1796300000000,
   ChangedClaims1796400000000,
+  Plugins1796500000000,
   GivenClaims1796600000000,
 ];

@@ -14,7 +14,7 @@ interface ServeOptions {
 }
 
 const program = new Command('registry-server')
-  .description('A registry server for MCP servers and skills')
+  .description('A registry server for MCP servers, skills and plugins')
   .version(versionLine(), '-V, --version', 'print the version and the commit');
 const config = () => new Option('--config <file>', 'the configuration, a YAML file').makeOptionMandatory();
 const authMode = () =>

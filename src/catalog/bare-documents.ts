@@ -41,7 +41,7 @@ export function nounOf(type: BareType): string {
 }
 
 function describedClass(name: string, properties: [string, ApiPropertyOptions][]): Type {
-  const described = { [name]: class {} }[name] as Type;
+  const described = { [name]: function () {} }[name] as unknown as Type;
   for (const [key, options] of properties) ApiProperty(options)(described.prototype as object, key);
   return described;
 }

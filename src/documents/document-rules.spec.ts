@@ -148,9 +148,15 @@ const SKILLS: [object, string, object][] = [
   [{ repository: { url: 'x' } }, 'repository.url:', { repository: { url: 'https://a', type: 'git' } }],
 ]; // prettier-ignore
 
+/** A plugin has what a skill has, but for what only skills have: that is taken as any unknown key is. */
+const PLUGINS = SKILLS.filter(([change]) =>
+  Object.keys(change).every((key) => !['compatibility', 'allowedTools', 'provenance'].includes(key)),
+);
+
 describe.each([
   ['server', checkServer, SERVER, SERVERS],
   ['skill', ENTRY_TYPES.skill.check, SKILL, SKILLS],
+  ['plugin', ENTRY_TYPES.plugin.check, SKILL, PLUGINS],
 ] as const)('a %s document', (_type, check, good, rows) => {
   it('that is good has no problem, unknown keys included', () => {
     expect(check({ ...good, unknown: { nested: [null] } })).toEqual([]);

@@ -2,6 +2,7 @@ import { isObject } from '../json/is-object.js';
 import { elements, member } from '../json/members.js';
 import type { Problem } from './document-problem.js';
 import { checkerOf, checkServer, PUBLISHER_PROVIDED } from './document-rules.js';
+import { pluginDocumentSchema } from './plugin-document.schema.js';
 import { serverDocumentSchema } from './server-document.schema.js';
 import { SKILL_STATUSES, skillDocumentSchema } from './skill-document.schema.js';
 
@@ -62,6 +63,20 @@ const ROWS = {
     isInEveryFile: false,
     schema: skillDocumentSchema,
     check: checkerOf(skillDocumentSchema),
+    nameKeys: ['namespace', 'name'],
+    statuses: SKILL_STATUSES,
+    hasStatusInDocument: true,
+    isShownBare: true,
+    perPage: 50,
+    listsLatestOnly: true,
+    tagsOf: publisherTags,
+  },
+  plugin: {
+    listKey: 'plugins',
+    path: 'x/dev.toolhive/plugins',
+    isInEveryFile: false,
+    schema: pluginDocumentSchema,
+    check: checkerOf(pluginDocumentSchema),
     nameKeys: ['namespace', 'name'],
     statuses: SKILL_STATUSES,
     hasStatusInDocument: true,

@@ -9,11 +9,11 @@ import { Checked, Optional, Rule, type Unchecked } from '../validation/shape.js'
 
 const MAX_STATUS_MESSAGE = 500;
 
-/** Of each type a member that may hold a document of it. */
-const DocumentMembers = class {} as new () => Partial<Record<EntryType, object>>;
-
+/** The claims, and in a member that is called like its type the document: see below. */
 @Rule<PublishBody>(oneDocument)
-export class PublishBody extends DocumentMembers {
+export class PublishBody {
+  readonly [type: string]: unknown;
+
   /** Strings, or lists of strings; those of the first version for every later one. */
   @ApiPropertyOptional({
     type: 'object',
@@ -27,7 +27,10 @@ export class PublishBody extends DocumentMembers {
 
 for (const type of ENTRY_TYPE_NAMES) {
   const description = `A ${type} document. Exactly one of ${ENTRY_TYPE_NAMES.join(', ')} is needed`;
-  ApiPropertyOptional({ type: 'object', additionalProperties: true, description })(PublishBody.prototype, type);
+  ApiPropertyOptional({ type: 'object', additionalProperties: true, description })(
+    PublishBody.prototype,
+    type,
+  );
   Optional()(PublishBody.prototype, type);
   Checked(anything)(PublishBody.prototype, type);
 }

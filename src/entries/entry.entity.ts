@@ -18,7 +18,7 @@ import { Source } from '../sources/source.entity.js';
 /** One name of one type in one source. */
 @Entity('entry')
 @Unique('entry_source_id_type_name_key', ['sourceId', 'type', 'name'])
-@Check('entry_type_check', `type in ('server', 'skill')`)
+@Check('entry_type_check', `type in ('server', 'skill', 'plugin')`)
 // Serves one partition (source and claim set) of a view in name order, and tells the triggers whether it holds anything.
 @Index('entry_partition', ['sourceId', 'type', 'claimSetId', 'name'])
 @Index('entry_claim_set', ['claimSetId'])

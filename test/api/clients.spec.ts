@@ -18,7 +18,8 @@ const REQUESTS = (tablesIn(readFileSync('docs/clients.md', 'utf8')).at(-1) ?? []
 );
 
 const servers = [aServer('io.github.example/weather'), aServer('io.github.example/mail')];
-const catalog = { servers, skills: [aSkill('io.github.example/greeting')], claims: READER };
+const skills = [aSkill('io.github.example/greeting')];
+const catalog = { servers, skills, plugins: skills, claims: READER };
 
 describe('a client with a token', () => {
   const service = aService({ mode: 'full', policy: { registryListing: 'readers' } })

@@ -21,7 +21,7 @@ const NOWHERE = [
   '/registry/main/', '/registry/main/v0.1', '/registry/main/v0.1/', '/registry/main/v0.1/Servers', '/registry/main/V0.1/servers',
   '/registry/main/v0.1/servers//', '/registry/main/v0x1/servers', '/registry/main/v1/servers', '/registry/main/v0.1/servers/x',
   '/registry/main/v0.1/servers/x/versions/', '/registry/main/v0.1/servers/x/versions/1/2', '/registry/main/v0.1/x/',
-  '/registry/main/v0.1/x/dev.toolhive/plugins', '/registry//v0.1/servers', '/v1', '/v1/', '/v1/sources/', '/v1/sources/a/b',
+  '/registry/main/v0.1/x/dev.toolhive/gadgets', '/registry//v0.1/servers', '/v1', '/v1/', '/v1/sources/', '/v1/sources/a/b',
   '/v1/nothing', '/health', '/readiness', '/version', '/metrics', '/favicon.ico', '/openapi.json/', '/.env', '/%00',
   '/registry/main/v0.1/servers;x=1', '/registry/main/v0.1/servers%3Flimit=1', '/\\..\\', "/'", '/<script>', '/%20',
   `/${'a'.repeat(7_000)}`, `/${'a/'.repeat(3_000)}`,

@@ -40,9 +40,11 @@ async function allControllers(): Promise<Controller[]> {
     files.map((file) => import(new URL(file, DIST).href) as Promise<Record<string, unknown>>),
   );
   return modules.flatMap((exported) =>
-    Object.values(exported).filter(
-      (value): value is Controller => typeof value === 'function' && value.name.endsWith('Controller'),
-    ),
+    Object.values(exported)
+      .flat()
+      .filter(
+        (value): value is Controller => typeof value === 'function' && value.name.endsWith('Controller'),
+      ),
   );
 }
 

@@ -18,6 +18,7 @@ export function aSkill(name: string, version = '1.0.0', more: Document = {}): Do
 }
 
 /** A registry file around documents. */
-export function aCatalogue(servers: unknown[], skills: unknown[] = []): Document {
-  return { version: '1.0.0', meta: { last_updated: '2026-11-01T00:00:00Z' }, data: { servers, skills } };
+export function aCatalogue(servers: unknown[], skills: unknown[] = [], plugins?: unknown[]): Document {
+  const data = { servers, skills, ...(plugins ? { plugins } : {}) };
+  return { version: '1.0.0', meta: { last_updated: '2026-11-01T00:00:00Z' }, data };
 }

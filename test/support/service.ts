@@ -23,6 +23,7 @@ interface DeclaredSource {
   settings?: Document;
   servers?: unknown[];
   skills?: unknown[];
+  plugins?: unknown[];
   /** The file as text, for files that are no catalogue. */
   text?: string;
   /** Nobody writes the file. */
@@ -243,9 +244,9 @@ export class ServiceUnderTest extends Sender {
     return join(this.folder, `${name}.json`);
   }
 
-  private async writeFile(name: string, { servers, skills, text }: DeclaredSource): Promise<void> {
+  private async writeFile(name: string, { servers, skills, plugins, text }: DeclaredSource): Promise<void> {
     const temporary = join(this.folder, randomUUID());
-    await writeFile(temporary, text ?? JSON.stringify(aCatalogue(servers ?? [], skills ?? [])));
+    await writeFile(temporary, text ?? JSON.stringify(aCatalogue(servers ?? [], skills ?? [], plugins)));
     await rename(temporary, this.fileOf(name));
   }
 

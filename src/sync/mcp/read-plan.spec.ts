@@ -102,7 +102,14 @@ describe('what a run leaves', () => {
 
   it('is read back from the database, and anything else is as if there had been no run', () => {
     expect(readApiState({ ...before })).toEqual(before);
-    for (const other of [null, {}, { etag: 'x' }, { ...before, runs: '7' }, { ...before, tellsChanges: 1 }, { ...before, digests: undefined }])
+    for (const other of [
+      null,
+      {},
+      { etag: 'x' },
+      { ...before, runs: '7' },
+      { ...before, tellsChanges: 1 },
+      { ...before, digests: undefined },
+    ])
       expect(readApiState(other)).toBeNull();
   });
 });

@@ -84,12 +84,7 @@ export function readServerItem(slice: Slice, index: number): ListedVersion {
  * @param isUpstreamLatest whether the registry calls it the latest version of its name.
  * @throws JsonSliceError when it is malformed.
  */
-export function readBare(
-  type: BareType,
-  slice: Slice,
-  index: number,
-  isUpstreamLatest: boolean,
-): Candidate {
+export function readBare(type: BareType, slice: Slice, index: number, isUpstreamLatest: boolean): Candidate {
   const readProblem = unreadable(slice, 0);
   const written = { text: slice.text ?? '', keys: slice.keys };
   const parsed = readProblem ? null : parseText(written.text, `${ENTRY_TYPES[type].listKey}[${slice.index}]`);
