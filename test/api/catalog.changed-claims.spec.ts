@@ -83,6 +83,7 @@ describe('what has changed since a time', () => {
     const name = aName();
     await publish(admin(), 'server', name, { team: ['blue', 'red'] });
     const before = await aMoment();
+    await relabel(name, { team: ['red', 'blue'] });
     await relabel(name, { team: ['blue', 'red'] });
     const both = service.as({ team: ['red', 'blue'] });
     expect(await changedSince(both, before)).toEqual([]);
