@@ -51,7 +51,7 @@ const direction = FOLDERS.map((folder, position) => {
 });
 
 export default tseslint.config(
-  { ignores: ['dist/', 'node_modules/', 'data/', 'coverage/'] },
+  { ignores: ['dist/', 'node_modules/', 'data/', 'coverage/', 'test/clients/generated/'] },
   eslint.configs.recommended,
   tseslint.configs.strict,
   {

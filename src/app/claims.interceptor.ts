@@ -6,16 +6,16 @@ import type { Caller } from '../auth/caller.js';
 import { clientIn } from '../auth/client.js';
 import { callerOf } from '../auth/current-caller.js';
 import {
+  IsRegistryRoute,
   type LoadedRequest,
-  type NamedResource,
   MayBeLong,
-  RegistryRoute,
-  ResourceRoute,
+  type NamedResource,
+  NamedResourceOf,
 } from '../auth/route-resource.js';
 import { PoolShares } from '../database/pools/pool-shares.js';
 import { EntriesService } from '../entries/entries.service.js';
 import { ApiError } from '../http/errors.js';
-import { bodyBytes, forgetBody, parseBody, receiveBody, TakesBody } from '../http/input/body.js';
+import { bodyBytes, forgetBody, HasBody, parseBody, receiveBody } from '../http/input/body.js';
 import { FairLimit } from '../http/limits/fair-limit.js';
 import { RegistriesService } from '../registries/registries.service.js';
 import { SourcesService } from '../sources/sources.service.js';
@@ -60,12 +60,12 @@ export class ClaimsInterceptor implements NestInterceptor {
   async intercept(context: ExecutionContext, next: CallHandler): Promise<Observable<unknown>> {
     const route = [context.getHandler(), context.getClass()];
     const request = context.switchToHttp().getRequest<LoadedRequest>();
-    const named = this.reflector.getAllAndOverride(ResourceRoute, route);
+    const named = this.reflector.getAllAndOverride(NamedResourceOf, route);
     const client = clientIn(context);
-    if (this.reflector.getAllAndOverride(RegistryRoute, route) !== undefined)
+    if (this.reflector.getAllAndOverride(IsRegistryRoute, route) !== undefined)
       request.loaded = await this.views.enter(callerOf(context), client, String(request.params['registry']));
     else if (named) request.loaded = await this.load(callerOf(context), request, named);
-    const takesBody = this.reflector.getAllAndOverride(TakesBody, route) !== undefined;
+    const takesBody = this.reflector.getAllAndOverride(HasBody, route) !== undefined;
     const isLong = this.reflector.getAllAndOverride(MayBeLong, route) !== undefined;
     if (['GET', 'HEAD'].includes(request.method) && !isLong) return next.handle();
     const who = client.keyOf(callerOf(context));

@@ -30,6 +30,7 @@ export async function createPublicApp(
   database: OpenDatabase,
   logger: Logger,
   metrics: Metrics,
+  version: string,
 ): Promise<NestExpressApplication> {
   const server = express();
   // Off by default in Express: /V1/Sources and /v1/sources/ would be aliases that no rule was written for.
@@ -56,7 +57,7 @@ export async function createPublicApp(
   app.use(securityHeaders(oauth));
   app.enableCors(corsFor(config.cors.origins));
   if (!oauth) app.use(refuseForeignOrigins(config.cors.origins));
-  publishOpenApi(app, oauth);
+  publishOpenApi(app, { version, oauth });
   if (!oauth && !config.readOnly) warnIfOpen(httpServer, logger);
   return app;
 }

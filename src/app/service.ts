@@ -64,7 +64,7 @@ export async function startService(
     );
     const applied = await database.migrate();
     if (applied.length > 0) logger.info({ migrations: applied }, 'Migrations applied');
-    app = await createPublicApp(config, database, logger, metrics);
+    app = await createPublicApp(config, database, logger, metrics, version.version);
     const changes = await app.get(ConfiguredResources).apply(config);
     logger.info(
       { changes },

@@ -9,22 +9,18 @@ export type Role = (typeof ROLES)[number];
 /** Who may use a route: everybody without a token, every caller, who may list registries, or who has a role. */
 export type RouteAccess = 'public' | 'caller' | 'registryListing' | { readonly role: Role };
 
+/** Of whoever asks for a token (contract §8). */
+const TOKEN_ERRORS = ['token_missing', 'token_invalid', 'too_many_requests', 'provider_unavailable'] as const;
+
 export const RouteAccessOf = Reflector.createDecorator<RouteAccess>();
 
 /** Tokens are ignored. */
 export const Public = () => RouteAccessOf('public');
 /** Every caller the AuthGuard lets in, whatever their roles. */
-export const AnyCaller = () =>
-  applyDecorators(RouteAccessOf('caller'), ApiErrors('token_missing', 'token_invalid', 'too_many_requests'));
+export const AnyCaller = () => applyDecorators(RouteAccessOf('caller'), ApiErrors(...TOKEN_ERRORS));
 /** Callers with this role, or with superAdmin. */
 export const RequiresRole = (role: Role) =>
-  applyDecorators(
-    RouteAccessOf({ role }),
-    ApiErrors('token_missing', 'token_invalid', 'role_required', 'too_many_requests'),
-  );
+  applyDecorators(RouteAccessOf({ role }), ApiErrors(...TOKEN_ERRORS, 'role_required'));
 /** Callers with manageRegistries; every caller where the policy `registryListing` is `readers` (contract §2). */
 export const ListsRegistries = () =>
-  applyDecorators(
-    RouteAccessOf('registryListing'),
-    ApiErrors('token_missing', 'token_invalid', 'role_required', 'too_many_requests'),
-  );
+  applyDecorators(RouteAccessOf('registryListing'), ApiErrors(...TOKEN_ERRORS, 'role_required'));

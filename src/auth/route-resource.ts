@@ -1,5 +1,8 @@
-import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
+import { applyDecorators, createParamDecorator, type ExecutionContext } from '@nestjs/common';
 import { Reflector } from '@nestjs/core';
+import { ApiParam, type ApiParamOptions } from '@nestjs/swagger';
+import { ENTRY_TYPE_NAMES } from '../documents/entry-types.js';
+import { ApiErrors } from '../http/openapi/api-errors.js';
 import type { AuthenticatedRequest } from './current-caller.js';
 
 /** What a route does to the resource it names: `change` needs one that is not read-only, `put` also goes on when there is none. */
@@ -11,14 +14,55 @@ export interface NamedResource {
   readonly use: ResourceUse;
 }
 
+/** The parameters that name a resource. */
+const PARAMETERS: Readonly<Record<NamedResource['resource'], readonly ApiParamOptions[]>> = {
+  source: [{ name: 'name', type: String, description: 'The name of a source', example: 'catalog' }],
+  registry: [{ name: 'name', type: String, description: 'The name of a registry', example: 'default' }],
+  entry: [
+    { name: 'type', schema: { type: 'string', enum: [...ENTRY_TYPE_NAMES], example: 'server' } },
+    {
+      name: 'name',
+      type: String,
+      description: 'The slash in it sent as %2F; of a skill, `namespace/name`',
+      example: 'io.github.example/weather',
+    },
+  ],
+};
+
+// What the ClaimsInterceptor reads of a route.
+export const IsRegistryRoute = Reflector.createDecorator();
+export const NamedResourceOf = Reflector.createDecorator<NamedResource>();
+
 /** Consumer routes: `:registry` must exist and let the caller in, and the handler gets what they see of it. */
-export const RegistryRoute = Reflector.createDecorator();
+export const RegistryRoute = () =>
+  applyDecorators(
+    IsRegistryRoute(),
+    ApiParam({
+      name: 'registry',
+      type: String,
+      description: 'A name from `GET /registry`',
+      example: 'default',
+    }),
+    ApiErrors(
+      'malformed_path',
+      'registry_forbidden',
+      'registry_not_found',
+      'database_unavailable',
+      'database_timeout',
+    ),
+  );
 
 /** Lists that are complete unless `limit` is given, however long they are: few are made at a time. */
 export const MayBeLong = Reflector.createDecorator();
 
 /** Admin routes: what `:name` says must be there for this caller, before the body is looked at. */
-export const ResourceRoute = Reflector.createDecorator<NamedResource>();
+export const ResourceRoute = (named: NamedResource) =>
+  applyDecorators(
+    NamedResourceOf(named),
+    ...PARAMETERS[named.resource].map((parameter) => ApiParam(parameter)),
+    ApiErrors('malformed_path', `${named.resource}_not_found`),
+    ...(named.resource !== 'entry' && named.use !== 'read' ? [ApiErrors('config_managed')] : []),
+  );
 
 /** A request with what the ClaimsInterceptor has loaded for its handler. */
 export interface LoadedRequest extends AuthenticatedRequest {

@@ -18,9 +18,9 @@ export class MeController {
   ) {}
 
   @Get()
-  @ApiOperation({ summary: 'Who the caller is, and in which roles' })
+  @ApiOperation({ operationId: 'getMe', summary: 'Who the caller is, and in which roles' })
   @ApiOkResponse({ type: MeAnswer })
-  @ApiErrors('anonymous_mode', 'token_missing', 'token_invalid', 'provider_unavailable')
+  @ApiErrors('anonymous_mode')
   me(@CurrentCaller() caller: Caller): MeAnswer {
     if (!caller.identified) throw this.authenticator.unidentified();
     return { subject: caller.subject ?? '', roles: [...this.policy.rolesOf(caller)] };

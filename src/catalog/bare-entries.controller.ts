@@ -1,42 +1,60 @@
 import { Controller, Get, Param, Query, type Type } from '@nestjs/common';
-import { ApiOkResponse, ApiOperation, ApiParam, ApiTags } from '@nestjs/swagger';
+import { ApiOperation, ApiParam, ApiTags } from '@nestjs/swagger';
 import { AnyCaller } from '../auth/route-access.js';
 import { Loaded, RegistryRoute } from '../auth/route-resource.js';
 import { BARE_TYPES, type BareType, ENTRY_TYPES } from '../documents/entry-types.js';
 import type { RegistryAccess } from '../views/view.js';
+import { ApiOkWithEtag } from '../http/openapi/api-answers.js';
 import { ApiErrors } from '../http/openapi/api-errors.js';
 import type { CachedJson } from '../http/json-answers.js';
-import { answersOf, nounOf } from './bare-documents.js';
+import { describedClass, documentClassOf, nounOf } from '../entries/document-classes.js';
+import { PageMetadata } from './catalog.responses.js';
 import { CatalogService } from './catalog.service.js';
 import { BareListQuery, VersionQuery, VersionsQuery } from './list-query.dto.js';
 import { bareListRequest, includesDeleted, versionsRequest } from './pages/list-request.js';
+
+const NAMESPACE = { name: 'namespace', type: String, example: 'io.github.example' };
+const NAME = { name: 'name', type: String, example: 'code-review' };
+const VERSION = {
+  name: 'version',
+  type: String,
+  description: '`latest`, or one exact version',
+  example: 'latest',
+};
 
 /** The routes of one type of entries that lists show as bare documents, such as skills. */
 function controllerOf(type: BareType): Type {
   const { listKey, path } = ENTRY_TYPES[type];
   const noun = nounOf(type);
-  const answers = answersOf(type);
+  const document = documentClassOf(type);
+  const listed = describedClass(`${noun}List`, {
+    [listKey]: { type: [document] },
+    metadata: { type: PageMetadata },
+  });
 
   @ApiTags('catalog')
-  @ApiParam({ name: 'registry', description: 'A name from GET /registry' })
   @Controller([`registry/:registry/v0.1/${path}`, `registry/:registry/v0/${path}`])
   @AnyCaller()
   @RegistryRoute()
-  @ApiErrors('registry_not_found', 'malformed_path', 'database_unavailable', 'database_timeout')
   class BareEntriesController {
     constructor(private readonly catalog: CatalogService) {}
 
     @Get()
-    @ApiOperation({ summary: `The ${listKey} in order of name, each with its latest version` })
-    @ApiOkResponse({ type: answers.list })
-    @ApiErrors('invalid_parameter', 'invalid_cursor', 'too_many_requests', 'search_too_broad', 'overloaded')
+    @ApiOperation({
+      operationId: `list${noun}s`,
+      summary: `The ${listKey} in order of name, each with its latest version`,
+    })
+    @ApiOkWithEtag(listed)
+    @ApiErrors('invalid_parameter', 'invalid_cursor', 'search_too_broad')
     list(@Loaded() access: RegistryAccess, @Query() query: BareListQuery): Promise<CachedJson> {
       return this.catalog.list(access, type, bareListRequest(type, query));
     }
 
     @Get(':namespace/:name')
-    @ApiOperation({ summary: `The latest version of one ${type}` })
-    @ApiOkResponse({ type: answers.document })
+    @ApiOperation({ operationId: `get${noun}`, summary: `The latest version of one ${type}` })
+    @ApiParam(NAMESPACE)
+    @ApiParam(NAME)
+    @ApiOkWithEtag(document)
     @ApiErrors('invalid_parameter', 'entry_not_found')
     latest(
       @Loaded() access: RegistryAccess,
@@ -48,8 +66,13 @@ function controllerOf(type: BareType): Type {
     }
 
     @Get(':namespace/:name/versions')
-    @ApiOperation({ summary: `Every version of one ${type}, newest first` })
-    @ApiOkResponse({ type: answers.list })
+    @ApiOperation({
+      operationId: `list${noun}Versions`,
+      summary: `Every version of one ${type}, newest first`,
+    })
+    @ApiParam(NAMESPACE)
+    @ApiParam(NAME)
+    @ApiOkWithEtag(listed)
     @ApiErrors('invalid_parameter', 'invalid_cursor', 'entry_not_found')
     versions(
       @Loaded() access: RegistryAccess,
@@ -62,9 +85,11 @@ function controllerOf(type: BareType): Type {
     }
 
     @Get(':namespace/:name/versions/:version')
-    @ApiOperation({ summary: `One version of one ${type}` })
-    @ApiParam({ name: 'version', description: '`latest`, or one exact version', example: 'latest' })
-    @ApiOkResponse({ type: answers.document })
+    @ApiOperation({ operationId: `get${noun}Version`, summary: `One version of one ${type}` })
+    @ApiParam(NAMESPACE)
+    @ApiParam(NAME)
+    @ApiParam(VERSION)
+    @ApiOkWithEtag(document)
     @ApiErrors('invalid_parameter', 'entry_not_found', 'version_not_found')
     version(
       @Loaded() access: RegistryAccess,
@@ -77,7 +102,7 @@ function controllerOf(type: BareType): Type {
     }
   }
 
-  // Two controllers of one name would have the same operations in OpenAPI.
+  // For logs and tests: all of them would have one name.
   Object.defineProperty(BareEntriesController, 'name', { value: `${noun}sController` });
   return BareEntriesController;
 }

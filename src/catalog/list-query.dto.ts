@@ -1,10 +1,11 @@
 import { ApiPropertyOptional } from '@nestjs/swagger';
-import { BARE_TYPES, ENTRY_TYPES } from '../documents/entry-types.js';
+import { BARE_TYPES, ENTRY_TYPES, type EntryType } from '../documents/entry-types.js';
 import {
   cursorParameter,
   emptyOr,
   flagParameter,
   limitParameter,
+  MAX_PAGE,
   textParameter,
   timestampParameter,
   wordParameter,
@@ -20,7 +21,6 @@ export class PageQuery {
   @Checked(cursorParameter)
   cursor?: string;
 
-  @ApiPropertyOptional({ type: 'integer', minimum: 1, maximum: 100 })
   @Optional()
   @Checked(emptyOr(limitParameter))
   limit?: string;
@@ -49,6 +49,9 @@ export class VersionsQuery extends VersionQuery {
 }
 
 export class ServerListQuery extends PageQuery {
+  @ApiPropertyOptional(pageSize('server'))
+  declare limit?: string;
+
   @ApiPropertyOptional({
     format: 'date-time',
     description:
@@ -73,8 +76,21 @@ export class ServerListQuery extends PageQuery {
 const BARE_STATUSES = [...new Set(BARE_TYPES.flatMap((type) => ENTRY_TYPES[type].statuses))];
 
 export class BareListQuery extends PageQuery {
+  @ApiPropertyOptional(pageSize('skill'))
+  declare limit?: string;
+
   @ApiPropertyOptional({ enum: BARE_STATUSES })
   @Optional()
   @Checked(emptyOr(wordParameter(BARE_STATUSES)))
   status?: string;
+}
+
+function pageSize(type: EntryType) {
+  return {
+    type: 'integer' as const,
+    minimum: 1,
+    maximum: MAX_PAGE,
+    default: ENTRY_TYPES[type].perPage,
+    description: 'Items on a page at most; a page of large documents ends earlier',
+  };
 }

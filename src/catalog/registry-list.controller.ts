@@ -1,8 +1,9 @@
 import { Controller, Get } from '@nestjs/common';
-import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
+import { ApiOperation, ApiTags } from '@nestjs/swagger';
 import type { Caller } from '../auth/caller.js';
 import { CurrentCaller } from '../auth/current-caller.js';
 import { AnyCaller } from '../auth/route-access.js';
+import { ApiOkWithEtag } from '../http/openapi/api-answers.js';
 import { ApiErrors } from '../http/openapi/api-errors.js';
 import { JsonText } from '../http/json-answers.js';
 import { RegistriesService } from '../registries/registries.service.js';
@@ -15,9 +16,12 @@ export class RegistryListController {
   constructor(private readonly registries: RegistriesService) {}
 
   @Get()
-  @ApiOperation({ summary: 'The registries this caller may enter, in the order of the configuration' })
-  @ApiOkResponse({ type: RegistryList })
-  @ApiErrors('database_unavailable', 'provider_unavailable')
+  @ApiOperation({
+    operationId: 'listReachableRegistries',
+    summary: 'The registries this caller may enter, in the order of the configuration',
+  })
+  @ApiOkWithEtag(RegistryList)
+  @ApiErrors('database_unavailable', 'database_timeout')
   async list(@CurrentCaller() caller: Caller): Promise<JsonText> {
     const registries = await this.registries.listReachable(caller);
     const list: RegistryList = {

@@ -1,8 +1,9 @@
 import { Controller, Get, Param, Query } from '@nestjs/common';
-import { ApiOkResponse, ApiOperation, ApiParam, ApiTags } from '@nestjs/swagger';
+import { ApiOperation, ApiParam, ApiTags } from '@nestjs/swagger';
 import { AnyCaller } from '../auth/route-access.js';
 import { Loaded, RegistryRoute } from '../auth/route-resource.js';
 import type { RegistryAccess } from '../views/view.js';
+import { ApiOkWithEtag } from '../http/openapi/api-answers.js';
 import { ApiErrors } from '../http/openapi/api-errors.js';
 import type { CachedJson } from '../http/json-answers.js';
 import { CatalogService } from './catalog.service.js';
@@ -10,29 +11,41 @@ import { ServerItem, ServerList } from './catalog.responses.js';
 import { ServerListQuery, VersionQuery, VersionsQuery } from './list-query.dto.js';
 import { includesDeleted, serverListRequest, versionsRequest } from './pages/list-request.js';
 
-const NAME = { name: 'name', description: 'Its one slash sent as %2F', example: 'io.github.example/weather' };
+const NAME = {
+  name: 'name',
+  type: String,
+  description: 'The slash in it sent as %2F',
+  example: 'io.github.example/weather',
+};
+const VERSION = {
+  name: 'version',
+  type: String,
+  description: '`latest`, or one exact version',
+  example: 'latest',
+};
 
 @ApiTags('catalog')
-@ApiParam({ name: 'registry', description: 'A name from GET /registry' })
 @Controller(['registry/:registry/v0.1/servers', 'registry/:registry/v0/servers'])
 @AnyCaller()
 @RegistryRoute()
-@ApiErrors('registry_not_found', 'malformed_path', 'database_unavailable', 'database_timeout')
 export class ServersController {
   constructor(private readonly catalog: CatalogService) {}
 
   @Get()
-  @ApiOperation({ summary: 'Server versions in order of name, the newest version of a name first' })
-  @ApiOkResponse({ type: ServerList })
-  @ApiErrors('invalid_parameter', 'invalid_cursor', 'too_many_requests', 'search_too_broad', 'overloaded')
+  @ApiOperation({
+    operationId: 'listServers',
+    summary: 'Server versions in order of name, the newest version of a name first',
+  })
+  @ApiOkWithEtag(ServerList)
+  @ApiErrors('invalid_parameter', 'invalid_cursor', 'search_too_broad')
   list(@Loaded() access: RegistryAccess, @Query() query: ServerListQuery): Promise<CachedJson> {
     return this.catalog.list(access, 'server', serverListRequest(query));
   }
 
   @Get(':name/versions')
-  @ApiOperation({ summary: 'Every version of one server, newest first' })
+  @ApiOperation({ operationId: 'listServerVersions', summary: 'Every version of one server, newest first' })
   @ApiParam(NAME)
-  @ApiOkResponse({ type: ServerList })
+  @ApiOkWithEtag(ServerList)
   @ApiErrors('invalid_parameter', 'invalid_cursor', 'entry_not_found')
   versions(
     @Loaded() access: RegistryAccess,
@@ -43,10 +56,10 @@ export class ServersController {
   }
 
   @Get(':name/versions/:version')
-  @ApiOperation({ summary: 'One version of one server' })
+  @ApiOperation({ operationId: 'getServerVersion', summary: 'One version of one server' })
   @ApiParam(NAME)
-  @ApiParam({ name: 'version', description: '`latest`, or one exact version', example: 'latest' })
-  @ApiOkResponse({ type: ServerItem })
+  @ApiParam(VERSION)
+  @ApiOkWithEtag(ServerItem)
   @ApiErrors('invalid_parameter', 'entry_not_found', 'version_not_found')
   version(
     @Loaded() access: RegistryAccess,

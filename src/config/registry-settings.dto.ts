@@ -1,4 +1,6 @@
+import { ApiPropertyOptional } from '@nestjs/swagger';
 import type { Claims } from '../claims/claims.js';
+import { CLAIMS_SCHEMA } from '../claims/claims-schema.js';
 import { claims, dnsLabel, listOf } from '../validation/checks.js';
 import { Checked, Optional } from '../validation/shape.js';
 
@@ -6,5 +8,5 @@ import { Checked, Optional } from '../validation/shape.js';
 export class RegistrySettings {
   /** Names of sources; the order decides who wins when a name is in several. */
   @Checked(listOf(dnsLabel, { notEmpty: true, unique: true })) sources: string[];
-  @Optional() @Checked(claims) claims?: Claims;
+  @ApiPropertyOptional(CLAIMS_SCHEMA) @Optional() @Checked(claims) claims?: Claims;
 }

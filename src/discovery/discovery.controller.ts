@@ -1,11 +1,12 @@
 import { Controller, Get, Inject, Req } from '@nestjs/common';
-import { ApiOkResponse, ApiOperation, ApiParam, ApiTags } from '@nestjs/swagger';
+import { ApiExcludeEndpoint, ApiOperation, ApiTags } from '@nestjs/swagger';
 import type { ConfigType } from '@nestjs/config';
 import type { Request } from 'express';
 import { resourceMetadataUrl } from '../auth/challenge.js';
 import { Public } from '../auth/route-access.js';
 import type { OAuthConfig } from '../config/config.js';
 import { authenticationConfig } from '../config/slices.js';
+import { ApiOkWithEtag } from '../http/openapi/api-answers.js';
 import { ApiErrors } from '../http/openapi/api-errors.js';
 import { ApiError } from '../http/errors.js';
 import { JsonText } from '../http/json-answers.js';
@@ -25,19 +26,20 @@ export class DiscoveryController {
   }
 
   @Get()
-  @ApiOperation({ summary: 'What a client needs to know to get a token (RFC 9728)' })
-  @ApiOkResponse({ type: ProtectedResource })
+  @ApiOperation({
+    operationId: 'getProtectedResource',
+    summary: 'What a client needs to know to get a token (RFC 9728); not in anonymous mode',
+  })
+  @ApiOkWithEtag(ProtectedResource)
   @ApiErrors('route_not_found')
   get(): JsonText {
     if (!this.document) throw new ApiError('route_not_found');
     return this.document;
   }
 
+  /** The same with the path of `resourceUrl` appended (RFC 9728 §3.1). */
   @Get('*path')
-  @ApiParam({ name: 'path', type: String })
-  @ApiOperation({ summary: 'The same, below the path of the resource URL' })
-  @ApiOkResponse({ type: ProtectedResource })
-  @ApiErrors('route_not_found')
+  @ApiExcludeEndpoint()
   getBelowPath(@Req() { path }: Request): JsonText {
     if (!this.document || path !== this.path) throw new ApiError('route_not_found');
     return this.document;

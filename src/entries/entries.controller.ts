@@ -14,8 +14,8 @@ import { CurrentCaller } from '../auth/current-caller.js';
 import { RequiresRole } from '../auth/route-access.js';
 import { Loaded, MayBeLong, ResourceRoute } from '../auth/route-resource.js';
 import { WritesNothing } from '../authz/read-only.guard.js';
-import { ENTRY_TYPE_NAMES } from '../documents/entry-types.js';
 import { AdminListParameters } from '../http/lists/admin-list.dto.js';
+import { ApiIfMatch, ApiOkWithEtag } from '../http/openapi/api-answers.js';
 import { ApiErrors } from '../http/openapi/api-errors.js';
 import { type SentBody, SentJson, TakesBody } from '../http/input/body.js';
 import { RequestPreconditions } from '../http/preconditions.decorator.js';
@@ -23,15 +23,14 @@ import type { Preconditions } from '../http/preconditions.js';
 import { JsonText } from '../http/json-answers.js';
 import { ClaimsBody, PublishBody, PublishQuery, StatusBody } from './entries.dto.js';
 import { EntryClaimsAnswer, ManagedEntry, PublishedVersionAnswer } from './entries.responses.js';
+import { PUBLISH_EXAMPLES } from './publish-examples.js';
 import { EntriesService } from './entries.service.js';
 import { Entry } from './entry.entity.js';
 import { EntryList } from './list/entry-list.responses.js';
 import { EntryListService } from './list/entry-list.service.js';
 
-const TYPE = { name: 'type', enum: ENTRY_TYPE_NAMES };
-const NAME = { name: 'name', description: 'Its one slash sent as %2F', example: 'io.acme/weather' };
+const VERSION = { name: 'version', type: String, description: 'One exact version', example: '1.2.0' };
 const PUBLISH_ERRORS = [
-  'invalid_body',
   'invalid_document',
   'claims_required',
   'claims_not_subset',
@@ -39,13 +38,12 @@ const PUBLISH_ERRORS = [
   'name_reserved',
   'version_exists',
   'no_managed_source',
-  'too_many_requests',
 ] as const;
 
 @ApiTags('entries')
 @Controller('v1/entries')
 @RequiresRole('manageEntries')
-@ApiErrors('database_unavailable', 'provider_unavailable')
+@ApiErrors('database_unavailable', 'database_timeout')
 export class EntriesController {
   constructor(
     private readonly entries: EntriesService,
@@ -54,8 +52,8 @@ export class EntriesController {
 
   @Get()
   @MayBeLong()
-  @ApiOperation({ summary: 'The published entries this caller may manage' })
-  @ApiOkResponse({ type: EntryList })
+  @ApiOperation({ operationId: 'listEntries', summary: 'The published entries this caller may manage' })
+  @ApiOkWithEtag(EntryList)
   @ApiErrors('invalid_parameter', 'invalid_cursor')
   list(@CurrentCaller() caller: Caller, @Query() query: AdminListParameters): Promise<JsonText> {
     return this.lists.manageable(caller, query);
@@ -64,11 +62,14 @@ export class EntriesController {
   @Post()
   @TakesBody()
   @WritesNothing(({ query }) => query['dry_run'] === 'true')
-  @ApiOperation({ summary: 'Publishes a version of a server or a skill to the managed source' })
-  @ApiBody({ type: PublishBody })
+  @ApiOperation({
+    operationId: 'publishEntry',
+    summary: 'Publishes a version of an entry to the managed source',
+  })
+  @ApiBody({ type: PublishBody, examples: PUBLISH_EXAMPLES })
   @ApiCreatedResponse({ type: PublishedVersionAnswer })
   @ApiOkResponse({ type: PublishedVersionAnswer, description: 'With `dry_run`: it could be published' })
-  @ApiErrors('invalid_parameter', 'role_required', 'read_only', ...PUBLISH_ERRORS)
+  @ApiErrors('invalid_parameter', 'read_only', ...PUBLISH_ERRORS)
   async publish(
     @CurrentCaller() caller: Caller,
     @Query() { dry_run: dryRun }: PublishQuery,
@@ -85,8 +86,11 @@ export class EntriesController {
   @HttpCode(200)
   @TakesBody()
   @WritesNothing(() => true)
-  @ApiOperation({ summary: 'Answers what publishing would answer, and writes nothing' })
-  @ApiBody({ type: PublishBody })
+  @ApiOperation({
+    operationId: 'validateEntry',
+    summary: 'Answers what publishing would answer, and writes nothing',
+  })
+  @ApiBody({ type: PublishBody, examples: PUBLISH_EXAMPLES })
   @ApiOkResponse({ type: PublishedVersionAnswer, description: 'It could be published' })
   @ApiErrors(...PUBLISH_ERRORS)
   async validate(@CurrentCaller() caller: Caller, @SentJson() sent: SentBody): Promise<JsonText> {
@@ -95,22 +99,18 @@ export class EntriesController {
 
   @Get(':type/:name')
   @ResourceRoute({ resource: 'entry', use: 'read' })
-  @ApiOperation({ summary: 'A published entry with its claims and versions' })
-  @ApiParam(NAME)
-  @ApiParam(TYPE)
-  @ApiOkResponse({ type: ManagedEntry })
-  @ApiErrors('entry_not_found')
+  @ApiOperation({ operationId: 'getEntry', summary: 'A published entry with its claims and versions' })
+  @ApiOkWithEtag(ManagedEntry)
   get(@Loaded() entry: Entry): Promise<JsonText> {
     return this.entries.get(entry);
   }
 
   @Get(':type/:name/versions/:version')
   @ResourceRoute({ resource: 'entry', use: 'read' })
-  @ApiOperation({ summary: 'One version of a published entry' })
-  @ApiParam(NAME)
-  @ApiParam(TYPE)
-  @ApiOkResponse({ type: PublishedVersionAnswer })
-  @ApiErrors('entry_not_found', 'version_not_found')
+  @ApiOperation({ operationId: 'getEntryVersion', summary: 'One version of a published entry' })
+  @ApiParam(VERSION)
+  @ApiOkWithEtag(PublishedVersionAnswer)
+  @ApiErrors('version_not_found')
   getVersion(@Loaded() entry: Entry): JsonText {
     return this.entries.getVersion(entry);
   }
@@ -118,11 +118,13 @@ export class EntriesController {
   @Delete(':type/:name/versions/:version')
   @HttpCode(204)
   @ResourceRoute({ resource: 'entry', use: 'change' })
-  @ApiOperation({ summary: 'Removes a version; the entry goes with its last one' })
-  @ApiParam(NAME)
-  @ApiParam(TYPE)
+  @ApiOperation({
+    operationId: 'deleteEntryVersion',
+    summary: 'Removes a version; the entry goes with its last one',
+  })
+  @ApiParam(VERSION)
   @ApiNoContentResponse()
-  @ApiErrors('role_required', 'read_only', 'entry_not_found', 'version_not_found')
+  @ApiErrors('read_only', 'version_not_found')
   removeVersion(
     @CurrentCaller() caller: Caller,
     @Param('type') type: string,
@@ -134,11 +136,8 @@ export class EntriesController {
 
   @Get(':type/:name/claims')
   @ResourceRoute({ resource: 'entry', use: 'read' })
-  @ApiOperation({ summary: 'The claims of a published entry' })
-  @ApiParam(NAME)
-  @ApiParam(TYPE)
-  @ApiOkResponse({ type: EntryClaimsAnswer })
-  @ApiErrors('entry_not_found')
+  @ApiOperation({ operationId: 'getEntryClaims', summary: 'The claims of a published entry' })
+  @ApiOkWithEtag(EntryClaimsAnswer)
   getClaims(@Loaded() entry: Entry): JsonText {
     return this.entries.getClaims(entry);
   }
@@ -147,22 +146,14 @@ export class EntriesController {
   @TakesBody()
   @HttpCode(204)
   @ResourceRoute({ resource: 'entry', use: 'change' })
-  @ApiOperation({ summary: 'Sets the claims of every version of an entry; an empty map clears them' })
-  @ApiParam(NAME)
-  @ApiParam(TYPE)
+  @ApiOperation({
+    operationId: 'putEntryClaims',
+    summary: 'Sets the claims of every version of an entry; an empty map clears them',
+  })
+  @ApiIfMatch()
   @ApiBody({ type: ClaimsBody })
   @ApiNoContentResponse()
-  @ApiErrors(
-    'role_required',
-    'read_only',
-    'invalid_body',
-    'claims_required',
-    'claims_not_subset',
-    'name_reserved',
-    'entry_not_found',
-    'precondition_failed',
-    'too_many_requests',
-  )
+  @ApiErrors('read_only', 'claims_required', 'claims_not_subset', 'name_reserved')
   setClaims(
     @CurrentCaller() caller: Caller,
     @Param('type') type: string,
@@ -176,12 +167,10 @@ export class EntriesController {
   @Patch(':type/:name/status')
   @TakesBody()
   @ResourceRoute({ resource: 'entry', use: 'change' })
-  @ApiOperation({ summary: 'Sets the status of every version of an entry' })
-  @ApiParam(NAME)
-  @ApiParam(TYPE)
+  @ApiOperation({ operationId: 'setEntryStatus', summary: 'Sets the status of every version of an entry' })
   @ApiBody({ type: StatusBody })
   @ApiOkResponse({ type: ManagedEntry })
-  @ApiErrors('role_required', 'read_only', 'invalid_body', 'entry_not_found')
+  @ApiErrors('read_only')
   setStatus(
     @CurrentCaller() caller: Caller,
     @Param('type') type: string,
@@ -194,12 +183,11 @@ export class EntriesController {
   @Patch(':type/:name/versions/:version/status')
   @TakesBody()
   @ResourceRoute({ resource: 'entry', use: 'change' })
-  @ApiOperation({ summary: 'Sets the status of one version' })
-  @ApiParam(NAME)
-  @ApiParam(TYPE)
+  @ApiOperation({ operationId: 'setEntryVersionStatus', summary: 'Sets the status of one version' })
+  @ApiParam(VERSION)
   @ApiBody({ type: StatusBody })
   @ApiOkResponse({ type: PublishedVersionAnswer })
-  @ApiErrors('role_required', 'read_only', 'invalid_body', 'entry_not_found', 'version_not_found')
+  @ApiErrors('read_only', 'version_not_found')
   setVersionStatus(
     @CurrentCaller() caller: Caller,
     @Param('type') type: string,

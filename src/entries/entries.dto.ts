@@ -1,11 +1,13 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 import type { Claims } from '../claims/claims.js';
+import { CLAIMS_SCHEMA } from '../claims/claims-schema.js';
 import { DOCUMENT_FORMATS, isProse } from '../documents/document-formats.js';
-import { ENTRY_TYPE_NAMES, ENTRY_TYPES, type EntryType } from '../documents/entry-types.js';
+import { ENTRY_TYPE_NAMES, ENTRY_TYPES, type EntryType, STATUSES } from '../documents/entry-types.js';
 import { anything, claims, storableText, textUpTo } from '../validation/checks.js';
 import { type Issue, issue } from '../validation/problems.js';
 import { flagParameter } from '../validation/query-checks.js';
 import { Checked, Optional, Rule, type Unchecked } from '../validation/shape.js';
+import { documentClassOf } from './document-classes.js';
 
 const MAX_STATUS_MESSAGE = 500;
 
@@ -15,11 +17,7 @@ export class PublishBody {
   readonly [type: string]: unknown;
 
   /** Strings, or lists of strings; those of the first version for every later one. */
-  @ApiPropertyOptional({
-    type: 'object',
-    additionalProperties: true,
-    example: { org: 'acme', team: ['platform'] },
-  })
+  @ApiPropertyOptional(CLAIMS_SCHEMA)
   @Optional()
   @Checked(claims)
   claims?: Claims;
@@ -27,23 +25,20 @@ export class PublishBody {
 
 for (const type of ENTRY_TYPE_NAMES) {
   const description = `A ${type} document. Exactly one of ${ENTRY_TYPE_NAMES.join(', ')} is needed`;
-  ApiPropertyOptional({ type: 'object', additionalProperties: true, description })(
-    PublishBody.prototype,
-    type,
-  );
+  ApiPropertyOptional({ type: documentClassOf(type), description })(PublishBody.prototype, type);
   Optional()(PublishBody.prototype, type);
   Checked(anything)(PublishBody.prototype, type);
 }
 
 export class ClaimsBody {
   /** An empty map clears the claims. */
-  @ApiProperty({ type: 'object', additionalProperties: true, example: { org: 'acme' } })
+  @ApiProperty(CLAIMS_SCHEMA)
   @Checked(claims)
   claims: Claims;
 }
 
 export class StatusBody {
-  @ApiProperty({ description: describeStatuses() })
+  @ApiProperty({ enum: STATUSES, description: describeStatuses() })
   @Checked(storableText)
   status: string;
 

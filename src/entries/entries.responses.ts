@@ -1,5 +1,30 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
-import { ENTRY_TYPE_NAMES } from '../documents/entry-types.js';
+import { CLAIMS_SCHEMA } from '../claims/claims-schema.js';
+import { ENTRY_TYPE_NAMES, STATUSES } from '../documents/entry-types.js';
+import { documentClassOf } from './document-classes.js';
+
+export class VersionState {
+  @ApiProperty({ enum: STATUSES })
+  status: string;
+
+  statusMessage?: string;
+
+  @ApiProperty({ format: 'date-time' })
+  statusChangedAt: string;
+
+  @ApiProperty({ format: 'date-time' })
+  publishedAt: string;
+
+  @ApiProperty({ format: 'date-time' })
+  updatedAt: string;
+
+  isLatest: boolean;
+}
+
+/** What stands beside a published document. */
+export class VersionMetadata {
+  'io.modelcontextprotocol.registry/official': VersionState;
+}
 
 export class PublishedVersionAnswer {
   @ApiProperty({ enum: ENTRY_TYPE_NAMES })
@@ -9,25 +34,21 @@ export class PublishedVersionAnswer {
 
   version: string;
 
-  @ApiProperty({ type: 'object', additionalProperties: true })
+  @ApiProperty(CLAIMS_SCHEMA)
   claims: object;
 
-  /** Status, dates and whether this is the latest version. */
-  @ApiProperty({ type: 'object', additionalProperties: true })
-  _meta: object;
+  _meta: VersionMetadata;
 }
 
 for (const type of ENTRY_TYPE_NAMES) {
   const description = `The document as it was published, of a ${type}`;
-  ApiPropertyOptional({ type: 'object', additionalProperties: true, description })(
-    PublishedVersionAnswer.prototype,
-    type,
-  );
+  ApiPropertyOptional({ type: documentClassOf(type), description })(PublishedVersionAnswer.prototype, type);
 }
 
 export class ManagedVersion {
   version: string;
 
+  @ApiProperty({ enum: STATUSES })
   status: string;
 
   statusMessage?: string;
@@ -47,7 +68,7 @@ export class ManagedEntry {
 
   name: string;
 
-  @ApiProperty({ type: 'object', additionalProperties: true })
+  @ApiProperty(CLAIMS_SCHEMA)
   claims: object;
 
   /** Newest first. */
@@ -55,6 +76,6 @@ export class ManagedEntry {
 }
 
 export class EntryClaimsAnswer {
-  @ApiProperty({ type: 'object', additionalProperties: true })
+  @ApiProperty(CLAIMS_SCHEMA)
   claims: object;
 }

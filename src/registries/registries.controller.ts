@@ -1,12 +1,5 @@
 import { Body, Controller, Delete, Get, HttpCode, Param, Put, Query, Res } from '@nestjs/common';
-import {
-  ApiBody,
-  ApiCreatedResponse,
-  ApiNoContentResponse,
-  ApiOkResponse,
-  ApiOperation,
-  ApiTags,
-} from '@nestjs/swagger';
+import { ApiBody, ApiNoContentResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import type { Response } from 'express';
 import type { Caller } from '../auth/caller.js';
 import { CurrentCaller } from '../auth/current-caller.js';
@@ -14,6 +7,7 @@ import { ListsRegistries, RequiresRole } from '../auth/route-access.js';
 import { Loaded, ResourceRoute } from '../auth/route-resource.js';
 import { RegistrySettings } from '../config/registry-settings.dto.js';
 import { AdminListParameters } from '../http/lists/admin-list.dto.js';
+import { ApiIfMatch, ApiOkWithEtag, ApiPutAnswer } from '../http/openapi/api-answers.js';
 import { ApiErrors } from '../http/openapi/api-errors.js';
 import { TakesBody } from '../http/input/body.js';
 import { DnsNamePipe } from '../http/input/dns-name.pipe.js';
@@ -27,14 +21,17 @@ import { Registry } from './registry.entity.js';
 
 @ApiTags('registries')
 @Controller('v1/registries')
-@ApiErrors('database_unavailable', 'provider_unavailable')
+@ApiErrors('database_unavailable', 'database_timeout')
 export class RegistriesController {
   constructor(private readonly registries: RegistriesService) {}
 
   @Get()
   @ListsRegistries()
-  @ApiOperation({ summary: 'The registries this caller may know of, in the order of the configuration' })
-  @ApiOkResponse({ type: RegistryAnswerList })
+  @ApiOperation({
+    operationId: 'listRegistries',
+    summary: 'The registries this caller may know of, in the order of the configuration',
+  })
+  @ApiOkWithEtag(RegistryAnswerList)
   @ApiErrors('invalid_parameter', 'invalid_cursor')
   list(@CurrentCaller() caller: Caller, @Query() query: AdminListParameters): Promise<JsonText> {
     return this.registries.list(caller, query);
@@ -43,9 +40,8 @@ export class RegistriesController {
   @Get(':name')
   @ListsRegistries()
   @ResourceRoute({ resource: 'registry', use: 'read' })
-  @ApiOperation({ summary: 'One registry' })
-  @ApiOkResponse({ type: RegistryAnswer })
-  @ApiErrors('registry_not_found')
+  @ApiOperation({ operationId: 'getRegistry', summary: 'One registry' })
+  @ApiOkWithEtag(RegistryAnswer)
   get(@Loaded() registry: Registry): JsonText {
     return this.registries.get(registry);
   }
@@ -54,22 +50,10 @@ export class RegistriesController {
   @TakesBody()
   @RequiresRole('manageRegistries')
   @ResourceRoute({ resource: 'registry', use: 'put' })
-  @ApiOperation({ summary: 'Creates a registry, or replaces its settings' })
+  @ApiOperation({ operationId: 'putRegistry', summary: 'Creates a registry, or replaces its settings' })
   @ApiBody({ type: RegistrySettings })
-  @ApiOkResponse({ type: RegistryAnswer, description: 'Replaced' })
-  @ApiCreatedResponse({ type: RegistryAnswer, description: 'Created' })
-  @ApiErrors(
-    'role_required',
-    'read_only',
-    'invalid_body',
-    'invalid_name',
-    'unknown_source',
-    'claims_required',
-    'claims_not_subset',
-    'config_managed',
-    'registry_not_found',
-    'precondition_failed',
-  )
+  @ApiPutAnswer(RegistryAnswer)
+  @ApiErrors('read_only', 'invalid_name', 'unknown_source', 'claims_required', 'claims_not_subset')
   async put(
     @CurrentCaller() caller: Caller,
     @Param('name', DnsNamePipe) name: string,
@@ -92,9 +76,10 @@ export class RegistriesController {
   @RequiresRole('manageRegistries')
   @HttpCode(204)
   @ResourceRoute({ resource: 'registry', use: 'change' })
-  @ApiOperation({ summary: 'Deletes a registry; its sources stay' })
+  @ApiOperation({ operationId: 'deleteRegistry', summary: 'Deletes a registry; its sources stay' })
   @ApiNoContentResponse()
-  @ApiErrors('role_required', 'read_only', 'config_managed', 'registry_not_found', 'precondition_failed')
+  @ApiIfMatch()
+  @ApiErrors('read_only')
   delete(
     @CurrentCaller() caller: Caller,
     @Param('name') name: string,

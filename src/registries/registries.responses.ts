@@ -1,12 +1,15 @@
 import { ApiProperty } from '@nestjs/swagger';
+import { CLAIMS_SCHEMA } from '../claims/claims-schema.js';
 import { AdminListMetadata } from '../http/lists/admin-list.responses.js';
 
 export class RegistrySummary {
   /** The name that stands in the path of the consumer API. */
   name: string;
-  /** RFC 3339 in UTC. */
+
+  @ApiProperty({ format: 'date-time' })
   createdAt: string;
-  /** RFC 3339 in UTC. */
+
+  @ApiProperty({ format: 'date-time' })
   updatedAt: string;
 }
 
@@ -21,7 +24,7 @@ export class RegistryAnswer {
   /** In the order in which they win when a name is in several. */
   sources: string[];
 
-  @ApiProperty({ type: 'object', additionalProperties: true })
+  @ApiProperty(CLAIMS_SCHEMA)
   claims: object;
 
   @ApiProperty({ enum: ['config', 'api'] })

@@ -1,4 +1,6 @@
+import { ApiProperty } from '@nestjs/swagger';
 import type { Claims } from '../claims/claims.js';
+import { CLAIMS_SCHEMA } from '../claims/claims-schema.js';
 import { Checked, Optional, Rule, Section, SectionList, type Unchecked } from '../validation/shape.js';
 import { claims, dnsLabel, duration, globs, listOf, text } from '../validation/checks.js';
 import { parseGitRepository } from './git-repository.js';
@@ -66,7 +68,7 @@ export class ApiSettings {
 /** Who may publish the names that these globs match (contract §7). */
 export class NameRuleSettings {
   @Checked(nameGlobs) include: string[];
-  @Checked(ownerClaims) claims: Claims;
+  @ApiProperty(CLAIMS_SCHEMA) @Checked(ownerClaims) claims: Claims;
 }
 
 /** Filled by publishing. The first of `names` whose globs have a name says whose it is; names of none are free. */

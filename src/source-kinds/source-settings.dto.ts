@@ -1,4 +1,6 @@
+import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 import type { Claims } from '../claims/claims.js';
+import { CLAIMS_SCHEMA } from '../claims/claims-schema.js';
 import { claims, duration, flag, globs } from '../validation/checks.js';
 import { below, type Issue, issue } from '../validation/problems.js';
 import { Checked, Optional, Rule, Section, type Unchecked } from '../validation/shape.js';
@@ -13,7 +15,8 @@ import { isGuardedFromShrinking } from './foreign-content.js';
 import { KINDS, SOURCE_KINDS, type SourceKind, type WrittenSettings } from './kinds.js';
 
 export class SyncPolicy {
-  @Checked(duration) interval: string;
+  /** How often it is read again. */
+  @ApiProperty({ example: '30m' }) @Checked(duration) interval: string;
 }
 
 /** Globs: `*` crosses "/", `?` is one character; exclude wins. */
@@ -42,7 +45,7 @@ export class SourceSettings implements KindSections {
   @Optional() @Section(() => EntryFilter) filter?: EntryFilter;
   /** May it lose most of its entries at once? */
   @Optional() @Checked(flag) allowShrink?: boolean;
-  @Optional() @Checked(claims) claims?: Claims;
+  @ApiPropertyOptional(CLAIMS_SCHEMA) @Optional() @Checked(claims) claims?: Claims;
 }
 
 /** The body of `POST /v1/sources/{name}/sync`, which may be absent (contract §7). */

@@ -1,13 +1,5 @@
 import { Body, Controller, Delete, Get, HttpCode, Param, Post, Put, Query, Res } from '@nestjs/common';
-import {
-  ApiAcceptedResponse,
-  ApiBody,
-  ApiCreatedResponse,
-  ApiNoContentResponse,
-  ApiOkResponse,
-  ApiOperation,
-  ApiTags,
-} from '@nestjs/swagger';
+import { ApiAcceptedResponse, ApiBody, ApiNoContentResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import type { Response } from 'express';
 import type { Caller } from '../auth/caller.js';
 import { CurrentCaller } from '../auth/current-caller.js';
@@ -15,6 +7,7 @@ import { RequiresRole } from '../auth/route-access.js';
 import { Loaded, ResourceRoute } from '../auth/route-resource.js';
 import { SourceSettings, SyncRequest } from '../source-kinds/source-settings.dto.js';
 import { AdminListParameters } from '../http/lists/admin-list.dto.js';
+import { ApiIfMatch, ApiOkWithEtag, ApiPutAnswer } from '../http/openapi/api-answers.js';
 import { ApiErrors } from '../http/openapi/api-errors.js';
 import { TakesBody } from '../http/input/body.js';
 import { DnsNamePipe } from '../http/input/dns-name.pipe.js';
@@ -23,6 +16,7 @@ import type { Preconditions } from '../http/preconditions.js';
 import type { JsonText } from '../http/json-answers.js';
 import { type PutBody, PutBodyPipe } from '../http/input/put-body.pipe.js';
 import { readBody } from '../http/input/shape.pipe.js';
+import { SOURCE_EXAMPLES } from './source-examples.js';
 import { Source } from './source.entity.js';
 import { SourceAnswer, SourceList } from './sources.responses.js';
 import { SourcesService } from './sources.service.js';
@@ -32,13 +26,16 @@ const READ_ONLY = { equal: ['name', 'kind', 'origin', 'createdAt', 'updatedAt'],
 @ApiTags('sources')
 @Controller('v1/sources')
 @RequiresRole('manageSources')
-@ApiErrors('database_unavailable', 'provider_unavailable')
+@ApiErrors('database_unavailable', 'database_timeout')
 export class SourcesController {
   constructor(private readonly sources: SourcesService) {}
 
   @Get()
-  @ApiOperation({ summary: 'The sources this caller may manage, each with the state of its last sync' })
-  @ApiOkResponse({ type: SourceList })
+  @ApiOperation({
+    operationId: 'listSources',
+    summary: 'The sources this caller may manage, each with the state of its last sync',
+  })
+  @ApiOkWithEtag(SourceList)
   @ApiErrors('invalid_parameter', 'invalid_cursor')
   list(@CurrentCaller() caller: Caller, @Query() query: AdminListParameters): Promise<JsonText> {
     return this.sources.list(caller, query);
@@ -47,10 +44,10 @@ export class SourcesController {
   @Get(':name')
   @ResourceRoute({ resource: 'source', use: 'read' })
   @ApiOperation({
+    operationId: 'getSource',
     summary: 'One source; `sync.skipped` lists the entries that were skipped, with the reasons',
   })
-  @ApiOkResponse({ type: SourceAnswer })
-  @ApiErrors('source_not_found')
+  @ApiOkWithEtag(SourceAnswer)
   get(@Loaded() source: Source): JsonText {
     return this.sources.get(source);
   }
@@ -58,24 +55,21 @@ export class SourcesController {
   @Put(':name')
   @TakesBody()
   @ResourceRoute({ resource: 'source', use: 'put' })
-  @ApiOperation({ summary: 'Creates a source, or replaces its settings; the kind stays' })
-  @ApiBody({ type: SourceSettings })
-  @ApiOkResponse({ type: SourceAnswer, description: 'Replaced' })
-  @ApiCreatedResponse({ type: SourceAnswer, description: 'Created' })
+  @ApiOperation({
+    operationId: 'putSource',
+    summary: 'Creates a source, or replaces its settings; the kind stays',
+  })
+  @ApiBody({ type: SourceSettings, examples: SOURCE_EXAMPLES })
+  @ApiPutAnswer(SourceAnswer)
   @ApiErrors(
-    'role_required',
     'read_only',
-    'invalid_body',
     'invalid_name',
     'kind_immutable',
     'path_not_allowed',
     'namespace_not_allowed',
     'claims_required',
     'claims_not_subset',
-    'config_managed',
-    'source_not_found',
     'managed_source_exists',
-    'precondition_failed',
   )
   async put(
     @CurrentCaller() caller: Caller,
@@ -97,16 +91,10 @@ export class SourcesController {
   @Delete(':name')
   @HttpCode(204)
   @ResourceRoute({ resource: 'source', use: 'change' })
-  @ApiOperation({ summary: 'Deletes a source with its entries' })
+  @ApiOperation({ operationId: 'deleteSource', summary: 'Deletes a source with its entries' })
   @ApiNoContentResponse()
-  @ApiErrors(
-    'role_required',
-    'read_only',
-    'config_managed',
-    'source_not_found',
-    'source_in_use',
-    'precondition_failed',
-  )
+  @ApiIfMatch()
+  @ApiErrors('read_only', 'source_in_use')
   delete(
     @CurrentCaller() caller: Caller,
     @Param('name') name: string,
@@ -120,11 +108,12 @@ export class SourcesController {
   @TakesBody()
   @ResourceRoute({ resource: 'source', use: 'read' })
   @ApiOperation({
+    operationId: 'syncSource',
     summary: 'Starts a sync of the source now; `allowShrink` lets it lose most of its entries',
   })
   @ApiBody({ type: SyncRequest, required: false })
   @ApiAcceptedResponse({ type: SourceAnswer })
-  @ApiErrors('role_required', 'read_only', 'invalid_body', 'not_synced', 'source_not_found')
+  @ApiErrors('read_only', 'not_synced')
   sync(@Loaded() source: Source, @Body() body: unknown): Promise<JsonText> {
     return this.sources.sync(source, body === undefined ? {} : readBody(SyncRequest, body));
   }

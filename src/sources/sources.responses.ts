@@ -1,5 +1,14 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
+import { CLAIMS_SCHEMA } from '../claims/claims-schema.js';
+import {
+  ApiSettings,
+  FileSettings,
+  GitSettings,
+  KubernetesSettings,
+  ManagedSettings,
+} from '../source-kinds/kind-settings.dto.js';
 import { SOURCE_KINDS } from '../source-kinds/kinds.js';
+import { EntryFilter, type KindSections, SyncPolicy } from '../source-kinds/source-settings.dto.js';
 import { AdminListMetadata } from '../http/lists/admin-list.responses.js';
 
 export class SkippedEntry {
@@ -26,7 +35,7 @@ export class SourceSyncAnswer {
   @ApiProperty({ type: String, format: 'date-time', nullable: true })
   nextRunAt: string | null;
 
-  /** Runs since the last one that succeeded. */
+  @ApiProperty({ type: 'integer', description: 'Runs since the last one that succeeded' })
   attempts: number;
 
   /** Why the last run failed; the earlier entries stay. */
@@ -41,22 +50,26 @@ export class SourceSyncAnswer {
 }
 
 /** A source as the configuration declares it, its settings below a key named like its kind. */
-export class SourceAnswer {
+export class SourceAnswer implements KindSections {
   name: string;
 
   @ApiProperty({ enum: SOURCE_KINDS })
   kind: string;
 
-  @ApiPropertyOptional({ type: 'object', additionalProperties: { type: 'string' } })
-  syncPolicy?: { interval: string };
+  file?: FileSettings;
+  git?: GitSettings;
+  api?: ApiSettings;
+  managed?: ManagedSettings;
+  kubernetes?: KubernetesSettings;
+  syncPolicy?: SyncPolicy;
 
-  @ApiPropertyOptional({ type: 'object', additionalProperties: true })
+  @ApiPropertyOptional({ type: () => EntryFilter })
   filter?: object;
 
   @ApiPropertyOptional({ type: Boolean })
   allowShrink?: boolean;
 
-  @ApiProperty({ type: 'object', additionalProperties: true })
+  @ApiProperty(CLAIMS_SCHEMA)
   claims: object;
 
   @ApiProperty({ enum: ['config', 'api'] })

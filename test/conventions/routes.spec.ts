@@ -1,193 +1,199 @@
-import { readdirSync } from 'node:fs';
-import { RequestMethod } from '@nestjs/common';
-import { METHOD_METADATA, PATH_METADATA, ROUTE_ARGS_METADATA } from '@nestjs/common/constants.js';
-import { RouteParamtypes } from '@nestjs/common/enums/route-paramtypes.enum.js';
 import { describe, expect, it } from 'vitest';
-import { RouteAccessOf } from '../../dist/auth/route-access.js';
-import { TakesBody } from '../../dist/http/input/body.js';
+import { IsRegistryRoute, type NamedResource, NamedResourceOf } from '../../dist/auth/route-resource.js';
+import { WritesNothing } from '../../dist/authz/read-only.guard.js';
+import { ENTRY_TYPES } from '../../dist/documents/entry-types.js';
+import { HasBody } from '../../dist/http/input/body.js';
 import { aServer } from '../support/documents.js';
 import { call } from '../support/http.js';
 import { expectRefused } from '../support/matchers.js';
+import { type Described, type OpenApi, operationsOf } from '../support/openapi.js';
+import { allHandlers, type Handler } from '../support/routes.js';
 import { aService } from '../support/service.js';
 
-interface OpenApi {
-  openapi: string;
-  info: { version: string; description: string };
-  paths: Record<
-    string,
-    Record<
-      string,
-      {
-        summary?: string;
-        operationId: string;
-        responses: Record<string, { content?: Record<string, { schema?: object }> }>;
-      }
-    >
-  >;
-  components: { schemas: Record<string, { properties?: object }> };
-}
+const HANDLERS = await allHandlers();
+const DOCUMENTED = HANDLERS.filter(({ operation }) => operation !== undefined);
+const ROUTES = HANDLERS.flatMap(({ routes }) => routes);
 
-type Controller = (new (...values: never[]) => object) & { prototype: Record<string, object> };
+/** The same handlers at another path. */
+const ALIASES = ['GET /.well-known/oauth-protected-resource/{path}'];
+const isAlias = (route: string) => / \/registry\/\{registry\}\/v0\//.test(route) || ALIASES.includes(route);
+/** They answer every path alike, to say where to go instead. */
+const isRefusal = (route: string) => /^(PUT|PATCH|DELETE|POST) \/registry\/\{path\}$/.test(route);
 
-const DIST = new URL('../../dist/', import.meta.url);
+/** What is no GET and yet writes nothing; any other route that is new has to be refused on a read-only server. */
+const WRITES_NOTHING = ['POST /v1/entries/validate'];
+const changesSomething = (route: string) => !/^(GET|HEAD) /.test(route) && !WRITES_NOTHING.includes(route);
 
-/** Every controller there is: a class that was built and is forgotten here would be a route nobody looked at. */
-async function allControllers(): Promise<Controller[]> {
-  const files = readdirSync(DIST, { recursive: true, encoding: 'utf8' }).filter((file) =>
-    file.endsWith('.controller.js'),
-  );
-  const modules = await Promise.all(
-    files.map((file) => import(new URL(file, DIST).href) as Promise<Record<string, unknown>>),
-  );
-  return modules.flatMap((exported) =>
-    Object.values(exported)
-      .flat()
-      .filter(
-        (value): value is Controller => typeof value === 'function' && value.name.endsWith('Controller'),
-      ),
-  );
-}
+const PAGE_SIZES: Readonly<Record<string, number>> = Object.fromEntries(
+  Object.values(ENTRY_TYPES).map(({ listKey, perPage }) => [
+    `list${listKey[0]?.toUpperCase()}${listKey.slice(1)}`,
+    perPage,
+  ]),
+);
 
-const CONTROLLERS = await allControllers();
-const isUndocumented = (controller: Controller) =>
-  Reflect.getMetadata('swagger/apiExcludeController', controller) !== undefined;
-
-/** `GET /path/{parameter}` of every handler, from the decorators. */
-function routesOf(controller: Controller): { route: string; access: unknown }[] {
-  const bases = [Reflect.getMetadata(PATH_METADATA, controller) as string | string[]].flat();
-  const { prototype } = controller;
-  return Object.getOwnPropertyNames(prototype).flatMap((name) => {
-    const handler = prototype[name] as object;
-    const path = Reflect.getMetadata(PATH_METADATA, handler) as string | undefined;
-    if (name === 'constructor' || path === undefined) return [];
-    const method = RequestMethod[Reflect.getMetadata(METHOD_METADATA, handler) as number];
-    const key = RouteAccessOf.KEY;
-    const access: unknown = Reflect.getMetadata(key, handler) ?? Reflect.getMetadata(key, controller);
-    return bases.map((base) => ({
-      route: `${method} ${`/${base}/${path}`.replaceAll(/\/+/g, '/').replace(/(.)\/$/, '$1')}`.replaceAll(
-        /[:*](\w+)/g,
-        '{$1}',
-      ),
-      access,
-    }));
-  });
-}
-
-/** Has the handler a parameter with the body, parsed by Nest (`@Body()`) or as it was sent (`@SentJson()`)? */
-function looksAtBody(controller: object, method: string): boolean {
-  const parameters = (Reflect.getMetadata(ROUTE_ARGS_METADATA, controller, method) ?? {}) as Record<
-    string,
-    { factory?: unknown }
-  >;
-  return Object.entries(parameters).some(
-    ([key, { factory }]) =>
-      key.startsWith(`${RouteParamtypes.BODY}:`) ||
-      (factory !== undefined && String(factory).includes('rawBody')),
-  );
-}
+/** How the name of an operation begins, by its method. That of a POST says what is done. */
+const VERBS: Readonly<Record<string, RegExp>> = {
+  GET: /^(get|list)[A-Z]/,
+  PUT: /^put[A-Z]/,
+  PATCH: /^set[A-Z]/,
+  DELETE: /^delete[A-Z]/,
+  POST: /^(?!get|list|put|set|delete)[a-z]+[A-Z]/,
+};
 
 describe('every route', () => {
-  const service = aService()
-    .source('main', { servers: [aServer('io.acme/a')] })
-    .registry('main', { sources: ['main'] })
-    .runs();
-  const document = async () => (await service.get('/openapi.json')).json as OpenApi;
-  const routes = CONTROLLERS.flatMap(routesOf);
-
   it('that looks at a body says so, or it would be neither read nor bounded', () => {
-    const takers = CONTROLLERS.flatMap(({ name, prototype }) =>
-      Object.getOwnPropertyNames(prototype)
-        .filter((method) => method !== 'constructor')
-        .map((method) => ({
-          handler: `${name}.${method}`,
-          looks: looksAtBody(prototype.constructor, method),
-          takes: Reflect.hasMetadata(TakesBody.KEY, prototype[method] as object),
-        })),
-    );
+    const takers = HANDLERS.map((handler) => ({
+      name: handler.name,
+      // Parsed by Nest (`@Body()`), or as it was sent (`@SentJson()`).
+      looks: handler.parameters.some(({ isBody, reads }) => isBody || reads.includes('rawBody')),
+      takes: handler.says(HasBody) !== undefined,
+    }));
     expect(takers.filter(({ looks, takes }) => looks !== takes)).toEqual([]);
     expect(takers.filter(({ takes }) => takes).length).toBeGreaterThan(5);
   });
 
   it('declares who may use it', () => {
-    expect(routes.length).toBeGreaterThan(10);
-    for (const { route, access } of routes)
-      expect({ route, access: typeof access }).not.toEqual({ route, access: 'undefined' });
-  });
-
-  it('stands in the OpenAPI document, and nothing else does', async () => {
-    const { paths } = await document();
-    const documented = Object.entries(paths).flatMap(([path, methods]) =>
-      Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`),
-    );
-    const hidden = new Set(
-      CONTROLLERS.filter(isUndocumented)
-        .flatMap(routesOf)
-        .map(({ route }) => route),
-    );
-    expect(documented.sort()).toEqual(
-      routes
-        .map(({ route }) => route)
-        .filter((route) => !hidden.has(route))
-        .sort(),
-    );
-    // They answer every path alike, to say where to go instead.
-    expect([...hidden].every((route) => /^(PUT|PATCH|DELETE|POST) \/registry\//.test(route))).toBe(true);
-  });
-
-  it('is described with a summary, the shape of its answer and its errors', async () => {
-    const { paths } = await document();
-    for (const [path, methods] of Object.entries(paths))
-      for (const operation of Object.values(methods)) {
-        expect(operation.summary, path).toBeTruthy();
-        const good = Object.entries(operation.responses).filter(([status]) => status.startsWith('2'));
-        expect(good.length, path).toBeGreaterThan(0);
-        for (const [status, { content }] of good)
-          expect(status === '204' || content?.['application/json']?.schema, `${path} ${status}`).toBeTruthy();
-        if (!path.startsWith('/.well-known/'))
-          expect(Object.keys(operation.responses), path).toEqual(expect.arrayContaining(['401', '503']));
-      }
-  });
-
-  it('has an id of its own', async () => {
-    const { paths } = await document();
-    const ids = Object.values(paths).flatMap((methods) =>
-      Object.values(methods).map((operation) => operation.operationId),
-    );
-    expect(new Set(ids).size).toBe(ids.length);
-  });
-
-  it('has shapes with properties', async () => {
-    const { components, openapi } = await document();
-    expect(openapi).toBe('3.1.0');
-    for (const [name, schema] of Object.entries(components.schemas))
-      // The one that is empty by its nature.
-      if (name !== 'ManagedSettings')
-        expect(Object.keys(schema.properties ?? {}).length, name).toBeGreaterThan(0);
-  });
-
-  it('of the consumer API is in a public openapi.yaml, the same for every name', async () => {
-    const yaml = await service.get('/registry/main/v0.1/openapi.yaml');
-    expect(yaml.status).toBe(200);
-    expect(yaml.text).toMatch(/version: 1\.0\.0/);
-    expect(yaml.text).toContain('https://github.com/modelcontextprotocol/registry');
-    expect(yaml.text).not.toContain('/v1/sources');
-    expect((await service.get('/registry/nobody/v0/openapi.yaml')).text).toBe(yaml.text);
-  });
-
-  it('can be tried at /docs with nothing from elsewhere', async () => {
-    const page = await service.get('/docs');
-    expect(page.status).toBe(200);
-    expect(page.text).not.toMatch(/(src|href)="https?:/);
-    const assets = [...page.text.matchAll(/(?:src|href)="(\.?\/[^"]+)"/g)].map(
-      (match) => new URL(match[1] ?? '', `${service.origin}/docs`),
-    );
-    expect(assets.length).toBeGreaterThan(3);
-    for (const asset of assets) expect((await call(asset.href)).status, asset.pathname).toBe(200);
+    expect(HANDLERS.length).toBeGreaterThan(10);
+    expect(HANDLERS.filter(({ access }) => access === undefined).map(({ name }) => name)).toEqual([]);
   });
 });
 
-/** What is no GET and yet writes nothing; any other route that is new has to be refused here. */
-const WRITES_NOTHING = ['POST /v1/entries/validate'];
+describe('in the OpenAPI document every route', () => {
+  const service = aService({ mode: 'full' }).runs();
+  const operations = async () => operationsOf((await service.get('/openapi.json')).json as OpenApi);
+
+  /** Each handler with what the document says of it. */
+  const described = async (): Promise<{ handler: Handler; operation: Described }[]> => {
+    const all = await operations();
+    return DOCUMENTED.map((handler) => {
+      const operation = all.find(({ operationId }) => operationId === handler.operation?.operationId);
+      if (!operation) throw new Error(`${handler.name} is not in the document by an id of its own`);
+      return { handler, operation };
+    });
+  };
+
+  it('stands once, and nothing else does', async () => {
+    const documented = (await operations()).map(({ method, path }) => `${method} ${path}`);
+    const [left, expected] = [true, false].map((isLeftOut) =>
+      ROUTES.filter((route) => (isAlias(route) || isRefusal(route)) === isLeftOut),
+    );
+    expect(documented.sort()).toEqual(expected?.sort());
+    // What is left out is there by its other path.
+    const elsewhere = (left ?? [])
+      .filter(isAlias)
+      .map((route) => route.replace('/v0/', '/v0.1/').replace(/\/\{path\}$/, ''));
+    expect(elsewhere.filter((route) => !documented.includes(route))).toEqual([]);
+  });
+
+  it('has a name of its own, written by hand: a verb and a noun', async () => {
+    const names = DOCUMENTED.map(({ operation }) => operation?.operationId ?? '');
+    expect(new Set(names).size).toBe(names.length);
+    for (const { handler, operation } of await described()) {
+      expect(operation.operationId, handler.name).toMatch(/^[a-z]+([A-Z][a-z]+)+$/);
+      expect(operation.operationId, handler.name).toMatch(VERBS[operation.method] ?? /^$/);
+    }
+  });
+
+  it('is described with a summary, and the shape of its answer', async () => {
+    for (const { handler, operation } of await described()) {
+      expect(operation.summary, handler.name).toBeTruthy();
+      const good = Object.entries(operation.responses).filter(([status]) => status.startsWith('2'));
+      expect(good.length, handler.name).toBeGreaterThan(0);
+      for (const [status, { content }] of good)
+        expect(status === '204' || content?.['application/json']?.schema, handler.name).toBeTruthy();
+    }
+  });
+
+  it('names its parameters, each with a type, those of the path with an example', async () => {
+    for (const { handler, operation } of await described()) {
+      const { parameters = [], path } = operation;
+      const inPath = parameters.filter((parameter) => parameter.in === 'path');
+      expect(inPath.map(({ name }) => `{${name}}`).sort(), handler.name).toEqual(
+        [...path.matchAll(/\{\w+\}/g)].map(([name]) => name).sort(),
+      );
+      for (const { name, schema } of parameters) expect(schema.type, `${handler.name} ${name}`).toBeTruthy();
+      for (const { name, schema } of inPath) expect(schema.example, `${handler.name} ${name}`).toBeTruthy();
+    }
+  });
+
+  it('that has a limit gives its range, and its default or that there is none', async () => {
+    const limits = (await operations()).flatMap(({ operationId, parameters = [] }) =>
+      parameters.filter(({ name }) => name === 'limit').map((limit) => ({ operationId, ...limit })),
+    );
+    for (const { operationId, schema, description } of limits) {
+      expect(schema, operationId).toMatchObject({ type: 'integer', minimum: 1, maximum: 100 });
+      const byDefault = PAGE_SIZES[operationId];
+      expect(schema.default, operationId).toBe(byDefault);
+      if (byDefault === undefined) expect(description, operationId).toContain('all of them unless');
+    }
+    expect(limits.length).toBeGreaterThan(5);
+  });
+
+  it('names the errors that its declarations lead to', async () => {
+    for (const { handler, operation } of await described()) {
+      const { access } = handler;
+      const named = handler.says(NamedResourceOf) as NamedResource | undefined;
+      const takesQuery = operation.parameters?.some((parameter) => parameter.in === 'query');
+      const searches = operation.parameters?.some(({ name }) => name === 'search');
+      const route = `${operation.method} ${operation.path}`;
+      const expected = [
+        '500 internal_error',
+        '503 overloaded',
+        ...(access === 'public'
+          ? []
+          : [
+              '401 token_missing',
+              '401 token_invalid',
+              '429 too_many_requests',
+              '503 provider_unavailable',
+              ...(operation.operationId === 'getMe'
+                ? []
+                : ['503 database_unavailable', '503 database_timeout']),
+            ]),
+        ...(access === 'public' || access === 'caller' ? [] : ['403 role_required']),
+        ...(changesSomething(route) ? ['403 read_only'] : []),
+        ...(handler.says(IsRegistryRoute) ? ['403 registry_forbidden', '404 registry_not_found'] : []),
+        ...(named ? [`404 ${named.resource}_not_found`] : []),
+        ...(named && named.resource !== 'entry' && named.use !== 'read' ? ['403 config_managed'] : []),
+        ...(operation.path.includes('{') ? ['400 malformed_path'] : []),
+        ...(takesQuery ? ['400 invalid_parameter'] : []),
+        ...(searches ? ['503 search_too_broad'] : []),
+        ...(handler.says(HasBody)
+          ? ['400 malformed_json', '400 invalid_body', '413 body_too_large', '415 unsupported_media_type']
+          : []),
+      ];
+      expect(errorsOf(operation), handler.name).toEqual(expect.arrayContaining(expected));
+    }
+  });
+
+  it('takes the conditions that it looks at, and no others', async () => {
+    for (const { handler, operation } of await described()) {
+      const looks = handler.parameters.some(({ reads }) => reads.includes('if-match'));
+      const headers = (operation.parameters ?? []).filter((parameter) => parameter.in === 'header');
+      const names = headers.map(({ name }) => name);
+      expect({ name: handler.name, ifMatch: names.includes('If-Match') }).toEqual({
+        name: handler.name,
+        ifMatch: looks,
+      });
+      expect(errorsOf(operation).includes('412 precondition_failed'), handler.name).toBe(looks);
+      const isRead = operation.method === 'GET' && '304' in operation.responses;
+      const mayCreate = operation.method === 'PUT' && '201' in operation.responses;
+      expect(names.includes('If-None-Match'), handler.name).toBe(isRead || mayCreate);
+    }
+  });
+
+  it('has a body only if it takes one', async () => {
+    for (const { handler, operation } of await described())
+      expect(operation.requestBody !== undefined, handler.name).toBe(handler.says(HasBody) !== undefined);
+  });
+});
+
+/** `403 read_only`, … */
+function errorsOf({ responses }: Described): string[] {
+  return Object.entries(responses).flatMap(([status, { content }]) =>
+    Object.keys(content?.['application/json']?.examples ?? {}).map((code) => `${status} ${code}`),
+  );
+}
 
 describe('on a read-only server every route', () => {
   const service = aService()
@@ -195,8 +201,7 @@ describe('on a read-only server every route', () => {
     .registry('main', { sources: ['main'] })
     .configuration({ readOnly: true })
     .runs();
-  const ROUTES = CONTROLLERS.flatMap(routesOf).map(({ route }) => route);
-  const CHANGES = ROUTES.filter((route) => !/^(GET|HEAD) /.test(route) && !WRITES_NOTHING.includes(route));
+  const CHANGES = ROUTES.filter(changesSomething);
   const send = (route: string, query = '') => {
     const [method = '', path = ''] = route.split(' ');
     const body = { server: aServer('io.acme/a'), claims: {} };
@@ -213,6 +218,8 @@ describe('on a read-only server every route', () => {
   });
 
   it('that says it writes nothing is answered', async () => {
+    const always = HANDLERS.filter((handler) => handler.says(WritesNothing)).flatMap(({ routes }) => routes);
+    expect(always).toEqual(expect.arrayContaining(WRITES_NOTHING));
     for (const route of WRITES_NOTHING) expect((await send(route)).status, route).toBe(200);
     expect((await send('POST /v1/entries', '?dry_run=true')).status).toBe(200);
   });

@@ -8,6 +8,7 @@ import { afterAll, beforeAll, expect } from 'vitest';
 import { stringify } from 'yaml';
 import { loadConfig } from '../../dist/config/load-config.js';
 import { type RunningService, startService } from '../../dist/app/service.js';
+import { versionReport } from '../../dist/health/version-report.js';
 import { createLogger } from '../../dist/telemetry/logger.js';
 import { type AuthOptions, authSection } from './auth-section.js';
 import { aDatabase, type TestDatabase } from './database.js';
@@ -146,13 +147,7 @@ export class ServiceUnderTest extends Sender {
     });
     const flags = { address: this.address, internalAddress: '127.0.0.1:0' };
     const { config } = loadConfig(file, this.environment, flags);
-    const version = {
-      version: '0',
-      commit: 'test',
-      build_date: 'test',
-      node_version: process.version,
-      platform: 'test',
-    };
+    const version = { ...versionReport({ commit: 'test', date: 'test' }), platform: 'test' };
     this.running = await startService(config, version, createLogger('debug', sink));
   }
 

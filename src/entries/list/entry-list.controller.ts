@@ -1,17 +1,18 @@
 import { Controller, Get, Query } from '@nestjs/common';
-import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
+import { ApiOperation, ApiTags } from '@nestjs/swagger';
 import { RequiresRole } from '../../auth/route-access.js';
 import { Loaded, MayBeLong, ResourceRoute } from '../../auth/route-resource.js';
 import { Registry } from '../../registries/registry.entity.js';
 import { Source } from '../../sources/source.entity.js';
 import { AdminListParameters } from '../../http/lists/admin-list.dto.js';
+import { ApiOkWithEtag } from '../../http/openapi/api-answers.js';
 import { ApiErrors } from '../../http/openapi/api-errors.js';
 import type { JsonText } from '../../http/json-answers.js';
 import { EntryList } from './entry-list.responses.js';
 import { EntryListService } from './entry-list.service.js';
 
 @Controller('v1')
-@ApiErrors('invalid_parameter', 'invalid_cursor', 'database_unavailable', 'provider_unavailable')
+@ApiErrors('invalid_parameter', 'invalid_cursor', 'database_unavailable', 'database_timeout')
 export class EntryListController {
   constructor(private readonly entries: EntryListService) {}
 
@@ -20,9 +21,11 @@ export class EntryListController {
   @MayBeLong()
   @ResourceRoute({ resource: 'source', use: 'read' })
   @ApiTags('sources')
-  @ApiOperation({ summary: 'Every entry of a source with its claims and versions' })
-  @ApiOkResponse({ type: EntryList })
-  @ApiErrors('source_not_found')
+  @ApiOperation({
+    operationId: 'listSourceEntries',
+    summary: 'Every entry of a source with its claims and versions',
+  })
+  @ApiOkWithEtag(EntryList)
   ofSource(@Loaded() source: Source, @Query() query: AdminListParameters): Promise<JsonText> {
     return this.entries.ofSource(source, query);
   }
@@ -32,9 +35,11 @@ export class EntryListController {
   @MayBeLong()
   @ResourceRoute({ resource: 'registry', use: 'read' })
   @ApiTags('registries')
-  @ApiOperation({ summary: 'Every entry of the sources of a registry, shadowed ones too' })
-  @ApiOkResponse({ type: EntryList })
-  @ApiErrors('registry_not_found')
+  @ApiOperation({
+    operationId: 'listRegistryEntries',
+    summary: 'Every entry of the sources of a registry, shadowed ones too',
+  })
+  @ApiOkWithEtag(EntryList)
   ofRegistry(@Loaded() registry: Registry, @Query() query: AdminListParameters): Promise<JsonText> {
     return this.entries.ofRegistry(registry, query);
   }

@@ -1,4 +1,5 @@
 import { ApiProperty } from '@nestjs/swagger';
+import { CLAIMS_SCHEMA } from '../../claims/claims-schema.js';
 import { ENTRY_TYPE_NAMES, STATUSES } from '../../documents/entry-types.js';
 import { AdminListMetadata } from '../../http/lists/admin-list.responses.js';
 
@@ -23,7 +24,7 @@ export class ListedEntry {
   /** The source it is in. */
   source: string;
 
-  @ApiProperty({ type: 'object', additionalProperties: true })
+  @ApiProperty(CLAIMS_SCHEMA)
   claims: object;
 
   /** Newest first. */

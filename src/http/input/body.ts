@@ -1,19 +1,34 @@
 import { isUtf8 } from 'node:buffer';
-import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
+import { applyDecorators, createParamDecorator, type ExecutionContext } from '@nestjs/common';
 import { Reflector } from '@nestjs/core';
 import express, { type Request, type Response } from 'express';
 import { isDeeperThan } from '../../json/json-depth.js';
 import { isObject } from '../../json/is-object.js';
 import { repeatedKey } from '../../json/repeated-key.js';
 import { ApiError } from '../errors.js';
+import { ApiErrors } from '../openapi/api-errors.js';
 
 /** A document of 1 MiB, and what is around it when it is published; also of what a compressed body holds. */
 const MAX_BODY_BYTES = 1_200 * 1_024;
 /** Documents may be nested 100 levels deep, and stand a level or two below the top of a body. */
 const MAX_BODY_DEPTH = 128;
 
+/** What the ClaimsInterceptor reads of a route. */
+export const HasBody = Reflector.createDecorator();
+
 /** A route that takes a JSON body. On all others a body is neither inflated nor parsed. */
-export const TakesBody = Reflector.createDecorator();
+export const TakesBody = () =>
+  applyDecorators(
+    HasBody(),
+    ApiErrors(
+      'malformed_json',
+      'malformed_body',
+      'invalid_body',
+      'body_too_large',
+      'unsupported_media_type',
+      'request_timeout',
+    ),
+  );
 
 interface RequestWithBody extends Request {
   /** The bytes of the body, for readers who have to know how it was spelled. */

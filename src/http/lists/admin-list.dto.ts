@@ -1,5 +1,5 @@
 import { ApiPropertyOptional } from '@nestjs/swagger';
-import { cursorParameter, limitParameter } from '../../validation/query-checks.js';
+import { cursorParameter, limitParameter, MAX_PAGE } from '../../validation/query-checks.js';
 import { Checked, Optional } from '../../validation/shape.js';
 
 /** Complete unless `limit` is given. */
@@ -9,7 +9,12 @@ export class AdminListParameters {
   @Checked(cursorParameter)
   cursor?: string;
 
-  @ApiPropertyOptional({ type: 'integer', minimum: 1, maximum: 100 })
+  @ApiPropertyOptional({
+    type: 'integer',
+    minimum: 1,
+    maximum: MAX_PAGE,
+    description: 'Items on a page; all of them unless it is given',
+  })
   @Optional()
   @Checked(limitParameter)
   limit?: string;

@@ -1,5 +1,7 @@
+import { ApiProperty } from '@nestjs/swagger';
+
 export class AdminListMetadata {
-  /** Items of this page. */
+  @ApiProperty({ type: 'integer', description: 'Items of this page' })
   count: number;
 
   /** Absent on the last page. */

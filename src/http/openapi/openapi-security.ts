@@ -16,10 +16,10 @@ export function describeTokens(document: OpenAPIObject, oauth: OAuthConfig): voi
   document.components = { ...document.components, securitySchemes: schemes };
   const security = Object.keys(schemes).map((name) => ({ [name]: [] }));
   for (const [path, operations] of Object.entries(document.paths)) {
-    if (!TOKEN_PATH.test(path)) continue;
+    const needed = TOKEN_PATH.test(path) ? security : [];
     for (const method of ['get', 'put', 'post', 'delete', 'patch'] as const) {
       const operation = operations[method];
-      if (operation) operation.security = security.map((requirement) => ({ ...requirement }));
+      if (operation) operation.security = needed.map((requirement) => ({ ...requirement }));
     }
   }
 }

@@ -9,19 +9,35 @@ import { describeTokens } from './openapi-security.js';
 const ALIAS_PATH = /^\/registry\/\{registry\}\/v0\//;
 const CONSUMER_PATH = /^\/registry(\/\{registry\}\/v0\.1\/|$)/;
 
-/**
- * Documents every route at `/openapi.json` and `/docs`, and the consumer API alone at its `openapi.yaml`.
- *
- * @param oauth where tokens come from; undefined when none are asked for, and then nothing offers to send one.
- */
-export function publishOpenApi(app: NestExpressApplication, oauth: OAuthConfig | undefined): void {
-  const document = describeApi(app, oauth);
+/** Of the MCP Registry API (contract §6). */
+const CONSUMER_VERSION = '1.0.0';
+const MCP_REGISTRY = 'the MCP Registry v0.1 API (https://github.com/modelcontextprotocol/registry)';
+const ERRORS = `
+Every error answer has the body of \`ErrorAnswer\`: programs read its \`code\`, which never changes; its sentence may.
+
+Each operation names the errors it can answer. Before a request is looked at, it may also be refused with 400 \`malformed_request\`,
+408 \`request_timeout\`, 417 \`expectation_failed\` or 431 \`headers_too_large\`; and in anonymous mode with 400 \`host_refused\` or
+403 \`origin_refused\`, when a page of another origin sends it. No operation described here answers 405: \`method_not_allowed\` is
+for methods that a path does not have, and \`Allow\` names those that it has. Whatever else is sent below \`/registry\` to change
+something gets 501 \`use_admin_api\`.`;
+
+/** What a document depends on beside the routes. */
+export interface DescribedServer {
+  /** The version of this program. */
+  readonly version: string;
+  /** Where tokens come from; undefined when none are asked for, and then nothing offers to send one. */
+  readonly oauth: OAuthConfig | undefined;
+}
+
+/** Documents every route at `/openapi.json` and `/docs`, and the consumer API alone at its `openapi.yaml`. */
+export function publishOpenApi(app: NestExpressApplication, server: DescribedServer): void {
+  const document = describeApi(app, server);
   const consumerYaml = stringify(consumerApi(document), { aliasDuplicateObjects: false });
   SwaggerModule.setup('docs', app, document, {
     jsonDocumentUrl: 'openapi.json',
     yamlDocumentUrl: 'openapi.yaml',
     customSiteTitle: 'Registry Server API',
-    swaggerOptions: { validatorUrl: null, ...(oauth ? logInOptions(oauth) : {}) },
+    swaggerOptions: { validatorUrl: null, ...(server.oauth ? logInOptions(server.oauth) : {}) },
   });
   // The same bytes for every name: a public path must not tell which registries exist.
   app
@@ -45,15 +61,14 @@ function logInOptions({ scopesSupported }: OAuthConfig): Record<string, unknown>
   };
 }
 
-/** The OpenAPI 3.1 document of every route; with `oauth`, also how to send a token. */
-export function describeApi(app: NestExpressApplication, oauth?: OAuthConfig): OpenAPIObject {
+/** The OpenAPI 3.1 document of every route, but for those that are another name of one. */
+function describeApi(app: NestExpressApplication, { version, oauth }: DescribedServer): OpenAPIObject {
   const config = new DocumentBuilder()
     .setOpenAPIVersion('3.1.0')
     .setTitle('Registry Server')
-    .setVersion('1.0.0')
+    .setVersion(version)
     .setDescription(
-      'Catalogues of MCP servers and skills as named registries. The consumer API follows the MCP Registry v0.1 API ' +
-        '(https://github.com/modelcontextprotocol/registry).',
+      `Catalogues of MCP servers and skills as named registries. The consumer API follows ${MCP_REGISTRY}.\n${ERRORS}`,
     )
     .setLicense('Apache-2.0', 'https://www.apache.org/licenses/LICENSE-2.0')
     .addTag('catalog', 'The consumer API: what a registry holds')
@@ -63,23 +78,42 @@ export function describeApi(app: NestExpressApplication, oauth?: OAuthConfig): O
     .addTag('registries', 'The admin API: which sources are shown together, and to whom')
     .addTag('entries', 'The admin API: publishing to the managed source')
     .build();
-  const document = SwaggerModule.createDocument(app, config, {
-    operationIdFactory: (controller, method, version) =>
-      `${controller.replace(/Controller$/, '')}_${method}${version ? `_${version}` : ''}`,
-  });
-  // The alias has the handlers of the path it stands for, but an id may stand in the document only once.
-  for (const [path, { get }] of Object.entries(document.paths))
-    if (get && ALIAS_PATH.test(path)) get.operationId = `${get.operationId}_v0`;
+  const document = SwaggerModule.createDocument(app, config);
+  // Empty as Swagger writes it: the server is the one that the document comes from.
+  delete document.servers;
+  document.paths = pathsOf(document, (path) => !ALIAS_PATH.test(path));
   if (oauth) describeTokens(document, oauth);
   return document;
 }
 
 /** The consumer API alone, as clients of the MCP Registry expect to find it. */
-export function consumerApi(document: OpenAPIObject): OpenAPIObject {
-  const paths = Object.entries(document.paths).filter(([path]) => CONSUMER_PATH.test(path));
+function consumerApi(document: OpenAPIObject): OpenAPIObject {
+  const paths = pathsOf(document, (path) => CONSUMER_PATH.test(path));
   return {
     ...document,
-    paths: Object.fromEntries(paths),
+    info: {
+      ...document.info,
+      title: 'Registry Server, consumer API',
+      version: CONSUMER_VERSION,
+      description: `What a registry holds, after ${MCP_REGISTRY}.\n${ERRORS}`,
+    },
+    paths,
     tags: (document.tags ?? []).filter((t) => t.name === 'catalog'),
+    components: { ...document.components, schemas: schemasIn(paths, document.components?.schemas ?? {}) },
   };
+}
+
+function pathsOf({ paths }: OpenAPIObject, isWanted: (path: string) => boolean): OpenAPIObject['paths'] {
+  return Object.fromEntries(Object.entries(paths).filter(([path]) => isWanted(path)));
+}
+
+/** Those of the schemas that a part of the document refers to, directly or by way of others. */
+function schemasIn<T extends object>(part: object, schemas: Record<string, T>, found = new Set<string>()) {
+  for (const [, name = ''] of JSON.stringify(part).matchAll(/"#\/components\/schemas\/([^"]+)"/g)) {
+    const schema = schemas[name];
+    if (!schema || found.has(name)) continue;
+    found.add(name);
+    schemasIn(schema, schemas, found);
+  }
+  return Object.fromEntries(Object.entries(schemas).filter(([name]) => found.has(name)));
 }

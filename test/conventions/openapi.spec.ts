@@ -1,0 +1,212 @@
+import { createConfig, lintFromString } from '@redocly/openapi-core';
+import { readFileSync } from 'node:fs';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
+import { ERROR_CATALOGUE } from '../../dist/http/errors.js';
+import { readBody } from '../../dist/http/input/shape.pipe.js';
+import { SOURCE_KINDS } from '../../dist/source-kinds/kinds.js';
+import { SourceSettings } from '../../dist/source-kinds/source-settings.dto.js';
+import { aServer, aSkill } from '../support/documents.js';
+import { aFolder } from '../support/folder.js';
+import { call } from '../support/http.js';
+import { examplePath, type OpenApi, operationsOf, SchemaCheck } from '../support/openapi.js';
+import { aService } from '../support/service.js';
+
+const SUPER_ADMIN = { org: 'acme', team: ['platform', 'data'], role: 'super-admin' };
+
+const folder = aFolder();
+// What the examples in the paths of the document name.
+const service = aService({ mode: 'full' })
+  .source('catalog', {
+    servers: [aServer('io.github.example/weather')],
+    skills: [aSkill('io.github.example/code-review')],
+    plugins: [aSkill('io.github.example/code-review')],
+    claims: { org: 'acme' },
+  })
+  .registry('default', { sources: ['catalog'], claims: { org: 'acme' } })
+  .configuration({
+    adminFileRoot: folder.path,
+  })
+  .runs();
+const admin = () => service.as(SUPER_ADMIN);
+
+let document: OpenApi;
+let check: SchemaCheck;
+beforeAll(async () => {
+  document = (await service.get('/openapi.json')).json;
+  check = new SchemaCheck(document);
+});
+
+const operation = (id: string) => {
+  const found = operationsOf(document).find(({ operationId }) => operationId === id);
+  if (!found) throw new Error(`There is no ${id}`);
+  return found;
+};
+const bodiesOf = (id: string) =>
+  Object.entries(operation(id).requestBody?.content['application/json']?.examples ?? {});
+
+describe('the OpenAPI document', () => {
+  it.each(['/openapi.json', '/registry/default/openapi.yaml'])('is valid OpenAPI 3.1: %s', async (path) => {
+    const { text: source } = await service.get(path);
+    expect(parse(source)).toMatchObject({ openapi: '3.1.0' });
+    // It is read from the server that it is about.
+    const config = await createConfig({
+      extends: ['recommended-strict'],
+      rules: { 'no-empty-servers': 'off' },
+    });
+    const problems = await lintFromString({ source, absoluteRef: path, config });
+    expect(problems.map(({ message, location: [at] }) => `${message} ${at?.pointer}`)).toEqual([]);
+  });
+
+  it('is of the version of the program, and the consumer API of the version of the MCP Registry API', async () => {
+    const { version } = JSON.parse(readFileSync('package.json', 'utf8')) as { version: string };
+    expect(document.info.version).toBe(version);
+    expect((await call(`${service.internalOrigin}/version`)).json).toMatchObject({ version });
+    const consumer = parse((await service.get('/registry/default/v0.1/openapi.yaml')).text) as OpenApi;
+    expect(consumer.info.version).toBe('1.0.0');
+    expect(consumer.info.description).toContain('https://github.com/modelcontextprotocol/registry');
+  });
+
+  it('of the consumer API is public and the same for every name, and knows nothing of the admin API', async () => {
+    const { status, text } = await service.get('/registry/default/v0.1/openapi.yaml');
+    expect(status).toBe(200);
+    expect((await service.get('/registry/nobody/v0/openapi.yaml')).text).toBe(text);
+    const { paths, components } = parse(text) as OpenApi;
+    expect(Object.keys(paths).filter((path) => !path.startsWith('/registry'))).toEqual([]);
+    expect(Object.keys(components.schemas)).toContain('ServerList');
+    expect(Object.keys(components.schemas)).not.toContain('SourceSettings');
+  });
+
+  it('says that no operation answers 405, and none names it', () => {
+    expect(document.info.description).toContain('No operation described here answers 405');
+    for (const { operationId, responses } of operationsOf(document))
+      expect(Object.keys(responses), operationId).not.toContain('405');
+  });
+
+  it('has shapes with properties', () => {
+    for (const [name, { properties, enum: words }] of Object.entries(document.components.schemas))
+      expect(Object.keys(properties ?? words ?? {}).length, name).toBeGreaterThan(0);
+  });
+
+  it('can be tried at /docs with nothing from elsewhere', async () => {
+    const page = await service.get('/docs');
+    expect(page.status).toBe(200);
+    expect(page.text).not.toMatch(/(src|href)="https?:/);
+    const assets = [...page.text.matchAll(/(?:src|href)="(\.?\/[^"]+)"/g)].map(
+      (match) => new URL(match[1] ?? '', `${service.origin}/docs`),
+    );
+    expect(assets.length).toBeGreaterThan(3);
+    for (const asset of assets) expect((await call(asset.href)).status, asset.pathname).toBe(200);
+  });
+});
+
+describe('an error in the OpenAPI document', () => {
+  it('has an example for each code, which is of that status', () => {
+    for (const { operationId, responses } of operationsOf(document))
+      for (const [status, { content }] of Object.entries(responses)) {
+        if (Number(status) < 400) continue;
+        const { schema, examples = {} } = content?.['application/json'] ?? {};
+        expect(Object.keys(examples).length, `${operationId} ${status}`).toBeGreaterThan(0);
+        for (const [name, { value }] of Object.entries(examples)) {
+          const { code } = value as { code: keyof typeof ERROR_CATALOGUE };
+          expect({ code, status: ERROR_CATALOGUE[code].status }).toEqual({
+            code: name,
+            status: Number(status),
+          });
+          expect(check.problems(schema, value), `${operationId} ${name}`).toEqual([]);
+        }
+      }
+  });
+
+  it('has sentences for details, and the headers that come with its status', async () => {
+    const { properties } = document.components.schemas['ErrorAnswer'] ?? {};
+    expect(properties?.['details']).toMatchObject({ type: 'array', items: { type: 'string' } });
+    const headers = { 401: 'WWW-Authenticate', 429: 'Retry-After', 503: 'Retry-After' };
+    for (const [status, header] of Object.entries(headers))
+      expect(Object.keys(operation('listServers').responses[status]?.headers ?? {})).toEqual([header]);
+  });
+
+  it('is what callers get', async () => {
+    const schema = { $ref: '#/components/schemas/ErrorAnswer' };
+    for (const [reply, status] of [
+      [await service.get('/v1/sources'), 401],
+      [await admin().get('/v1/sources/nothing'), 404],
+      [await admin().put('/v1/sources/half', { file: {}, more: 1 }), 400],
+    ] as const) {
+      expect(reply.status).toBe(status);
+      expect(check.problems(schema, reply.json)).toEqual([]);
+    }
+  });
+});
+
+describe('an example in the OpenAPI document', () => {
+  beforeAll(async () => {
+    const managed = bodiesOf('putSource').find(([name]) => name === 'managed')?.[1].value;
+    expect((await admin().put('/v1/sources/managed', managed)).status).toBe(201);
+    for (const [name, { value }] of bodiesOf('publishEntry'))
+      expect({ name, status: (await admin().post('/v1/entries', value)).status }).toEqual({
+        name,
+        status: 201,
+      });
+  });
+
+  it('is there for each kind of source, and may be put as it is', async () => {
+    const examples = bodiesOf('putSource');
+    expect(examples.map(([name]) => name).sort()).toEqual([...SOURCE_KINDS, 'url'].sort());
+    const { schema } = operation('putSource').requestBody?.content['application/json'] ?? {};
+    for (const [name, { value }] of examples) {
+      expect(check.problems(schema, value), name).toEqual([]);
+      // All of them would be read at once, from elsewhere too.
+      expect(() => readBody(SourceSettings, value), name).not.toThrow();
+    }
+    const file = examples.find(([name]) => name === 'file')?.[1].value;
+    expect((await admin().put('/v1/sources/file', file)).status).toBe(201);
+    expect((await admin().put('/v1/sources/file', file)).status).toBe(200);
+  });
+
+  it('leads to what is there, whose answer is as it is described', async () => {
+    const reads = operationsOf(document).filter(({ method }) => method === 'GET');
+    expect(reads.length).toBeGreaterThan(15);
+    for (const read of reads) {
+      const reply = await admin().get(examplePath(read));
+      const { operationId } = read;
+      expect({ operationId, status: reply.status }).toEqual({ operationId, status: 200 });
+      const { content } = read.responses['200'] ?? {};
+      expect(check.problems(content?.['application/json']?.schema, reply.json), operationId).toEqual([]);
+    }
+  });
+
+  it('is answered with 304 where it says so, for who has the answer', async () => {
+    const reads = operationsOf(document).filter(({ method }) => method === 'GET');
+    for (const read of reads) {
+      const { operationId, responses } = read;
+      const { etag } = (await admin().get(examplePath(read))).headers;
+      const documented = { etag: '304' in responses, header: 'ETag' in (responses['200']?.headers ?? {}) };
+      const has = etag !== undefined;
+      expect({ operationId, ...documented }).toEqual({ operationId, etag: has, header: has });
+      if (!has) continue;
+      const again = await admin().get(examplePath(read), { 'If-None-Match': String(etag) });
+      expect({ operationId, status: again.status }).toEqual({ operationId, status: 304 });
+    }
+    expect(reads.filter(({ responses }) => !('304' in responses)).map((read) => read.operationId)).toEqual([
+      'getMe',
+    ]);
+  });
+
+  it('of a parameter that is true or false may be either, and nothing else', async () => {
+    const flags = operationsOf(document).flatMap((described) =>
+      (described.parameters ?? [])
+        .filter(({ in: place, schema }) => place === 'query' && schema.type === 'boolean')
+        .map(({ name, schema }) => ({ described, name, schema })),
+    );
+    expect(flags.map(({ name }) => name)).toEqual(expect.arrayContaining(['include_deleted', 'dry_run']));
+    for (const { described, name, schema } of flags) {
+      for (const value of [true, false]) expect(check.problems(schema, value), name).toEqual([]);
+      expect(check.problems(schema, 'true'), name).not.toEqual([]);
+      if (described.method !== 'GET') continue;
+      const ask = (value: string) => admin().get(`${examplePath(described)}?${name}=${value}`);
+      expect([(await ask('true')).status, (await ask('false')).status]).toEqual([200, 200]);
+      expect((await ask('yes')).status).toBe(400);
+    }
+  });
+});

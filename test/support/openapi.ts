@@ -1,0 +1,96 @@
+import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
+import formats from 'ajv-formats';
+
+export interface OpenApi {
+  openapi: string;
+  info: { title: string; version: string; description: string };
+  servers?: unknown;
+  paths: Record<string, Record<string, Operation>>;
+  components: { schemas: Record<string, Schema> };
+}
+
+export interface Operation {
+  operationId: string;
+  summary?: string;
+  parameters?: Parameter[];
+  requestBody?: { content: Record<string, Content> };
+  responses: Record<string, { headers?: Record<string, unknown>; content?: Record<string, Content> }>;
+  security?: unknown;
+}
+
+export interface Parameter {
+  name: string;
+  in: 'path' | 'query' | 'header';
+  required: boolean;
+  description?: string;
+  schema: Schema;
+}
+
+export interface Schema {
+  $ref?: string;
+  type?: string;
+  properties?: Record<string, Schema>;
+  items?: Schema;
+  enum?: string[];
+  minimum?: number;
+  maximum?: number;
+  default?: unknown;
+  example?: unknown;
+}
+
+interface Content {
+  schema?: Schema;
+  examples?: Record<string, { value: Record<string, unknown> }>;
+}
+
+/** An operation with where it stands. */
+export interface Described extends Operation {
+  readonly method: string;
+  readonly path: string;
+}
+
+export function operationsOf({ paths }: OpenApi): Described[] {
+  return Object.entries(paths).flatMap(([path, operations]) =>
+    Object.entries(operations).map(([method, operation]) => ({
+      ...operation,
+      method: method.toUpperCase(),
+      path,
+    })),
+  );
+}
+
+/** The path with each parameter as its example says. */
+export function examplePath({ path, parameters = [] }: Described): string {
+  return path.replaceAll(/\{(\w+)\}/g, (_, name: string) => {
+    const parameter = parameters.find((candidate) => candidate.name === name);
+    return encodeURIComponent(String(parameter?.schema.example));
+  });
+}
+
+/** Checks values against the schemas of a document, and that they hold nothing which is not described. */
+export class SchemaCheck {
+  private readonly ajv = new Ajv2020({ strict: false, allErrors: true });
+  private readonly compiled = new Map<string, ValidateFunction>();
+
+  constructor(document: OpenApi) {
+    formats.default(this.ajv);
+    const schemas = Object.entries(document.components.schemas).map(([name, schema]) => [
+      name,
+      schema.properties ? { ...schema, additionalProperties: false } : schema,
+    ]);
+    this.ajv.addSchema({ components: { schemas: Object.fromEntries(schemas) as object } }, 'openapi');
+  }
+
+  /** What is wrong with a value. */
+  problems(schema: Schema | undefined, value: unknown): string[] {
+    const key = JSON.stringify(schema);
+    const validate = this.compiled.get(key) ?? this.ajv.compile(absolute(schema));
+    this.compiled.set(key, validate);
+    validate(value);
+    return (validate.errors ?? []).map(({ instancePath, message }) => `${instancePath}: ${message}`);
+  }
+}
+
+function absolute(schema: Schema | undefined): object {
+  return JSON.parse(JSON.stringify(schema).replaceAll('"#/', '"openapi#/')) as object;
+}
