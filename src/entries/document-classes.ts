@@ -35,7 +35,7 @@ export function documentClassOf(type: EntryType): Type {
 
 /** A class for OpenAPI, which has no other use. */
 export function describedClass(name: string, properties: Readonly<Record<string, ApiPropertyOptions>>): Type {
-  const described = { [name]: class {} }[name] as Type;
+  const described = { [name]: function () {} }[name] as unknown as Type;
   for (const [key, options] of Object.entries(properties))
     ApiProperty(options)(described.prototype as object, key);
   return described;

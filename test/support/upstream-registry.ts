@@ -128,7 +128,7 @@ export class UpstreamRegistry {
   /** The paths of skills it was asked for, and forgets them. */
   skillPaths(): string[] {
     const paths = this.requests.splice(0).map(({ path }) => path.split('/x/dev.toolhive/')[1]);
-    return paths.filter((path) => path !== undefined);
+    return paths.filter((path) => path?.startsWith('skills')) as string[];
   }
 
   /** The pages of servers it was asked for, and forgets them. */
