@@ -12,7 +12,7 @@ export default defineConfig({
     testTimeout: 90_000,
     hookTimeout: 120_000,
     // Each file starts a service of its own, and waits for it a good part of the time.
-    maxWorkers: 4,
+    maxWorkers: 3,
     // Loading Nest and TypeORM anew for each file would be a third of the time. Files keep to themselves all the same.
     isolate: false,
   },

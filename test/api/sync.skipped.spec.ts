@@ -42,7 +42,7 @@ describe('a catalogue with very many bad entries', () => {
   it.each([
     ['nowhere', { after: null, limit: 5 }],
     ['a rank no integer can hold', { after: { name: 'a', type: 'server', rank: 2 ** 40 }, limit: 5 }],
-    ['a type there is not', { after: { name: 'a', type: 'plugin', rank: 1 }, limit: 5 }],
+    ['a type there is not', { after: { name: 'a', type: 'gadget', rank: 1 }, limit: 5 }],
   ])('is not listed from a forged cursor that points %s', async (_where, state) => {
     const cursor = encodeCursor('source-entries', state);
     const reply = await service.get(`/v1/sources/main/entries?cursor=${cursor}`);
