@@ -12,7 +12,7 @@ import {
   type NamedResource,
   NamedResourceOf,
 } from '../auth/route-resource.js';
-import { PoolShares } from '../database/pools/pool-shares.js';
+import { PoolShares, TURN_TIMEOUT_MS } from '../database/pools/pool-shares.js';
 import { EntriesService } from '../entries/entries.service.js';
 import { ApiError } from '../http/errors.js';
 import { bodyBytes, forgetBody, HasBody, parseBody, receiveBody } from '../http/input/body.js';
@@ -21,8 +21,6 @@ import { RegistriesService } from '../registries/registries.service.js';
 import { SourcesService } from '../sources/sources.service.js';
 import { RegistryViews } from '../views/registry-views.js';
 
-/** How long a change waits while others of the same caller are made. */
-const TURN_TIMEOUT_MS = 10_000;
 /** Of bodies that arrive or wait for their turn, of all requests: see FairLimit. */
 const MAX_HELD_BYTES = 48 * 1_024 * 1_024;
 
@@ -66,7 +64,11 @@ export class ClaimsInterceptor implements NestInterceptor {
       request.loaded = await this.views.enter(callerOf(context), client, String(request.params['registry']));
     else if (named) request.loaded = await this.load(callerOf(context), request, named);
     const takesBody = this.reflector.getAllAndOverride(HasBody, route) !== undefined;
-    const isLong = this.reflector.getAllAndOverride(MayBeLong, route) !== undefined;
+    const { limit, cursor } = request.query;
+    const isLong =
+      limit === undefined &&
+      cursor === undefined &&
+      this.reflector.getAllAndOverride(MayBeLong, route) !== undefined;
     if (['GET', 'HEAD'].includes(request.method) && !isLong) return next.handle();
     const who = client.keyOf(callerOf(context));
     const held = new Held();

@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import { Injectable } from '@nestjs/common';
-import { PoolShares } from '../database/pools/pool-shares.js';
+import { PoolShares, TURN_TIMEOUT_MS } from '../database/pools/pool-shares.js';
 import type { SearchEnd } from '../database/pools/search-pool.js';
 import { SharedReads } from '../database/shared-reads.js';
 import type { EntryType } from '../documents/entry-types.js';
@@ -16,8 +16,6 @@ import { Searches } from './searches.js';
 
 /** How often a page is read because something changed each time. */
 const MAX_READS = 5;
-/** How long a page waits to be read while others of the same caller are. */
-const TURN_TIMEOUT_MS = 10_000;
 /**
  * Turns of the event loop before the next page of those that wait. libuv accepts one connection a turn: with a large page in each of
  * them, a few hundred connections would keep all that come later waiting for seconds.

@@ -18,7 +18,7 @@ export interface PublishRequest {
 /**
  * Reads the body of a publish request: `{ server | skill, claims? }` (contract §7).
  *
- * @param raw its text: a key given twice can't be seen in what was parsed.
+ * @param raw its text: digits that were lost can't be seen in what was parsed.
  *
  * @throws ApiError 400 `invalid_body`, `invalid_document`, with one sentence per problem in the details.
  */

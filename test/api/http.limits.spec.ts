@@ -96,6 +96,20 @@ describe('a connection that sends many requests ahead of their answers', () => {
   });
 });
 
+// Every address of 127.0.0.0/8 is this machine's on Linux alone.
+describe.runIf(process.platform === 'linux')('an address that has all there is', () => {
+  const service = aSmallCatalogue({ requestsInFlight: 20, connections: 24 }).runs();
+
+  it('shuts itself out, of requests and of connections, and nobody else', async () => {
+    for (let count = 0; count < 20; count += 1) await aConnection(service, HALF_SENT);
+    await eventually(service, 503);
+    for (let count = 0; count < 4; count += 1) await aConnection(service);
+    await expect.poll(() => tellsOfClosing(service), { timeout: 5_000, interval: 20 }).toBe(true);
+    const other = await service.send('GET', LIST, { from: '127.0.0.2' });
+    expect(versionsIn(other)).toEqual(['io.acme/a@1.0.0']);
+  });
+});
+
 describe('limits.connections', () => {
   const service = aSmallCatalogue({ connections: 4 }).runs();
 

@@ -40,7 +40,7 @@ export function sharedClaims({
 /** Warnings about sections that are there and change nothing: what they were written for does not happen (contract §2, §4). */
 export function withoutEffect({ auth, sources }: Pick<Config, 'auth' | 'sources'>): string[] {
   const rules =
-    auth.mode === 'anonymous' && auth.authz
+    auth.authz && !oauthInUse(auth)
       ? [
           'auth.authz: has no effect in mode anonymous: nobody is asked who they are, so its rules keep nobody out',
         ]

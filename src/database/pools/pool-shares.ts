@@ -1,5 +1,7 @@
 import { Places } from './places.js';
 
+/** How long a request waits for its turn while others of the same caller are served. */
+export const TURN_TIMEOUT_MS = 10_000;
 /** Of the connections of the pool, how many may read pages at a time, and how many may change something. */
 const READS = 0.4;
 const CHANGES = 0.2;

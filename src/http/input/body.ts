@@ -35,7 +35,7 @@ interface RequestWithBody extends Request {
   rawBody?: Buffer;
 }
 
-/** A JSON body, parsed and as it was sent: what was parsed does not show keys that were given twice. */
+/** A JSON body, parsed and as it was sent: what was parsed does not show all digits of long numbers. */
 export interface SentBody {
   readonly body: unknown;
   readonly raw: Buffer | undefined;
