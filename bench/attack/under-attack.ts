@@ -28,6 +28,8 @@ const LARGE_DOCUMENTS = 20;
 const AT_ONCE = 8;
 const MOST_CLAIM_SETS = 8_000;
 const MEMORY_EVERY_MS = 250;
+/** In which the half-sent bodies, slow readers, connections and made-up tokens that come at once are taken in. */
+const BEGINNING_SECONDS = 5;
 const MANIFEST = new URL('../../../deploy/kubernetes/registry.yaml', import.meta.url);
 
 type Attack = keyof typeof ATTACKS;
@@ -53,8 +55,9 @@ interface Round {
 
 /**
  * What an attacker with one address takes from the others: the list of a caller with another address and a token of their
- * own, alone and while each attack goes on, 20 requests a second unless it says otherwise. The service runs within the heap
- * that the shipped manifest gives it.
+ * own, alone and while each attack goes on, 20 requests a second unless it says otherwise. Some begin with hundreds or
+ * thousands of requests at once: those seconds have figures of their own. The service runs within the heap that the shipped
+ * manifest gives it.
  *
  * @param only the attacks to be measured; all of them when it is absent.
  */
@@ -104,11 +107,13 @@ async function measure(stage: Stage, catalogue: Catalogue, round: Round, quick: 
   const thread = new Worker(new URL('./attacker.js', import.meta.url), {
     workerData: { attack: round.attack, target },
   });
+  const beginning = await watch(service, LIST, token, BEGINNING_SECONDS);
   const attacked = await watch(service, LIST, token, seconds);
   const newcomer = introspection && (await timed(service.url + LIST, asNewcomer()));
   await thread.terminate();
   const figures = [
     ...figuresOf(round.attack, alone, attacked),
+    ...figuresOfBeginning(`${round.attack}, its first ${BEGINNING_SECONDS} s`, alone, beginning),
     one(round.attack, 'highest RSS in MiB', (await memory()) / MIB, atMost(400)),
     one(round.attack, 'ends of the service', service.hasEnded ? 1 : 0, atMost(0)),
   ];
@@ -142,6 +147,13 @@ function watchMemory(service: Child): () => Promise<number> {
     await look();
     return highest;
   };
+}
+
+/** What comes at once is no rate: nobody may be refused for it, and the times are told. */
+function figuresOfBeginning(row: string, alone: Seen, now: Seen): Figure[] {
+  return figuresOf(row, alone, now).map((figure) =>
+    figure.target === 0 ? figure : { ...figure, ...toldOnly },
+  );
 }
 
 function figuresOf(row: string, alone: Seen, now: Seen): Figure[] {

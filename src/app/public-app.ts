@@ -22,6 +22,7 @@ import { publishOpenApi } from '../http/openapi/openapi.js';
 import { dropTrailingSlash } from '../http/trailing-slash.js';
 import { NestLogger } from '../telemetry/logger.js';
 import type { Metrics } from '../telemetry/metrics.js';
+import { RequestTurns } from '../http/limits/request-turns.js';
 import { requestLog } from '../telemetry/request-log.js';
 
 /** The public application, ready to listen: every step a request passes before Nest's own, in running order. */
@@ -50,6 +51,7 @@ export async function createPublicApp(
   app.use(requestLog(logger));
   app.use(dropTrailingSlash);
   app.use(answerInTurn(config.limits));
+  app.use(new RequestTurns(httpServer).middleware);
   app.use(limitRequests(config.limits));
   app.use(limitUnreadBytes());
   app.use(refuseMissingHost);

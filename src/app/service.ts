@@ -20,6 +20,11 @@ const FIRST_SYNC_TIMEOUT_MS = 15_000;
 const DRAIN_MS = 6_000;
 /** Time for load balancers to see that readiness is gone before connections are refused. */
 const NOTICE_MS = 250;
+/**
+ * Connections that may wait to be accepted. Beyond it a connection of anybody is dropped, and tried again after a second:
+ * what one client opens at once must not come near it. Linux takes no more than `net.core.somaxconn`, by default 4,096.
+ */
+const BACKLOG = 4_096;
 
 export interface RunningService {
   readonly publicPort: number;
@@ -72,8 +77,8 @@ export async function startService(
         ? 'Sources and registries follow the configuration'
         : 'The configuration is unchanged',
     );
-    const { host, port } = config.addresses.public;
-    await (host === undefined ? app.listen(port) : app.listen(port, host));
+    await app.init();
+    await listen(app.getHttpServer(), config.addresses.public);
     await firstSyncs(app.get(SyncScheduler), logger, stopping);
   } catch (error) {
     await stop().catch(() => undefined);
@@ -115,7 +120,7 @@ async function drain(app: NestExpressApplication): Promise<void> {
 async function listen(server: Server, { host, port }: Address): Promise<void> {
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
-    server.listen(port, host, () => {
+    server.listen({ port, host, backlog: BACKLOG }, () => {
       server.off('error', reject);
       resolve();
     });

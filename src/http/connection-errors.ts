@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { type IncomingMessage, type Server, STATUS_CODES, type ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { ApiError, type ErrorCode, errorBody } from './errors.js';
+import { TimeSlice } from '../json/time-slice.js';
 
 /**
  * Gives the error shape to what Node answers before any application code runs: bytes that are no HTTP, headers over the
@@ -11,6 +12,7 @@ export function answerConnectionErrors(server: Server): void {
   // Node would answer a request without a Host header itself, and without a body; `refuseMissingHost` does it instead.
   Object.assign(server, { requireHostHeader: false });
   const answered = new WeakSet<Duplex>();
+  const slice = new TimeSlice();
   server.on('request', ({ socket }: IncomingMessage, response: ServerResponse) => {
     answered.delete(socket);
     response.once('finish', () => answered.add(socket));
@@ -21,7 +23,8 @@ export function answerConnectionErrors(server: Server): void {
       socket.destroy();
       return;
     }
-    writeRaw(socket, codeOf(error));
+    // Node finds all requests that took too long at once, and there may be thousands.
+    void slice.pause().then(() => writeRaw(socket, codeOf(error)));
   });
   server.on('connect', (_request: IncomingMessage, socket: Duplex) => {
     socket.on('error', () => socket.destroy());
@@ -55,6 +58,7 @@ function codeOf(error: NodeJS.ErrnoException): ErrorCode {
 }
 
 function writeRaw(socket: Duplex, code: ErrorCode): void {
+  if (!socket.writable) return void socket.destroy();
   const error = new ApiError(code);
   const body = JSON.stringify(errorBody(error, randomUUID()));
   socket.end(

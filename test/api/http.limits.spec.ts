@@ -110,6 +110,29 @@ describe.runIf(process.platform === 'linux')('an address that has all there is',
   });
 });
 
+describe.runIf(process.platform === 'linux')('an address that asks five hundred times at once', () => {
+  const service = aSmallCatalogue({}).runs();
+
+  it('is answered in turn with others', async () => {
+    const greedy = await Promise.all(Array.from({ length: 500 }, () => aConnection(service)));
+    let answered = 0;
+    const all = greedy.map(
+      (socket) =>
+        new Promise<void>((resolve) =>
+          socket.once('data', () => {
+            answered += 1;
+            resolve();
+          }),
+        ),
+    );
+    for (const socket of greedy) socket.write(`GET ${LIST}?search=a ${KEEP_ALIVE}`);
+    const other = await service.send('GET', LIST, { from: '127.0.0.2' });
+    expect(other.status).toBe(200);
+    expect(answered).toBeLessThan(250);
+    await Promise.all(all);
+  });
+});
+
 describe('limits.connections', () => {
   const service = aSmallCatalogue({ connections: 4 }).runs();
 
@@ -167,6 +190,7 @@ describe('clients that ask for large pages and do not read them', () => {
 async function bytesUntil(socket: Socket, most: number): Promise<number> {
   let received = 0;
   await new Promise<void>((resolve) => {
+    if (socket.closed) resolve();
     socket.once('close', () => resolve());
     socket.on('data', (chunk) => {
       received += chunk.length;
