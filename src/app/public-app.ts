@@ -17,6 +17,7 @@ import {
   limitRequests,
   limitUnreadBytes,
 } from '../http/limits/server-limits.js';
+import { followRegistryPaths } from '../http/registry-paths.js';
 import { JsonAnswersAdapter } from '../http/json-answers.adapter.js';
 import { publishOpenApi } from '../http/openapi/openapi.js';
 import { dropTrailingSlash } from '../http/trailing-slash.js';
@@ -24,6 +25,8 @@ import { NestLogger } from '../telemetry/logger.js';
 import type { Metrics } from '../telemetry/metrics.js';
 import { RequestTurns } from '../http/limits/request-turns.js';
 import { requestLog } from '../telemetry/request-log.js';
+import { RegistryCallers } from '../views/registry-callers.js';
+import { admitKeys } from './admit-keys.js';
 
 /** The public application, ready to listen: every step a request passes before Nest's own, in running order. */
 export async function createPublicApp(
@@ -46,6 +49,7 @@ export async function createPublicApp(
   );
   const oauth = oauthInUse(config.auth);
   const httpServer: Server = app.getHttpServer();
+  httpServer.prependListener('request', followRegistryPaths(config.rootRegistry));
   answerConnectionErrors(httpServer);
   limitConnections(httpServer, config.limits);
   app.use(requestLog(logger));
@@ -59,6 +63,7 @@ export async function createPublicApp(
   app.use(securityHeaders(oauth));
   app.enableCors(corsFor(config.cors.origins));
   if (!oauth) app.use(refuseForeignOrigins(config.cors.origins));
+  app.use(admitKeys(app.get(RegistryCallers)));
   publishOpenApi(app, { version, oauth });
   if (!oauth && !config.readOnly) warnIfOpen(httpServer, logger);
   return app;

@@ -1,8 +1,13 @@
 import { type CanActivate, type ExecutionContext, Injectable } from '@nestjs/common';
 import { Reflector } from '@nestjs/core';
+import { sentToken } from './bearer-token.js';
+import { CallersWithoutToken } from './callers-without-token.js';
 import { Authenticator } from './authenticator.js';
 import type { AuthenticatedRequest } from './current-caller.js';
 import { RouteAccessOf } from './route-access.js';
+import { IsRegistryRoute } from './route-resource.js';
+
+const READS: ReadonlySet<string> = new Set(['GET', 'HEAD']);
 
 /** The first of the global steps: who is calling? Public routes do not ask. */
 @Injectable()
@@ -10,16 +15,19 @@ export class AuthGuard implements CanActivate {
   constructor(
     private readonly reflector: Reflector,
     private readonly authenticator: Authenticator,
+    private readonly withoutToken: CallersWithoutToken,
   ) {}
 
   async canActivate(context: ExecutionContext): Promise<boolean> {
-    const access = this.reflector.getAllAndOverride(RouteAccessOf, [
-      context.getHandler(),
-      context.getClass(),
-    ]);
-    if (access === 'public') return true;
+    const route = [context.getHandler(), context.getClass()];
+    if (this.reflector.getAllAndOverride(RouteAccessOf, route) === 'public') return true;
     const request = context.switchToHttp().getRequest<AuthenticatedRequest>();
-    request.caller = await this.authenticator.identify(request);
+    const isRead =
+      READS.has(request.method) && this.reflector.getAllAndOverride(IsRegistryRoute, route) !== undefined;
+    // A token that is sent counts alone (contract §6.1), also one that is no good.
+    const opened = isRead && sentToken(request.rawHeaders).kind === 'none';
+    request.caller =
+      (opened ? await this.withoutToken.find(request) : null) ?? (await this.authenticator.identify(request));
     return true;
   }
 }

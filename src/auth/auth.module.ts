@@ -1,7 +1,6 @@
 import { Inject, Module, type OnApplicationShutdown } from '@nestjs/common';
 import type { ConfigType } from '@nestjs/config';
 import { authenticationConfig } from '../config/slices.js';
-import { AuthGuard } from './auth.guard.js';
 import { AnonymousAuthenticator, Authenticator, TokenAuthenticator } from './authenticator.js';
 import { TokenVerifier } from './tokens/token-verifier.js';
 
@@ -10,7 +9,6 @@ type AuthenticationConfig = ConfigType<typeof authenticationConfig>;
 /** Who is calling: one authenticator, chosen by `auth.mode`. */
 @Module({
   providers: [
-    AuthGuard,
     { provide: TokenVerifier, useFactory: verifierFor, inject: [authenticationConfig.KEY] },
     {
       provide: Authenticator,
@@ -18,7 +16,7 @@ type AuthenticationConfig = ConfigType<typeof authenticationConfig>;
       inject: [authenticationConfig.KEY, TokenVerifier],
     },
   ],
-  exports: [AuthGuard, Authenticator],
+  exports: [Authenticator],
 })
 export class AuthModule implements OnApplicationShutdown {
   constructor(@Inject(TokenVerifier) private readonly verifier: TokenVerifier | null) {}

@@ -6,6 +6,8 @@ export interface Caller {
   readonly claims: Readonly<Record<string, unknown>>;
   /** Was there a token to identify the caller? */
   readonly identified: boolean;
+  /** The name of the registry's key that the caller came with in place of a token. */
+  readonly key?: string;
 }
 
 /** Every caller in anonymous mode (spec §1.2), and those without a token on one of the configured public paths. */

@@ -32,6 +32,12 @@ export abstract class AccessPolicy {
    * @throws ApiError 400 `claims_required`, `claims_not_subset`.
    */
   abstract checkGrant(caller: Caller, claims: Claims): void;
+  /**
+   * May the caller let others act with these claims: who has no token, or publishes through a registry (contract §6)?
+   *
+   * @throws ApiError 400 `claims_not_subset`.
+   */
+  abstract checkDelegation(caller: Caller, claims: Claims): void;
   /** Does an entry of the managed source exist for this caller of the admin API? */
   abstract mayManage(caller: Caller, required: Claims): boolean;
   /**
@@ -83,6 +89,10 @@ abstract class OpenPolicy extends AccessPolicy {
   }
 
   checkGrant(): void {
+    // Admin scoping is off.
+  }
+
+  checkDelegation(): void {
     // Admin scoping is off.
   }
 
@@ -209,6 +219,10 @@ export class FullPolicy extends AccessPolicy {
     if (this.isSuperAdmin(caller)) return;
     if (isUnlabeled(claims) && this.authz.policy.unlabeled === 'deny') throw new ApiError('claims_required');
     checkSubset(caller, claims);
+  }
+
+  checkDelegation(caller: Caller, claims: Claims): void {
+    if (!this.isSuperAdmin(caller)) checkSubset(caller, claims);
   }
 
   // Everybody covers `{}`: an entry whose claims were cleared stays manageable, but with `unlabeled: deny` for super-admins

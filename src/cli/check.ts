@@ -1,4 +1,5 @@
 import type { Flags } from '../config/config.js';
+import { openRegistries } from '../config/rules/open-registries.js';
 import { configuration } from './configuration.js';
 
 /** Loads and validates; starts and writes nothing. Exit code 0 or 1. */
@@ -11,5 +12,6 @@ export function check(file: string, flags: Flags): number {
     `${file} is valid: ${auth.mode} mode, ${sources.length} source(s), ${registries.length} registry(ies), ` +
       `${database ? `PostgreSQL at ${database.host}:${database.port}` : 'embedded PostgreSQL'}\n`,
   );
+  for (const line of openRegistries(loaded.config)) process.stdout.write(`${line}\n`);
   return 0;
 }

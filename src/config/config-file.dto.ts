@@ -53,6 +53,8 @@ export class ConfigFile {
   @Section(() => AuthSettings) auth: AuthSettings;
   @Optional() @SectionList(() => SourceItem) sources?: SourceItem[];
   @Optional() @SectionList(() => RegistryItem) registries?: RegistryItem[];
+  /** The registry that also answers at the root. */
+  @Optional() @Checked(dnsLabel) rootRegistry?: string;
   @Optional() @Section(() => DatabaseSettings) database?: DatabaseSettings;
   @Optional() @Section(() => CorsSettings) cors?: CorsSettings;
   @Optional() @Checked(flag) readOnly?: boolean;

@@ -1,6 +1,7 @@
 import type { Claims } from '../claims/claims.js';
 import type { Address } from './address.js';
 import type { LogLevel } from './config-file.dto.js';
+import type { RegistryKey } from './registry-key.js';
 import type { SettingsOf, SourceKind } from '../source-kinds/kinds.js';
 
 export type { LogLevel };
@@ -24,6 +25,8 @@ export interface Config {
   readonly sources: readonly SourceConfig[];
   /** In the order of the file. */
   readonly registries: readonly RegistryConfig[];
+  /** The registry that also answers at `/v0.1` and `/v0`; null: none. */
+  readonly rootRegistry: string | null;
   /** Null: an embedded PostgreSQL under `dataDirectory`. */
   readonly database: DatabaseConfig | null;
   readonly cors: { readonly origins: readonly string[] };
@@ -126,6 +129,11 @@ export interface RegistryConfig {
   readonly name: string;
   readonly sources: readonly string[];
   readonly claims: Claims;
+  /** What a caller without a token holds in its reads; null: it asks for a token. */
+  readonly anonymousClaims: Claims | null;
+  readonly keys: readonly RegistryKey[];
+  /** The claims of what is published through it; null: it takes nothing. */
+  readonly publishClaims: Claims | null;
 }
 
 /** Beyond each of them a request waits, or is refused with `Retry-After`. */

@@ -49,6 +49,7 @@ const OVERRIDABLE: readonly { path: Path; number?: true; flag?: true }[] = [
   { path: ['database', 'migrationUser'] },
   { path: ['database', 'migrationPassword'] },
   { path: ['database', 'migrationPasswordFile'] },
+  { path: ['rootRegistry'] },
   { path: ['readOnly'], flag: true },
   { path: ['adminFileRoot'] },
   { path: ['log', 'level'] },

@@ -6,6 +6,7 @@ import { ConfigFile } from './config-file.dto.js';
 import { readConfigText } from './yaml/read-text.js';
 import { crossIssues } from './rules/cross-rules.js';
 import { toolhiveKeys, TOOLHIVE_FILE } from './rules/toolhive-keys.js';
+import { openRegistryWarnings, publishWarnings } from './rules/open-registries.js';
 import { sharedClaims, withoutEffect } from './rules/warnings.js';
 import { parseDatabaseUrl } from './database-url.js';
 import {
@@ -85,6 +86,8 @@ export function loadConfig(file: string, environment: NodeJS.ProcessEnv, flags: 
       ...referenced.warnings,
       ...sharedClaims(config),
       ...withoutEffect(config),
+      ...openRegistryWarnings(config, Date.now()),
+      ...publishWarnings(config),
     ],
   };
 }

@@ -4,6 +4,7 @@ import { OAuthSettings } from './auth-settings.dto.js';
 import type { ConfigFile } from './config-file.dto.js';
 import { unreadable } from './yaml/read-text.js';
 import { elements, member } from '../json/members.js';
+import { isKey, NO_KEY } from './registry-key.js';
 import { SOURCE_KINDS } from '../source-kinds/kinds.js';
 import { namedFiles } from '../source-kinds/named-files.js';
 import { formatPath, type Path } from '../validation/path.js';
@@ -29,6 +30,7 @@ export interface ReferencedFiles {
 export function readReferencedFiles(file: Unchecked<ConfigFile>, directory: string): ReferencedFiles {
   const contents = new Map<string, string>();
   const warnings: string[] = [];
+  const keys = new Map<string, string>();
   const issues = references(file).flatMap(({ path, name }) => {
     if (typeof name !== 'string' || name === '' || name.includes('\0')) return [];
     const absolute = resolve(directory, name);
@@ -42,11 +44,20 @@ export function readReferencedFiles(file: Unchecked<ConfigFile>, directory: stri
     }
     if ('problem' in read) return below(path, issue(`the file ${absolute} ${read.problem}`));
     contents.set(absolute, read.content);
+    if (path[0] === 'registries') return below(path, keyIssues(absolute, read.content, keys, path[1]));
     return path.at(-1) === 'caCertPath' && !read.content.includes('-----BEGIN CERTIFICATE-----')
       ? below(path, issue(`the file ${absolute} holds no certificate in PEM form`))
       : [];
   });
   return { issues, warnings, contents };
+}
+
+// Of two entries with one key, which decides what its holders see?
+function keyIssues(file: string, key: string, known: Map<string, string>, registry: unknown): Issue[] {
+  if (!isKey(key)) return issue(`the file ${file} ${NO_KEY}`);
+  const other = known.get(`${String(registry)} ${key}`);
+  known.set(`${String(registry)} ${key}`, file);
+  return other === undefined ? [] : issue(`the file ${file} holds the same key as ${other}`);
 }
 
 function readSecret(file: string): { content: string } | { problem: string } {
@@ -68,7 +79,7 @@ interface Reference {
   readonly name: unknown;
 }
 
-function references({ auth, sources, database }: Unchecked<ConfigFile>): Reference[] {
+function references({ auth, sources, registries, database }: Unchecked<ConfigFile>): Reference[] {
   const oauth = member(auth, 'oauth');
   const providers = oauth instanceof OAuthSettings ? oauth.providers : [];
   return [
@@ -79,6 +90,12 @@ function references({ auth, sources, database }: Unchecked<ConfigFile>): Referen
       })),
     ),
     ...elements(sources).flatMap((source, position) => credentialsOf(source, ['sources', position])),
+    ...elements(registries).flatMap((registry, position) =>
+      elements(member(registry, 'keys')).map((key, place) => ({
+        path: ['registries', position, 'keys', place, 'secretFile'],
+        name: member(key, 'secretFile'),
+      })),
+    ),
     ...['passwordFile', 'migrationPasswordFile'].map((key) => ({
       path: ['database', key],
       name: member(database, key),

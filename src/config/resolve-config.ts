@@ -13,6 +13,8 @@ import type {
 import type { ConfigFile, LimitSettings, RegistryItem } from './config-file.dto.js';
 import type { DatabaseSettings, SslMode } from './database-settings.dto.js';
 import { type DatabaseUrl, parseDatabaseUrl } from './database-url.js';
+import { isKey, keyDigest, type RegistryKey } from './registry-key.js';
+import type { RegistryKeySettings } from './registry-settings.dto.js';
 import { parseDuration } from '../validation/duration.js';
 import { parseHost } from '../validation/urls.js';
 import type { SourceKind } from '../source-kinds/kinds.js';
@@ -36,6 +38,7 @@ export function resolveConfig(
   | 'auth'
   | 'sources'
   | 'registries'
+  | 'rootRegistry'
   | 'database'
   | 'cors'
   | 'readOnly'
@@ -48,7 +51,8 @@ export function resolveConfig(
   return {
     auth: authOf(file.auth, files),
     sources: (file.sources ?? []).map((source) => resolveSource(source.name, source, files.directory)),
-    registries: (file.registries ?? []).map(registryOf),
+    registries: (file.registries ?? []).map((registry) => registryOf(registry, files)),
+    rootRegistry: file.rootRegistry ?? null,
     database: file.database ? databaseOf(file.database, files) : null,
     cors: { origins: file.cors?.origins ?? ['*'] },
     readOnly: file.readOnly ?? false,
@@ -140,8 +144,32 @@ function sourceOfKind<K extends SourceKind>(
   };
 }
 
-function registryOf({ name, sources, claims = {} }: RegistryItem): RegistryConfig {
-  return { name, sources, claims };
+function registryOf(registry: RegistryItem, files: Files): RegistryConfig {
+  const { name, sources, claims = {}, anonymous, keys = [], publishClaims = null } = registry;
+  return {
+    name,
+    sources,
+    claims,
+    anonymousClaims: anonymous?.claims ?? null,
+    keys: keys.map((key) =>
+      registryKeyOf(key, resolve(files.directory, key.secretFile), contentOf(key.secretFile, files) ?? ''),
+    ),
+    publishClaims,
+  };
+}
+
+/**
+ * A key as it is stored.
+ *
+ * @param content what its file holds; it must have been checked before.
+ */
+export function registryKeyOf(
+  { name, claims, expires }: RegistryKeySettings,
+  secretFile: string,
+  content: string,
+): RegistryKey {
+  if (!isKey(content)) throw new Error('A file without a key was not refused');
+  return { name, digest: keyDigest(content), secretFile, claims, expires: expires ?? null };
 }
 
 function databaseOf(settings: DatabaseSettings, files: Files): DatabaseConfig {

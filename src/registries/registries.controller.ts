@@ -42,8 +42,8 @@ export class RegistriesController {
   @ResourceRoute({ resource: 'registry', use: 'read' })
   @ApiOperation({ operationId: 'getRegistry', summary: 'One registry' })
   @ApiOkWithEtag(RegistryAnswer)
-  get(@Loaded() registry: Registry): JsonText {
-    return this.registries.get(registry);
+  get(@CurrentCaller() caller: Caller, @Loaded() registry: Registry): JsonText {
+    return this.registries.get(caller, registry);
   }
 
   @Put(':name')
@@ -53,7 +53,14 @@ export class RegistriesController {
   @ApiOperation({ operationId: 'putRegistry', summary: 'Creates a registry, or replaces its settings' })
   @ApiBody({ type: RegistrySettings })
   @ApiPutAnswer(RegistryAnswer)
-  @ApiErrors('read_only', 'invalid_name', 'unknown_source', 'claims_required', 'claims_not_subset')
+  @ApiErrors(
+    'read_only',
+    'invalid_name',
+    'unknown_source',
+    'path_not_allowed',
+    'claims_required',
+    'claims_not_subset',
+  )
   async put(
     @CurrentCaller() caller: Caller,
     @Param('name', DnsNamePipe) name: string,

@@ -3,6 +3,7 @@ import { TypeOrmModule } from '@nestjs/typeorm';
 import { AuthzModule } from '../authz/authz.module.js';
 import { ClaimSetsModule } from '../claim-sets/claim-sets.module.js';
 import { SourcesModule } from '../sources/sources.module.js';
+import { AdminKeys } from './admin-keys.js';
 import { RegistriesController } from './registries.controller.js';
 import { RegistriesRepository } from './registries.repository.js';
 import { RegistriesService } from './registries.service.js';
@@ -12,7 +13,7 @@ import { RegistryWriter } from './registry-writer.js';
 @Module({
   imports: [TypeOrmModule.forFeature([Registry]), AuthzModule, ClaimSetsModule, SourcesModule],
   controllers: [RegistriesController],
-  providers: [RegistriesRepository, RegistriesService, RegistryWriter],
+  providers: [AdminKeys, RegistriesRepository, RegistriesService, RegistryWriter],
   exports: [RegistriesRepository, RegistriesService, RegistryWriter],
 })
 export class RegistriesModule {}

@@ -1,4 +1,4 @@
-import { ApiProperty } from '@nestjs/swagger';
+import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 import { CLAIMS_SCHEMA } from '../claims/claims-schema.js';
 import { AdminListMetadata } from '../http/lists/admin-list.responses.js';
 
@@ -17,6 +17,26 @@ export class RegistryList {
   registries: RegistrySummary[];
 }
 
+/** What a caller without a token holds in its reads. */
+export class AnonymousAnswer {
+  @ApiProperty(CLAIMS_SCHEMA)
+  claims: object;
+}
+
+/** A key, but for what makes it one. */
+export class RegistryKeyAnswer {
+  name: string;
+
+  /** The file that held it when the registry was put. */
+  secretFile: string;
+
+  @ApiProperty(CLAIMS_SCHEMA)
+  claims: object;
+
+  /** From then on it is refused; absent: never. */
+  expires?: string;
+}
+
 /** A registry as the configuration declares it. */
 export class RegistryAnswer {
   name: string;
@@ -26,6 +46,16 @@ export class RegistryAnswer {
 
   @ApiProperty(CLAIMS_SCHEMA)
   claims: object;
+
+  /** Absent: its readers need a token, or a key. */
+  anonymous?: AnonymousAnswer;
+
+  /** For those who may manage registries. Absent: there are none. */
+  keys?: RegistryKeyAnswer[];
+
+  /** The claims of what `mcp-publisher` publishes through it; absent: it takes nothing. */
+  @ApiPropertyOptional(CLAIMS_SCHEMA)
+  publishClaims?: object;
 
   @ApiProperty({ enum: ['config', 'api'] })
   origin: string;

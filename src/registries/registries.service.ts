@@ -3,6 +3,7 @@ import { DataSource, type EntityManager } from 'typeorm';
 import type { Caller } from '../auth/caller.js';
 import type { ResourceUse } from '../auth/route-resource.js';
 import { AccessPolicy } from '../authz/access-policy.js';
+import type { RegistryKey } from '../config/registry-key.js';
 import type { RegistrySettings } from '../config/registry-settings.dto.js';
 import { ApiError } from '../http/errors.js';
 import { JsonText } from '../http/json-answers.js';
@@ -11,8 +12,9 @@ import { checkPreconditions, contentTag, type Preconditions } from '../http/prec
 import { checkRepeated, type PutBody } from '../http/input/put-body.pipe.js';
 import type { Source } from '../sources/source.entity.js';
 import { SourcesRepository } from '../sources/sources.repository.js';
+import { AdminKeys } from './admin-keys.js';
 import { RegistriesRepository } from './registries.repository.js';
-import type { RegistryAnswer } from './registries.responses.js';
+import type { RegistryAnswer, RegistryKeyAnswer } from './registries.responses.js';
 import { Registry } from './registry.entity.js';
 import { RegistryWriter } from './registry-writer.js';
 
@@ -25,6 +27,7 @@ export class RegistriesService {
     private readonly sources: SourcesRepository,
     private readonly writer: RegistryWriter,
     private readonly policy: AccessPolicy,
+    private readonly adminKeys: AdminKeys,
   ) {}
 
   /** The registries whose claims this caller satisfies, in their order. */
@@ -46,11 +49,13 @@ export class RegistriesService {
 
   async list(caller: Caller, query: AdminListQuery): Promise<JsonText> {
     const { items, metadata } = pageOf('admin-registries', await this.listReachable(caller), query);
-    return new JsonText(JSON.stringify({ registries: items.map(describe), metadata }));
+    return new JsonText(
+      JSON.stringify({ registries: items.map((item) => this.describe(caller, item)), metadata }),
+    );
   }
 
-  get(registry: Registry): JsonText {
-    return new JsonText(JSON.stringify(describe(registry)), tagOf(registry));
+  get(caller: Caller, registry: Registry): JsonText {
+    return new JsonText(JSON.stringify(this.describe(caller, registry)), tagOf(registry));
   }
 
   /** spec §4.4: the existing claims must be the caller's to satisfy, and the new ones a subset of the caller's. */
@@ -60,17 +65,27 @@ export class RegistriesService {
     { settings, repeated }: PutBody<RegistrySettings>,
     preconditions: Preconditions,
   ): Promise<{ created: boolean; answer: JsonText }> {
-    const { sources: sourceNames, claims = {} } = settings;
+    const {
+      sources: sourceNames,
+      claims = {},
+      anonymous,
+      keys: sentKeys = [],
+      publishClaims = null,
+    } = settings;
     this.policy.checkGrant(caller, claims);
+    const lent = [anonymous?.claims, ...sentKeys.map((key) => key.claims), publishClaims];
+    for (const held of lent) if (held) this.policy.checkDelegation(caller, held);
+    const keys = await this.adminKeys.read(caller, sentKeys, claims);
     return this.dataSource.transaction(async (manager) => {
       const found = await this.registries.lockByName(manager, name);
       if (found) this.check(caller, found, 'put');
       checkPreconditions(preconditions, found ? tagOf(found) : null);
-      checkRepeated(repeated, found ? describe(found) : { name });
+      checkRepeated(repeated, found ? this.describe(caller, found) : { name });
       const sources = await this.getSources(manager, caller, sourceNames, found);
-      const declared = { name, sources: sourceNames, claims };
+      const anonymousClaims = anonymous?.claims ?? null;
+      const declared = { name, sources: sourceNames, claims, anonymousClaims, keys, publishClaims };
       const { registry } = await this.writer.put(manager, found, declared, sources, 'api', 0);
-      return { created: !found, answer: this.get(registry) };
+      return { created: !found, answer: this.get(caller, registry) };
     });
   }
 
@@ -81,6 +96,23 @@ export class RegistriesService {
       checkPreconditions(preconditions, tagOf(found));
       await this.registries.remove(manager, found);
     });
+  }
+
+  // With `registryListing: readers` everybody who reads a registry may get it: which keys there are is for its managers.
+  private describe(caller: Caller, registry: Registry): RegistryAnswer {
+    const { anonymousClaims, publishClaims } = registry;
+    const keys = this.policy.mayAct(caller, 'manageRegistries') ? registry.keys : [];
+    return {
+      name: registry.name,
+      sources: registry.sourceNames,
+      claims: registry.shownClaims,
+      ...(anonymousClaims ? { anonymous: { claims: anonymousClaims } } : {}),
+      ...(keys.length > 0 ? { keys: keys.map(describeKey) } : {}),
+      ...(publishClaims ? { publishClaims } : {}),
+      origin: registry.origin,
+      createdAt: registry.createdAt.toISOString(),
+      updatedAt: registry.updatedAt.toISOString(),
+    };
   }
 
   // A source that is hidden from the caller does not exist for them, unless the registry, which they may see, has it.
@@ -112,17 +144,11 @@ export class RegistriesService {
   }
 }
 
-function describe(registry: Registry): RegistryAnswer {
-  return {
-    name: registry.name,
-    sources: registry.sourceNames,
-    claims: registry.shownClaims,
-    origin: registry.origin,
-    createdAt: registry.createdAt.toISOString(),
-    updatedAt: registry.updatedAt.toISOString(),
-  };
+function tagOf({ sourceNames, shownClaims, anonymousClaims, keys, publishClaims }: Registry): string {
+  return contentTag([sourceNames, shownClaims, anonymousClaims, keys, publishClaims]);
 }
 
-function tagOf({ sourceNames, shownClaims }: Registry): string {
-  return contentTag([sourceNames, shownClaims]);
+// Never the digest: it tells whether a guess is right.
+function describeKey({ name, secretFile, claims, expires }: RegistryKey): RegistryKeyAnswer {
+  return { name, secretFile, claims, ...(expires === null ? {} : { expires }) };
 }

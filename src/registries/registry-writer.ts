@@ -38,10 +38,17 @@ export class RegistryWriter {
       found !== null &&
       found.claimSetId === claimSet.id &&
       isDeepStrictEqual(found.givenClaims, givenClaims) &&
+      isDeepStrictEqual(openingOf(found), openingOf(declared)) &&
       isDeepStrictEqual(found.sourceNames, [...declared.sources]);
     if (hasSameContent && found.position === position) return { outcome: 'unchanged', registry: found };
     const registry = found ?? manager.create(Registry, { name: declared.name, origin });
-    Object.assign(registry, { claimSet, claimSetId: claimSet.id, givenClaims, position });
+    Object.assign(registry, {
+      claimSet,
+      claimSetId: claimSet.id,
+      givenClaims,
+      position,
+      ...openingOf(declared),
+    });
     if (found) registry.updatedAt = await this.update(manager, registry);
     else await manager.insert(Registry, registry);
     registry.sources = sources.map((source, index) =>
@@ -65,14 +72,12 @@ export class RegistryWriter {
     return { outcome: hasSameContent ? 'moved' : 'changed', registry };
   }
 
-  private async update(
-    manager: EntityManager,
-    { id, claimSetId, givenClaims, position }: Registry,
-  ): Promise<Date> {
+  private async update(manager: EntityManager, registry: Registry): Promise<Date> {
+    const { id, claimSetId, givenClaims, position } = registry;
     const { raw } = await manager
       .createQueryBuilder()
       .update(Registry)
-      .set({ claimSetId, givenClaims, position, updatedAt: () => 'now()' })
+      .set({ claimSetId, givenClaims, position, ...openingOf(registry), updatedAt: () => 'now()' })
       .where({ id })
       .returning('updated_at')
       .execute();
@@ -80,4 +85,13 @@ export class RegistryWriter {
     if (!row) throw new Error('A registry that was locked is not there');
     return row.updated_at;
   }
+}
+
+/** What opens it beside tokens, and to publishers. */
+function openingOf({
+  anonymousClaims,
+  keys,
+  publishClaims,
+}: Pick<RegistryConfig, 'anonymousClaims' | 'keys' | 'publishClaims'>) {
+  return { anonymousClaims, keys: [...keys], publishClaims };
 }

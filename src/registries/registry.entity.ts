@@ -12,6 +12,7 @@ import {
 } from 'typeorm';
 import { ClaimSet } from '../claim-sets/claim-set.entity.js';
 import { asGiven, type Claims } from '../claims/claims.js';
+import type { RegistryKey } from '../config/registry-key.js';
 import { BytewiseText, IdColumn, Timestamp } from '../database/columns.js';
 import { type Origin, Source } from '../sources/source.entity.js';
 
@@ -63,6 +64,17 @@ export class Registry {
   /** The form they were given in, if it is another one: see `givenForm`. For showing alone. */
   @Column({ name: 'given_claims', type: 'jsonb', nullable: true })
   givenClaims: Claims | null;
+
+  /** What a caller without a token holds in its reads; null: it asks for a token. */
+  @Column({ name: 'anonymous_claims', type: 'jsonb', nullable: true })
+  anonymousClaims: Claims | null;
+
+  @Column({ type: 'jsonb', default: [] })
+  keys: RegistryKey[];
+
+  /** The claims of what is published through it; null: it takes nothing. */
+  @Column({ name: 'publish_claims', type: 'jsonb', nullable: true })
+  publishClaims: Claims | null;
 
   @Column({ type: 'text' })
   origin: Origin;

@@ -23,7 +23,7 @@ export function requestLog(
     const began = performance.now();
     const sent = request.headers['x-request-id'];
     const id = typeof sent === 'string' && PLAIN_ID.test(sent) ? sent : randomUUID();
-    const { method, url = '' } = request;
+    const { method } = request;
     request.id = id;
     response.setHeader('X-Request-Id', id);
     response.once('close', () => {
@@ -31,7 +31,7 @@ export function requestLog(
       // The error filter has logged the cause of a 5xx already. A 501 is no fault of ours.
       logger[status >= 500 && status !== 501 ? 'error' : 'info'](
         {
-          req: { id, method, path: url.split('?', 1)[0] },
+          req: { id, method, path: request.pathToLog },
           res: { status },
           responseTime: Math.round(performance.now() - began),
           ...(response.writableFinished ? {} : { aborted: true }),

@@ -2,13 +2,23 @@ import { Module } from '@nestjs/common';
 import { AuthzModule } from '../authz/authz.module.js';
 import { PartitionLimit } from './partition-limit.queries.js';
 import { Partitions } from './partitions.js';
+import { CallersWithoutToken } from '../auth/callers-without-token.js';
+import { RegistryCallers } from './registry-callers.js';
 import { RegistryLookup } from './registry-lookup.js';
 import { RegistryViews } from './registry-views.js';
 import { ViewsQueries } from './views.queries.js';
 
 @Module({
   imports: [AuthzModule],
-  providers: [ViewsQueries, RegistryLookup, Partitions, RegistryViews, PartitionLimit],
-  exports: [Partitions, RegistryViews, PartitionLimit],
+  providers: [
+    ViewsQueries,
+    RegistryLookup,
+    RegistryCallers,
+    { provide: CallersWithoutToken, useExisting: RegistryCallers },
+    Partitions,
+    RegistryViews,
+    PartitionLimit,
+  ],
+  exports: [CallersWithoutToken, Partitions, RegistryCallers, RegistryViews, PartitionLimit],
 })
 export class ViewsModule {}

@@ -1,12 +1,16 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import type { Claims } from '../claims/claims.js';
+import type { RegistryKey } from '../config/registry-key.js';
 import { PreparedStatements } from '../database/prepared.js';
 
 /** A registry as consumers enter it, with the state of its sources. */
 export interface RegistryState {
   readonly name: string;
   readonly claims: Claims;
+  /** What a caller without a token holds; null: there is none. */
+  readonly anonymousClaims: Claims | null;
+  readonly keys: readonly RegistryKey[];
   /** In the registry's order. */
   readonly sourceIds: readonly number[];
   /** Of each of them, which rises with every change of its partitions. */
@@ -48,7 +52,7 @@ export interface PartitionList {
 }
 
 const REGISTRY_STATES = `
-select r.name, c.claims, ${DATABASE_EPOCH} as "databaseEpoch", sources.ids as "sourceIds",
+select r.name, c.claims, r.anonymous_claims as "anonymousClaims", r.keys, ${DATABASE_EPOCH} as "databaseEpoch", sources.ids as "sourceIds",
   sources.partitions as "partitionRevisions", sources.revisions
 from registry r join claim_set c on c.id = r.claim_set_id
 cross join lateral (

@@ -37,6 +37,10 @@ interface DeclaredSource {
 interface DeclaredRegistry {
   sources: string[];
   claims?: unknown;
+  anonymous?: { claims: Document };
+  /** Their files are the test's to write. */
+  keys?: { name: string; secretFile: string; claims: Document; expires?: string }[];
+  publishClaims?: Document;
 }
 
 export interface SourceReport {

@@ -1,0 +1,15 @@
+import type { MigrationInterface, QueryRunner } from 'typeorm';
+
+/** What opens a registry to callers without a token, of keys their digests alone; and the claims of what is published through it. */
+export class OpenRegistries1797200000000 implements MigrationInterface {
+  async up(runner: QueryRunner): Promise<void> {
+    await runner.query(`alter table registry add column anonymous_claims jsonb`);
+    await runner.query(`alter table registry add column keys jsonb not null default '[]'`);
+    await runner.query(`alter table registry add column publish_claims jsonb`);
+  }
+
+  async down(runner: QueryRunner): Promise<void> {
+    for (const column of ['anonymous_claims', 'keys', 'publish_claims'])
+      await runner.query(`alter table registry drop column ${column}`);
+  }
+}

@@ -1,0 +1,61 @@
+import { describe, expect, it } from 'vitest';
+import { followPath } from './registry-paths.js';
+
+const KEY = 'K'.repeat(43);
+
+describe('the address of a request', () => {
+  it.each<[string, string, string]>([
+    // contract §6.1: the same registry for whoever knows the key.
+    [
+      `/registry/ide/k/${KEY}/v0.1/servers?limit=50`,
+      '/registry/ide/v0.1/servers?limit=50',
+      '/registry/ide/k/{key}/v0.1/servers',
+    ],
+    [
+      `/registry/ide/k/short/v0.1/servers`,
+      '/registry/ide/v0.1/servers',
+      '/registry/ide/k/{key}/v0.1/servers',
+    ],
+    [`/registry/ide/k/${KEY}`, '/registry/ide', '/registry/ide/k/{key}'],
+    [`/registry/ide/k/${KEY}/`, '/registry/ide/', '/registry/ide/k/{key}/'],
+    [`/registry/k/k/${KEY}/v0.1/servers`, '/registry/k/v0.1/servers', '/registry/k/k/{key}/v0.1/servers'],
+    [
+      `http://host:1/registry/ide/k/${KEY}/v0/servers`,
+      'http://host:1/registry/ide/v0/servers',
+      '/registry/ide/k/{key}/v0/servers',
+    ],
+  ])('that holds a key is followed without it: %s', (target, url, pathToLog) => {
+    const followed = followPath(target, null);
+    expect({ url: followed.url, pathToLog: followed.pathToLog }).toEqual({ url, pathToLog });
+    expect(followed.registryKey?.registry).toMatch(/^(ide|k)$/);
+  });
+
+  it.each<[string, string]>([
+    [`/registry/ide/%6B/${KEY}/v0.1/servers`, '/registry/ide/%6B/{key}/v0.1/servers'],
+    [`//registry/ide/K/short/v0.1`, '//registry/ide/K/{key}/v0.1'],
+    [`/registry/ide/${KEY}/v0.1/servers`, '/registry/ide/{key}/v0.1/servers'],
+    [`/${KEY}?k=${KEY}`, '/{key}'],
+  ])(
+    'that holds a key where none belongs leads nowhere, and is logged without it: %s',
+    (target, pathToLog) => {
+      expect(followPath(target, null)).toEqual({ url: target, pathToLog });
+    },
+  );
+
+  it.each<[string, string]>([
+    ['/v0.1/servers?cursor=a', '/registry/ide/v0.1/servers?cursor=a'],
+    ['/v0/publish', '/registry/ide/v0/publish'],
+    ['/v0.1', '/registry/ide/v0.1'],
+    ['/v1/sources', '/v1/sources'],
+    ['/v0.10/servers', '/v0.10/servers'],
+    ['/registry/other/v0.1/servers', '/registry/other/v0.1/servers'],
+    ['/V0.1/servers', '/V0.1/servers'],
+  ])('of the root is that of the one registry that answers there: %s', (target, url) => {
+    expect(followPath(target, 'ide').url).toBe(url);
+    expect(followPath(target, null).url).toBe(target);
+  });
+
+  it('is logged as it was sent, without its query', () => {
+    expect(followPath('/v0.1/servers?search=secret', 'ide').pathToLog).toBe('/v0.1/servers');
+  });
+});

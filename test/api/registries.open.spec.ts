@@ -1,0 +1,227 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { outcomeOf, serversIn } from '../support/answers.js';
+import { aServer, aSkill } from '../support/documents.js';
+import { aFolder } from '../support/folder.js';
+import type { Reply, Sender } from '../support/http.js';
+import { cursorIn, expectChallenge, expectRefused } from '../support/matchers.js';
+import { aKey } from '../support/registry-keys.js';
+import { aService, type ServiceUnderTest } from '../support/service.js';
+
+const LIST = '/registry/ide/v0.1/servers';
+const OPEN = Array.from({ length: 120 }, (_, at) => `io.acme/open-${String(at).padStart(3, '0')}`);
+const AUDIENCE = { audience: 'ide' };
+const EMPLOYEE = { sub: 'emil', org: 'acme' };
+
+const folder = aFolder();
+const keys = { copilot: aKey(), expired: aKey(), foreign: aKey() };
+for (const [name, key] of Object.entries(keys)) folder.write(name, `${key}\n`);
+const keyFile = (name: keyof typeof keys) => folder.file(name);
+
+const service = aService({ mode: 'full' })
+  .source('open', {
+    claims: AUDIENCE,
+    servers: OPEN.map((name) => aServer(name)),
+    skills: [aSkill('io.acme/open')],
+  })
+  .source('internal', { claims: { org: 'acme' }, servers: [aServer('io.acme/internal')] })
+  .registry('ide', {
+    sources: ['open', 'internal'],
+    claims: AUDIENCE,
+    anonymous: { claims: AUDIENCE },
+    keys: [
+      {
+        name: 'copilot',
+        secretFile: keyFile('copilot'),
+        claims: { ...AUDIENCE, org: 'acme' },
+        expires: '2999-12-31',
+      },
+      { name: 'expired', secretFile: keyFile('expired'), claims: AUDIENCE, expires: '2026-01-01' },
+    ],
+  })
+  .registry('staff', {
+    sources: ['open', 'internal'],
+    claims: { org: 'acme' },
+    keys: [{ name: 'foreign', secretFile: keyFile('foreign'), claims: { org: 'acme' } }],
+  })
+  .registry('keyless', { sources: ['open'], claims: { org: 'acme' }, anonymous: { claims: AUDIENCE } })
+  .configuration({ rootRegistry: 'ide' })
+  .runs();
+let other: ServiceUnderTest;
+beforeAll(async () => {
+  other = service.replica();
+  await other.start();
+});
+afterAll(() => other.stop());
+
+/** As VS Code walks a registry: no token, and the cursor in the URL as it came. */
+async function walk(sender: Sender, list: string): Promise<{ names: string[]; pages: Reply[] }> {
+  const pages: Reply[] = [];
+  for (let cursor: string | undefined = ''; cursor !== undefined; cursor = cursorIn(pages.at(-1) as Reply)) {
+    const page = await sender.get(`${list}?limit=50&version=latest${cursor ? `&cursor=${cursor}` : ''}`);
+    pages.push(page);
+    if (pages.length > 5) throw new Error('The list does not end');
+  }
+  return { names: pages.flatMap(serversIn), pages };
+}
+
+describe('a registry that opens without a token', () => {
+  it('shows VS Code exactly what carries the claims of those without one, on every replica alike', async () => {
+    const [here, there] = [await walk(service, LIST), await walk(other, LIST)];
+    expect(here.names).toEqual(OPEN);
+    expect(here.pages.map(({ text }) => text)).toEqual(there.pages.map(({ text }) => text));
+  });
+
+  it('answers each of its reads', async () => {
+    for (const path of [
+      '/servers/io.acme%2Fopen-001/versions',
+      '/servers/io.acme%2Fopen-001/versions/latest',
+      '/x/dev.toolhive/skills',
+      '/x/dev.toolhive/skills/io.acme/open',
+    ])
+      for (const version of ['v0.1', 'v0'])
+        expect((await service.get(`/registry/ide/${version}${path}`)).status, path).toBe(200);
+    expect((await service.send('HEAD', LIST)).status).toBe(200);
+    expect((await service.get('/registry/ide/openapi.yaml')).status).toBe(200);
+  });
+
+  it('hides the rest, as from a token with the same claims', async () => {
+    const path = '/registry/ide/v0.1/servers/io.acme%2Finternal/versions/latest';
+    expectRefused(await service.get(path), 404, 'entry_not_found');
+    expectRefused(await service.as(AUDIENCE).get(path), 404, 'entry_not_found');
+    expect((await service.as({ ...AUDIENCE, org: 'acme' }).get(path)).status).toBe(200);
+  });
+
+  it('sends those without a token the very page of a token with the same claims, for them alone to keep', async () => {
+    const [without, withToken] = [await service.get(LIST), await service.as(AUDIENCE).get(LIST)];
+    expect(without.text).toBe(withToken.text);
+    for (const { headers } of [without, withToken])
+      expect(headers).toMatchObject({
+        'cache-control': 'private, no-cache',
+        vary: expect.stringContaining('Authorization') as string,
+        etag: without.headers.etag,
+      });
+    expect((await service.get(LIST, { 'If-None-Match': String(without.headers.etag) })).status).toBe(304);
+  });
+
+  it('lets a token count alone where one is sent', async () => {
+    expectChallenge(await service.bearing('a.b.c').get(LIST), { error: 'invalid_token' });
+    expectChallenge(await service.get(LIST, { Authorization: 'Bearer' }), { error: 'invalid_token' });
+    expectRefused(await service.as(EMPLOYEE).get(LIST), 403, 'registry_forbidden');
+    expect(serversIn(await service.as({ ...EMPLOYEE, ...AUDIENCE }).get(`${LIST}?search=internal`))).toEqual([
+      'io.acme/internal',
+    ]);
+  });
+
+  it('opens nothing else: no other registry, no list of them, nothing that changes, nothing of the admin API', async () => {
+    for (const path of [
+      '/registry/staff/v0.1/servers',
+      '/registry/nowhere/v0.1/servers',
+      '/registry',
+      '/v1/me',
+      '/v1/registries',
+      '/v1/registries/ide',
+    ])
+      expectChallenge(await service.get(path));
+    for (const method of ['POST', 'PUT', 'PATCH', 'DELETE'])
+      expectChallenge(await service.send(method, `${LIST}/io.acme%2Fopen-001`));
+    expectChallenge(await service.post('/registry/ide/v0/publish', aServer('io.acme/mine')));
+    expectRefused(await service.get('/registry/ide'), 404, 'route_not_found');
+  });
+
+  it('has its gate all the same', async () => {
+    expectRefused(await service.get('/registry/keyless/v0.1/servers'), 403, 'registry_forbidden');
+  });
+
+  it('answers at the root too, where the configuration says so', async () => {
+    expect((await service.get('/v0.1/servers?limit=50')).text).toBe(
+      (await service.get(`${LIST}?limit=50`)).text,
+    );
+    expect((await service.get('/v0/servers/')).headers['access-control-allow-origin']).toBe('*');
+    expectChallenge(await service.post('/v0.1/publish', {}));
+    expectRefused(await service.as(EMPLOYEE).get('/v0.1/servers'), 403, 'registry_forbidden');
+  });
+});
+
+describe('a key in the address of a registry', () => {
+  const at = (key: string, rest = '/v0.1/servers', registry = 'ide') =>
+    `/registry/${registry}/k/${key}${rest}`;
+
+  it('is the registry with the claims of the key, on every replica', async () => {
+    for (const replica of [service, other]) {
+      const reply = await replica.get(at(keys.copilot, '/v0.1/servers?search=internal'));
+      expect(serversIn(reply)).toEqual(['io.acme/internal']);
+    }
+    expect((await walk(service, at(keys.copilot))).names).toHaveLength(OPEN.length + 1);
+    expect((await service.get(at(keys.copilot, '/openapi.yaml'))).status).toBe(200);
+    expectRefused(await service.get(at(keys.copilot, '/nothing')), 404, 'route_not_found');
+  });
+
+  it('lets a token count alone, and asks for one where something is changed', async () => {
+    expectChallenge(await service.bearing('a.b.c').get(at(keys.copilot)), { error: 'invalid_token' });
+    expectRefused(await service.as(EMPLOYEE).get(at(keys.copilot)), 403, 'registry_forbidden');
+    expectChallenge(await service.post(at(keys.copilot, '/v0/publish'), {}));
+    expectRefused(await service.as(EMPLOYEE).post(at(keys.copilot, '/v0/publish'), {}), 501, 'use_admin_api');
+  });
+
+  it.each<[string, string]>([
+    ['wrong', aKey()],
+    ['expired', keys.expired],
+    ['of another registry', keys.foreign],
+    ['shortened', keys.copilot.slice(0, 42)],
+    ['lengthened', `${keys.copilot}A`],
+    ['changed in its last character', keys.copilot.slice(0, 42) + (keys.copilot.endsWith('A') ? 'E' : 'A')],
+    ['no key at all', 'v0.1'],
+  ])('that is %s is answered as below a registry that does not exist, to the byte', async (_why, key) => {
+    const token = service.issuer.sign({ ...EMPLOYEE, ...AUDIENCE });
+    for (const headers of [{}, { Authorization: `Bearer ${token}` }, { Authorization: 'Bearer a.b.c' }])
+      for (const [method, rest] of [
+        ['GET', '/v0.1/servers'],
+        ['GET', '/openapi.yaml'],
+        ['POST', '/v0/publish'],
+        ['GET', '/nothing'],
+        ['GET', ''],
+      ] as const) {
+        const [reply, unknown] = [
+          await service.send(method, at(key, rest), { headers }),
+          await service.send(method, at(key, rest, 'nowhere'), { headers }),
+        ];
+        expectRefused(reply, 404, 'registry_not_found');
+        expect(withoutId(reply)).toEqual(withoutId(unknown));
+      }
+  });
+
+  it('is as slow to refuse as a registry that does not exist', async () => {
+    const paths = [
+      at(keys.expired),
+      at(keys.copilot.slice(0, 42)),
+      at(aKey()),
+      at(keys.foreign),
+      at(aKey(), '/v0.1/servers', 'nowhere'),
+    ];
+    const times = paths.map((): number[] => []);
+    for (let round = 0; round < 40; round += 1)
+      for (const [index, path] of paths.entries()) {
+        const began = performance.now();
+        await service.get(path);
+        times[index]?.push(performance.now() - began);
+      }
+    const medians = times.map((taken) => taken.sort((one, another) => one - another)[20] ?? 0);
+    expect(Math.max(...medians) / Math.min(...medians), medians.join(' ')).toBeLessThan(2);
+  });
+
+  it('stands in no line of the log, where its place is named instead', async () => {
+    await service.get(at(keys.copilot));
+    await service.get(`/registry/ide/%6b/${keys.copilot}/v0.1/servers`);
+    await service.get(`/registry/ide/v0.1/servers/${keys.copilot}/versions`);
+    const paths = service.logs().map(({ req }) => (req as { path?: string } | undefined)?.path);
+    expect(paths).toEqual(
+      expect.arrayContaining(['/registry/ide/k/{key}/v0.1/servers', '/registry/ide/%6b/{key}/v0.1/servers']),
+    );
+    expect(service.log.join('')).not.toContain(keys.copilot.slice(0, 20));
+  });
+});
+
+function withoutId({ status, headers, text }: Reply): object {
+  const { date: _date, 'x-request-id': id, ...rest } = headers;
+  return { status, rest, text: text.replace(String(id), '') };
+}
