@@ -21,6 +21,7 @@ export const FOLDERS = [
   'views',
   'entries',
   'catalog',
+  'publisher',
   'discovery',
   'health',
   'sync',

@@ -5,6 +5,7 @@ import { AuthModule } from '../auth/auth.module.js';
 import { AuthzModule } from '../authz/authz.module.js';
 import { ClaimsInterceptor } from './claims.interceptor.js';
 import { ConfiguredResources } from './configured-resources.js';
+import { OpenRegistries } from './open-registries.js';
 import { ViewsModule } from '../views/views.module.js';
 import { ReadOnlyGuard } from '../authz/read-only.guard.js';
 import { RolesGuard } from '../authz/roles.guard.js';
@@ -18,6 +19,7 @@ import { EntriesModule } from '../entries/entries.module.js';
 import { ErrorFilter } from '../http/error.filter.js';
 import { QueryValidation } from '../http/input/query-validation.pipe.js';
 import { KubernetesModule } from '../kubernetes/kubernetes.module.js';
+import { PublisherModule } from '../publisher/publisher.module.js';
 import { RegistriesModule } from '../registries/registries.module.js';
 import { SourcesModule } from '../sources/sources.module.js';
 import { SyncModule } from '../sync/sync.module.js';
@@ -36,6 +38,7 @@ export class AppModule {
         DatabaseModule.with(database),
         // Express tries one route after the other, and almost all requests are for this module's.
         CatalogModule,
+        PublisherModule,
         AuthModule,
         AuthzModule,
         DiscoveryModule,
@@ -48,6 +51,7 @@ export class AppModule {
       ],
       providers: [
         ConfiguredResources,
+        OpenRegistries,
         { provide: APP_FILTER, useClass: ErrorFilter },
         { provide: APP_GUARD, useClass: AuthGuard },
         { provide: APP_GUARD, useClass: RolesGuard },

@@ -2,7 +2,7 @@ import { type CallHandler, type ExecutionContext, Injectable, type NestIntercept
 import { Reflector } from '@nestjs/core';
 import type { Response } from 'express';
 import { finalize, type Observable } from 'rxjs';
-import type { Caller } from '../auth/caller.js';
+import { type Caller, UNIDENTIFIED_CALLER } from '../auth/caller.js';
 import { clientIn } from '../auth/client.js';
 import { callerOf } from '../auth/current-caller.js';
 import {
@@ -11,12 +11,14 @@ import {
   MayBeLong,
   type NamedResource,
   NamedResourceOf,
+  PublisherAccessOf,
 } from '../auth/route-resource.js';
 import { PoolShares, TURN_TIMEOUT_MS } from '../database/pools/pool-shares.js';
 import { EntriesService } from '../entries/entries.service.js';
 import { ApiError } from '../http/errors.js';
 import { bodyBytes, forgetBody, HasBody, parseBody, receiveBody } from '../http/input/body.js';
 import { FairLimit } from '../http/limits/fair-limit.js';
+import { PublisherGate } from '../publisher/publisher-gate.js';
 import { RegistriesService } from '../registries/registries.service.js';
 import { SourcesService } from '../sources/sources.service.js';
 import { RegistryViews } from '../views/registry-views.js';
@@ -52,6 +54,7 @@ export class ClaimsInterceptor implements NestInterceptor {
     private readonly sources: SourcesService,
     private readonly registries: RegistriesService,
     private readonly entries: EntriesService,
+    private readonly publishers: PublisherGate,
     private readonly shares: PoolShares,
   ) {}
 
@@ -60,7 +63,11 @@ export class ClaimsInterceptor implements NestInterceptor {
     const request = context.switchToHttp().getRequest<LoadedRequest>();
     const named = this.reflector.getAllAndOverride(NamedResourceOf, route);
     const client = clientIn(context);
-    if (this.reflector.getAllAndOverride(IsRegistryRoute, route) !== undefined)
+    const publishing = this.reflector.getAllAndOverride(PublisherAccessOf, route);
+    // Public routes leave nobody on the request.
+    const caller = publishing === 'anybody' ? UNIDENTIFIED_CALLER : undefined;
+    if (publishing) request.loaded = await this.publishers.enter(caller ? null : callerOf(context), request);
+    else if (this.reflector.getAllAndOverride(IsRegistryRoute, route) !== undefined)
       request.loaded = await this.views.enter(callerOf(context), client, String(request.params['registry']));
     else if (named) request.loaded = await this.load(callerOf(context), request, named);
     const takesBody = this.reflector.getAllAndOverride(HasBody, route) !== undefined;
@@ -70,7 +77,7 @@ export class ClaimsInterceptor implements NestInterceptor {
       cursor === undefined &&
       this.reflector.getAllAndOverride(MayBeLong, route) !== undefined;
     if (['GET', 'HEAD'].includes(request.method) && !isLong) return next.handle();
-    const who = client.keyOf(callerOf(context));
+    const who = client.keyOf(caller ?? callerOf(context));
     const held = new Held();
     try {
       if (takesBody) {

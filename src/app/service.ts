@@ -10,6 +10,7 @@ import { HealthState } from '../health/health-state.js';
 import { createInternalServer } from '../health/internal-server.js';
 import type { VersionReport } from '../health/version-report.js';
 import { createPublicApp } from './public-app.js';
+import { OpenRegistries } from './open-registries.js';
 import { ENTITIES } from './entities.js';
 import { SyncScheduler } from '../sync/scheduler.js';
 import { Metrics } from '../telemetry/metrics.js';
@@ -80,6 +81,7 @@ export async function startService(
     await app.init();
     await listen(app.getHttpServer(), config.addresses.public);
     await firstSyncs(app.get(SyncScheduler), logger, stopping);
+    await app.get(OpenRegistries).report(config);
   } catch (error) {
     await stop().catch(() => undefined);
     throw error;

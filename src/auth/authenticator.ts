@@ -2,7 +2,7 @@ import { Logger } from '@nestjs/common';
 import type { Request } from 'express';
 import type { OAuthConfig } from '../config/config.js';
 import { ApiError } from '../http/errors.js';
-import { sentToken } from './bearer-token.js';
+import { type SentToken, sentToken } from './bearer-token.js';
 import { type Caller, UNIDENTIFIED_CALLER } from './caller.js';
 import { challenge } from './challenge.js';
 import { isPublicPath } from './public-paths.js';
@@ -12,6 +12,12 @@ import type { Attempt, TokenVerifier, Verdict } from './tokens/token-verifier.js
 export abstract class Authenticator {
   /** @throws ApiError 401; 503 when a provider that might accept the token can't be reached, 429 when it may not be asked. */
   abstract identify(request: Request): Caller | Promise<Caller>;
+  /**
+   * Finds out whose token this is, which a request carries elsewhere than in its header.
+   *
+   * @throws ApiError as `identify`.
+   */
+  abstract identifyToken(token: string, request: Request): Promise<Caller>;
   /** The refusal of an unidentified caller by a route that needs to know who is calling. */
   abstract unidentified(): ApiError;
 }
@@ -20,6 +26,10 @@ export abstract class Authenticator {
 export class AnonymousAuthenticator extends Authenticator {
   identify(): Caller {
     return UNIDENTIFIED_CALLER;
+  }
+
+  async identifyToken(): Promise<Caller> {
+    throw this.unidentified();
   }
 
   unidentified(): ApiError {
@@ -46,6 +56,24 @@ export class TokenAuthenticator extends Authenticator {
       if (isPublicPath(request.path, this.oauth.publicPaths)) return UNIDENTIFIED_CALLER;
       throw this.unidentified();
     }
+    return this.verified(sent, request);
+  }
+
+  // The strategies read the header.
+  async identifyToken(token: string, request: Request): Promise<Caller> {
+    const rawHeaders = ['Authorization', `Bearer ${token}`];
+    const sent = sentToken(rawHeaders);
+    return this.verified(
+      sent.kind === 'none' ? { kind: 'unusable', reason: 'The body holds no well-formed token' } : sent,
+      Object.create(request, { rawHeaders: { value: rawHeaders } }) as Request,
+    );
+  }
+
+  unidentified(): ApiError {
+    return this.unauthorized('token_missing', undefined, null);
+  }
+
+  private async verified(sent: Exclude<SentToken, { kind: 'none' }>, request: Request): Promise<Caller> {
     if (sent.kind === 'unusable') {
       this.logger.warn({ requestId: request.id, reason: sent.reason }, 'Token refused');
       throw this.refusal(sent.reason);
@@ -54,10 +82,6 @@ export class TokenAuthenticator extends Authenticator {
     if (verdict.kind === 'accepted') return verdict.caller;
     this.logger.warn({ requestId: request.id, attempts: verdict.attempts }, 'Token refused');
     throw this.refusalOf(verdict);
-  }
-
-  unidentified(): ApiError {
-    return this.unauthorized('token_missing', undefined, null);
   }
 
   private refusalOf({ kind, attempts }: Exclude<Verdict, { kind: 'accepted' }>): ApiError {

@@ -29,6 +29,13 @@ const PARAMETERS: Readonly<Record<NamedResource['resource'], readonly ApiParamOp
   ],
 };
 
+const REGISTRY_PARAMETER: ApiParamOptions = {
+  name: 'registry',
+  type: String,
+  description: 'A name from `GET /registry`',
+  example: 'default',
+};
+
 // What the ClaimsInterceptor reads of a route.
 export const IsRegistryRoute = Reflector.createDecorator();
 export const NamedResourceOf = Reflector.createDecorator<NamedResource>();
@@ -37,12 +44,7 @@ export const NamedResourceOf = Reflector.createDecorator<NamedResource>();
 export const RegistryRoute = () =>
   applyDecorators(
     IsRegistryRoute(),
-    ApiParam({
-      name: 'registry',
-      type: String,
-      description: 'A name from `GET /registry`',
-      example: 'default',
-    }),
+    ApiParam(REGISTRY_PARAMETER),
     ApiErrors(
       'malformed_path',
       'registry_forbidden',
@@ -50,6 +52,23 @@ export const RegistryRoute = () =>
       'database_unavailable',
       'database_timeout',
     ),
+  );
+
+/** Who may publish through a registry, or ask what publishing would say: those with the role, or anybody. */
+export type PublisherAccess = 'publishers' | 'anybody';
+
+export const PublisherAccessOf = Reflector.createDecorator<PublisherAccess>();
+
+/**
+ * Routes by which `mcp-publisher` publishes through the registry at `:registry` (contract §6.2). Whether that takes anything comes
+ * before the role: what it does not take is answered alike to everybody.
+ */
+export const PublisherRoute = (access: PublisherAccess) =>
+  applyDecorators(
+    PublisherAccessOf(access),
+    ApiParam(REGISTRY_PARAMETER),
+    ApiErrors('malformed_path', 'use_admin_api', 'database_unavailable', 'database_timeout'),
+    ...(access === 'publishers' ? [ApiErrors('read_only', 'role_required', 'registry_forbidden')] : []),
   );
 
 /** Lists that are complete unless `limit` is given, however long they are: few are made at a time. */
@@ -70,7 +89,7 @@ export interface LoadedRequest extends AuthenticatedRequest {
 }
 
 /**
- * What the ClaimsInterceptor has loaded, read once a request: the RegistryAccess of a RegistryRoute, the Source, Registry or
+ * What the ClaimsInterceptor has loaded, read once a request: the RegistryAccess of a RegistryRoute, the Registry of a PublisherRoute, the Source, Registry or
  * entry of a ResourceRoute. A handler without one is a fault of ours.
  */
 export const Loaded = createParamDecorator((_: unknown, context: ExecutionContext): unknown => {

@@ -5,7 +5,6 @@ import { PageReader } from './pages/page-reader.js';
 import { RegistriesModule } from '../registries/registries.module.js';
 import { ViewsModule } from '../views/views.module.js';
 import { RegistryListController } from './registry-list.controller.js';
-import { UnsupportedWritesController } from './unsupported-writes.controller.js';
 import { Searches } from './searches.js';
 import { ServersController } from './servers.controller.js';
 import { BARE_ENTRY_CONTROLLERS } from './bare-entries.controller.js';
@@ -13,12 +12,7 @@ import { BARE_ENTRY_CONTROLLERS } from './bare-entries.controller.js';
 /** The consumer side as a whole: what the MCP Registry v0.1 API shows of a registry. */
 @Module({
   imports: [RegistriesModule, ViewsModule],
-  controllers: [
-    RegistryListController,
-    ServersController,
-    ...BARE_ENTRY_CONTROLLERS,
-    UnsupportedWritesController,
-  ],
+  controllers: [RegistryListController, ServersController, ...BARE_ENTRY_CONTROLLERS],
   providers: [CatalogService, PageCache, PageReader, Searches],
 })
 export class CatalogModule {}

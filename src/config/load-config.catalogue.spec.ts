@@ -8,6 +8,11 @@ import { ConfigurationError } from '../validation/problems.js';
 const directory = mkdtempSync(join(tmpdir(), 'registry-config-'));
 const secret = join(directory, 'secret');
 writeFileSync(secret, 'hunter2\n');
+const key = join(directory, 'key');
+writeFileSync(key, `${'k'.repeat(43)}\n`);
+const copilot = { name: 'copilot', secretFile: key, claims: { org: 'a' } };
+/** Of a registry that opens to nobody without a token. */
+const CLOSED = { anonymousClaims: null, keys: [], publishClaims: null };
 
 const git = { repository: 'https://git.example.com/a.git', branch: 'main', path: 'registry.json' };
 const synced = { syncPolicy: { interval: '30m' } };
@@ -342,6 +347,42 @@ describe('a registry', () => {
       'must be a string or a list of strings',
     ],
     [{ sources: ['s'], source: ['s'] }, 'registries[0].source', 'did you mean sources?'],
+    [{ sources: ['s'], anonymous: true }, 'registries[0].anonymous', 'must be a map, not a boolean'],
+    [{ sources: ['s'], anonymous: {} }, 'registries[0].anonymous.claims', 'is required'],
+    [
+      { sources: ['s'], anonymous: { claims: { exp: '1' } } },
+      'registries[0].anonymous.claims.exp',
+      'is about one token',
+    ],
+    [{ sources: ['s'], publishClaims: 'x' }, 'registries[0].publishClaims', 'must be a map of claims'],
+    [{ sources: ['s'], keys: { a: copilot } }, 'registries[0].keys', 'must be a list, not a map'],
+    [{ sources: ['s'], keys: [{ ...copilot, name: 'Copilot' }] }, 'registries[0].keys[0].name', 'DNS label'],
+    [{ sources: ['s'], keys: [{ ...copilot, key: 'x' }] }, 'registries[0].keys[0].key', 'is not a known key'],
+    [
+      { sources: ['s'], keys: [{ ...copilot, secretFile: 'none' }] },
+      'registries[0].keys[0].secretFile',
+      'does not exist',
+    ],
+    [
+      { sources: ['s'], keys: [{ ...copilot, secretFile: secret }] },
+      'registries[0].keys[0].secretFile',
+      'does not hold a key',
+    ],
+    [
+      { sources: ['s'], keys: [copilot, { ...copilot, name: 'b' }] },
+      'registries[0].keys[1].secretFile',
+      'the same key as',
+    ],
+    [
+      { sources: ['s'], keys: [{ ...copilot, expires: 'soon' }] },
+      'registries[0].keys[0].expires',
+      'must be a date such as',
+    ],
+    [
+      { sources: ['s'], keys: [{ ...copilot, expires: 2027 }] },
+      'registries[0].keys[0].expires',
+      'must be a date or a time',
+    ],
   ])('%j is refused at %s: %s', (registry, path, fragment) => {
     const found = problems({ managed: {} }, registry);
     expect(found).toEqual([expect.stringContaining(`${path}: `)]);
@@ -350,6 +391,24 @@ describe('a registry', () => {
 
   it('is fine with sources that exist, and claims', () => {
     const { registries } = read({ managed: {} }, { sources: ['s'], claims: { org: ['a', 'b'] } });
-    expect(registries).toEqual([{ name: 's', sources: ['s'], claims: { org: ['a', 'b'] } }]);
+    expect(registries).toEqual([{ ...CLOSED, name: 's', sources: ['s'], claims: { org: ['a', 'b'] } }]);
+  });
+
+  it('is fine with what opens it, of keys with their digests alone', () => {
+    const { registries } = read(
+      { managed: {} },
+      {
+        sources: ['s'],
+        anonymous: { claims: { a: 'b' } },
+        keys: [{ ...copilot, expires: '2027-06-30' }],
+        publishClaims: {},
+      },
+    );
+    const digest = expect.stringMatching(/^[0-9a-f]{64}$/) as string;
+    const keys = [{ ...copilot, digest, expires: '2027-06-30' }];
+    expect(registries).toEqual([
+      { name: 's', sources: ['s'], claims: {}, anonymousClaims: { a: 'b' }, keys, publishClaims: {} },
+    ]);
+    expect(JSON.stringify(registries)).not.toContain('kkkk');
   });
 });

@@ -188,6 +188,7 @@ describe('the other sections', () => {
       auth: { mode: 'anonymous' },
       sources: [],
       registries: [],
+      rootRegistry: null,
       database: null,
       cors: { origins: ['*'] },
       readOnly: false,

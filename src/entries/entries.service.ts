@@ -17,7 +17,12 @@ import { SourcesRepository } from '../sources/sources.repository.js';
 import { EntriesRepository } from './entries.repository.js';
 import type { Entry, EntryVersion } from './entry.entity.js';
 import { isReserved, type NameRule } from './name-rules.js';
-import { readClaimsRequest, readPublishRequest, readStatusRequest } from './publish-request.js';
+import {
+  type PublishRequest,
+  readClaimsRequest,
+  readPublishRequest,
+  readStatusRequest,
+} from './publish-request.js';
 
 /** An entry as a path names it: of whatever type. */
 export interface EntryPath {
@@ -48,8 +53,17 @@ export class EntriesService {
    *
    * @param dryRun answers the same and writes nothing.
    */
-  async publish(caller: Caller, { body, raw }: SentBody, dryRun: boolean): Promise<string> {
-    const { version: incoming, claims } = readPublishRequest(body, raw);
+  publish(caller: Caller, { body, raw }: SentBody, dryRun: boolean): Promise<string> {
+    return this.publishVersion(caller, readPublishRequest(body, raw), dryRun, describeVersion);
+  }
+
+  /** The same of what has been read and checked already; the answer is as `describe` says. */
+  async publishVersion(
+    caller: Caller,
+    { version: incoming, claims }: PublishRequest,
+    dryRun: boolean,
+    describe: typeof describeVersion,
+  ): Promise<string> {
     // A super-admin who sends no claims for a later version inherits; who may send none is decided by checkPublish.
     this.policy.checkPublish(caller, claims);
     try {
@@ -64,7 +78,7 @@ export class EntriesService {
           ? await this.entries.addVersion(manager, entry, incoming, now)
           : await this.entries.add(manager, source.id, claims, incoming, now);
         if (!version) throw versionExists(incoming);
-        const answer = describeVersion(incoming, entry?.shownClaims ?? shownForm(claims), version);
+        const answer = describe(incoming, entry?.shownClaims ?? shownForm(claims), version);
         if (dryRun) throw new DryRun(answer);
         return answer;
       });
@@ -126,6 +140,18 @@ export class EntriesService {
 
   /** Sets the status of one version, or of all versions at once. */
   async setStatus(caller: Caller, path: EntryPath, body: unknown, version?: string): Promise<JsonText> {
+    const { entry, versions } = await this.changeStatus(caller, path, body, version);
+    if (version === undefined) return new JsonText(describeEntry(entry, versions));
+    return this.getVersion(entry);
+  }
+
+  /** The same, with the versions that have the status now. */
+  async changeStatus(
+    caller: Caller,
+    path: EntryPath,
+    body: unknown,
+    version?: string,
+  ): Promise<{ readonly entry: Entry; readonly versions: readonly EntryVersion[] }> {
     const { type } = entryNameOf(path);
     const { status, message } = readStatusRequest(type, body);
     return this.change(caller, path, version, async (manager, entry, now) => {
@@ -136,10 +162,9 @@ export class EntriesService {
         return { version: stored.version, document, digest: documentDigest(document) };
       });
       await this.entries.setStatus(manager, entry, changed, status, message, now);
-      if (version === undefined)
-        return new JsonText(describeEntry(entry, await this.entries.versions(entry, manager)));
-      const found = await this.entries.findByName(entry, version, manager);
-      return this.getVersion(this.checkFound(caller, found, version));
+      if (version === undefined) return { entry, versions: await this.entries.versions(entry, manager) };
+      const found = this.checkFound(caller, await this.entries.findByName(entry, version, manager), version);
+      return { entry: found, versions: found.versions };
     });
   }
 

@@ -67,8 +67,12 @@ export function readStatusRequest(type: EntryType, body: unknown): StatusRequest
 // Strings are matched first, so that digits in them are passed over.
 const LONG_INTEGERS = /"(?:[^"\\]|\\.)*"|-?\d{16,}(?![\d.eE])/gs;
 
-// What was parsed has rounded them already; what would be served is not what was sent.
-function refuseLostDigits(raw: Buffer | undefined): void {
+/**
+ * What was parsed has rounded them already; what would be served is not what was sent.
+ *
+ * @throws ApiError 400 `invalid_body`.
+ */
+export function refuseLostDigits(raw: Buffer | undefined): void {
   for (const [token] of raw?.toString().matchAll(LONG_INTEGERS) ?? [])
     if (!token.startsWith('"') && !isKept(token))
       throw invalidBody(

@@ -95,6 +95,7 @@ export const ERROR_CATALOGUE = {
     sentence: 'The resource is not, or no longer, what If-Match or If-None-Match expects: read it again',
   },
   body_too_large: { status: 413, sentence: 'The body is larger than this service accepts' },
+  unprocessable_document: { status: 422, sentence: 'The document is not valid' },
   unsupported_media_type: { status: 415, sentence: 'The body must be JSON in UTF-8 (application/json)' },
   expectation_failed: {
     status: 417,

@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { type EntityManager, Repository, type SelectQueryBuilder } from 'typeorm';
+import type { Claims } from '../claims/claims.js';
 import { lockForChange } from '../database/locks.js';
 import { hasNul } from '../database/storable.js';
 import { Registry } from './registry.entity.js';
@@ -18,6 +19,17 @@ export class RegistriesRepository {
   async findByName(name: string, manager: EntityManager = this.registries.manager): Promise<Registry | null> {
     if (hasNul(name)) return null;
     return this.select(manager).where({ name }).getOne();
+  }
+
+  /** The registry of this name, if what is published through it has claims and a place: it holds the managed source. */
+  async findPublishable(name: string): Promise<(Registry & { publishClaims: Claims }) | null> {
+    if (hasNul(name)) return null;
+    const found = await this.select(this.registries.manager)
+      .innerJoin('registry.sources', 'filled')
+      .innerJoin('filled.source', 'managed', `managed.kind = 'managed'`)
+      .where('registry.name = :name and registry.publishClaims is not null', { name })
+      .getOne();
+    return found as (Registry & { publishClaims: Claims }) | null;
   }
 
   /** The same, and nobody else changes the registry until the transaction ends. */

@@ -1,5 +1,6 @@
 import { Module } from '@nestjs/common';
 import { AuthzModule } from '../authz/authz.module.js';
+import { OpenEntries } from './open-entries.queries.js';
 import { PartitionLimit } from './partition-limit.queries.js';
 import { Partitions } from './partitions.js';
 import { CallersWithoutToken } from '../auth/callers-without-token.js';
@@ -18,7 +19,8 @@ import { ViewsQueries } from './views.queries.js';
     Partitions,
     RegistryViews,
     PartitionLimit,
+    OpenEntries,
   ],
-  exports: [CallersWithoutToken, Partitions, RegistryCallers, RegistryViews, PartitionLimit],
+  exports: [CallersWithoutToken, OpenEntries, Partitions, RegistryCallers, RegistryViews, PartitionLimit],
 })
 export class ViewsModule {}

@@ -225,3 +225,21 @@ function withoutId({ status, headers, text }: Reply): object {
   const { date: _date, 'x-request-id': id, ...rest } = headers;
   return { status, rest, text: text.replace(String(id), '') };
 }
+
+describe('a start', () => {
+  it('says how many entries open without a token, and by which key', () => {
+    const said = service.logs().filter(({ context }) => context === 'authz');
+    expect(said).toEqual(
+      expect.arrayContaining([
+        expect.objectContaining({
+          level: 'warn',
+          registry: 'ide',
+          claims: AUDIENCE,
+          entries: OPEN.length + 1,
+        }),
+        expect.objectContaining({ level: 'info', registry: 'ide', key: 'copilot', entries: OPEN.length + 2 }),
+        expect.objectContaining({ level: 'warn', registry: 'keyless', entries: 0 }),
+      ]),
+    );
+  });
+});

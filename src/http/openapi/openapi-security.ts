@@ -3,6 +3,8 @@ import type { OAuthConfig, ProviderConfig } from '../../config/config.js';
 
 /** The operations a token is asked for; what stands elsewhere is public (spec §5.3). */
 const TOKEN_PATH = /^\/(v1|registry)(\/|$)/;
+/** Of those, what a publisher asks before they have one (contract §6.2). */
+const PUBLIC_PATH = /^\/registry\/.*\/(validate|auth\/github-oidc)$/;
 
 const PASTED = 'bearer';
 
@@ -16,7 +18,7 @@ export function describeTokens(document: OpenAPIObject, oauth: OAuthConfig): voi
   document.components = { ...document.components, securitySchemes: schemes };
   const security = Object.keys(schemes).map((name) => ({ [name]: [] }));
   for (const [path, operations] of Object.entries(document.paths)) {
-    const needed = TOKEN_PATH.test(path) ? security : [];
+    const needed = TOKEN_PATH.test(path) && !PUBLIC_PATH.test(path) ? security : [];
     for (const method of ['get', 'put', 'post', 'delete', 'patch'] as const) {
       const operation = operations[method];
       if (operation) operation.security = needed.map((requirement) => ({ ...requirement }));

@@ -72,6 +72,7 @@ function describeApi(app: NestExpressApplication, { version, oauth }: DescribedS
     )
     .setLicense('Apache-2.0', 'https://www.apache.org/licenses/LICENSE-2.0')
     .addTag('catalog', 'The consumer API: what a registry holds')
+    .addTag('publishing', 'What `mcp-publisher` sends: publishing through a registry that takes it')
     .addTag('discovery', 'Where tokens for this server come from')
     .addTag('identity', 'Who the caller is')
     .addTag('sources', 'The admin API: where entries come from')
@@ -98,7 +99,7 @@ function consumerApi(document: OpenAPIObject): OpenAPIObject {
       description: `What a registry holds, after ${MCP_REGISTRY}.\n${ERRORS}`,
     },
     paths,
-    tags: (document.tags ?? []).filter((t) => t.name === 'catalog'),
+    tags: (document.tags ?? []).filter(({ name }) => ['catalog', 'publishing'].includes(name)),
     components: { ...document.components, schemas: schemasIn(paths, document.components?.schemas ?? {}) },
   };
 }

@@ -1,0 +1,107 @@
+import { describe, expect, it } from 'vitest';
+import { mkdtempSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { loadConfig } from '../load-config.js';
+import { openRegistries } from './open-registries.js';
+
+const directory = mkdtempSync(join(tmpdir(), 'registry-open-'));
+const secretFile = join(directory, 'key');
+writeFileSync(secretFile, 'k'.repeat(43));
+
+const provider = { name: 'corporate', issuerUrl: 'https://idp.example.com', audience: 'api://registry' };
+const oauth = { resourceUrl: 'https://registry.example.com', providers: [provider] };
+const full = { oauth, authz: { roles: { superAdmin: [{ role: 'x' }] } } };
+const file = (name: string, claims?: object) => ({
+  name,
+  file: { path: '/a.json' },
+  syncPolicy: { interval: '1h' },
+  ...(claims ? { claims } : {}),
+});
+const sources = [
+  file('open', { audience: 'ide' }),
+  file('internal', { org: 'acme' }),
+  { name: 'managed', managed: {} },
+];
+const anonymous = { claims: { audience: 'ide' } };
+const keys = [{ name: 'copilot', secretFile, claims: { org: 'acme' }, expires: '2999-06-30' }];
+
+function load(registry: object, auth: object = full, more: object = {}) {
+  const path = join(directory, 'config.yaml');
+  writeFileSync(path, JSON.stringify({ auth, sources, registries: [{ name: 'ide', ...registry }], ...more }));
+  const { config, warnings } = loadConfig(path, {}, {});
+  return { lines: openRegistries(config), warnings };
+}
+
+describe('what opens without a token', () => {
+  it('is said with its claims', () => {
+    expect(load({ sources: ['open', 'internal'], anonymous, keys }).lines).toEqual([
+      'registry ide opens without a token, to the claims {"audience":"ide"}',
+      'registry ide opens with the key copilot, to the claims {"org":"acme"}, until 2999-06-30',
+    ]);
+  });
+
+  it.each([
+    ['in anonymous mode, where nothing is closed', { anonymous }, { mode: 'anonymous' }],
+    ['of a registry that asks for tokens', {}, full],
+  ])('is nothing %s', (_when, registry, auth) => {
+    expect(load({ sources: ['open'], ...registry }, auth).lines).toEqual([]);
+  });
+});
+
+describe('a warning', () => {
+  const ALL = 'opens everything that is in the registry';
+  it.each<[string, object, object, string[]]>([
+    ['none', { sources: ['open', 'internal'], anonymous }, full, []],
+    ['none', { sources: ['open', 'managed'], anonymous }, full, []],
+    ['everything is seen', { sources: ['open'], anonymous }, full, [`registries[0].anonymous (ide): ${ALL}`]],
+    [
+      'everything is seen',
+      { sources: ['internal'], keys },
+      full,
+      [`registries[0].keys[0] (ide, copilot): ${ALL}`],
+    ],
+    [
+      'there are no filters',
+      { sources: ['internal'], anonymous },
+      { oauth },
+      [`registries[0].anonymous (ide): ${ALL}, as without auth.authz`],
+    ],
+    [
+      'the gate stays closed',
+      { sources: ['open'], claims: { org: 'acme' }, anonymous },
+      full,
+      ['registries[0].anonymous (ide): its claims do not satisfy those of the registry'],
+    ],
+    [
+      'it has no effect',
+      { sources: ['open'], anonymous, keys },
+      { mode: 'anonymous' },
+      ['registries[0] (ide): anonymous and keys have no effect in mode anonymous'],
+    ],
+    [
+      'a key has expired',
+      { sources: ['open'], keys: [{ ...keys[0], expires: '2020-01-01' }] },
+      full,
+      ['registries[0].keys[0] (ide, copilot): has expired'],
+    ],
+    [
+      'nothing can be published',
+      { sources: ['open'], publishClaims: { org: 'acme' } },
+      full,
+      ['registries[0].publishClaims (ide): has no effect'],
+    ],
+    ['none', { sources: ['managed'], publishClaims: { org: 'acme' } }, full, []],
+  ])('says that %s: %j', (_what, registry, auth, expected) => {
+    expect(load(registry, auth).warnings).toEqual(
+      expected.map((warning) => expect.stringContaining(warning) as string),
+    );
+  });
+
+  it('says that nobody answers at the root', () => {
+    expect(load({ sources: ['open'] }, full, { rootRegistry: 'ide' }).warnings).toEqual([]);
+    expect(load({ sources: ['open'] }, full, { rootRegistry: 'other' }).warnings).toEqual([
+      expect.stringContaining('rootRegistry: no registry of this file is called other'),
+    ]);
+  });
+});

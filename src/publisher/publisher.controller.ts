@@ -1,0 +1,135 @@
+import { Body, Controller, Header, HttpCode, Param, Patch, Post, Req } from '@nestjs/common';
+import { ApiBody, ApiCreatedResponse, ApiOkResponse, ApiOperation, ApiParam, ApiTags } from '@nestjs/swagger';
+import type { Request } from 'express';
+import type { Caller } from '../auth/caller.js';
+import { CurrentCaller } from '../auth/current-caller.js';
+import { AnyCaller, Public } from '../auth/route-access.js';
+import { Loaded, PublisherRoute } from '../auth/route-resource.js';
+import { WritesNothing } from '../authz/read-only.guard.js';
+import { ServerItem } from '../catalog/catalog.responses.js';
+import { documentClassOf } from '../entries/document-classes.js';
+import { StatusBody } from '../entries/entries.dto.js';
+import { type SentBody, SentJson, TakesBody } from '../http/input/body.js';
+import { ShapePipe } from '../http/input/shape.pipe.js';
+import type { JsonText } from '../http/json-answers.js';
+import { ApiErrors } from '../http/openapi/api-errors.js';
+import { TokenExchangeBody } from './publisher.dto.js';
+import { RegistryTokenAnswer, ServerStatusAnswer, ValidationAnswer } from './publisher.responses.js';
+import type { PublishingRegistry } from './publisher-gate.js';
+import { PublisherService } from './publisher.service.js';
+
+const NAME = {
+  name: 'name',
+  type: String,
+  description: 'The slash in it sent as %2F',
+  example: 'io.github.example/weather',
+};
+
+/** What `mcp-publisher --registry …/registry/{registry}` sends (contract §6.2). */
+@ApiTags('publishing')
+@Controller(['registry/:registry/v0.1', 'registry/:registry/v0'])
+export class PublisherController {
+  constructor(private readonly publisher: PublisherService) {}
+
+  @Post('publish')
+  @AnyCaller()
+  @PublisherRoute('publishers')
+  @TakesBody()
+  @ApiOperation({
+    operationId: 'publishServer',
+    summary: 'Publishes a version of a server to the managed source, with the claims that the registry says',
+  })
+  @ApiBody({ type: documentClassOf('server') })
+  @ApiCreatedResponse({ type: ServerItem })
+  @ApiErrors(
+    'unprocessable_document',
+    'claims_required',
+    'claims_not_subset',
+    'claims_mismatch',
+    'name_reserved',
+    'version_exists',
+  )
+  publish(
+    @CurrentCaller() caller: Caller,
+    @Loaded() registry: PublishingRegistry,
+    @SentJson() sent: SentBody,
+  ): Promise<JsonText> {
+    return this.publisher.publish(caller, registry, sent);
+  }
+
+  @Post('validate')
+  @HttpCode(200)
+  @Public()
+  @PublisherRoute('anybody')
+  @TakesBody()
+  @WritesNothing(() => true)
+  @ApiOperation({
+    operationId: 'validateServer',
+    summary: 'What is wrong with a server document, as far as the document itself tells',
+  })
+  @ApiBody({ type: documentClassOf('server') })
+  @ApiOkResponse({ type: ValidationAnswer })
+  validate(@SentJson() sent: SentBody): ValidationAnswer {
+    return this.publisher.validate(sent);
+  }
+
+  @Post('auth/github-oidc')
+  @HttpCode(200)
+  @Header('Cache-Control', 'no-store')
+  @Public()
+  @PublisherRoute('anybody')
+  @TakesBody()
+  @WritesNothing(() => true)
+  @ApiOperation({
+    operationId: 'exchangeOidcToken',
+    summary: 'Verifies the token of a workflow, and answers it as the one to publish with',
+  })
+  @ApiBody({ type: TokenExchangeBody })
+  @ApiOkResponse({ type: RegistryTokenAnswer })
+  @ApiErrors('token_invalid', 'anonymous_mode', 'too_many_requests', 'provider_unavailable')
+  exchange(
+    @Body(new ShapePipe(TokenExchangeBody)) body: unknown,
+    @Req() request: Request,
+  ): Promise<RegistryTokenAnswer> {
+    return this.publisher.exchange((body as TokenExchangeBody).oidc_token, request);
+  }
+
+  @Patch('servers/:name/status')
+  @AnyCaller()
+  @PublisherRoute('publishers')
+  @TakesBody()
+  @ApiOperation({ operationId: 'setServerStatus', summary: 'Sets the status of every version of a server' })
+  @ApiParam(NAME)
+  @ApiBody({ type: StatusBody })
+  @ApiOkResponse({ type: ServerStatusAnswer })
+  @ApiErrors('entry_not_found')
+  setStatus(
+    @CurrentCaller() caller: Caller,
+    @Param('name') name: string,
+    @Body() body: unknown,
+  ): Promise<JsonText> {
+    return this.publisher.setStatus(caller, name, body);
+  }
+
+  @Patch('servers/:name/versions/:version/status')
+  @AnyCaller()
+  @PublisherRoute('publishers')
+  @TakesBody()
+  @ApiOperation({
+    operationId: 'setServerVersionStatus',
+    summary: 'Sets the status of one version of a server',
+  })
+  @ApiParam(NAME)
+  @ApiParam({ name: 'version', type: String, description: 'One exact version', example: '1.2.0' })
+  @ApiBody({ type: StatusBody })
+  @ApiOkResponse({ type: ServerItem })
+  @ApiErrors('entry_not_found', 'version_not_found')
+  setVersionStatus(
+    @CurrentCaller() caller: Caller,
+    @Param('name') name: string,
+    @Param('version') version: string,
+    @Body() body: unknown,
+  ): Promise<JsonText> {
+    return this.publisher.setStatus(caller, name, body, version);
+  }
+}

@@ -1,0 +1,19 @@
+import { Module } from '@nestjs/common';
+import { AuthModule } from '../auth/auth.module.js';
+import { AuthzModule } from '../authz/authz.module.js';
+import { EntriesModule } from '../entries/entries.module.js';
+import { RegistriesModule } from '../registries/registries.module.js';
+import { PublisherController } from './publisher.controller.js';
+import { PublisherGate } from './publisher-gate.js';
+import { PublisherService } from './publisher.service.js';
+import { UnsupportedWritesController } from './unsupported-writes.controller.js';
+
+/** Publishing through a registry, as clients of the MCP Registry do it. */
+@Module({
+  imports: [AuthModule, AuthzModule, EntriesModule, RegistriesModule],
+  // In this order: the second takes every path that is left.
+  controllers: [PublisherController, UnsupportedWritesController],
+  providers: [PublisherGate, PublisherService],
+  exports: [PublisherGate],
+})
+export class PublisherModule {}

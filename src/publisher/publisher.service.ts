@@ -1,0 +1,55 @@
+import { Injectable } from '@nestjs/common';
+import type { Request } from 'express';
+import { Authenticator } from '../auth/authenticator.js';
+import type { Caller } from '../auth/caller.js';
+import { readJwt } from '../auth/tokens/unverified-jwt.js';
+import { officialMeta, type VersionState } from '../documents/official-meta.js';
+import { EntriesService } from '../entries/entries.service.js';
+import type { SentBody } from '../http/input/body.js';
+import { JsonText } from '../http/json-answers.js';
+import { readPublishedServer, validationIssues } from './published-server.js';
+import type { PublishingRegistry } from './publisher-gate.js';
+import type { RegistryTokenAnswer, ValidationAnswer } from './publisher.responses.js';
+
+/** What `mcp-publisher` asks of a registry (contract §6.2): the rules are those of `/v1/entries`, the answers its own. */
+@Injectable()
+export class PublisherService {
+  constructor(
+    private readonly entries: EntriesService,
+    private readonly authenticator: Authenticator,
+  ) {}
+
+  async publish(caller: Caller, { publishClaims }: PublishingRegistry, sent: SentBody): Promise<JsonText> {
+    const request = { version: readPublishedServer(sent), claims: publishClaims };
+    return new JsonText(
+      await this.entries.publishVersion(caller, request, false, (_name, _claims, version) => itemOf(version)),
+    );
+  }
+
+  validate(sent: SentBody): ValidationAnswer {
+    const issues = validationIssues(sent);
+    return { valid: issues.length === 0, issues };
+  }
+
+  async setStatus(caller: Caller, name: string, body: unknown, version?: string): Promise<JsonText> {
+    const { versions } = await this.entries.changeStatus(caller, { type: 'server', name }, body, version);
+    const items = versions.map(itemOf);
+    if (version !== undefined) return new JsonText(items.join());
+    return new JsonText(`{"updatedCount":${items.length},"servers":[${items.join()}]}`);
+  }
+
+  /** Whoever may use a token with this server may use it as it is: what comes back is the same token. */
+  async exchange(token: string, request: Request): Promise<RegistryTokenAnswer> {
+    await this.authenticator.identifyToken(token, request);
+    const expiry = readJwt(token)?.payload['exp'];
+    return {
+      registry_token: token,
+      ...(typeof expiry === 'number' ? { expires_at: Math.floor(expiry) } : {}),
+    };
+  }
+}
+
+/** A version as the consumer API shows it. */
+function itemOf(version: VersionState & { readonly document: string }): string {
+  return `{"server":${version.document},"_meta":${officialMeta(version)}}`;
+}

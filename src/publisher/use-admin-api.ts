@@ -1,0 +1,14 @@
+import { ApiError } from '../http/errors.js';
+
+const INSTEAD: Readonly<Record<string, string>> = {
+  PUT: 'PUT /v1/entries/{type}/{name}/claims, or POST /v1/entries for a new version',
+  PATCH: 'PATCH /v1/entries/{type}/{name}/versions/{version}/status',
+  DELETE: 'DELETE /v1/entries/{type}/{name}/versions/{version}',
+  POST: 'POST /v1/entries',
+};
+
+/** The refusal of what is sent below a registry to change something that can't be changed there (contract §6.2). */
+export function useAdminApi(method: string): ApiError {
+  const instead = INSTEAD[method] ?? 'the routes below /v1/entries';
+  return new ApiError('use_admin_api', `Registries are read-only views: use ${instead}`);
+}

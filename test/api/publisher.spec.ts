@@ -1,0 +1,301 @@
+import { describe, expect, it } from 'vitest';
+import { serversIn } from '../support/answers.js';
+import { aServer, type Document } from '../support/documents.js';
+import type { Headers, Reply } from '../support/http.js';
+import { anIssuer } from '../support/issuer.js';
+import { expectChallenge, expectRefused } from '../support/matchers.js';
+import { aName } from '../support/publishing.js';
+import { aService } from '../support/service.js';
+
+/** As a workflow asks GitHub for it: the client names the origin of the registry as audience. */
+const github = anIssuer({ audience: 'https://registry.example.com' }).runs();
+const JOB = {
+  sub: 'repo:acme/weather:ref:refs/tags/v1.0.0',
+  repository: 'acme/weather',
+  repository_owner: 'acme',
+  repository_owner_id: '583231',
+  ref: 'refs/tags/v1.0.0',
+  workflow_ref: 'acme/weather/.github/workflows/publish.yml@refs/tags/v1.0.0',
+};
+const COLLEAGUE = { sub: 'cleo', org: 'acme', repository_owner: 'acme' };
+const CLAIMS = { repository_owner: 'acme' };
+
+const service = aService({
+  mode: 'full',
+  roles: { manageEntries: [{ repository_owner: ['acme', 'contoso'] }] },
+  providers: ({ issuer }) => [
+    { name: 'corporate', issuerUrl: issuer.iss, audience: issuer.audience, allowPrivateIP: true },
+    { name: 'github', issuerUrl: github.iss, audience: github.audience, allowPrivateIP: true },
+  ],
+})
+  .source('published', { kind: 'managed' })
+  .source('other', { servers: [aServer('io.acme/other')], claims: CLAIMS })
+  .registry('main', { sources: ['published', 'other'], claims: CLAIMS, publishClaims: CLAIMS })
+  .registry('reading', { sources: ['published'], claims: CLAIMS })
+  .registry('unfilled', { sources: ['other'], publishClaims: CLAIMS })
+  .configuration({ rootRegistry: 'main' })
+  .runs();
+
+/** What the official client sends, header by header, for a registry that it was pointed at with `--registry`. */
+class McpPublisher {
+  private token = '';
+
+  constructor(private readonly registry = '/registry/main') {}
+
+  async login(oidc_token: string): Promise<Reply> {
+    const reply = await this.send(
+      'POST',
+      '/v0/auth/github-oidc',
+      { oidc_token },
+      { Accept: 'application/json' },
+    );
+    this.token = (reply.json as { registry_token?: string } | undefined)?.registry_token ?? '';
+    return reply;
+  }
+
+  publish(server: Document): Promise<Reply> {
+    return this.send('POST', '/v0/publish', server, this.authorization);
+  }
+
+  validate(server: Document): Promise<Reply> {
+    return this.send('POST', '/v0/validate', server);
+  }
+
+  /** It shows the status there is before it sets another. */
+  async status(
+    name: string,
+    version: string | undefined,
+    change: Document,
+  ): Promise<{ before: Reply; after: Reply }> {
+    const path = `/v0/servers/${encodeURIComponent(name)}`;
+    const at = version === undefined ? '/versions' : `/versions/${version}`;
+    const before = await this.send('GET', `${path}${at}?include_deleted=true`, undefined, this.authorization);
+    const of = version === undefined ? '' : at;
+    return { before, after: await this.send('PATCH', `${path}${of}/status`, change, this.authorization) };
+  }
+
+  private get authorization(): Headers {
+    return { Authorization: `Bearer ${this.token}` };
+  }
+
+  private send(method: string, path: string, body: unknown, headers: Headers = {}): Promise<Reply> {
+    return service.send(method, this.registry + path, {
+      body,
+      headers: { 'User-Agent': 'Go-http-client/1.1', ...headers },
+    });
+  }
+}
+
+async function loggedIn(job: Document = JOB, registry?: string): Promise<McpPublisher> {
+  const publisher = new McpPublisher(registry);
+  expect((await publisher.login(github.sign(job))).status).toBe(200);
+  return publisher;
+}
+
+/** With all that the client writes, also where there is nothing: a repository without members. */
+function aWrittenServer(name: string, version = '1.0.0', more: Document = {}): Document {
+  return aServer(name, version, {
+    repository: {},
+    packages: [
+      { registryType: 'npm', identifier: '@acme/weather', version: '1.0.0', transport: { type: 'stdio' } },
+    ],
+    ...more,
+  });
+}
+
+describe('mcp-publisher in a workflow', () => {
+  it('logs in with the token of the workflow, and gets it back', async () => {
+    const token = github.sign(JOB);
+    const reply = await new McpPublisher().login(token);
+    expect({ status: reply.status, body: reply.json as unknown }).toEqual({
+      status: 200,
+      body: { registry_token: token, expires_at: expect.any(Number) as number },
+    });
+    expect(reply.headers['cache-control']).toBe('no-store');
+  });
+
+  it('publishes a server that a colleague sees, and others do not', async () => {
+    const name = aName();
+    const reply = await (await loggedIn()).publish(aWrittenServer(name));
+    expect(reply.status).toBe(201);
+    const { repository: _none, ...server } = aWrittenServer(name);
+    expect(reply.json).toEqual({
+      server,
+      _meta: {
+        'io.modelcontextprotocol.registry/official': expect.objectContaining({
+          status: 'active',
+          isLatest: true,
+        }) as object,
+      },
+    });
+    const path = `/registry/main/v0.1/servers?search=${name}`;
+    expect(serversIn(await service.as(COLLEAGUE).get(path))).toEqual([name]);
+    expect((await service.as({ ...COLLEAGUE, repository_owner: 'contoso' }).get(path)).text).not.toContain(
+      name,
+    );
+    const { json } = await service.as({ ...COLLEAGUE }).get(`/v1/entries/server/${encodeURIComponent(name)}`);
+    expect(json).toMatchObject({ claims: CLAIMS });
+  });
+
+  it.each(['/registry/main', ''])('publishes at %s, also under v0.1', async (base) => {
+    const publisher = await loggedIn(JOB, base);
+    expect((await publisher.publish(aWrittenServer(aName()))).status).toBe(201);
+    expect(
+      (await service.bearing(github.sign(JOB)).post(`${base}/v0.1/publish`, aWrittenServer(aName()))).status,
+    ).toBe(201);
+  });
+
+  it('is told that a version exists, and what claims the name has when they are others', async () => {
+    const publisher = await loggedIn();
+    const [name, foreign] = [aName(), aName()];
+    await publisher.publish(aWrittenServer(name));
+    expectRefused(await publisher.publish(aWrittenServer(name)), 409, 'version_exists');
+    await service
+      .as({ ...JOB, team: 'x' })
+      .post('/v1/entries', { server: aServer(foreign), claims: { team: 'x' } });
+    expectRefused(await publisher.publish(aWrittenServer(foreign, '2.0.0')), 400, 'claims_mismatch');
+  });
+
+  it('is refused with 422 for a document that is not valid, and asks for the issues', async () => {
+    const publisher = await loggedIn();
+    const broken = aWrittenServer(aName(), '1.0.0', {
+      description: '',
+      remotes: [{ type: 'carrier pigeon' }],
+    });
+    expectRefused(await publisher.publish(broken), 422, 'unprocessable_document');
+    const { status, json } = await publisher.validate(broken);
+    const { valid, issues } = json as { valid: boolean; issues: Document[] };
+    expect({ status, valid }).toEqual({ status: 200, valid: false });
+    expect(issues.map(({ path }) => path)).toEqual(
+      expect.arrayContaining(['description', 'remotes[0].type']),
+    );
+    for (const issue of issues)
+      expect(issue).toEqual({
+        type: 'schema',
+        path: expect.any(String),
+        message: expect.any(String),
+        severity: 'error',
+        reference: '',
+      });
+  });
+
+  it('validates without a token, and writes nothing', async () => {
+    const name = aName();
+    const reply = await new McpPublisher().validate(aWrittenServer(name));
+    expect({ status: reply.status, body: reply.json as unknown }).toEqual({
+      status: 200,
+      body: { valid: true, issues: [] },
+    });
+    expect(
+      (await service.as(COLLEAGUE).get(`/registry/main/v0/servers/${encodeURIComponent(name)}/versions`))
+        .status,
+    ).toBe(404);
+    expect(
+      (
+        await service.post('/registry/main/v0/validate', '{"name":"a/b","count":12345678901234567890}', {
+          'Content-Type': 'application/json',
+        })
+      ).json,
+    ).toMatchObject({ valid: false });
+    expectRefused(await service.post('/registry/main/v0/validate', '{'), 400, 'malformed_json');
+  });
+
+  it('sets the status of one version, and of all', async () => {
+    const publisher = await loggedIn();
+    const name = aName();
+    for (const version of ['1.0.0', '1.1.0']) await publisher.publish(aWrittenServer(name, version));
+    const one = await publisher.status(name, '1.0.0', { status: 'deprecated', statusMessage: 'Take 1.1.0' });
+    expect(one.before.json).toMatchObject(official({ status: 'active' }));
+    expect({ status: one.after.status, keys: Object.keys(one.after.json) }).toEqual({
+      status: 200,
+      keys: ['server', '_meta'],
+    });
+    expect(one.after.json).toMatchObject(official({ status: 'deprecated', statusMessage: 'Take 1.1.0' }));
+    const all = await publisher.status(name, undefined, { status: 'deleted' });
+    expect((all.before.json as { servers: object[] }).servers).toHaveLength(2);
+    expect(all.after.json).toMatchObject({
+      updatedCount: 2,
+      servers: [official({ status: 'deleted' }), official({ status: 'deleted' })],
+    });
+    const restored = await publisher.status(name, '1.1.0', { status: 'active' });
+    expect(restored.before.json).toMatchObject(official({ status: 'deleted' }));
+    expect(restored.after.status).toBe(200);
+    expectRefused(
+      (await publisher.status(name, '9.9.9', { status: 'active' })).after,
+      404,
+      'version_not_found',
+    );
+    expectRefused(
+      (await publisher.status(aName(), undefined, { status: 'active' })).after,
+      404,
+      'entry_not_found',
+    );
+    expectRefused((await publisher.status(name, '1.1.0', { status: 'gone' })).after, 400, 'invalid_body');
+  });
+});
+
+describe('mcp-publisher is refused', () => {
+  it.each([
+    ['of another issuer', () => anIssuer().sign(JOB)],
+    ['for another audience', () => github.sign({ ...JOB, aud: 'mcp-registry' })],
+    ['that has expired', () => github.sign({ ...JOB, exp: 1_700_000_000 })],
+    ['that is none', () => 'not a token'],
+  ])('a login with a token %s', async (_which, token) => {
+    const reply = await new McpPublisher().login(token());
+    expectChallenge(reply, { error: 'invalid_token' });
+  });
+
+  it('a login without one', async () => {
+    expectRefused(
+      await service.post('/registry/main/v0/auth/github-oidc', { token: 'x' }),
+      400,
+      'invalid_body',
+    );
+  });
+
+  it('without a token, and with claims that the registry does not give', async () => {
+    expectChallenge(await service.post('/registry/main/v0/publish', aServer(aName())));
+    const contoso = { ...JOB, repository_owner: 'contoso' };
+    expectRefused(await (await loggedIn(contoso)).publish(aServer(aName())), 403, 'registry_forbidden');
+    const { repository_owner: _owner, ...noRole } = JOB;
+    expectRefused(await (await loggedIn(noRole)).publish(aServer(aName())), 403, 'role_required');
+  });
+
+  it.each(['/registry/reading', '/registry/unfilled', '/registry/nowhere'])(
+    'by %s, which takes nothing, whoever asks',
+    async (registry) => {
+      for (const publisher of [await loggedInElsewhere(registry), new McpPublisher(registry)])
+        for (const reply of [
+          await publisher.validate(aServer(aName())),
+          await publisher.login(github.sign(JOB)),
+        ])
+          expectRefused(reply, 501, 'use_admin_api');
+      for (const caller of [JOB, { sub: 'nemo' }])
+        for (const [method, path] of [
+          ['POST', '/v0/publish'],
+          ['PATCH', '/v0.1/servers/a%2Fb/status'],
+          ['PATCH', '/v0/servers/a%2Fb/versions/1.0.0/status'],
+        ] as const)
+          expectRefused(
+            await service.as(caller).send(method, registry + path, { body: {} }),
+            501,
+            'use_admin_api',
+          );
+    },
+  );
+
+  it('by what the client has beside: other ways to log in', async () => {
+    expectChallenge(await service.post('/registry/main/v0/auth/none', {}));
+    expectRefused(await service.as(JOB).post('/registry/main/v0/auth/github-at', {}), 501, 'use_admin_api');
+  });
+});
+
+async function loggedInElsewhere(registry: string): Promise<McpPublisher> {
+  const publisher = new McpPublisher(registry);
+  await publisher.login(github.sign(JOB));
+  return publisher;
+}
+
+function official(expected: Document): Document {
+  return { _meta: { 'io.modelcontextprotocol.registry/official': expected } };
+}
