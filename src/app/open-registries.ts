@@ -17,6 +17,12 @@ export class OpenRegistries {
   /** One line for each registry that opens without a token, and for each key that opens one. */
   async report({ auth }: Pick<Config, 'auth'>): Promise<void> {
     if (!oauthInUse(auth)) return;
+    await this.reportAll().catch((error: unknown) =>
+      this.logger.warn({ err: error }, 'What opens without a token could not be counted'),
+    );
+  }
+
+  private async reportAll(): Promise<void> {
     for (const { name, anonymousClaims, keys } of await this.registries.all()) {
       if (anonymousClaims) {
         const opened = await this.entries.count(name, anonymousClaims);

@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http';
+import { pathWithoutKeys } from '../telemetry/path-without-keys.js';
 
 declare module 'node:http' {
   interface IncomingMessage {
@@ -26,9 +27,6 @@ export interface FollowedPath {
 const TARGET = /^([a-z][a-z0-9+.-]*:\/\/[^/?#]*)?([^?#]*)(.*)$/is;
 const KEY_PATH = /^\/registry\/([^/]+)\/k\/([^/]+)(\/.*)?$/s;
 const ROOT_PATH = /^\/v0(\.1)?(\/|$)/;
-/** What leads to a key where a path is as it should be, and nowhere where it is not. */
-const LEADS_TO_KEY = /^(k|%6b|%4b)$/i;
-const KEY_LIKE = /(?<![\w-])[\w-]{43}(?![\w-])/g;
 
 /**
  * contract §6.1: `/registry/{name}/k/{key}/…` is `/registry/{name}/…` for whoever knows the key, and `/v0.1/…` and `/v0/…` of the
@@ -38,7 +36,7 @@ const KEY_LIKE = /(?<![\w-])[\w-]{43}(?![\w-])/g;
  */
 export function followPath(target: string, rootRegistry: string | null): FollowedPath {
   const [, authority = '', path = '', query = ''] = TARGET.exec(target) ?? [];
-  const pathToLog = withoutKeys(path);
+  const pathToLog = pathWithoutKeys(path);
   const [, name, key, rest = ''] = KEY_PATH.exec(path) ?? [];
   if (name !== undefined && key !== undefined)
     return {
@@ -55,19 +53,6 @@ export function followRegistryPaths(rootRegistry: string | null): (request: Inco
   return (request) => {
     Object.assign(request, followPath(request.url ?? '', rootRegistry));
   };
-}
-
-// Also where one is misplaced: a path that leads nowhere is logged too.
-function withoutKeys(path: string): string {
-  let [place, isKeyNext] = [0, false];
-  const segments = path.split('/').map((segment) => {
-    if (segment === '') return segment;
-    place += 1;
-    const isHidden = isKeyNext;
-    isKeyNext = place === 3 && LEADS_TO_KEY.test(segment);
-    return isHidden ? '{key}' : segment.replaceAll(KEY_LIKE, '{key}');
-  });
-  return segments.join('/');
 }
 
 // One that can't be decoded is that of no registry.

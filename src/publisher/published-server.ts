@@ -41,8 +41,7 @@ function checkServer({ body, raw }: SentBody): CheckedDocument {
 function withoutEmptyRepository(body: unknown): unknown {
   if (!isObject(body) || !isObject(body['repository']) || Object.keys(body['repository']).length > 0)
     return body;
-  const { repository: _none, ...server } = body;
-  return server;
+  return Object.fromEntries(Object.entries(body).filter(([key]) => key !== 'repository'));
 }
 
 function lostDigits(raw: Buffer | undefined): readonly string[] {

@@ -4,6 +4,7 @@ import { join, resolve } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { loadConfig } from '../../dist/config/load-config.js';
+import { openRegistries } from '../../dist/config/rules/open-registries.js';
 import { readRegistryFile } from '../../dist/sync/file/registry-file.js';
 import { ReadMemory } from '../../dist/sync/read-memory.js';
 
@@ -75,6 +76,18 @@ describe('the examples', () => {
       caCert: '-----BEGIN CERTIFICATE-----',
       allowPrivateIP: true,
     });
+  });
+
+  it('ide.yaml loads once its key is there, and warns of nothing', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'registry-ide-'));
+    const text = await readFile(join(EXAMPLES, 'ide.yaml'), 'utf8');
+    await writeFile(join(folder, 'key'), `${'k'.repeat(43)}\n`);
+    await writeFile(join(folder, 'ide.yaml'), text.replace('/run/secrets/copilot', join(folder, 'key')));
+    const { config, warnings } = loadConfig(join(folder, 'ide.yaml'), {}, {});
+    await rm(folder, { recursive: true });
+    expect(warnings).toEqual([]);
+    expect(openRegistries(config)).toHaveLength(2);
+    expect(config.rootRegistry).toBe('ide');
   });
 
   it('docker-compose.yml mounts files that exist', async () => {

@@ -18,7 +18,8 @@ Every error answer has the body of \`ErrorAnswer\`: programs read its \`code\`, 
 Each operation names the errors it can answer. Before a request is looked at, it may also be refused with 400 \`malformed_request\`,
 408 \`request_timeout\`, 417 \`expectation_failed\` or 431 \`headers_too_large\`; and in anonymous mode with 400 \`host_refused\` or
 403 \`origin_refused\`, when a page of another origin sends it. No operation described here answers 405: \`method_not_allowed\` is
-for methods that a path does not have, and \`Allow\` names those that it has. Whatever else is sent below \`/registry\` to change
+for methods that a path does not have, and \`Allow\` names those that it has. A registry may answer reads without a token, or, below
+\`/registry/{registry}/k/{key}\`, to whoever knows one of its keys; a key that is no good is 404 \`registry_not_found\`. Whatever else is sent below \`/registry\` to change
 something gets 501 \`use_admin_api\`.`;
 
 /** What a document depends on beside the routes. */

@@ -65,6 +65,15 @@ const someHeld: fc.Arbitrary<Held> = fc
   })
   .map(({ sub, more }) => ({ sub, aud: 'registry', ...more }));
 
+/** What callers without a token hold: as much of what is drawn elsewhere as they hold of it with one. */
+const aHeldLabel: fc.Arbitrary<Claims> = fc.oneof(
+  { weight: 1, arbitrary: fc.constant({}) },
+  {
+    weight: 6,
+    arbitrary: fc.dictionary(fc.constantFrom(...KEYS), aLabelValue, { maxKeys: 3, noNullPrototype: true }),
+  },
+);
+
 const someRules = fc.array(aLabel, { minLength: 1, maxLength: 2 });
 const someRoles = fc.record<Setting['roles']>(
   {
@@ -149,6 +158,8 @@ const someRegistries: fc.Arbitrary<Registry[]> = fc
       origin: anOrigin,
       // Behind a gate that is closed there is little to compare.
       claims: fc.oneof(fc.constant({}), someClaims),
+      anonymous: fc.option(aHeldLabel, { freq: 2 }),
+      key: fc.option(aHeldLabel, { freq: 2 }),
       sources: fc.shuffledSubarray(SOURCE_NAMES, { minLength: 1 }),
     }),
     { minLength: 1, maxLength: REGISTRY_NAMES.length },
@@ -180,6 +191,7 @@ const aDraft = fc.record({
   name: fc.nat(11),
   version: fc.constantFrom('latest', ...VERSIONS),
   deleted: fc.boolean(),
+  key: fc.option(fc.constantFrom('right' as const, 'right' as const, 'wrong' as const), { freq: 2 }),
 });
 type Draft = typeof aDraft extends fc.Arbitrary<infer T> ? T : never;
 
@@ -248,7 +260,7 @@ export function aModelState(all: readonly Setting[]): fc.Arbitrary<Asked> {
       setting: fc.constantFrom(...all),
       sources: someSources,
       registries: someRegistries,
-      callers: fc.array(fc.record({ held: fc.option(someHeld, { freq: 30 }), acts: someActs }), {
+      callers: fc.array(fc.record({ held: fc.option(someHeld, { freq: 6 }), acts: someActs }), {
         minLength: 1,
         maxLength: CALLERS,
         size: 'max',

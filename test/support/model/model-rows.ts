@@ -1,9 +1,11 @@
 import { createHash } from 'node:crypto';
 import { canonicalClaims } from '../../../dist/claims/claims.js';
+import { keyDigest } from '../../../dist/config/registry-key.js';
 import { versionKey } from '../../../dist/documents/version-order.js';
 import type { TestDatabase } from '../database.js';
 import { aServer, aSkill } from '../documents.js';
 import type { Claims, Entry, ModelState } from './model.js';
+import { keyOf } from './questions.js';
 
 const BIRTH = Date.parse('2026-01-01T00:00:00Z');
 
@@ -62,7 +64,7 @@ export class ModelRows {
       rows.add('source_sync', { source_id: id, status: 'complete', attempts: 0, counts: {}, skipped: [] });
       for (const entry of entries) await this.collectEntry(rows, id, name, entry);
     }
-    for (const [position, { name, sources, origin, claims }] of state.registries.entries()) {
+    for (const [position, { name, sources, origin, claims, anonymous, key }] of state.registries.entries()) {
       const id = ++this.lastId;
       const claim_set_id = await this.claimSetId(claims);
       const created_at = born(id);
@@ -71,6 +73,10 @@ export class ModelRows {
         name: prefix + name,
         claim_set_id,
         origin,
+        anonymous_claims: anonymous ?? null,
+        keys: key
+          ? [{ name: 'own', digest: keyDigest(keyOf(prefix + name)), claims: key, expires: null }]
+          : [],
         // Position is for those of the file; the others go by age.
         position: origin === 'config' ? position : 0,
         created_at,

@@ -52,6 +52,10 @@ export interface Registry {
   readonly sources: readonly string[];
   readonly origin: Origin;
   readonly claims: Claims;
+  /** What a caller without a token holds; none: it asks for one. */
+  readonly anonymous?: Claims | null;
+  /** What the holders of its key hold; none: it has no key. */
+  readonly key?: Claims | null;
 }
 
 /** One request of the caller at the place `by`. */
@@ -76,6 +80,8 @@ export interface ConsumerQuestion extends By {
   readonly name: string;
   readonly version: string;
   readonly deleted: boolean;
+  /** The key in the path of the registry: that of this registry, or another one. */
+  readonly key?: 'right' | 'wrong' | null;
 }
 
 /** What counts of an answer: the rows it shows, or why it shows none. */

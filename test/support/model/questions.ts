@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import type { Answer, Question } from './model.js';
 
 type Row = Record<string, unknown>;
@@ -20,8 +21,9 @@ export function pathOf(question: Question, prefix: string): string {
     case 'registry entries':
       return `/v1/registries/${prefix}${question.of}${question.ask === 'registry' ? '' : '/entries'}`;
     default: {
-      const { ask, of, type, name, version, deleted } = question;
-      const base = `/registry/${prefix}${of}/v0.1`;
+      const { ask, of, type, name, version, deleted, key } = question;
+      const withKey = key ? `/k/${keyOf(key === 'right' ? prefix + of : key)}` : '';
+      const base = `/registry/${prefix}${of}${withKey}/v0.1`;
       const list = type === 'server' ? `${base}/servers` : `${base}/x/dev.toolhive/skills`;
       const entry = `${list}/${type === 'server' ? encodeURIComponent(name) : name}`;
       const query = deleted ? '?include_deleted=true' : '';
@@ -31,6 +33,11 @@ export function pathOf(question: Question, prefix: string): string {
   }
 }
 
+/** The key of a registry, whether it has one or not. */
+export function keyOf(registry: string): string {
+  return createHash('sha256').update(registry).digest('base64url');
+}
+
 /** What an answer says, in the words of the model. Other states' sources and registries are left out. */
 export function told(question: Question, prefix: string, status: number, text: string): Answer {
   const body = JSON.parse(text) as Row;
@@ -38,11 +45,13 @@ export function told(question: Question, prefix: string, status: number, text: s
   const own = (row: Row) => String(row['name']).startsWith(prefix);
   const strip = (name: unknown) => String(name).slice(prefix.length);
   const source = ({ name, kind, origin, claims }: Row) => ({ name: strip(name), kind, origin, claims });
-  const registry = ({ name, sources, origin, claims }: Row) => ({
+  const registry = ({ name, sources, origin, claims, anonymous, keys }: Row) => ({
     name: strip(name),
     sources: (sources as string[]).map(strip),
     origin,
     claims,
+    anonymous: (anonymous as Row | undefined)?.['claims'] ?? null,
+    key: (keys as Row[] | undefined)?.[0]?.['claims'] ?? null,
   });
   switch (question.ask) {
     case 'me':

@@ -21,22 +21,24 @@ import {
 export function answer(state: ModelState, question: Question): Answer {
   const { setting, registries, callers } = state;
   const caller = callers[question.by] ?? null;
+  if ('type' in question) return consume(state, caller, question);
   if (setting.mode !== 'anonymous' && caller === null) return refuse(401, 'token_missing');
   const rights = rightsOf(setting, caller ?? {});
   if (question.ask === 'me')
     return setting.mode === 'anonymous' ? refuse(401, 'anonymous_mode') : show(rights.roles);
   if (question.ask === 'registries')
     return show(inOrder(registries.filter(rights.reaches)).map(({ name }) => name));
-  return 'type' in question ? consume(state, rights, question) : administer(state, rights, question);
+  return administer(state, rights, question);
 }
 
 type Rights = ReturnType<typeof rightsOf>;
 
-function rightsOf(setting: Setting, held: Held) {
+function rightsOf(setting: Setting, held: Held, hasToken = true) {
   // contract §4: outside of full mode everybody has every role. spec §2.3: OR over the rules; contract §5: an array in a
   // rule lists alternatives.
   const roles = ROLES.filter(
-    (role) => setting.mode !== 'full' || setting.roles[role].some((rule) => covers(held, rule, 'any')),
+    (role) =>
+      setting.mode !== 'full' || (hasToken && setting.roles[role].some((rule) => covers(held, rule, 'any'))),
   );
   const isFree = roles.includes('superAdmin');
   const satisfies = (claims: Claims) => covers(held, claims, setting.arrayValues);
@@ -67,6 +69,12 @@ function administer(
   rights: Rights,
   question: AdminQuestion,
 ): Answer {
+  // Which keys there are is for those who may manage registries.
+  const told = ({ anonymous = null, key = null, ...registry }: Registry) => ({
+    ...registry,
+    anonymous,
+    key: rights.may('manageRegistries') ? key : null,
+  });
   const isSource = question.ask === 'admin sources' || question.ask.startsWith('source');
   // contract §2: with `readers` anybody may list and get registries; their raw entries stay with the managers.
   const isOpen = setting.registryListing === 'readers' && /registr(y|ies)$/.test(question.ask);
@@ -74,11 +82,11 @@ function administer(
     return refuse(403, 'role_required');
   if (question.ask === 'admin sources')
     return show(sources.filter(rights.reaches).sort(byName).map(settingsOf));
-  if (question.ask === 'admin registries') return show(inOrder(registries.filter(rights.reaches)));
+  if (question.ask === 'admin registries') return show(inOrder(registries.filter(rights.reaches)).map(told));
   const found = (isSource ? sources : registries).find(({ name }) => name === question.of);
   if (!found || !rights.reaches(found))
     return refuse(404, isSource ? 'source_not_found' : 'registry_not_found');
-  if (question.ask === 'registry') return show([found]);
+  if ('sources' in found && question.ask === 'registry') return show([told(found)]);
   const own = sources.filter(({ name }) =>
     'sources' in found ? found.sources.includes(name) : found.name === name,
   );
@@ -89,8 +97,18 @@ function administer(
 }
 
 // contract §6: unknown 404, gate 403, visibility, then shadowing, and what is not seen is absent or 404.
-function consume({ sources, registries }: ModelState, rights: Rights, question: ConsumerQuestion): Answer {
+function consume(
+  { setting, sources, registries }: ModelState,
+  caller: Held | null,
+  question: ConsumerQuestion,
+): Answer {
   const registry = registries.find(({ name }) => name === question.of);
+  const asksForTokens = setting.mode !== 'anonymous';
+  // contract §6.1: a key that is none comes before everything; a token counts alone; what is lent comes without roles.
+  const lent = question.key ? question.key === 'right' && registry?.key : registry?.anonymous;
+  if (question.key && !(asksForTokens && lent)) return refuse(404, 'registry_not_found');
+  if (asksForTokens && caller === null && !lent) return refuse(401, 'token_missing');
+  const rights = rightsOf(setting, caller ?? (lent || {}), caller !== null);
   if (!registry) return refuse(404, 'registry_not_found');
   if (!rights.reaches(registry)) return refuse(403, 'registry_forbidden');
   const seen = registry.sources
