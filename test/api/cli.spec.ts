@@ -57,6 +57,9 @@ const rulingBy = (rule: string) =>
     `oauth: { resourceUrl: 'https://registry.example.com', providers: [${PROVIDERS}] }, authz: { roles: { superAdmin: [${rule}] } }`,
   );
 
+/** One more registry, which callers without a token may read. */
+const OPEN = '  - { name: open, sources: [catalog], anonymous: { claims: { audience: ide } } }\n';
+
 describe('check', () => {
   it('says that a good configuration is valid', async () => {
     const { code, output } = await new Cli(['check', '--config', await file(GOOD)]).finished;
@@ -67,9 +70,9 @@ describe('check', () => {
     expect(output).not.toContain('warning');
   });
 
-  it('warns of roles that several identity providers could give', async () => {
+  it('warns of roles that several identity providers could give, and says what opens without a token', async () => {
     const checked = async (rule: string) =>
-      new Cli(['check', '--config', await file(rulingBy(rule))]).finished;
+      new Cli(['check', '--config', await file(rulingBy(rule) + OPEN)]).finished;
     const warned = await checked('{ role: admin }');
     expect(warned.code).toBe(0);
     expect(warned.output).toMatch(
@@ -78,6 +81,7 @@ describe('check', () => {
     const fine = await checked('{ role: admin, iss: https://corporate.example }');
     expect(fine.code).toBe(0);
     expect(fine.output).not.toContain('warning');
+    expect(fine.output).toMatch(/^registry open opens without a token, to the claims \{"audience":"ide"\}$/m);
   });
 
   it('warns of what has no effect', async () => {

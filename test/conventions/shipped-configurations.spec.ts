@@ -52,7 +52,10 @@ describe('a configuration that is shipped', () => {
     const file = join(folder, 'registry.yaml');
     const secret = join(folder, 'secret');
     await writeFile(secret, '-----BEGIN CERTIFICATE-----');
-    await writeFile(file, text.replaceAll(/\S*\/run\/secrets\/[^\s,}]+/g, secret));
+    const key = join(folder, 'key');
+    await writeFile(key, 'k'.repeat(43));
+    const withKeys = text.replaceAll(/(?<=secretFile: )\S*\/run\/secrets\/[^\s,}]+/g, key);
+    await writeFile(file, withKeys.replaceAll(/\S*\/run\/secrets\/[^\s,}]+/g, secret));
     return loadConfig(file, {}, {}).config;
   };
 
