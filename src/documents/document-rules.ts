@@ -16,17 +16,20 @@ const isServer = validators(serverDocumentSchema);
 
 /** Two validators of one schema: one that ends at the first error, and one that finds them all. */
 interface Validators {
-  readonly first: ValidateFunction;
-  readonly all: ValidateFunction;
+  readonly first: () => ValidateFunction;
+  readonly all: () => ValidateFunction;
 }
 
 function validators(schema: object): Validators {
   const formats = Object.fromEntries(
     Object.entries(DOCUMENT_FORMATS).map(([name, { validate }]) => [name, validate]),
   );
-  const compile = (allErrors: boolean) =>
-    new Ajv({ allErrors, formats, strict: false, verbose: true }).compile(schema);
-  return { first: compile(false), all: compile(true) };
+  // To compile one takes longer than to load all that `check` needs, which has no documents: it waits for the first.
+  const compiled = (allErrors: boolean) => {
+    let validate: ValidateFunction | undefined;
+    return () => (validate ??= new Ajv({ allErrors, formats, strict: false, verbose: true }).compile(schema));
+  };
+  return { first: compiled(false), all: compiled(true) };
 }
 
 /**
@@ -53,10 +56,13 @@ function problemsOf(
 }
 
 function schemaProblems({ first, all }: Validators, document: unknown): Problem[] {
-  if (first(document)) return [];
-  const thorough = (JSON.stringify(document)?.length ?? 0) <= THOROUGH_LENGTH;
-  if (thorough) all(document);
-  const problems = ((thorough ? all : first).errors ?? []).slice(0, 2 * MAX_PROBLEMS).flatMap(problemOf);
+  let validate = first();
+  if (validate(document)) return [];
+  if ((JSON.stringify(document)?.length ?? 0) <= THOROUGH_LENGTH) {
+    validate = all();
+    validate(document);
+  }
+  const problems = (validate.errors ?? []).slice(0, 2 * MAX_PROBLEMS).flatMap(problemOf);
   return problems.length > 0 ? problems : [{ path: '', message: 'is not valid' }];
 }
 

@@ -139,7 +139,8 @@ function emptyCache(databaseEpoch: string): Cached {
   return {
     databaseEpoch,
     sources: new LRUCache({ maxSize: MAX_CACHED_PARTITIONS, sizeCalculation: sizeOf }),
-    claims: new LRUCache({ max: MAX_CACHED_CLAIM_SETS }),
+    // Not `max`, for which all places would be made at once: some milliseconds and megabytes, for a few claim sets mostly.
+    claims: new LRUCache({ maxSize: MAX_CACHED_CLAIM_SETS, sizeCalculation: () => 1 }),
   };
 }
 

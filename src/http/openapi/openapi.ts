@@ -30,11 +30,15 @@ export interface DescribedServer {
   readonly oauth: OAuthConfig | undefined;
 }
 
-/** Documents every route at `/openapi.json` and `/docs`, and the consumer API alone at its `openapi.yaml`. */
+/**
+ * Documents every route at `/openapi.json` and `/docs`, and the consumer API alone at its `openapi.yaml`. Both are made when
+ * they are first asked for: it takes longer than the rest of a start.
+ */
 export function publishOpenApi(app: NestExpressApplication, server: DescribedServer): void {
-  const document = describeApi(app, server);
-  const consumerYaml = stringify(consumerApi(document), { aliasDuplicateObjects: false });
-  SwaggerModule.setup('docs', app, document, {
+  let document: OpenAPIObject | undefined;
+  const described = () => (document ??= describeApi(app, server));
+  let consumerYaml: string | undefined;
+  SwaggerModule.setup('docs', app, described, {
     jsonDocumentUrl: 'openapi.json',
     yamlDocumentUrl: 'openapi.yaml',
     customSiteTitle: 'Registry Server API',
@@ -47,6 +51,7 @@ export function publishOpenApi(app: NestExpressApplication, server: DescribedSer
     .get(
       ['/v0.1', '/v0', ''].map((version) => `/registry/:registry${version}/openapi.yaml`),
       (_: Request, response: Response) => {
+        consumerYaml ??= stringify(consumerApi(described()), { aliasDuplicateObjects: false });
         response.type('application/yaml').send(consumerYaml);
       },
     );
