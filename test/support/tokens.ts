@@ -21,11 +21,22 @@ export interface KeyPair {
 
 const CURVES: Record<string, string> = { ES256: 'P-256', ES384: 'P-384', ES512: 'P-521' };
 
+/** To make one takes longer than to start a service: those of one file serve the next in the same process as well. */
+const rsaKeyPairs: KeyPair[] = [];
+let rsaKeyPairsTaken = 0;
+
+/** A key pair that nobody else has in this file of tests. */
 export function makeKeyPair(alg: Algorithm): KeyPair {
   const namedCurve = CURVES[alg];
-  return namedCurve
-    ? generateKeyPairSync('ec', { namedCurve })
-    : generateKeyPairSync('rsa', { modulusLength: 2048 });
+  if (namedCurve) return generateKeyPairSync('ec', { namedCurve });
+  const pair = rsaKeyPairs[rsaKeyPairsTaken] ?? generateKeyPairSync('rsa', { modulusLength: 2048 });
+  rsaKeyPairs[rsaKeyPairsTaken++] = pair;
+  return pair;
+}
+
+/** Gives them to the next file. */
+export function returnKeyPairs(): void {
+  rsaKeyPairsTaken = 0;
 }
 
 /** A part of a token: an object as JSON, text and bytes as they are. */

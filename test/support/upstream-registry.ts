@@ -168,29 +168,24 @@ export class UpstreamRegistry {
     const { perPage = 100, cursorKey = 'nextCursor', endless, ...habits } = this.habits;
     const since = habits.updatedSince ? null : query.get('updated_since');
     const withDeleted = since !== null || (!habits.includeDeleted && query.get('include_deleted') === 'true');
-    const found = [...this.items.values()].filter(({ _meta: { [OFFICIAL]: official } }) => {
+    const all = [...this.items.values()];
+    const found = all.filter(({ _meta: { [OFFICIAL]: official } }) => {
       if (!withDeleted && official['status'] === 'deleted') return false;
       return since === null || Date.parse(String(official['updatedAt'])) >= Date.parse(since);
     });
     const from = endless ? 0 : start;
-    const servers = found.slice(from, from + perPage).map((item) => {
+    const shown = found.slice(from, from + perPage);
+    const latest = latestOf(all, new Set(shown.map(({ server }) => server['name'])));
+    const servers = shown.map((item) => {
       const { server } = item;
       const { [OFFICIAL]: official } = item._meta;
-      const isLatest = official['isLatest'] ?? item === this.latestOf(String(server['name']));
+      const isLatest = official['isLatest'] ?? item === latest.get(server['name']);
       if (habits.meta === undefined) return { server, _meta: { [OFFICIAL]: { ...official, isLatest } } };
       return { server, ...(habits.meta === 'empty' ? { _meta: {} } : {}) };
     });
     const next = endless === 'same-cursor' ? 1 : endless ? start + 1 : from + perPage;
     const metadata = endless || next < found.length ? { [cursorKey]: `c${next}` } : {};
     return { body: { servers, metadata }, page: Math.floor(start / perPage) + 1 };
-  }
-
-  // As the official registry does: semver above all else, which goes by the time it was published.
-  private latestOf(name: string): Item | undefined {
-    const [latest] = [...this.items.values()]
-      .filter(({ server }) => server['name'] === name)
-      .sort((one, other) => (isNewer(one, other) ? -1 : 1));
-    return latest;
   }
 
   private answerSkills(path: string, query: URLSearchParams, response: ServerResponse): void {
@@ -221,6 +216,18 @@ export class UpstreamRegistry {
     const metadata = { count: skills.length, ...(end < all.length ? { nextCursor: `c${end}` } : {}) };
     return send(response, 200, { skills, metadata });
   }
+}
+
+// As the official registry does: semver above all else, which goes by the time it was published.
+function latestOf(items: readonly Item[], names: ReadonlySet<unknown>): Map<unknown, Item> {
+  const latest = new Map<unknown, Item>();
+  for (const item of items) {
+    const { name } = item.server;
+    if (!names.has(name)) continue;
+    const before = latest.get(name);
+    if (!before || isNewer(item, before)) latest.set(name, item);
+  }
+  return latest;
 }
 
 function isNewer(one: Item, other: Item): boolean {
