@@ -6,6 +6,11 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startEmbeddedPostgres } from '../../dist/database/embedded/embedded-postgres.js';
 import { childrenOf, EmbeddedFolder, isAlive, killNine } from '../support/embedded.js';
+import { within } from '../support/within.js';
+
+/** Of all tests: to make one anew takes longer than any of them. */
+const DATA = 'data';
+const A_WHILE = 30_000;
 
 let folder: EmbeddedFolder;
 const bystanders: ChildProcess[] = [];
@@ -18,31 +23,30 @@ afterAll(async () => {
 });
 
 /** A process of the user PostgreSQL runs as, as whoever gets its process id would be. */
-function bystander(data: string, script: string): ChildProcess {
-  const { uid, gid } = statSync(join(folder.path, data, 'postgres'));
+function bystander(script: string): ChildProcess {
+  const { uid, gid } = statSync(folder.postgres(DATA));
   const child = spawn('/bin/sh', ['-c', script], { stdio: ['ignore', 'pipe', 'ignore'], uid, gid });
   bystanders.push(child);
   return child;
 }
 
-/** Kills a service that used the data directory, its guard and its PostgreSQL. */
-async function killAll(data: string): Promise<void> {
-  const service = await folder.serving(data);
-  await killNine(service, await childrenOf(service.child.pid ?? 0));
+/** Kills who used the data directory, its guard and its PostgreSQL. */
+async function killAll(): Promise<void> {
+  const owner = await folder.owning(DATA);
+  await killNine(owner, await childrenOf(owner.pid ?? 0));
 }
 
 /** As if the system had given the process id of the dead PostgreSQL to this process. */
-async function reuse(data: string, pid: number): Promise<void> {
-  const file = folder.postmasterFile(data);
+async function reuse(pid: number): Promise<void> {
+  const file = folder.postmasterFile(DATA);
   const [, ...rest] = (await readFile(file, 'utf8')).split('\n');
   await writeFile(file, [pid, ...rest].join('\n'));
 }
 
-async function expectStart(data: string): Promise<void> {
-  const service = await folder.serving(data);
-  expect(isAlive(folder.postmaster(data).pid)).toBe(true);
-  service.child.kill('SIGTERM');
-  expect((await service.finished).code).toBe(0);
+async function expectStart(): Promise<void> {
+  const server = await startEmbeddedPostgres(folder.postgres(DATA));
+  expect(isAlive(server.pid)).toBe(true);
+  await server.stop();
 }
 
 describe(
@@ -50,25 +54,29 @@ describe(
   { timeout: 90_000 },
   () => {
     it('at once', async () => {
-      await killAll('at-once');
-      await expectStart('at-once');
+      const killed = await folder.serving(DATA);
+      await killNine(killed.child, await childrenOf(killed.child.pid ?? 0));
+      const service = await folder.serving(DATA);
+      expect(isAlive(folder.postmaster(DATA).pid)).toBe(true);
+      service.child.kill('SIGTERM');
+      expect((await service.finished).code).toBe(0);
     });
 
     it('while the dead PostgreSQL is a zombie', async () => {
-      await killAll('zombie');
+      await killAll();
       // `exec` leaves the child to a program that never waits for it; one that ended before would have been waited for.
-      const parent = bystander('zombie', 'sleep 0.3 & echo $!; exec sleep 300');
+      const parent = bystander('sleep 0.3 & echo $!; exec sleep 300');
       const [line] = (await once(parent.stdout ?? parent, 'data')) as [Buffer];
       const zombie = Number(line.toString());
-      await reuse('zombie', zombie);
+      await reuse(zombie);
       expect(await childrenOf(parent.pid ?? 0)).toEqual([zombie]);
-      await expectStart('zombie');
+      await expectStart();
       expect(isAlive(zombie)).toBe(true);
     });
 
     it('while one of its processes still works for a moment', async () => {
-      const killed = await folder.serving('busy');
-      const { client } = folder.postmaster('busy');
+      const killed = await folder.owning(DATA);
+      const { client } = folder.postmaster(DATA);
       const worker = await client();
       const { rows } = await worker.query<{ pid: number }>('select pg_backend_pid() as pid');
       const enough = join(folder.path, 'enough');
@@ -77,31 +85,31 @@ describe(
     end $$`);
       const watcher = await client();
       const active = `select 1 from pg_stat_activity where pid = $1 and state = 'active'`;
-      while ((await watcher.query(active, [rows[0]?.pid])).rowCount === 0);
-      await killNine(killed, await childrenOf(killed.child.pid ?? 0));
-      const service = folder.serve('busy');
-      const log = () => readFile(join(folder.path, 'busy', 'postgres', 'server.log'), 'utf8');
-      while (!(await log()).includes('pre-existing shared memory block'));
+      await within(A_WHILE, async () =>
+        expect((await watcher.query(active, [rows[0]?.pid])).rowCount).toBe(1),
+      );
+      await killNine(killed, await childrenOf(killed.pid ?? 0));
+      const starting = expectStart();
+      const log = () => readFile(join(folder.postgres(DATA), 'server.log'), 'utf8');
+      await within(A_WHILE, async () => expect(await log()).toContain('pre-existing shared memory block'));
       await writeFile(enough, '');
       await work;
-      await service.logs('"Ready"');
-      service.child.kill('SIGTERM');
-      expect((await service.finished).code).toBe(0);
+      await starting;
     });
 
     it('though its process id now belongs to another program, which is left alone', async () => {
-      await killAll('stranger');
-      const stranger = bystander('stranger', 'exec sleep 300');
-      await reuse('stranger', stranger.pid ?? 0);
-      await expectStart('stranger');
+      await killAll();
+      const stranger = bystander('exec sleep 300');
+      await reuse(stranger.pid ?? 0);
+      await expectStart();
       expect(stranger.exitCode ?? stranger.signalCode).toBeNull();
     });
 
     it('though its process id now belongs to the PostgreSQL of another data directory, which is left alone', async () => {
-      const other = await startEmbeddedPostgres(join(folder.path, 'other', 'postgres'));
-      await killAll('mistaken');
-      await reuse('mistaken', other.pid);
-      await expectStart('mistaken');
+      const other = await startEmbeddedPostgres(folder.postgres('other'));
+      await killAll();
+      await reuse(other.pid);
+      await expectStart();
       expect(isAlive(other.pid)).toBe(true);
       expect(folder.postmaster('other').pid).toBe(other.pid);
       await other.stop();

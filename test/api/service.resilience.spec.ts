@@ -3,6 +3,7 @@ import type { Stats } from 'node:fs';
 import { chmod, chown, cp, mkdtemp, readdir, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import {
   type EmbeddedPostgres,
@@ -12,14 +13,21 @@ import { Cli } from '../support/cli.js';
 import { aDatabase } from '../support/database.js';
 import { aCatalogue, aServer } from '../support/documents.js';
 import { freePort } from '../support/free-port.js';
-import { call } from '../support/http.js';
+import { call, type Reply } from '../support/http.js';
 import { expectRefused, versionsIn } from '../support/matchers.js';
 import { inSoak } from '../support/soak.js';
+import { within } from '../support/within.js';
 
-/** How often a server is killed during a sync. */
-const KILLS = inSoak(16, 3);
-/** How much of a sync is left to it at the most, roughly. */
+/** How often the connections of a server are cut. */
+const CUTS = inSoak(60, 20);
+/** How much of a sync is left to a server before it is killed, roughly: little, all of it, and in between. */
 const SYNC_MS = 1_400;
+const KILLS_AFTER_MS = inSoak(
+  Array.from({ length: 16 }, (_, round) => 50 + (round * SYNC_MS) / 16),
+  [50, 3 * SYNC_MS, SYNC_MS / 2],
+);
+/** Between the requests of one client. */
+const THINKING_MS = 10;
 
 let folder = '';
 beforeAll(async () => {
@@ -63,6 +71,9 @@ async function serving(config: string, environment: Record<string, string> = {})
   return { cli, list, publish, internal };
 }
 
+const answers = (list: () => Promise<Reply>, status: number) =>
+  within(30_000, async () => expect((await list()).status).toBe(status));
+
 describe('a database that goes away under load', () => {
   let postgres: EmbeddedPostgres;
   const start = (socket?: string) =>
@@ -78,18 +89,21 @@ describe('a database that goes away under load', () => {
     let loading = true;
     const load = Promise.all(
       Array.from({ length: 8 }, async () => {
-        while (loading) statuses.add((await list()).status);
+        while (loading) {
+          statuses.add((await list()).status);
+          await pause(THINKING_MS);
+        }
       }),
     );
     await postgres.stop();
-    for (let reply = await list(); reply.status !== 503;) reply = await list();
+    await answers(list, 503);
     const refused = await list();
     expectRefused(refused, 503, 'database_unavailable');
     expect(refused.headers['retry-after']).toBe('2');
     expect((await internal('/readiness')).status).toBe(503);
     expect((await internal('/health')).status).toBe(200);
     postgres = await start(host);
-    for (let reply = await list(); reply.status !== 200;) reply = await list();
+    await answers(list, 200);
     expect(versionsIn(await list())).toEqual(['io.acme/a@1.0.0']);
     expect((await internal('/readiness')).json).toEqual({ status: 'ready' });
     loading = false;
@@ -122,7 +136,7 @@ describe('a database that is put back to an earlier state beneath a server', () 
     const owner = await stat(data);
     await cp(data, `${data}.copy`, { recursive: true, preserveTimestamps: true });
     postgres = await start(host);
-    for (let reply = await list(); reply.status !== 200;) reply = await list();
+    await answers(list, 200);
     await publish('io.acme/lost');
     expect(versionsIn(await list())).toEqual(['io.acme/lost@1.0.0']);
     await postgres.stop();
@@ -130,7 +144,7 @@ describe('a database that is put back to an earlier state beneath a server', () 
     await rename(`${data}.copy`, data);
     await giveTo(owner, data);
     postgres = await start(host);
-    for (let reply = await list(); reply.status !== 200;) reply = await list();
+    await answers(list, 200);
     await publish('io.acme/found');
     expect(versionsIn(await list())).toEqual(['io.acme/found@1.0.0']);
     cli.child.kill('SIGTERM');
@@ -157,10 +171,13 @@ describe('a server whose connections to the database are cut again and again', (
     const load = Promise.all(
       Array.from({ length: 12 }, async () => {
         // Each search is a new one, so that each has to be looked up.
-        while (cutting) statuses.add((await list(randomUUID())).status);
+        while (cutting) {
+          statuses.add((await list(randomUUID())).status);
+          await pause(THINKING_MS);
+        }
       }),
     );
-    for (let cut = 0; cut < 60; cut += 1) {
+    for (let cut = 0; cut < CUTS; cut += 1) {
       await database.query(
         `select pg_terminate_backend(pid) from pg_stat_activity
          where datname = current_database() and pid <> pg_backend_pid()`,
@@ -169,7 +186,7 @@ describe('a server whose connections to the database are cut again and again', (
     }
     cutting = false;
     await load;
-    for (let reply = await list(); reply.status !== 200;) reply = await list();
+    await answers(list, 200);
     expect([...statuses].filter((status) => status !== 200 && status !== 503)).toEqual([]);
     cli.child.kill('SIGTERM');
     expect((await cli.finished).code).toBe(0);
@@ -192,15 +209,15 @@ describe('a server that is killed with -9 during a sync', () => {
     await first.cli.logs('"Ready"');
     first.cli.child.kill('SIGTERM');
     await first.cli.finished;
-    // Later and later, until a round has been seen in which the new catalogue was there already, and one in which not.
+    // And later and later, until a round has been seen in which the new catalogue was there already, and one in which not.
     const outcomes = new Set<boolean>();
-    for (let round = 1; round <= KILLS || (outcomes.size < 2 && round <= 30); round += 1) {
+    for (let round = 1; round <= KILLS_AFTER_MS.length || (outcomes.size < 2 && round <= 30); round += 1) {
       await writeFile(join(folder, 'killed.json'), JSON.stringify(generation(round)));
       // A dead replica's lease would be waited for; what is at stake here is what its transaction leaves.
       await database.query(`update source_sync set lease_owner = null, lease_until = null`);
       const { cli } = await serving(config);
       await cli.logs('"changes"');
-      await new Promise((done) => setTimeout(done, 50 + ((round - 1) * SYNC_MS) / KILLS));
+      await pause(KILLS_AFTER_MS[round - 1] ?? round * SYNC_MS);
       cli.child.kill('SIGKILL');
       await cli.finished;
       const rows = await database.query<{ version: string; count: number; latest: number }>(
@@ -232,11 +249,6 @@ describe('an embedded PostgreSQL', () => {
     const third = await serving(config, environment);
     await third.cli.logs('"Ready"');
     expect((await third.list()).text).toBe(before);
-    const fourth = await serving(config, environment);
-    expect(await fourth.cli.finished).toMatchObject({
-      code: 1,
-      output: expect.stringContaining('in use by another running'),
-    });
     third.cli.child.kill('SIGINT');
     expect((await third.cli.finished).code).toBe(0);
   });
@@ -246,7 +258,7 @@ describe('several replicas that start at once on an empty database', () => {
   it('migrate exactly once and serve the same', async () => {
     const database = await aDatabase({ migrated: false });
     const config = await configuration('replicas', aCatalogue([aServer('io.acme/a')]), database.connection);
-    const replicas = await Promise.all([1, 2, 3, 4].map(() => serving(config)));
+    const replicas = await Promise.all([1, 2, 3].map(() => serving(config)));
     for (const { cli } of replicas) await cli.logs('"Ready"');
     expect(replicas.filter(({ cli }) => cli.output.includes('Migrations applied'))).toHaveLength(1);
     for (const { list } of replicas) expect(versionsIn(await list())).toEqual(['io.acme/a@1.0.0']);
