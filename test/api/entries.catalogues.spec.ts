@@ -10,11 +10,11 @@ import { aService } from '../support/service.js';
 const FOLDER = process.env['TEST_CATALOGUES'] ?? resolve(import.meta.dirname, '../../examples');
 
 interface Catalogue {
-  data: { servers: Document[]; skills?: Document[] };
+  data: { servers: Document[]; skills?: Document[]; plugins?: Document[] };
 }
 
 interface Attempt {
-  readonly type: 'server' | 'skill';
+  readonly type: 'server' | 'skill' | 'plugin';
   readonly document: Document;
   readonly reply: Reply;
 }
@@ -34,7 +34,7 @@ const texts = files.map((file) => readFileSync(join(FOLDER, file), 'utf8'));
 describe.each(files.map((file, index) => ({ file, text: texts[index] ?? '' })))(
   'the documents of $file, published one by one',
   ({ file, text }) => {
-    const { servers, skills = [] } = (JSON.parse(text) as Catalogue).data;
+    const { servers, skills = [], plugins = [] } = (JSON.parse(text) as Catalogue).data;
     const service = aService()
       .source('tools', { kind: 'managed' })
       .source('file', { text })
@@ -43,7 +43,8 @@ describe.each(files.map((file, index) => ({ file, text: texts[index] ?? '' })))(
       .runs();
     const attempts: Attempt[] = [];
     beforeAll(async () => {
-      for (const [type, documents] of [['server', servers] as const, ['skill', skills] as const])
+      const all = [['server', servers] as const, ['skill', skills] as const, ['plugin', plugins] as const];
+      for (const [type, documents] of all)
         for (const document of documents)
           attempts.push({
             type,
@@ -83,7 +84,7 @@ describe.each(files.map((file, index) => ({ file, text: texts[index] ?? '' })))(
         expect(reply.json[type]).toEqual(document);
         const stored = (await service.get(`/v1/entries/${type}/${path}`)).json;
         expect(stored[type]).toEqual(document);
-        if (type === 'skill') continue;
+        if (type !== 'server') continue;
         const read = await service.get(`/registry/published/v0.1/servers/${path}`);
         expect((read.json as { server: Document }).server).toEqual(document);
       }
@@ -132,7 +133,7 @@ describe('a server that is broken in one place', () => {
 });
 
 function nameOf(type: string, { namespace, name }: Document): string {
-  return type === 'skill' ? `${String(namespace)}/${String(name)}` : String(name);
+  return type === 'server' ? String(name) : `${String(namespace)}/${String(name)}`;
 }
 
 function keyOf(type: string, document: Document): string {
