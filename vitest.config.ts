@@ -1,4 +1,30 @@
 import { configDefaults, defineConfig } from 'vitest/config';
+import { BaseSequencer, type TestSpecification } from 'vitest/node';
+
+/** Those that take tens of seconds. They begin first, so that none of them is waited for at the end by all other workers. */
+const LONGEST = [
+  'api/sync.day.spec.ts',
+  'api/service.resilience.spec.ts',
+  'api/sync.shrunk.spec.ts',
+  'api/sync.api.habits.spec.ts',
+  'api/sync.api.trouble.spec.ts',
+  'api/cli.spec.ts',
+  'model/access.spec.ts',
+  'api/sync.kubernetes.broken.spec.ts',
+  'api/sync.git.large.spec.ts',
+  'api/embedded-postgres.owner.spec.ts',
+  'api/http.turns.spec.ts',
+];
+
+class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const place = ({ moduleId }: TestSpecification) => {
+      const place = LONGEST.findIndex((file) => moduleId.endsWith(`/test/${file}`));
+      return place < 0 ? LONGEST.length : place;
+    };
+    return (await super.sort(files)).sort((one, other) => place(one) - place(other));
+  }
+}
 
 export default defineConfig({
   test: {
@@ -15,5 +41,6 @@ export default defineConfig({
     maxWorkers: 3,
     // Loading Nest and TypeORM anew for each file would be a third of the time. Files keep to themselves all the same.
     isolate: false,
+    sequence: { sequencer: LongestFirst },
   },
 });

@@ -8,6 +8,7 @@ const LONGER_HERE = [
   'test/api/sync.git.large.spec.ts',
   'test/api/service.resilience.spec.ts',
   'test/api/entries.durability.spec.ts',
+  'test/api/entries.concurrency.spec.ts',
   'test/api/catalog.paging.spec.ts',
   'test/api/catalogue.files.spec.ts',
 ];

@@ -7,12 +7,15 @@ import type { Reply, Sender } from '../support/http.js';
 import { expectRefused } from '../support/matchers.js';
 import { type Action, type Answered, isSerializable, type Published } from '../support/serializable.js';
 import { aService } from '../support/service.js';
+import { inSoak } from '../support/soak.js';
 
 const CLIENTS = 50;
 /** Each client of the first tests is of one of them. */
 const TEAMS = ['platform', 'data', 'web', 'mobile', 'security'];
+/** How often all of them publish. */
+const ROUNDS = inSoak([1, 2, 3], [1]);
 /** Names whose changes race, and how many of them at a time: together more requests than the pool has connections. */
-const RACES = 100;
+const RACES = inSoak(100, 40);
 const AT_ONCE = 10;
 
 interface Entry {
@@ -52,7 +55,7 @@ describe.each(['server', 'skill'] as const)('50 publishers of the same new %s at
   const body = (name: string, version: string, claims: Claims) =>
     type === 'server' ? { server: aServer(name, version), claims } : { skill: aSkill(name, version), claims };
 
-  it.each([1, 2, 3])('all end up with the claims of one of them, round %i', async (round) => {
+  it.each(ROUNDS)('all end up with the claims of one of them, round %i', async (round) => {
     const name = `io.acme/same-${round}`;
     const replies = await Promise.all(
       clients.map(({ version, team }) =>
@@ -123,7 +126,7 @@ describe('changes of one name that are sent at once', () => {
         { publish: '1.1.0', claims: after },
       ],
     ],
-  ])('are answered as if one had come after the other: %s, 100 times', async (what, actions) => {
+  ])(`are answered as if one had come after the other: %s, ${RACES} times`, async (what, actions) => {
     const outcomes = new Set<string>();
     for (let first = 0; first < RACES; first += AT_ONCE) {
       const races = Array.from({ length: AT_ONCE }, async (_, index) => {

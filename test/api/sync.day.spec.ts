@@ -27,7 +27,7 @@ import { inSoak } from '../support/soak.js';
 import { anUpstreamRegistry, OFFICIAL } from '../support/upstream-registry.js';
 import { within } from '../support/within.js';
 
-const RUNS = Number(process.env['DAY_RUNS'] ?? inSoak(10_000, 400));
+const RUNS = Number(process.env['DAY_RUNS'] ?? inSoak(10_000, 150));
 const TICK_MS = 100;
 const A_WHILE = 60_000;
 /** How much more a service may hold at the end of the day than after its first quarter. */

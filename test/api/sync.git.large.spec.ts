@@ -14,7 +14,7 @@ import { inSoak } from '../support/soak.js';
 
 const MIB = 1024 * 1024;
 /** Over the 64 MiB that are read at the most, and to be held by nobody. */
-const LARGE_MIB = inSoak(1024, 128);
+const LARGE_MIB = inSoak(1024, 80);
 const leftOvers = aTemporaryDirectory();
 
 /** So many bytes, made of one piece over and over. */
@@ -32,7 +32,7 @@ describe('a large repository', () => {
   const path = 'catalogue/registry.json';
   const service = readsGit(aService(), git, async () => {
     const large = Object.fromEntries(
-      Array.from({ length: 40 }, (_, n) => [`data/${n}.bin`, { bytes: 5 * MIB, chunks: random(5 * MIB) }]),
+      Array.from({ length: 20 }, (_, n) => [`data/${n}.bin`, { bytes: 5 * MIB, chunks: random(5 * MIB) }]),
     );
     await repository.commit({ [path]: aFileOf('one') }, { large, compression: 0 });
     return { branch: 'main', path };
@@ -88,7 +88,7 @@ describe('the disk', () => {
 
   it('is not filled by a server that sends whole snapshots', async () => {
     const settings = { repository: git.url('acme'), branch: 'main' };
-    const bytes = 40 * MIB;
+    const bytes = 24 * MIB;
     const large = { other: { bytes, chunks: random(bytes) } };
     await repository.commit({ 'registry.json': aFileOf('one') }, { large, compression: 0 });
     const signal = new AbortController().signal;

@@ -12,7 +12,7 @@ import { pathOf, sorted, told } from '../support/model/questions.js';
 import { ModelRows } from '../support/model/model-rows.js';
 import { type Asked, aModelState, settings } from '../support/model/arbitraries.js';
 
-const STATES = inSoak(20_000, 1_500);
+const STATES = inSoak(20_000, 600);
 const BATCHES_A_ROUND = 10;
 const STATES_A_BATCH = 50;
 const SHRINKING_MS = 60_000;
