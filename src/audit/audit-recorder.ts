@@ -95,12 +95,13 @@ export class AuditRecorder implements OnApplicationShutdown {
     if (this.waiting.length > 0) this.drop(this.waiting.filter(({ isKept }) => isKept).length);
   }
 
-  private mayWait({ actor }: AuditEvent, client: string, bytes: number): boolean {
+  private mayWait({ outcome, actor }: AuditEvent, client: string, bytes: number): boolean {
     if (performance.now() - this.unknownSince > UNKNOWN_WINDOW_MS) {
       this.unknown = new FairLimit(MAX_UNKNOWN);
       this.unknownSince = performance.now();
     }
-    if (actor.subject === null && !this.unknown.take(client)) return false;
+    const isUnknown = outcome === 'refused' && actor.subject === null;
+    if (isUnknown && !this.unknown.take(client)) return false;
     return this.room.take(client, bytes);
   }
 
