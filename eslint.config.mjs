@@ -16,6 +16,7 @@ export const FOLDERS = [
   'auth',
   'authz',
   'claim-sets',
+  'audit',
   'sources',
   'registries',
   'views',

@@ -3,6 +3,7 @@ import { defineConfig } from 'vitest/config';
 /** Tests of `npm test` that do more of the same here (`test/support/soak.ts`). */
 const LONGER_HERE = [
   'test/model/access.spec.ts',
+  'test/model/audit.spec.ts',
   'test/api/sync.day.spec.ts',
   'test/api/sync.replicas.spec.ts',
   'test/api/sync.git.large.spec.ts',

@@ -3,6 +3,9 @@ import { APP_FILTER, APP_GUARD, APP_INTERCEPTOR, APP_PIPE } from '@nestjs/core';
 import { AuthGuard } from '../auth/auth.guard.js';
 import { AuthModule } from '../auth/auth.module.js';
 import { AuthzModule } from '../authz/authz.module.js';
+import { AuditFilter } from '../audit/audit.filter.js';
+import { AuditGuard } from '../audit/audit.guard.js';
+import { AuditModule } from '../audit/audit.module.js';
 import { ClaimsInterceptor } from './claims.interceptor.js';
 import { ConfiguredResources } from './configured-resources.js';
 import { OpenRegistries } from './open-registries.js';
@@ -16,7 +19,6 @@ import { DatabaseModule } from '../database/database.module.js';
 import type { OpenDatabase } from '../database/open-database.js';
 import { DiscoveryModule } from '../discovery/discovery.module.js';
 import { EntriesModule } from '../entries/entries.module.js';
-import { ErrorFilter } from '../http/error.filter.js';
 import { QueryValidation } from '../http/input/query-validation.pipe.js';
 import { KubernetesModule } from '../kubernetes/kubernetes.module.js';
 import { PublisherModule } from '../publisher/publisher.module.js';
@@ -41,6 +43,7 @@ export class AppModule {
         PublisherModule,
         AuthModule,
         AuthzModule,
+        AuditModule,
         DiscoveryModule,
         SourcesModule,
         RegistriesModule,
@@ -52,7 +55,8 @@ export class AppModule {
       providers: [
         ConfiguredResources,
         OpenRegistries,
-        { provide: APP_FILTER, useClass: ErrorFilter },
+        { provide: APP_FILTER, useClass: AuditFilter },
+        { provide: APP_GUARD, useClass: AuditGuard },
         { provide: APP_GUARD, useClass: AuthGuard },
         { provide: APP_GUARD, useClass: RolesGuard },
         { provide: APP_GUARD, useClass: ReadOnlyGuard },

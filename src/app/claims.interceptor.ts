@@ -67,9 +67,11 @@ export class ClaimsInterceptor implements NestInterceptor {
     // Public routes leave nobody on the request.
     const caller = publishing === 'anybody' ? UNIDENTIFIED_CALLER : undefined;
     if (publishing) request.loaded = await this.publishers.enter(caller ? null : callerOf(context), request);
-    else if (this.reflector.getAllAndOverride(IsRegistryRoute, route) !== undefined)
-      request.loaded = await this.views.enter(callerOf(context), client, String(request.params['registry']));
-    else if (named) request.loaded = await this.load(callerOf(context), request, named);
+    else if (this.reflector.getAllAndOverride(IsRegistryRoute, route) !== undefined) {
+      const access = await this.views.enter(callerOf(context), client, String(request.params['registry']));
+      request.loaded = access;
+      request.registryClaims = access.registryClaims;
+    } else if (named) request.loaded = await this.load(callerOf(context), request, named);
     const takesBody = this.reflector.getAllAndOverride(HasBody, route) !== undefined;
     const { limit, cursor } = request.query;
     const isLong =

@@ -1,10 +1,14 @@
 import { Injectable } from '@nestjs/common';
-import { DataSource, type EntityManager, In, Not } from 'typeorm';
+import { type EntityManager, In, Not } from 'typeorm';
+import { AuditTrail, type RecordChange } from '../audit/audit-trail.js';
+import type { Claims } from '../claims/claims.js';
 import type { Config, RegistryConfig, SourceConfig } from '../config/config.js';
 import { lockCatalogue } from '../database/locks.js';
+import { declaredForm as declaredRegistry } from '../registries/registries.service.js';
 import { RegistriesRepository } from '../registries/registries.repository.js';
 import { Registry, RegistrySource } from '../registries/registry.entity.js';
 import { RegistryWriter } from '../registries/registry-writer.js';
+import { declaredForm as declaredSource } from '../sources/source-answer.js';
 import { Source } from '../sources/source.entity.js';
 import { SourceStates } from '../sources/source-states.queries.js';
 import { SourceWriter } from '../sources/source-writer.js';
@@ -16,11 +20,38 @@ export type Changes = string[];
 /** Something declared in the file that the database has no place for; the message is for the administrator. */
 export class ConfigurationConflict extends Error {}
 
+/** Where the changes of a start are told and recorded. */
+interface Written {
+  readonly changes: Changes;
+  readonly record: RecordChange;
+}
+
+/** A source or registry before or after a change: its claims, and what is shown of it. */
+interface Declared {
+  readonly claims: Claims;
+  readonly form: object;
+}
+
+async function recordApplied(
+  record: RecordChange,
+  type: 'source' | 'registry',
+  name: string,
+  before: Declared | null,
+  after: Declared | null,
+): Promise<void> {
+  await record({
+    action: 'config.apply',
+    target: { type, name },
+    claims: [before, after].flatMap((declared) => (declared ? [declared.claims] : [])),
+    change: { ...(before ? { before: before.form } : {}), ...(after ? { after: after.form } : {}) },
+  });
+}
+
 /** The sources and registries that the configuration file declares: rows of origin `config`. */
 @Injectable()
 export class ConfiguredResources {
   constructor(
-    private readonly dataSource: DataSource,
+    private readonly audit: AuditTrail,
     private readonly sources: SourcesRepository,
     private readonly sourceWriter: SourceWriter,
     private readonly states: SourceStates,
@@ -35,40 +66,49 @@ export class ConfiguredResources {
    * @throws ConfigurationConflict when a name is taken by a row of origin `api`, or one of those needs a source that left.
    */
   async apply(config: Config): Promise<Changes> {
-    return this.dataSource.transaction(async (manager) => {
+    return this.audit.transaction(null, async (manager, record) => {
       // Replicas that start together take turns, and so do callers of the admin API.
       await lockCatalogue(manager);
       const changes: Changes = [];
       // What left the file goes first: registries, because they may hold the last reference to a source that left too, and
       // sources, because of the managed kind there can be one only, whatever its name.
-      await this.removeRegistries(manager, config, changes);
-      const shrunkRegistries = await this.removeSources(manager, config, changes);
+      const written: Written = { changes, record };
+      await this.removeRegistries(manager, config, written);
+      const shrunkRegistries = await this.removeSources(manager, config, written);
       await this.refuseSecondManaged(manager, config);
-      for (const source of config.sources) await this.putSource(manager, source, changes);
+      for (const source of config.sources) await this.putSource(manager, source, written);
       for (const [position, registry] of config.registries.entries())
-        await this.putRegistry(manager, registry, position, shrunkRegistries, changes);
+        await this.putRegistry(manager, registry, position, shrunkRegistries, written);
       // Every start syncs what can be synced: the file may have changed while the server was down.
       await this.states.scheduleConfigured(manager);
       return changes;
     });
   }
 
-  private async putSource(manager: EntityManager, declared: SourceConfig, changes: Changes): Promise<void> {
+  private async putSource(
+    manager: EntityManager,
+    declared: SourceConfig,
+    { changes, record }: Written,
+  ): Promise<void> {
     const found = await this.sources.findByName(declared.name, manager);
     if (found?.origin === 'api')
       throw new ConfigurationConflict(
         `sources: a source named ${declared.name} was made through the API already; rename one of them`,
       );
-    const { outcome } = await this.sourceWriter.put(manager, found, declared, 'config');
-    if (outcome !== 'unchanged') changes.push(`source ${declared.name}: ${outcome}`);
+    const before = found && { claims: found.shownClaims, form: declaredSource(found) };
+    const { outcome, source } = await this.sourceWriter.put(manager, found, declared, 'config');
+    if (outcome === 'unchanged') return;
+    changes.push(`source ${declared.name}: ${outcome}`);
+    const after = { claims: source.shownClaims, form: declaredSource(source) };
+    await recordApplied(record, 'source', declared.name, before, after);
   }
 
   private async putRegistry(
     manager: EntityManager,
     declared: RegistryConfig,
     position: number,
-    shrunkRegistries: ReadonlySet<string>,
-    changes: Changes,
+    shrunkRegistries: ReadonlyMap<string, string[]>,
+    { changes, record }: Written,
   ): Promise<void> {
     const found = await this.registries.findByName(declared.name, manager);
     if (found?.origin === 'api')
@@ -76,23 +116,49 @@ export class ConfiguredResources {
         `registries: a registry named ${declared.name} was made through the API already; rename one of them`,
       );
     const sources = await this.sources.shareByNames(manager, declared.sources);
-    const { outcome } = await this.registryWriter.put(manager, found, declared, sources, 'config', position);
+    const earlierSources = shrunkRegistries.get(declared.name);
+    const before = found && {
+      claims: found.shownClaims,
+      form: {
+        ...declaredRegistry(found),
+        ...(earlierSources ? { sources: earlierSources } : {}),
+        position: found.position,
+      },
+    };
+    const { outcome, registry } = await this.registryWriter.put(
+      manager,
+      found,
+      declared,
+      sources,
+      'config',
+      position,
+    );
     // It lost a source that left the file, which leaves what is declared.
-    const hasShrunk = outcome === 'unchanged' && shrunkRegistries.has(declared.name);
+    const hasShrunk = outcome === 'unchanged' && earlierSources !== undefined;
     if (hasShrunk) await manager.update(Registry, { name: declared.name }, { updatedAt: () => 'now()' });
-    if (hasShrunk || outcome !== 'unchanged')
-      changes.push(`registry ${declared.name}: ${hasShrunk ? 'changed' : outcome}`);
+    if (!hasShrunk && outcome === 'unchanged') return;
+    changes.push(`registry ${declared.name}: ${hasShrunk ? 'changed' : outcome}`);
+    const after = { claims: registry.shownClaims, form: { ...declaredRegistry(registry), position } };
+    await recordApplied(record, 'registry', declared.name, before, after);
   }
 
   private async removeRegistries(
     manager: EntityManager,
     { registries }: Config,
-    changes: Changes,
+    { changes, record }: Written,
   ): Promise<void> {
     const names = registries.map(({ name }) => name);
-    const leaving = await manager.findBy(Registry, { origin: 'config', name: Not(In(names)) });
+    const leaving = await manager.find(Registry, {
+      where: { origin: 'config', name: Not(In(names)) },
+      relations: { claimSet: true, sources: { source: true } },
+      order: { name: 'ASC', sources: { position: 'ASC' } },
+    });
     await manager.delete(Registry, { id: In(leaving.map(({ id }) => id)) });
-    for (const { name } of leaving) changes.push(`registry ${name}: removed`);
+    for (const registry of leaving) {
+      changes.push(`registry ${registry.name}: removed`);
+      const before = { claims: registry.claims, form: declaredRegistry(registry) };
+      await recordApplied(record, 'registry', registry.name, before, null);
+    }
   }
 
   // A source whose kind is another one now leaves too: what it held came from somewhere else. Answers which registries lost
@@ -100,13 +166,14 @@ export class ConfiguredResources {
   private async removeSources(
     manager: EntityManager,
     { sources }: Config,
-    changes: Changes,
-  ): Promise<ReadonlySet<string>> {
+    { changes, record }: Written,
+  ): Promise<ReadonlyMap<string, string[]>> {
     const kinds = new Map(sources.map(({ name, kind }) => [name, kind]));
     const configured = await manager.find(Source, {
       where: { origin: 'config' },
+      relations: { claimSet: true, state: true },
       order: { name: 'ASC' },
-      lock: { mode: 'pessimistic_write' },
+      lock: { mode: 'pessimistic_write', tables: ['source'] },
     });
     const leaving = configured.filter(({ name, kind }) => kinds.get(name) !== kind);
     const uses = await manager
@@ -127,10 +194,20 @@ export class ConfiguredResources {
           .join('\n'),
       );
     const ids = leaving.map(({ id }) => id);
+    const shrunk = uses.map(({ registry }) => registry.name);
+    const shrinking = await manager.find(Registry, {
+      where: { name: In(shrunk) },
+      relations: { sources: { source: true } },
+      order: { sources: { position: 'ASC' } },
+    });
     await manager.delete(RegistrySource, { sourceId: In(ids) });
     await manager.delete(Source, { id: In(ids) });
-    for (const { name } of leaving) changes.push(`source ${name}: removed with its entries`);
-    return new Set(uses.map(({ registry }) => registry.name));
+    for (const source of leaving) {
+      changes.push(`source ${source.name}: removed with its entries`);
+      const before = { claims: source.claims, form: declaredSource(source) };
+      await recordApplied(record, 'source', source.name, before, null);
+    }
+    return new Map(shrinking.map(({ name, sourceNames }) => [name, sourceNames]));
   }
 
   private async refuseSecondManaged(manager: EntityManager, { sources }: Config): Promise<void> {

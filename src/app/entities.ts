@@ -1,3 +1,4 @@
+import { AuditEventRow } from '../audit/audit-event.entity.js';
 import { ClaimSet } from '../claim-sets/claim-set.entity.js';
 import { Entry, EntryVersion } from '../entries/entry.entity.js';
 import { Registry, RegistrySource } from '../registries/registry.entity.js';
@@ -14,4 +15,5 @@ export const ENTITIES = [
   Entry,
   EntryVersion,
   SourcePartition,
+  AuditEventRow,
 ];

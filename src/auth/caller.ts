@@ -2,6 +2,8 @@
 export interface Caller {
   /** The token's `sub`; null when there was no token, or the token has no subject. */
   readonly subject: string | null;
+  /** The client that the token was issued to, where it says so (RFC 9068 `client_id`, OpenID Connect `azp`). */
+  readonly client?: string;
   /** Every claim of the token. */
   readonly claims: Readonly<Record<string, unknown>>;
   /** Was there a token to identify the caller? */

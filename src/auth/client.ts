@@ -1,4 +1,4 @@
-import type { ExecutionContext } from '@nestjs/common';
+import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
 import type { Request, Response } from 'express';
 import type { Caller } from './caller.js';
 import { ClientGone } from '../http/errors.js';
@@ -40,3 +40,8 @@ export function clientIn(context: ExecutionContext): Client {
   const http = context.switchToHttp();
   return new Client(http.getRequest<Request>(), http.getResponse<Response>());
 }
+
+/** The same as an argument of a handler. */
+export const CurrentClient = createParamDecorator((_: unknown, context: ExecutionContext) =>
+  clientIn(context),
+);

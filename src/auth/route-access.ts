@@ -6,8 +6,11 @@ import { ApiErrors } from '../http/openapi/api-errors.js';
 export const ROLES = ['superAdmin', 'manageSources', 'manageRegistries', 'manageEntries'] as const;
 export type Role = (typeof ROLES)[number];
 
-/** Who may use a route: everybody without a token, every caller, who may list registries, or who has a role. */
-export type RouteAccess = 'public' | 'caller' | 'registryListing' | { readonly role: Role };
+/**
+ * Who may use a route: everybody without a token, every caller, who may list registries, who has any role at all, or who has
+ * this one.
+ */
+export type RouteAccess = 'public' | 'caller' | 'registryListing' | 'anyRole' | { readonly role: Role };
 
 /** Of whoever asks for a token (contract §8). */
 const TOKEN_ERRORS = ['token_missing', 'token_invalid', 'too_many_requests', 'provider_unavailable'] as const;
@@ -24,3 +27,6 @@ export const RequiresRole = (role: Role) =>
 /** Callers with manageRegistries; every caller where the policy `registryListing` is `readers` (contract §2). */
 export const ListsRegistries = () =>
   applyDecorators(RouteAccessOf('registryListing'), ApiErrors(...TOKEN_ERRORS, 'role_required'));
+/** Callers with any role. */
+export const RequiresAnyRole = () =>
+  applyDecorators(RouteAccessOf('anyRole'), ApiErrors(...TOKEN_ERRORS, 'role_required'));

@@ -1,6 +1,7 @@
 import { applyDecorators, createParamDecorator, type ExecutionContext } from '@nestjs/common';
 import { Reflector } from '@nestjs/core';
 import { ApiParam, type ApiParamOptions } from '@nestjs/swagger';
+import type { Claims } from '../claims/claims.js';
 import { ENTRY_TYPE_NAMES } from '../documents/entry-types.js';
 import { ApiErrors } from '../http/openapi/api-errors.js';
 import type { AuthenticatedRequest } from './current-caller.js';
@@ -86,6 +87,8 @@ export const ResourceRoute = (named: NamedResource) =>
 /** A request with what the ClaimsInterceptor has loaded for its handler. */
 export interface LoadedRequest extends AuthenticatedRequest {
   loaded?: unknown;
+  /** The claims of the registry that was entered, for the audit trail. */
+  registryClaims?: Claims;
 }
 
 /**

@@ -1,7 +1,8 @@
 import { type CanActivate, type ExecutionContext, Injectable } from '@nestjs/common';
 import { Reflector } from '@nestjs/core';
+import type { Caller } from '../auth/caller.js';
 import { callerOf } from '../auth/current-caller.js';
-import { RouteAccessOf } from '../auth/route-access.js';
+import { ROLES, type RouteAccess, RouteAccessOf } from '../auth/route-access.js';
 import { ApiError } from '../http/errors.js';
 import { AccessPolicy } from './access-policy.js';
 
@@ -21,11 +22,13 @@ export class RolesGuard implements CanActivate {
     if (access === undefined) throw new ApiError('access_undeclared');
     if (access === 'public' || access === 'caller') return true;
     const caller = callerOf(context);
-    const may =
-      access === 'registryListing'
-        ? this.policy.mayListRegistries(caller)
-        : this.policy.mayAct(caller, access.role);
-    if (!may) throw new ApiError('role_required');
+    if (!this.may(caller, access)) throw new ApiError('role_required');
     return true;
+  }
+
+  private may(caller: Caller, access: Exclude<RouteAccess, 'public' | 'caller'>): boolean {
+    if (access === 'registryListing') return this.policy.mayListRegistries(caller);
+    if (access === 'anyRole') return ROLES.some((role) => this.policy.mayAct(caller, role));
+    return this.policy.mayAct(caller, access.role);
   }
 }

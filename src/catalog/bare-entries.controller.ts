@@ -1,5 +1,6 @@
 import { Controller, Get, Param, Query, type Type } from '@nestjs/common';
 import { ApiOperation, ApiParam, ApiTags } from '@nestjs/swagger';
+import { Audited } from '../auth/audited.js';
 import { AnyCaller } from '../auth/route-access.js';
 import { Loaded, RegistryRoute } from '../auth/route-resource.js';
 import { BARE_TYPES, type BareType, ENTRY_TYPES } from '../documents/entry-types.js';
@@ -36,6 +37,7 @@ function controllerOf(type: BareType): Type {
   @Controller([`registry/:registry/v0.1/${path}`, `registry/:registry/v0/${path}`])
   @AnyCaller()
   @RegistryRoute()
+  @Audited('catalog.read', type)
   class BareEntriesController {
     constructor(private readonly catalog: CatalogService) {}
 

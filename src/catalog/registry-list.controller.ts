@@ -1,5 +1,6 @@
 import { Controller, Get } from '@nestjs/common';
 import { ApiOperation, ApiTags } from '@nestjs/swagger';
+import { Audited } from '../auth/audited.js';
 import type { Caller } from '../auth/caller.js';
 import { CurrentCaller } from '../auth/current-caller.js';
 import { AnyCaller } from '../auth/route-access.js';
@@ -12,6 +13,7 @@ import { RegistryList } from '../registries/registries.responses.js';
 @ApiTags('catalog')
 @Controller('registry')
 @AnyCaller()
+@Audited('catalog.read')
 export class RegistryListController {
   constructor(private readonly registries: RegistriesService) {}
 

@@ -1,5 +1,6 @@
 import { Controller, Get, Param, Query } from '@nestjs/common';
 import { ApiOperation, ApiParam, ApiTags } from '@nestjs/swagger';
+import { Audited } from '../auth/audited.js';
 import { AnyCaller } from '../auth/route-access.js';
 import { Loaded, RegistryRoute } from '../auth/route-resource.js';
 import type { RegistryAccess } from '../views/view.js';
@@ -28,6 +29,7 @@ const VERSION = {
 @Controller(['registry/:registry/v0.1/servers', 'registry/:registry/v0/servers'])
 @AnyCaller()
 @RegistryRoute()
+@Audited('catalog.read', 'server')
 export class ServersController {
   constructor(private readonly catalog: CatalogService) {}
 

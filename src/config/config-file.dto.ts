@@ -1,7 +1,7 @@
 import { isAbsolute } from 'node:path';
 import { AuthSettings } from './auth-settings.dto.js';
 import type { Claims } from '../claims/claims.js';
-import { claims, dnsLabel, flag, listOf, oneOf, text, wholeNumber } from '../validation/checks.js';
+import { claims, dnsLabel, duration, flag, listOf, oneOf, text, wholeNumber } from '../validation/checks.js';
 import { DatabaseSettings } from './database-settings.dto.js';
 import { RegistrySettings } from './registry-settings.dto.js';
 import { below, type Issue, issue } from '../validation/problems.js';
@@ -26,6 +26,13 @@ export class CorsSettings {
 
 export class LogSettings {
   @Optional() @Checked(oneOf(...LOG_LEVELS)) level?: LogLevel;
+}
+
+/** contract §9: what is recorded, and how long it is kept. */
+export class AuditSettings {
+  /** Every answer of the consumer API too? */
+  @Optional() @Checked(flag) reads?: boolean;
+  @Optional() @Checked(duration) retention?: string;
 }
 
 /** contract §2: what one server does at a time, and holds. */
@@ -65,6 +72,7 @@ export class ConfigFile {
   /** May sources made through the API be fetched from private addresses? */
   @Optional() @Checked(flag) adminAllowPrivateIP?: boolean;
   @Optional() @Section(() => LogSettings) log?: LogSettings;
+  @Optional() @Section(() => AuditSettings) audit?: AuditSettings;
   @Optional() @Section(() => LimitSettings) limits?: LimitSettings;
 }
 

@@ -42,6 +42,7 @@ export interface Config {
   /** REGISTRY_KUBECONFIG or KUBECONFIG: files that name the cluster of sources of kind kubernetes. None: see Cluster. */
   readonly kubeconfig: readonly string[];
   readonly log: { readonly level: LogLevel };
+  readonly audit: AuditConfig;
   readonly limits: LimitsConfig;
   readonly addresses: { readonly public: Address; readonly internal: Address };
   /** REGISTRY_INSECURE_URLS: providers may be reached without TLS. */
@@ -134,6 +135,14 @@ export interface RegistryConfig {
   readonly keys: readonly RegistryKey[];
   /** The claims of what is published through it; null: it takes nothing. */
   readonly publishClaims: Claims | null;
+}
+
+/** What is recorded of who did what (contract §9), beside changes and refusals. */
+export interface AuditConfig {
+  /** Every answer of the consumer API too? */
+  readonly reads: boolean;
+  /** How long events are there. */
+  readonly retentionMs: number;
 }
 
 /** Beyond each of them a request waits, or is refused with `Retry-After`. */

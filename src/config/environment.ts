@@ -53,6 +53,8 @@ const OVERRIDABLE: readonly { path: Path; number?: true; flag?: true }[] = [
   { path: ['readOnly'], flag: true },
   { path: ['adminFileRoot'] },
   { path: ['log', 'level'] },
+  { path: ['audit', 'reads'], flag: true },
+  { path: ['audit', 'retention'] },
   { path: ['limits', 'searchesPerCaller'], number: true },
   { path: ['limits', 'requestsInFlight'], number: true },
   { path: ['limits', 'connections'], number: true },

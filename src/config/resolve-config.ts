@@ -2,6 +2,7 @@ import { resolve } from 'node:path';
 import type { AuthSettings, ProviderSettings } from './auth-settings.dto.js';
 import type {
   AdminFileRoot,
+  AuditConfig,
   AuthConfig,
   Config,
   DatabaseConfig,
@@ -10,7 +11,7 @@ import type {
   RegistryConfig,
   SourceConfig,
 } from './config.js';
-import type { ConfigFile, LimitSettings, RegistryItem } from './config-file.dto.js';
+import type { AuditSettings, ConfigFile, LimitSettings, RegistryItem } from './config-file.dto.js';
 import type { DatabaseSettings, SslMode } from './database-settings.dto.js';
 import { type DatabaseUrl, parseDatabaseUrl } from './database-url.js';
 import { isKey, keyDigest, type RegistryKey } from './registry-key.js';
@@ -28,6 +29,7 @@ export interface Files {
 }
 
 const POOL_MAX = 10;
+const AUDIT_RETENTION = '90d';
 
 /** Everything of the `Config` that comes from the file, with its defaults. The file must have been checked before. */
 export function resolveConfig(
@@ -42,6 +44,7 @@ export function resolveConfig(
   | 'database'
   | 'cors'
   | 'readOnly'
+  | 'audit'
   | 'limits'
   | 'adminFileRoots'
   | 'adminAllowPrivateIP'
@@ -60,6 +63,7 @@ export function resolveConfig(
     adminAllowPrivateIP: file.adminAllowPrivateIP ?? false,
     adminKubernetesNamespaces: file.adminKubernetesNamespaces ?? [],
     log: { level: file.log?.level ?? 'info' },
+    audit: auditOf(file.audit),
     limits: limitsOf(file.limits),
   };
 }
@@ -212,6 +216,10 @@ function sslOf(mode: SslMode): false | object {
     case 'verify-full':
       return {};
   }
+}
+
+function auditOf({ reads = false, retention = AUDIT_RETENTION }: AuditSettings = {}): AuditConfig {
+  return { reads, retentionMs: parseDuration(retention) ?? 0 };
 }
 
 function limitsOf(limits: LimitSettings = {}): LimitsConfig {

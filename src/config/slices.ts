@@ -40,6 +40,9 @@ export const clusterConfig = slice('cluster', ({ kubeconfig }) => ({ kubeconfig 
 /** Whether anything may be changed through the API. */
 export const changesConfig = slice('changes', ({ readOnly }) => ({ readOnly }));
 
+/** What is recorded beside changes and refusals, and for how long. */
+export const auditConfig = slice('audit', ({ audit }) => audit);
+
 /** What this server does at a time, and holds. */
 export const limitsConfig = slice('limits', ({ limits }) => limits);
 
@@ -49,6 +52,7 @@ const SLICES: readonly ConfigurationSlice<object>[] = [
   adminSourcesConfig,
   clusterConfig,
   changesConfig,
+  auditConfig,
   limitsConfig,
 ];
 

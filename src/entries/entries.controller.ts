@@ -9,6 +9,7 @@ import {
   ApiTags,
 } from '@nestjs/swagger';
 import type { Response } from 'express';
+import { Audited } from '../auth/audited.js';
 import type { Caller } from '../auth/caller.js';
 import { CurrentCaller } from '../auth/current-caller.js';
 import { RequiresRole } from '../auth/route-access.js';
@@ -21,6 +22,7 @@ import { type SentBody, SentJson, TakesBody } from '../http/input/body.js';
 import { RequestPreconditions } from '../http/preconditions.decorator.js';
 import type { Preconditions } from '../http/preconditions.js';
 import { JsonText } from '../http/json-answers.js';
+import { CurrentRequest, type RequestContext } from '../http/request-context.js';
 import { ClaimsBody, PublishBody, PublishQuery, StatusBody } from './entries.dto.js';
 import { EntryClaimsAnswer, ManagedEntry, PublishedVersionAnswer } from './entries.responses.js';
 import { PUBLISH_EXAMPLES } from './publish-examples.js';
@@ -52,6 +54,7 @@ export class EntriesController {
 
   @Get()
   @MayBeLong()
+  @Audited('entry.list')
   @ApiOperation({ operationId: 'listEntries', summary: 'The published entries this caller may manage' })
   @ApiOkWithEtag(EntryList)
   @ApiErrors('invalid_parameter', 'invalid_cursor')
@@ -61,6 +64,7 @@ export class EntriesController {
 
   @Post()
   @TakesBody()
+  @Audited('entry.publish')
   @WritesNothing(({ query }) => query['dry_run'] === 'true')
   @ApiOperation({
     operationId: 'publishEntry',
@@ -74,10 +78,11 @@ export class EntriesController {
     @CurrentCaller() caller: Caller,
     @Query() { dry_run: dryRun }: PublishQuery,
     @SentJson() sent: SentBody,
+    @CurrentRequest() context: RequestContext,
     @Res({ passthrough: true }) response: Response,
   ): Promise<JsonText> {
     const isDry = dryRun === 'true';
-    const answer = new JsonText(await this.entries.publish(caller, sent, isDry));
+    const answer = new JsonText(await this.entries.publish(caller, sent, isDry, context));
     response.status(isDry ? 200 : 201);
     return answer;
   }
@@ -85,6 +90,7 @@ export class EntriesController {
   @Post('validate')
   @HttpCode(200)
   @TakesBody()
+  @Audited('entry.validate')
   @WritesNothing(() => true)
   @ApiOperation({
     operationId: 'validateEntry',
@@ -93,11 +99,16 @@ export class EntriesController {
   @ApiBody({ type: PublishBody, examples: PUBLISH_EXAMPLES })
   @ApiOkResponse({ type: PublishedVersionAnswer, description: 'It could be published' })
   @ApiErrors(...PUBLISH_ERRORS)
-  async validate(@CurrentCaller() caller: Caller, @SentJson() sent: SentBody): Promise<JsonText> {
-    return new JsonText(await this.entries.publish(caller, sent, true));
+  async validate(
+    @CurrentCaller() caller: Caller,
+    @SentJson() sent: SentBody,
+    @CurrentRequest() context: RequestContext,
+  ): Promise<JsonText> {
+    return new JsonText(await this.entries.publish(caller, sent, true, context));
   }
 
   @Get(':type/:name')
+  @Audited('entry.read')
   @ResourceRoute({ resource: 'entry', use: 'read' })
   @ApiOperation({ operationId: 'getEntry', summary: 'A published entry with its claims and versions' })
   @ApiOkWithEtag(ManagedEntry)
@@ -106,6 +117,7 @@ export class EntriesController {
   }
 
   @Get(':type/:name/versions/:version')
+  @Audited('entry.read')
   @ResourceRoute({ resource: 'entry', use: 'read' })
   @ApiOperation({ operationId: 'getEntryVersion', summary: 'One version of a published entry' })
   @ApiParam(VERSION)
@@ -117,6 +129,7 @@ export class EntriesController {
 
   @Delete(':type/:name/versions/:version')
   @HttpCode(204)
+  @Audited('entry.delete')
   @ResourceRoute({ resource: 'entry', use: 'change' })
   @ApiOperation({
     operationId: 'deleteEntryVersion',
@@ -130,11 +143,13 @@ export class EntriesController {
     @Param('type') type: string,
     @Param('name') name: string,
     @Param('version') version: string,
+    @CurrentRequest() context: RequestContext,
   ): Promise<void> {
-    return this.entries.removeVersion(caller, { type, name }, version);
+    return this.entries.removeVersion(caller, { type, name }, version, context);
   }
 
   @Get(':type/:name/claims')
+  @Audited('entry.read')
   @ResourceRoute({ resource: 'entry', use: 'read' })
   @ApiOperation({ operationId: 'getEntryClaims', summary: 'The claims of a published entry' })
   @ApiOkWithEtag(EntryClaimsAnswer)
@@ -143,6 +158,7 @@ export class EntriesController {
   }
 
   @Put(':type/:name/claims')
+  @Audited('entry.claims.update')
   @TakesBody()
   @HttpCode(204)
   @ResourceRoute({ resource: 'entry', use: 'change' })
@@ -160,12 +176,14 @@ export class EntriesController {
     @Param('name') name: string,
     @SentJson() sent: SentBody,
     @RequestPreconditions() preconditions: Preconditions,
+    @CurrentRequest() context: RequestContext,
   ): Promise<void> {
-    return this.entries.setClaims(caller, { type, name }, sent, preconditions);
+    return this.entries.setClaims(caller, { type, name }, sent, preconditions, context);
   }
 
   @Patch(':type/:name/status')
   @TakesBody()
+  @Audited('entry.status')
   @ResourceRoute({ resource: 'entry', use: 'change' })
   @ApiOperation({ operationId: 'setEntryStatus', summary: 'Sets the status of every version of an entry' })
   @ApiBody({ type: StatusBody })
@@ -176,12 +194,14 @@ export class EntriesController {
     @Param('type') type: string,
     @Param('name') name: string,
     @Body() body: unknown,
+    @CurrentRequest() context: RequestContext,
   ): Promise<JsonText> {
-    return this.entries.setStatus(caller, { type, name }, body);
+    return this.entries.setStatus(caller, { type, name }, body, undefined, context);
   }
 
   @Patch(':type/:name/versions/:version/status')
   @TakesBody()
+  @Audited('entry.status')
   @ResourceRoute({ resource: 'entry', use: 'change' })
   @ApiOperation({ operationId: 'setEntryVersionStatus', summary: 'Sets the status of one version' })
   @ApiParam(VERSION)
@@ -194,7 +214,8 @@ export class EntriesController {
     @Param('name') name: string,
     @Param('version') version: string,
     @Body() body: unknown,
+    @CurrentRequest() context: RequestContext,
   ): Promise<JsonText> {
-    return this.entries.setStatus(caller, { type, name }, body, version);
+    return this.entries.setStatus(caller, { type, name }, body, version, context);
   }
 }

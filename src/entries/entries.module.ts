@@ -1,4 +1,5 @@
 import { Module } from '@nestjs/common';
+import { AuditModule } from '../audit/audit.module.js';
 import { AuthzModule } from '../authz/authz.module.js';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import { ClaimSetsModule } from '../claim-sets/claim-sets.module.js';
@@ -14,7 +15,14 @@ import { EntryListService } from './list/entry-list.service.js';
 import { EntryWriter } from './writer/entry-writer.js';
 
 @Module({
-  imports: [TypeOrmModule.forFeature([Entry]), AuthzModule, ClaimSetsModule, SourcesModule, ViewsModule],
+  imports: [
+    TypeOrmModule.forFeature([Entry]),
+    AuditModule,
+    AuthzModule,
+    ClaimSetsModule,
+    SourcesModule,
+    ViewsModule,
+  ],
   controllers: [EntriesController, EntryListController],
   providers: [EntryWriter, EntriesRepository, EntriesService, EntryListQueries, EntryListService],
   exports: [EntryWriter, EntriesService],

@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { type EntityManager, Repository } from 'typeorm';
+import type { Publisher } from '../audit/audit-event.js';
 import { ClaimSetsRepository } from '../claim-sets/claim-sets.repository.js';
 import { type Claims, equalClaims, givenForm } from '../claims/claims.js';
 import { hasNul } from '../database/storable.js';
@@ -36,6 +37,7 @@ export class EntriesRepository {
       .getRepository(Entry)
       .createQueryBuilder('entry')
       .innerJoin('entry.source', 'source', `source.kind = 'managed'`)
+      .addSelect(['source.id', 'source.name'])
       .innerJoinAndSelect('entry.claimSet', 'claimSet')
       .where('entry.type = :type and entry.name = :name', { type, name });
     if (version !== undefined) {
@@ -56,6 +58,7 @@ export class EntriesRepository {
     sourceId: number,
     claims: Claims,
     incoming: IncomingVersion,
+    publishedBy: Publisher | null,
     now: Date,
   ): Promise<EntryVersion> {
     const { id: claimSetId } = await this.claimSets.findOrCreate(manager, claims);
@@ -68,7 +71,7 @@ export class EntriesRepository {
     });
     await manager.insert(Entry, entry);
     await this.limit.check(manager, sourceId, claimSetId);
-    const columns = versionColumns(incoming, now);
+    const columns = { ...versionColumns(incoming, now), publishedBy };
     const version = manager.create(EntryVersion, { ...columns, entryId: entry.id, isLatest: true });
     await manager.insert(EntryVersion, version);
     await bumpRevision(manager, sourceId);
@@ -80,9 +83,11 @@ export class EntriesRepository {
     manager: EntityManager,
     entry: Entry,
     incoming: IncomingVersion,
+    publishedBy: Publisher | null,
     now: Date,
   ): Promise<EntryVersion | null> {
-    const version = manager.create(EntryVersion, { ...versionColumns(incoming, now), entryId: entry.id });
+    const columns = { ...versionColumns(incoming, now), publishedBy };
+    const version = manager.create(EntryVersion, { ...columns, entryId: entry.id });
     const { raw } = await manager
       .createQueryBuilder()
       .insert()

@@ -26,6 +26,18 @@ export class VersionMetadata {
   'io.modelcontextprotocol.registry/official': VersionState;
 }
 
+/** Who published a version, by their token. */
+export class PublisherAnswer {
+  @ApiProperty({ type: String, nullable: true })
+  subject: string | null;
+
+  @ApiProperty({ type: String, nullable: true })
+  issuer: string | null;
+
+  /** The client that the token was issued to. */
+  client?: string;
+}
+
 export class PublishedVersionAnswer {
   @ApiProperty({ enum: ENTRY_TYPE_NAMES })
   type: string;
@@ -36,6 +48,9 @@ export class PublishedVersionAnswer {
 
   @ApiProperty(CLAIMS_SCHEMA)
   claims: object;
+
+  /** Of a version that is read; absent where nobody was identified. */
+  publishedBy?: PublisherAnswer;
 
   _meta: VersionMetadata;
 }
@@ -60,6 +75,9 @@ export class ManagedVersion {
 
   @ApiProperty({ format: 'date-time' })
   updatedAt: string;
+
+  /** Absent where nobody was identified. */
+  publishedBy?: PublisherAnswer;
 }
 
 export class ManagedEntry {

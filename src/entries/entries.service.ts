@@ -1,5 +1,8 @@
+import { isDeepStrictEqual } from 'node:util';
 import { Injectable } from '@nestjs/common';
-import { DataSource, type EntityManager } from 'typeorm';
+import type { EntityManager } from 'typeorm';
+import { type AuditTarget, type Publisher, publisherOf } from '../audit/audit-event.js';
+import { AuditTrail, type RecordChange, type Requester } from '../audit/audit-trail.js';
 import type { Caller } from '../auth/caller.js';
 import { AccessPolicy } from '../authz/access-policy.js';
 import { type Claims, equalClaims, shownForm } from '../claims/claims.js';
@@ -11,6 +14,7 @@ import type { EntryName, IncomingVersion } from '../documents/incoming-version.j
 import { officialMeta } from '../documents/official-meta.js';
 import type { SentBody } from '../http/input/body.js';
 import { ApiError } from '../http/errors.js';
+import type { RequestContext } from '../http/request-context.js';
 import { JsonText } from '../http/json-answers.js';
 import { checkPreconditions, contentTag, type Preconditions } from '../http/preconditions.js';
 import { SourcesRepository } from '../sources/sources.repository.js';
@@ -41,7 +45,7 @@ class DryRun extends Error {
 @Injectable()
 export class EntriesService {
   constructor(
-    private readonly dataSource: DataSource,
+    private readonly audit: AuditTrail,
     private readonly sources: SourcesRepository,
     private readonly entries: EntriesRepository,
     private readonly policy: AccessPolicy,
@@ -53,8 +57,13 @@ export class EntriesService {
    *
    * @param dryRun answers the same and writes nothing.
    */
-  publish(caller: Caller, { body, raw }: SentBody, dryRun: boolean): Promise<string> {
-    return this.publishVersion(caller, readPublishRequest(body, raw), dryRun, describeVersion);
+  publish(
+    caller: Caller,
+    { body, raw }: SentBody,
+    dryRun: boolean,
+    context: RequestContext,
+  ): Promise<string> {
+    return this.publishVersion(caller, readPublishRequest(body, raw), dryRun, describeVersion, context);
   }
 
   /** The same of what has been read and checked already; the answer is as `describe` says. */
@@ -62,23 +71,38 @@ export class EntriesService {
     caller: Caller,
     { version: incoming, claims }: PublishRequest,
     dryRun: boolean,
-    describe: typeof describeVersion,
+    describe: (name: EntryName, claims: Claims, stored: EntryVersion) => string,
+    context: RequestContext,
   ): Promise<string> {
     // A super-admin who sends no claims for a later version inherits; who may send none is decided by checkPublish.
     this.policy.checkPublish(caller, claims);
     try {
-      return await this.dataSource.transaction(async (manager) => {
+      return await this.audit.transaction({ caller, context }, async (manager, record) => {
         const source = await this.sources.shareManaged(manager);
         if (source === null) throw new ApiError('no_managed_source');
         this.checkName(caller, incoming, claims, source.settings.names);
         const now = await lockEntry(manager, incoming.type, incoming.name);
         const entry = await this.entries.findByName(incoming, undefined, manager);
         if (entry) this.checkLater(caller, entry, claims);
+        const shownClaims = entry?.shownClaims ?? shownForm(claims);
+        await record({
+          action: 'entry.publish',
+          target: targetOf(incoming, source.name, incoming.version),
+          claims: [shownClaims],
+          change: {
+            after: {
+              claims: shownClaims,
+              status: incoming.status,
+              sha256: incoming.digest.toString('hex'),
+            },
+          },
+        });
+        const by = publisherOf(caller);
         const version = entry
-          ? await this.entries.addVersion(manager, entry, incoming, now)
-          : await this.entries.add(manager, source.id, claims, incoming, now);
+          ? await this.entries.addVersion(manager, entry, incoming, by, now)
+          : await this.entries.add(manager, source.id, claims, incoming, by, now);
         if (!version) throw versionExists(incoming);
-        const answer = describe(incoming, entry?.shownClaims ?? shownForm(claims), version);
+        const answer = describe(incoming, shownClaims, version);
         if (dryRun) throw new DryRun(answer);
         return answer;
       });
@@ -108,7 +132,8 @@ export class EntriesService {
 
   /** @param entry with the version that was asked for. */
   getVersion(entry: Entry): JsonText {
-    return new JsonText(describeVersion(entry, entry.shownClaims, onlyVersion(entry)));
+    const version = onlyVersion(entry);
+    return new JsonText(describeVersion(entry, entry.shownClaims, version, version.publishedBy));
   }
 
   getClaims({ shownClaims: claims }: Entry): JsonText {
@@ -121,26 +146,53 @@ export class EntriesService {
     path: EntryPath,
     { body }: SentBody,
     preconditions: Preconditions,
+    context: RequestContext,
   ): Promise<void> {
     const claims = readClaimsRequest(body);
-    await this.change(caller, path, undefined, async (manager, entry) => {
+    await this.change({ caller, context }, path, undefined, async (manager, entry, _now, record) => {
       this.policy.checkRelabel(caller, claims);
       const source = await this.sources.shareManaged(manager);
       this.checkName(caller, entry, claims, source?.settings.names);
       checkPreconditions(preconditions, contentTag(entry.shownClaims));
+      const [before, after] = [entry.shownClaims, shownForm(claims)];
+      if (!isDeepStrictEqual(before, after))
+        await record({
+          action: 'entry.claims.update',
+          target: targetOf(entry, entry.source.name),
+          claims: [before, after],
+          change: { before: { claims: before }, after: { claims: after } },
+        });
       await this.entries.setClaims(manager, entry, claims);
     });
   }
 
-  async removeVersion(caller: Caller, path: EntryPath, version: string): Promise<void> {
-    await this.change(caller, path, version, (manager, entry) =>
-      this.entries.removeVersion(manager, entry, onlyVersion(entry)),
-    );
+  async removeVersion(
+    caller: Caller,
+    path: EntryPath,
+    version: string,
+    context: RequestContext,
+  ): Promise<void> {
+    await this.change({ caller, context }, path, version, async (manager, entry, _now, record) => {
+      const removed = onlyVersion(entry);
+      await record({
+        action: 'entry.delete',
+        target: targetOf(entry, entry.source.name, removed.version),
+        claims: [entry.claims],
+        change: { before: { claims: entry.shownClaims, ...statusOf(removed) } },
+      });
+      await this.entries.removeVersion(manager, entry, removed);
+    });
   }
 
   /** Sets the status of one version, or of all versions at once. */
-  async setStatus(caller: Caller, path: EntryPath, body: unknown, version?: string): Promise<JsonText> {
-    const { entry, versions } = await this.changeStatus(caller, path, body, version);
+  async setStatus(
+    caller: Caller,
+    path: EntryPath,
+    body: unknown,
+    version: string | undefined,
+    context: RequestContext,
+  ): Promise<JsonText> {
+    const { entry, versions } = await this.changeStatus(caller, path, body, version, context);
     if (version === undefined) return new JsonText(describeEntry(entry, versions));
     return this.getVersion(entry);
   }
@@ -150,13 +202,15 @@ export class EntriesService {
     caller: Caller,
     path: EntryPath,
     body: unknown,
-    version?: string,
+    version: string | undefined,
+    context: RequestContext,
   ): Promise<{ readonly entry: Entry; readonly versions: readonly EntryVersion[] }> {
     const { type } = entryNameOf(path);
     const { status, message } = readStatusRequest(type, body);
-    return this.change(caller, path, version, async (manager, entry, now) => {
+    return this.change({ caller, context }, path, version, async (manager, entry, now, record) => {
       const versions =
         version === undefined ? await this.entries.versions(entry, manager) : [onlyVersion(entry)];
+      await recordStatus(record, entry, versions, { status, statusMessage: message }, version);
       const changed = versions.map((stored) => {
         const document = withStatus(type, stored.document, status);
         return { version: stored.version, document, digest: documentDigest(document) };
@@ -169,16 +223,16 @@ export class EntriesService {
   }
 
   private async change<T>(
-    caller: Caller,
+    requester: Requester,
     path: EntryPath,
     version: string | undefined,
-    work: (manager: EntityManager, entry: Entry, now: Date) => Promise<T>,
+    work: (manager: EntityManager, entry: Entry, now: Date, record: RecordChange) => Promise<T>,
   ): Promise<T> {
     const entryName = entryNameOf(path);
-    return this.dataSource.transaction(async (manager) => {
+    return this.audit.transaction(requester, async (manager, record) => {
       const now = await lockEntry(manager, entryName.type, entryName.name);
       const found = await this.entries.findByName(entryName, version, manager);
-      return work(manager, this.checkFound(caller, found, version), now);
+      return work(manager, this.checkFound(requester.caller, found, version), now, record);
     });
   }
 
@@ -201,7 +255,8 @@ export class EntriesService {
   }
 
   private checkFound(caller: Caller, entry: Entry | null, version: string | undefined): Entry {
-    if (!entry || !this.policy.mayManage(caller, entry.claims)) throw new ApiError('entry_not_found');
+    if (!entry || !this.policy.mayManage(caller, entry.claims))
+      throw new ApiError('entry_not_found', undefined, undefined, { refusedClaims: entry?.claims });
     if (version !== undefined && entry.versions.length === 0) throw new ApiError('version_not_found');
     return entry;
   }
@@ -224,8 +279,45 @@ function onlyVersion({ versions: [version] }: Entry): EntryVersion {
   return version;
 }
 
-function describeVersion({ type, name }: EntryName, claims: Claims, stored: EntryVersion): string {
-  const head = JSON.stringify({ type, name, version: stored.version, claims }).slice(0, -1);
+function targetOf({ type, name }: EntryName, source: string, version?: string): AuditTarget {
+  return { type, name, ...(version === undefined ? {} : { version }), source };
+}
+
+function statusOf({ status, statusMessage }: Pick<EntryVersion, 'status' | 'statusMessage'>): object {
+  return { status, ...(statusMessage === null ? {} : { statusMessage }) };
+}
+
+// Those that have the status already, message included, do not change.
+async function recordStatus(
+  record: RecordChange,
+  entry: Entry,
+  versions: readonly EntryVersion[],
+  after: Pick<EntryVersion, 'status' | 'statusMessage'>,
+  version: string | undefined,
+): Promise<void> {
+  const changing = versions.filter(
+    ({ status, statusMessage }) => status !== after.status || statusMessage !== after.statusMessage,
+  );
+  if (changing.length === 0) return;
+  await record({
+    action: 'entry.status',
+    target: targetOf(entry, entry.source.name, version),
+    claims: [entry.claims],
+    change: {
+      before: { versions: changing.map((one) => ({ version: one.version, ...statusOf(one) })) },
+      after: statusOf(after),
+    },
+  });
+}
+
+function describeVersion(
+  { type, name }: EntryName,
+  claims: Claims,
+  stored: EntryVersion,
+  publishedBy: Publisher | null = null,
+): string {
+  const by = publishedBy ? { publishedBy } : {};
+  const head = JSON.stringify({ type, name, version: stored.version, claims, ...by }).slice(0, -1);
   return `${head},"${type}":${stored.document},"_meta":${officialMeta(stored)}}`;
 }
 
@@ -237,13 +329,16 @@ function describeEntry(
     type,
     name,
     claims,
-    versions: versions.map(({ version, status, statusMessage, isLatest, publishedAt, updatedAt }) => ({
-      version,
-      status,
-      ...(statusMessage === null ? {} : { statusMessage }),
-      isLatest,
-      publishedAt,
-      updatedAt,
-    })),
+    versions: versions.map(
+      ({ version, status, statusMessage, isLatest, publishedAt, updatedAt, publishedBy }) => ({
+        version,
+        status,
+        ...(statusMessage === null ? {} : { statusMessage }),
+        isLatest,
+        publishedAt,
+        updatedAt,
+        ...(publishedBy === null ? {} : { publishedBy }),
+      }),
+    ),
   });
 }

@@ -9,6 +9,7 @@ import {
   type Relation,
   Unique,
 } from 'typeorm';
+import type { Publisher } from '../audit/audit-event.js';
 import { ClaimSet } from '../claim-sets/claim-set.entity.js';
 import { asGiven, type Claims } from '../claims/claims.js';
 import { BigIdColumn, BytewiseText, Timestamp } from '../database/columns.js';
@@ -120,6 +121,10 @@ export class EntryVersion {
 
   @Timestamp({ name: 'updated_at' })
   updatedAt: Date;
+
+  /** Null where nobody was identified, and for what a sync has brought. */
+  @Column({ name: 'published_by', type: 'jsonb', nullable: true })
+  publishedBy: Publisher | null;
 
   /** One of each entry's versions. */
   @Column({ name: 'is_latest', type: 'boolean', default: false })

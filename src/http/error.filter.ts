@@ -29,8 +29,9 @@ const NOT_LOGGED: ReadonlySet<ErrorCode> = new Set([
 export class ErrorFilter implements ExceptionFilter {
   private readonly logger = new Logger('http');
 
-  catch(thrown: unknown, host: ArgumentsHost): void {
-    if (thrown instanceof ClientGone) return;
+  /** @returns the error as it was answered, if it was. */
+  catch(thrown: unknown, host: ArgumentsHost): ApiError | undefined {
+    if (thrown instanceof ClientGone) return undefined;
     const http = host.switchToHttp();
     const request = http.getRequest<Request>();
     const response = http.getResponse<Response>();
@@ -42,13 +43,14 @@ export class ErrorFilter implements ExceptionFilter {
     }
     if (response.headersSent) {
       response.destroy();
-      return;
+      return undefined;
     }
     if (error.status === 503 || error.status === 429) response.setHeader('Retry-After', RETRY_AFTER_SECONDS);
     for (const [name, value] of Object.entries(error.headers)) response.setHeader(name, value);
     response.removeHeader('ETag');
     response.setHeader('Cache-Control', 'no-store');
     response.status(error.status).json(errorBody(error, requestId));
+    return error;
   }
 }
 

@@ -1,3 +1,5 @@
+import type { Claims } from '../claims/claims.js';
+
 /**
  * The catalogue of errors: for each stable code its status and its sentence. Codes never change, sentences may.
  * contract: the body is `{ error, code, requestId, details? }`.
@@ -130,20 +132,29 @@ export const ERROR_CATALOGUE = {
 
 export type ErrorCode = keyof typeof ERROR_CATALOGUE;
 
+interface ApiErrorOptions {
+  readonly cause?: unknown;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly refusedClaims?: Claims | undefined;
+}
+
 /** A refusal a caller may read. Its cause, if any, goes to the log only. */
 export class ApiError extends Error {
   readonly status: number;
   /** To be sent with the answer. */
   readonly headers: Readonly<Record<string, string>>;
+  /** The claims of what is there and was refused, for the audit trail alone: no answer may depend on whether there are any. */
+  readonly refusedClaims: Claims | undefined;
 
   constructor(
     readonly code: ErrorCode,
     sentence?: string,
     readonly details?: readonly string[],
-    { headers = {}, ...options }: { cause?: unknown; headers?: Record<string, string> } = {},
+    { headers = {}, refusedClaims, ...options }: ApiErrorOptions = {},
   ) {
     super(sentence ?? ERROR_CATALOGUE[code].sentence, options);
     this.headers = headers;
+    this.refusedClaims = refusedClaims;
     this.status = ERROR_CATALOGUE[code].status;
   }
 }

@@ -1,12 +1,15 @@
+import { once } from 'node:events';
+import { Logger } from '@nestjs/common';
 import { ExpressAdapter } from '@nestjs/platform-express';
 import type { Response } from 'express';
 import Negotiator from 'negotiator';
-import { type Coding, CODINGS, JsonText, CachedJson } from './json-answers.js';
+import { type Coding, CODINGS, JsonLines, JsonText, CachedJson, LINES_TYPE } from './json-answers.js';
 
 /** Nest's adapter for Express, which also sends JSON that is text or bytes already, as it is. */
 export class JsonAnswersAdapter extends ExpressAdapter {
   override reply(response: Response, body: unknown, status?: number): unknown {
     if (body instanceof JsonText) return sendText(response, body, status);
+    if (body instanceof JsonLines) return sendLines(response, body, status);
     if (body instanceof CachedJson) return sendCached(response, body, status);
     return super.reply(response, body, status) as unknown;
   }
@@ -30,6 +33,27 @@ async function sendCached(response: Response, json: CachedJson, status?: number)
   if (coding !== null) response.setHeader('Content-Encoding', coding);
   response.setHeader('Content-Length', bytes.length);
   response.end(bytes);
+}
+
+/** Sends lines as fast as the client takes them. What fails when the answer has begun can only cut it off. */
+async function sendLines(response: Response, { chunks, gone }: JsonLines, status?: number): Promise<void> {
+  response.vary('Authorization, Origin');
+  response.setHeader('Cache-Control', 'private, no-cache');
+  response.setHeader('Content-Type', LINES_TYPE);
+  if (status !== undefined) response.statusCode = status;
+  if (response.req.method === 'HEAD') {
+    response.end();
+    return;
+  }
+  try {
+    for await (const chunk of chunks)
+      if (!response.write(chunk)) await once(response, 'drain', { signal: gone });
+    response.end();
+  } catch (error) {
+    if (!gone.aborted)
+      new Logger('http').error({ requestId: response.req.id, err: error }, 'A list was cut off');
+    response.destroy();
+  }
 }
 
 /**

@@ -19,6 +19,21 @@ export class JsonText {
   }
 }
 
+/** The media type of JSON, one value on each line. */
+export const LINES_TYPE = 'application/x-ndjson';
+
+/** An answer of JSON values, one on each line, that is made while it is sent. */
+export class JsonLines {
+  /**
+   * @param chunks of whole lines; the next is asked for when the client has taken those before.
+   * @param gone aborts when the client has gone away.
+   */
+  constructor(
+    readonly chunks: AsyncGenerator<string>,
+    readonly gone: AbortSignal,
+  ) {}
+}
+
 export const CODINGS = ['br', 'gzip'] as const;
 export type Coding = (typeof CODINGS)[number];
 

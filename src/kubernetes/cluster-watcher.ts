@@ -10,6 +10,7 @@ import {
 import type { ConfigType } from '@nestjs/config';
 import { DataSource } from 'typeorm';
 import { limitsConfig } from '../config/slices.js';
+import { AuditTrail } from '../audit/audit-trail.js';
 import { LeaseRenewal } from '../database/lease-renewal.js';
 import { Polling } from '../database/polling.js';
 import { EntryWriter } from '../entries/writer/entry-writer.js';
@@ -56,6 +57,7 @@ export class ClusterWatcher implements OnApplicationBootstrap, OnApplicationShut
     private readonly cluster: Cluster,
     private readonly metrics: SyncMetrics,
     private readonly namespaces: AdminNamespaces,
+    private readonly audit: AuditTrail,
     @Inject(limitsConfig.KEY) private readonly limits: ConfigType<typeof limitsConfig>,
   ) {}
 
@@ -81,7 +83,7 @@ export class ClusterWatcher implements OnApplicationBootstrap, OnApplicationShut
 
   private watch(source: WatchedSource): void {
     this.logger.log({ source: source.name }, 'Watching the cluster of this source');
-    const { owner, dataSource, leases, states, writer, stored, cluster, metrics, namespaces } = this;
+    const { owner, dataSource, leases, states, writer, stored, cluster, metrics, namespaces, audit } = this;
     const maxClaimSets = this.limits.claimSetsPerSource;
     const dependencies = {
       owner,
@@ -93,6 +95,7 @@ export class ClusterWatcher implements OnApplicationBootstrap, OnApplicationShut
       cluster,
       metrics,
       namespaces,
+      audit,
       maxClaimSets,
     };
     const watch = new SourceWatch(source, dependencies);

@@ -1,4 +1,5 @@
 import { Module } from '@nestjs/common';
+import { AuditModule } from '../audit/audit.module.js';
 import { EntriesModule } from '../entries/entries.module.js';
 import { SourcesModule } from '../sources/sources.module.js';
 import { Cluster } from './api-server/cluster.js';
@@ -6,7 +7,7 @@ import { ClusterWatcher } from './cluster-watcher.js';
 import { StoredEntries } from './stored-entries.queries.js';
 
 @Module({
-  imports: [EntriesModule, SourcesModule],
+  imports: [AuditModule, EntriesModule, SourcesModule],
   providers: [Cluster, ClusterWatcher, StoredEntries],
 })
 export class KubernetesModule {}

@@ -1,6 +1,8 @@
 import { setMaxListeners } from 'node:events';
 import { Logger } from '@nestjs/common';
 import { DataSource } from 'typeorm';
+import type { AuditTrail } from '../audit/audit-trail.js';
+import type { WrittenEvent } from '../audit/audit.queries.js';
 import { isDatabaseUnreachable } from '../database/unreachable.js';
 import { EntryWriter, type WriteCounts } from '../entries/writer/entry-writer.js';
 import { passesFilter } from '../sources/filter/entry-filter.js';
@@ -39,6 +41,7 @@ export interface WatchDependencies {
   readonly cluster: Cluster;
   readonly metrics: SyncMetrics;
   readonly namespaces: AdminNamespaces;
+  readonly audit: AuditTrail;
   /** How many different claims the entries of a source may carry. */
   readonly maxClaimSets: number;
 }
@@ -162,7 +165,7 @@ export class SourceWatch {
 
   /** @returns false when the lease is lost, or the settings have changed: nothing was written. */
   private async flush(): Promise<boolean> {
-    const { owner, leases, states, writer, stored, metrics } = this.dependencies;
+    const { owner, leases, states, writer, stored, metrics, audit } = this.dependencies;
     const end = metrics.begin('kubernetes');
     const started = performance.now();
     const names = this.dirty;
@@ -178,9 +181,11 @@ export class SourceWatch {
         only: written?.filter((name) => !retained.has(name)).map(entryOf) ?? null,
         except: [...retained].map(entryOf),
       };
-      const counts = await leases.writeWhileHeld(owner, this.source, async (manager) => {
+      let events: WrittenEvent[] = [];
+      const counts = await leases.writeWhileHeld(owner, this.source, async (manager, claimSetId) => {
         const diff = await writer.replaceLabeled(manager, this.source.id, entries, scope);
         if (diff.added + diff.changed + diff.removed > 0) await bumpRevision(manager, this.source.id);
+        events = await audit.writeSync(manager, this.source.name, claimSetId, diff);
         const report = { counts: { ...diff, ...collected.counts }, skipped };
         const isHeld = await states.recordWatchWrite(
           manager,
@@ -196,6 +201,7 @@ export class SourceWatch {
         return false;
       }
       end('complete');
+      audit.report(events);
       this.writeError = null;
       this.beyondLimit = beyondLimit;
       this.retained.forget(collected.displaced);

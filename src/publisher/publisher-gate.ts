@@ -40,7 +40,8 @@ export class PublisherGate {
     if (!registry) throw useAdminApi(method);
     if (!caller) return registry;
     if (!this.policy.mayAct(caller, 'manageEntries')) throw new ApiError('role_required');
-    if (!this.policy.mayReach(caller, registry.claims)) throw new ApiError('registry_forbidden');
+    if (!this.policy.mayReach(caller, registry.claims))
+      throw new ApiError('registry_forbidden', undefined, undefined, { refusedClaims: registry.claims });
     const { name, version } = params;
     if (name !== undefined)
       await this.entries.load(caller, { type: 'server', name: String(name) }, version?.toString());

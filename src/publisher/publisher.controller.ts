@@ -1,6 +1,7 @@
 import { Body, Controller, Header, HttpCode, Param, Patch, Post, Req } from '@nestjs/common';
 import { ApiBody, ApiCreatedResponse, ApiOkResponse, ApiOperation, ApiParam, ApiTags } from '@nestjs/swagger';
 import type { Request } from 'express';
+import { Audited } from '../auth/audited.js';
 import type { Caller } from '../auth/caller.js';
 import { CurrentCaller } from '../auth/current-caller.js';
 import { AnyCaller, Public } from '../auth/route-access.js';
@@ -12,6 +13,7 @@ import { StatusBody } from '../entries/entries.dto.js';
 import { type SentBody, SentJson, TakesBody } from '../http/input/body.js';
 import { ShapePipe } from '../http/input/shape.pipe.js';
 import type { JsonText } from '../http/json-answers.js';
+import { CurrentRequest, type RequestContext } from '../http/request-context.js';
 import { ApiErrors } from '../http/openapi/api-errors.js';
 import { TokenExchangeBody } from './publisher.dto.js';
 import { RegistryTokenAnswer, ServerStatusAnswer, ValidationAnswer } from './publisher.responses.js';
@@ -34,6 +36,7 @@ export class PublisherController {
   @Post('publish')
   @AnyCaller()
   @PublisherRoute('publishers')
+  @Audited('entry.publish', 'server')
   @TakesBody()
   @ApiOperation({
     operationId: 'publishServer',
@@ -53,8 +56,9 @@ export class PublisherController {
     @CurrentCaller() caller: Caller,
     @Loaded() registry: PublishingRegistry,
     @SentJson() sent: SentBody,
+    @CurrentRequest() context: RequestContext,
   ): Promise<JsonText> {
-    return this.publisher.publish(caller, registry, sent);
+    return this.publisher.publish(caller, registry, sent, context);
   }
 
   @Post('validate')
@@ -95,6 +99,7 @@ export class PublisherController {
   }
 
   @Patch('servers/:name/status')
+  @Audited('entry.status', 'server')
   @AnyCaller()
   @PublisherRoute('publishers')
   @TakesBody()
@@ -107,11 +112,13 @@ export class PublisherController {
     @CurrentCaller() caller: Caller,
     @Param('name') name: string,
     @Body() body: unknown,
+    @CurrentRequest() context: RequestContext,
   ): Promise<JsonText> {
-    return this.publisher.setStatus(caller, name, body);
+    return this.publisher.setStatus(caller, name, body, undefined, context);
   }
 
   @Patch('servers/:name/versions/:version/status')
+  @Audited('entry.status', 'server')
   @AnyCaller()
   @PublisherRoute('publishers')
   @TakesBody()
@@ -129,7 +136,8 @@ export class PublisherController {
     @Param('name') name: string,
     @Param('version') version: string,
     @Body() body: unknown,
+    @CurrentRequest() context: RequestContext,
   ): Promise<JsonText> {
-    return this.publisher.setStatus(caller, name, body, version);
+    return this.publisher.setStatus(caller, name, body, version, context);
   }
 }

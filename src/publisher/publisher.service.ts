@@ -6,6 +6,7 @@ import { readJwt } from '../auth/tokens/unverified-jwt.js';
 import { officialMeta, type VersionState } from '../documents/official-meta.js';
 import { EntriesService } from '../entries/entries.service.js';
 import type { SentBody } from '../http/input/body.js';
+import type { RequestContext } from '../http/request-context.js';
 import { JsonText } from '../http/json-answers.js';
 import { readPublishedServer, validationIssues } from './published-server.js';
 import type { PublishingRegistry } from './publisher-gate.js';
@@ -19,10 +20,21 @@ export class PublisherService {
     private readonly authenticator: Authenticator,
   ) {}
 
-  async publish(caller: Caller, { publishClaims }: PublishingRegistry, sent: SentBody): Promise<JsonText> {
+  async publish(
+    caller: Caller,
+    { publishClaims }: PublishingRegistry,
+    sent: SentBody,
+    context: RequestContext,
+  ): Promise<JsonText> {
     const request = { version: readPublishedServer(sent), claims: publishClaims };
     return new JsonText(
-      await this.entries.publishVersion(caller, request, false, (_name, _claims, version) => itemOf(version)),
+      await this.entries.publishVersion(
+        caller,
+        request,
+        false,
+        (_name, _claims, version) => itemOf(version),
+        context,
+      ),
     );
   }
 
@@ -31,8 +43,15 @@ export class PublisherService {
     return { valid: issues.length === 0, issues };
   }
 
-  async setStatus(caller: Caller, name: string, body: unknown, version?: string): Promise<JsonText> {
-    const { versions } = await this.entries.changeStatus(caller, { type: 'server', name }, body, version);
+  async setStatus(
+    caller: Caller,
+    name: string,
+    body: unknown,
+    version: string | undefined,
+    context: RequestContext,
+  ): Promise<JsonText> {
+    const path = { type: 'server', name };
+    const { versions } = await this.entries.changeStatus(caller, path, body, version, context);
     const items = versions.map(itemOf);
     if (version !== undefined) return new JsonText(items.join());
     return new JsonText(`{"updatedCount":${items.length},"servers":[${items.join()}]}`);

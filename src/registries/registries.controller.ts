@@ -1,6 +1,7 @@
 import { Body, Controller, Delete, Get, HttpCode, Param, Put, Query, Res } from '@nestjs/common';
 import { ApiBody, ApiNoContentResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import type { Response } from 'express';
+import { Audited } from '../auth/audited.js';
 import type { Caller } from '../auth/caller.js';
 import { CurrentCaller } from '../auth/current-caller.js';
 import { ListsRegistries, RequiresRole } from '../auth/route-access.js';
@@ -14,6 +15,7 @@ import { DnsNamePipe } from '../http/input/dns-name.pipe.js';
 import { RequestPreconditions } from '../http/preconditions.decorator.js';
 import type { Preconditions } from '../http/preconditions.js';
 import type { JsonText } from '../http/json-answers.js';
+import { CurrentRequest, type RequestContext } from '../http/request-context.js';
 import { type PutBody, PutBodyPipe } from '../http/input/put-body.pipe.js';
 import { RegistryAnswer, RegistryAnswerList } from './registries.responses.js';
 import { RegistriesService } from './registries.service.js';
@@ -26,6 +28,7 @@ export class RegistriesController {
   constructor(private readonly registries: RegistriesService) {}
 
   @Get()
+  @Audited('registry.list')
   @ListsRegistries()
   @ApiOperation({
     operationId: 'listRegistries',
@@ -38,6 +41,7 @@ export class RegistriesController {
   }
 
   @Get(':name')
+  @Audited('registry.read')
   @ListsRegistries()
   @ResourceRoute({ resource: 'registry', use: 'read' })
   @ApiOperation({ operationId: 'getRegistry', summary: 'One registry' })
@@ -47,6 +51,7 @@ export class RegistriesController {
   }
 
   @Put(':name')
+  @Audited('registry.update')
   @TakesBody()
   @RequiresRole('manageRegistries')
   @ResourceRoute({ resource: 'registry', use: 'put' })
@@ -67,6 +72,7 @@ export class RegistriesController {
     @Body(new PutBodyPipe(RegistrySettings, { equal: ['name', 'origin', 'createdAt', 'updatedAt'] }))
     body: unknown,
     @RequestPreconditions() preconditions: Preconditions,
+    @CurrentRequest() context: RequestContext,
     @Res({ passthrough: true }) response: Response,
   ): Promise<JsonText> {
     const { created, answer } = await this.registries.put(
@@ -74,12 +80,14 @@ export class RegistriesController {
       name,
       body as PutBody<RegistrySettings>,
       preconditions,
+      context,
     );
     response.status(created ? 201 : 200);
     return answer;
   }
 
   @Delete(':name')
+  @Audited('registry.delete')
   @RequiresRole('manageRegistries')
   @HttpCode(204)
   @ResourceRoute({ resource: 'registry', use: 'change' })
@@ -91,7 +99,8 @@ export class RegistriesController {
     @CurrentCaller() caller: Caller,
     @Param('name') name: string,
     @RequestPreconditions() preconditions: Preconditions,
+    @CurrentRequest() context: RequestContext,
   ): Promise<void> {
-    return this.registries.remove(caller, name, preconditions);
+    return this.registries.remove(caller, name, preconditions, context);
   }
 }

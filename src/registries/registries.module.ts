@@ -1,5 +1,6 @@
 import { Module } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
+import { AuditModule } from '../audit/audit.module.js';
 import { AuthzModule } from '../authz/authz.module.js';
 import { ClaimSetsModule } from '../claim-sets/claim-sets.module.js';
 import { SourcesModule } from '../sources/sources.module.js';
@@ -11,7 +12,7 @@ import { Registry } from './registry.entity.js';
 import { RegistryWriter } from './registry-writer.js';
 
 @Module({
-  imports: [TypeOrmModule.forFeature([Registry]), AuthzModule, ClaimSetsModule, SourcesModule],
+  imports: [TypeOrmModule.forFeature([Registry]), AuditModule, AuthzModule, ClaimSetsModule, SourcesModule],
   controllers: [RegistriesController],
   providers: [AdminKeys, RegistriesRepository, RegistriesService, RegistryWriter],
   exports: [RegistriesRepository, RegistriesService, RegistryWriter],

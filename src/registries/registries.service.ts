@@ -1,11 +1,13 @@
 import { Injectable } from '@nestjs/common';
-import { DataSource, type EntityManager } from 'typeorm';
+import type { EntityManager } from 'typeorm';
+import { AuditTrail } from '../audit/audit-trail.js';
 import type { Caller } from '../auth/caller.js';
 import type { ResourceUse } from '../auth/route-resource.js';
 import { AccessPolicy } from '../authz/access-policy.js';
 import type { RegistryKey } from '../config/registry-key.js';
 import type { RegistrySettings } from '../config/registry-settings.dto.js';
 import { ApiError } from '../http/errors.js';
+import type { RequestContext } from '../http/request-context.js';
 import { JsonText } from '../http/json-answers.js';
 import { type AdminListQuery, pageOf } from '../http/lists/admin-list.js';
 import { checkPreconditions, contentTag, type Preconditions } from '../http/preconditions.js';
@@ -22,7 +24,7 @@ import { RegistryWriter } from './registry-writer.js';
 @Injectable()
 export class RegistriesService {
   constructor(
-    private readonly dataSource: DataSource,
+    private readonly audit: AuditTrail,
     private readonly registries: RegistriesRepository,
     private readonly sources: SourcesRepository,
     private readonly writer: RegistryWriter,
@@ -64,6 +66,7 @@ export class RegistriesService {
     name: string,
     { settings, repeated }: PutBody<RegistrySettings>,
     preconditions: Preconditions,
+    context: RequestContext,
   ): Promise<{ created: boolean; answer: JsonText }> {
     const {
       sources: sourceNames,
@@ -76,7 +79,7 @@ export class RegistriesService {
     const lent = [anonymous?.claims, ...sentKeys.map((key) => key.claims), publishClaims];
     for (const held of lent) if (held) this.policy.checkDelegation(caller, held);
     const keys = await this.adminKeys.read(caller, sentKeys, claims);
-    return this.dataSource.transaction(async (manager) => {
+    return this.audit.transaction({ caller, context }, async (manager, record) => {
       const found = await this.registries.lockByName(manager, name);
       if (found) this.check(caller, found, 'put');
       checkPreconditions(preconditions, found ? tagOf(found) : null);
@@ -84,16 +87,35 @@ export class RegistriesService {
       const sources = await this.getSources(manager, caller, sourceNames, found);
       const anonymousClaims = anonymous?.claims ?? null;
       const declared = { name, sources: sourceNames, claims, anonymousClaims, keys, publishClaims };
-      const { registry } = await this.writer.put(manager, found, declared, sources, 'api', 0);
+      const before = found && { claims: found.shownClaims, form: declaredForm(found) };
+      const { registry, outcome } = await this.writer.put(manager, found, declared, sources, 'api', 0);
+      if (outcome !== 'unchanged')
+        await record({
+          action: found ? 'registry.update' : 'registry.create',
+          target: { type: 'registry', name },
+          claims: [...(before ? [before.claims] : []), registry.shownClaims],
+          change: { ...(before ? { before: before.form } : {}), after: declaredForm(registry) },
+        });
       return { created: !found, answer: this.get(caller, registry) };
     });
   }
 
-  async remove(caller: Caller, name: string, preconditions: Preconditions): Promise<void> {
-    await this.dataSource.transaction(async (manager) => {
+  async remove(
+    caller: Caller,
+    name: string,
+    preconditions: Preconditions,
+    context: RequestContext,
+  ): Promise<void> {
+    await this.audit.transaction({ caller, context }, async (manager, record) => {
       const found = await this.registries.lockByName(manager, name);
       this.check(caller, found, 'change');
       checkPreconditions(preconditions, tagOf(found));
+      await record({
+        action: 'registry.delete',
+        target: { type: 'registry', name },
+        claims: [found.claims],
+        change: { before: declaredForm(found) },
+      });
       await this.registries.remove(manager, found);
     });
   }
@@ -139,8 +161,10 @@ export class RegistriesService {
   }
 
   private check(caller: Caller, registry: Registry | null, use: ResourceUse): asserts registry is Registry {
-    if (!registry || !this.policy.mayReach(caller, registry.claims)) throw new ApiError('registry_not_found');
-    if (use !== 'read' && registry.origin === 'config') throw new ApiError('config_managed');
+    if (!registry || !this.policy.mayReach(caller, registry.claims))
+      throw new ApiError('registry_not_found', undefined, undefined, { refusedClaims: registry?.claims });
+    if (use !== 'read' && registry.origin === 'config')
+      throw new ApiError('config_managed', undefined, undefined, { refusedClaims: registry.claims });
   }
 }
 
@@ -151,4 +175,16 @@ function tagOf({ sourceNames, shownClaims, anonymousClaims, keys, publishClaims 
 // Never the digest: it tells whether a guess is right.
 function describeKey({ name, secretFile, claims, expires }: RegistryKey): RegistryKeyAnswer {
   return { name, secretFile, claims, ...(expires === null ? {} : { expires }) };
+}
+
+/** A registry as it is declared (contract §7), for the audit trail. */
+export function declaredForm(registry: Registry): object {
+  const { anonymousClaims, keys, publishClaims } = registry;
+  return {
+    sources: registry.sourceNames,
+    claims: registry.shownClaims,
+    ...(anonymousClaims ? { anonymous: { claims: anonymousClaims } } : {}),
+    ...(keys.length > 0 ? { keys: keys.map(describeKey) } : {}),
+    ...(publishClaims ? { publishClaims } : {}),
+  };
 }

@@ -1,6 +1,7 @@
 import { Body, Controller, Delete, Get, HttpCode, Param, Post, Put, Query, Res } from '@nestjs/common';
 import { ApiAcceptedResponse, ApiBody, ApiNoContentResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import type { Response } from 'express';
+import { Audited } from '../auth/audited.js';
 import type { Caller } from '../auth/caller.js';
 import { CurrentCaller } from '../auth/current-caller.js';
 import { RequiresRole } from '../auth/route-access.js';
@@ -14,6 +15,7 @@ import { DnsNamePipe } from '../http/input/dns-name.pipe.js';
 import { RequestPreconditions } from '../http/preconditions.decorator.js';
 import type { Preconditions } from '../http/preconditions.js';
 import type { JsonText } from '../http/json-answers.js';
+import { CurrentRequest, type RequestContext } from '../http/request-context.js';
 import { type PutBody, PutBodyPipe } from '../http/input/put-body.pipe.js';
 import { readBody } from '../http/input/shape.pipe.js';
 import { SOURCE_EXAMPLES } from './source-examples.js';
@@ -31,6 +33,7 @@ export class SourcesController {
   constructor(private readonly sources: SourcesService) {}
 
   @Get()
+  @Audited('source.list')
   @ApiOperation({
     operationId: 'listSources',
     summary: 'The sources this caller may manage, each with the state of its last sync',
@@ -42,6 +45,7 @@ export class SourcesController {
   }
 
   @Get(':name')
+  @Audited('source.read')
   @ResourceRoute({ resource: 'source', use: 'read' })
   @ApiOperation({
     operationId: 'getSource',
@@ -53,6 +57,7 @@ export class SourcesController {
   }
 
   @Put(':name')
+  @Audited('source.update')
   @TakesBody()
   @ResourceRoute({ resource: 'source', use: 'put' })
   @ApiOperation({
@@ -76,6 +81,7 @@ export class SourcesController {
     @Param('name', DnsNamePipe) name: string,
     @Body(new PutBodyPipe(SourceSettings, READ_ONLY)) body: unknown,
     @RequestPreconditions() preconditions: Preconditions,
+    @CurrentRequest() context: RequestContext,
     @Res({ passthrough: true }) response: Response,
   ): Promise<JsonText> {
     const { created, answer } = await this.sources.put(
@@ -83,12 +89,14 @@ export class SourcesController {
       name,
       body as PutBody<SourceSettings>,
       preconditions,
+      context,
     );
     response.status(created ? 201 : 200);
     return answer;
   }
 
   @Delete(':name')
+  @Audited('source.delete')
   @HttpCode(204)
   @ResourceRoute({ resource: 'source', use: 'change' })
   @ApiOperation({ operationId: 'deleteSource', summary: 'Deletes a source with its entries' })
@@ -99,11 +107,13 @@ export class SourcesController {
     @CurrentCaller() caller: Caller,
     @Param('name') name: string,
     @RequestPreconditions() preconditions: Preconditions,
+    @CurrentRequest() context: RequestContext,
   ): Promise<void> {
-    return this.sources.remove(caller, name, preconditions);
+    return this.sources.remove(caller, name, preconditions, context);
   }
 
   @Post(':name/sync')
+  @Audited('source.sync')
   @HttpCode(202)
   @TakesBody()
   @ResourceRoute({ resource: 'source', use: 'read' })
@@ -114,7 +124,13 @@ export class SourcesController {
   @ApiBody({ type: SyncRequest, required: false })
   @ApiAcceptedResponse({ type: SourceAnswer })
   @ApiErrors('read_only', 'not_synced')
-  sync(@Loaded() source: Source, @Body() body: unknown): Promise<JsonText> {
-    return this.sources.sync(source, body === undefined ? {} : readBody(SyncRequest, body));
+  sync(
+    @CurrentCaller() caller: Caller,
+    @Loaded() source: Source,
+    @Body() body: unknown,
+    @CurrentRequest() context: RequestContext,
+  ): Promise<JsonText> {
+    const request = body === undefined ? {} : readBody(SyncRequest, body);
+    return this.sources.sync(caller, source, request, context);
   }
 }

@@ -1,5 +1,6 @@
 import { Module } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
+import { AuditModule } from '../audit/audit.module.js';
 import { AuthzModule } from '../authz/authz.module.js';
 import { ClaimSetsModule } from '../claim-sets/claim-sets.module.js';
 import { AdminFiles } from './admin-limits/admin-files.js';
@@ -13,7 +14,7 @@ import { SourcesRepository } from './sources.repository.js';
 import { SourcesService } from './sources.service.js';
 
 @Module({
-  imports: [TypeOrmModule.forFeature([Source]), AuthzModule, ClaimSetsModule],
+  imports: [TypeOrmModule.forFeature([Source]), AuditModule, AuthzModule, ClaimSetsModule],
   controllers: [SourcesController],
   providers: [
     AdminFiles,

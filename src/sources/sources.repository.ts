@@ -45,13 +45,15 @@ export class SourcesRepository {
     return this.select(manager).where({ kind: 'managed' }).getOne();
   }
 
-  /** The id and the settings of the same, which is not removed until the transaction ends. Others may share it. */
-  async shareManaged(
-    manager: EntityManager,
-  ): Promise<{ readonly id: number; readonly settings: SettingsOf<'managed'> } | null> {
+  /** The id, the name and the settings of the same, which is not removed until the transaction ends. Others may share it. */
+  async shareManaged(manager: EntityManager): Promise<{
+    readonly id: number;
+    readonly name: string;
+    readonly settings: SettingsOf<'managed'>;
+  } | null> {
     return manager
       .createQueryBuilder(Source, 'source')
-      .select(['source.id', 'source.settings'])
+      .select(['source.id', 'source.name', 'source.settings'])
       .where(`source.kind = 'managed'`)
       .setLock('for_key_share')
       .getOne();

@@ -1,11 +1,13 @@
 import { Injectable } from '@nestjs/common';
-import { DataSource, type EntityManager, QueryFailedError } from 'typeorm';
+import { type EntityManager, QueryFailedError } from 'typeorm';
+import { AuditTrail, type RecordChange, type Requester } from '../audit/audit-trail.js';
 import type { Caller } from '../auth/caller.js';
 import type { ResourceUse } from '../auth/route-resource.js';
 import { AccessPolicy } from '../authz/access-policy.js';
 import type { SourceConfig } from '../config/config.js';
 import { resolveSource } from '../config/resolve-config.js';
 import { ApiError } from '../http/errors.js';
+import type { RequestContext } from '../http/request-context.js';
 import { JsonText } from '../http/json-answers.js';
 import { type AdminListQuery, pageOf } from '../http/lists/admin-list.js';
 import { checkPreconditions, type Preconditions } from '../http/preconditions.js';
@@ -14,7 +16,7 @@ import type { SourceSettings, SyncRequest } from '../source-kinds/source-setting
 import { AdminFiles } from './admin-limits/admin-files.js';
 import { AdminNamespaces } from './admin-limits/admin-namespaces.js';
 import { Source } from './source.entity.js';
-import { describeSource, sourceTag } from './source-answer.js';
+import { declaredForm, describeSource, sourceTag } from './source-answer.js';
 import { registriesOf } from './source-registries.queries.js';
 import { SourceStates } from './source-states.queries.js';
 import { SourceWriter } from './source-writer.js';
@@ -24,7 +26,7 @@ import { SourcesRepository } from './sources.repository.js';
 @Injectable()
 export class SourcesService {
   constructor(
-    private readonly dataSource: DataSource,
+    private readonly audit: AuditTrail,
     private readonly sources: SourcesRepository,
     private readonly states: SourceStates,
     private readonly writer: SourceWriter,
@@ -61,34 +63,67 @@ export class SourcesService {
     name: string,
     { settings, repeated }: PutBody<SourceSettings>,
     preconditions: Preconditions,
+    context: RequestContext,
   ): Promise<{ created: boolean; answer: JsonText }> {
     const declared = await this.resolve(caller, name, settings);
     this.policy.checkGrant(caller, declared.claims);
-    return this.write(async (manager) => {
+    return this.write({ caller, context }, async (manager, record) => {
       const found = await this.sources.lockByName(manager, name);
       if (found) this.check(caller, found, 'put');
       checkPreconditions(preconditions, found ? sourceTag(found) : null);
       if (found && found.kind !== declared.kind) throw new ApiError('kind_immutable');
       checkRepeated(repeated, found ? describeSource(found) : { name, kind: declared.kind });
-      const { source } = await this.writer.put(manager, found, declared, 'api');
+      const before = found && { claims: found.shownClaims, form: declaredForm(found) };
+      const { source, outcome } = await this.writer.put(manager, found, declared, 'api');
+      if (outcome !== 'unchanged')
+        await record({
+          action: found ? 'source.update' : 'source.create',
+          target: { type: 'source', name },
+          claims: [...(before ? [before.claims] : []), source.shownClaims],
+          change: { ...(before ? { before: before.form } : {}), after: declaredForm(source) },
+        });
       return { created: !found, answer: this.get(source) };
     });
   }
 
-  async remove(caller: Caller, name: string, preconditions: Preconditions): Promise<void> {
-    await this.write(async (manager) => {
+  async remove(
+    caller: Caller,
+    name: string,
+    preconditions: Preconditions,
+    context: RequestContext,
+  ): Promise<void> {
+    await this.write({ caller, context }, async (manager, record) => {
       const found = await this.sources.lockByName(manager, name);
       this.check(caller, found, 'change');
       checkPreconditions(preconditions, sourceTag(found));
       await this.checkUnused(caller, manager, found);
+      await record({
+        action: 'source.delete',
+        target: { type: 'source', name },
+        claims: [found.claims],
+        change: { before: declaredForm(found) },
+      });
       await this.sources.remove(manager, found);
     });
   }
 
   /** @param request.allowShrink lets this one run lose most of the entries (contract §7). */
-  async sync(source: Source, { allowShrink = false }: SyncRequest = {}): Promise<JsonText> {
+  async sync(
+    caller: Caller,
+    source: Source,
+    { allowShrink = false }: SyncRequest,
+    context: RequestContext,
+  ): Promise<JsonText> {
     if (source.intervalMs === null) throw new ApiError('not_synced');
-    source.state.nextRunAt = await this.states.request(this.dataSource.manager, source.id, allowShrink);
+    source.state.nextRunAt = await this.audit.transaction({ caller, context }, async (manager, record) => {
+      await record({
+        action: 'source.sync',
+        target: { type: 'source', name: source.name },
+        claims: [source.claims],
+        ...(allowShrink ? { change: { after: { allowShrink } } } : {}),
+      });
+      return this.states.request(manager, source.id, allowShrink);
+    });
     return this.get(source);
   }
 
@@ -107,8 +142,10 @@ export class SourcesService {
   }
 
   private check(caller: Caller, source: Source | null, use: ResourceUse): asserts source is Source {
-    if (!source || !this.policy.mayReach(caller, source.claims)) throw new ApiError('source_not_found');
-    if (use !== 'read' && source.origin === 'config') throw new ApiError('config_managed');
+    if (!source || !this.policy.mayReach(caller, source.claims))
+      throw new ApiError('source_not_found', undefined, undefined, { refusedClaims: source?.claims });
+    if (use !== 'read' && source.origin === 'config')
+      throw new ApiError('config_managed', undefined, undefined, { refusedClaims: source.claims });
   }
 
   private async resolve(caller: Caller, name: string, settings: SourceSettings): Promise<SourceConfig> {
@@ -118,9 +155,12 @@ export class SourcesService {
     return declared;
   }
 
-  private async write<T>(work: (manager: EntityManager) => Promise<T>): Promise<T> {
+  private async write<T>(
+    requester: Requester,
+    work: (manager: EntityManager, record: RecordChange) => Promise<T>,
+  ): Promise<T> {
     try {
-      return await this.dataSource.transaction(work);
+      return await this.audit.transaction(requester, work);
     } catch (error) {
       throw asConflict(error);
     }

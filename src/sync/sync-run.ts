@@ -2,6 +2,8 @@ import { createHash } from 'node:crypto';
 import { Injectable, Logger } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import type { VersionName } from '../documents/incoming-version.js';
+import { AuditTrail } from '../audit/audit-trail.js';
+import type { WrittenEvent } from '../audit/audit.queries.js';
 import { isDatabaseUnreachable } from '../database/unreachable.js';
 import { EntryWriter } from '../entries/writer/entry-writer.js';
 import { setInheritedClaims } from '../sources/inherited-claims.queries.js';
@@ -37,6 +39,7 @@ export class SyncRun {
     private readonly fetchers: Fetchers,
     private readonly metrics: SyncMetrics,
     private readonly memory: ReadMemory,
+    private readonly audit: AuditTrail,
   ) {}
 
   /**
@@ -88,7 +91,8 @@ export class SyncRun {
     { content, gone, contentDigest, fetchState }: SyncContent,
     started: number,
   ): Promise<RunOutcome> {
-    const { id, intervalMs } = source;
+    const { id, name, intervalMs } = source;
+    let events: WrittenEvent[] = [];
     const written = await this.leases.writeWhileHeld(owner, source, async (manager, claimSetId) => {
       const before = isGuarded(source) ? await countLiveEntries(manager, id) : 0;
       const counts = gone
@@ -103,10 +107,13 @@ export class SyncRun {
       const report: SyncReport = gone
         ? reportAfterChanges(await this.states.lastReport(manager, id), content, gone, counts)
         : reportOf(content, counts);
+      const changed = counts.changed + relabeled;
+      events = await this.audit.writeSync(manager, name, claimSetId, { ...counts, changed });
       const result = { contentDigest, fetchState, ...report };
       return (await this.states.complete(manager, owner, id, intervalMs, result)) ? report : null;
     });
     if (!written) return this.superseded(source);
+    this.audit.report(events);
     const { counts, skipped } = written;
     this.metrics.wrote(source.kind, { ...counts, skipped: reportOf(content, counts).counts.skipped });
     const report = { source: source.name, ...counts, ms: Math.round(performance.now() - started) };

@@ -1,4 +1,5 @@
 import { Module, type OnApplicationShutdown } from '@nestjs/common';
+import { AuditModule } from '../audit/audit.module.js';
 import { SourcesModule } from '../sources/sources.module.js';
 import { EntriesModule } from '../entries/entries.module.js';
 import { HttpClient } from '../outbound/http-client.js';
@@ -18,7 +19,7 @@ import { SyncRun } from './sync-run.js';
 const MAX_CONNECTIONS = 8;
 
 @Module({
-  imports: [EntriesModule, SourcesModule],
+  imports: [AuditModule, EntriesModule, SourcesModule],
   providers: [
     FileFetcher,
     FileWatch,

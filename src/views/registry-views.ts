@@ -48,10 +48,11 @@ export class RegistryViews {
   }
 
   private async enterFound(caller: Caller, client: Client, registry: RegistryState): Promise<RegistryAccess> {
-    if (!this.policy.mayReach(caller, registry.claims)) throw new ApiError('registry_forbidden');
+    if (!this.policy.mayReach(caller, registry.claims))
+      throw new ApiError('registry_forbidden', undefined, undefined, { refusedClaims: registry.claims });
     const view = this.policy.seesAll(caller)
       ? this.cache.ofAll(registry)
       : await this.cache.of(caller, registry, await this.partitions.ofRegistry(registry));
-    return { caller, client, registryName: registry.name, view };
+    return { caller, client, registryName: registry.name, registryClaims: registry.claims, view };
   }
 }

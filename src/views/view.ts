@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Caller } from '../auth/caller.js';
 import type { Client } from '../auth/client.js';
+import type { Claims } from '../claims/claims.js';
 
 /** What is visible of one source: the entries that carry one of these claim sets. */
 export interface VisibleSource {
@@ -35,6 +36,7 @@ export interface RegistryAccess {
   readonly caller: Caller;
   readonly client: Client;
   readonly registryName: string;
+  readonly registryClaims: Claims;
   /** What the caller sees of it. */
   readonly view: View;
 }

@@ -119,7 +119,6 @@ describe('the configurations in', () => {
       'telemetry.endpoint',
       'telemetry',
       'audit.enabled',
-      'audit',
     ]);
   });
 

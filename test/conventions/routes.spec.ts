@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { type AuditDeclaration, AuditedAs } from '../../dist/auth/audited.js';
 import {
   IsRegistryRoute,
   type NamedResource,
@@ -34,6 +35,12 @@ const WRITES_NOTHING = [
 ];
 const changesSomething = (route: string) => !/^(GET|HEAD) /.test(route) && !WRITES_NOTHING.includes(route);
 
+/** By role, by the gate, or because it is hidden. */
+const mayRefuse = ({ access, says }: Handler) =>
+  !['public', 'caller'].includes(String(access)) ||
+  says(IsRegistryRoute) !== undefined ||
+  says(NamedResourceOf) !== undefined;
+
 const PAGE_SIZES: Readonly<Record<string, number>> = Object.fromEntries(
   Object.values(ENTRY_TYPES).map(({ listKey, perPage }) => [
     `list${listKey[0]?.toUpperCase()}${listKey.slice(1)}`,
@@ -60,6 +67,26 @@ describe('every route', () => {
     }));
     expect(takers.filter(({ looks, takes }) => looks !== takes)).toEqual([]);
     expect(takers.filter(({ takes }) => takes).length).toBeGreaterThan(5);
+  });
+
+  it('that changes something, or may refuse, says how that is recorded in the audit trail', () => {
+    const changing = HANDLERS.filter(({ routes }) =>
+      routes.some((route) => changesSomething(route) && !isRefusal(route)),
+    );
+    expect(changing.length).toBeGreaterThan(8);
+    const undeclared = [...changing, ...HANDLERS.filter(mayRefuse)].filter(
+      (handler) => handler.says(AuditedAs) === undefined,
+    );
+    expect(undeclared.map(({ name }) => name)).toEqual([]);
+    // A change has a word of its own, and a read none of those.
+    const reads = /^(catalog|audit)\.read$|\.(read|list|validate)$/;
+    for (const handler of HANDLERS.filter((one) => one.says(AuditedAs) !== undefined)) {
+      const { action } = handler.says(AuditedAs) as AuditDeclaration;
+      expect({ handler: handler.name, isRead: reads.test(action) }).toEqual({
+        handler: handler.name,
+        isRead: !changing.includes(handler),
+      });
+    }
   });
 
   it('declares who may use it', () => {
@@ -131,8 +158,9 @@ describe('in the OpenAPI document every route', () => {
       parameters.filter(({ name }) => name === 'limit').map((limit) => ({ operationId, ...limit })),
     );
     for (const { operationId, schema, description } of limits) {
-      expect(schema, operationId).toMatchObject({ type: 'integer', minimum: 1, maximum: 100 });
-      const byDefault = PAGE_SIZES[operationId];
+      const maximum = operationId === 'listAuditEvents' ? 1_000 : 100;
+      expect(schema, operationId).toMatchObject({ type: 'integer', minimum: 1, maximum });
+      const byDefault = operationId === 'listAuditEvents' ? 100 : PAGE_SIZES[operationId];
       expect(schema.default, operationId).toBe(byDefault);
       if (byDefault === undefined) expect(description, operationId).toContain('all of them unless');
     }

@@ -3,7 +3,16 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 
 /** Folders whose statements all stand in files of their own. */
-const HELD_TO_IT = ['claim-sets', 'kubernetes', 'registries', 'sources', 'sync', 'telemetry', 'views'];
+const HELD_TO_IT = [
+  'audit',
+  'claim-sets',
+  'kubernetes',
+  'registries',
+  'sources',
+  'sync',
+  'telemetry',
+  'views',
+];
 
 async function sourceFiles(): Promise<{ path: string; text: string }[]> {
   const paths = await readdir('src', { recursive: true });

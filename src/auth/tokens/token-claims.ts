@@ -61,9 +61,15 @@ export function introspectionRefusal(
 
 /** The caller of claims that were found good. Both `sub` and `client_id` are optional (RFC 7662 §2.2). */
 export function callerOfClaims(claims: Readonly<Record<string, unknown>>): Caller {
-  const { sub, client_id: clientId } = claims;
+  const { sub, client_id: clientId, azp } = claims;
   const subject = sub ?? clientId;
-  return { subject: typeof subject === 'string' ? subject : null, claims, identified: true };
+  const client = clientId ?? azp;
+  return {
+    subject: typeof subject === 'string' ? subject : null,
+    ...(typeof client === 'string' ? { client } : {}),
+    claims,
+    identified: true,
+  };
 }
 
 function audienceRefusal(aud: unknown, audience: string): Refusal | null {

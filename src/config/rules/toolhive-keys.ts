@@ -6,7 +6,8 @@ type Advice = string | readonly [Advice] | { readonly [key: string]: Advice };
 
 const POOL = 'is not needed: leave it out, database.pool.max limits the connections';
 const TELEMETRY = 'has no equivalent: leave it out; metrics are at /metrics of the internal port';
-const AUDIT = 'has no equivalent: leave it out';
+const AUDIT =
+  'has no equivalent: leave it out; changes and refusals are always recorded, and audit.reads adds what is read';
 const SOURCE = 'belongs to a source: move it to an item of sources, and name that in sources of the registry';
 
 /**

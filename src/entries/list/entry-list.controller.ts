@@ -1,5 +1,6 @@
 import { Controller, Get, Query } from '@nestjs/common';
 import { ApiOperation, ApiTags } from '@nestjs/swagger';
+import { Audited } from '../../auth/audited.js';
 import { RequiresRole } from '../../auth/route-access.js';
 import { Loaded, MayBeLong, ResourceRoute } from '../../auth/route-resource.js';
 import { Registry } from '../../registries/registry.entity.js';
@@ -17,6 +18,7 @@ export class EntryListController {
   constructor(private readonly entries: EntryListService) {}
 
   @Get('sources/:name/entries')
+  @Audited('source.read')
   @RequiresRole('manageSources')
   @MayBeLong()
   @ResourceRoute({ resource: 'source', use: 'read' })
@@ -31,6 +33,7 @@ export class EntryListController {
   }
 
   @Get('registries/:name/entries')
+  @Audited('registry.read')
   @RequiresRole('manageRegistries')
   @MayBeLong()
   @ResourceRoute({ resource: 'registry', use: 'read' })

@@ -3,7 +3,7 @@ import { versionKey } from '../../documents/version-order.js';
 import type { EntryVersion } from '../entry.entity.js';
 
 /** What is written of a version, beside its entry and whether it is the latest. */
-export type VersionColumns = Omit<EntryVersion, 'id' | 'entryId' | 'entry' | 'isLatest'>;
+export type VersionColumns = Omit<EntryVersion, 'id' | 'entryId' | 'entry' | 'isLatest' | 'publishedBy'>;
 
 /** What decides of a version that is stored already. Times are milliseconds since 1970. */
 interface Stored {

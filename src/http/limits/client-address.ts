@@ -12,6 +12,12 @@ export function clientOf({ socket }: Request): string {
   return clientNetwork(socket.remoteAddress);
 }
 
+/** The address at the other end of the connection, whole; null when the connection is gone. Headers are not looked at here either. */
+export function addressOf({ socket }: Request): string | null {
+  const { remoteAddress } = socket;
+  return remoteAddress === undefined ? null : (IPV4_IN_IPV6.exec(remoteAddress)?.[1] ?? remoteAddress);
+}
+
 /**
  * An IPv4 address as it is; of an IPv6 address its /64, which is the least that one client is given (RFC 6177 §2). All
  * that have no address, their connection being gone, are one.

@@ -84,6 +84,7 @@ function describeApi(app: NestExpressApplication, { version, oauth }: DescribedS
     .addTag('sources', 'The admin API: where entries come from')
     .addTag('registries', 'The admin API: which sources are shown together, and to whom')
     .addTag('entries', 'The admin API: publishing to the managed source')
+    .addTag('audit', 'The admin API: who did what to what')
     .build();
   const document = SwaggerModule.createDocument(app, config);
   // Empty as Swagger writes it: the server is the one that the document comes from.

@@ -1,0 +1,50 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import {
+  Inject,
+  Injectable,
+  Logger,
+  type OnApplicationBootstrap,
+  type OnApplicationShutdown,
+} from '@nestjs/common';
+import type { ConfigType } from '@nestjs/config';
+import { auditConfig } from '../config/slices.js';
+import { Polling } from '../database/polling.js';
+import { AuditQueries } from './audit.queries.js';
+
+const EVERY_MS = 5 * 60_000;
+const EVENTS_PER_SLICE = 1_000;
+/** Between two slices, for the statements of others. */
+const PAUSE_MS = 20;
+
+/** Deletes the events that are older than `audit.retention`, a slice at a time. Every replica looks, one at a time. */
+@Injectable()
+export class AuditRetention implements OnApplicationBootstrap, OnApplicationShutdown {
+  private readonly logger = new Logger('audit');
+  private readonly polling = new Polling(() => this.run(), EVERY_MS, this.logger, {
+    failed: 'Deleting old audit events failed; it is tried again later',
+  });
+
+  constructor(
+    private readonly queries: AuditQueries,
+    @Inject(auditConfig.KEY) private readonly audit: ConfigType<typeof auditConfig>,
+  ) {}
+
+  onApplicationBootstrap(): void {
+    this.polling.begin();
+  }
+
+  onApplicationShutdown(): Promise<void> {
+    return this.polling.end();
+  }
+
+  private async run(): Promise<void> {
+    let total = 0;
+    for (let isMore = true; isMore && !this.polling.hasEnded;) {
+      const deleted = await this.queries.deleteOldest(this.audit.retentionMs, EVENTS_PER_SLICE);
+      total += deleted ?? 0;
+      isMore = deleted === EVENTS_PER_SLICE;
+      if (isMore) await sleep(PAUSE_MS);
+    }
+    if (total > 0) this.logger.log({ deleted: total }, 'Old audit events were deleted');
+  }
+}

@@ -1,0 +1,17 @@
+import { Module } from '@nestjs/common';
+import { AuthzModule } from '../authz/authz.module.js';
+import { AuditQueries } from './audit.queries.js';
+import { AuditRecorder } from './audit-recorder.js';
+import { AuditRetention } from './audit-retention.js';
+import { AuditTrail } from './audit-trail.js';
+import { AuditListController } from './list/audit-list.controller.js';
+import { AuditListService } from './list/audit-list.service.js';
+
+/** Who did what to what (contract §9). */
+@Module({
+  imports: [AuthzModule],
+  controllers: [AuditListController],
+  providers: [AuditQueries, AuditTrail, AuditRecorder, AuditRetention, AuditListService],
+  exports: [AuditTrail, AuditRecorder],
+})
+export class AuditModule {}

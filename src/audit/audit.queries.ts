@@ -1,0 +1,93 @@
+import { Injectable } from '@nestjs/common';
+import { DataSource, type EntityManager } from 'typeorm';
+import { utcText } from '../database/columns.js';
+import { type AuditEvent, boundedText, eventText, storedScope } from './audit-event.js';
+
+/** Held by the replica that deletes what is too old. */
+const RETENTION_LOCK = 7_264_018_534;
+
+/** An event that has waited to be written. */
+export interface WaitingEvent {
+  readonly event: AuditEvent;
+  /** Since it happened. */
+  readonly ageMs: number;
+  /** Events that were lost before this one. */
+  readonly dropped: number | null;
+  /** False: it is not written, but for the work everything is done that is done for one that is. */
+  readonly isKept: boolean;
+}
+
+/** An event as it was written. */
+export interface WrittenEvent {
+  readonly id: string;
+  /** RFC 3339 in UTC. */
+  readonly time: string;
+  /** The rest of it, as JSON. */
+  readonly event: string;
+}
+
+// The microseconds of `at` make the id: 48 bits of milliseconds, the rest of them in the next 12, and 62 random ones. Events of
+// one statement are a microsecond apart, so that their order is kept.
+const INSERT = `
+with clock as materialized (select clock_timestamp() as now),
+timed as (
+  select n.*, floor(extract(epoch from clock.now - n.age_ms * interval '1 millisecond') * 1000000)::bigint + n.place as micros
+  from clock cross join unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::bytea[], $7::int[], $8::text[],
+      $9::float8[], $10::boolean[]) with ordinality
+    as n(action, outcome, actor, target, scope, scope_digest, dropped, event, age_ms, is_kept, place)
+)
+insert into audit_event (id, time, action, outcome, actor, target, scope, scope_digest, dropped, event)
+select (lpad(to_hex(micros / 1000), 12, '0') || '7' || lpad(to_hex(micros % 1000 * 4), 3, '0')
+    || right(replace(gen_random_uuid()::text, '-', ''), 16))::uuid,
+  to_timestamp((micros / 1000)::numeric / 1000), action, outcome, actor, target, scope::jsonb, scope_digest, dropped, event::json
+from timed where is_kept
+returning id, ${utcText('time')} as time, event::text as event`;
+
+/** What writes and deletes audit events. */
+@Injectable()
+export class AuditQueries {
+  constructor(private readonly dataSource: DataSource) {}
+
+  /** Writes events in their order; those of one target, written under its lock, have rising ids. */
+  async insert(
+    waiting: readonly WaitingEvent[],
+    manager: EntityManager = this.dataSource.manager,
+  ): Promise<WrittenEvent[]> {
+    const rows = waiting.map(({ event }) => ({ event, stored: event.scope && storedScope(event.scope) }));
+    return manager.query<WrittenEvent[]>(INSERT, [
+      rows.map(({ event }) => event.action),
+      rows.map(({ event }) => event.outcome),
+      rows.map(({ event }) => event.actor.subject),
+      rows.map(({ event }) => boundedText(event.target.name)),
+      rows.map(({ stored }) => stored?.scope ?? null),
+      rows.map(({ stored }) => stored?.digest ?? null),
+      waiting.map(({ dropped }) => dropped),
+      rows.map(({ event }) => eventText(event)),
+      waiting.map(({ ageMs }) => ageMs),
+      waiting.map(({ isKept }) => isKept),
+    ]);
+  }
+
+  /**
+   * Deletes the oldest events that are older than this, up to so many.
+   *
+   * @returns how many; null while another replica is at it.
+   */
+  async deleteOldest(olderThanMs: number, most: number): Promise<number | null> {
+    return this.dataSource.transaction(async (manager) => {
+      const [lock] = await manager.query<{ held: boolean }[]>(
+        `select pg_try_advisory_xact_lock(${RETENTION_LOCK}) as held`,
+      );
+      if (lock?.held !== true) return null;
+      const [, deleted] = await manager.query<[unknown[], number]>(
+        `delete from audit_event where id in (
+           select id from audit_event
+           where id < (rpad(lpad(to_hex(floor(extract(epoch from now() - $1 * interval '1 millisecond') * 1000)::bigint),
+             12, '0'), 32, '0'))::uuid
+           order by id limit $2)`,
+        [olderThanMs, most],
+      );
+      return deleted;
+    });
+  }
+}

@@ -1,0 +1,43 @@
+import { Controller, Get, Query, Req, Res } from '@nestjs/common';
+import { ApiOperation, ApiTags } from '@nestjs/swagger';
+import type { Request, Response } from 'express';
+import { Audited } from '../../auth/audited.js';
+import type { Caller } from '../../auth/caller.js';
+import { Client, CurrentClient } from '../../auth/client.js';
+import { CurrentCaller } from '../../auth/current-caller.js';
+import { RequiresAnyRole } from '../../auth/route-access.js';
+import { type JsonLines, JsonText, LINES_TYPE } from '../../http/json-answers.js';
+import { ApiOkWithEtag } from '../../http/openapi/api-answers.js';
+import { ApiErrors } from '../../http/openapi/api-errors.js';
+import { AuditListParameters } from './audit-list.dto.js';
+import { AuditEventList } from './audit-list.responses.js';
+import { AuditListService } from './audit-list.service.js';
+
+@ApiTags('audit')
+@Controller('v1/audit')
+@RequiresAnyRole()
+@Audited('audit.read')
+export class AuditListController {
+  constructor(private readonly events: AuditListService) {}
+
+  @Get()
+  @ApiOperation({
+    operationId: 'listAuditEvents',
+    summary: 'What was done and refused, newest first, as far as this caller reaches what it was done to',
+    description: `With \`Accept: ${LINES_TYPE}\` the answer is a stream with an event on each line.`,
+  })
+  @ApiOkWithEtag(AuditEventList)
+  @ApiErrors('invalid_parameter', 'invalid_cursor', 'database_unavailable', 'database_timeout')
+  list(
+    @CurrentCaller() caller: Caller,
+    @CurrentClient() client: Client,
+    @Query() query: AuditListParameters,
+    @Req() request: Request,
+    @Res({ passthrough: true }) response: Response,
+  ): Promise<JsonText | JsonLines> {
+    response.vary('Accept');
+    return request.accepts(['application/json', LINES_TYPE]) === LINES_TYPE
+      ? this.events.lines(caller, client, query)
+      : this.events.page(caller, client, query);
+  }
+}

@@ -1,0 +1,73 @@
+import { ApiPropertyOptional } from '@nestjs/swagger';
+import { AUDIT_ACTIONS } from '../../auth/audited.js';
+import {
+  cursorParameter,
+  emptyOr,
+  givenOnce,
+  textParameter,
+  timestampParameter,
+  wordParameter,
+} from '../../validation/query-checks.js';
+import { Checked, Optional } from '../../validation/shape.js';
+
+export const OUTCOMES = ['allowed', 'refused'] as const;
+export const MAX_EVENTS = 1_000;
+export const DEFAULT_EVENTS = 100;
+
+const MAX_NAME = 300;
+const PAGE_LIMIT = /^([1-9]\d{0,2}|1000)$/;
+
+/** contract §9. Unknown and empty parameters are ignored. */
+export class AuditListParameters {
+  @ApiPropertyOptional({ format: 'date-time', description: 'Only events at or after this time' })
+  @Optional()
+  @Checked(emptyOr(timestampParameter))
+  since?: string;
+
+  @ApiPropertyOptional({ format: 'date-time', description: 'Only events before this time' })
+  @Optional()
+  @Checked(emptyOr(timestampParameter))
+  until?: string;
+
+  @ApiPropertyOptional({ enum: AUDIT_ACTIONS, description: 'Only events of this action' })
+  @Optional()
+  @Checked(emptyOr(wordParameter(AUDIT_ACTIONS)))
+  action?: string;
+
+  @ApiPropertyOptional({ description: 'Only what this subject did', maxLength: MAX_NAME })
+  @Optional()
+  @Checked(textParameter('a subject', MAX_NAME))
+  actor?: string;
+
+  @ApiPropertyOptional({
+    description: 'Only what was done to a source, registry or entry of this name',
+    maxLength: MAX_NAME,
+  })
+  @Optional()
+  @Checked(textParameter('a name', MAX_NAME))
+  target?: string;
+
+  @ApiPropertyOptional({ enum: OUTCOMES, description: 'Only what was allowed, or refused' })
+  @Optional()
+  @Checked(emptyOr(wordParameter(OUTCOMES)))
+  outcome?: string;
+
+  @ApiPropertyOptional({
+    description: '`metadata.nextCursor` of the page before; it carries the query along',
+  })
+  @Optional()
+  @Checked(cursorParameter)
+  cursor?: string;
+
+  @ApiPropertyOptional({
+    type: 'integer',
+    minimum: 1,
+    maximum: MAX_EVENTS,
+    default: DEFAULT_EVENTS,
+    description:
+      'Events on a page at most; a page of large events ends earlier. As lines: all there are, unless it is given',
+  })
+  @Optional()
+  @Checked(emptyOr(givenOnce(`a whole number from 1 to ${MAX_EVENTS}`, (text) => PAGE_LIMIT.test(text))))
+  limit?: string;
+}

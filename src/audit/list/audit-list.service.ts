@@ -1,0 +1,126 @@
+import { Injectable } from '@nestjs/common';
+import type { Caller } from '../../auth/caller.js';
+import type { Client } from '../../auth/client.js';
+import { AccessPolicy } from '../../authz/access-policy.js';
+import { PoolShares, TURN_TIMEOUT_MS } from '../../database/pools/pool-shares.js';
+import { SearchPool, SearchTimeout, type StatementRunner } from '../../database/pools/search-pool.js';
+import { ApiError } from '../../http/errors.js';
+import { JsonLines, JsonText } from '../../http/json-answers.js';
+import type { AuditScope } from '../audit-event.js';
+import type { AuditListParameters } from './audit-list.dto.js';
+import { type AuditListRequest, auditListRequest, nextCursor } from './audit-list-request.js';
+import { type EventRow, knownScopes, newestEvents } from './audit-page.queries.js';
+
+/** Of one page, and of one statement of a stream. */
+const MAX_CHARACTERS = 1_024 * 1_024;
+const EVENTS_PER_CHUNK = 500;
+const TIMEOUT_MS = 10_000;
+
+/** Who asks, and which of the events there are they may see; null: all of them. */
+interface Reader {
+  readonly who: string;
+  readonly gone: AbortSignal;
+  readonly scopes: readonly Buffer[] | null;
+}
+
+/**
+ * Lists of audit events (contract §9). super-admins see all of them; managers those whose target they reach, by the claims that it
+ * had at the time, in the role that they have. Statements that read them take turns with other long lists, and end when their client
+ * goes away.
+ */
+@Injectable()
+export class AuditListService {
+  constructor(
+    private readonly policy: AccessPolicy,
+    private readonly shares: PoolShares,
+    private readonly searches: SearchPool,
+  ) {}
+
+  async page(caller: Caller, client: Client, query: AuditListParameters): Promise<JsonText> {
+    const request = auditListRequest(query);
+    const reader = await this.readerOf(caller, client);
+    const { rows, rest } = await this.read(reader, request, request.limit);
+    const metadata = { count: rows.length, ...(rest ? { nextCursor: nextCursor(rest, request.limit) } : {}) };
+    const events = rows.map((row) => describe(row, reader));
+    return new JsonText(`{"events":[${events.join(',')}],"metadata":${JSON.stringify(metadata)}}`);
+  }
+
+  /** A line for each event, up to `limit` if it is given. Read by and by, as fast as the client takes them. */
+  async lines(caller: Caller, client: Client, query: AuditListParameters): Promise<JsonLines> {
+    const request = auditListRequest(query);
+    const reader = await this.readerOf(caller, client);
+    const most = query.limit ? request.limit : Infinity;
+    // Before the answer begins: it can still be a refusal.
+    const first = await this.read(reader, request, Math.min(most, EVENTS_PER_CHUNK));
+    const following = (rest: AuditListRequest, left: number) =>
+      this.read(reader, rest, Math.min(left, EVENTS_PER_CHUNK));
+    async function* chunks(): AsyncGenerator<string> {
+      let left = most;
+      for (let { rows, rest } = first; ; { rows, rest } = await following(rest, left)) {
+        if (rows.length > 0) yield rows.map((row) => `${describe(row, reader)}\n`).join('');
+        left -= rows.length;
+        if (!rest || left <= 0) return;
+      }
+    }
+    return new JsonLines(chunks(), reader.gone);
+  }
+
+  private async readerOf(caller: Caller, client: Client): Promise<Reader> {
+    const everything = { who: client.keyOf(caller), gone: client.gone(), scopes: null };
+    if (this.policy.seesAll(caller)) return everything;
+    const known = await this.run(everything, knownScopes);
+    const visible = known.filter(({ scope }) => this.mayKnow(caller, scope));
+    return { ...everything, scopes: visible.map(({ digest }) => digest) };
+  }
+
+  private mayKnow(caller: Caller, { role, claims }: AuditScope): boolean {
+    return (
+      this.policy.mayAct(caller, role) &&
+      claims.every((one) =>
+        role === 'manageEntries' ? this.policy.mayManage(caller, one) : this.policy.mayReach(caller, one),
+      )
+    );
+  }
+
+  /** @returns the rest: what is to be read next; undefined when that was all. */
+  private async read(
+    reader: Reader,
+    request: AuditListRequest,
+    limit: number,
+  ): Promise<{ rows: readonly EventRow[]; rest: AuditListRequest | undefined }> {
+    const most = { events: limit + 1, characters: MAX_CHARACTERS };
+    const found = await this.run(reader, (statements) =>
+      newestEvents(statements, request.conditions, reader.scopes, most),
+    );
+    const rows = found.slice(0, limit);
+    const last = rows.at(-1);
+    const isFull = found.length > limit || sizeOf(found) >= MAX_CHARACTERS;
+    if (!last || !isFull) return { rows, rest: undefined };
+    return { rows, rest: { ...request, conditions: { ...request.conditions, before: last.id } } };
+  }
+
+  private async run<T>(
+    { who, gone }: Pick<Reader, 'who' | 'gone'>,
+    read: (statements: StatementRunner) => Promise<T>,
+  ): Promise<T> {
+    const giveBack = await this.shares.lists.take(who, TURN_TIMEOUT_MS, gone);
+    try {
+      const end = { who, deadline: performance.now() + TIMEOUT_MS, abandoned: gone };
+      return await this.searches.run(end, read);
+    } catch (error) {
+      throw error instanceof SearchTimeout ? new ApiError('database_timeout') : error;
+    } finally {
+      giveBack();
+    }
+  }
+}
+
+function sizeOf(rows: readonly EventRow[]): number {
+  return rows.reduce((sum, { event }) => sum + event.length, 0);
+}
+
+// How many were lost is about everybody's events.
+function describe({ id, time, dropped, event }: EventRow, { scopes }: Reader): string {
+  const told = scopes === null && dropped !== null ? `,"dropped":${dropped}` : '';
+  return `{"id":"${id}","time":"${time}"${told},${event.slice(1)}`;
+}

@@ -1,0 +1,81 @@
+import { utcText } from '../../database/columns.js';
+import type { StatementRunner } from '../../database/pools/search-pool.js';
+import type { AuditScope } from '../audit-event.js';
+
+/** Which events a list shows: those that pass all of it. */
+export interface EventConditions {
+  readonly action?: string;
+  readonly actor?: string;
+  readonly target?: string;
+  readonly outcome?: string;
+  /** Ids from this one on. */
+  readonly from: string;
+  /** Ids before this one. */
+  readonly before: string;
+}
+
+export interface EventRow {
+  readonly id: string;
+  readonly time: string;
+  readonly dropped: number | null;
+  /** The rest of it, as JSON. */
+  readonly event: string;
+}
+
+/** One distinct scope of the events there are. */
+export interface KnownScope {
+  readonly digest: Buffer;
+  readonly scope: AuditScope;
+}
+
+const COLUMNS = ['action', 'actor', 'target', 'outcome'] as const;
+
+/** Every distinct scope of events, by jumps from one to the next in the index. */
+const SCOPES = `
+with recursive known as (
+  (select scope_digest, scope from audit_event where scope_digest is not null order by scope_digest limit 1)
+  union all
+  select next.scope_digest, next.scope
+  from known cross join lateral (
+    select scope_digest, scope from audit_event where scope_digest > known.scope_digest order by scope_digest limit 1
+  ) next
+)
+select scope_digest as digest, scope from known`;
+
+export async function knownScopes(statements: StatementRunner): Promise<KnownScope[]> {
+  return statements.query<KnownScope[]>(SCOPES, []);
+}
+
+/**
+ * The newest events that pass the conditions, up to so many, or fewer when they are large.
+ *
+ * @param scopes the digests of those that are shown; null: all events. Of others nothing is read.
+ * @param most events, and characters of them.
+ */
+export async function newestEvents(
+  statements: StatementRunner,
+  conditions: EventConditions,
+  scopes: readonly Buffer[] | null,
+  most: { readonly events: number; readonly characters: number },
+): Promise<EventRow[]> {
+  const values: unknown[] = [conditions.from, conditions.before, most.events, most.characters];
+  const filters = COLUMNS.flatMap((column) => {
+    const value = conditions[column];
+    return value === undefined ? [] : [`and ${column} = $${values.push(value)}`];
+  }).join(' ');
+  const newest = `where id >= $1::uuid and id < $2::uuid ${filters}`;
+  const found =
+    scopes === null
+      ? `select id, time, dropped, event::text as event from audit_event ${newest} order by id desc limit $3`
+      : `select id, time, dropped, event::text as event from unnest($${values.push(scopes)}::bytea[]) as s(digest)
+         cross join lateral (
+           select * from audit_event ${newest} and scope_digest = s.digest order by id desc limit $3
+         ) one
+         order by id desc limit $3`;
+  return statements.query<EventRow[]>(
+    `with found as (${found}),
+     measured as (select *, sum(length(event)) over (order by id desc) - length(event) as before from found)
+     select id, ${utcText('time')} as time, dropped, event from measured where before < $4 order by id desc`,
+    values,
+  );
+}

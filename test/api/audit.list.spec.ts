@@ -1,0 +1,321 @@
+import { beforeAll, describe, expect, it } from 'vitest';
+import { type AuditEvent, auditCursorIn, auditOf, eventsIn, eventsOf, linesIn } from '../support/audit.js';
+import { SUPER_ADMIN } from '../support/callers.js';
+import { expectOneClaimApart } from '../support/claims-pairs.js';
+import { aServer } from '../support/documents.js';
+import type { Reply, Sender } from '../support/http.js';
+import { expectRefused } from '../support/matchers.js';
+import { aName, aPublication, entryAt, MODES } from '../support/publishing.js';
+import { aService } from '../support/service.js';
+import { within } from '../support/within.js';
+
+const service = aService({ mode: 'full' })
+  .source('published', { kind: 'managed', claims: { org: 'acme' } })
+  .registry('main', { sources: ['published'], claims: { org: 'acme' } })
+  .runs();
+
+const sigrid = () => service.as(SUPER_ADMIN);
+const someone = (claims: Record<string, unknown>) => service.as(claims);
+const LINES = { Accept: 'application/x-ndjson' };
+const at = (query = '') => `/v1/audit${query && `?${query}`}`;
+
+/** Leaves an event of each kind that somebody may see, and answers the one that is meant. */
+const SITUATIONS: readonly [
+  what: string,
+  manager: Record<string, unknown>,
+  twin: Record<string, unknown>,
+  happens: () => Promise<{ reply: Reply; action: string }>,
+][] = [
+  [
+    'a publication: who manages entries and reaches its claims',
+    { sub: 'm', org: 'acme', team: 'platform', role: 'writer' },
+    { sub: 'm', org: 'acme', team: 'data', role: 'writer' },
+    async () => ({
+      reply: await publisher().post('/v1/entries', aPublication('server', aName(), PLATFORM)),
+      action: 'entry.publish',
+    }),
+  ],
+  [
+    'a publication: nobody without the role, whatever they reach',
+    { sub: 'm', org: 'acme', team: 'platform', role: 'writer' },
+    { sub: 'm', org: 'acme', team: 'platform', role: 'admin' },
+    async () => ({
+      reply: await publisher().post('/v1/entries', aPublication('server', aName(), PLATFORM)),
+      action: 'entry.publish',
+    }),
+  ],
+  [
+    'a change of claims: who reaches those before and those after',
+    { sub: 'm', org: 'acme', team: ['platform', 'data'], role: 'writer' },
+    { sub: 'm', org: 'acme', team: ['data'], role: 'writer' },
+    () => changeOfClaims(),
+  ],
+  [
+    'a change of claims: nobody who reaches those after alone',
+    { sub: 'm', org: 'acme', team: ['platform', 'data'], role: 'writer' },
+    { sub: 'm', org: 'acme', team: ['platform'], role: 'writer' },
+    () => changeOfClaims(),
+  ],
+  [
+    'a change of a source: who manages sources and reaches it',
+    { sub: 'm', org: 'acme', team: 'platform', role: 'admin' },
+    { sub: 'm', org: 'acme', team: 'data', role: 'admin' },
+    async () => ({ reply: await putSource(), action: 'source.create' }),
+  ],
+  [
+    'a look at a hidden source: who reaches that source',
+    { sub: 'm', org: 'acme', team: 'platform', role: 'admin' },
+    { sub: 'm', org: 'acme', team: 'data', role: 'admin' },
+    async () => {
+      await putSource();
+      const reply = await someone({ sub: 'x', org: 'contoso', role: 'admin' }).get('/v1/sources/ours');
+      expect(reply.status).toBe(404);
+      return { reply, action: 'source.read' };
+    },
+  ],
+  [
+    'a refusal at the gate: who reaches that registry',
+    { sub: 'm', org: 'acme', role: 'admin' },
+    { sub: 'm', org: 'contoso', role: 'admin' },
+    async () => ({
+      reply: await someone({ sub: 'x' }).get('/registry/main/v0.1/servers'),
+      action: 'catalog.read',
+    }),
+  ],
+];
+const PLATFORM = { org: 'acme', team: 'platform' };
+const publisher = () => someone({ sub: 'p', org: 'acme', team: ['platform', 'data'], role: 'writer' });
+const putSource = async () => {
+  await sigrid().delete('/v1/sources/ours');
+  return sigrid().put('/v1/sources/ours', {
+    file: { url: 'http://127.0.0.1:9/none.json' },
+    syncPolicy: { interval: '1h' },
+    claims: PLATFORM,
+  });
+};
+async function changeOfClaims() {
+  const name = aName();
+  await publisher().post('/v1/entries', aPublication('server', name, PLATFORM));
+  const claims = { org: 'acme', team: 'data' };
+  const reply = await publisher().put(entryAt('server', name, '/claims'), { claims });
+  expect(reply.status).toBe(204);
+  return { reply, action: 'entry.claims.update' };
+}
+
+describe('who sees an event', () => {
+  it.each(SITUATIONS)('of %s', async (_what, manager, twin, happens) => {
+    const { reply, action } = await happens();
+    expect(reply.status).not.toBe(400);
+    const events = await eventsOf(sigrid(), reply);
+    expect(events.map((event) => event.action)).toEqual([action]);
+    const [meant] = events;
+    const seenBy = async (claims: Record<string, unknown>) => {
+      const listed = await auditOf(someone(claims));
+      const lines = linesIn(await someone(claims).get(at(), LINES));
+      expect(lines).toEqual(listed);
+      return listed.filter(({ id }) => id === meant?.id);
+    };
+    expectOneClaimApart(manager, twin);
+    expect(await seenBy(manager)).toEqual([meant]);
+    expect(await seenBy(twin)).toEqual([]);
+  });
+
+  it('of a route that names nothing: super-admins alone', async () => {
+    const reply = await someone({ sub: 'x', org: 'acme' }).get('/v1/entries');
+    expectRefused(reply, 403, 'role_required');
+    const [event] = await eventsOf(sigrid(), reply);
+    expect(event).toMatchObject({ action: 'entry.list', target: { type: 'route', name: 'GET /v1/entries' } });
+    const all = someone({ sub: 'm', org: 'acme', team: ['platform', 'data'], role: ['admin', 'writer'] });
+    expect((await auditOf(all)).map(({ id }) => id)).not.toContain(event?.id);
+  });
+
+  it('is decided by the claims that the target had at the time', async () => {
+    const name = aName();
+    await publisher().post('/v1/entries', aPublication('server', name, PLATFORM));
+    await publisher().put(entryAt('server', name, '/claims'), { claims: { org: 'acme', team: 'data' } });
+    await publisher().delete(entryAt('server', name, '/versions/1.0.0'));
+    const seenBy = async (team: string) =>
+      (await auditOf(someone({ sub: 'm', org: 'acme', team, role: 'writer' }), `target=${name}`)).map(
+        ({ action }) => action,
+      );
+    expect(await seenBy('platform')).toEqual(['entry.publish']);
+    expect(await seenBy('data')).toEqual(['entry.delete']);
+  });
+
+  it('shows in nothing else: a page of who sees little is whole, and its cursor holds no hidden event', async () => {
+    const own = { org: 'acme', team: 'own' };
+    const owner = { sub: 'o', ...own, role: 'writer' };
+    const mine: string[] = [];
+    for (let round = 0; round < 4; round += 1) {
+      const name = aName();
+      await someone(owner).post('/v1/entries', aPublication('server', name, own));
+      mine.unshift(name);
+      for (let hidden = 0; hidden < 3; hidden += 1)
+        await publisher().post('/v1/entries', aPublication('server', aName(), PLATFORM));
+    }
+    const first = await someone(owner).get(at('limit=2'));
+    const second = await someone(owner).get(at(`cursor=${auditCursorIn(first)}`));
+    const seen = [...eventsIn(first), ...eventsIn(second)];
+    expect(seen.map(({ target }) => target.name)).toEqual(mine);
+    expect(auditCursorIn(second)).toBeUndefined();
+    const cursor = Buffer.from(auditCursorIn(first) ?? '', 'base64url').toString();
+    const ids = cursor.match(/[0-9a-f]{8}-[0-9a-f-]{27}/g)?.filter((id) => !id.startsWith('00000000'));
+    expect(ids).toEqual([seen[1]?.id]);
+    // Nor does a cursor open what its bearer may not see.
+    const other = { sub: 'o', org: 'acme', team: 'other', role: 'writer' };
+    expect(eventsIn(await someone(other).get(at(`cursor=${auditCursorIn(first)}`)))).toEqual([]);
+    const all = await auditOf(sigrid(), `actor=o`);
+    expect(all.map(({ target }) => target.name)).toEqual(mine);
+  });
+
+  it('is for those with a role', async () => {
+    expectRefused(await someone({ sub: 'x', org: 'acme' }).get(at()), 403, 'role_required');
+    expect((await someone({ sub: 'x', org: 'acme', role: 'admin' }).get(at())).status).toBe(200);
+    expectRefused(await service.get(at()), 401, 'token_missing');
+  });
+});
+
+describe('a list of events', () => {
+  const NAME = aName();
+  let all: AuditEvent[] = [];
+  beforeAll(async () => {
+    for (const version of ['1.0.0', '2.0.0', '3.0.0', '4.0.0', '5.0.0'])
+      await publisher().post('/v1/entries', aPublication('server', NAME, PLATFORM, version));
+    const refused = await someone({ sub: 'd', role: 'writer' }).get(entryAt('server', NAME));
+    await eventsOf(sigrid(), refused);
+    all = await auditOf(sigrid(), `target=${NAME}`);
+  });
+  const versions = (events: readonly AuditEvent[]) => events.map(({ target }) => target.version);
+
+  it('is newest first, whole by pages of any size, and the cursor carries the query', async () => {
+    expect(versions(all)).toEqual([undefined, '5.0.0', '4.0.0', '3.0.0', '2.0.0', '1.0.0']);
+    const pages: AuditEvent[][] = [];
+    let next: string | undefined = `target=${NAME}&action=entry.publish&limit=2`;
+    while (next !== undefined) {
+      const page = await sigrid().get(at(next));
+      pages.push(eventsIn(page));
+      const cursor = auditCursorIn(page);
+      next = cursor === undefined ? undefined : `cursor=${cursor}`;
+    }
+    expect(pages.map(versions)).toEqual([['5.0.0', '4.0.0'], ['3.0.0', '2.0.0'], ['1.0.0']]);
+  });
+
+  it.each<[filter: string, query: () => string, found: (event: AuditEvent) => boolean]>([
+    ['action', () => 'action=entry.publish', ({ action }) => action === 'entry.publish'],
+    ['actor', () => 'actor=d', ({ actor }) => actor.subject === 'd'],
+    ['outcome', () => 'outcome=refused', ({ outcome }) => outcome === 'refused'],
+    ['since', () => `since=${all[2]?.time}`, ({ time }) => time >= (all[2]?.time ?? '')],
+    ['until', () => `until=${all[2]?.time}`, ({ time }) => time < (all[2]?.time ?? '')],
+    ['nothing, by an empty value', () => 'action=&outcome=&since=', () => true],
+  ])('is filtered by %s', async (_filter, query, found) => {
+    const expected = all.filter(found);
+    expect(await auditOf(sigrid(), `target=${NAME}&${query()}`)).toEqual(expected);
+    const lines = linesIn(await sigrid().get(at(`target=${NAME}&${query()}`), LINES));
+    expect(lines).toEqual(expected);
+  });
+
+  it.each(['limit=0', 'limit=1001', 'since=yesterday', 'action=anything', 'outcome=perhaps'])(
+    'is refused with %s',
+    async (query) => {
+      expectRefused(await sigrid().get(at(query)), 400, 'invalid_parameter');
+      expectRefused(await sigrid().get(at(query), LINES), 400, 'invalid_parameter');
+    },
+  );
+
+  it('is refused with a cursor of another list', async () => {
+    expectRefused(await sigrid().get(at('cursor=AAAA')), 400, 'invalid_cursor');
+  });
+
+  it('comes as lines to whoever prefers them, all of them, or up to the limit', async () => {
+    const whole = linesIn(await sigrid().get(at(), LINES));
+    expect(whole.length).toBeGreaterThan(all.length);
+    expect(linesIn(await sigrid().get(at('limit=3'), LINES))).toEqual(whole.slice(0, 3));
+    const mixed = await sigrid().get(at('limit=3'), {
+      Accept: 'application/json;q=0.5, application/x-ndjson',
+    });
+    expect(linesIn(mixed)).toHaveLength(3);
+    expect(eventsIn(await sigrid().get(at('limit=3'), { Accept: '*/*' }))).toEqual(whole.slice(0, 3));
+    const head = await sigrid().send('HEAD', at(), { headers: LINES });
+    expect({ status: head.status, text: head.text }).toEqual({ status: 200, text: '' });
+  });
+
+  it('ends at a mebibyte, goes on by its cursor, and as lines is whole', async () => {
+    const filler = { before: { filler: 'x'.repeat(15_000) } };
+    await service.database.query(
+      `insert into audit_event (id, time, action, outcome, actor, target, event)
+       select ('01000000-0000-7000-8000-' || lpad(n::text, 12, '0'))::uuid, now(), 'source.update', 'allowed', 'bulk', 'bulk',
+         json_build_object('requestId', null, 'action', 'source.update', 'outcome', 'allowed', 'change', $1::json)
+       from generate_series(1, 900) n`,
+      [filler],
+    );
+    const page = await sigrid().get(at('actor=bulk&limit=1000'));
+    expect(page.bytes.length).toBeLessThan(1_200_000);
+    expect(auditCursorIn(page)).toBeDefined();
+    const lines = linesIn(await sigrid().get(at('actor=bulk'), LINES));
+    expect(new Set(lines.map(({ id }) => id)).size).toBe(900);
+    await service.database.query(`delete from audit_event where actor = 'bulk'`);
+  });
+});
+
+describe('without roles to tell callers apart', () => {
+  describe.each(MODES.slice(0, 2))('in %s mode', (mode) => {
+    const open = aService({ mode })
+      .source('published', { kind: 'managed' })
+      .registry('main', { sources: ['published'] })
+      .runs();
+    const caller = (): Sender => (mode === 'anonymous' ? open : open.as({ sub: 'x', org: 'acme' }));
+
+    it('everybody sees everything', async () => {
+      const name = aName();
+      const reply = await caller().post('/v1/entries', aPublication('server', name, { org: 'acme' }));
+      expect(reply.status).toBe(201);
+      const subject = mode === 'anonymous' ? null : 'x';
+      expect(await auditOf(caller(), `target=${name}`)).toMatchObject([{ actor: { subject } }]);
+      const { versions } = (await caller().get(entryAt('server', name))).json as { versions: object[] };
+      expect('publishedBy' in (versions[0] ?? {})).toBe(mode !== 'anonymous');
+    });
+  });
+});
+
+describe('a stream of events', () => {
+  const patient = aService({ mode: 'full' })
+    .source('main', { servers: [aServer('io.acme/a')] })
+    .runs();
+
+  it('ends its statement when the client goes away, and leaves nothing behind', async () => {
+    await patient.database.query(
+      `insert into audit_event (id, time, action, outcome, actor, target, event)
+       select ('01000000-0000-7000-8000-' || lpad(n::text, 12, '0'))::uuid, now(), 'source.update', 'allowed', 'bulk', 'bulk',
+         json_build_object('requestId', null, 'filler', repeat('x', 2000)) from generate_series(1, 60000) n`,
+    );
+    const { request } = await import('node:http');
+    const token = `Bearer ${patient.issuer.sign(SUPER_ADMIN)}`;
+    const headers = { ...LINES, Authorization: token };
+    const bytes = await new Promise<number>((resolve, reject) => {
+      const outgoing = request(`${patient.origin}/v1/audit`, { headers, agent: false }, (response) => {
+        response.once('data', (chunk: Buffer) => {
+          // Nothing more is taken for a while: what comes meanwhile stays in the database.
+          response.pause();
+          setTimeout(() => {
+            outgoing.destroy();
+            resolve(chunk.length);
+          }, 700);
+        });
+      });
+      outgoing.once('error', reject);
+      outgoing.end();
+    });
+    expect(bytes).toBeGreaterThan(0);
+    await within(5_000, async () => {
+      const running = await patient.database.query(
+        `select query from pg_stat_activity where application_name = 'registry-server-search' and state <> 'idle'
+         and datname = current_database()`,
+      );
+      expect(running).toEqual([]);
+    });
+    // The turn is free again.
+    expect((await patient.as(SUPER_ADMIN).get('/v1/audit?limit=1')).status).toBe(200);
+    const cut = patient.logs().filter(({ msg }) => msg === 'A list was cut off');
+    expect(cut).toEqual([]);
+  });
+});

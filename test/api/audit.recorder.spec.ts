@@ -1,0 +1,165 @@
+import { describe, expect, it } from 'vitest';
+import { type AuditEvent, auditOf, eventsIn, eventsOf } from '../support/audit.js';
+import { SUPER_ADMIN } from '../support/callers.js';
+import { aServer, aSkill } from '../support/documents.js';
+import { call } from '../support/http.js';
+import { aService } from '../support/service.js';
+import { within } from '../support/within.js';
+
+const READER = { sub: 'rita', org: 'acme' };
+const FILLER = 'x'.repeat(9_000);
+const MANAGER = { sub: 'mona', org: 'acme', role: 'admin' };
+
+const service = aService({ mode: 'full' })
+  .source('tools', {
+    servers: [aServer('io.acme/a')],
+    skills: [aSkill('io.acme/review')],
+    claims: { org: 'acme' },
+  })
+  .source('large', { kind: 'managed', claims: { org: 'acme', filler: FILLER } })
+  .registry('main', { sources: ['tools'], claims: { org: 'acme' } })
+  .runs();
+const sigrid = () => service.as(SUPER_ADMIN);
+const rita = () => service.as(READER);
+const SERVERS = '/registry/main/v0.1/servers';
+
+const dropped = async () => {
+  const { text } = await call(`${service.internalOrigin}/metrics`);
+  return Number(/^registry_audit_events_dropped_total (\d+)$/m.exec(text)?.[1]);
+};
+
+describe('what is read', () => {
+  it('leaves nothing unless it is asked for', async () => {
+    const read = await rita().get(SERVERS);
+    await eventsOf(sigrid(), await service.get(SERVERS));
+    const events = await auditOf(sigrid());
+    expect(events.map(({ requestId }) => requestId)).not.toContain(read.headers['x-request-id']);
+  });
+
+  it('leaves an event for each answer of the consumer API, with what was asked for', async () => {
+    await service.restart((edited) => edited.configuration({ audit: { reads: true } }));
+    const list = await rita().get(SERVERS);
+    const seen = async (path: string, headers = {}) => {
+      const [event] = await eventsOf(sigrid(), await rita().get(path, headers), 'action=catalog.read');
+      const { outcome, code, target } = event as AuditEvent;
+      return { outcome, ...(code === undefined ? {} : { code }), target };
+    };
+    const registry = { type: 'registry', name: 'main' };
+    const server = { type: 'server', name: 'io.acme/a', registry: 'main' };
+    const etag = String(list.headers['etag']);
+    expect(await seen(SERVERS)).toEqual({ outcome: 'allowed', target: registry });
+    expect(await seen(SERVERS, { 'If-None-Match': etag })).toEqual({ outcome: 'allowed', target: registry });
+    expect(await seen(`${SERVERS}/io.acme%2Fa/versions`)).toEqual({ outcome: 'allowed', target: server });
+    expect(await seen(`${SERVERS}/io.acme%2Fa/versions/latest`)).toEqual({
+      outcome: 'allowed',
+      target: { ...server, version: 'latest' },
+    });
+    expect(await seen('/registry/main/v0/x/dev.toolhive/skills/io.acme/review')).toEqual({
+      outcome: 'allowed',
+      target: { type: 'skill', name: 'io.acme/review', registry: 'main' },
+    });
+    expect(await seen(`${SERVERS}/io.acme%2Fnone/versions`)).toEqual({
+      outcome: 'refused',
+      code: 'entry_not_found',
+      target: { ...server, name: 'io.acme/none' },
+    });
+    expect(await seen('/registry')).toEqual({
+      outcome: 'allowed',
+      target: { type: 'route', name: 'GET /registry' },
+    });
+  });
+
+  it('leaves none of what is no answer of the consumer API, or was badly asked', async () => {
+    const others = [
+      await rita().get('/v1/me'),
+      await rita().get(`${SERVERS}?limit=0`),
+      await service.get('/openapi.json'),
+      await sigrid().get('/v1/sources'),
+    ];
+    await eventsOf(sigrid(), await rita().get(SERVERS));
+    const known = (await auditOf(sigrid())).map(({ requestId }) => requestId);
+    for (const { headers } of others) expect(known).not.toContain(headers['x-request-id']);
+  });
+
+  it('shows to the managers of the registry, and to no others', async () => {
+    const [event] = await eventsOf(sigrid(), await rita().get(SERVERS), 'action=catalog.read');
+    const seenBy = async (claims: Record<string, unknown>) =>
+      (await auditOf(service.as(claims), 'actor=rita')).map(({ id }) => id);
+    expect(await seenBy(MANAGER)).toContain(event?.id);
+    expect(await seenBy({ ...MANAGER, org: 'contoso' })).toEqual([]);
+    expect(await seenBy({ ...MANAGER, role: 'writer' })).toEqual([]);
+  });
+});
+
+describe('events that there is no room for', () => {
+  const locked = async <T>(work: () => Promise<T>): Promise<T> => {
+    await service.database.query('begin');
+    await service.database.query('lock table audit_event in access exclusive mode');
+    const done = await work();
+    await service.database.query('commit');
+    return done;
+  };
+
+  it('are counted, in a metric and in the next event, which tells it to super-admins alone', async () => {
+    expect(await dropped()).toBe(0);
+    const carl = service.as({ sub: 'carl', org: 'contoso', role: 'admin' });
+    // An event of this source takes 11 KiB while it waits, and nothing is written meanwhile.
+    const probes = await locked(async () => {
+      const replies = [];
+      for (let round = 0; round < 20; round += 1)
+        replies.push(...(await Promise.all(Array.from({ length: 60 }, () => carl.get('/v1/sources/large')))));
+      return replies;
+    });
+    expect(probes.every(({ status }) => status === 404)).toBe(true);
+    const lost = await dropped();
+    expect(lost).toBeGreaterThan(50);
+    // Somebody else, who has little waiting, has lost nothing.
+    const [mine] = await eventsOf(sigrid(), await rita().get('/v1/sources'), 'actor=rita');
+    expect(mine?.code).toBe('role_required');
+    await within(10_000, async () => {
+      const events = await auditOf(sigrid());
+      expect(events.reduce((sum, event) => sum + (event.dropped ?? 0), 0)).toBe(lost);
+      expect(events.filter(({ actor }) => actor.subject === 'carl')).toHaveLength(probes.length - lost);
+    });
+    const shown = await auditOf(service.as({ ...MANAGER, filler: FILLER }));
+    expect(shown.filter(({ actor }) => actor.subject === 'carl')).toHaveLength(probes.length - lost);
+    expect(shown.filter((event) => 'dropped' in event)).toEqual([]);
+    expect(await dropped()).toBe(lost);
+  });
+
+  it('are none while the table is locked: requests are answered, and what waits is written later', async () => {
+    const replies = await locked(async () => {
+      const all = [];
+      for (let index = 0; index < 20; index += 1) all.push(await rita().get('/v1/sources'));
+      return all;
+    });
+    expect(replies.map(({ status }) => status)).toEqual(new Array(20).fill(403));
+    await within(5_000, async () => {
+      const known = (await auditOf(sigrid(), 'actor=rita')).map(({ requestId }) => requestId);
+      for (const { headers } of replies) expect(known).toContain(headers['x-request-id']);
+    });
+  });
+});
+
+describe('events that are older than they are kept', () => {
+  it('are deleted, and no others', async () => {
+    await service.restart((edited) => edited.configuration({ audit: { retention: '30d' } }));
+    await service.database.query(
+      `insert into audit_event (id, time, action, outcome, actor, target, event)
+       select (lpad(to_hex(floor(extract(epoch from at) * 1000)::bigint), 12, '0') || '70008000' || lpad(to_hex(n), 12, '0'))::uuid,
+         at, 'source.update', 'allowed', age, 'old', '{"requestId":null}'
+       from generate_series(1, 2500) n
+       cross join lateral (values ('31 days', now() - interval '31 days'), ('29 days', now() - interval '29 days')) v(age, at)`,
+    );
+    const counts = () =>
+      service.database.query(
+        `select actor, count(*)::int as count from audit_event where target = 'old' group by actor order by actor`,
+      );
+    expect(await counts()).toEqual([
+      { actor: '29 days', count: 2500 },
+      { actor: '31 days', count: 2500 },
+    ]);
+    await service.restart();
+    await within(10_000, async () => expect(await counts()).toEqual([{ actor: '29 days', count: 2500 }]));
+  });
+});

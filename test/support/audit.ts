@@ -1,0 +1,66 @@
+import { expect } from 'vitest';
+import type { Reply, Sender } from './http.js';
+import { within } from './within.js';
+
+export interface AuditEvent {
+  id: string;
+  time: string;
+  requestId: string | null;
+  action: string;
+  outcome: 'allowed' | 'refused';
+  code?: string;
+  step?: string;
+  actor: { subject: string | null; issuer: string | null; client?: string; roles: string[] };
+  target: { type: string; name: string; version?: string; source?: string; registry?: string };
+  change?: { before?: Record<string, unknown>; after?: Record<string, unknown> };
+  sourceIp: string | null;
+  dropped?: number;
+}
+
+interface EventList {
+  events: AuditEvent[];
+  metadata: { count: number; nextCursor?: string };
+}
+
+/** The events of a page, newest first; the count must agree. */
+export function eventsIn(reply: Reply): AuditEvent[] {
+  expect(reply.status).toBe(200);
+  const { events, metadata } = reply.json as EventList;
+  expect(metadata.count).toBe(events.length);
+  return events;
+}
+
+export function auditCursorIn(reply: Reply): string | undefined {
+  return (reply.json as EventList).metadata.nextCursor;
+}
+
+/** What somebody sees of the audit trail, newest first. */
+export async function auditOf(sender: Sender, query = ''): Promise<AuditEvent[]> {
+  return eventsIn(await sender.get(`/v1/audit?limit=1000${query && `&${query}`}`));
+}
+
+/** The events that a request has led to, as soon as there are any: those of refusals and reads are written by and by. */
+export async function eventsOf(sender: Sender, reply: Reply, query = ''): Promise<AuditEvent[]> {
+  let events: AuditEvent[] = [];
+  await within(5_000, async () => {
+    const all = await auditOf(sender, query);
+    events = all.filter(({ requestId }) => requestId === reply.headers['x-request-id']);
+    expect(events.length).toBeGreaterThan(0);
+  });
+  return events;
+}
+
+/** Resolves when all that has happened before is written: a refusal that is made now comes after it. */
+export async function auditIsWritten(sender: Sender, refused: () => Promise<Reply>): Promise<void> {
+  await eventsOf(sender, await refused());
+}
+
+/** The lines of a stream of events. */
+export function linesIn(reply: Reply): AuditEvent[] {
+  expect(reply.status).toBe(200);
+  expect(reply.headers['content-type']).toBe('application/x-ndjson');
+  return reply.text
+    .split('\n')
+    .slice(0, -1)
+    .map((line) => JSON.parse(line) as AuditEvent);
+}
