@@ -68,7 +68,7 @@ export class EntriesRepository {
     });
     await manager.insert(Entry, entry);
     await this.limit.check(manager, sourceId, claimSetId);
-    const columns = versionColumns(incoming, now);
+    const columns = { ...versionColumns(incoming, now), document: incoming.document.toString() };
     const version = manager.create(EntryVersion, { ...columns, entryId: entry.id, isLatest: true });
     await manager.insert(EntryVersion, version);
     await bumpRevision(manager, sourceId);
@@ -82,7 +82,8 @@ export class EntriesRepository {
     incoming: IncomingVersion,
     now: Date,
   ): Promise<EntryVersion | null> {
-    const version = manager.create(EntryVersion, { ...versionColumns(incoming, now), entryId: entry.id });
+    const columns = { ...versionColumns(incoming, now), document: incoming.document.toString() };
+    const version = manager.create(EntryVersion, { ...columns, entryId: entry.id });
     const { raw } = await manager
       .createQueryBuilder()
       .insert()

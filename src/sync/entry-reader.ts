@@ -80,7 +80,9 @@ export class EntryReader {
     if (version) this.hasValid = true;
     this.options.memory.add(
       BYTES_AROUND +
-        [version?.text, version?.searchText, key, key].reduce((sum, text = '') => sum + heldBytes(text), 0),
+        (version?.document.length ?? 0) +
+        heldBytes(version?.searchText ?? '') +
+        2 * heldBytes(key ?? ''),
     );
     const { onDuplicate } = this.options;
     if (this.isFiltered(type, document)) {
@@ -92,7 +94,7 @@ export class EntryReader {
     } else if (isDuplicate && onDuplicate !== 'replace')
       this.skip(type, index, document, [onDuplicate.skipBecause]);
     else {
-      this.entries.set(key, packed(version));
+      this.entries.set(key, version);
       this.excluded.delete(key);
     }
     return !isDuplicate;
@@ -150,15 +152,4 @@ const WIDE = /[^\0-\xff]/;
 
 function heldBytes(text: string): number {
   return WIDE.test(text) ? Buffer.byteLength(text) : text.length;
-}
-
-/** The same version; a text that would be kept twice as wide is kept in UTF-8, and is spelled out where it is asked for. */
-function packed(version: IncomingVersion): IncomingVersion {
-  if (!WIDE.test(version.text)) return version;
-  const { text, ...others } = version;
-  const bytes = Buffer.from(text);
-  return Object.defineProperty(others, 'text', {
-    get: () => bytes.toString(),
-    enumerable: true,
-  }) as IncomingVersion;
 }
