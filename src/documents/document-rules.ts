@@ -18,16 +18,19 @@ const isServer = validators(serverDocumentSchema);
 
 /** Two validators of one schema: one that ends at the first error, and one that finds them all. */
 interface Validators {
-  readonly first: ValidateFunction;
-  readonly all: ValidateFunction;
+  readonly first: () => ValidateFunction;
+  readonly all: () => ValidateFunction;
 }
 
 function validators(schema: object): Validators {
   const formats = Object.fromEntries(
     Object.entries(DOCUMENT_FORMATS).map(([name, { validate }]) => [name, validate]),
   );
-  const compile = (allErrors: boolean) =>
-    new Ajv({ allErrors, formats, strict: false, verbose: true }).compile(schema);
+  // Compiled when they are asked for first: it takes a while, and of most a service needs few.
+  const compile = (allErrors: boolean) => {
+    let compiled: ValidateFunction | undefined;
+    return () => (compiled ??= new Ajv({ allErrors, formats, strict: false, verbose: true }).compile(schema));
+  };
   return { first: compile(false), all: compile(true) };
 }
 
@@ -58,11 +61,13 @@ function problemsOf(
   return [...schemaProblems(schema, document), ...beyond].slice(0, MAX_PROBLEMS);
 }
 
-function schemaProblems({ first, all }: Validators, document: unknown): Problem[] {
+function schemaProblems(schema: Validators, document: unknown): Problem[] {
+  const first = schema.first();
   if (first(document)) return [];
   const thorough = (JSON.stringify(document)?.length ?? 0) <= THOROUGH_LENGTH;
-  if (thorough) all(document);
-  const problems = ((thorough ? all : first).errors ?? []).slice(0, 2 * MAX_PROBLEMS).flatMap(problemOf);
+  const validate = thorough ? schema.all() : first;
+  if (thorough) validate(document);
+  const problems = (validate.errors ?? []).slice(0, 2 * MAX_PROBLEMS).flatMap(problemOf);
   return problems.length > 0 ? problems : [{ path: '', message: 'is not valid' }];
 }
 

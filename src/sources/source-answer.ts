@@ -1,7 +1,8 @@
 import { formatDuration } from '../validation/duration.js';
 import { contentTag } from '../http/preconditions.js';
 import { KINDS } from '../source-kinds/kinds.js';
-import { MAX_SHOWN_SKIPPED, type Source } from './source.entity.js';
+import { MAX_SHOWN_SKIPPED } from '../documents/skipped-entry.js';
+import type { Source } from './source.entity.js';
 import type { SourceAnswer } from './sources.responses.js';
 
 /** A source as the admin API shows it (contract §7). Secrets are never in the settings: those name files. */

@@ -10,9 +10,10 @@ import {
   versionMapKey,
   type VersionName,
 } from '../../documents/incoming-version.js';
-import { electLatest, precedes } from '../latest-version.queries.js';
+import { electLatest } from '../latest-version.queries.js';
 import { versionColumns } from './version-columns.js';
 import { batches, weighedBatches } from './batches.js';
+import { sortOut } from './added-versions.js';
 import { type CatalogDiff, diffCatalog, type StoredVersion } from './catalog-diff.js';
 import {
   deleteEmptyEntries,
@@ -219,19 +220,21 @@ export class EntryWriter {
     touched: Set<string>,
   ): Promise<void> {
     const created = await this.addEntries(manager, sourceId, claimSetOf, added);
-    const others = added.filter((version) => !created.has(entryMapKey(version)));
-    const ids = new Map([...created, ...(await this.findEntryIds(manager, sourceId, others))]);
-    const latest = await latestOf(added, created, now);
+    const { latest, others } = await sortOut(added, created, now);
+    const known = await this.findEntryIds(manager, sourceId, others);
+    const entryIdOf = (version: IncomingVersion) => {
+      const entry = entryMapKey(version);
+      return created.get(entry) ?? known.get(entry) ?? '';
+    };
     for await (const batch of weighedBatches(added, Infinity, BYTES_PER_COPY, documentBytes))
       await insertVersions(
         manager,
         batch.map((version) => {
-          const entryId = ids.get(entryMapKey(version)) ?? '';
-          const isLatest = latest.has(version);
-          return { ...versionColumns(version, now), document: version.document, entryId, isLatest };
+          const columns = { ...versionColumns(version, now), document: version.document };
+          return { ...columns, entryId: entryIdOf(version), isLatest: latest.has(version) };
         }),
       );
-    for (const version of others) touched.add(ids.get(entryMapKey(version)) ?? '');
+    for (const id of known.values()) touched.add(id);
   }
 
   /** Adds the entries that are not there yet, and returns their ids by name. All of their versions come with them. */
@@ -241,10 +244,15 @@ export class EntryWriter {
     claimSetOf: ClaimSetOf,
     added: readonly IncomingVersion[],
   ): Promise<Map<string, string>> {
-    const entries = new Map(added.map((version) => [entryMapKey(version), version]));
+    const seen = new Set<string>();
     const ids = new Map<string, string>();
-    for await (const batch of batches([...entries.values()], ENTRIES_PER_STATEMENT)) {
-      const rows = batch.map((version) => entryRow(version, claimSetOf));
+    for await (const batch of batches(added, ENTRIES_PER_STATEMENT)) {
+      const rows: EntryRow[] = [];
+      for (const version of batch) {
+        const entry = entryMapKey(version);
+        if (!seen.has(entry)) rows.push(entryRow(version, claimSetOf));
+        seen.add(entry);
+      }
       for (const row of await insertEntries(manager, sourceId, rows)) ids.set(entryMapKey(row), row.id);
     }
     return ids;
@@ -275,24 +283,6 @@ export class EntryWriter {
     }
     return relabeled;
   }
-}
-
-/** The latest versions of the entries that came with a run. */
-async function latestOf(
-  added: readonly IncomingVersion[],
-  created: ReadonlyMap<string, string>,
-  now: Date,
-): Promise<ReadonlySet<IncomingVersion>> {
-  const latest = new Map<string, IncomingVersion>();
-  for await (const batch of batches(added, VERSIONS_PER_STATEMENT))
-    for (const version of batch) {
-      const entry = entryMapKey(version);
-      if (!created.has(entry)) continue;
-      const other = latest.get(entry);
-      if (!other || precedes(versionColumns(version, now), versionColumns(other, now)))
-        latest.set(entry, version);
-    }
-  return new Set(latest.values());
 }
 
 function documentBytes({ document }: IncomingVersion): number {

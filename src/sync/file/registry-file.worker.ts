@@ -1,0 +1,52 @@
+// A thread of its own, for one file: see RegistryFileReader.
+import { parentPort, workerData } from 'node:worker_threads';
+import type { IncomingVersion } from '../../documents/incoming-version.js';
+import type { EntryFilter } from '../../sources/filter/entry-filter.js';
+import type { ReadEntries } from '../entry-reader.js';
+import { packEntries, type PackedEntries } from './packed-entries.js';
+import { readRegistryFile, RegistryFileError } from './registry-file.js';
+
+/** What is kept of the file is told, and handed over, in pieces of this size. */
+const PIECE_BYTES = 1024 * 1024;
+
+export interface FileToRead {
+  readonly bytes: Uint8Array<ArrayBuffer>;
+  readonly filter: EntryFilter | null;
+}
+
+/** What the thread says, in this order: pieces, which hold all entries, and one of the others. */
+export type FileMessage =
+  | { readonly kind: 'piece'; readonly bytes: number; readonly entries: PackedEntries }
+  | { readonly kind: 'end'; readonly content: ReadEntries }
+  | { readonly kind: 'refused'; readonly sentence: string };
+
+const { bytes, filter } = workerData as FileToRead;
+let kept = 0;
+let entries: IncomingVersion[] = [];
+const memory = {
+  add: (more: number) => {
+    kept += more;
+    if (kept >= PIECE_BYTES) handOver();
+  },
+};
+try {
+  const content = await readRegistryFile(Buffer.from(bytes.buffer), filter, memory, {
+    onEntry: (version) => void entries.push(version),
+  });
+  handOver();
+  say({ kind: 'end', content });
+} catch (error) {
+  if (!(error instanceof RegistryFileError)) throw error;
+  say({ kind: 'refused', sentence: error.message });
+}
+
+function handOver(): void {
+  const packed = packEntries(entries);
+  say({ kind: 'piece', bytes: kept, entries: packed }, [packed.documents.buffer, packed.digests.buffer]);
+  kept = 0;
+  entries = [];
+}
+
+function say(message: FileMessage, transfer: ArrayBuffer[] = []): void {
+  parentPort?.postMessage(message, transfer);
+}
