@@ -18,12 +18,13 @@ const EPOCH_MS = 946_684_800_000n;
  * Sends rows with COPY, in its binary format: nothing is escaped, and PostgreSQL stores some while others are still encoded.
  *
  * @param statement `copy … from stdin (format binary)`.
+ * @param rows asked for piece by piece, so that others have their turn in between.
  * @param write writes one row: `begin`, and its columns in the order of the statement.
  */
 export async function copyRows<T>(
   manager: EntityManager,
   statement: string,
-  rows: readonly T[],
+  rows: Iterable<T>,
   write: (row: RowWriter, item: T) => void,
 ): Promise<void> {
   const { queryRunner } = manager;
@@ -32,7 +33,7 @@ export async function copyRows<T>(
   await pipeline(Readable.from(chunksOf(rows, write)), client.query(copyFrom(statement)));
 }
 
-function* chunksOf<T>(rows: readonly T[], write: (row: RowWriter, item: T) => void): Generator<Buffer> {
+function* chunksOf<T>(rows: Iterable<T>, write: (row: RowWriter, item: T) => void): Generator<Buffer> {
   const writer = new RowWriter();
   for (const row of rows) {
     write(writer, row);

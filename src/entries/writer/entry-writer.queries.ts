@@ -111,7 +111,7 @@ export async function findEntries(
 }
 
 /** Adds versions to their entries. */
-export async function insertVersions(manager: EntityManager, rows: readonly NewVersionRow[]): Promise<void> {
+export async function insertVersions(manager: EntityManager, rows: Iterable<NewVersionRow>): Promise<void> {
   await copyRows(
     manager,
     `copy entry_version (entry_id, version, version_key, document, digest, search, status, status_message,

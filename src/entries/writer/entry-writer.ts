@@ -222,18 +222,14 @@ export class EntryWriter {
     const created = await this.addEntries(manager, sourceId, claimSetOf, added);
     const { latest, others } = await sortOut(added, created, now);
     const known = await this.findEntryIds(manager, sourceId, others);
-    const entryIdOf = (version: IncomingVersion) => {
+    const rowOf = (version: IncomingVersion) => {
       const entry = entryMapKey(version);
-      return created.get(entry) ?? known.get(entry) ?? '';
+      const entryId = created.get(entry) ?? known.get(entry) ?? '';
+      const { document } = version;
+      return { ...versionColumns(version, now), document, entryId, isLatest: latest.has(version) };
     };
     for await (const batch of weighedBatches(added, Infinity, BYTES_PER_COPY, documentBytes))
-      await insertVersions(
-        manager,
-        batch.map((version) => {
-          const columns = { ...versionColumns(version, now), document: version.document };
-          return { ...columns, entryId: entryIdOf(version), isLatest: latest.has(version) };
-        }),
-      );
+      await insertVersions(manager, mapped(batch, rowOf));
     for (const id of known.values()) touched.add(id);
   }
 
@@ -283,6 +279,10 @@ export class EntryWriter {
     }
     return relabeled;
   }
+}
+
+function* mapped<T, R>(items: readonly T[], map: (item: T) => R): Generator<R> {
+  for (const item of items) yield map(item);
 }
 
 function documentBytes({ document }: IncomingVersion): number {
