@@ -181,7 +181,7 @@ function checkSample(size: CatalogueSize): void {
     const document = serverDocument(name, VERSIONS[id % VERSIONS.length] ?? '', id, size.seed);
     const { problems, version } = checkDocument('server', document);
     if (problems.length > 0) throw new Error(`${name}: ${problems.map(formatProblem).join('; ')}`);
-    const bytes = Buffer.byteLength(version?.text ?? '');
+    const bytes = version?.document.length ?? 0;
     if (bytes < 1_400 || bytes > 4_100) throw new Error(`${name} has ${bytes} bytes`);
   }
 }

@@ -43,6 +43,8 @@ export class LimitSettings {
   @Optional() @Checked(wholeNumber(1, 100_000)) connections?: number;
   /** Distinct claims among the entries of one source. */
   @Optional() @Checked(wholeNumber(1, 1_000_000)) claimSetsPerSource?: number;
+  /** Of one registry file. */
+  @Optional() @Checked(wholeNumber(1, 512)) mebibytesPerFile?: number;
 }
 
 /** A directory below which sources made through the API may read files (contract §2). */

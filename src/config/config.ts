@@ -155,6 +155,8 @@ export interface LimitsConfig {
   readonly connections: number;
   /** Distinct claims among the entries of one source. */
   readonly claimSetsPerSource: number;
+  /** The most that is read of one registry file. */
+  readonly mebibytesPerFile: number;
 }
 
 /** The names are those of node-postgres. */

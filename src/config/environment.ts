@@ -59,6 +59,7 @@ const OVERRIDABLE: readonly { path: Path; number?: true; flag?: true }[] = [
   { path: ['limits', 'requestsInFlight'], number: true },
   { path: ['limits', 'connections'], number: true },
   { path: ['limits', 'claimSetsPerSource'], number: true },
+  { path: ['limits', 'mebibytesPerFile'], number: true },
 ];
 
 /** `resourceUrl` is both RESOURCE_URL and RESOURCEURL: people write either. */

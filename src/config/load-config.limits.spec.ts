@@ -20,6 +20,7 @@ it.each<[object, string, string]>([
   [{ limits: { connections: -1 } }, 'limits.connections', 'from 1 to 100000'],
   [{ limits: { connections: null } }, 'limits.connections', 'must be a whole number'],
   [{ limits: { claimSetsPerSource: 1e7 } }, 'limits.claimSetsPerSource', 'from 1 to 1000000'],
+  [{ limits: { mebibytesPerFile: 513 } }, 'limits.mebibytesPerFile', 'from 1 to 512'],
   [{ limits: { connection: 1 } }, 'limits.connection', 'did you mean connections?'],
 ])('%j is refused at %s: %s', (tree, path, fragment) => {
   expect(() => read(tree)).toThrow(`${path}: `);
@@ -33,6 +34,7 @@ it('limits that are written are taken, and the others keep their defaults', () =
     requestsInFlight: 1_000,
     connections: 10,
     claimSetsPerSource: 10_000,
+    mebibytesPerFile: 64,
   });
 });
 

@@ -203,6 +203,7 @@ describe('the other sections', () => {
         requestsInFlight: 1000,
         connections: 2000,
         claimSetsPerSource: 10000,
+        mebibytesPerFile: 64,
       },
       addresses: { public: { port: 8080 }, internal: { port: 8081 } },
       insecureUrls: false,

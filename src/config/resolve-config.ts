@@ -228,6 +228,7 @@ function limitsOf(limits: LimitSettings = {}): LimitsConfig {
     requestsInFlight: limits.requestsInFlight ?? 1_000,
     connections: limits.connections ?? 2_000,
     claimSetsPerSource: limits.claimSetsPerSource ?? 10_000,
+    mebibytesPerFile: limits.mebibytesPerFile ?? 64,
   };
 }
 

@@ -41,11 +41,10 @@ export type CheckedDocument =
 export function checkDocument(type: EntryType, document: unknown, sourceText?: SourceText): CheckedDocument {
   const { keys, tooDeep, notRoundTrippable } = walkDocument(document, sourceText === undefined);
   if (tooDeep) return { problems: [tooDeep] };
-  const text = sourceText?.text ?? JSON.stringify(document) ?? '';
-  const bytes = Buffer.byteLength(text);
-  if (bytes > MAX_DOCUMENT_BYTES) return { problems: [sizeProblem(bytes)] };
+  const text = Buffer.from(sourceText?.text ?? JSON.stringify(document) ?? '');
+  if (text.length > MAX_DOCUMENT_BYTES) return { problems: [sizeProblem(text.length)] };
   const [first, ...others] = [
-    ...ENTRY_TYPES[type].check(document),
+    ...ENTRY_TYPES[type].check(document, text.length),
     ...(sourceText ? repeatedKeyProblems(sourceText, keys) : notRoundTrippable),
   ].slice(0, MAX_PROBLEMS);
   if (first) return { problems: [first, ...others] };
@@ -65,12 +64,12 @@ function repeatedKeyProblems({ text, keys: keysInText }: SourceText, keys: numbe
   return [{ path: repeatedKey(text) ?? '', message: 'the key is given twice in one object' }];
 }
 
-function versionOf(type: EntryType, document: Document, text: string): IncomingVersion {
+function versionOf(type: EntryType, document: Document, text: Buffer): IncomingVersion {
   return {
     type,
     name: findName(type, document) ?? '',
     version: String(document['version']),
-    text,
+    document: text,
     digest: documentDigest(text),
     status: initialStatus(type, document),
     searchText: searchTextOf(type, document),

@@ -1,6 +1,6 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 
-/** SHA-256 of a document's text as it is stored: equal digests mean that a document has not changed. */
-export function documentDigest(text: string): Buffer {
-  return createHash('sha256').update(text).digest();
+/** SHA-256 of a document as it is stored, in UTF-8: equal digests mean that it has not changed. */
+export function documentDigest(document: string | Buffer): Buffer {
+  return hash('sha256', document, 'buffer');
 }

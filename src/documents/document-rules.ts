@@ -12,6 +12,8 @@ export const PUBLISHER_PROVIDED = 'io.modelcontextprotocol.registry/publisher-pr
 /** Above this length only the first problem is looked for: a document can be wrong in 300 000 places. */
 const THOROUGH_LENGTH = 64 * 1024;
 const MAX_PUBLISHER_BYTES = 64 * 1024;
+/** How many times as long a value can become when it is spelled anew: `9e20` becomes `900000000000000000000`. */
+const MAX_GROWTH = 6;
 const isServer = validators(serverDocumentSchema);
 
 /** Two validators of one schema: one that ends at the first error, and one that finds them all. */
@@ -35,23 +37,27 @@ function validators(schema: object): Validators {
 /**
  * What a server document breaks of the server schema of 2025-12-11 and of the rules beyond it: versions, the digest of an
  * mcpb package, the size of the publisher's block. At most 20 problems.
+ *
+ * @param bytes the length of its text, if it is known: of a short one no part needs to be measured.
  */
-export function checkServer(document: unknown): Problem[] {
-  return problemsOf(isServer, document, [versionProblems, packageProblems, publisherProblems]);
+export function checkServer(document: unknown, bytes?: number): Problem[] {
+  return problemsOf(isServer, document, bytes, [versionProblems, packageProblems]);
 }
 
 /** The same for the documents of another schema, without what is about packages of servers. */
-export function checkerOf(schema: object): (document: unknown) => Problem[] {
+export function checkerOf(schema: object): (document: unknown, bytes?: number) => Problem[] {
   const compiled = validators(schema);
-  return (document) => problemsOf(compiled, document, [versionProblems, publisherProblems]);
+  return (document, bytes) => problemsOf(compiled, document, bytes, [versionProblems]);
 }
 
 function problemsOf(
   schema: Validators,
   document: unknown,
+  bytes = Infinity,
   rules: ((document: Record<string, unknown>) => Problem[])[],
 ): Problem[] {
-  const beyond = isObject(document) ? rules.flatMap((rule) => rule(document)) : [];
+  const all = bytes * MAX_GROWTH > MAX_PUBLISHER_BYTES ? [...rules, publisherProblems] : rules;
+  const beyond = isObject(document) ? all.flatMap((rule) => rule(document)) : [];
   return [...schemaProblems(schema, document), ...beyond].slice(0, MAX_PROBLEMS);
 }
 

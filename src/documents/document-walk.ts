@@ -20,9 +20,22 @@ export interface WalkResult {
  * @param serialized whether the document will be serialized anew; otherwise nothing is `notRoundTrippable`.
  */
 export function walkDocument(document: unknown, serialized: boolean): WalkResult {
+  const keys = serialized ? NaN : countKeysWithin(document, MAX_DEPTH);
+  if (!Number.isNaN(keys)) return { keys, tooDeep: undefined, notRoundTrippable: [] };
   const walker = new Walker(serialized);
   walker.visit(document);
   return walker;
+}
+
+/** The keys of all objects of a parsed value; NaN when it is nested deeper than that. */
+function countKeysWithin(value: unknown, levels: number): number {
+  if (typeof value !== 'object' || value === null) return 0;
+  if (levels === 0) return NaN;
+  let keys = 0;
+  if (Array.isArray(value)) for (const item of value) keys += countKeysWithin(item, levels - 1);
+  else
+    for (const key in value) keys += 1 + countKeysWithin((value as Record<string, unknown>)[key], levels - 1);
+  return keys;
 }
 
 class Walker implements WalkResult {

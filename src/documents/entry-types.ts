@@ -22,7 +22,7 @@ interface EntryTypeRow {
   readonly isInEveryFile: boolean;
   /** A JSON schema: see document-formats.ts for its formats. */
   readonly schema: { readonly required: readonly string[]; readonly properties: object };
-  readonly check: (document: unknown) => Problem[];
+  readonly check: (document: unknown, bytes?: number) => Problem[];
   /** The keys that make up the entry's name; a skill's is `namespace/name`. */
   readonly nameKeys: readonly string[];
   /** The first is the default. */

@@ -11,10 +11,11 @@ export interface VersionName extends EntryName {
   readonly version: string;
 }
 
-/** One validated version on its way into the database. `text` is the document as it will be served. */
+/** One validated version on its way into the database. */
 export interface IncomingVersion extends VersionName {
-  readonly text: string;
-  /** SHA-256 of `text`. */
+  /** As it will be served, in UTF-8: a string would take twice as much for one character beyond Latin-1. */
+  readonly document: Buffer;
+  /** SHA-256 of that. */
   readonly digest: Buffer;
   readonly status: string;
   readonly searchText: string;

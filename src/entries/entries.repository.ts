@@ -71,7 +71,7 @@ export class EntriesRepository {
     });
     await manager.insert(Entry, entry);
     await this.limit.check(manager, sourceId, claimSetId);
-    const columns = { ...versionColumns(incoming, now), publishedBy };
+    const columns = { ...versionColumns(incoming, now), document: incoming.document.toString(), publishedBy };
     const version = manager.create(EntryVersion, { ...columns, entryId: entry.id, isLatest: true });
     await manager.insert(EntryVersion, version);
     await bumpRevision(manager, sourceId);
@@ -86,7 +86,7 @@ export class EntriesRepository {
     publishedBy: Publisher | null,
     now: Date,
   ): Promise<EntryVersion | null> {
-    const columns = { ...versionColumns(incoming, now), publishedBy };
+    const columns = { ...versionColumns(incoming, now), document: incoming.document.toString(), publishedBy };
     const version = manager.create(EntryVersion, { ...columns, entryId: entry.id });
     const { raw } = await manager
       .createQueryBuilder()

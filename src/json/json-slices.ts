@@ -1,4 +1,20 @@
+import {
+  BACKSLASH,
+  checkCloses,
+  CLOSE_BRACE,
+  CLOSE_BRACKET,
+  COLON,
+  COMMA,
+  ElementScan,
+  JsonSliceError,
+  neverClosed,
+  OPEN_BRACE,
+  OPEN_BRACKET,
+  QUOTE,
+} from './json-element.js';
 import { TimeSlice } from './time-slice.js';
+
+export { JsonSliceError } from './json-element.js';
 
 /** One element of a sliced array, still text. */
 export interface Slice {
@@ -18,9 +34,6 @@ export interface Slice {
   readonly depth: number;
 }
 
-/** The text is no JSON, judged by its brackets and strings. */
-export class JsonSliceError extends Error {}
-
 /** The text is JSON, but readers differ in which of two values of one key they take. */
 export class RepeatedKeyError extends JsonSliceError {
   constructor(readonly path: string) {
@@ -28,17 +41,7 @@ export class RepeatedKeyError extends JsonSliceError {
   }
 }
 
-const QUOTE = 0x22;
-const COMMA = 0x2c;
-const COLON = 0x3a;
-const OPEN_BRACKET = 0x5b;
-const BACKSLASH = 0x5c;
-const CLOSE_BRACKET = 0x5d;
-const OPEN_BRACE = 0x7b;
-const CLOSE_BRACE = 0x7d;
-const SPACE = 0x20;
 const PAUSE_CHECK_BYTES = 16_384;
-const SHORT_COPY_BYTES = 64;
 const MAX_KEY_BYTES = 64;
 const MAX_SKELETON_DEPTH = 100;
 const MAX_SKELETON_BYTES = 1024 * 1024;
@@ -110,7 +113,8 @@ export class JsonSlicer {
           );
         path[opened.length - 1] = key;
         key = '';
-      } else if (byte === CLOSE_BRACE || byte === CLOSE_BRACKET) this.checkCloses(opened.pop(), byte);
+      } else if (byte === CLOSE_BRACE || byte === CLOSE_BRACKET)
+        checkCloses(opened.pop(), byte, this.position);
       else if (byte === COMMA) key = '';
       else if (byte === COLON) this.skeletonKeys += 1;
       this.position += 1;
@@ -166,47 +170,17 @@ export class JsonSlicer {
 
   // Stops at the "," or "]" behind the element.
   private async element(list: string, index: number): Promise<Slice> {
-    const opened: number[] = [];
-    let from = this.position;
-    let bytes = 0;
-    let keys = 0;
-    let depth = 0;
-    const keep = () => {
-      const length = this.position - from;
-      if (bytes + length <= this.maxElementBytes) copy(this.bytes, from, this.position, this.scratch, bytes);
-      bytes += length;
-    };
-    for (;;) {
-      if (this.shouldPause()) await this.slice.pause();
-      const byte = this.bytes[this.position];
-      if (byte === undefined) throw new JsonSliceError(`the text ends inside ${this.pathOf(list)}[${index}]`);
-      if (byte === QUOTE) {
-        const start = this.position;
-        this.position += 1;
-        while (!this.skipString(start)) await this.slice.pause();
-        continue;
-      }
-      if (opened.length === 0 && (byte === COMMA || byte === CLOSE_BRACKET)) break;
-      if (isWhitespace(byte)) {
-        keep();
-        const joins = isTokenByte(this.bytes[this.position - 1]);
-        while (!this.skipWhitespace()) await this.slice.pause();
-        from = this.position;
-        // A blank inside a number or a word would vanish and glue its halves together: keep one, and let JSON.parse judge.
-        if (joins && isTokenByte(this.bytes[this.position])) {
-          if (bytes < this.maxElementBytes) this.scratch[bytes] = SPACE;
-          bytes += 1;
-        }
-        continue;
-      }
-      if (byte === OPEN_BRACE || byte === OPEN_BRACKET) depth = Math.max(depth, opened.push(byte));
-      else if (byte === CLOSE_BRACE || byte === CLOSE_BRACKET) this.checkCloses(opened.pop(), byte);
-      else if (byte === COLON) keys += 1;
-      this.position += 1;
+    const { bytes, scratch } = this;
+    const scan = new ElementScan(bytes, this.position, scratch);
+    while (!scan.goOn(PAUSE_CHECK_BYTES)) {
+      if (scan.position < bytes.length) await this.slice.pause();
+      else if (scan.quotedFrom >= 0) throw neverClosed(scan.quotedFrom);
+      else throw new JsonSliceError(`the text ends inside ${this.pathOf(list)}[${index}]`);
     }
-    keep();
-    const text = bytes <= this.maxElementBytes ? this.scratch.toString('utf8', 0, bytes) : null;
-    return { list, index, text, bytes, keys, depth };
+    this.position = scan.position;
+    const { written, keys, depth } = scan;
+    const text = written <= this.maxElementBytes ? scratch.toString('utf8', 0, written) : null;
+    return { list, index, text, bytes: written, keys, depth };
   }
 
   // Counted in bytes, not in steps: one step may pass a long string.
@@ -216,8 +190,7 @@ export class JsonSlicer {
     return true;
   }
 
-  // Goes on inside a string, and stops behind its closing quote (true) or when it is time to pause. Nearly all bytes pass
-  // through here or through skipWhitespace: what each of them needs is kept in local variables.
+  // Goes on inside a string, and stops behind its closing quote (true) or when it is time to pause.
   private skipString(start: number): boolean {
     const { bytes } = this;
     const end = Math.min(this.position + PAUSE_CHECK_BYTES, bytes.length);
@@ -230,47 +203,7 @@ export class JsonSlicer {
       return true;
     }
     this.position = position;
-    if (position >= bytes.length)
-      throw new JsonSliceError(`the string that begins at byte ${start} is never closed`);
+    if (position >= bytes.length) throw neverClosed(start);
     return false;
   }
-
-  // Goes on in white space, and stops behind it (true) or when it is time to pause.
-  private skipWhitespace(): boolean {
-    const { bytes } = this;
-    const end = Math.min(this.position + PAUSE_CHECK_BYTES, bytes.length);
-    let position = this.position;
-    while (position < end && isWhitespace(bytes[position])) position += 1;
-    this.position = position;
-    return position < end || position === bytes.length;
-  }
-
-  private checkCloses(opener: number | undefined, closer: number): void {
-    if (opener !== (closer === CLOSE_BRACE ? OPEN_BRACE : OPEN_BRACKET))
-      throw new JsonSliceError(`the bracket at byte ${this.position} closes nothing`);
-  }
-}
-
-// Most pieces are so short that calling Buffer.copy takes longer than to copy them.
-function copy(bytes: Buffer, from: number, end: number, target: Buffer, at: number): void {
-  if (end - from > SHORT_COPY_BYTES) bytes.copy(target, at, from, end);
-  else
-    for (let read = from, write = at; read < end; read += 1, write += 1)
-      target[write] = bytes[read] as number;
-}
-
-function isWhitespace(byte: number | undefined): boolean {
-  return byte === SPACE || byte === 0x0a || byte === 0x0d || byte === 0x09;
-}
-
-function isTokenByte(byte: number | undefined): boolean {
-  if (byte === undefined) return false;
-  return (
-    (byte >= 0x30 && byte <= 0x39) ||
-    (byte >= 0x41 && byte <= 0x5a) ||
-    (byte >= 0x61 && byte <= 0x7a) ||
-    byte === 0x2b ||
-    byte === 0x2d ||
-    byte === 0x2e
-  );
 }

@@ -1,7 +1,7 @@
 import { canonicalClaims, type Claims } from '../claims/claims.js';
 import type { LabeledVersion } from '../entries/writer/entry-writer.js';
 import { TimeSlice } from '../json/time-slice.js';
-import type { SkippedEntry } from '../sources/source.entity.js';
+import type { SkippedEntry } from '../documents/skipped-entry.js';
 import type { ExportedServer, SkippedObject } from './read-object.js';
 import type { Resource } from './resources.js';
 import type { RetainedEntry } from './retained-entries.js';

@@ -35,7 +35,7 @@ function entryOf(
 ): ExportedServer & { document: Record<string, unknown> } {
   const found = readObject(resource, object);
   if (found?.outcome !== 'entry') throw new Error(`No entry: ${JSON.stringify(found)}`);
-  return { ...found, document: JSON.parse(found.version.text) as Record<string, unknown> };
+  return { ...found, document: JSON.parse(found.version.document.toString()) as Record<string, unknown> };
 }
 
 function extensionOf(object: object, resource = MCP_SERVER): Record<string, unknown> {

@@ -16,7 +16,7 @@ it.each(
   };
   const found = readObject(resource, { metadata: { namespace: 'n', name: 'a', annotations } });
   if (found?.outcome !== 'entry') throw new Error('No entry');
-  expect(readStored(found.version.text)).toEqual({ kind: resource.kind, tags });
+  expect(readStored(found.version.document.toString())).toEqual({ kind: resource.kind, tags });
 });
 
 it.each([

@@ -2,7 +2,8 @@ import { formatDuration } from '../validation/duration.js';
 import { withoutQuery } from '../outbound/without-query.js';
 import { contentTag } from '../http/preconditions.js';
 import { KINDS } from '../source-kinds/kinds.js';
-import { MAX_SHOWN_SKIPPED, type Source } from './source.entity.js';
+import { MAX_SHOWN_SKIPPED } from '../documents/skipped-entry.js';
+import type { Source } from './source.entity.js';
 import type { SourceAnswer } from './sources.responses.js';
 
 /** A source as it is declared (contract §7), for the audit trail; of URLs what may be shown. */

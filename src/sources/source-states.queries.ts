@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
-import { MAX_SHOWN_SKIPPED, type SkippedEntry, SourceState, type SyncStatus } from './source.entity.js';
+import { MAX_SHOWN_SKIPPED, type SkippedEntry } from '../documents/skipped-entry.js';
+import { SourceState, type SyncStatus } from './source.entity.js';
 
 /** What a run reports of the content of its source. */
 export interface SourceReport {

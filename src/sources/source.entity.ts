@@ -14,7 +14,7 @@ import { ClaimSet } from '../claim-sets/claim-set.entity.js';
 import { asGiven, type Claims } from '../claims/claims.js';
 import type { EntryFilterConfig } from '../config/config.js';
 import { parseSourceKind, type SourceKind } from '../source-kinds/kinds.js';
-import type { EntryType } from '../documents/entry-types.js';
+import type { SkippedEntry } from '../documents/skipped-entry.js';
 import { BytewiseText, IdColumn, Timestamp } from '../database/columns.js';
 
 /** Who declared a source or registry: the configuration file, or a caller of the admin API. */
@@ -27,19 +27,6 @@ const MILLISECONDS = {
 };
 
 export type SyncStatus = 'pending' | 'syncing' | 'complete' | 'failed';
-
-/** How many skipped versions the admin API shows one by one, for any kind of source; all are counted. */
-export const MAX_SHOWN_SKIPPED = 500;
-
-/** A version that a sync skipped, as the admin API shows it. */
-export interface SkippedEntry {
-  readonly type: EntryType;
-  /** Its place in its list; absent for objects of a cluster. */
-  readonly index?: number;
-  readonly name: string | null;
-  readonly version: string | null;
-  readonly reasons: string[];
-}
 
 /** How the syncs of a source are doing, and who holds its lease. Written by SourceStates and SourceLeases alone. */
 @Entity('source_sync')

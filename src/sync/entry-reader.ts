@@ -4,8 +4,7 @@ import { checkDocument, type Problem, formatProblem, type SourceText } from '../
 import { ENTRY_TYPES, type EntryType, findName } from '../documents/entry-types.js';
 import { isObject } from '../json/is-object.js';
 import { type EntryFilter, passesFilter } from '../sources/filter/entry-filter.js';
-import { MAX_SHOWN_SKIPPED, type SkippedEntry } from '../sources/source.entity.js';
-import type { MemoryShare } from './read-memory.js';
+import { MAX_SHOWN_SKIPPED, type SkippedEntry } from '../documents/skipped-entry.js';
 
 /** What is kept of a version beside its texts, by measurement: its objects, its digest, its places in maps. */
 const BYTES_AROUND = 1_024;
@@ -47,7 +46,15 @@ interface ReaderOptions {
   /** How many skipped versions are listed one by one; as many as are shown when absent. */
   readonly maxListed?: number;
   /** Is told of what is kept. */
-  readonly memory: MemoryShare;
+  readonly memory: Memory;
+  /** Takes the versions one by one, which are not among the result then. None comes twice. */
+  readonly onEntry?: ((version: IncomingVersion) => void) | undefined;
+}
+
+/** What counts the bytes that are kept. */
+export interface Memory {
+  /** @throws Error when it is too much. */
+  add(bytes: number): void;
 }
 
 /**
@@ -60,7 +67,8 @@ export class EntryReader {
   /** Whether any document was valid, filtered or not: callers take a source without one for an accident. */
   hasValid = false;
   private readonly skipped: Skipped[] = [];
-  private readonly entries = new Map<string, IncomingVersion>();
+  /** Null: handed on already. */
+  private readonly entries = new Map<string, IncomingVersion | null>();
   private readonly seen = new Set<string>();
   private readonly excluded = new Map<string, VersionName>();
 
@@ -80,7 +88,9 @@ export class EntryReader {
     if (version) this.hasValid = true;
     this.options.memory.add(
       BYTES_AROUND +
-        [version?.text, version?.searchText, key, key].reduce((sum, text = '') => sum + heldBytes(text), 0),
+        (version?.document.length ?? 0) +
+        heldBytes(version?.searchText ?? '') +
+        2 * heldBytes(key ?? ''),
     );
     const { onDuplicate } = this.options;
     if (this.isFiltered(type, document)) {
@@ -92,7 +102,8 @@ export class EntryReader {
     } else if (isDuplicate && onDuplicate !== 'replace')
       this.skip(type, index, document, [onDuplicate.skipBecause]);
     else {
-      this.entries.set(key, packed(version));
+      this.entries.set(key, this.options.onEntry ? null : version);
+      this.options.onEntry?.(version);
       this.excluded.delete(key);
     }
     return !isDuplicate;
@@ -101,7 +112,8 @@ export class EntryReader {
   result(): ReadEntries {
     const { skipped, filtered } = this;
     const unlisted = this.skippedCount - skipped.length;
-    return { entries: [...this.entries.values()], skipped, filtered, ...(unlisted > 0 ? { unlisted } : {}) };
+    const entries = [...this.entries.values()].filter((version) => version !== null);
+    return { entries, skipped, filtered, ...(unlisted > 0 ? { unlisted } : {}) };
   }
 
   /** The versions that were read and are not among the entries, skipped or filtered, as far as they have a name. */
@@ -150,15 +162,4 @@ const WIDE = /[^\0-\xff]/;
 
 function heldBytes(text: string): number {
   return WIDE.test(text) ? Buffer.byteLength(text) : text.length;
-}
-
-/** The same version; a text that would be kept twice as wide is kept in UTF-8, and is spelled out where it is asked for. */
-function packed(version: IncomingVersion): IncomingVersion {
-  if (!WIDE.test(version.text)) return version;
-  const { text, ...others } = version;
-  const bytes = Buffer.from(text);
-  return Object.defineProperty(others, 'text', {
-    get: () => bytes.toString(),
-    enumerable: true,
-  }) as IncomingVersion;
 }

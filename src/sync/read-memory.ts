@@ -3,6 +3,13 @@ import { Injectable } from '@nestjs/common';
 const MIB = 1024 * 1024;
 /** What all runs of this process may hold together of what they have read. */
 const MAX_BYTES = 208 * MIB;
+/** And what that is for each byte of the largest file that is read: the file, its documents, and what is kept around them. */
+const PER_FILE_BYTE = MAX_BYTES / (64 * MIB);
+
+/** What all runs may hold together, where files of this size are read. */
+export function readMemoryFor(mebibytesPerFile: number): number {
+  return Math.max(MAX_BYTES, PER_FILE_BYTE * mebibytesPerFile * MIB);
+}
 
 /** What was read of a source is too much; the message is a sentence for the operator. */
 export class ReadMemoryError extends Error {}

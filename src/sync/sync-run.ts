@@ -15,7 +15,8 @@ import { type RunOutcome, SyncMetrics } from '../telemetry/sync-metrics.js';
 import type { ReadEntries } from './entry-reader.js';
 import { FetchError, type FetchState } from './fetcher.js';
 import { Fetchers } from './fetchers.js';
-import { readRegistryFile, RegistryFileError } from './file/registry-file.js';
+import { RegistryFileError } from './file/registry-file.js';
+import { RegistryFileReader } from './file/registry-file-reader.js';
 import { countLiveEntries } from './live-entries.queries.js';
 import { hasShrunk, shrunkSentence } from './shrinking.js';
 import { isGuardedFromShrinking } from '../source-kinds/foreign-content.js';
@@ -40,6 +41,7 @@ export class SyncRun {
     private readonly metrics: SyncMetrics,
     private readonly memory: ReadMemory,
     private readonly audit: AuditTrail,
+    private readonly registryFiles: RegistryFileReader,
   ) {}
 
   /**
@@ -70,7 +72,7 @@ export class SyncRun {
       }
       const content =
         fetched.kind === 'file'
-          ? await readRegistryFile(fetched.bytes, source.filter, memory)
+          ? await this.registryFiles.read(fetched.bytes, source.filter, memory, signal)
           : fetched.content;
       signal.throwIfAborted();
       if (fetched.kind !== 'changes') await this.checkHolds(source, content);

@@ -1,5 +1,7 @@
 import { Module, type OnApplicationShutdown } from '@nestjs/common';
 import { AuditModule } from '../audit/audit.module.js';
+import type { ConfigType } from '@nestjs/config';
+import { limitsConfig } from '../config/slices.js';
 import { SourcesModule } from '../sources/sources.module.js';
 import { EntriesModule } from '../entries/entries.module.js';
 import { HttpClient } from '../outbound/http-client.js';
@@ -8,8 +10,9 @@ import { Fetchers } from './fetchers.js';
 import { FileFetcher } from './file/file.fetcher.js';
 import { SourceFiles } from './file/source-files.js';
 import { FileWatch } from './file/file-watch.js';
+import { RegistryFileReader } from './file/registry-file-reader.js';
 import { GitFetcher } from './git/git.fetcher.js';
-import { ReadMemory } from './read-memory.js';
+import { ReadMemory, readMemoryFor } from './read-memory.js';
 import { SyncScheduler } from './scheduler.js';
 import { SourceMetrics } from './source-metrics.js';
 import { SyncQueries } from './sync.queries.js';
@@ -23,12 +26,18 @@ const MAX_CONNECTIONS = 8;
   providers: [
     FileFetcher,
     FileWatch,
+    RegistryFileReader,
     SourceFiles,
     ApiFetcher,
     GitFetcher,
     { provide: HttpClient, useFactory: () => new HttpClient({ maxConnections: MAX_CONNECTIONS }) },
     Fetchers,
-    { provide: ReadMemory, useFactory: () => new ReadMemory() },
+    {
+      provide: ReadMemory,
+      inject: [limitsConfig.KEY],
+      useFactory: ({ mebibytesPerFile }: ConfigType<typeof limitsConfig>) =>
+        new ReadMemory(readMemoryFor(mebibytesPerFile)),
+    },
     SourceMetrics,
     SyncQueries,
     SyncRun,

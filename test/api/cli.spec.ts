@@ -170,6 +170,25 @@ describe('serve', () => {
   });
 });
 
+describe.each([
+  ['no source is read from a cluster', GOOD, false],
+  ['a source is read from a cluster', GOOD.replace('sources:', 'sources:\n  - { name: pods, kubernetes: {} }'), true],
+])('a start where %s', (_what, text, isLoaded) => {
+  it(`${isLoaded ? 'loads' : 'does not load'} the client of Kubernetes`, async () => {
+    const database = await aDatabase();
+    const config = await file(`${text}database: ${JSON.stringify(database.connection)}\n`);
+    const hooks = new URL('../support/loaded-modules.mjs', import.meta.url).href;
+    const served = Cli.serve(config, { NODE_OPTIONS: `--import ${hooks}` });
+    await served.logs('"Ready"');
+    if (isLoaded) await served.logs('loads file:');
+    served.child.kill('SIGTERM');
+    const { code, output } = await served.finished;
+    expect(code).toBe(0);
+    expect(output.includes('/@kubernetes/client-node/')).toBe(isLoaded);
+    await database.drop();
+  });
+});
+
 describe('migrate', () => {
   it('applies, lists and takes back', async () => {
     const database = await aDatabase({ migrated: false });

@@ -13,6 +13,14 @@ interface Options {
   readonly resolve?: ResolveAll;
 }
 
+const LIMITS = {
+  searchesPerCaller: 2,
+  requestsInFlight: 1_000,
+  connections: 2_000,
+  claimSetsPerSource: 10_000,
+  mebibytesPerFile: 64,
+};
+
 /** How a repository is reached by a source with these settings and without claims. */
 export function connectionTo(
   settings: SettingsOf<'git'>,
@@ -20,7 +28,7 @@ export function connectionTo(
   { adminFileRoots = [], adminAllowPrivateIP = false, resolve }: Options = {},
 ): Promise<GitConnection> {
   const limits = { adminFileRoots, adminAllowPrivateIP, adminKubernetesNamespaces: [] };
-  const files = new SourceFiles(new AdminFiles(limits, new AnonymousPolicy()));
+  const files = new SourceFiles(new AdminFiles(limits, new AnonymousPolicy()), LIMITS);
   return new GitConnections(limits, files, resolve).connectionTo({
     kind: 'git',
     settings,

@@ -1,4 +1,5 @@
 import type { EntityManager } from 'typeorm';
+import { copyRows } from '../../database/copy-rows.js';
 import type { EntryType } from '../../documents/entry-types.js';
 import type { EntryName, VersionName } from '../../documents/incoming-version.js';
 import { UPSTREAM_LATEST } from '../../documents/version-order.js';
@@ -14,12 +15,15 @@ export interface EntryRow extends EntryName {
 }
 
 /** A version of an entry that is there. */
-export interface NewVersionRow extends VersionColumns, EntryName {
+export interface NewVersionRow extends VersionColumns {
+  readonly entryId: string;
+  readonly document: Buffer;
   readonly isLatest: boolean;
 }
 
 export interface ChangedVersionRow extends VersionColumns {
   readonly id: string;
+  readonly document: Buffer;
 }
 
 /** A version with the key it is to have. */
@@ -28,7 +32,7 @@ export interface MovedVersionRow {
   readonly versionKey: string;
 }
 
-/** Adds the entries that a source does not have yet, and returns these. */
+/** Adds the entries that a source does not have yet, and returns these. None may be among the rows twice. */
 export async function insertEntries(
   manager: EntityManager,
   sourceId: number,
@@ -36,7 +40,7 @@ export async function insertEntries(
 ): Promise<(EntryName & { readonly id: string })[]> {
   return manager.query<{ id: string; type: EntryType; name: string }[]>(
     `insert into entry (source_id, type, name, claim_set_id)
-     select distinct $1::int, n.type, n.name, n.claim_set_id
+     select $1::int, n.type, n.name, n.claim_set_id
      from unnest($2::text[], $3::text[], $4::int[]) as n(type, name, claim_set_id)
      on conflict (source_id, type, name) do nothing
      returning id, type, name`,
@@ -92,45 +96,43 @@ export async function deleteEmptyEntries(
   return deleted.map(({ id }) => id);
 }
 
-/**
- * Adds versions to entries of a source.
- *
- * @returns the ids of their entries, one per version.
- */
-export async function insertVersions(
+/** The entries of a source among these. */
+export async function findEntries(
   manager: EntityManager,
   sourceId: number,
-  rows: readonly NewVersionRow[],
-): Promise<string[]> {
-  const inserted = await manager.query<{ entryId: string }[]>(
-    `insert into entry_version (entry_id, version, version_key, document, digest, search, status, status_message,
-       status_changed_at, published_at, updated_at, is_latest)
-     select e.id, n.version, n.version_key, n.document, n.digest, n.search, n.status, n.status_message,
-       n.status_changed_at, n.published_at, n.updated_at, n.is_latest
-     from unnest($2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::bytea[], $8::text[], $9::text[],
-         $10::text[], $11::timestamptz[], $12::timestamptz[], $13::timestamptz[], $14::boolean[])
-       as n(type, name, version, version_key, document, digest, search, status, status_message, status_changed_at,
-         published_at, updated_at, is_latest)
-     join entry e on e.source_id = $1 and e.type = n.type and e.name = n.name
-     returning entry_id as "entryId"`,
-    [
-      sourceId,
-      rows.map(({ type }) => type),
-      rows.map(({ name }) => name),
-      rows.map(({ version }) => version),
-      rows.map(({ versionKey }) => versionKey),
-      rows.map(({ document }) => document),
-      rows.map(({ digest }) => digest),
-      rows.map(({ search }) => search),
-      rows.map(({ status }) => status),
-      rows.map(({ statusMessage }) => statusMessage),
-      rows.map(({ statusChangedAt }) => statusChangedAt),
-      rows.map(({ publishedAt }) => publishedAt),
-      rows.map(({ updatedAt }) => updatedAt),
-      rows.map(({ isLatest }) => isLatest),
-    ],
+  names: readonly EntryName[],
+): Promise<(EntryName & { readonly id: string })[]> {
+  return manager.query<{ id: string; type: EntryType; name: string }[]>(
+    `select e.id, e.type, e.name
+     from unnest($2::text[], $3::text[]) as n(type, name)
+     join entry e on e.source_id = $1 and e.type = n.type and e.name = n.name`,
+    [sourceId, names.map(({ type }) => type), names.map(({ name }) => name)],
   );
-  return inserted.map(({ entryId }) => entryId);
+}
+
+/** Adds versions to their entries. */
+export async function insertVersions(manager: EntityManager, rows: Iterable<NewVersionRow>): Promise<void> {
+  await copyRows(
+    manager,
+    `copy entry_version (entry_id, version, version_key, document, digest, search, status, status_message,
+       status_changed_at, published_at, updated_at, is_latest) from stdin (format binary)`,
+    rows,
+    (row, version) => {
+      row.begin(12);
+      row.bigint(BigInt(version.entryId));
+      row.text(version.version);
+      row.text(version.versionKey);
+      row.bytes(version.document);
+      row.bytes(version.digest);
+      row.text(version.search);
+      row.text(version.status);
+      row.text(version.statusMessage);
+      row.time(version.statusChangedAt);
+      row.time(version.publishedAt);
+      row.time(version.updatedAt);
+      row.boolean(version.isLatest);
+    },
+  );
 }
 
 export async function updateVersions(
@@ -150,7 +152,7 @@ export async function updateVersions(
     [
       rows.map(({ id }) => id),
       rows.map(({ versionKey }) => versionKey),
-      rows.map(({ document }) => document),
+      rows.map(({ document }) => document.toString()),
       rows.map(({ digest }) => digest),
       rows.map(({ search }) => search),
       rows.map(({ status }) => status),

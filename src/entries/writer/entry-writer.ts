@@ -10,15 +10,17 @@ import {
   versionMapKey,
   type VersionName,
 } from '../../documents/incoming-version.js';
-import { electLatest, precedes } from '../latest-version.queries.js';
+import { electLatest } from '../latest-version.queries.js';
 import { versionColumns } from './version-columns.js';
 import { batches, weighedBatches } from './batches.js';
+import { sortOut } from './added-versions.js';
 import { type CatalogDiff, diffCatalog, type StoredVersion } from './catalog-diff.js';
 import {
   deleteEmptyEntries,
   deleteVersions,
   demoteUpstreamLatest,
   type EntryRow,
+  findEntries,
   insertEntries,
   insertVersions,
   updateClaimSets,
@@ -30,8 +32,10 @@ import { allVersions, versionsAmong, versionsOfEntries } from './stored-versions
 /** Rows a statement carries: of whole versions, and of entries by name or id alone. */
 const VERSIONS_PER_STATEMENT = 1_000;
 const ENTRIES_PER_STATEMENT = 2_000;
-/** Characters of documents that a statement carries: encoding more of them would hold the event loop up. */
-const TEXT_PER_STATEMENT = 512 * 1024;
+/** Documents that a statement carries: encoding more of them would hold the event loop up. */
+const BYTES_PER_STATEMENT = 512 * 1024;
+/** Documents that one COPY carries, which is sent in pieces: a statement may not take longer than `statement_timeout`. */
+const BYTES_PER_COPY = 16 * 1024 * 1024;
 
 export interface WriteCounts {
   readonly added: number;
@@ -176,9 +180,16 @@ export class EntryWriter {
     now: Date,
     touched: Set<string>,
   ): Promise<void> {
-    for await (const batch of batchesOfText(changed, ({ incoming }) => incoming.text)) {
+    const weightOf = (change: CatalogDiff['changed'][number]) => documentBytes(change.incoming);
+    for await (const batch of weighedBatches(
+      changed,
+      VERSIONS_PER_STATEMENT,
+      BYTES_PER_STATEMENT,
+      weightOf,
+    )) {
       const rows = batch.map(({ stored, incoming }) => ({
         ...versionColumns(incoming, now, stored),
+        document: incoming.document,
         id: stored.versionId,
       }));
       await updateVersions(manager, rows);
@@ -208,41 +219,50 @@ export class EntryWriter {
     now: Date,
     touched: Set<string>,
   ): Promise<void> {
-    const created = await this.addEntries(manager, sourceId, claimSetOf, added, now);
-    for await (const batch of batchesOfText(added, ({ text }) => text)) {
-      const rows = batch.map((version) => ({
-        ...versionColumns(version, now),
-        type: version.type,
-        name: version.name,
-        isLatest: created.latest.has(version),
-      }));
-      for (const entryId of await insertVersions(manager, sourceId, rows))
-        if (!created.ids.has(entryId)) touched.add(entryId);
-    }
+    const created = await this.addEntries(manager, sourceId, claimSetOf, added);
+    const { latest, others } = await sortOut(added, created, now);
+    const known = await this.findEntryIds(manager, sourceId, others);
+    const rowOf = (version: IncomingVersion) => {
+      const entry = entryMapKey(version);
+      const entryId = created.get(entry) ?? known.get(entry) ?? '';
+      const { document } = version;
+      return { ...versionColumns(version, now), document, entryId, isLatest: latest.has(version) };
+    };
+    for await (const batch of weighedBatches(added, Infinity, BYTES_PER_COPY, documentBytes))
+      await insertVersions(manager, mapped(batch, rowOf));
+    for (const id of known.values()) touched.add(id);
   }
 
-  /** Adds the entries that are not there yet, and finds their latest versions. */
+  /** Adds the entries that are not there yet, and returns their ids by name. All of their versions come with them. */
   private async addEntries(
     manager: EntityManager,
     sourceId: number,
     claimSetOf: ClaimSetOf,
     added: readonly IncomingVersion[],
-    now: Date,
-  ): Promise<CreatedEntries> {
+  ): Promise<Map<string, string>> {
+    const seen = new Set<string>();
     const ids = new Map<string, string>();
-    const latest = new Map<string, IncomingVersion>();
-    for await (const batch of batches(added, VERSIONS_PER_STATEMENT)) {
-      const rows = batch.map((version) => entryRow(version, claimSetOf));
-      for (const row of await insertEntries(manager, sourceId, rows)) ids.set(entryMapKey(row), row.id);
+    for await (const batch of batches(added, ENTRIES_PER_STATEMENT)) {
+      const rows: EntryRow[] = [];
       for (const version of batch) {
         const entry = entryMapKey(version);
-        if (!ids.has(entry)) continue;
-        const other = latest.get(entry);
-        if (!other || precedes(versionColumns(version, now), versionColumns(other, now)))
-          latest.set(entry, version);
+        if (!seen.has(entry)) rows.push(entryRow(version, claimSetOf));
+        seen.add(entry);
       }
+      for (const row of await insertEntries(manager, sourceId, rows)) ids.set(entryMapKey(row), row.id);
     }
-    return { ids: new Set(ids.values()), latest: new Set(latest.values()) };
+    return ids;
+  }
+
+  private async findEntryIds(
+    manager: EntityManager,
+    sourceId: number,
+    names: readonly EntryName[],
+  ): Promise<Map<string, string>> {
+    const ids = new Map<string, string>();
+    for await (const batch of batches(names, ENTRIES_PER_STATEMENT))
+      for (const row of await findEntries(manager, sourceId, batch)) ids.set(entryMapKey(row), row.id);
+    return ids;
   }
 
   /** Gives the entries of these versions their claim sets, and returns the ids of those that had another one. */
@@ -261,15 +281,12 @@ export class EntryWriter {
   }
 }
 
-/** The entries that came with a run. All of their versions came with it too. */
-interface CreatedEntries {
-  readonly ids: ReadonlySet<string>;
-  /** The latest version of each. */
-  readonly latest: ReadonlySet<IncomingVersion>;
+function* mapped<T, R>(items: readonly T[], map: (item: T) => R): Generator<R> {
+  for (const item of items) yield map(item);
 }
 
-function batchesOfText<T>(items: readonly T[], textOf: (item: T) => string): AsyncGenerator<T[]> {
-  return weighedBatches(items, VERSIONS_PER_STATEMENT, TEXT_PER_STATEMENT, (item) => textOf(item).length);
+function documentBytes({ document }: IncomingVersion): number {
+  return document.length;
 }
 
 function entryRow(version: IncomingVersion, claimSetOf: ClaimSetOf): EntryRow {

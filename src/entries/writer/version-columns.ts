@@ -2,8 +2,11 @@ import type { IncomingVersion } from '../../documents/incoming-version.js';
 import { versionKey } from '../../documents/version-order.js';
 import type { EntryVersion } from '../entry.entity.js';
 
-/** What is written of a version, beside its entry and whether it is the latest. */
-export type VersionColumns = Omit<EntryVersion, 'id' | 'entryId' | 'entry' | 'isLatest' | 'publishedBy'>;
+/** What is written of a version, beside its entry, whether it is the latest, who published it, and the document. */
+export type VersionColumns = Omit<
+  EntryVersion,
+  'id' | 'entryId' | 'entry' | 'isLatest' | 'publishedBy' | 'document'
+>;
 
 /** What decides of a version that is stored already. Times are milliseconds since 1970. */
 interface Stored {
@@ -17,13 +20,12 @@ interface Stored {
  * where there are none; so the key of its order always fits its time of publication.
  */
 export function versionColumns(incoming: IncomingVersion, now: Date, stored?: Stored): VersionColumns {
-  const { version, text, digest, searchText, status, statusMessage = null } = incoming;
+  const { version, digest, searchText, status, statusMessage = null } = incoming;
   const publishedAt = incoming.publishedAt ?? (stored ? new Date(stored.publishedAt) : now);
   const unchangedSince = stored?.status === status ? new Date(stored.statusChangedAt) : now;
   return {
     version,
     versionKey: versionKey(version, publishedAt, incoming.isUpstreamLatest),
-    document: text,
     digest,
     search: searchText,
     status,

@@ -1,10 +1,10 @@
 import { Inject, Injectable } from '@nestjs/common';
 import type { ConfigType } from '@nestjs/config';
-import { adminSourcesConfig } from '../../config/slices.js';
+import { adminSourcesConfig, limitsConfig } from '../../config/slices.js';
 import { retryAfterMs } from '../../outbound/retry-after.js';
 import { HttpClient, OutboundError } from '../../outbound/http-client.js';
 import { withoutQuery } from '../../outbound/without-query.js';
-import { MAX_FILE_BYTES } from './read-file.js';
+import { maxFileBytes } from './read-file.js';
 import { SourceFiles } from './source-files.js';
 import { FetchError, type Fetched, Fetcher, type FetchState } from '../fetcher.js';
 import type { MemoryShare } from '../read-memory.js';
@@ -21,7 +21,8 @@ export class FileFetcher extends Fetcher<'file'> {
   constructor(
     private readonly http: HttpClient,
     private readonly files: SourceFiles,
-    @Inject(adminSourcesConfig.KEY) private readonly limits: ConfigType<typeof adminSourcesConfig>,
+    @Inject(adminSourcesConfig.KEY) private readonly admin: ConfigType<typeof adminSourcesConfig>,
+    @Inject(limitsConfig.KEY) private readonly limits: ConfigType<typeof limitsConfig>,
   ) {
     super();
   }
@@ -55,9 +56,9 @@ export class FileFetcher extends Fetcher<'file'> {
       .get(url, {
         headers,
         timeoutMs: URL_TIMEOUT_MS,
-        maxBytes: MAX_FILE_BYTES,
+        maxBytes: maxFileBytes(this.limits, origin),
         onBytes: (bytes) => memory.add(COPIES * bytes),
-        allowPrivate: origin === 'config' || this.limits.adminAllowPrivateIP,
+        allowPrivate: origin === 'config' || this.admin.adminAllowPrivateIP,
         redirects: 'any-origin',
         signal,
       })

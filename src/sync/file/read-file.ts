@@ -1,11 +1,26 @@
 import { createHash } from 'node:crypto';
 import { constants, type Stats } from 'node:fs';
 import { open, realpath, stat } from 'node:fs/promises';
+import type { LimitsConfig } from '../../config/config.js';
+import type { Origin } from '../../sources/source.entity.js';
 import { FetchError } from '../fetcher.js';
 import { ReadMemoryError } from '../read-memory.js';
 
-export const MAX_FILE_BYTES = 64 * 1024 * 1024;
-const CHUNK_BYTES = 256 * 1024;
+const MIB = 1024 * 1024;
+/** What the sources of the configuration may read, unless `limits.mebibytesPerFile` says otherwise; others never more (contract §7). */
+const DEFAULT_MAX_BYTES = 64 * MIB;
+/** Digested without a pause: less than a millisecond. */
+const CHUNK_BYTES = MIB;
+
+/** The most that is read of one registry file of a source. */
+export function maxFileBytes(limits: Pick<LimitsConfig, 'mebibytesPerFile'>, origin: Origin): number {
+  const bytes = limits.mebibytesPerFile * MIB;
+  return origin === 'config' ? bytes : Math.min(bytes, DEFAULT_MAX_BYTES);
+}
+
+export function tooLargeSentence(what: string, maxBytes: number): string {
+  return `${what} is larger than ${maxBytes / MIB} MiB, the most that is read`;
+}
 
 export interface LocalFile {
   readonly bytes: Buffer;
@@ -14,6 +29,7 @@ export interface LocalFile {
 }
 
 export interface ReadFileOptions {
+  readonly maxBytes?: number;
   /** The path was judged without symbolic links: it is not read by way of one. */
   readonly hasNoLinks?: true;
   /** Told of the size, in bytes, before anything is read; what it throws ends the reading. */
@@ -21,7 +37,7 @@ export interface ReadFileOptions {
 }
 
 /**
- * Reads a catalogue file: a regular file of at most 64 MiB (contract §7). Read and digested chunk by chunk, so that a
+ * Reads a catalogue file: a regular file of at most 64 MiB (contract §7), or of another limit. Read and digested chunk by chunk, so that a
  * large file does not hold the event loop up.
  *
  * @throws FetchError with a sentence that names the path and the cause.
@@ -37,8 +53,8 @@ export async function readLocalFile(path: string, options: ReadFileOptions = {})
     const found = await file.stat();
     if (options.hasNoLinks) await checkOpened(path, found);
     if (!found.isFile()) throw new FetchError(`${path} is not a regular file`);
-    if (found.size > MAX_FILE_BYTES)
-      throw new FetchError(`${path} is larger than 64 MiB, the most that is read`);
+    const { maxBytes = DEFAULT_MAX_BYTES } = options;
+    if (found.size > maxBytes) throw new FetchError(tooLargeSentence(path, maxBytes));
     options.onSize?.(found.size);
     // Read to its place at once: putting chunks together would copy the whole file in one go.
     const bytes = Buffer.allocUnsafeSlow(found.size);

@@ -2,11 +2,11 @@ import { isUtf8 } from 'node:buffer';
 import { MAX_DOCUMENT_BYTES, type Problem, sizeProblem } from '../../documents/document-check.js';
 import { MAX_DEPTH } from '../../documents/document-walk.js';
 import { ENTRY_TYPE_NAMES, ENTRY_TYPES, type EntryType } from '../../documents/entry-types.js';
+import type { IncomingVersion } from '../../documents/incoming-version.js';
 import { isObject } from '../../json/is-object.js';
 import type { EntryFilter } from '../../sources/filter/entry-filter.js';
 import { toStorable } from '../../database/storable.js';
-import type { MemoryShare } from '../read-memory.js';
-import { type Candidate, EntryReader, type ReadEntries, type Skipped } from '../entry-reader.js';
+import { type Candidate, EntryReader, type Memory, type ReadEntries, type Skipped } from '../entry-reader.js';
 import { JsonSliceError, JsonSlicer, RepeatedKeyError, type Slice } from '../../json/json-slices.js';
 import { parseSkeleton, parseText } from '../../json/json-text.js';
 import { TimeSlice } from '../../json/time-slice.js';
@@ -24,12 +24,14 @@ export class RegistryFileError extends Error {}
  *
  * @throws RegistryFileError when the text is no such file, or when none of its entries is valid.
  * @param memory counts the bytes already.
+ * @param onEntry takes the entries, as in `EntryReader`.
  * @throws ReadMemoryError when what they hold takes too much.
  */
 export async function readRegistryFile(
   bytes: Buffer,
   filter: EntryFilter | null,
-  memory: MemoryShare,
+  memory: Memory,
+  { onEntry }: { readonly onEntry?: (version: IncomingVersion) => void } = {},
 ): Promise<ReadEntries> {
   if (!isUtf8(bytes)) throw new RegistryFileError('The file is not UTF-8 text');
   const types = new Map(
@@ -38,6 +40,7 @@ export async function readRegistryFile(
   const slicer = new JsonSlicer(withoutMark(bytes), [...types.keys()], MAX_DOCUMENT_BYTES);
   const reader = new EntryReader(filter, {
     memory,
+    onEntry,
     onDuplicate: { skipBecause: 'the file holds this name and version twice; the first one counts' },
   });
   const slice = new TimeSlice();

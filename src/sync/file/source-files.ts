@@ -1,11 +1,13 @@
-import { Injectable } from '@nestjs/common';
+import { Inject, Injectable } from '@nestjs/common';
+import type { ConfigType } from '@nestjs/config';
+import { limitsConfig } from '../../config/slices.js';
 import { ApiError } from '../../http/errors.js';
 import type { FileUse } from '../../source-kinds/kinds.js';
 import { AdminFiles, type ReadingSource } from '../../sources/admin-limits/admin-files.js';
 import type { Origin } from '../../sources/source.entity.js';
 import { FetchError } from '../fetcher.js';
 import type { MemoryShare } from '../read-memory.js';
-import { type LocalFile, readLocalFile } from './read-file.js';
+import { type LocalFile, maxFileBytes, readLocalFile } from './read-file.js';
 
 const MAX_SECRET_BYTES = 1024 * 1024;
 const MAX_TOKEN_LENGTH = 16 * 1024;
@@ -18,7 +20,10 @@ export interface FileSource extends ReadingSource {
 /** Reads the files that sources name, each as far as its source may (contract §7): in each run, because all may have changed. */
 @Injectable()
 export class SourceFiles {
-  constructor(private readonly admin: AdminFiles) {}
+  constructor(
+    private readonly admin: AdminFiles,
+    @Inject(limitsConfig.KEY) private readonly limits: ConfigType<typeof limitsConfig>,
+  ) {}
 
   /**
    * What is in a file, which counts as memory of the run.
@@ -62,8 +67,9 @@ export class SourceFiles {
     source: FileSource,
     onSize?: (bytes: number) => void,
   ): Promise<LocalFile> {
-    if (source.origin === 'config') return readLocalFile(path, { onSize });
-    return readLocalFile(await this.allowed(path, use, source), { hasNoLinks: true, onSize });
+    const maxBytes = maxFileBytes(this.limits, source.origin);
+    if (source.origin === 'config') return readLocalFile(path, { onSize, maxBytes });
+    return readLocalFile(await this.allowed(path, use, source), { hasNoLinks: true, onSize, maxBytes });
   }
 
   private allowed(path: string, use: FileUse, source: FileSource): Promise<string> {

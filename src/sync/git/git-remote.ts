@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { devNull } from 'node:os';
-import { MAX_FILE_BYTES } from '../file/read-file.js';
+import { tooLargeSentence } from '../file/read-file.js';
 import { FetchError } from '../fetcher.js';
 import type { MemoryShare } from '../read-memory.js';
 import type { SettingsOf } from '../../source-kinds/kinds.js';
@@ -22,6 +22,8 @@ export interface GitLimits {
   readonly totalMs: number;
   /** What may be on the disk. */
   readonly diskBytes: number;
+  /** What is read of the file. */
+  readonly fileBytes: number;
 }
 
 /** GIT_CONFIG_GLOBAL came with the one, http.curloptResolve with the other. */
@@ -48,7 +50,7 @@ const LOCKED_DOWN = {
   transfer: { bundleURI: 'false' },
 } as const;
 
-const LIMITS: GitLimits = { askMs: 60_000, totalMs: 300_000, diskBytes: 256 * MIB };
+const LIMITS: GitLimits = { askMs: 60_000, totalMs: 300_000, diskBytes: 256 * MIB, fileBytes: 64 * MIB };
 
 /** A file of a commit: its name among the objects of Git says what it holds. */
 export interface Blob {
@@ -146,10 +148,11 @@ export class GitRemote {
    * @throws ReadMemoryError
    */
   async read({ id, path }: Blob, memory: MemoryShare): Promise<{ bytes: Buffer; digest: Buffer }> {
-    const tooLarge = `${path} is larger than 64 MiB, the most that is read`;
-    const diskBytes = (await this.workspace.bytes()) + MAX_FILE_BYTES + MIB;
+    const { fileBytes } = this.limits;
+    const tooLarge = tooLargeSentence(path, fileBytes);
+    const diskBytes = (await this.workspace.bytes()) + fileBytes + MIB;
     const size = Number(await this.text(['cat-file', '-s', id], undefined, { diskBytes, tooLarge }));
-    if (size > MAX_FILE_BYTES) throw this.failure(tooLarge);
+    if (size > fileBytes) throw this.failure(tooLarge);
     memory.add(size);
     const bytes = Buffer.allocUnsafeSlow(size);
     const hash = createHash('sha256');

@@ -1,9 +1,10 @@
 import { posix } from 'node:path';
 import { Inject, Injectable } from '@nestjs/common';
 import type { ConfigType } from '@nestjs/config';
-import { adminSourcesConfig } from '../../config/slices.js';
+import { adminSourcesConfig, limitsConfig } from '../../config/slices.js';
 import { type Fetched, Fetcher, type FetchState } from '../fetcher.js';
 import type { SettingsOf } from '../../source-kinds/kinds.js';
+import { maxFileBytes } from '../file/read-file.js';
 import { SourceFiles } from '../file/source-files.js';
 import { GitConnections } from './git-connection.js';
 import { GitRemote } from './git-remote.js';
@@ -13,6 +14,7 @@ import type { LeasedSource } from '../../sources/leased-source.js';
 
 const DEFAULT_PATH = 'registry.json';
 const SWEEP_EVERY_MS = 10 * 60_000;
+const MIN_DISK_BYTES = 256 * 1024 * 1024;
 
 /** Sources of kind git: one file of a repository, without the rest of it. */
 @Injectable()
@@ -21,11 +23,12 @@ export class GitFetcher extends Fetcher<'git'> {
   private sweptAt = Number.NEGATIVE_INFINITY;
 
   constructor(
-    @Inject(adminSourcesConfig.KEY) limits: ConfigType<typeof adminSourcesConfig>,
+    @Inject(adminSourcesConfig.KEY) admin: ConfigType<typeof adminSourcesConfig>,
     files: SourceFiles,
+    @Inject(limitsConfig.KEY) private readonly limits: ConfigType<typeof limitsConfig>,
   ) {
     super();
-    this.connections = new GitConnections(limits, files);
+    this.connections = new GitConnections(admin, files);
   }
 
   override async fetch(
@@ -40,7 +43,9 @@ export class GitFetcher extends Fetcher<'git'> {
       return { kind: 'unchanged', state };
     await this.sweep();
     const connection = await this.connections.connectionTo(source);
-    const remote = await GitRemote.open(connection, signal);
+    const fileBytes = maxFileBytes(this.limits, source.origin);
+    const diskBytes = Math.max(MIN_DISK_BYTES, 4 * fileBytes);
+    const remote = await GitRemote.open(connection, signal, { fileBytes, diskBytes });
     try {
       return await read(remote, settings, state, memory);
     } finally {

@@ -1,0 +1,132 @@
+import { describe, expect, it } from 'vitest';
+import { ReadMemory, ReadMemoryError } from '../../dist/sync/read-memory.js';
+import { RegistryFileReader } from '../../dist/sync/file/registry-file-reader.js';
+import { aCatalogue, aServer } from '../support/documents.js';
+import { versionsIn } from '../support/matchers.js';
+import { aService } from '../support/service.js';
+
+const MIB = 1024 * 1024;
+
+/** Servers that take this many bytes together, or a little more. */
+function serversOf(prefix: string, bytes: number): object[] {
+  const padding = 'y'.repeat(50_000);
+  return Array.from({ length: Math.ceil(bytes / padding.length) }, (_, index) =>
+    aServer(`io.acme/${prefix}-${index}`, '1.0.0', { padding }),
+  );
+}
+
+/** The text of a file with these elements, as text, before some good ones that make it large. */
+function hostileFile(...elements: string[]): string {
+  const good = serversOf('good', 2 * MIB).map((server) => JSON.stringify(server));
+  return JSON.stringify(aCatalogue(['HERE'])).replace('"HERE"', [...elements, ...good].join());
+}
+
+describe('large files', () => {
+  const service = aService()
+    .configuration({ limits: { mebibytesPerFile: 3 } })
+    .source('one', { servers: serversOf('one', 2 * MIB) })
+    .source('two', { servers: serversOf('two', 2 * MIB) })
+    .source('three', { servers: [aServer('io.acme/three')] })
+    .registry('one', { sources: ['one'] })
+    .registry('two', { sources: ['two'] })
+    .registry('three', { sources: ['three'] })
+    .runs();
+  const list = async (registry: string) =>
+    versionsIn(await service.get(`/registry/${registry}/v0.1/servers?limit=100`));
+
+  it('are read at the same time, each for its own source', async () => {
+    expect(await service.synced('one')).toMatchObject({ status: 'complete' });
+    expect(await service.synced('two')).toMatchObject({ status: 'complete' });
+    expect((await list('one')).every((name) => name.startsWith('io.acme/one-'))).toBe(true);
+    expect((await list('two')).every((name) => name.startsWith('io.acme/two-'))).toBe(true);
+  });
+
+  it('may be as large as limits.mebibytesPerFile says, and no larger', async () => {
+    await service.rewrite('three', { servers: serversOf('more', 3 * MIB) });
+    const refused = await service.synced('three');
+    expect(refused.status).toBe('failed');
+    expect(refused.error).toMatch(/is larger than 3 MiB, the most that is read$/);
+    expect(await list('three')).toEqual(['io.acme/three@1.0.0']);
+    const servers = serversOf('more', 2.9 * MIB).slice(0, 58);
+    await service.rewrite('three', { servers });
+    expect(await service.synced('three')).toMatchObject({
+      status: 'complete',
+      counts: { entries: servers.length },
+    });
+  });
+
+  it('have their bad entries skipped and the others served', async () => {
+    const name = '"name":"io.acme/bad","description":"d","version":"1.0.0"';
+    await service.rewrite('one', {
+      text: hostileFile(
+        `{${name},"deep":${'['.repeat(50_000)}${']'.repeat(50_000)}}`,
+        `{${name},"version":"2.0.0"}`,
+        `{${name},"__proto__":{"x":1},"toJSON":1,"constructor":{"prototype":1}}`,
+        `{"name":"io.acme/long","version":"1.0.0","description":"${'ж'.repeat(200_000)}"}`,
+        '9e999',
+      ),
+    });
+    const report = await service.synced('one');
+    expect(report.status).toBe('complete');
+    expect(report.skipped.map(({ reasons }) => reasons[0])).toEqual([
+      expect.stringContaining('levels deep'),
+      expect.stringContaining('given twice'),
+      expect.stringContaining('characters'),
+      expect.stringContaining('must be an object'),
+    ]);
+    expect(report.counts).toMatchObject({ skipped: 4, entries: 43 });
+  });
+
+  it.each([
+    ['that is cut off', (text: string) => text.slice(0, -5), /^The file is not valid JSON: the text ends/],
+    ['that is no JSON', (text: string) => text.replace('9e99', '9e'), /malformed$/],
+    ['that is no text', (text: string) => text.replace('9e99', '\ud800'), /given|malformed|not UTF-8/],
+  ])('keep the earlier entries of one %s', async (_what, spoil, why) => {
+    const before = await list('two');
+    await service.rewrite('two', { text: spoil(hostileFile('9e99')) });
+    const report = await service.synced('two');
+    expect(report.status).toBe('failed');
+    expect(report.error).toMatch(why);
+    expect(await list('two')).toEqual(before);
+  });
+});
+
+describe('the thread that reads a large file', () => {
+  const text = () => Buffer.from(hostileFile('1'));
+  const never = new AbortController().signal;
+
+  it('hands over all that the file holds, and its memory', async () => {
+    const memory = new ReadMemory(100 * MIB).begin();
+    const bytes = Buffer.from(new Uint8Array(text()).buffer);
+    memory.add(bytes.length);
+    const { entries, skipped } = await new RegistryFileReader().read(bytes, null, memory, never);
+    expect(skipped).toMatchObject([{ type: 'server', index: 0, name: null }]);
+    expect(entries).toHaveLength(42);
+    expect(JSON.parse(String(entries[41]?.document))).toMatchObject({ name: 'io.acme/good-41' });
+    expect(bytes).toHaveLength(0);
+    expect(memory.bytes).toBeGreaterThan(2 * MIB);
+    expect(memory.bytes).toBeLessThan(3 * MIB);
+  });
+
+  it('ends when its run is cut off, and another file is read then', async () => {
+    const reader = new RegistryFileReader();
+    const [one, other] = [new AbortController(), new AbortController()];
+    const share = () => new ReadMemory(100 * MIB).begin();
+    const cut = reader.read(text(), null, share(), one.signal);
+    const waiting = reader.read(text(), null, share(), other.signal);
+    const third = reader.read(text(), null, share(), never);
+    other.abort(new Error('the one that waits'));
+    await expect(waiting).rejects.toThrow('the one that waits');
+    one.abort(new Error('the one that runs'));
+    await expect(cut).rejects.toThrow('the one that runs');
+    expect((await third).entries).toHaveLength(42);
+  });
+
+  it('ends when what it has read takes too much memory', async () => {
+    const memory = new ReadMemory(1.5 * MIB);
+    const reading = new RegistryFileReader().read(text(), null, memory.begin(), never);
+    await expect(reading).rejects.toThrow(ReadMemoryError);
+    // All of it is free again.
+    expect(() => memory.begin().add(1.5 * MIB)).not.toThrow();
+  });
+});
