@@ -1,7 +1,7 @@
 import { type CallHandler, type ExecutionContext, Injectable, type NestInterceptor } from '@nestjs/common';
 import { Reflector } from '@nestjs/core';
 import type { Response } from 'express';
-import { finalize, type Observable } from 'rxjs';
+import { catchError, finalize, type Observable } from 'rxjs';
 import { type Caller, UNIDENTIFIED_CALLER } from '../auth/caller.js';
 import { clientIn } from '../auth/client.js';
 import { callerOf } from '../auth/current-caller.js';
@@ -22,6 +22,7 @@ import { PublisherGate } from '../publisher/publisher-gate.js';
 import { RegistriesService } from '../registries/registries.service.js';
 import { SourcesService } from '../sources/sources.service.js';
 import { RegistryViews } from '../views/registry-views.js';
+import type { RegistryAccess } from '../views/view.js';
 
 /** Of bodies that arrive or wait for their turn, of all requests: see FairLimit. */
 const MAX_HELD_BYTES = 48 * 1_024 * 1_024;
@@ -67,9 +68,11 @@ export class ClaimsInterceptor implements NestInterceptor {
     // Public routes leave nobody on the request.
     const caller = publishing === 'anybody' ? UNIDENTIFIED_CALLER : undefined;
     if (publishing) request.loaded = await this.publishers.enter(caller ? null : callerOf(context), request);
-    else if (this.reflector.getAllAndOverride(IsRegistryRoute, route) !== undefined)
-      request.loaded = await this.views.enter(callerOf(context), client, String(request.params['registry']));
-    else if (named) request.loaded = await this.load(callerOf(context), request, named);
+    else if (this.reflector.getAllAndOverride(IsRegistryRoute, route) !== undefined) {
+      const access = await this.views.enter(callerOf(context), client, String(request.params['registry']));
+      request.loaded = access;
+      if (access.remembered) return next.handle().pipe(catchError((error) => this.refuse(access, error)));
+    } else if (named) request.loaded = await this.load(callerOf(context), request, named);
     const takesBody = this.reflector.getAllAndOverride(HasBody, route) !== undefined;
     const { limit, cursor } = request.query;
     const isLong =
@@ -93,6 +96,12 @@ export class ClaimsInterceptor implements NestInterceptor {
     }
     // When the handler is done, and not when its answer was read: that may take as long as its reader likes.
     return next.handle().pipe(finalize(() => held.giveBack()));
+  }
+
+  // A caller who has lost access meanwhile is told that, and not what is wrong with the request beside it.
+  private async refuse(access: RegistryAccess, error: unknown): Promise<never> {
+    await this.views.refresh(access);
+    throw error;
   }
 
   private async receive(context: ExecutionContext, who: string, held: Held): Promise<void> {

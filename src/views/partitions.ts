@@ -34,7 +34,12 @@ interface Cached {
   readonly databaseEpoch: string;
   readonly sources: LRUCache<number, SourcePartitions>;
   readonly claims: LRUCache<number, Claims>;
+  /** The greatest id among `claims`. */
+  newest: number;
 }
+
+/** There is none beyond it: of none at all the claims are read in batches. */
+const MAX_ID = 2 ** 31 - 1;
 
 /**
  * Knows the partitions of sources. What was read of a source is good for as long as its partition revision is the same, so after
@@ -51,6 +56,11 @@ export class Partitions {
   private readonly pending = new SharedReads<string, RegistryPartitions>();
 
   constructor(private readonly queries: ViewsQueries) {}
+
+  /** Those of a registry at these revisions, if they were read before. */
+  remembered({ revisions }: RegistryState): RegistryPartitions | undefined {
+    return this.registries.get(revisions);
+  }
 
   /** As they were at these revisions of the registry's sources, or later if the registry has changed meanwhile. */
   async ofRegistry(registry: RegistryState): Promise<RegistryPartitions> {
@@ -87,7 +97,7 @@ export class Partitions {
         found.set(sourceId, known);
     }
     const unknown = sourceIds.filter((id) => !found.has(id));
-    const lists = unknown.length === 0 ? [] : await this.queries.partitions(unknown);
+    const lists = unknown.length === 0 ? [] : await this.queries.partitions(unknown, cache.newest || MAX_ID);
     for (const list of lists) {
       const source = await this.withClaims(list, cache);
       cache.sources.set(list.sourceId, source);
@@ -101,6 +111,7 @@ export class Partitions {
     const slice = new TimeSlice();
     await slice.pause();
     const ids = list.claimSetIds === '' ? [] : list.claimSetIds.split(',').map(Number);
+    for (const [id, claims] of Object.entries(list.newClaims)) remember(cache, Number(id), claims);
     const known = await this.claimsOf(ids, cache);
     const claimSetIds: number[] = [];
     const claims: Claims[] = [];
@@ -113,7 +124,7 @@ export class Partitions {
       claims.push(required);
       for (const key of Object.keys(required)) keys.add(key);
     }
-    return { ...list, claimSetIds, claims, keys };
+    return { sourceId: list.sourceId, revision: list.revision, claimSetIds, claims, keys };
   }
 
   private async claimsOf(claimSetIds: readonly number[], cache: Cached): Promise<Map<number, Claims>> {
@@ -129,7 +140,7 @@ export class Partitions {
     for (let start = 0; start < unknown.length; start += BATCH)
       for (const [id, claims] of await this.queries.claimsOf(unknown.slice(start, start + BATCH))) {
         found.set(id, claims);
-        cache.claims.set(id, claims);
+        remember(cache, id, claims);
       }
     return found;
   }
@@ -140,7 +151,13 @@ function emptyCache(databaseEpoch: string): Cached {
     databaseEpoch,
     sources: new LRUCache({ maxSize: MAX_CACHED_PARTITIONS, sizeCalculation: sizeOf }),
     claims: new LRUCache({ max: MAX_CACHED_CLAIM_SETS }),
+    newest: 0,
   };
+}
+
+function remember(cache: Cached, id: number, claims: Claims): void {
+  cache.claims.set(id, claims);
+  cache.newest = Math.max(cache.newest, id);
 }
 
 function sizeOf({ claimSetIds }: SourcePartitions): number {

@@ -53,13 +53,30 @@ export class ViewCache {
     registry: Pick<RegistryState, 'sourceIds' | 'databaseEpoch' | 'revisions'>,
     partitions: RegistryPartitions,
   ): Promise<View> {
-    // The partitions may be later ones than the registry's revisions are of.
-    const read = partitions.sources.map(({ sourceId, revision }) => `${sourceId}:${revision}`).join();
-    const isRequired = (key: string) => partitions.sources.some(({ keys }) => keys.has(key));
-    const key = `${registry.revisions}|${read}|${this.policy.visibilityKey(caller, isRequired)}`;
+    const key = this.keyOf(caller, registry, partitions);
     return (
       this.views.get(key) ?? this.pending.share(key, () => this.judge(key, caller, registry, partitions))
     );
+  }
+
+  /** The same, if it is cached. */
+  remembered(
+    caller: Caller,
+    registry: Pick<RegistryState, 'revisions'>,
+    partitions: RegistryPartitions,
+  ): View | undefined {
+    return this.views.get(this.keyOf(caller, registry, partitions));
+  }
+
+  private keyOf(
+    caller: Caller,
+    { revisions }: Pick<RegistryState, 'revisions'>,
+    { sources }: RegistryPartitions,
+  ): string {
+    // The partitions may be later ones than the registry's revisions are of.
+    const read = sources.map(({ sourceId, revision }) => `${sourceId}:${revision}`).join();
+    const isRequired = (key: string) => sources.some(({ keys }) => keys.has(key));
+    return `${revisions}|${read}|${this.policy.visibilityKey(caller, isRequired)}`;
   }
 
   private async judge(
