@@ -62,7 +62,6 @@ export class ClaimsInterceptor implements NestInterceptor {
   async intercept(context: ExecutionContext, next: CallHandler): Promise<Observable<unknown>> {
     const route = [context.getHandler(), context.getClass()];
     const request = context.switchToHttp().getRequest<LoadedRequest>();
-    const named = this.reflector.getAllAndOverride(NamedResourceOf, route);
     const client = clientIn(context);
     const publishing = this.reflector.getAllAndOverride(PublisherAccessOf, route);
     // Public routes leave nobody on the request.
@@ -71,8 +70,11 @@ export class ClaimsInterceptor implements NestInterceptor {
     else if (this.reflector.getAllAndOverride(IsRegistryRoute, route) !== undefined) {
       const access = await this.views.enter(callerOf(context), client, String(request.params['registry']));
       request.loaded = access;
-      if (access.remembered) return next.handle().pipe(catchError((error) => this.refuse(access, error)));
-    } else if (named) request.loaded = await this.load(callerOf(context), request, named);
+      if (!access.remembered) return next.handle();
+      return next.handle().pipe(catchError((error) => this.refuse(access, error)));
+    }
+    const named = this.reflector.getAllAndOverride(NamedResourceOf, route);
+    if (named) request.loaded = await this.load(callerOf(context), request, named);
     const takesBody = this.reflector.getAllAndOverride(HasBody, route) !== undefined;
     const { limit, cursor } = request.query;
     const isLong =

@@ -173,6 +173,8 @@ export class CatalogService {
     if (cached) return { page: cached, isCurrent: true };
     try {
       const text = await this.reader.read(check, request, end);
+      // Nothing was read of it: not even those who would make do with a page of another state can use it.
+      if (check.remembered && !check.isCurrent) throw new ApiError('database_timeout', CHANGES_TOO_FAST);
       const page = check.isCurrent ? this.cache.add(key, text) : new CachedJson(text);
       return { page, isCurrent: check.isCurrent };
     } catch (error) {

@@ -27,6 +27,12 @@ export interface SourcePartitions {
 /** The partitions of all sources of a registry, in the order of the sources. */
 export interface RegistryPartitions {
   readonly sources: readonly SourcePartitions[];
+  /** Of which sources at which partition revisions: equal for equal partitions, within one epoch of the database. */
+  readonly key: string;
+}
+
+export function partitionsOf(sources: readonly SourcePartitions[]): RegistryPartitions {
+  return { sources, key: sources.map(({ sourceId, revision }) => `${sourceId}:${revision}`).join() };
 }
 
 /** What is cached as long as ids mean what they do. */
@@ -77,7 +83,7 @@ export class Partitions {
   }
 
   private async refresh(registry: RegistryState): Promise<RegistryPartitions> {
-    const partitions = { sources: await this.read(registry) };
+    const partitions = partitionsOf(await this.read(registry));
     this.registries.set(registry.revisions, partitions);
     return partitions;
   }

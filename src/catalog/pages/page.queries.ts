@@ -177,6 +177,14 @@ const WHICH = {
   exact: 'v.version = $version',
 } as const;
 
+/** SQL: of the versions of one name, those that have room on a page; of a single one there is nothing to measure or to sort. */
+const ALL_FOUND = {
+  columns: FOUND_COLUMNS,
+  order: `window page as ${PAGE_WINDOW}
+order by found.key desc`,
+};
+const ONLY_FOUND = { columns: ONLY_FOUND_COLUMNS, order: 'limit 1' };
+
 /** Versions of one name. */
 export interface NamedVersions {
   readonly type: EntryType;
@@ -194,6 +202,7 @@ export function versionsOfName(
   sql: ViewSql,
   { type, name, which, version, includeDeleted, after = null }: NamedVersions,
 ): Promise<(MaybeVersion & CurrencyRow)[]> {
+  const { columns, order } = which === 'all' ? ALL_FOUND : ONLY_FOUND;
   return sql.query<MaybeVersion & CurrencyRow>(
     `
 with ${CURRENCY},
@@ -210,21 +219,16 @@ first_entry as materialized (
   ) e
   order by r.rank limit 1
 )
-select (select "isCurrent" from currency),
-    ${which === 'all' ? FOUND_COLUMNS : ONLY_FOUND_COLUMNS}
-from (select) one_row left join (
+select currency."isCurrent",
+    ${columns}
+from currency left join (
   select f.name,
     ${VERSION_COLUMNS}
   from first_entry f join entry_version v on v.entry_id = f.id
   where ${WHICH[which]} and ${includeDeleted ? 'true' : NOT_DELETED}
     and ($afterKey::text is null or v.version_key < $afterKey)
-) found on true${
-      which === 'all'
-        ? `
-window page as ${PAGE_WINDOW}
-order by found.key desc`
-        : ''
-    }`,
+) found on true
+${order}`,
     { type, name, version, afterKey: after },
   );
 }
