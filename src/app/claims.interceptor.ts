@@ -72,9 +72,10 @@ export class ClaimsInterceptor implements NestInterceptor {
       request.loaded = access;
       if (!access.remembered) return next.handle();
       return next.handle().pipe(catchError((error) => this.refuse(access, error)));
+    } else {
+      const named = this.reflector.getAllAndOverride(NamedResourceOf, route);
+      if (named) request.loaded = await this.load(callerOf(context), request, named);
     }
-    const named = this.reflector.getAllAndOverride(NamedResourceOf, route);
-    if (named) request.loaded = await this.load(callerOf(context), request, named);
     const takesBody = this.reflector.getAllAndOverride(HasBody, route) !== undefined;
     const { limit, cursor } = request.query;
     const isLong =
