@@ -3,7 +3,8 @@
 import { parseArgs } from 'node:util';
 import { measureUnderAttack } from './attack/under-attack.js';
 import { measureAuthentication } from './authentication.js';
-import { measureFirstTime } from './first-time.js';
+import { measureChanges } from './changes.js';
+import { measureFirstReads } from './first-reads.js';
 import { type Figure, isMet } from './harness/figure.js';
 import { topOfNewestProfile } from './harness/profile.js';
 import { describeMachine, say, table, writeJson } from './harness/report.js';
@@ -26,11 +27,12 @@ const BENCHMARKS: Record<string, Measure> = {
   sync: (_stage, quick) => measureSync(quick),
   authentication: measureAuthentication,
   lists: measureLists,
-  'first-time': measureFirstTime,
+  'first-reads': measureFirstReads,
   memory: measureMemory,
   sizes: measureSizes,
   'start-up': measureStartUp,
   visibility: measureVisibility,
+  changes: measureChanges,
   publishing: measurePublishing,
   'under-attack': (stage, quick) => measureUnderAttack(stage, quick, values.attack?.split(',')),
 };

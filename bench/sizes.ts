@@ -51,7 +51,7 @@ export async function measureSizes(stage: Stage, quick: boolean): Promise<Figure
           `list at ${versions} versions, ${name}`,
           'p50 over that at 1000',
           measured.map((round) => (round[index] ?? Number.NaN) / (round[0] ?? Number.NaN)),
-          atMost(1.5),
+          atMost(1.2),
           `${ms(index)} ms, at 1000 ${ms(0)} ms`,
         ),
       );

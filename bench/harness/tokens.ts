@@ -1,4 +1,4 @@
-import { generateKeyPairSync, sign } from 'node:crypto';
+import { generateKeyPairSync, type JsonWebKey, sign } from 'node:crypto';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
@@ -10,6 +10,8 @@ export interface Issuer {
   readonly url: string;
   /** The `providers` entry of a configuration. */
   readonly provider: object;
+  /** The public key. */
+  readonly key: JsonWebKey;
   tokenOf(claims: object): string;
   stop(): void;
 }
@@ -26,6 +28,7 @@ export async function startIssuer(): Promise<Issuer> {
   const encode = (part: object) => Buffer.from(JSON.stringify(part)).toString('base64url');
   return {
     url,
+    key,
     provider: { name: 'p', issuerUrl: url, audience: AUDIENCE, jwksUrl: url, allowPrivateIP: true },
     tokenOf: (claims) => {
       const exp = Math.floor(Date.now() / 1_000) + 4 * HOUR_S;

@@ -1,7 +1,7 @@
 import { type CallHandler, type ExecutionContext, Injectable, type NestInterceptor } from '@nestjs/common';
 import { Reflector } from '@nestjs/core';
 import type { Response } from 'express';
-import { finalize, type Observable } from 'rxjs';
+import { catchError, finalize, type Observable } from 'rxjs';
 import { type Caller, UNIDENTIFIED_CALLER } from '../auth/caller.js';
 import { clientIn } from '../auth/client.js';
 import { callerOf } from '../auth/current-caller.js';
@@ -22,6 +22,7 @@ import { PublisherGate } from '../publisher/publisher-gate.js';
 import { RegistriesService } from '../registries/registries.service.js';
 import { SourcesService } from '../sources/sources.service.js';
 import { RegistryViews } from '../views/registry-views.js';
+import type { RegistryAccess } from '../views/view.js';
 
 /** Of bodies that arrive or wait for their turn, of all requests: see FairLimit. */
 const MAX_HELD_BYTES = 48 * 1_024 * 1_024;
@@ -61,7 +62,6 @@ export class ClaimsInterceptor implements NestInterceptor {
   async intercept(context: ExecutionContext, next: CallHandler): Promise<Observable<unknown>> {
     const route = [context.getHandler(), context.getClass()];
     const request = context.switchToHttp().getRequest<LoadedRequest>();
-    const named = this.reflector.getAllAndOverride(NamedResourceOf, route);
     const client = clientIn(context);
     const publishing = this.reflector.getAllAndOverride(PublisherAccessOf, route);
     // Public routes leave nobody on the request.
@@ -71,7 +71,12 @@ export class ClaimsInterceptor implements NestInterceptor {
       const access = await this.views.enter(callerOf(context), client, String(request.params['registry']));
       request.loaded = access;
       request.registryClaims = access.registryClaims;
-    } else if (named) request.loaded = await this.load(callerOf(context), request, named);
+      if (!access.remembered) return next.handle();
+      return next.handle().pipe(catchError((error) => this.refuse(access, error)));
+    } else {
+      const named = this.reflector.getAllAndOverride(NamedResourceOf, route);
+      if (named) request.loaded = await this.load(callerOf(context), request, named);
+    }
     const takesBody = this.reflector.getAllAndOverride(HasBody, route) !== undefined;
     const { limit, cursor } = request.query;
     const isLong =
@@ -95,6 +100,12 @@ export class ClaimsInterceptor implements NestInterceptor {
     }
     // When the handler is done, and not when its answer was read: that may take as long as its reader likes.
     return next.handle().pipe(finalize(() => held.giveBack()));
+  }
+
+  // A caller who has lost access meanwhile is told that, and not what is wrong with the request beside it.
+  private async refuse(access: RegistryAccess, error: unknown): Promise<never> {
+    await this.views.refresh(access);
+    throw error;
   }
 
   private async receive(context: ExecutionContext, who: string, held: Held): Promise<void> {

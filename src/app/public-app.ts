@@ -1,4 +1,5 @@
-import type { Server } from 'node:http';
+import { type ClientRequest, IncomingMessage, type Server, ServerResponse } from 'node:http';
+import { Socket } from 'node:net';
 import { NestFactory } from '@nestjs/core';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import express from 'express';
@@ -60,7 +61,7 @@ export async function createPublicApp(
   app.use(limitUnreadBytes());
   app.use(refuseMissingHost);
   if (!oauth) app.use(refuseForeignHosts(httpServer));
-  app.use(securityHeaders(oauth));
+  app.use(setHeaders(securityHeaders(oauth)));
   app.enableCors(corsFor(config.cors.origins));
   if (!oauth) app.use(refuseForeignOrigins(config.cors.origins));
   app.use(admitKeys(app.get(RegistryCallers)));
@@ -82,9 +83,9 @@ function warnIfOpen(server: Server, logger: Logger): void {
 
 // No HSTS and no upgrade of requests: TLS ends in front of this server, if anywhere. The pages of /docs load only what
 // comes from here; to log in they ask the identity providers for their discovery document and for the token.
-function securityHeaders(oauth: OAuthConfig | undefined): ReturnType<typeof helmet> {
+function securityHeaders(oauth: OAuthConfig | undefined): ReadonlyMap<string, string> {
   const issuers = new Set((oauth?.providers ?? []).map(({ issuerUrl }) => new URL(issuerUrl).origin));
-  return helmet({
+  const middleware = helmet({
     strictTransportSecurity: false,
     crossOriginOpenerPolicy: false,
     // Answers are meant to be read by pages of the origins that CORS names.
@@ -103,4 +104,20 @@ function securityHeaders(oauth: OAuthConfig | undefined): ReturnType<typeof helm
       },
     },
   });
+  // They are the same on every answer: helmet is asked once.
+  const request = new IncomingMessage(new Socket());
+  const response = new ServerResponse(request);
+  middleware(request, response, () => undefined);
+  // With the names as helmet writes them. The types know this of requests alone.
+  const { getRawHeaderNames } = response as unknown as Pick<ClientRequest, 'getRawHeaderNames'>;
+  return new Map(getRawHeaderNames.call(response).map((name) => [name, String(response.getHeader(name))]));
+}
+
+function setHeaders(
+  headers: ReadonlyMap<string, string>,
+): (request: IncomingMessage, response: ServerResponse, next: () => void) => void {
+  return (_request, response, next) => {
+    for (const [name, value] of headers) response.setHeader(name, value);
+    next();
+  };
 }

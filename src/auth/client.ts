@@ -6,14 +6,14 @@ import { clientOf } from '../http/limits/client-address.js';
 
 /** Who waits at the other end of a connection for the answer to one request. */
 export class Client {
-  /** Who counts as one client where a limit holds for each of them. */
-  readonly address: string;
-
   constructor(
-    request: Request,
+    private readonly request: Request,
     private readonly response: Response,
-  ) {
-    this.address = clientOf(request);
+  ) {}
+
+  /** Who counts as one client where a limit holds for each of them. */
+  get address(): string {
+    return clientOf(this.request);
   }
 
   /** Who counts as one where a limit holds for each caller: who a token names, or else the client. */

@@ -17,10 +17,11 @@ import { Searches } from './searches.js';
 /** How often a page is read because something changed each time. */
 const MAX_READS = 5;
 /**
- * Turns of the event loop before the next page of those that wait. libuv accepts one connection a turn: with a large page in each of
- * them, a few hundred connections would keep all that come later waiting for seconds.
+ * Turns of the event loop before the next page of those that wait, one for so many bytes of this one. libuv accepts one connection a
+ * turn: with a large page in each of them, a few hundred connections would keep all that come later waiting for seconds.
  */
-const TURNS_BETWEEN_READS = 8;
+const BYTES_A_TURN = 64 * 1_024;
+const MAX_TURNS = 8;
 const CHANGES_TOO_FAST = 'The catalogue changes faster than it can be read: try again shortly';
 
 /** What reading has led to: a page, or an error such as that there is no such entry. */
@@ -48,6 +49,8 @@ export class CatalogService {
   async list(access: RegistryAccess, type: EntryType, list: ListRequest): Promise<CachedJson> {
     const request: PageRequest = { page: 'list', type, list };
     if (!isSearch(list.filter)) return this.page(access, request);
+    // Many statements perhaps, or none when it is known: a look is little beside them, and has to come before an answer that is known.
+    if (access.remembered) access = await this.views.refresh(access);
     const deadline = performance.now() + searchTimeMs(list.filter);
     const who = access.client.keyOf(access.caller);
     return (
@@ -88,19 +91,25 @@ export class CatalogService {
    *   during every read.
    */
   private async page(access: RegistryAccess, request: PageRequest, end?: SearchEnd): Promise<CachedJson> {
+    if (access.remembered) {
+      const page = await this.readAtOnce(access, request);
+      if (page) return page;
+      access = await this.views.refresh(access);
+    }
     for (let reads = 1; ; reads += 1) {
       end?.abandoned.throwIfAborted();
       const { view } = access;
       const key = cacheKey(view, request);
       const cached = this.cache.get(key);
       if (cached) return cached;
+      const check = new SnapshotCheck(view);
       const { page, error, isCurrent } = end
         ? await this.pending.share(
             key,
-            (abandoned) => this.read(key, view, request, { ...end, abandoned }),
+            (abandoned) => this.read(key, check, request, { ...end, abandoned }),
             end.abandoned,
           )
-        : await this.inTurn(access, () => this.pending.share(key, () => this.read(key, view, request)));
+        : await this.inTurn(access, () => this.pending.share(key, () => this.read(key, check, request)));
       if (!isCurrent) {
         access = await this.views.refresh(access);
         if (reads < MAX_READS) continue;
@@ -113,27 +122,59 @@ export class CatalogService {
     }
   }
 
+  /**
+   * A page of a view that is only remembered, by statements that also say whether it is still the view. What is cached, or what
+   * others are reading already, may be of a time before this request, and has no such proof.
+   *
+   * @returns undefined when the view has to be refreshed first.
+   */
+  private async readAtOnce(access: RegistryAccess, request: PageRequest): Promise<CachedJson | undefined> {
+    const key = cacheKey(access.view, request);
+    const isKnown = () => this.cache.has(key) || this.pending.has(key);
+    if (isKnown()) return undefined;
+    const result = await this.inTurn(access, async () => {
+      if (isKnown() || !this.views.isLatest(access)) return undefined;
+      const check = new SnapshotCheck(access.view, access.remembered);
+      return this.pending.share(key, () => this.read(key, check, request));
+    });
+    if (!result?.isCurrent) return undefined;
+    if (!result.page) throw result.error;
+    return result.page;
+  }
+
   // Somebody who asks for many pages at once waits for themselves, and not everybody for them. The turn is that of who asks, also
   // for a page that another one has asked for: they may be far behind in their own.
-  private async inTurn<Result>(
+  private async inTurn<Result extends Pick<ReadResult, 'page'> | undefined>(
     { caller, client }: RegistryAccess,
     read: () => Promise<Result>,
   ): Promise<Result> {
-    const giveBack = await this.shares.reads.take(client.keyOf(caller), TURN_TIMEOUT_MS, client.gone());
+    const { reads } = this.shares;
+    const giveBack =
+      reads.takeFree() ?? (await reads.take(client.keyOf(caller), TURN_TIMEOUT_MS, client.gone()));
+    let turns = MAX_TURNS;
     try {
-      return await read();
+      const result = await read();
+      turns = Math.min(MAX_TURNS, Math.floor((result?.page?.bytes.length ?? 0) / BYTES_A_TURN));
+      return result;
     } finally {
-      void loopTurns(TURNS_BETWEEN_READS).then(giveBack);
+      if (turns === 0) giveBack();
+      else void loopTurns(turns).then(giveBack);
     }
   }
 
-  private async read(key: string, view: View, request: PageRequest, end?: SearchEnd): Promise<ReadResult> {
+  private async read(
+    key: string,
+    check: SnapshotCheck,
+    request: PageRequest,
+    end?: SearchEnd,
+  ): Promise<ReadResult> {
     // It may have been read since it was missed.
     const cached = this.cache.get(key);
     if (cached) return { page: cached, isCurrent: true };
-    const check = new SnapshotCheck(view);
     try {
       const text = await this.reader.read(check, request, end);
+      // Nothing was read of it: not even those who would make do with a page of another state can use it.
+      if (check.remembered && !check.isCurrent) throw new ApiError('database_timeout', CHANGES_TOO_FAST);
       const page = check.isCurrent ? this.cache.add(key, text) : new CachedJson(text);
       return { page, isCurrent: check.isCurrent };
     } catch (error) {

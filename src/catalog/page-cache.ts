@@ -20,6 +20,10 @@ export class PageCache {
     return this.pages.get(key);
   }
 
+  has(key: string): boolean {
+    return this.pages.has(key);
+  }
+
   /** Makes a page of a JSON text and caches it. */
   add(key: string, text: string): CachedJson {
     const page = new CachedJson(text, () => this.measureAgain(key));

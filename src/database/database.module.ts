@@ -3,6 +3,7 @@ import { DataSource } from 'typeorm';
 import type { OpenDatabase } from './open-database.js';
 import { PoolShares } from './pools/pool-shares.js';
 import { SearchPool } from './pools/search-pool.js';
+import { PreparedStatements } from './prepared.js';
 
 type Pools = Pick<OpenDatabase, 'dataSource' | 'searches' | 'shares'>;
 
@@ -20,8 +21,9 @@ export class DatabaseModule {
         { provide: DataSource, useValue: dataSource },
         { provide: SearchPool, useValue: searches },
         { provide: PoolShares, useValue: shares },
+        PreparedStatements,
       ],
-      exports: [DataSource, SearchPool, PoolShares],
+      exports: [DataSource, SearchPool, PoolShares, PreparedStatements],
     };
   }
 }

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
-import { Logger } from '@nestjs/common';
+import { Injectable, Logger } from '@nestjs/common';
 import type { Pool } from 'pg';
-import type { DataSource } from 'typeorm';
+import { DataSource } from 'typeorm';
 
 /**
  * SQLSTATEs of a connection on which a statement is not, or no longer, what it was prepared as: unknown there, prepared already,
@@ -9,7 +9,8 @@ import type { DataSource } from 'typeorm';
  */
 const STALE_STATEMENT_STATES = new Set(['26000', '42P05', '0A000']);
 
-/** Runs statements that are sent again and again: PostgreSQL parses each of them once per connection. */
+/** Runs statements that are sent again and again: PostgreSQL parses and plans each of them once per connection. */
+@Injectable()
 export class PreparedStatements {
   private readonly logger = new Logger(PreparedStatements.name);
   private readonly names = new Map<string, string>();

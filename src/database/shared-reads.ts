@@ -38,6 +38,11 @@ export class SharedReads<Key, Value> {
     });
   }
 
+  /** Whether a read of this key is in progress, which `share` would join. */
+  has(key: Key): boolean {
+    return this.pending.has(key);
+  }
+
   private begin(key: Key, read: (abandoned: AbortSignal) => Promise<Value>): PendingRead<Value> {
     const abandon = new AbortController();
     const shared: PendingRead<Value> = { value: read(abandon.signal), abandon, waiting: 0 };

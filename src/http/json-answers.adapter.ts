@@ -77,9 +77,9 @@ function sendNotModified(response: Response): void {
   response.end();
 }
 
-// contract §6. `vary` adds to what the CORS middleware has set.
+// contract §6. `vary` has all that the CORS middleware may have set.
 function setHeaders(response: Response, vary: string, etag: string): void {
-  response.vary(vary);
+  response.setHeader('Vary', vary);
   response.setHeader('Cache-Control', 'private, no-cache');
   response.setHeader('ETag', etag);
   response.setHeader('Content-Type', 'application/json; charset=utf-8');

@@ -27,6 +27,12 @@ export interface SourcePartitions {
 /** The partitions of all sources of a registry, in the order of the sources. */
 export interface RegistryPartitions {
   readonly sources: readonly SourcePartitions[];
+  /** Of which sources at which partition revisions: equal for equal partitions, within one epoch of the database. */
+  readonly key: string;
+}
+
+export function partitionsOf(sources: readonly SourcePartitions[]): RegistryPartitions {
+  return { sources, key: sources.map(({ sourceId, revision }) => `${sourceId}:${revision}`).join() };
 }
 
 /** What is cached as long as ids mean what they do. */
@@ -34,7 +40,12 @@ interface Cached {
   readonly databaseEpoch: string;
   readonly sources: LRUCache<number, SourcePartitions>;
   readonly claims: LRUCache<number, Claims>;
+  /** The greatest id among `claims`. */
+  newest: number;
 }
+
+/** There is none beyond it: of none at all the claims are read in batches. */
+const MAX_ID = 2 ** 31 - 1;
 
 /**
  * Knows the partitions of sources. What was read of a source is good for as long as its partition revision is the same, so after
@@ -52,6 +63,11 @@ export class Partitions {
 
   constructor(private readonly queries: ViewsQueries) {}
 
+  /** Those of a registry at these revisions, if they were read before. */
+  remembered({ revisions }: RegistryState): RegistryPartitions | undefined {
+    return this.registries.get(revisions);
+  }
+
   /** As they were at these revisions of the registry's sources, or later if the registry has changed meanwhile. */
   async ofRegistry(registry: RegistryState): Promise<RegistryPartitions> {
     const cached = this.registries.get(registry.revisions);
@@ -67,7 +83,7 @@ export class Partitions {
   }
 
   private async refresh(registry: RegistryState): Promise<RegistryPartitions> {
-    const partitions = { sources: await this.read(registry) };
+    const partitions = partitionsOf(await this.read(registry));
     this.registries.set(registry.revisions, partitions);
     return partitions;
   }
@@ -87,7 +103,7 @@ export class Partitions {
         found.set(sourceId, known);
     }
     const unknown = sourceIds.filter((id) => !found.has(id));
-    const lists = unknown.length === 0 ? [] : await this.queries.partitions(unknown);
+    const lists = unknown.length === 0 ? [] : await this.queries.partitions(unknown, cache.newest || MAX_ID);
     for (const list of lists) {
       const source = await this.withClaims(list, cache);
       cache.sources.set(list.sourceId, source);
@@ -101,6 +117,7 @@ export class Partitions {
     const slice = new TimeSlice();
     await slice.pause();
     const ids = list.claimSetIds === '' ? [] : list.claimSetIds.split(',').map(Number);
+    for (const [id, claims] of Object.entries(list.newClaims)) remember(cache, Number(id), claims);
     const known = await this.claimsOf(ids, cache);
     const claimSetIds: number[] = [];
     const claims: Claims[] = [];
@@ -113,7 +130,7 @@ export class Partitions {
       claims.push(required);
       for (const key of Object.keys(required)) keys.add(key);
     }
-    return { ...list, claimSetIds, claims, keys };
+    return { sourceId: list.sourceId, revision: list.revision, claimSetIds, claims, keys };
   }
 
   private async claimsOf(claimSetIds: readonly number[], cache: Cached): Promise<Map<number, Claims>> {
@@ -129,7 +146,7 @@ export class Partitions {
     for (let start = 0; start < unknown.length; start += BATCH)
       for (const [id, claims] of await this.queries.claimsOf(unknown.slice(start, start + BATCH))) {
         found.set(id, claims);
-        cache.claims.set(id, claims);
+        remember(cache, id, claims);
       }
     return found;
   }
@@ -141,7 +158,13 @@ function emptyCache(databaseEpoch: string): Cached {
     sources: new LRUCache({ maxSize: MAX_CACHED_PARTITIONS, sizeCalculation: sizeOf }),
     // Not `max`, for which all places would be made at once: some milliseconds and megabytes, for a few claim sets mostly.
     claims: new LRUCache({ maxSize: MAX_CACHED_CLAIM_SETS, sizeCalculation: () => 1 }),
+    newest: 0,
   };
+}
+
+function remember(cache: Cached, id: number, claims: Claims): void {
+  cache.claims.set(id, claims);
+  cache.newest = Math.max(cache.newest, id);
 }
 
 function sizeOf({ claimSetIds }: SourcePartitions): number {

@@ -1,11 +1,13 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { Injectable } from '@nestjs/common';
+import { LRUCache } from 'lru-cache';
 import { SHARE_TIMEOUT_MS } from '../database/shared-reads.js';
 import { hasNul } from '../database/storable.js';
 import { type RegistryState, ViewsQueries } from './views.queries.js';
 
 /** How long a batch stays open for more requests while several come at once; one that comes alone does not wait. */
 const WINDOW_MS = 1;
+const MAX_REMEMBERED = 1_000;
 
 /** Requests that wait for one query. */
 interface Batch {
@@ -26,6 +28,7 @@ export class RegistryLookup {
   private lastQuery: Promise<unknown> = Promise.resolve();
   /** Whether the last batch had several requests: then the next one will as well. */
   private isBusy = false;
+  private readonly found = new LRUCache<string, RegistryState>({ max: MAX_REMEMBERED });
 
   constructor(private readonly queries: ViewsQueries) {}
 
@@ -37,17 +40,32 @@ export class RegistryLookup {
     return (await batch.states).get(name);
   }
 
+  /** As it was found last: it may have changed since, or be gone. */
+  remembered(name: string): RegistryState | undefined {
+    return this.found.get(name);
+  }
+
   private openBatch(): Batch {
     const names = new Set<string>();
     const states = this.lastQueryEnded().then(async () => {
       if (this.isBusy) await pause(WINDOW_MS);
       this.pending = undefined;
       this.isBusy = batch.requests > 1;
-      return this.queries.registries([...names]);
+      return this.read([...names]);
     });
     this.lastQuery = states.catch(() => undefined);
     const batch: Batch = { names, requests: 0, states };
     return batch;
+  }
+
+  private async read(names: readonly string[]): Promise<Map<string, RegistryState>> {
+    const states = await this.queries.registries(names);
+    for (const name of names) {
+      const state = states.get(name);
+      if (state) this.found.set(name, state);
+      else this.found.delete(name);
+    }
+    return states;
   }
 
   /** A query that hangs is not waited for any longer than reads are shared. */

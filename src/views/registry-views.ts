@@ -6,9 +6,11 @@ import { ApiError } from '../http/errors.js';
 import { Partitions } from './partitions.js';
 import { RegistryCallers } from './registry-callers.js';
 import { RegistryLookup } from './registry-lookup.js';
-import type { RegistryAccess } from './view.js';
+import type { RegistryAccess, View } from './view.js';
 import { ViewCache } from './view-cache.js';
 import type { RegistryState } from './views.queries.js';
+
+type Entering = Pick<RegistryAccess, 'caller' | 'client' | 'registryName'>;
 
 /** Lets callers into registries: the gate, and what each of them sees of the registry. */
 @Injectable()
@@ -25,15 +27,25 @@ export class RegistryViews {
   }
 
   /**
-   * spec §1.1: the gate of a registry, and then the caller's view of it.
+   * spec §1.1: the gate of a registry, and then the caller's view of it. The database is not asked when all that this takes is
+   * remembered: an answer must not rest on that alone (see `RegistryAccess.remembered`). Nobody is refused from memory.
    *
    * @throws ApiError 404 for a registry that does not exist, 403 for one whose claims the caller does not satisfy.
    */
-  async enter(caller: Caller, client: Client, registryName: string): Promise<RegistryAccess> {
+  enter(caller: Caller, client: Client, registryName: string): RegistryAccess | Promise<RegistryAccess> {
+    const who = { caller, client, registryName };
     const known = this.callers.registryOf(caller);
-    const registry = known?.name === registryName ? known : await this.lookup.find(registryName);
-    if (!registry) throw new ApiError('registry_not_found');
-    return this.enterFound(caller, client, registry);
+    if (known?.name === registryName) return this.enterFound(who, known);
+    // What a caller without a token holds is not remembered either.
+    const registry = known ? undefined : this.lookup.remembered(registryName);
+    if (registry && this.policy.mayReach(caller, registry.claims)) {
+      const view = this.rememberedView(caller, registry);
+      if (view) {
+        const remembered = { name: registryName, version: registry.version };
+        return { ...who, registryClaims: registry.claims, view, remembered };
+      }
+    }
+    return this.look(who);
   }
 
   /**
@@ -41,18 +53,46 @@ export class RegistryViews {
    *
    * @throws ApiError as `enter`: the registry may be gone by now, or its claims may have changed.
    */
-  async refresh({ caller, client, registryName }: RegistryAccess): Promise<RegistryAccess> {
-    const registry = await this.lookup.find(registryName);
-    if (!registry) throw new ApiError('registry_not_found');
-    return this.enterFound(caller, client, registry);
+  async refresh(access: RegistryAccess): Promise<RegistryAccess> {
+    const { caller, client, registryName, view, remembered } = access;
+    const registry = await this.find(registryName);
+    // The same claims let the caller in, and the same sources at the same revisions show the same.
+    if (remembered?.version === registry.version && view.revisions === registry.revisions)
+      return { caller, client, registryName, registryClaims: registry.claims, view };
+    return this.enterFound(access, registry);
   }
 
-  private async enterFound(caller: Caller, client: Client, registry: RegistryState): Promise<RegistryAccess> {
+  /** Whether what this access has from memory is still what is remembered. */
+  isLatest({ registryName, view, remembered }: RegistryAccess): boolean {
+    const latest = this.lookup.remembered(registryName);
+    return latest?.version === remembered?.version && latest?.revisions === view.revisions;
+  }
+
+  private async look(who: Entering): Promise<RegistryAccess> {
+    return this.enterFound(who, await this.find(who.registryName));
+  }
+
+  private async find(registryName: string): Promise<RegistryState> {
+    const registry = await this.lookup.find(registryName);
+    if (!registry) throw new ApiError('registry_not_found');
+    return registry;
+  }
+
+  private async enterFound(
+    { caller, client, registryName }: Entering,
+    registry: RegistryState,
+  ): Promise<RegistryAccess> {
     if (!this.policy.mayReach(caller, registry.claims))
       throw new ApiError('registry_forbidden', undefined, undefined, { refusedClaims: registry.claims });
     const view = this.policy.seesAll(caller)
       ? this.cache.ofAll(registry)
       : await this.cache.of(caller, registry, await this.partitions.ofRegistry(registry));
-    return { caller, client, registryName: registry.name, registryClaims: registry.claims, view };
+    return { caller, client, registryName, registryClaims: registry.claims, view };
+  }
+
+  private rememberedView(caller: Caller, registry: RegistryState): View | undefined {
+    if (this.policy.seesAll(caller)) return this.cache.ofAll(registry);
+    const partitions = this.partitions.remembered(registry);
+    return partitions && this.cache.remembered(caller, registry, partitions);
   }
 }

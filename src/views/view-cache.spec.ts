@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { Caller } from '../auth/caller.js';
 import { FullPolicy } from '../authz/access-policy.js';
 import type { Claims } from '../claims/claims.js';
-import type { RegistryPartitions } from './partitions.js';
+import { partitionsOf, type RegistryPartitions } from './partitions.js';
 import type { View } from './view.js';
 import { ViewCache } from './view-cache.js';
 
@@ -30,7 +30,7 @@ function listOf(partitions: [id: number, claims: Claims][], revision: number): R
   const claimSetIds = partitions.map(([id]) => id);
   const claims = partitions.map(([, required]) => required);
   const keys = new Set(claims.flatMap((required) => Object.keys(required)));
-  return { sources: [{ sourceId: 1, revision: String(revision), claimSetIds, claims, keys }] };
+  return partitionsOf([{ sourceId: 1, revision: String(revision), claimSetIds, claims, keys }]);
 }
 
 function aRegistry(revision: number) {

@@ -13,6 +13,12 @@ const MAX_CACHED_BYTES = 32 * 1024 * 1024;
 /** A number in a list, twice, and its digits. */
 const PARTITION_BYTES = 24;
 
+interface LatestView {
+  readonly revisions: string;
+  readonly partitions: string;
+  readonly view: WeakRef<View>;
+}
+
 /**
  * What a caller sees of a registry: the claims of its partitions are judged by the policy, in TypeScript, once for all callers
  * with the same visibility key, source by source. No change is missed: the revisions of the sources, which are bumped in the
@@ -33,6 +39,8 @@ export class ViewCache {
       200 +
       visible.reduce((sum, { claimSetIds }) => sum + 200 + PARTITION_BYTES * claimSetIds.length, 0),
   });
+  /** Of each caller that is known, the view they had last: neither is kept here for longer than elsewhere. */
+  private readonly latest = new WeakMap<Caller, LatestView>();
   private readonly pending = new SharedReads<string, View>();
 
   constructor(private readonly policy: AccessPolicy) {}
@@ -53,13 +61,36 @@ export class ViewCache {
     registry: Pick<RegistryState, 'sourceIds' | 'databaseEpoch' | 'revisions'>,
     partitions: RegistryPartitions,
   ): Promise<View> {
+    const known = this.remembered(caller, registry, partitions);
+    if (known) return known;
+    const key = this.keyOf(caller, registry, partitions);
+    return this.pending.share(key, () => this.judge(key, caller, registry, partitions));
+  }
+
+  /** The same, if it is cached. */
+  remembered(
+    caller: Caller,
+    registry: Pick<RegistryState, 'revisions'>,
+    partitions: RegistryPartitions,
+  ): View | undefined {
+    const { revisions } = registry;
+    const latest = this.latest.get(caller);
+    const isSame = latest?.revisions === revisions && latest.partitions === partitions.key;
+    const last = isSame ? latest.view.deref() : undefined;
+    if (last) return last;
+    const view = this.views.get(this.keyOf(caller, registry, partitions));
+    if (view) this.latest.set(caller, { revisions, partitions: partitions.key, view: new WeakRef(view) });
+    return view;
+  }
+
+  private keyOf(
+    caller: Caller,
+    { revisions }: Pick<RegistryState, 'revisions'>,
+    { sources, key: read }: RegistryPartitions,
+  ): string {
+    const isRequired = (key: string) => sources.some(({ keys }) => keys.has(key));
     // The partitions may be later ones than the registry's revisions are of.
-    const read = partitions.sources.map(({ sourceId, revision }) => `${sourceId}:${revision}`).join();
-    const isRequired = (key: string) => partitions.sources.some(({ keys }) => keys.has(key));
-    const key = `${registry.revisions}|${read}|${this.policy.visibilityKey(caller, isRequired)}`;
-    return (
-      this.views.get(key) ?? this.pending.share(key, () => this.judge(key, caller, registry, partitions))
-    );
+    return `${revisions}|${read}|${this.policy.visibilityKey(caller, isRequired)}`;
   }
 
   private async judge(

@@ -31,6 +31,13 @@ export interface View {
   readonly revisions: string;
 }
 
+/** A registry as it was found by an earlier request: what statements test before anything of it is shown. */
+export interface RememberedRegistry {
+  readonly name: string;
+  /** `RegistryState.version`. */
+  readonly version: string;
+}
+
 /** A caller who has entered a registry. */
 export interface RegistryAccess {
   readonly caller: Caller;
@@ -39,6 +46,11 @@ export interface RegistryAccess {
   readonly registryClaims: Claims;
   /** What the caller sees of it. */
   readonly view: View;
+  /**
+   * Set while all this is only remembered. The registry, its claims, its sources and their entries may be others by now: an
+   * answer needs a statement that says they are not, or `RegistryViews.refresh`.
+   */
+  readonly remembered?: RememberedRegistry;
 }
 
 /** @param claimSetIds in ascending order. */

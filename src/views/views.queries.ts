@@ -11,6 +11,8 @@ export interface RegistryState {
   /** What a caller without a token holds; null: there is none. */
   readonly anonymousClaims: Claims | null;
   readonly keys: readonly RegistryKey[];
+  /** Of its row: another after every change of it, its claims among them. */
+  readonly version: string;
   /** In the registry's order. */
   readonly sourceIds: readonly number[];
   /** Of each of them, which rises with every change of its partitions. */
@@ -34,13 +36,32 @@ const REVISIONS = `${DATABASE_EPOCH}
     || '|' || coalesce(string_agg(s.id || ':' || s.revision, ',' order by p.position), '')`;
 
 /**
- * SQL: whether the sources `$sourceIds`, in this order, are still at `$revisions`. False also when one of them is gone, since its
- * revision is missing then. Statements select it beside what they read, from the same snapshot.
+ * SQL: the version of the registry `r`. Every change of a row gives it another `xmin`, so what is read of a registry, whatever that
+ * may be one day, is covered.
  */
-export const IS_CURRENT = `(
+const REGISTRY_VERSION = `r.xmin::text`;
+
+/**
+ * SQL: whether the sources `$sourceIds`, in this order, are still at `$revisions`. False also when one of them is gone, since its
+ * revision is missing then. Where the registry was not looked up for this request, `$registry` names it: then also whether it is
+ * still there, at `$registryVersion` and with these sources. Statements select it beside what they read, from the same snapshot.
+ */
+const IS_CURRENT = `(
   select ${REVISIONS} = $revisions
   from unnest($sourceIds::int[]) with ordinality p(id, position) join source s on s.id = p.id
+) and ($registry::text is null or exists (
+  select from registry r
+  where r.name = $registry and ${REGISTRY_VERSION} = $registryVersion
+    and array(select source_id from registry_source where registry_id = r.id order by position) = $sourceIds::int[]
+))`;
+
+/** SQL, the first of the common tables of a statement: `isCurrent`. */
+export const CURRENCY = `currency as materialized (
+  select ${IS_CURRENT} as "isCurrent"
 )`;
+
+/** SQL: false where a view that was only remembered is not current. What it would show is not worth reading then. */
+export const IS_WORTH_READING = `($registry::text is null or (select "isCurrent" from currency))`;
 
 /** The partitions of one source. */
 export interface PartitionList {
@@ -49,10 +70,29 @@ export interface PartitionList {
   readonly revision: string;
   /** Their claim sets, in ascending order, separated by commas: node-postgres takes five times as long to make numbers of a list. */
   readonly claimSetIds: string;
+  /** The claims of those of them that were made after the one that was asked about; not of all when they are very many. */
+  readonly newClaims: Readonly<Record<string, Claims>>;
 }
 
+const MAX_NEW_CLAIMS = 1_000;
+
+const PARTITIONS = `
+select s.id as "sourceId", s.partition_revision as revision, (
+    select coalesce(string_agg(p.claim_set_id::text, ',' order by p.claim_set_id), '')
+    from source_partition p where p.source_id = s.id
+  ) as "claimSetIds", (
+    select coalesce(json_object_agg(c.id, c.claims), '{}') from (
+      select p.claim_set_id from source_partition p
+      where p.source_id = s.id and p.claim_set_id > $2 order by p.claim_set_id limit ${MAX_NEW_CLAIMS}
+    ) p join claim_set c on c.id = p.claim_set_id
+  ) as "newClaims"
+from source s where s.id = any($1::int[])`;
+
+const CLAIMS = `select id, claims from claim_set where id = any($1::int[])`;
+
 const REGISTRY_STATES = `
-select r.name, c.claims, r.anonymous_claims as "anonymousClaims", r.keys, ${DATABASE_EPOCH} as "databaseEpoch", sources.ids as "sourceIds",
+select r.name, c.claims, r.anonymous_claims as "anonymousClaims", r.keys, ${REGISTRY_VERSION} as version,
+  ${DATABASE_EPOCH} as "databaseEpoch", sources.ids as "sourceIds",
   sources.partitions as "partitionRevisions", sources.revisions
 from registry r join claim_set c on c.id = r.claim_set_id
 cross join lateral (
@@ -66,11 +106,10 @@ where r.name = any($1)`;
 /** What views are computed from: registries with the revisions of their sources, partitions, claim sets. */
 @Injectable()
 export class ViewsQueries {
-  private readonly prepared: PreparedStatements;
-
-  constructor(private readonly dataSource: DataSource) {
-    this.prepared = new PreparedStatements(dataSource);
-  }
+  constructor(
+    private readonly dataSource: DataSource,
+    private readonly prepared: PreparedStatements,
+  ) {}
 
   /** The registries of these names that exist. */
   async registries(names: readonly string[]): Promise<Map<string, RegistryState>> {
@@ -94,24 +133,18 @@ export class ViewsQueries {
     };
   }
 
-  /** The claim sets that entries of these sources carry; nothing of a source that is gone. */
-  async partitions(sourceIds: readonly number[]): Promise<PartitionList[]> {
-    return this.dataSource.query<PartitionList[]>(
-      `select s.id as "sourceId", s.partition_revision as revision, (
-         select coalesce(string_agg(p.claim_set_id::text, ',' order by p.claim_set_id), '')
-         from source_partition p where p.source_id = s.id
-       ) as "claimSetIds"
-       from source s where s.id = any($1::int[])`,
-      [sourceIds],
-    );
+  /**
+   * The claim sets that entries of these sources carry; nothing of a source that is gone.
+   *
+   * @param newest claim set whose claims are known: ids rise, and most that are not known are newer.
+   */
+  async partitions(sourceIds: readonly number[], newest: number): Promise<PartitionList[]> {
+    return this.prepared.query<PartitionList[]>(PARTITIONS, [sourceIds, newest]);
   }
 
   /** The claims of these claim sets. */
   async claimsOf(claimSetIds: readonly number[]): Promise<Map<number, Claims>> {
-    const rows = await this.dataSource.query<{ id: number; claims: Claims }[]>(
-      `select id, claims from claim_set where id = any($1::int[])`,
-      [claimSetIds],
-    );
+    const rows = await this.prepared.query<{ id: number; claims: Claims }[]>(CLAIMS, [claimSetIds]);
     return new Map(rows.map(({ id, claims }) => [id, claims]));
   }
 }

@@ -7,6 +7,7 @@ import { readVersions } from '../../dist/catalog/pages/page-reader.js';
 import { SnapshotCheck } from '../../dist/catalog/pages/snapshot-check.js';
 import { ViewSql } from '../../dist/catalog/pages/view-sql.queries.js';
 import { createDataSource } from '../../dist/database/data-source.js';
+import { PreparedStatements } from '../../dist/database/prepared.js';
 import { EntryListQueries } from '../../dist/entries/list/entry-list.queries.js';
 import { ViewsQueries } from '../../dist/views/views.queries.js';
 import { BULK_CLAIM_SETS, BULK_SOURCES, bulkView, fillCatalogue } from '../support/bulk-catalogue.js';
@@ -120,14 +121,17 @@ const cases: Case[] = [
   ...ofOne.map(([what, ask]) => ({ what, ask, atMost: NAME_ROWS })),
   {
     what: 'the partitions of a registry',
-    ask: (dataSource) => new ViewsQueries(dataSource).partitions([1, 2, 3, 4]),
+    ask: (dataSource) =>
+      new ViewsQueries(dataSource, new PreparedStatements(dataSource)).partitions([1, 2, 3, 4], 0),
     // And the sources, which have the revisions.
     atMost: BULK_SOURCES * (BULK_CLAIM_SETS + 1) * 2,
   },
   {
     what: 'the claims of these partitions',
     ask: (dataSource) =>
-      new ViewsQueries(dataSource).claimsOf(ALL.visible.flatMap(({ claimSetIds }) => claimSetIds)),
+      new ViewsQueries(dataSource, new PreparedStatements(dataSource)).claimsOf(
+        ALL.visible.flatMap(({ claimSetIds }) => claimSetIds),
+      ),
     atMost: BULK_SOURCES * BULK_CLAIM_SETS * 2,
   },
 ];

@@ -10,6 +10,9 @@ export class StatementTap {
   readonly statements: string[] = [];
   private readonly server: Server;
   private readonly sockets = new Set<Socket>();
+  /** Ends of connections to PostgreSQL, with those that its answers go to. */
+  private readonly answering = new Map<Socket, Socket>();
+  private isHeld = false;
 
   constructor({ host, port }: TestDatabase) {
     this.server = createServer((client) => {
@@ -18,7 +21,10 @@ export class StatementTap {
         : connect({ host, port, noDelay: true });
       const messages = new FrontendMessages((statement) => this.statements.push(statement));
       client.on('data', (chunk: Buffer) => messages.read(chunk));
-      client.pipe(database).pipe(client);
+      client.pipe(database);
+      this.answering.set(database, client);
+      if (!this.isHeld) database.pipe(client);
+      database.on('close', () => this.answering.delete(database));
       for (const [socket, other] of [
         [client, database],
         [database, client],
@@ -37,6 +43,17 @@ export class StatementTap {
   async listen(): Promise<number> {
     await new Promise<void>((done) => this.server.listen(0, '127.0.0.1', done));
     return (this.server.address() as AddressInfo).port;
+  }
+
+  /** PostgreSQL executes what it is sent, and nobody gets its answers until `release`. */
+  hold(): void {
+    this.isHeld = true;
+    for (const [database, client] of this.answering) database.unpipe(client);
+  }
+
+  release(): void {
+    this.isHeld = false;
+    for (const [database, client] of this.answering) database.pipe(client);
   }
 
   close(): void {

@@ -1,5 +1,5 @@
 import type { EntryType } from '../../documents/entry-types.js';
-import { IS_CURRENT } from '../../views/views.queries.js';
+import { CURRENCY, IS_WORTH_READING } from '../../views/views.queries.js';
 import type { IndexScan } from './index-scan.js';
 import {
   changedSince,
@@ -42,8 +42,10 @@ export function scanInOrder(
   const { filter } = request;
   return sql.query<ScanRow>(
     `
-with ranked as materialized (
+with ${CURRENCY},
+ranked as materialized (
   select source_id, rank::int from unnest($rankedSources::int[]) with ordinality as r(source_id, rank)
+  where ${IS_WORTH_READING}
 ),
 total as materialized (
   select count(*) as n, count(*) <= $maxCandidates as complete from (
@@ -79,8 +81,10 @@ export function scanChanges(
   const { filter } = request;
   return sql.query<ScanRow>(
     `
-with ranked as materialized (
+with ${CURRENCY},
+ranked as materialized (
   select source_id, rank::int from unnest($rankedSources::int[]) with ordinality as r(source_id, rank)
+  where ${IS_WORTH_READING}
 ),
 relabeled as materialized (
   select e.id from entry e
@@ -152,7 +156,7 @@ shown as materialized (
   )
   order by s.name, s.version_key desc limit $rows
 )
-select ${IS_CURRENT} as "isCurrent", total.complete,
+select (select "isCurrent" from currency), total.complete,
     ${FOUND_COLUMNS}
 from total left join (
   select s.name,
@@ -172,8 +176,10 @@ export function scanUnordered(
   const { filter } = request;
   return sql.query<ScanRow>(
     `
-with ranked as materialized (
+with ${CURRENCY},
+ranked as materialized (
   select source_id, rank::int from unnest($rankedSources::int[]) with ordinality as r(source_id, rank)
+  where ${IS_WORTH_READING}
 ),
 candidates as materialized (
   select * from (

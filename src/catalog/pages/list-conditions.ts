@@ -49,7 +49,7 @@ export function isVersionAsked({ version }: ListFilter): string {
 
 /** SQL: whether the name has not been passed by a position yet; its own has not. */
 export function nameFrom(position: Position | null, name: string): string {
-  return position ? `${name} >= $afterName` : 'true';
+  return position ? `${name} >= (select $afterName::text)` : 'true';
 }
 
 /** SQL: whether a version comes after a position, of the names that `nameFrom` keeps. */

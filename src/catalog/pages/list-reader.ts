@@ -5,11 +5,14 @@ import { NameWalk } from './name-walk.js';
 import { scanChanges, scanInOrder, scanUnordered } from './index-scan.queries.js';
 import { nothingVisible } from './page.queries.js';
 import { showsNothing } from '../../views/view.js';
+import { RowsPerName } from './rows-per-name.js';
 import { isVersion, type FoundVersion } from './version-row.js';
 import type { ViewSql } from './view-sql.queries.js';
 
-/** Names a plain list goes over for each row of the page: some have only versions that were deleted. */
-const NAMES_PER_ROW = 1.25;
+/** Names a plain list goes over for each that its rows will be of: some have only versions that were deleted. */
+const NAMES_PER_SHOWN = 1.25;
+/** And in any case: the position is within a name, and the last may have few versions. */
+const MIN_NAMES = 3;
 /** The same for a list whose filter few names may pass. */
 const NAMES_PER_FILTERED_ROW = 4;
 /** Candidates read in an index at first. */
@@ -24,25 +27,38 @@ const SCANS = { 'in-order': scanInOrder, changes: scanChanges, unordered: scanUn
  * What passes a filter is found by walking the names, fast when it is frequent, or by its index, fast when it is rare. Which
  * of the two it is need not be known: each is tried in turns with a bound that grows, so the answer takes little longer than
  * by the better one. Indexes that are read in order come before the walk, since they cost little when they do not lead to the end.
+ *
+ * @param rowsPerName of the pages before, for lists without such a filter.
  */
-export async function readList(sql: ViewSql, type: EntryType, request: ListRequest): Promise<FoundVersion[]> {
+export async function readList(
+  sql: ViewSql,
+  type: EntryType,
+  request: ListRequest,
+  rowsPerName = new RowsPerName(),
+): Promise<FoundVersion[]> {
   if (showsNothing(sql.view)) return nothingVisible(sql);
   const scans = indexScansFor(request.filter);
   const inOrder = scans.filter(({ reads }) => reads !== 'unordered');
   const unordered = scans.filter(({ reads }) => reads === 'unordered');
-  const namesPerRow = isSearch(request.filter) ? NAMES_PER_FILTERED_ROW : NAMES_PER_ROW;
-  const names = Math.ceil((request.limit + 1) * namesPerRow);
+  const rows = request.limit + 1;
+  const isPlain = !isSearch(request.filter);
+  const names = isPlain
+    ? Math.ceil((rows / rowsPerName.expected(type, request.filter)) * NAMES_PER_SHOWN) + MIN_NAMES
+    : rows * NAMES_PER_FILTERED_ROW;
   const walk = new NameWalk(sql, type, request);
   for (let effort = 1; ; effort *= GROWTH) {
     for (const scan of inOrder) {
-      const rows = await readByIndex(sql, scan, type, request, FIRST_CANDIDATES * effort);
-      if (rows) return rows;
+      const found = await readByIndex(sql, scan, type, request, FIRST_CANDIDATES * effort);
+      if (found) return found;
     }
     await walk.advance(names * effort);
-    if (walk.isDone) return walk.found;
+    if (walk.isDone) {
+      if (isPlain) rowsPerName.observe(type, request.filter, walk.found);
+      return walk.found;
+    }
     for (const scan of unordered) {
-      const rows = await readByIndex(sql, scan, type, request, FIRST_CANDIDATES * effort);
-      if (rows) return rows;
+      const found = await readByIndex(sql, scan, type, request, FIRST_CANDIDATES * effort);
+      if (found) return found;
     }
   }
 }

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
-import { DataSource } from 'typeorm';
 import { NoPlaceFree } from '../../database/pools/places.js';
 import { type SearchEnd, SearchPool, SearchTimeout } from '../../database/pools/search-pool.js';
+import { PreparedStatements } from '../../database/prepared.js';
 import { hasNul } from '../../database/storable.js';
 import type { EntryType } from '../../documents/entry-types.js';
 import { ApiError } from '../../http/errors.js';
@@ -16,6 +16,7 @@ import {
 import { itemBody, listBody, withinPage } from './page-body.js';
 import { type NamedVersions, nothingVisible, versionsOfName } from './page.queries.js';
 import type { SnapshotCheck } from './snapshot-check.js';
+import { RowsPerName } from './rows-per-name.js';
 import { showsNothing } from '../../views/view.js';
 import { isVersion, type FoundVersion } from './version-row.js';
 import { ViewSql } from './view-sql.queries.js';
@@ -52,8 +53,10 @@ export function searchTimeMs({ search }: ListFilter): number {
 /** Reads pages from the database and writes their bodies. */
 @Injectable()
 export class PageReader {
+  private readonly rowsPerName = new RowsPerName();
+
   constructor(
-    private readonly dataSource: DataSource,
+    private readonly prepared: PreparedStatements,
     private readonly searches: SearchPool,
   ) {}
 
@@ -65,7 +68,7 @@ export class PageReader {
    */
   async read(check: SnapshotCheck, request: PageRequest, end?: SearchEnd): Promise<string> {
     if (request.page === 'list' && end) return this.search(check, request.type, request.list, end);
-    const sql = new ViewSql(this.dataSource, check);
+    const sql = new ViewSql(this.prepared, check);
     switch (request.page) {
       case 'list':
         return this.list(sql, request.type, request.list);
@@ -95,7 +98,7 @@ export class PageReader {
   }
 
   private async list(sql: ViewSql, type: EntryType, request: ListRequest): Promise<string> {
-    const found = await readList(sql, type, request);
+    const found = await readList(sql, type, request, this.rowsPerName);
     const rows = withinPage(found.slice(0, request.limit));
     const last = rows.at(-1);
     const hasMore = found.length > rows.length;

@@ -1,5 +1,5 @@
 import type { EntryType } from '../../documents/entry-types.js';
-import { IS_CURRENT } from '../../views/views.queries.js';
+import { CURRENCY, IS_WORTH_READING } from '../../views/views.queries.js';
 import {
   changedSince,
   conditionValues,
@@ -12,7 +12,13 @@ import {
 } from './list-conditions.js';
 import type { ListRequest } from './list-request.js';
 import type { CurrencyRow } from './snapshot-check.js';
-import { FOUND_COLUMNS, type MaybeVersion, PAGE_WINDOW, VERSION_COLUMNS } from './version-row.js';
+import {
+  FOUND_COLUMNS,
+  type MaybeVersion,
+  ONLY_FOUND_COLUMNS,
+  PAGE_WINDOW,
+  VERSION_COLUMNS,
+} from './version-row.js';
 import { partitionValues, type ViewSql } from './view-sql.queries.js';
 
 // With those of index-scan.queries.ts, every statement that reads pages of the consumer API, as sent in test/api/page-statements/*.sql. Only the conditions of the
@@ -51,17 +57,20 @@ export function walkByPartition(sql: ViewSql, { type, request, ...sizes }: WalkS
   const { filter, after } = request;
   return sql.query<WalkRow>(
     `
-with partitions as materialized (
-  select * from unnest($partitionSources::int[], $partitionClaimSets::int[], $partitionRanks::int[])
-    as p(source_id, claim_set_id, rank)
+with ${CURRENCY},
+partitions as materialized (
+  select * from unnest(
+    (select $partitionSources::int[]), (select $partitionClaimSets::int[]), (select $partitionRanks::int[])
+  ) as p(source_id, claim_set_id, rank)
+  where ${IS_WORTH_READING}
 ),
 next_entries as materialized (
   select p.source_id, p.claim_set_id, p.rank, e.id, e.name, e.claims_changed_at
   from partitions p cross join lateral (
     select e.id, e.name, e.claims_changed_at from entry e
-    where e.source_id = p.source_id and e.type = $type and e.claim_set_id = p.claim_set_id
+    where e.source_id = p.source_id and e.type = (select $type::text) and e.claim_set_id = p.claim_set_id
       and ${nameFrom(after, 'e.name')}
-    order by e.name limit $depth
+    order by e.name limit (select $depth::int)
   ) e
 ),
 complete as materialized (
@@ -72,13 +81,13 @@ complete as materialized (
 names as materialized (
   select distinct on (name) id, name, claims_changed_at from next_entries
   where (select last_name from complete) is null or name <= (select last_name from complete)
-  order by name, rank limit $names
+  order by name, rank limit (select $names::int)
 ),
 progress as (
   select case when (select count(*) from names) = $names then (select max(name) from names)
     else (select last_name from complete) end as reached
 )
-select ${IS_CURRENT} as "isCurrent", progress.reached, 1 as "visibleShare",
+select (select "isCurrent" from currency), progress.reached, 1 as "visibleShare",
     ${FOUND_COLUMNS}
 from progress left join (
   select n.name,
@@ -91,9 +100,9 @@ from progress left join (
     where ${passes(filter)}
       and ${changedSince(filter, 'v.updated_at', 'n.claims_changed_at')}
       and ${versionAfter(after, 'n.name', 'v.version_key')}
-    order by v.version_key desc limit $rows
+    order by v.version_key desc limit (select $rows::int)
   ) v
-  order by n.name, v.version_key desc limit $rows
+  order by n.name, v.version_key desc limit (select $rows::int)
 ) found on true
 window page as ${PAGE_WINDOW}
 order by found.name, found.key desc`,
@@ -109,16 +118,18 @@ export function walkBySource(sql: ViewSql, { type, request, ...sizes }: WalkStep
   const { filter, after } = request;
   return sql.query<WalkRow>(
     `
-with ranked as materialized (
-  select source_id, rank::int from unnest($rankedSources::int[]) with ordinality as r(source_id, rank)
+with ${CURRENCY},
+ranked as materialized (
+  select source_id, rank::int from unnest((select $rankedSources::int[])) with ordinality as r(source_id, rank)
+  where ${IS_WORTH_READING}
 ),
 next_entries as materialized (
   select r.source_id, r.rank, e.id, e.name, e.claims_changed_at, ${isVisible('e')} as visible
   from ranked r cross join lateral (
     select e.id, e.name, e.claim_set_id, e.claims_changed_at from entry e
-    where e.source_id = r.source_id and e.type = $type
+    where e.source_id = r.source_id and e.type = (select $type::text)
       and ${nameFrom(after, 'e.name')}
-    order by e.name limit $depth
+    order by e.name limit (select $depth::int)
   ) e
 ),
 complete as materialized (
@@ -129,14 +140,14 @@ complete as materialized (
 names as materialized (
   select distinct on (name) id, name, claims_changed_at from next_entries
   where visible and ((select last_name from complete) is null or name <= (select last_name from complete))
-  order by name, rank limit $names
+  order by name, rank limit (select $names::int)
 ),
 progress as (
   select case when (select count(*) from names) = $names then (select max(name) from names)
     else (select last_name from complete) end as reached,
     (select avg(visible::int)::float8 from next_entries) as "visibleShare"
 )
-select ${IS_CURRENT} as "isCurrent", progress.reached, progress."visibleShare",
+select (select "isCurrent" from currency), progress.reached, progress."visibleShare",
     ${FOUND_COLUMNS}
 from progress left join (
   select n.name,
@@ -149,9 +160,9 @@ from progress left join (
     where ${passes(filter)}
       and ${changedSince(filter, 'v.updated_at', 'n.claims_changed_at')}
       and ${versionAfter(after, 'n.name', 'v.version_key')}
-    order by v.version_key desc limit $rows
+    order by v.version_key desc limit (select $rows::int)
   ) v
-  order by n.name, v.version_key desc limit $rows
+  order by n.name, v.version_key desc limit (select $rows::int)
 ) found on true
 window page as ${PAGE_WINDOW}
 order by found.name, found.key desc`,
@@ -165,6 +176,14 @@ const WHICH = {
   latest: 'v.is_latest',
   exact: 'v.version = $version',
 } as const;
+
+/** SQL: of the versions of one name, those that have room on a page; of a single one there is nothing to measure or to sort. */
+const ALL_FOUND = {
+  columns: FOUND_COLUMNS,
+  order: `window page as ${PAGE_WINDOW}
+order by found.key desc`,
+};
+const ONLY_FOUND = { columns: ONLY_FOUND_COLUMNS, order: 'limit 1' };
 
 /** Versions of one name. */
 export interface NamedVersions {
@@ -183,10 +202,13 @@ export function versionsOfName(
   sql: ViewSql,
   { type, name, which, version, includeDeleted, after = null }: NamedVersions,
 ): Promise<(MaybeVersion & CurrencyRow)[]> {
+  const { columns, order } = which === 'all' ? ALL_FOUND : ONLY_FOUND;
   return sql.query<MaybeVersion & CurrencyRow>(
     `
-with ranked as materialized (
-  select source_id, rank::int from unnest($rankedSources::int[]) with ordinality as r(source_id, rank)
+with ${CURRENCY},
+ranked as materialized (
+  select source_id, rank::int from unnest((select $rankedSources::int[])) with ordinality as r(source_id, rank)
+  where ${IS_WORTH_READING}
 ),
 first_entry as materialized (
   select e.id, e.name
@@ -197,17 +219,16 @@ first_entry as materialized (
   ) e
   order by r.rank limit 1
 )
-select ${IS_CURRENT} as "isCurrent",
-    ${FOUND_COLUMNS}
-from (select) one_row left join (
+select currency."isCurrent",
+    ${columns}
+from currency left join (
   select f.name,
     ${VERSION_COLUMNS}
   from first_entry f join entry_version v on v.entry_id = f.id
   where ${WHICH[which]} and ${includeDeleted ? 'true' : NOT_DELETED}
     and ($afterKey::text is null or v.version_key < $afterKey)
 ) found on true
-window page as ${PAGE_WINDOW}
-order by found.key desc`,
+${order}`,
     { type, name, version, afterKey: after },
   );
 }
@@ -215,6 +236,7 @@ order by found.key desc`,
 /** What a view in which nothing is visible shows. That nothing is visible is an answer like any other, and may be out of date too. */
 export async function nothingVisible(sql: ViewSql): Promise<[]> {
   await sql.query(`
-select ${IS_CURRENT} as "isCurrent"`);
+with ${CURRENCY}
+select "isCurrent" from currency`);
   return [];
 }

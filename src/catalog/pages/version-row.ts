@@ -37,6 +37,10 @@ export const FOUND_COLUMNS = `found.name, found.version, found.key, found.status
     case when sum(octet_length(found.document)) over page <= ${MAX_PAGE_BYTES} or row_number() over page = 1
       then found.document end as document`;
 
+/** SQL: the same of one version at most: there is always room for it. */
+export const ONLY_FOUND_COLUMNS = `found.name, found.version, found.key, found.status, found."statusMessage",
+    found."statusChangedAt", found."publishedAt", found."updatedAt", found."isLatest", found.document`;
+
 /** SQL: the versions of a page up to each, in page order. */
 export const PAGE_WINDOW = `(order by found.name, found.key desc rows unbounded preceding)`;
 

@@ -17,23 +17,29 @@ export class ViewSql {
     return this.check.view;
   }
 
-  /** The rows of a statement, which must select `IS_CURRENT`. */
+  /** The rows of a statement, which must select `isCurrent` from `CURRENCY`. */
   async query<Row extends CurrencyRow>(text: string, values: NamedValues = {}): Promise<Row[]> {
-    const statement = bind(text, { ...valuesOf(this.view), ...values });
+    const { view, remembered } = this.check;
+    const statement = bind(text, {
+      registry: remembered?.name ?? null,
+      registryVersion: remembered?.version ?? null,
+      ...valuesOf(view),
+      ...values,
+    });
     return this.check.observe(await this.statements.query<Row[]>(statement.text, statement.values));
   }
 }
 
 /** What statements may name of a view. Lists are texts, made once and not for each statement: they may be long. */
 interface ViewValues {
-  /** The parameters of `IS_CURRENT`. */
+  /** Parameters of `CURRENCY`. */
   readonly sourceIds: readonly number[];
   readonly revisions: string;
   /** The sources in which anything is visible, in the order of the registry: their ranks are their places, from 1 on. */
   readonly rankedSources: readonly number[];
   /** Whether every claim set is visible, also one that nobody knew when the view was made. */
   readonly seesAll: boolean;
-  /** The visible claim sets, some of them several times; empty when all are. Which are visible does not depend on the source. */
+  /** The visible claim sets; empty when all are. Which are visible does not depend on the source. */
   readonly claimSets: string;
 }
 
@@ -43,6 +49,9 @@ interface PartitionValues {
   readonly partitionClaimSets: string;
   readonly partitionRanks: string;
 }
+
+/** Partitions whose claim sets are compared, so that each is sent once. */
+const MAX_COMPARED = 20_000;
 
 const cachedValues = new WeakMap<View, ViewValues>();
 const cachedPartitions = new WeakMap<View, PartitionValues>();
@@ -56,7 +65,7 @@ function valuesOf(view: View): ViewValues {
     revisions,
     rankedSources: seesAll ? sourceIds : visible.map(({ sourceId }) => sourceId),
     seesAll,
-    claimSets: listOf(visible.map(({ text }) => text)),
+    claimSets: listOf(claimSetsOf(visible)),
   };
   cachedValues.set(view, values);
   return values;
@@ -69,14 +78,21 @@ export function partitionValues(view: View): NamedValues {
   const repeated = (value: number, { claimSetIds }: VisibleSource) => claimSetIds.map(() => value).join();
   const values = {
     partitionSources: listOf(view.visible.map((source) => repeated(source.sourceId, source))),
-    partitionClaimSets: valuesOf(view).claimSets,
+    partitionClaimSets: listOf(view.visible.map(({ text }) => text)),
     partitionRanks: listOf(view.visible.map((source, index) => repeated(index + 1, source))),
   };
   cachedPartitions.set(view, values);
   return { ...values };
 }
 
+// Each once, since PostgreSQL takes the list apart every time. Of very many that would hold up the others here for longer.
+function claimSetsOf(visible: readonly VisibleSource[]): readonly (string | number)[] {
+  const count = visible.reduce((sum, { claimSetIds }) => sum + claimSetIds.length, 0);
+  if (count > MAX_COMPARED) return visible.map(({ text }) => text);
+  return [...new Set(visible.flatMap(({ claimSetIds }) => claimSetIds))];
+}
+
 // As PostgreSQL writes an array.
-function listOf(texts: readonly string[]): string {
+function listOf(texts: readonly (string | number)[]): string {
   return `{${texts.join()}}`;
 }

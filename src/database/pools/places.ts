@@ -22,15 +22,24 @@ export class Places {
    */
   take(who: string, timeoutMs: number, gone?: AbortSignal): Promise<() => void> {
     if (gone?.aborted) return Promise.reject(gone.reason as Error);
-    const giveBack = () => {
-      const next = this.next();
-      if (next) next();
-      else this.free += 1;
-    };
-    if (this.free > 0) {
-      this.free -= 1;
-      return Promise.resolve(giveBack);
-    }
+    const giveBack = this.takeFree();
+    return giveBack ? Promise.resolve(giveBack) : this.wait(who, timeoutMs, gone);
+  }
+
+  /** What gives the place back, if one is free: then nobody waits. */
+  takeFree(): (() => void) | undefined {
+    if (this.free === 0) return undefined;
+    this.free -= 1;
+    return this.giveBack;
+  }
+
+  private readonly giveBack = () => {
+    const next = this.next();
+    if (next) next();
+    else this.free += 1;
+  };
+
+  private wait(who: string, timeoutMs: number, gone?: AbortSignal): Promise<() => void> {
     return new Promise((resolve, reject) => {
       const stopWaiting = () => {
         clearTimeout(timeout);
@@ -39,7 +48,7 @@ export class Places {
       };
       const enter = () => {
         stopWaiting();
-        resolve(giveBack);
+        resolve(this.giveBack);
       };
       const leave = () => {
         stopWaiting();

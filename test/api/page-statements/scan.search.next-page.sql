@@ -1,39 +1,54 @@
--- $1 = [7,5]
--- $2 = "%weather%"
--- $3 = 512
--- $4 = "server"
--- $5 = "{1,1,2}"
--- $6 = false
--- $7 = "io.acme/deploy"
--- $8 = "1"
--- $9 = 31
--- $10 = "epoch|7:1,6:1,5:1"
--- $11 = [7,6,5]
-with ranked as materialized (
-  select source_id, rank::int from unnest($1::int[]) with ordinality as r(source_id, rank)
+-- $1 = "epoch|7:1,6:1,5:1"
+-- $2 = [7,6,5]
+-- $3 = null
+-- $4 = null
+-- $5 = [7,5]
+-- $6 = "%weather%"
+-- $7 = 512
+-- $8 = "server"
+-- $9 = "{1,2}"
+-- $10 = false
+-- $11 = "io.acme/deploy"
+-- $12 = "1"
+-- $13 = 31
+with currency as materialized (
+  select (
+  select concat_ws(' ', extract(epoch from pg_postmaster_start_time()), pg_relation_filepath('claim_set'),
+    pg_relation_filepath('source'), pg_relation_filepath('source_partition'))
+    || '|' || coalesce(string_agg(s.id || ':' || s.revision, ',' order by p.position), '') = $1
+  from unnest($2::int[]) with ordinality p(id, position) join source s on s.id = p.id
+) and ($3::text is null or exists (
+  select from registry r
+  where r.name = $3 and r.xmin::text = $4
+    and array(select source_id from registry_source where registry_id = r.id order by position) = $2::int[]
+)) as "isCurrent"
+),
+ranked as materialized (
+  select source_id, rank::int from unnest($5::int[]) with ordinality as r(source_id, rank)
+  where ($3::text is null or (select "isCurrent" from currency))
 ),
 candidates as materialized (
   select * from (
-    select v.id, v.entry_id, v.version_key, v.updated_at, v.status <> 'deleted' and v.search like $2 as passes
+    select v.id, v.entry_id, v.version_key, v.updated_at, v.status <> 'deleted' and v.search like $6 as passes
     from entry_version v
-    where v.search like $2 limit $3 + 1
+    where v.search like $6 limit $7 + 1
   ) c
 ),
 total as materialized (
-  select count(*) <= $3 as complete from candidates
+  select count(*) <= $7 as complete from candidates
 ),
 visible as materialized (
   select e.name, c.version_key, c.id, r.rank
   from candidates c
   cross join lateral (
     select e.name, e.source_id, e.claim_set_id, e.claims_changed_at from entry e
-    where e.id = c.entry_id and e.type = $4 offset 0
+    where e.id = c.entry_id and e.type = $8 offset 0
   ) e
   join ranked r on r.source_id = e.source_id
-  where (select complete from total) and c.passes and (coalesce(e.claim_set_id = any($5::int[]), false) or $6::boolean)
+  where (select complete from total) and c.passes and (coalesce(e.claim_set_id = any($9::int[]), false) or $10::boolean)
     and true
-    and e.name >= $7
-    and (e.name > $7 or c.version_key < $8)
+    and e.name >= (select $11::text)
+    and (e.name > $11 or c.version_key < $12)
 ),
 shown as materialized (
   select s.name, s.version_key, s.id
@@ -41,19 +56,14 @@ shown as materialized (
   where not exists (
     select 1 from ranked r cross join lateral (
       select 1 from entry h
-      where h.source_id = r.source_id and h.type = $4 and h.name = s.name
-        and (coalesce(h.claim_set_id = any($5::int[]), false) or $6::boolean) offset 0
+      where h.source_id = r.source_id and h.type = $8 and h.name = s.name
+        and (coalesce(h.claim_set_id = any($9::int[]), false) or $10::boolean) offset 0
     ) h
     where r.rank < s.rank offset 0
   )
-  order by s.name, s.version_key desc limit $9
+  order by s.name, s.version_key desc limit $13
 )
-select (
-  select concat_ws(' ', extract(epoch from pg_postmaster_start_time()), pg_relation_filepath('claim_set'),
-    pg_relation_filepath('source'), pg_relation_filepath('source_partition'))
-    || '|' || coalesce(string_agg(s.id || ':' || s.revision, ',' order by p.position), '') = $10
-  from unnest($11::int[]) with ordinality p(id, position) join source s on s.id = p.id
-) as "isCurrent", total.complete,
+select (select "isCurrent" from currency), total.complete,
     found.name, found.version, found.key, found.status, found."statusMessage",
     found."statusChangedAt", found."publishedAt", found."updatedAt", found."isLatest",
     case when sum(octet_length(found.document)) over page <= 1048576 or row_number() over page = 1

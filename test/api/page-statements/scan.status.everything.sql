@@ -1,34 +1,49 @@
--- $1 = [7,5]
--- $2 = 512
--- $3 = "archived"
--- $4 = "1.0.0"
--- $5 = "%100\\%%"
--- $6 = "server"
--- $7 = "{1,1,2}"
--- $8 = false
--- $9 = "2026-01-02T00:00:00.000Z"
--- $10 = "io.acme/deploy"
--- $11 = "1"
--- $12 = 31
--- $13 = "epoch|7:1,6:1,5:1"
--- $14 = [7,6,5]
-with ranked as materialized (
-  select source_id, rank::int from unnest($1::int[]) with ordinality as r(source_id, rank)
+-- $1 = "epoch|7:1,6:1,5:1"
+-- $2 = [7,6,5]
+-- $3 = null
+-- $4 = null
+-- $5 = [7,5]
+-- $6 = 512
+-- $7 = "archived"
+-- $8 = "1.0.0"
+-- $9 = "%100\\%%"
+-- $10 = "server"
+-- $11 = "{1,2}"
+-- $12 = false
+-- $13 = "2026-01-02T00:00:00.000Z"
+-- $14 = "io.acme/deploy"
+-- $15 = "1"
+-- $16 = 31
+with currency as materialized (
+  select (
+  select concat_ws(' ', extract(epoch from pg_postmaster_start_time()), pg_relation_filepath('claim_set'),
+    pg_relation_filepath('source'), pg_relation_filepath('source_partition'))
+    || '|' || coalesce(string_agg(s.id || ':' || s.revision, ',' order by p.position), '') = $1
+  from unnest($2::int[]) with ordinality p(id, position) join source s on s.id = p.id
+) and ($3::text is null or exists (
+  select from registry r
+  where r.name = $3 and r.xmin::text = $4
+    and array(select source_id from registry_source where registry_id = r.id order by position) = $2::int[]
+)) as "isCurrent"
+),
+ranked as materialized (
+  select source_id, rank::int from unnest($5::int[]) with ordinality as r(source_id, rank)
+  where ($3::text is null or (select "isCurrent" from currency))
 ),
 total as materialized (
-  select count(*) as n, count(*) <= $2 as complete from (
+  select count(*) as n, count(*) <= $6 as complete from (
     select v.status from entry_version v
-    where v.status >= (select $3::text) and v.status <> 'active'
-    order by v.status limit $2 + 1
+    where v.status >= (select $7::text) and v.status <> 'active'
+    order by v.status limit $6 + 1
   ) v
-  where v.status = (select $3::text)
+  where v.status = (select $7::text)
 ),
 candidates as materialized (
   select * from (
-    select v.id, v.entry_id, v.version_key, v.updated_at, v.status <> 'deleted' and v.version = $4 and v.status = $3 and v.search like $5 as passes
+    select v.id, v.entry_id, v.version_key, v.updated_at, v.status <> 'deleted' and v.version = $8 and v.status = $7 and v.search like $9 as passes
     from entry_version v
-    where v.status >= (select $3::text) and v.status <> 'active'
-    order by v.status limit $2 + 1
+    where v.status >= (select $7::text) and v.status <> 'active'
+    order by v.status limit $6 + 1
   ) c
   where (select complete from total) limit (select n from total)
 ),
@@ -37,13 +52,13 @@ visible as materialized (
   from candidates c
   cross join lateral (
     select e.name, e.source_id, e.claim_set_id, e.claims_changed_at from entry e
-    where e.id = c.entry_id and e.type = $6 offset 0
+    where e.id = c.entry_id and e.type = $10 offset 0
   ) e
   join ranked r on r.source_id = e.source_id
-  where (select complete from total) and c.passes and (coalesce(e.claim_set_id = any($7::int[]), false) or $8::boolean)
-    and (c.updated_at >= $9::timestamptz or e.claims_changed_at >= $9::timestamptz)
-    and e.name >= $10
-    and (e.name > $10 or c.version_key < $11)
+  where (select complete from total) and c.passes and (coalesce(e.claim_set_id = any($11::int[]), false) or $12::boolean)
+    and (c.updated_at >= $13::timestamptz or e.claims_changed_at >= $13::timestamptz)
+    and e.name >= (select $14::text)
+    and (e.name > $14 or c.version_key < $15)
 ),
 shown as materialized (
   select s.name, s.version_key, s.id
@@ -51,19 +66,14 @@ shown as materialized (
   where not exists (
     select 1 from ranked r cross join lateral (
       select 1 from entry h
-      where h.source_id = r.source_id and h.type = $6 and h.name = s.name
-        and (coalesce(h.claim_set_id = any($7::int[]), false) or $8::boolean) offset 0
+      where h.source_id = r.source_id and h.type = $10 and h.name = s.name
+        and (coalesce(h.claim_set_id = any($11::int[]), false) or $12::boolean) offset 0
     ) h
     where r.rank < s.rank offset 0
   )
-  order by s.name, s.version_key desc limit $12
+  order by s.name, s.version_key desc limit $16
 )
-select (
-  select concat_ws(' ', extract(epoch from pg_postmaster_start_time()), pg_relation_filepath('claim_set'),
-    pg_relation_filepath('source'), pg_relation_filepath('source_partition'))
-    || '|' || coalesce(string_agg(s.id || ':' || s.revision, ',' order by p.position), '') = $13
-  from unnest($14::int[]) with ordinality p(id, position) join source s on s.id = p.id
-) as "isCurrent", total.complete,
+select (select "isCurrent" from currency), total.complete,
     found.name, found.version, found.key, found.status, found."statusMessage",
     found."statusChangedAt", found."publishedAt", found."updatedAt", found."isLatest",
     case when sum(octet_length(found.document)) over page <= 1048576 or row_number() over page = 1

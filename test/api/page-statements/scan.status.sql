@@ -1,29 +1,44 @@
--- $1 = [7,5]
--- $2 = 512
--- $3 = "archived"
--- $4 = "server"
--- $5 = "{1,1,2}"
--- $6 = false
--- $7 = 31
--- $8 = "epoch|7:1,6:1,5:1"
--- $9 = [7,6,5]
-with ranked as materialized (
-  select source_id, rank::int from unnest($1::int[]) with ordinality as r(source_id, rank)
+-- $1 = "epoch|7:1,6:1,5:1"
+-- $2 = [7,6,5]
+-- $3 = null
+-- $4 = null
+-- $5 = [7,5]
+-- $6 = 512
+-- $7 = "archived"
+-- $8 = "server"
+-- $9 = "{1,2}"
+-- $10 = false
+-- $11 = 31
+with currency as materialized (
+  select (
+  select concat_ws(' ', extract(epoch from pg_postmaster_start_time()), pg_relation_filepath('claim_set'),
+    pg_relation_filepath('source'), pg_relation_filepath('source_partition'))
+    || '|' || coalesce(string_agg(s.id || ':' || s.revision, ',' order by p.position), '') = $1
+  from unnest($2::int[]) with ordinality p(id, position) join source s on s.id = p.id
+) and ($3::text is null or exists (
+  select from registry r
+  where r.name = $3 and r.xmin::text = $4
+    and array(select source_id from registry_source where registry_id = r.id order by position) = $2::int[]
+)) as "isCurrent"
+),
+ranked as materialized (
+  select source_id, rank::int from unnest($5::int[]) with ordinality as r(source_id, rank)
+  where ($3::text is null or (select "isCurrent" from currency))
 ),
 total as materialized (
-  select count(*) as n, count(*) <= $2 as complete from (
+  select count(*) as n, count(*) <= $6 as complete from (
     select v.status from entry_version v
-    where v.status >= (select $3::text) and v.status <> 'active'
-    order by v.status limit $2 + 1
+    where v.status >= (select $7::text) and v.status <> 'active'
+    order by v.status limit $6 + 1
   ) v
-  where v.status = (select $3::text)
+  where v.status = (select $7::text)
 ),
 candidates as materialized (
   select * from (
-    select v.id, v.entry_id, v.version_key, v.updated_at, v.status <> 'deleted' and v.is_latest and v.status = $3 as passes
+    select v.id, v.entry_id, v.version_key, v.updated_at, v.status <> 'deleted' and v.is_latest and v.status = $7 as passes
     from entry_version v
-    where v.status >= (select $3::text) and v.status <> 'active'
-    order by v.status limit $2 + 1
+    where v.status >= (select $7::text) and v.status <> 'active'
+    order by v.status limit $6 + 1
   ) c
   where (select complete from total) limit (select n from total)
 ),
@@ -32,10 +47,10 @@ visible as materialized (
   from candidates c
   cross join lateral (
     select e.name, e.source_id, e.claim_set_id, e.claims_changed_at from entry e
-    where e.id = c.entry_id and e.type = $4 offset 0
+    where e.id = c.entry_id and e.type = $8 offset 0
   ) e
   join ranked r on r.source_id = e.source_id
-  where (select complete from total) and c.passes and (coalesce(e.claim_set_id = any($5::int[]), false) or $6::boolean)
+  where (select complete from total) and c.passes and (coalesce(e.claim_set_id = any($9::int[]), false) or $10::boolean)
     and true
     and true
     and true
@@ -46,19 +61,14 @@ shown as materialized (
   where not exists (
     select 1 from ranked r cross join lateral (
       select 1 from entry h
-      where h.source_id = r.source_id and h.type = $4 and h.name = s.name
-        and (coalesce(h.claim_set_id = any($5::int[]), false) or $6::boolean) offset 0
+      where h.source_id = r.source_id and h.type = $8 and h.name = s.name
+        and (coalesce(h.claim_set_id = any($9::int[]), false) or $10::boolean) offset 0
     ) h
     where r.rank < s.rank offset 0
   )
-  order by s.name, s.version_key desc limit $7
+  order by s.name, s.version_key desc limit $11
 )
-select (
-  select concat_ws(' ', extract(epoch from pg_postmaster_start_time()), pg_relation_filepath('claim_set'),
-    pg_relation_filepath('source'), pg_relation_filepath('source_partition'))
-    || '|' || coalesce(string_agg(s.id || ':' || s.revision, ',' order by p.position), '') = $8
-  from unnest($9::int[]) with ordinality p(id, position) join source s on s.id = p.id
-) as "isCurrent", total.complete,
+select (select "isCurrent" from currency), total.complete,
     found.name, found.version, found.key, found.status, found."statusMessage",
     found."statusChangedAt", found."publishedAt", found."updatedAt", found."isLatest",
     case when sum(octet_length(found.document)) over page <= 1048576 or row_number() over page = 1

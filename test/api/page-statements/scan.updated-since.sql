@@ -1,34 +1,49 @@
--- $1 = [7,5]
--- $2 = "2026-01-02T00:00:00.000Z"
--- $3 = 512
--- $4 = "server"
--- $5 = "{1,1,2}"
--- $6 = false
--- $7 = 31
--- $8 = "epoch|7:1,6:1,5:1"
--- $9 = [7,6,5]
-with ranked as materialized (
-  select source_id, rank::int from unnest($1::int[]) with ordinality as r(source_id, rank)
+-- $1 = "epoch|7:1,6:1,5:1"
+-- $2 = [7,6,5]
+-- $3 = null
+-- $4 = null
+-- $5 = [7,5]
+-- $6 = "2026-01-02T00:00:00.000Z"
+-- $7 = 512
+-- $8 = "server"
+-- $9 = "{1,2}"
+-- $10 = false
+-- $11 = 31
+with currency as materialized (
+  select (
+  select concat_ws(' ', extract(epoch from pg_postmaster_start_time()), pg_relation_filepath('claim_set'),
+    pg_relation_filepath('source'), pg_relation_filepath('source_partition'))
+    || '|' || coalesce(string_agg(s.id || ':' || s.revision, ',' order by p.position), '') = $1
+  from unnest($2::int[]) with ordinality p(id, position) join source s on s.id = p.id
+) and ($3::text is null or exists (
+  select from registry r
+  where r.name = $3 and r.xmin::text = $4
+    and array(select source_id from registry_source where registry_id = r.id order by position) = $2::int[]
+)) as "isCurrent"
+),
+ranked as materialized (
+  select source_id, rank::int from unnest($5::int[]) with ordinality as r(source_id, rank)
+  where ($3::text is null or (select "isCurrent" from currency))
 ),
 relabeled as materialized (
   select e.id from entry e
-  where e.claims_changed_at >= (select $2::timestamptz)
-  order by e.claims_changed_at limit $3 + 1
+  where e.claims_changed_at >= (select $6::timestamptz)
+  order by e.claims_changed_at limit $7 + 1
 ),
 total as materialized (
-  select n, n <= $3 as complete from (
+  select n, n <= $7 as complete from (
     select (
       select count(*) from (
         select v.updated_at from entry_version v
-        where v.updated_at >= (select $2::timestamptz)
-        order by v.updated_at limit $3 + 1
+        where v.updated_at >= (select $6::timestamptz)
+        order by v.updated_at limit $7 + 1
       ) v
     ) + (
       select count(*) from (
         select 1 from relabeled r cross join lateral (
           select 1 from entry_version v where v.entry_id = r.id offset 0
         ) v
-        limit $3 + 1
+        limit $7 + 1
       ) v
     ) as n
   ) counted
@@ -37,7 +52,7 @@ candidates as materialized (
   select v.id, v.entry_id, v.version_key, v.updated_at, true as passes
   from (
     (select v.id from entry_version v
-      where v.updated_at >= (select $2::timestamptz) and (select complete from total)
+      where v.updated_at >= (select $6::timestamptz) and (select complete from total)
       order by v.updated_at limit (select n from total))
     union
     select v.id from relabeled r cross join lateral (
@@ -52,11 +67,11 @@ visible as materialized (
   from candidates c
   cross join lateral (
     select e.name, e.source_id, e.claim_set_id, e.claims_changed_at from entry e
-    where e.id = c.entry_id and e.type = $4 offset 0
+    where e.id = c.entry_id and e.type = $8 offset 0
   ) e
   join ranked r on r.source_id = e.source_id
-  where (select complete from total) and c.passes and (coalesce(e.claim_set_id = any($5::int[]), false) or $6::boolean)
-    and (c.updated_at >= $2::timestamptz or e.claims_changed_at >= $2::timestamptz)
+  where (select complete from total) and c.passes and (coalesce(e.claim_set_id = any($9::int[]), false) or $10::boolean)
+    and (c.updated_at >= $6::timestamptz or e.claims_changed_at >= $6::timestamptz)
     and true
     and true
 ),
@@ -66,19 +81,14 @@ shown as materialized (
   where not exists (
     select 1 from ranked r cross join lateral (
       select 1 from entry h
-      where h.source_id = r.source_id and h.type = $4 and h.name = s.name
-        and (coalesce(h.claim_set_id = any($5::int[]), false) or $6::boolean) offset 0
+      where h.source_id = r.source_id and h.type = $8 and h.name = s.name
+        and (coalesce(h.claim_set_id = any($9::int[]), false) or $10::boolean) offset 0
     ) h
     where r.rank < s.rank offset 0
   )
-  order by s.name, s.version_key desc limit $7
+  order by s.name, s.version_key desc limit $11
 )
-select (
-  select concat_ws(' ', extract(epoch from pg_postmaster_start_time()), pg_relation_filepath('claim_set'),
-    pg_relation_filepath('source'), pg_relation_filepath('source_partition'))
-    || '|' || coalesce(string_agg(s.id || ':' || s.revision, ',' order by p.position), '') = $8
-  from unnest($9::int[]) with ordinality p(id, position) join source s on s.id = p.id
-) as "isCurrent", total.complete,
+select (select "isCurrent" from currency), total.complete,
     found.name, found.version, found.key, found.status, found."statusMessage",
     found."statusChangedAt", found."publishedAt", found."updatedAt", found."isLatest",
     case when sum(octet_length(found.document)) over page <= 1048576 or row_number() over page = 1

@@ -1,34 +1,42 @@
--- $1 = [7,5]
--- $2 = "server"
--- $3 = "io.acme/deploy"
--- $4 = "{1,1,2}"
--- $5 = false
--- $6 = "epoch|7:1,6:1,5:1"
--- $7 = [7,6,5]
--- $8 = "1.0.0"
--- $9 = null
-with ranked as materialized (
-  select source_id, rank::int from unnest($1::int[]) with ordinality as r(source_id, rank)
+-- $1 = "epoch|7:1,6:1,5:1"
+-- $2 = [7,6,5]
+-- $3 = null
+-- $4 = null
+-- $5 = [7,5]
+-- $6 = "server"
+-- $7 = "io.acme/deploy"
+-- $8 = "{1,2}"
+-- $9 = false
+-- $10 = "1.0.0"
+-- $11 = null
+with currency as materialized (
+  select (
+  select concat_ws(' ', extract(epoch from pg_postmaster_start_time()), pg_relation_filepath('claim_set'),
+    pg_relation_filepath('source'), pg_relation_filepath('source_partition'))
+    || '|' || coalesce(string_agg(s.id || ':' || s.revision, ',' order by p.position), '') = $1
+  from unnest($2::int[]) with ordinality p(id, position) join source s on s.id = p.id
+) and ($3::text is null or exists (
+  select from registry r
+  where r.name = $3 and r.xmin::text = $4
+    and array(select source_id from registry_source where registry_id = r.id order by position) = $2::int[]
+)) as "isCurrent"
+),
+ranked as materialized (
+  select source_id, rank::int from unnest((select $5::int[])) with ordinality as r(source_id, rank)
+  where ($3::text is null or (select "isCurrent" from currency))
 ),
 first_entry as materialized (
   select e.id, e.name
   from ranked r cross join lateral (
     select e.id, e.name from entry e
-    where e.source_id = r.source_id and e.type = $2 and e.name = $3
-      and (coalesce(e.claim_set_id = any($4::int[]), false) or $5::boolean) offset 0
+    where e.source_id = r.source_id and e.type = $6 and e.name = $7
+      and (coalesce(e.claim_set_id = any($8::int[]), false) or $9::boolean) offset 0
   ) e
   order by r.rank limit 1
 )
-select (
-  select concat_ws(' ', extract(epoch from pg_postmaster_start_time()), pg_relation_filepath('claim_set'),
-    pg_relation_filepath('source'), pg_relation_filepath('source_partition'))
-    || '|' || coalesce(string_agg(s.id || ':' || s.revision, ',' order by p.position), '') = $6
-  from unnest($7::int[]) with ordinality p(id, position) join source s on s.id = p.id
-) as "isCurrent",
+select (select "isCurrent" from currency),
     found.name, found.version, found.key, found.status, found."statusMessage",
-    found."statusChangedAt", found."publishedAt", found."updatedAt", found."isLatest",
-    case when sum(octet_length(found.document)) over page <= 1048576 or row_number() over page = 1
-      then found.document end as document
+    found."statusChangedAt", found."publishedAt", found."updatedAt", found."isLatest", found.document
 from (select) one_row left join (
   select f.name,
     v.version, v.version_key as key, v.document, v.status, v.status_message as "statusMessage",
@@ -36,8 +44,6 @@ from (select) one_row left join (
     to_char(v.published_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as "publishedAt",
     to_char(v.updated_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as "updatedAt", v.is_latest as "isLatest"
   from first_entry f join entry_version v on v.entry_id = f.id
-  where v.version = $8 and v.status <> 'deleted'
-    and ($9::text is null or v.version_key < $9)
+  where v.version = $10 and v.status <> 'deleted'
+    and ($11::text is null or v.version_key < $11)
 ) found on true
-window page as (order by found.name, found.key desc rows unbounded preceding)
-order by found.key desc

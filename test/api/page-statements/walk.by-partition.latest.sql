@@ -1,45 +1,56 @@
--- $1 = "{7,5,5}"
--- $2 = "{1,1,2}"
--- $3 = "{1,2,2}"
--- $4 = "server"
--- $5 = 26
--- $6 = 39
--- $7 = "epoch|7:1,6:1,5:1"
--- $8 = [7,6,5]
--- $9 = 31
-with partitions as materialized (
-  select * from unnest($1::int[], $2::int[], $3::int[])
-    as p(source_id, claim_set_id, rank)
+-- $1 = "epoch|7:1,6:1,5:1"
+-- $2 = [7,6,5]
+-- $3 = null
+-- $4 = null
+-- $5 = "{7,5,5}"
+-- $6 = "{1,1,2}"
+-- $7 = "{1,2,2}"
+-- $8 = "server"
+-- $9 = 26
+-- $10 = 39
+-- $11 = 31
+with currency as materialized (
+  select (
+  select concat_ws(' ', extract(epoch from pg_postmaster_start_time()), pg_relation_filepath('claim_set'),
+    pg_relation_filepath('source'), pg_relation_filepath('source_partition'))
+    || '|' || coalesce(string_agg(s.id || ':' || s.revision, ',' order by p.position), '') = $1
+  from unnest($2::int[]) with ordinality p(id, position) join source s on s.id = p.id
+) and ($3::text is null or exists (
+  select from registry r
+  where r.name = $3 and r.xmin::text = $4
+    and array(select source_id from registry_source where registry_id = r.id order by position) = $2::int[]
+)) as "isCurrent"
+),
+partitions as materialized (
+  select * from unnest(
+    (select $5::int[]), (select $6::int[]), (select $7::int[])
+  ) as p(source_id, claim_set_id, rank)
+  where ($3::text is null or (select "isCurrent" from currency))
 ),
 next_entries as materialized (
   select p.source_id, p.claim_set_id, p.rank, e.id, e.name, e.claims_changed_at
   from partitions p cross join lateral (
     select e.id, e.name, e.claims_changed_at from entry e
-    where e.source_id = p.source_id and e.type = $4 and e.claim_set_id = p.claim_set_id
+    where e.source_id = p.source_id and e.type = (select $8::text) and e.claim_set_id = p.claim_set_id
       and true
-    order by e.name limit $5
+    order by e.name limit (select $9::int)
   ) e
 ),
 complete as materialized (
   select min(last_name) as last_name from (
-    select max(name) as last_name from next_entries group by source_id, claim_set_id having count(*) = $5
+    select max(name) as last_name from next_entries group by source_id, claim_set_id having count(*) = $9
   ) partition_with_more
 ),
 names as materialized (
   select distinct on (name) id, name, claims_changed_at from next_entries
   where (select last_name from complete) is null or name <= (select last_name from complete)
-  order by name, rank limit $6
+  order by name, rank limit (select $10::int)
 ),
 progress as (
-  select case when (select count(*) from names) = $6 then (select max(name) from names)
+  select case when (select count(*) from names) = $10 then (select max(name) from names)
     else (select last_name from complete) end as reached
 )
-select (
-  select concat_ws(' ', extract(epoch from pg_postmaster_start_time()), pg_relation_filepath('claim_set'),
-    pg_relation_filepath('source'), pg_relation_filepath('source_partition'))
-    || '|' || coalesce(string_agg(s.id || ':' || s.revision, ',' order by p.position), '') = $7
-  from unnest($8::int[]) with ordinality p(id, position) join source s on s.id = p.id
-) as "isCurrent", progress.reached, 1 as "visibleShare",
+select (select "isCurrent" from currency), progress.reached, 1 as "visibleShare",
     found.name, found.version, found.key, found.status, found."statusMessage",
     found."statusChangedAt", found."publishedAt", found."updatedAt", found."isLatest",
     case when sum(octet_length(found.document)) over page <= 1048576 or row_number() over page = 1
@@ -58,9 +69,9 @@ from progress left join (
     where v.status <> 'deleted' and v.is_latest
       and true
       and true
-    order by v.version_key desc limit $9
+    order by v.version_key desc limit (select $11::int)
   ) v
-  order by n.name, v.version_key desc limit $9
+  order by n.name, v.version_key desc limit (select $11::int)
 ) found on true
 window page as (order by found.name, found.key desc rows unbounded preceding)
 order by found.name, found.key desc

@@ -1,0 +1,37 @@
+import { Pool } from 'undici';
+
+export interface OnceLoad {
+  readonly url: string;
+  /** Each is asked for at most once. */
+  readonly requests: readonly { readonly path: string; readonly token: string }[];
+  readonly connections: number;
+  readonly seconds: number;
+}
+
+/**
+ * Requests answered per second while each of so many connections asks for the next one as soon as it has an answer.
+ *
+ * @throws Error for any answer but 200, and when there are too few requests.
+ */
+export async function eachOncePerSecond(load: OnceLoad): Promise<number> {
+  const { url, requests, connections, seconds } = load;
+  const http = new Pool(url, { connections, pipelining: 1 });
+  let [asked, answered] = [0, 0];
+  const began = performance.now();
+  const one = async () => {
+    while (performance.now() - began < seconds * 1_000) {
+      const next = requests[asked];
+      asked += 1;
+      if (!next) throw new Error(`${requests.length} requests are too few`);
+      const headers = { authorization: `Bearer ${next.token}` };
+      const { statusCode, body } = await http.request({ method: 'GET', path: next.path, headers });
+      await body.dump({ limit: Number.MAX_SAFE_INTEGER });
+      if (statusCode !== 200) throw new Error(`${next.path} was answered with ${statusCode}`);
+      answered += 1;
+    }
+  };
+  await Promise.all(Array.from({ length: connections }, one));
+  const took = (performance.now() - began) / 1_000;
+  await http.close();
+  return answered / took;
+}

@@ -1,0 +1,44 @@
+import { describe, expect, it } from 'vitest';
+import { RowsPerName } from './rows-per-name.js';
+import type { FoundVersion } from './version-row.js';
+
+const ALL = {};
+/** A page of names with so many rows each. */
+const page = (...rows: number[]) =>
+  rows.flatMap((count, name) =>
+    Array.from({ length: count }, () => ({ name: `io.acme/${name}` }) as FoundVersion),
+  );
+
+describe('how many rows a name is expected to have', () => {
+  it('is one before any page was read', () => {
+    expect(new RowsPerName().expected('server', ALL)).toBe(1);
+  });
+
+  it('rises slowly, and falls at once', () => {
+    const rows = new RowsPerName();
+    rows.observe('server', ALL, page(5, 5, 2));
+    expect(rows.expected('server', ALL)).toBeCloseTo(1.4);
+    for (let read = 0; read < 100; read += 1) rows.observe('server', ALL, page(5, 5, 2));
+    expect(rows.expected('server', ALL)).toBeCloseTo(5);
+    rows.observe('server', ALL, page(2, 2, 9));
+    expect(rows.expected('server', ALL)).toBe(2);
+  });
+
+  it.each([
+    ['a page of one name', page(9)],
+    ['a page of nothing', page()],
+  ])('is not told by %s', (_what, found) => {
+    const rows = new RowsPerName();
+    rows.observe('server', ALL, found);
+    expect(rows.expected('server', ALL)).toBe(1);
+  });
+
+  it('is told apart by type, and by which versions are listed', () => {
+    const rows = new RowsPerName();
+    rows.observe('server', ALL, page(5, 5, 2));
+    expect(rows.expected('skill', ALL)).toBe(1);
+    expect(rows.expected('server', { version: 'latest' })).toBe(1);
+    expect(rows.expected('server', { includeDeleted: true })).toBe(1);
+    expect(rows.expected('server', { includeDeleted: false })).toBeCloseTo(1.4);
+  });
+});
