@@ -2,7 +2,7 @@
 export interface Caller {
   /** The token's `sub`; null when there was no token, or the token has no subject. */
   readonly subject: string | null;
-  /** Every claim of the token. */
+  /** Those of the token that count: every one, or what the provider's `claims` make of them. */
   readonly claims: Readonly<Record<string, unknown>>;
   /** Was there a token to identify the caller? */
   readonly identified: boolean;

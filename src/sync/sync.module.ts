@@ -1,4 +1,6 @@
 import { Module, type OnApplicationShutdown } from '@nestjs/common';
+import type { ConfigType } from '@nestjs/config';
+import { outboundConfig } from '../config/slices.js';
 import { SourcesModule } from '../sources/sources.module.js';
 import { EntriesModule } from '../entries/entries.module.js';
 import { HttpClient } from '../outbound/http-client.js';
@@ -25,7 +27,12 @@ const MAX_CONNECTIONS = 8;
     SourceFiles,
     ApiFetcher,
     GitFetcher,
-    { provide: HttpClient, useFactory: () => new HttpClient({ maxConnections: MAX_CONNECTIONS }) },
+    {
+      provide: HttpClient,
+      useFactory: ({ proxy }: ConfigType<typeof outboundConfig>) =>
+        new HttpClient({ maxConnections: MAX_CONNECTIONS, proxy }),
+      inject: [outboundConfig.KEY],
+    },
     Fetchers,
     { provide: ReadMemory, useFactory: () => new ReadMemory() },
     SourceMetrics,

@@ -1,5 +1,5 @@
 import { AnonymousPolicy } from '../../dist/authz/access-policy.js';
-import type { AdminFileRoot } from '../../dist/config/config.js';
+import type { AdminFileRoot, ProxyConfig } from '../../dist/config/config.js';
 import type { ResolveAll } from '../../dist/outbound/public-lookup.js';
 import type { SettingsOf } from '../../dist/source-kinds/kinds.js';
 import { AdminFiles } from '../../dist/sources/admin-limits/admin-files.js';
@@ -11,17 +11,18 @@ interface Options {
   readonly adminFileRoots?: readonly AdminFileRoot[];
   readonly adminAllowPrivateIP?: boolean;
   readonly resolve?: ResolveAll;
+  readonly proxy?: ProxyConfig;
 }
 
 /** How a repository is reached by a source with these settings and without claims. */
 export function connectionTo(
   settings: SettingsOf<'git'>,
   origin: Origin,
-  { adminFileRoots = [], adminAllowPrivateIP = false, resolve }: Options = {},
+  { adminFileRoots = [], adminAllowPrivateIP = false, resolve, proxy }: Options = {},
 ): Promise<GitConnection> {
   const limits = { adminFileRoots, adminAllowPrivateIP, adminKubernetesNamespaces: [] };
   const files = new SourceFiles(new AdminFiles(limits, new AnonymousPolicy()));
-  return new GitConnections(limits, files, resolve).connectionTo({
+  return new GitConnections(limits, files, resolve, proxy).connectionTo({
     kind: 'git',
     settings,
     claims: {},

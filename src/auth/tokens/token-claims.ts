@@ -59,11 +59,18 @@ export function introspectionRefusal(
   );
 }
 
-/** The caller of claims that were found good. Both `sub` and `client_id` are optional (RFC 7662 §2.2). */
-export function callerOfClaims(claims: Readonly<Record<string, unknown>>): Caller {
+/**
+ * The caller of claims that were found good. Both `sub` and `client_id` are optional (RFC 7662 §2.2).
+ *
+ * @param held what of them counts; all when absent.
+ */
+export function callerOfClaims(
+  claims: Readonly<Record<string, unknown>>,
+  held: Readonly<Record<string, unknown>> = claims,
+): Caller {
   const { sub, client_id: clientId } = claims;
   const subject = sub ?? clientId;
-  return { subject: typeof subject === 'string' ? subject : null, claims, identified: true };
+  return { subject: typeof subject === 'string' ? subject : null, claims: held, identified: true };
 }
 
 function audienceRefusal(aud: unknown, audience: string): Refusal | null {

@@ -1,7 +1,7 @@
 import { posix } from 'node:path';
 import { Inject, Injectable } from '@nestjs/common';
 import type { ConfigType } from '@nestjs/config';
-import { adminSourcesConfig } from '../../config/slices.js';
+import { adminSourcesConfig, outboundConfig } from '../../config/slices.js';
 import { type Fetched, Fetcher, type FetchState } from '../fetcher.js';
 import type { SettingsOf } from '../../source-kinds/kinds.js';
 import { SourceFiles } from '../file/source-files.js';
@@ -23,9 +23,10 @@ export class GitFetcher extends Fetcher<'git'> {
   constructor(
     @Inject(adminSourcesConfig.KEY) limits: ConfigType<typeof adminSourcesConfig>,
     files: SourceFiles,
+    @Inject(outboundConfig.KEY) { proxy }: ConfigType<typeof outboundConfig>,
   ) {
     super();
-    this.connections = new GitConnections(limits, files);
+    this.connections = new GitConnections(limits, files, undefined, proxy);
   }
 
   override async fetch(
