@@ -238,7 +238,9 @@ describe('a service behind a proxy', () => {
   it('asks identity providers and upstreams through it, and the cluster and the database without it', async () => {
     await service.synced('upstream');
     await service.synced('file');
-    await within(20_000, async () => expect(await syncOf(service.as({}))).toMatchObject({ status: 'complete' }));
+    await within(20_000, async () =>
+      expect(await syncOf(service.as({}))).toMatchObject({ status: 'complete' }),
+    );
     const { json } = await service.as({}).get('/registry/all/v0.1/servers');
     const names = (json as { servers: { server: { name: string } }[] }).servers.map(
       ({ server }) => server.name,

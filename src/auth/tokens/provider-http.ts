@@ -10,10 +10,10 @@ const TIMEOUT_MS = 5_000;
 const MAX_ANSWER_BYTES = 1024 * 1024;
 const MAX_TOKEN_BYTES = 1024 * 1024;
 /**
- * Requests to one provider at a time: as many as QuestionLimits allows, and a few for its keys. With fewer, a question about
- * a good token would wait behind those about made-up ones.
+ * Requests to one provider at a time: as many as QuestionLimits allows for introspection and for groups, and a few for its
+ * keys. With fewer, a question about a good token would wait behind those about made-up ones.
  */
-const MAX_CONNECTIONS = 264;
+const MAX_CONNECTIONS = 520;
 
 /** Some providers, Kubernetes among them, send no keys to clients that accept the first of these only. */
 const ACCEPT = 'application/json, application/jwk-set+json';
