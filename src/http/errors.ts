@@ -55,7 +55,7 @@ export const ERROR_CATALOGUE = {
   token_invalid: { status: 401, sentence: 'The token is not one that this server accepts' },
   claims_incomplete: {
     status: 401,
-    sentence: 'The token does not hold all of its claims, and those that are elsewhere could not be had',
+    sentence: 'Not all claims of the token could be had: they are elsewhere, or too many',
   },
   anonymous_mode: { status: 401, sentence: 'This server runs in anonymous mode: callers are not identified' },
   role_required: { status: 403, sentence: 'The caller has no role that allows this' },
