@@ -26,8 +26,8 @@ export class AuthModule implements OnApplicationShutdown {
   }
 }
 
-function verifierFor({ oauth, insecureUrls }: AuthenticationConfig): TokenVerifier | null {
-  return oauth && new TokenVerifier(oauth.providers, insecureUrls);
+function verifierFor({ oauth, insecureUrls, proxy }: AuthenticationConfig): TokenVerifier | null {
+  return oauth && new TokenVerifier(oauth.providers, { insecureUrls, proxy });
 }
 
 function authenticatorFor({ oauth }: AuthenticationConfig, verifier: TokenVerifier | null): Authenticator {

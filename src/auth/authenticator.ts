@@ -1,7 +1,7 @@
 import { Logger } from '@nestjs/common';
 import type { Request } from 'express';
 import type { OAuthConfig } from '../config/config.js';
-import { ApiError } from '../http/errors.js';
+import { ApiError, ERROR_CATALOGUE } from '../http/errors.js';
 import { type SentToken, sentToken } from './bearer-token.js';
 import { type Caller, UNIDENTIFIED_CALLER } from './caller.js';
 import { challenge } from './challenge.js';
@@ -90,6 +90,8 @@ export class TokenAuthenticator extends Authenticator {
         return new ApiError('provider_unavailable');
       case 'limited':
         return new ApiError('too_many_requests');
+      case 'incomplete':
+        return this.unauthorized('claims_incomplete', INCOMPLETE, INCOMPLETE);
       case 'refused':
         return this.refusal(sentenceFor(attempts));
     }
@@ -100,7 +102,7 @@ export class TokenAuthenticator extends Authenticator {
   }
 
   private unauthorized(
-    code: 'token_missing' | 'token_invalid',
+    code: 'token_missing' | 'token_invalid' | 'claims_incomplete',
     sentence: string | undefined,
     problem: string | null,
   ): ApiError {
@@ -110,6 +112,8 @@ export class TokenAuthenticator extends Authenticator {
     });
   }
 }
+
+const { sentence: INCOMPLETE } = ERROR_CATALOGUE.claims_incomplete;
 
 /** What the client may learn: whether a new token would help. Anything else is for the log. */
 function sentenceFor(attempts: readonly Attempt[]): string {

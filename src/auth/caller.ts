@@ -4,7 +4,7 @@ export interface Caller {
   readonly subject: string | null;
   /** The client that the token was issued to, where it says so (RFC 9068 `client_id`, OpenID Connect `azp`). */
   readonly client?: string;
-  /** Every claim of the token. */
+  /** Those of the token that count: every one, or what the provider's `claims` make of them. */
   readonly claims: Readonly<Record<string, unknown>>;
   /** Was there a token to identify the caller? */
   readonly identified: boolean;

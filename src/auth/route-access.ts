@@ -13,7 +13,13 @@ export type Role = (typeof ROLES)[number];
 export type RouteAccess = 'public' | 'caller' | 'registryListing' | 'anyRole' | { readonly role: Role };
 
 /** Of whoever asks for a token (contract §8). */
-const TOKEN_ERRORS = ['token_missing', 'token_invalid', 'too_many_requests', 'provider_unavailable'] as const;
+const TOKEN_ERRORS = [
+  'token_missing',
+  'token_invalid',
+  'claims_incomplete',
+  'too_many_requests',
+  'provider_unavailable',
+] as const;
 
 export const RouteAccessOf = Reflector.createDecorator<RouteAccess>();
 

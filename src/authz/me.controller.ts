@@ -1,4 +1,4 @@
-import { Controller, Get } from '@nestjs/common';
+import { Controller, Get, Query } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import { Authenticator } from '../auth/authenticator.js';
 import type { Caller } from '../auth/caller.js';
@@ -6,6 +6,7 @@ import { CurrentCaller } from '../auth/current-caller.js';
 import { AnyCaller } from '../auth/route-access.js';
 import { ApiErrors } from '../http/openapi/api-errors.js';
 import { AccessPolicy } from './access-policy.js';
+import { MeQuery } from './me.dto.js';
 import { MeAnswer } from './me.responses.js';
 
 @ApiTags('identity')
@@ -20,9 +21,13 @@ export class MeController {
   @Get()
   @ApiOperation({ operationId: 'getMe', summary: 'Who the caller is, and in which roles' })
   @ApiOkResponse({ type: MeAnswer })
-  @ApiErrors('anonymous_mode')
-  me(@CurrentCaller() caller: Caller): MeAnswer {
+  @ApiErrors('anonymous_mode', 'invalid_parameter')
+  me(@CurrentCaller() caller: Caller, @Query() { claims }: MeQuery): MeAnswer {
     if (!caller.identified) throw this.authenticator.unidentified();
-    return { subject: caller.subject ?? '', roles: [...this.policy.rolesOf(caller)] };
+    return {
+      subject: caller.subject ?? '',
+      roles: [...this.policy.rolesOf(caller)],
+      ...(claims === 'true' ? { claims: caller.claims } : {}),
+    };
   }
 }

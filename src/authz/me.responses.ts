@@ -1,4 +1,4 @@
-import { ApiProperty } from '@nestjs/swagger';
+import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 import { type Role, ROLES } from '../auth/route-access.js';
 
 /** spec §2.7 */
@@ -8,4 +8,11 @@ export class MeAnswer {
 
   @ApiProperty({ enum: ROLES, isArray: true })
   roles: Role[];
+
+  @ApiPropertyOptional({
+    type: 'object',
+    additionalProperties: true,
+    description: 'With `claims=true`: those of the token, or what the claims of its provider make of them',
+  })
+  claims?: Readonly<Record<string, unknown>>;
 }

@@ -13,8 +13,8 @@ export interface ClaimsIssue {
   readonly message: string;
 }
 
-const MAX_CLAIMS = 100;
-const MAX_VALUES = 1_000;
+export const MAX_CLAIMS = 100;
+export const MAX_VALUES = 1_000;
 const MAX_MISSING_LENGTH = 200;
 
 /** contract §5: they tell one token from another, and say nothing of its holder. */
@@ -166,16 +166,17 @@ export function implies(claims: Claims, required: unknown, arrays: 'all' | 'any'
 
 function heldValues(value: unknown): Set<unknown> {
   const values: unknown[] = Array.isArray(value) ? value : [value];
-  return new Set(
-    values.flatMap((element) => {
-      if (typeof element === 'string') return [element];
-      // Beyond 2^53 the text that stood in the token is lost, and two tenants would look alike.
-      const isScalar =
-        typeof element === 'boolean' ||
-        (typeof element === 'number' && (Number.isSafeInteger(element) || isFraction(element)));
-      return isScalar ? [JSON.stringify(element)] : [];
-    }),
-  );
+  return new Set(values.flatMap((element) => claimText(element) ?? []));
+}
+
+/** contract §5: the text by which a value of a token is compared; undefined for what is compared with nothing. */
+export function claimText(value: unknown): string | undefined {
+  if (typeof value === 'string') return value;
+  // Beyond 2^53 the text that stood in the token is lost, and two tenants would look alike.
+  const isScalar =
+    typeof value === 'boolean' ||
+    (typeof value === 'number' && (Number.isSafeInteger(value) || isFraction(value)));
+  return isScalar ? JSON.stringify(value) : undefined;
 }
 
 function isFraction(value: number): boolean {

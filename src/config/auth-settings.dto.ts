@@ -3,6 +3,7 @@ import { elements, member } from '../json/members.js';
 import { flag, listOf, oneOf, roleRule, text } from '../validation/checks.js';
 import type { Path } from '../validation/path.js';
 import { below, type Issue, issue } from '../validation/problems.js';
+import { ClaimRuleSettings, fewKeys, GroupsSettings } from './providers/claim-settings.dto.js';
 import { Checked, Optional, Rule, Section, SectionList } from '../validation/shape.js';
 import { httpUrl, isInsecure, parseHttpUrl } from '../validation/urls.js';
 
@@ -23,6 +24,8 @@ export class ProviderSettings {
   @Optional() @Checked(text()) caCertPath?: string;
   @Optional() @Checked(text()) authTokenFile?: string;
   @Optional() @Checked(flag) allowPrivateIP?: boolean;
+  @Optional() @Checked(fewKeys) @SectionList(() => ClaimRuleSettings) claims?: ClaimRuleSettings[];
+  @Optional() @Section(() => GroupsSettings) groups?: GroupsSettings;
 }
 
 /** spec §2.8 */
@@ -108,10 +111,10 @@ function publicPath(value: string): string | undefined {
 /** contract §2: a key or an answer fetched in clear can be forged on the way. What is no such object is passed over. */
 export function insecureUrls(oauth: unknown): Issue[] {
   if (!(oauth instanceof OAuthSettings)) return [];
-  return (['issuerUrl', 'jwksUrl', 'introspectionUrl'] satisfies (keyof ProviderSettings)[]).flatMap((key) =>
+  return [['issuerUrl'], ['jwksUrl'], ['introspectionUrl'], ['groups', 'url']].flatMap((keys) =>
     elements(oauth.providers).flatMap((provider, position) => {
-      const url = parseHttpUrl(member(provider, key));
-      const path: Path = ['auth', 'oauth', 'providers', position, key];
+      const url = parseHttpUrl(keys.reduce(member, provider));
+      const path: Path = ['auth', 'oauth', 'providers', position, ...keys];
       return url && isInsecure(url)
         ? below(
             path,

@@ -1,4 +1,5 @@
 import type { Claims } from '../claims/claims.js';
+import type { Pointer } from '../json/json-pointer.js';
 import type { Address } from './address.js';
 import type { LogLevel } from './config-file.dto.js';
 import type { RegistryKey } from './registry-key.js';
@@ -47,6 +48,21 @@ export interface Config {
   readonly addresses: { readonly public: Address; readonly internal: Address };
   /** REGISTRY_INSECURE_URLS: providers may be reached without TLS. */
   readonly insecureUrls: boolean;
+  /** HTTPS_PROXY, HTTP_PROXY and NO_PROXY: what requests to the outside go through. */
+  readonly proxy: ProxyConfig;
+}
+
+export interface ProxyConfig {
+  /** For http:// and https:// addresses; null: none. */
+  readonly http: ProxyServer | null;
+  readonly https: ProxyServer | null;
+  /** Hosts and networks that are reached directly all the same. */
+  readonly noProxy: readonly string[];
+}
+
+export interface ProxyServer {
+  readonly origin: string;
+  readonly credentials: { readonly username: string; readonly password: string } | null;
 }
 
 /** A directory for files and secrets of sources made through the API (contract §2, §7). */
@@ -89,7 +105,30 @@ export interface ProviderConfig {
   /** Read again at each fetch (contract §8), hence the path. */
   readonly authTokenFile?: string;
   readonly allowPrivateIP: boolean;
+  /** What its tokens say, as this server understands it; absent: every claim as it is. */
+  readonly claims?: readonly ClaimRule[];
+  /** Where the groups of a token are that does not hold them; absent: such tokens are refused. */
+  readonly groups?: GroupsLocation;
 }
+
+/** One claim of the callers of a provider (contract §2, §5). */
+export type ClaimRule =
+  | {
+      readonly to: string;
+      /** Where its value is in the token. */
+      readonly from: Pointer;
+      /** What becomes of each value; one that is not listed is dropped. Null: they stay as they are. */
+      readonly values: ReadonlyMap<string, string> | null;
+    }
+  | {
+      readonly to: string;
+      readonly value: string;
+      /** What the token must cover to be given the value; null: nothing. */
+      readonly when: Claims | null;
+    };
+
+/** Of the provider's userinfo endpoint, or at a URL. */
+export type GroupsLocation = { readonly from: 'userinfo' } | { readonly url: string };
 
 export interface AuthzConfig {
   /** Each role with the maps that grant it; no map, nobody's role. */

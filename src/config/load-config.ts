@@ -29,6 +29,7 @@ import {
   type Problem,
   problemsOf,
 } from '../validation/problems.js';
+import { proxyOf } from './proxy/proxy-variables.js';
 import { readReferencedFiles } from './referenced-files.js';
 import { resolveConfig } from './resolve-config.js';
 import { checkShape, type Unchecked } from '../validation/shape.js';
@@ -58,6 +59,7 @@ export function loadConfig(file: string, environment: NodeJS.ProcessEnv, flags: 
   const directory = dirname(resolve(file));
   const referenced = readReferencedFiles(value, directory);
   const outside = readOutside(environment, flags);
+  const proxies = proxyOf(environment);
   refuse(
     [
       ...foreign,
@@ -67,6 +69,7 @@ export function loadConfig(file: string, environment: NodeJS.ProcessEnv, flags: 
       ...adminFileRoots(value),
       ...doubleVariables(overrides),
       ...outside.issues,
+      ...proxies.issues,
     ],
     locator,
     foreign.length > 0 ? [{ path: file, message: TOOLHIVE_FILE }] : [],
@@ -77,6 +80,7 @@ export function loadConfig(file: string, environment: NodeJS.ProcessEnv, flags: 
     kubeconfig: kubeconfigOf(environment),
     addresses: outside.addresses,
     insecureUrls,
+    proxy: proxies.proxy,
   };
   return {
     config: freeze(config),

@@ -12,6 +12,7 @@ import type {
   SourceConfig,
 } from './config.js';
 import type { AuditSettings, ConfigFile, LimitSettings, RegistryItem } from './config-file.dto.js';
+import { claimRuleOf, groupsLocationOf } from './providers/claim-settings.dto.js';
 import type { DatabaseSettings, SslMode } from './database-settings.dto.js';
 import { type DatabaseUrl, parseDatabaseUrl } from './database-url.js';
 import { isKey, keyDigest, type RegistryKey } from './registry-key.js';
@@ -117,6 +118,8 @@ function providerOf(provider: ProviderSettings, files: Files): ProviderConfig {
     caCert: contentOf(provider.caCertPath, files),
     authTokenFile: absolute(provider.authTokenFile, files),
     allowPrivateIP: provider.allowPrivateIP ?? false,
+    claims: provider.claims?.map(claimRuleOf),
+    groups: provider.groups && groupsLocationOf(provider.groups),
   });
 }
 

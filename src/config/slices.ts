@@ -19,9 +19,10 @@ function slice<T extends object>(token: string, pick: (config: Config) => T): Co
 }
 
 /** How tokens are checked; `oauth` is null where no token is asked for. */
-export const authenticationConfig = slice('authentication', ({ auth, insecureUrls }) => ({
+export const authenticationConfig = slice('authentication', ({ auth, insecureUrls, proxy }) => ({
   oauth: oauthInUse(auth) ?? null,
   insecureUrls,
+  proxy,
 }));
 
 /** The mode of operation, and who has which role. */
@@ -37,6 +38,9 @@ export const adminSourcesConfig = slice('adminSources', (config) => ({
 /** Where the cluster of sources of kind kubernetes is found. */
 export const clusterConfig = slice('cluster', ({ kubeconfig }) => ({ kubeconfig }));
 
+/** What requests to the outside go through. */
+export const outboundConfig = slice('outbound', ({ proxy }) => ({ proxy }));
+
 /** Whether anything may be changed through the API. */
 export const changesConfig = slice('changes', ({ readOnly }) => ({ readOnly }));
 
@@ -51,6 +55,7 @@ const SLICES: readonly ConfigurationSlice<object>[] = [
   authorizationConfig,
   adminSourcesConfig,
   clusterConfig,
+  outboundConfig,
   changesConfig,
   auditConfig,
   limitsConfig,

@@ -55,6 +55,10 @@ export const ERROR_CATALOGUE = {
   },
   token_missing: { status: 401, sentence: 'This needs a bearer token in the Authorization header' },
   token_invalid: { status: 401, sentence: 'The token is not one that this server accepts' },
+  claims_incomplete: {
+    status: 401,
+    sentence: 'Not all claims of the token could be had: they are elsewhere, or too many',
+  },
   anonymous_mode: { status: 401, sentence: 'This server runs in anonymous mode: callers are not identified' },
   role_required: { status: 403, sentence: 'The caller has no role that allows this' },
   read_only: { status: 403, sentence: 'This server is read-only: nothing can be changed through its API' },

@@ -1,5 +1,7 @@
 import { rootCertificates } from 'node:tls';
-import { Agent, type Dispatcher } from 'undici';
+import { Agent, type Dispatcher, Pool, ProxyAgent } from 'undici';
+import type { ProxyConfig, ProxyServer } from '../config/config.js';
+import { proxyAuthorization } from './proxy.js';
 import { publicLookup, type ResolveAll } from './public-lookup.js';
 
 const DEFAULT_CONNECT_TIMEOUT_MS = 10_000;
@@ -13,6 +15,8 @@ export interface ConnectionOptions {
   readonly caCert?: string;
   /** Name resolution; that of the system when absent. */
   readonly resolve?: ResolveAll;
+  /** Absent: all connections are direct. */
+  readonly proxy?: ProxyConfig;
 }
 
 /**
@@ -29,12 +33,39 @@ export function createDispatcher(
     connections: maxConnections,
     connect: {
       timeout: connectTimeoutMs,
-      // `ca` replaces the usual authorities, so they have to be named beside ours.
-      ...(caCert === undefined ? {} : { ca: [...rootCertificates, caCert] }),
+      ...trusted(caCert),
       ...(allowPrivate ? {} : { lookup: publicLookup(resolve) }),
     },
-    // Each request has one timeout for all of it.
-    headersTimeout: 0,
-    bodyTimeout: 0,
+    ...NO_TIMEOUTS,
   });
+}
+
+/**
+ * Connections through a proxy: a tunnel for https, so that it sees nothing but the host. It resolves the names, so that
+ * where they may lead is for the proxy to say (contract §2).
+ */
+export function createProxyDispatcher(
+  { maxConnections, connectTimeoutMs = DEFAULT_CONNECT_TIMEOUT_MS, caCert }: ConnectionOptions,
+  proxy: ProxyServer,
+): Dispatcher {
+  const token = proxyAuthorization(proxy);
+  return new ProxyAgent({
+    uri: proxy.origin,
+    ...(token === undefined ? {} : { token }),
+    proxyTunnel: false,
+    connections: maxConnections,
+    proxyTls: { timeout: connectTimeoutMs },
+    requestTls: { timeout: connectTimeoutMs, ...trusted(caCert) },
+    // A proxy that never answers must not hold a connection for longer than that.
+    clientFactory: (origin, options) => new Pool(origin, { ...options, headersTimeout: connectTimeoutMs }),
+    ...NO_TIMEOUTS,
+  });
+}
+
+// Each request has one timeout for all of it.
+const NO_TIMEOUTS = { headersTimeout: 0, bodyTimeout: 0 } as const;
+
+// `ca` replaces the usual authorities, so they have to be named beside ours.
+function trusted(caCert: string | undefined): { ca?: string[] } {
+  return caCert === undefined ? {} : { ca: [...rootCertificates, caCert] };
 }

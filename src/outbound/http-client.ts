@@ -1,6 +1,8 @@
 import { createHash } from 'node:crypto';
 import { type Dispatcher, request } from 'undici';
-import { type ConnectionOptions, createDispatcher } from './dispatcher.js';
+import type { ProxyServer } from '../config/config.js';
+import { type ConnectionOptions, createDispatcher, createProxyDispatcher } from './dispatcher.js';
+import { DIRECT, proxyFor } from './proxy.js';
 import { checkLiteralAddress } from './public-lookup.js';
 import { withoutQuery } from './without-query.js';
 
@@ -24,10 +26,13 @@ export class OutboundError extends Error {
   override readonly name = 'OutboundError';
   /** Status of the answer that was refused for its status; null for any other reason. */
   readonly status: number | null;
+  /** Did the other side answer, only not with anything that is of use? */
+  readonly answered: boolean;
 
   constructor(url: string, reason: string, details: { status?: number; cause?: unknown } = {}) {
     super(`${withoutQuery(url)}: ${reason}`, { cause: details.cause });
     this.status = details.status ?? null;
+    this.answered = details.cause === undefined;
   }
 }
 
@@ -68,7 +73,9 @@ export class HttpClient {
   private readonly unrestricted: Dispatcher;
   private readonly publicOnly: Dispatcher;
 
-  constructor(options: ConnectionOptions) {
+  private readonly proxied = new Map<ProxyServer, Dispatcher>();
+
+  constructor(private readonly options: ConnectionOptions) {
     this.unrestricted = createDispatcher(options, true);
     this.publicOnly = createDispatcher(options, false);
   }
@@ -115,7 +122,8 @@ export class HttpClient {
 
   /** Ends what is under way. */
   async close(): Promise<void> {
-    await Promise.all([this.unrestricted.destroy(), this.publicOnly.destroy()]);
+    const all = [this.unrestricted, this.publicOnly, ...this.proxied.values()];
+    await Promise.all(all.map((dispatcher) => dispatcher.destroy()));
   }
 
   private async respond(
@@ -170,8 +178,16 @@ export class HttpClient {
     options: Pick<Dispatcher.RequestOptions, 'method' | 'headers' | 'body'>,
   ): Promise<Dispatcher.ResponseData> {
     if (!allowPrivate) checkLiteralAddress(target);
-    const dispatcher = allowPrivate ? this.unrestricted : this.publicOnly;
-    return request(target, { ...options, signal, dispatcher });
+    const direct = allowPrivate ? this.unrestricted : this.publicOnly;
+    return request(target, { ...options, signal, dispatcher: this.throughProxy(target) ?? direct });
+  }
+
+  private throughProxy(target: URL): Dispatcher | undefined {
+    const proxy = proxyFor(target, this.options.proxy ?? DIRECT);
+    if (!proxy) return undefined;
+    const dispatcher = this.proxied.get(proxy) ?? createProxyDispatcher(this.options, proxy);
+    this.proxied.set(proxy, dispatcher);
+    return dispatcher;
   }
 }
 

@@ -1,5 +1,6 @@
 import { type LookupAddress, lookup as systemLookup } from 'node:dns';
 import { isIP, type LookupFunction } from 'node:net';
+import { isLoopbackHost } from '../validation/urls.js';
 import { isPrivateAddress } from './private-address.js';
 
 /** Resolves a name to all of its addresses, like `dns.lookup` with `all: true`. */
@@ -57,13 +58,15 @@ export async function publicAddresses(host: string, resolve?: ResolveAll): Promi
 }
 
 /**
- * Refuses URLs that name a private address outright: those are connected to without a lookup.
+ * Refuses URLs that name a private address outright, or this machine: those are connected to without a lookup, or looked up
+ * by a proxy, for whom this machine is another one.
  *
  * @throws PrivateAddressError
  */
 export function checkLiteralAddress(url: URL): void {
   const host = withoutBrackets(url.hostname);
-  if (isIP(host) !== 0 && isPrivateAddress(host)) throw new PrivateAddressError(host);
+  const isPrivate = isIP(host) === 0 ? isLoopbackHost(host.replace(/\.+$/, '')) : isPrivateAddress(host);
+  if (isPrivate) throw new PrivateAddressError(host);
 }
 
 function withoutBrackets(host: string): string {

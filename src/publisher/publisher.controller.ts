@@ -90,7 +90,13 @@ export class PublisherController {
   })
   @ApiBody({ type: TokenExchangeBody })
   @ApiOkResponse({ type: RegistryTokenAnswer })
-  @ApiErrors('token_invalid', 'anonymous_mode', 'too_many_requests', 'provider_unavailable')
+  @ApiErrors(
+    'token_invalid',
+    'claims_incomplete',
+    'anonymous_mode',
+    'too_many_requests',
+    'provider_unavailable',
+  )
   exchange(
     @Body(new ShapePipe(TokenExchangeBody)) body: unknown,
     @Req() request: Request,

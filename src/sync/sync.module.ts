@@ -1,7 +1,7 @@
 import { Module, type OnApplicationShutdown } from '@nestjs/common';
 import { AuditModule } from '../audit/audit.module.js';
 import type { ConfigType } from '@nestjs/config';
-import { limitsConfig } from '../config/slices.js';
+import { limitsConfig, outboundConfig } from '../config/slices.js';
 import { SourcesModule } from '../sources/sources.module.js';
 import { EntriesModule } from '../entries/entries.module.js';
 import { HttpClient } from '../outbound/http-client.js';
@@ -30,7 +30,12 @@ const MAX_CONNECTIONS = 8;
     SourceFiles,
     ApiFetcher,
     GitFetcher,
-    { provide: HttpClient, useFactory: () => new HttpClient({ maxConnections: MAX_CONNECTIONS }) },
+    {
+      provide: HttpClient,
+      useFactory: ({ proxy }: ConfigType<typeof outboundConfig>) =>
+        new HttpClient({ maxConnections: MAX_CONNECTIONS, proxy }),
+      inject: [outboundConfig.KEY],
+    },
     Fetchers,
     {
       provide: ReadMemory,

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { Clock } from '../support/clock.js';
 import { expectChallenge } from '../support/matchers.js';
+import { alsoWithMappedClaims } from '../support/mapped-replica.js';
 import { aService } from '../support/service.js';
 import { alter } from '../support/tokens.js';
 
@@ -9,21 +10,23 @@ const clock = new Clock().runs();
 const inSeconds = (seconds: number) => Math.floor(Date.now() / SECOND) + seconds;
 
 describe('a token that was accepted', () => {
-  const service = aService({
-    mode: 'auth-only',
-    providers: ({ issuer }) => [
-      {
-        name: 'corporate',
-        issuerUrl: issuer.iss,
-        audience: issuer.audience,
-        introspectionUrl: issuer.introspectionUrl,
-        allowPrivateIP: true,
-      },
-    ],
-  })
-    .registry('main', { sources: ['main'] })
-    .source('main', {})
-    .runs();
+  const service = alsoWithMappedClaims(
+    aService({
+      mode: 'auth-only',
+      providers: ({ issuer }) => [
+        {
+          name: 'corporate',
+          issuerUrl: issuer.iss,
+          audience: issuer.audience,
+          introspectionUrl: issuer.introspectionUrl,
+          allowPrivateIP: true,
+        },
+      ],
+    })
+      .registry('main', { sources: ['main'] })
+      .source('main', {})
+      .runs(),
+  );
   const { issuer } = service;
 
   it.each<[what: string, make: (exp: number) => string]>([

@@ -3,6 +3,7 @@ import { Clock } from '../support/clock.js';
 import { anIssuer } from '../support/issuer.js';
 import { expectChallenge, expectRefused } from '../support/matchers.js';
 import { keepSecret } from '../support/secrets.js';
+import { alsoWithMappedClaims } from '../support/mapped-replica.js';
 import { aService, type ServiceUnderTest } from '../support/service.js';
 
 type Claims = Record<string, unknown>;
@@ -13,6 +14,7 @@ const clock = new Clock().runs();
 /** Judges opaque tokens, for clients that prove who they are. */
 const issuer = anIssuer({ client }).runs();
 const service = introspectingWith(`${client.secret}\n`).runs();
+const both = alsoWithMappedClaims(service);
 
 const inSeconds = (seconds: number) => Math.floor(Date.now() / 1000) + seconds;
 const ask = (token: string) => service.bearing(token).get('/v1/me');
@@ -41,9 +43,10 @@ describe('an opaque token', () => {
       () => ({ iss: `${issuer.iss}/` }),
     ],
   ])('said to be %s is accepted; %s (%s) is refused', async (...[, accepted, , refused]) => {
-    const { status, json } = await ask(issuer.opaque(accepted()));
+    const askBoth = (token: string) => both.bearing(token).get('/v1/me');
+    const { status, json } = await askBoth(issuer.opaque(accepted()));
     expect({ status, json }).toMatchObject({ status: 200, json: { subject: 'somebody' } });
-    expectChallenge(await ask(issuer.opaque(refused())), { error: 'invalid_token' });
+    expectChallenge(await askBoth(issuer.opaque(refused())), { error: 'invalid_token' });
   });
 
   it('that the provider has never seen is refused', async () => {

@@ -1,5 +1,6 @@
 import type { LookupAddress } from 'node:dns';
 import { afterEach, describe, expect, it } from 'vitest';
+import { GroupsFetcher } from '../../dist/auth/claims/groups-fetcher.js';
 import { ProviderHttp } from '../../dist/auth/tokens/provider-http.js';
 import { publicLookup, type ResolveAll } from '../../dist/outbound/public-lookup.js';
 import { anIssuer } from '../support/issuer.js';
@@ -65,6 +66,29 @@ describe('a provider at a private address', () => {
   ])('is not connected to as %s', async (host) => {
     const asking = anHttp(false).getJson(`http://${host}:${issuer.port}/jwks`);
     await expect(asking).rejects.toThrow(/private address/);
+  });
+
+  it('is not asked for the groups of a token, which it would learn', async () => {
+    const groupsUrl = `http://localhost:${issuer.port}/groups`;
+    const token = issuer.tells(issuer.sign(), { groups: ['g1'] });
+    const asked = issuer.requests.length;
+    const groupsBy = (allowPrivateIP: boolean) =>
+      new GroupsFetcher(
+        { issuerUrl: issuer.iss },
+        { url: groupsUrl },
+        anHttp(allowPrivateIP),
+        false,
+      ).groupsOf({
+        token,
+        subject: 'somebody',
+        client: '192.0.2.1',
+      });
+    await expect(groupsBy(false)).rejects.toMatchObject({
+      why: 'unavailable',
+      message: expect.stringContaining('private address'),
+    });
+    expect(issuer.requests.length).toBe(asked);
+    await expect(groupsBy(true)).resolves.toMatchObject({ groups: ['g1'] });
   });
 
   it('is not connected to by a name, whatever the name answered before', async () => {

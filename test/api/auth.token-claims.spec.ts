@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { anIssuer, type Issuer } from '../support/issuer.js';
 import { expectChallenge } from '../support/matchers.js';
+import { alsoWithMappedClaims } from '../support/mapped-replica.js';
 import { aService } from '../support/service.js';
 
 type Claims = Record<string, unknown>;
@@ -15,16 +16,18 @@ const provider = ({ iss: issuerUrl }: Issuer, name: string, audience = 'registry
   audience,
   allowPrivateIP: true,
 });
-const service = aService({
-  mode: 'auth-only',
-  providers: ({ issuer }) => [
-    provider(issuer, 'corporate'),
-    provider(issuer, 'partners', 'api://partners'),
-    provider(other, 'other'),
-    { ...provider(issuer, 'slashed'), issuerUrl: `${issuer.iss}/`, jwksUrl: issuer.jwksUrl },
-    { ...provider(issuer, 'tenant'), issuerUrl: `${issuer.iss}/tenant`, jwksUrl: issuer.jwksUrl },
-  ],
-}).runs();
+const service = alsoWithMappedClaims(
+  aService({
+    mode: 'auth-only',
+    providers: ({ issuer }) => [
+      provider(issuer, 'corporate'),
+      provider(issuer, 'partners', 'api://partners'),
+      provider(other, 'other'),
+      { ...provider(issuer, 'slashed'), issuerUrl: `${issuer.iss}/`, jwksUrl: issuer.jwksUrl },
+      { ...provider(issuer, 'tenant'), issuerUrl: `${issuer.iss}/tenant`, jwksUrl: issuer.jwksUrl },
+    ],
+  }).runs(),
+);
 const { issuer } = service;
 
 const inSeconds = (seconds: number) => Math.floor(Date.now() / 1000) + seconds;

@@ -1,6 +1,7 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { anIssuer } from '../support/issuer.js';
 import { expectChallenge } from '../support/matchers.js';
+import { alsoWithMappedClaims } from '../support/mapped-replica.js';
 import { aService } from '../support/service.js';
 import { alter } from '../support/tokens.js';
 
@@ -10,7 +11,7 @@ const attacker = anIssuer().runs();
 type Members = Record<string, unknown>;
 
 describe('the header of a token of a provider with several keys', () => {
-  const service = aService({ mode: 'auth-only' }).runs();
+  const service = alsoWithMappedClaims(aService({ mode: 'auth-only' }).runs());
   const { issuer } = service;
 
   beforeAll(() => {

@@ -1,9 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { expectChallenge } from '../support/matchers.js';
+import { alsoWithMappedClaims } from '../support/mapped-replica.js';
 import { aService } from '../support/service.js';
 import { encodePart, type Part } from '../support/tokens.js';
 
-const service = aService({ mode: 'auth-only' }).runs();
+const service = alsoWithMappedClaims(aService({ mode: 'auth-only' }).runs());
 const { issuer } = service;
 
 type Case = [what: string, payload: () => Part];

@@ -2,10 +2,11 @@ import { type KeyObject, sign } from 'node:crypto';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { anIssuer } from '../support/issuer.js';
 import { expectChallenge } from '../support/matchers.js';
+import { alsoWithMappedClaims } from '../support/mapped-replica.js';
 import { aService } from '../support/service.js';
 import { ALGORITHMS, alter } from '../support/tokens.js';
 
-const service = aService({ mode: 'auth-only' }).runs();
+const service = alsoWithMappedClaims(aService({ mode: 'auth-only' }).runs());
 const { issuer } = service;
 /** Has keys of the same ids, and is nobody the service knows. */
 const attacker = anIssuer().runs();

@@ -70,6 +70,26 @@ describe('check', () => {
     expect(output).not.toContain('warning');
   });
 
+  it('prints which claims and roles each provider can lead to, and which proxies are used', async () => {
+    const claims = 'claims: [{ from: /team, to: team }, { from: /role, to: role, values: { w: writer } }]';
+    const mapped = rulingBy('{ role: admin }').replace(
+      "'https://partner.example',",
+      `'https://partner.example', ${claims},`,
+    );
+    const { code, output } = await new Cli(['check', '--config', await file(mapped)], {
+      HTTPS_PROXY: 'http://me:the-password@proxy.example:3128',
+      NO_PROXY: 'partner.example',
+    }).finished;
+    expect(code).toBe(0);
+    expect(output).toContain('\nprovider corporate: claims: any; roles: superAdmin\n');
+    expect(output).toContain('\nprovider partner: claims: iss, sub, team, role; roles: none\n');
+    expect(output).toMatch(
+      /^proxy: requests to https:\/\/ addresses go through http:\/\/proxy\.example:3128, but for partner\.example;/m,
+    );
+    expect(output).not.toContain('warning');
+    expect(output).not.toContain('the-password');
+  });
+
   it('warns of roles that several identity providers could give, and says what opens without a token', async () => {
     const checked = async (rule: string) =>
       new Cli(['check', '--config', await file(rulingBy(rule) + OPEN)]).finished;
@@ -172,7 +192,11 @@ describe('serve', () => {
 
 describe.each([
   ['no source is read from a cluster', GOOD, false],
-  ['a source is read from a cluster', GOOD.replace('sources:', 'sources:\n  - { name: pods, kubernetes: {} }'), true],
+  [
+    'a source is read from a cluster',
+    GOOD.replace('sources:', 'sources:\n  - { name: pods, kubernetes: {} }'),
+    true,
+  ],
 ])('a start where %s', (_what, text, isLoaded) => {
   it(`${isLoaded ? 'loads' : 'does not load'} the client of Kubernetes`, async () => {
     const database = await aDatabase();

@@ -190,6 +190,7 @@ describe('the address of a repository', () => {
         protocol: 'http',
         configuration: [],
         secrets: [],
+        proxySecrets: [],
         files: {},
         path: process.env['PATH'],
         isPinned: false,

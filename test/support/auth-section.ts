@@ -13,6 +13,8 @@ export interface AuthOptions {
   scopesSupported?: string[];
   /** Instead of the service's own issuer. Read at each start, when the issuers are listening. */
   providers?: (service: ServiceUnderTest) => Document[];
+  /** More members of each of them. */
+  everyProvider?: Document;
 }
 
 const ROLES = {
@@ -24,7 +26,7 @@ const ROLES = {
 
 /** The `auth` section of the configuration. */
 export function authSection(options: AuthOptions, service: ServiceUnderTest): Document {
-  const { mode = 'anonymous', roles, policy, providers, ...oauth } = options;
+  const { mode = 'anonymous', roles, policy, providers, everyProvider, ...oauth } = options;
   if (mode === 'anonymous') return { mode };
   const { iss, audience } = service.issuer;
   const own = { name: 'corporate', issuerUrl: iss, audience, allowPrivateIP: true };
@@ -33,7 +35,7 @@ export function authSection(options: AuthOptions, service: ServiceUnderTest): Do
     oauth: {
       resourceUrl: 'https://registry.example.com',
       ...oauth,
-      providers: providers?.(service) ?? [own],
+      providers: (providers?.(service) ?? [own]).map((provider) => ({ ...provider, ...everyProvider })),
     },
     ...(mode === 'full' ? { authz: { roles: { ...ROLES, ...roles }, ...(policy ? { policy } : {}) } } : {}),
   };

@@ -1,5 +1,5 @@
 import { AnonymousPolicy } from '../../dist/authz/access-policy.js';
-import type { AdminFileRoot } from '../../dist/config/config.js';
+import type { AdminFileRoot, ProxyConfig } from '../../dist/config/config.js';
 import type { ResolveAll } from '../../dist/outbound/public-lookup.js';
 import type { SettingsOf } from '../../dist/source-kinds/kinds.js';
 import { AdminFiles } from '../../dist/sources/admin-limits/admin-files.js';
@@ -11,6 +11,7 @@ interface Options {
   readonly adminFileRoots?: readonly AdminFileRoot[];
   readonly adminAllowPrivateIP?: boolean;
   readonly resolve?: ResolveAll;
+  readonly proxy?: ProxyConfig;
 }
 
 const LIMITS = {
@@ -25,11 +26,11 @@ const LIMITS = {
 export function connectionTo(
   settings: SettingsOf<'git'>,
   origin: Origin,
-  { adminFileRoots = [], adminAllowPrivateIP = false, resolve }: Options = {},
+  { adminFileRoots = [], adminAllowPrivateIP = false, resolve, proxy }: Options = {},
 ): Promise<GitConnection> {
   const limits = { adminFileRoots, adminAllowPrivateIP, adminKubernetesNamespaces: [] };
   const files = new SourceFiles(new AdminFiles(limits, new AnonymousPolicy()), LIMITS);
-  return new GitConnections(limits, files, resolve).connectionTo({
+  return new GitConnections(limits, files, resolve, proxy).connectionTo({
     kind: 'git',
     settings,
     claims: {},

@@ -10,7 +10,7 @@ import { type InjectedFault, injectFault, send } from './fault-injection.js';
 import { keepSecret } from './secrets.js';
 import { type Algorithm, type KeyPair, makeKeyPair, makeToken, type RawToken } from './tokens.js';
 
-export type Endpoint = 'discovery' | 'jwks' | 'introspection';
+export type Endpoint = 'discovery' | 'jwks' | 'introspection' | 'userinfo' | 'groups';
 
 export interface ReceivedRequest {
   readonly endpoint: Endpoint | 'other';
@@ -41,6 +41,8 @@ const PATHS: Record<string, Endpoint> = {
   '/.well-known/openid-configuration': 'discovery',
   '/jwks': 'jwks',
   '/introspect': 'introspection',
+  '/userinfo': 'userinfo',
+  '/groups': 'groups',
 };
 
 /** Where the endpoints are as well, always well-behaved: for redirects to follow. */
@@ -58,6 +60,7 @@ export class Issuer {
   readonly requests: ReceivedRequest[] = [];
   private readonly keys = new Map<string, SigningKey>();
   private readonly answers = new Map<string, Claims>();
+  private readonly holders = new Map<string, Claims>();
   private readonly rejected = new Map<string, number>();
   private readonly behaviour = new Map<Endpoint, InjectedFault>();
   private readonly certificates: Certificates | undefined;
@@ -111,6 +114,11 @@ export class Issuer {
     return `${this.url}/jwks`;
   }
 
+  /** A service of its own that tells the groups of whoever sends a token. */
+  get groupsUrl(): string {
+    return `${this.url}/groups`;
+  }
+
   get introspectionUrl(): string {
     return `${this.url}/introspect`;
   }
@@ -120,7 +128,7 @@ export class Issuer {
     return this.certificates?.ca ?? '';
   }
 
-  requestsTo(endpoint: Endpoint): ReceivedRequest[] {
+  requestsTo(endpoint: ReceivedRequest['endpoint']): ReceivedRequest[] {
     return this.requests.filter((request) => request.endpoint === endpoint);
   }
 
@@ -186,6 +194,12 @@ export class Issuer {
     this.answers.set(keepSecret(token), answer);
   }
 
+  /** What is answered to whoever asks with this token about its holder. */
+  tells(token: string, about: Claims): string {
+    this.holders.set(`Bearer ${keepSecret(token)}`, about);
+    return token;
+  }
+
   /** Introspection answers with this status when it is asked about this token. */
   rejects(token: string, status: number): void {
     this.rejected.set(keepSecret(token), status);
@@ -212,13 +226,14 @@ export class Issuer {
     if (endpoint !== 'discovery' && !this.admits(endpoint, authorization)) return send(response, 401, {});
     const status = this.rejected.get(new URLSearchParams(body).get('token') ?? '');
     if (status !== undefined) return send(response, status, { error: 'invalid_request' });
-    const right = this.rightAnswer(endpoint, body);
+    const right = this.rightAnswer(endpoint, body, authorization);
     const how = isMoved ? undefined : this.behaviour.get(endpoint);
     return how === undefined ? send(response, 200, right) : injectFault(response, how, right);
   }
 
   private admits(endpoint: Endpoint, authorization: string | undefined): boolean {
     const { bearer, client } = this.options;
+    if (endpoint === 'userinfo' || endpoint === 'groups') return this.holders.has(authorization ?? '');
     if (bearer) return authorization === `Bearer ${keepSecret(bearer())}`;
     if (endpoint !== 'introspection' || !client) return true;
     // RFC 6749 §2.3.1: both are form-encoded before they are joined.
@@ -229,17 +244,19 @@ export class Issuer {
     return authorization === `Basic ${keepSecret(basic)}`;
   }
 
-  private rightAnswer(endpoint: Endpoint, body: string): Claims {
+  private rightAnswer(endpoint: Endpoint, body: string, authorization = ''): Claims {
     if (endpoint === 'discovery')
       return {
         issuer: this.iss,
         jwks_uri: this.jwksUrl,
         introspection_endpoint: this.introspectionUrl,
+        userinfo_endpoint: `${this.url}/userinfo`,
         authorization_endpoint: `${this.url}/authorize`,
         token_endpoint: `${this.url}/token`,
         response_types_supported: ['code'],
       };
     if (endpoint === 'jwks') return { keys: this.publishedKeys() };
+    if (endpoint === 'userinfo' || endpoint === 'groups') return this.holders.get(authorization) ?? {};
     const token = new URLSearchParams(body).get('token');
     return this.answers.get(token ?? '') ?? { active: false };
   }

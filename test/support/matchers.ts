@@ -48,6 +48,8 @@ const METADATA = 'https://registry.example.com/.well-known/oauth-protected-resou
 interface Challenge {
   /** Absent: no token was sent, and the challenge says nothing but where to get one. */
   error?: 'invalid_token';
+  /** Of the answer; the usual one of the error when absent. */
+  code?: 'claims_incomplete';
   realm?: string;
   metadata?: string;
 }
@@ -55,7 +57,7 @@ interface Challenge {
 /** Checks a 401 whole: the error, and the challenge of contract §8. */
 export function expectChallenge(reply: Reply, expected: Challenge = {}): void {
   const { error, realm = 'mcp-registry', metadata = METADATA } = expected;
-  expectRefused(reply, 401, error ? 'token_invalid' : 'token_missing');
+  expectRefused(reply, 401, expected.code ?? (error ? 'token_invalid' : 'token_missing'));
   const challenge = String(reply.headers['www-authenticate']);
   const description = /error_description="([\x20-\x7e]+?)"/.exec(challenge)?.[1];
   expect(description === undefined).toBe(error === undefined);

@@ -4,9 +4,10 @@ import { isObject } from '../../json/is-object.js';
 import { withoutQuery } from '../../outbound/without-query.js';
 import { tokenDigest } from '../bearer-token.js';
 import type { Caller } from '../caller.js';
+import type { TokenCallers } from '../claims/token-callers.js';
 import { type ProviderHttp, ProviderUnavailable } from './provider-http.js';
 import { QuestionLimits } from './question-limits.js';
-import { callerOfClaims, introspectionRefusal, type Refusal } from './token-claims.js';
+import { introspectionRefusal, type Refusal } from './token-claims.js';
 
 /** contract §8: longest time an answer is cached. */
 const CACHE_TTL_MS = 60_000;
@@ -34,10 +35,12 @@ export class Introspection {
   private readonly vouched = new LRUCache<string, true>({ max: MAX_VOUCHED, ttl: VOUCHED_TTL_MS });
   private readonly pending = new Map<string, Promise<Answer>>();
   private readonly limits = new QuestionLimits();
+  private readonly claims = new WeakMap<Answer, Answer>();
 
   constructor(
     private readonly provider: ProviderConfig & { readonly introspectionUrl: string },
     private readonly http: ProviderHttp,
+    private readonly callers: TokenCallers,
   ) {}
 
   /** Has this provider accepted the token before, however long ago? Then it has issued it, and no other has. */
@@ -49,7 +52,7 @@ export class Introspection {
    * The caller a token identifies, or why it is refused.
    *
    * @param client who sent it: see `clientOf`.
-   * @throws ProviderUnavailable, TooManyQuestions
+   * @throws ProviderUnavailable, TooManyQuestions, ClaimsIncomplete
    */
   async check(token: string, client: string): Promise<Caller | Refusal> {
     const digest = tokenDigest(token);
@@ -58,7 +61,17 @@ export class Introspection {
     const refusal = introspectionRefusal(answer, this.provider, Date.now());
     if (refusal !== null) return refusal;
     this.vouched.set(digest, true);
-    return callerOfClaims(Object.fromEntries(Object.entries(answer).filter(([name]) => name !== 'active')));
+    const { caller } = await this.callers.callerOf(token, this.claimsIn(answer), client);
+    // Groups take time.
+    return introspectionRefusal(answer, this.provider, Date.now()) ?? caller;
+  }
+
+  // One object for each answer: callers are remembered by it.
+  private claimsIn(answer: Answer): Answer {
+    const known = this.claims.get(answer);
+    const claims = known ?? Object.fromEntries(Object.entries(answer).filter(([name]) => name !== 'active'));
+    this.claims.set(answer, claims);
+    return claims;
   }
 
   private pendingAnswer(token: string, digest: string, client: string): Promise<Answer> {

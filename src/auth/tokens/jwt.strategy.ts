@@ -1,9 +1,8 @@
 import type { Request } from 'express';
 import { Strategy, type VerifiedCallback } from 'passport-jwt';
 import { tokenFromRequest } from '../bearer-token.js';
-import type { Caller } from '../caller.js';
 import type { ProviderKeys, ProviderKey } from './provider-keys.js';
-import { callerOfClaims, type Expected, jwtRefusal, typeRefusal } from './token-claims.js';
+import { type Expected, jwtRefusal, typeRefusal } from './token-claims.js';
 import { readJwt } from './unverified-jwt.js';
 
 /** contract §8. Never `none`, never an HMAC: those would take a public key for a secret. */
@@ -11,7 +10,7 @@ const ALGORITHMS = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256
 
 /** What the strategy of `jwtStrategy` succeeds with. */
 export interface VerifiedJwt {
-  readonly caller: Caller;
+  readonly claims: Readonly<Record<string, unknown>>;
   /** Milliseconds since the epoch. */
   readonly expiresAt: number;
   /** False as soon as the key that verified the token is no longer one of the provider's. */
@@ -48,7 +47,7 @@ export function jwtStrategy(expected: Expected, keys: ProviderKeys): Strategy {
       const key = usedKeys.get(request);
       if (refusal !== null || !key) return done(null, false, new Error(refusal ?? 'the key is gone'));
       const verified: VerifiedJwt = {
-        caller: callerOfClaims(payload),
+        claims: payload,
         expiresAt: Number(payload['exp']) * 1000,
         isCurrent: () => keys.holds(key),
       };

@@ -1,9 +1,9 @@
 import { createPublicKey } from 'node:crypto';
 import jwksRsa from 'jwks-rsa';
 import type { ProviderConfig } from '../../config/config.js';
-import { isInsecure, parseHttpUrl } from '../../validation/urls.js';
 import { isObject } from '../../json/is-object.js';
 import { withoutQuery } from '../../outbound/without-query.js';
+import { discoverEndpoint } from './discovery-document.js';
 import type { ProviderKey } from './provider-keys.js';
 import { type ProviderHttp, ProviderUnavailable } from './provider-http.js';
 
@@ -25,7 +25,8 @@ export function keyFetcher(
   insecureUrls: boolean,
 ): () => Promise<readonly ProviderKey[]> {
   return async () => {
-    const jwksUri = provider.jwksUrl ?? (await discoverJwksUri(provider.issuerUrl, http, insecureUrls));
+    const jwksUri =
+      provider.jwksUrl ?? (await discoverEndpoint('jwks_uri', provider.issuerUrl, http, insecureUrls));
     // The client only fetches and parses: its cache would ask the provider for each unknown kid.
     const client = new jwksRsa.JwksClient({
       jwksUri,
@@ -57,28 +58,7 @@ function keyDocument(document: unknown, url: string): { keys: unknown[] } {
   return { keys: keys.filter(isObject) };
 }
 
-// OpenID Connect Discovery 1.0 §4: a document of another issuer must not be used.
-async function discoverJwksUri(issuerUrl: string, http: ProviderHttp, insecure: boolean): Promise<string> {
-  const url = `${issuerUrl.replace(/\/$/, '')}/.well-known/openid-configuration`;
-  const document = await http.getJson(url);
-  const { issuer, jwks_uri: jwksUri } = isObject(document) ? document : {};
-  if (issuer !== issuerUrl)
-    throw new ProviderUnavailable(`${url}: its issuer is ${quote(issuer)} and not ${quote(issuerUrl)}`);
-  if (typeof jwksUri !== 'string' || !isTrustworthy(jwksUri, insecure))
-    throw new ProviderUnavailable(`${url}: its jwks_uri is missing, or not an https URL`);
-  return jwksUri;
-}
-
-function isTrustworthy(text: string, insecureUrls: boolean): boolean {
-  const url = parseHttpUrl(text);
-  return url !== undefined && (insecureUrls || !isInsecure(url));
-}
-
 function noneUsable(error: unknown): jwksRsa.SigningKey[] {
   if (error instanceof jwksRsa.JwksError) return [];
   throw error;
-}
-
-function quote(value: unknown): string {
-  return typeof value === 'string' ? JSON.stringify(value.slice(0, 200)) : 'missing';
 }

@@ -1,4 +1,5 @@
 import { readFile, stat } from 'node:fs/promises';
+import type { ProxyConfig } from '../../config/config.js';
 import { HttpClient, OutboundError, type OutboundRequest } from '../../outbound/http-client.js';
 import type { ResolveAll } from '../../outbound/public-lookup.js';
 import { withoutQuery } from '../../outbound/without-query.js';
@@ -9,10 +10,10 @@ const TIMEOUT_MS = 5_000;
 const MAX_ANSWER_BYTES = 1024 * 1024;
 const MAX_TOKEN_BYTES = 1024 * 1024;
 /**
- * Requests to one provider at a time: as many as QuestionLimits allows, and a few for its keys. With fewer, a question about
- * a good token would wait behind those about made-up ones.
+ * Requests to one provider at a time: as many as QuestionLimits allows for introspection and for groups, and a few for its
+ * keys. With fewer, a question about a good token would wait behind those about made-up ones.
  */
-const MAX_CONNECTIONS = 264;
+const MAX_CONNECTIONS = 520;
 
 /** Some providers, Kubernetes among them, send no keys to clients that accept the first of these only. */
 const ACCEPT = 'application/json, application/jwk-set+json';
@@ -21,10 +22,14 @@ const ACCEPT = 'application/json, application/jwk-set+json';
 export class ProviderUnavailable extends Error {
   override readonly name = 'ProviderUnavailable';
 
-  /** @param status of the answer, when that is what is wrong with it. */
+  /**
+   * @param status of the answer, when that is what is wrong with it.
+   * @param answered did it answer at all?
+   */
   constructor(
     message: string,
     readonly status: number | null = null,
+    readonly answered = true,
   ) {
     super(message);
   }
@@ -42,6 +47,8 @@ export interface ProviderHttpOptions {
   readonly allowPrivateIP: boolean;
   /** Name resolution; that of the system when absent. */
   readonly resolve?: ResolveAll;
+  /** Absent: it is asked directly. */
+  readonly proxy?: ProxyConfig;
 }
 
 /** Requests to one identity provider, within the limits of contract §8. Every failure is a ProviderUnavailable. */
@@ -49,18 +56,23 @@ export class ProviderHttp {
   private readonly http: HttpClient;
 
   constructor(private readonly options: ProviderHttpOptions) {
-    const { caCert, resolve } = options;
+    const { caCert, resolve, proxy } = options;
     this.http = new HttpClient({
       maxConnections: MAX_CONNECTIONS,
       connectTimeoutMs: TIMEOUT_MS,
       ...(caCert === undefined ? {} : { caCert }),
       ...(resolve === undefined ? {} : { resolve }),
+      ...(proxy === undefined ? {} : { proxy }),
     });
   }
 
-  /** The JSON document at a URL. Redirects are followed within the same origin only. */
-  async getJson(url: string): Promise<unknown> {
-    const request = this.request(await this.bearer(url));
+  /**
+   * The JSON document at a URL. Redirects are followed within the same origin only.
+   *
+   * @param authorization replaces the token file's bearer token.
+   */
+  async getJson(url: string, authorization?: string): Promise<unknown> {
+    const request = this.request(authorization ?? (await this.bearer(url)));
     return this.http.getJson(url, { ...request, redirects: 'same-origin' }).catch(rethrow);
   }
 
@@ -96,7 +108,11 @@ export class ProviderHttp {
     );
     if (authTokenFile === undefined || !isConfigured) return undefined;
     const failure = (problem: string) =>
-      new ProviderUnavailable(`${withoutQuery(url)}: the token file ${authTokenFile} ${problem}`);
+      new ProviderUnavailable(
+        `${withoutQuery(url)}: the token file ${authTokenFile} ${problem}`,
+        null,
+        false,
+      );
     const content = await readToken(authTokenFile).catch(() => {
       throw failure("can't be read");
     });
@@ -113,5 +129,7 @@ async function readToken(file: string): Promise<string> {
 }
 
 function rethrow(error: unknown): never {
-  throw error instanceof OutboundError ? new ProviderUnavailable(error.message, error.status) : error;
+  throw error instanceof OutboundError
+    ? new ProviderUnavailable(error.message, error.status, error.answered)
+    : error;
 }

@@ -19,7 +19,7 @@ export class TooManyQuestions extends Error {
   override readonly name = 'TooManyQuestions';
 }
 
-/** A question to a provider: is this token good? */
+/** A question to a provider about a token: is it good, which groups does its holder have? */
 export interface Question {
   /** Digest of the token. */
   readonly digest: string;
@@ -43,6 +43,9 @@ export class QuestionLimits {
   private readonly circuitOfKnown = aCircuit();
   private readonly circuitOfClients = aCircuit();
   private readonly circuits = new LRUCache<string, CircuitBreaker>({ max: MAX_CLIENTS });
+
+  /** @param what tokens wait for, in words for the log. */
+  constructor(private readonly what = 'to be introspected') {}
 
   /**
    * Asks, if that is possible now.
@@ -88,9 +91,9 @@ export class QuestionLimits {
   private count({ known, client }: Question): void {
     const ofClient = this.underWay.get(client) ?? 0;
     if (!known && ofClient >= MAX_OF_CLIENT)
-      throw new TooManyQuestions('too many tokens of this client wait to be introspected');
+      throw new TooManyQuestions(`too many tokens of this client wait ${this.what}`);
     if (known ? this.knownUnderWay >= MAX_KNOWN : this.unknownUnderWay >= MAX_UNKNOWN)
-      throw new ProviderUnavailable('too many tokens wait to be introspected');
+      throw new ProviderUnavailable(`too many tokens wait ${this.what}`, null, false);
     if (known) this.knownUnderWay += 1;
     else {
       this.unknownUnderWay += 1;
@@ -121,5 +124,5 @@ function mayConcernOneToken(error: unknown): boolean {
 }
 
 function asError(error: unknown): Error {
-  return error instanceof Error ? error : new ProviderUnavailable('the question failed');
+  return error instanceof Error ? error : new ProviderUnavailable('the question failed', null, false);
 }

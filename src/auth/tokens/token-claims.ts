@@ -59,15 +59,22 @@ export function introspectionRefusal(
   );
 }
 
-/** The caller of claims that were found good. Both `sub` and `client_id` are optional (RFC 7662 §2.2). */
-export function callerOfClaims(claims: Readonly<Record<string, unknown>>): Caller {
+/**
+ * The caller of claims that were found good. Both `sub` and `client_id` are optional (RFC 7662 §2.2).
+ *
+ * @param held what of them counts; all when absent.
+ */
+export function callerOfClaims(
+  claims: Readonly<Record<string, unknown>>,
+  held: Readonly<Record<string, unknown>> = claims,
+): Caller {
   const { sub, client_id: clientId, azp } = claims;
   const subject = sub ?? clientId;
   const client = clientId ?? azp;
   return {
     subject: typeof subject === 'string' ? subject : null,
     ...(typeof client === 'string' ? { client } : {}),
-    claims,
+    claims: held,
     identified: true,
   };
 }

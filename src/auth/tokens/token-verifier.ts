@@ -1,10 +1,13 @@
 import type { Request } from 'express';
 import { LRUCache } from 'lru-cache';
 import passport from 'passport';
-import type { ProviderConfig } from '../../config/config.js';
+import type { Config, ProviderConfig } from '../../config/config.js';
 import { tokenDigest } from '../bearer-token.js';
 import type { Caller } from '../caller.js';
 import { clientOf } from '../../http/limits/client-address.js';
+import { ClaimsIncomplete } from '../claims/claim-mapping.js';
+import { GroupsFetcher } from '../claims/groups-fetcher.js';
+import { TokenCallers } from '../claims/token-callers.js';
 import { Introspection } from './introspection.js';
 import { jwtStrategy, type VerifiedJwt } from './jwt.strategy.js';
 import { ProviderKeys } from './provider-keys.js';
@@ -29,6 +32,8 @@ export interface Attempt {
 export type Verdict =
   | { readonly kind: 'accepted'; readonly caller: Caller }
   | { readonly kind: 'refused'; readonly attempts: readonly Attempt[] }
+  /** It is good, and a part of its claims can't be had. */
+  | { readonly kind: 'incomplete'; readonly attempts: readonly Attempt[] }
   /** At least one provider that might accept the token can't be reached. */
   | { readonly kind: 'unavailable'; readonly attempts: readonly Attempt[] }
   /** At least one was not asked, because this client has too many questions under way. */
@@ -39,6 +44,7 @@ interface Provider {
   readonly http: ProviderHttp;
   /** Name of its strategy for JWTs. */
   readonly strategy: string;
+  readonly callers: TokenCallers;
   readonly introspection: Introspection | null;
 }
 
@@ -48,7 +54,7 @@ interface Check {
   readonly method: Attempt['method'];
   /** What rules the token out before anything is verified or asked. */
   readonly refusal: Refusal | null;
-  /** @throws ProviderUnavailable, TooManyQuestions */
+  /** @throws ProviderUnavailable, TooManyQuestions, ClaimsIncomplete */
   readonly run: () => Promise<Caller | Refusal>;
 }
 
@@ -58,21 +64,26 @@ interface Outcome {
   readonly result: Caller | Refusal | NotAsked;
 }
 
-type NotAsked = ProviderUnavailable | TooManyQuestions;
+type NotAsked = ProviderUnavailable | TooManyQuestions | ClaimsIncomplete;
+
+/** What is cached of a JWT. */
+interface CachedCaller extends Pick<VerifiedJwt, 'expiresAt' | 'isCurrent'> {
+  readonly caller: Caller;
+}
 
 /** Finds out which of the configured providers vouches for a token: by its keys first, then by introspection (spec §5.2). */
 export class TokenVerifier {
   private readonly passport = new passport.Passport();
   private readonly providers: readonly Provider[];
-  private readonly verified = new LRUCache<string, VerifiedJwt>({
+  private readonly verified = new LRUCache<string, CachedCaller>({
     maxSize: MAX_CACHED_CHARACTERS,
     ttl: CACHE_TTL_MS,
     // The clock is read each time: by default its last reading is used until a timer runs, which may be late.
     ttlResolution: 0,
   });
 
-  constructor(providers: readonly ProviderConfig[], insecureUrls: boolean) {
-    this.providers = providers.map((provider) => this.prepare(provider, insecureUrls));
+  constructor(providers: readonly ProviderConfig[], reach: Pick<Config, 'insecureUrls' | 'proxy'>) {
+    this.providers = providers.map((provider) => this.prepare(provider, reach));
   }
 
   /** @param token the bearer token of the request. */
@@ -86,6 +97,8 @@ export class TokenVerifier {
       const outcome = await outcomeOf(check);
       if (isCaller(outcome.result)) return { kind: 'accepted', caller: outcome.result };
       outcomes.push(outcome);
+      // The provider vouches for the token. That its groups are not to be had must not make another caller of it.
+      if (outcome.result instanceof ClaimsIncomplete) return verdictOf(outcomes);
     }
     const asked = await firstAccepted(this.introspectionChecks(token, jwt, clientOf(request)));
     return 'caller' in asked
@@ -98,11 +111,11 @@ export class TokenVerifier {
   }
 
   private keyChecks(token: string, jwt: UnverifiedJwt | null, request: Request): Check[] {
-    return this.providers.map(({ config, strategy }): Check => ({
-      provider: config,
+    return this.providers.map((provider): Check => ({
+      provider: provider.config,
       method: 'jwt',
-      refusal: jwt ? jwtRefusal(jwt.payload, config, Date.now()) : 'the token is no JWT',
-      run: () => this.verifyJwt(token, strategy, request),
+      refusal: jwt ? jwtRefusal(jwt.payload, provider.config, Date.now()) : 'the token is no JWT',
+      run: () => this.verifyJwt(token, provider, request),
     }));
   }
 
@@ -121,11 +134,24 @@ export class TokenVerifier {
   }
 
   // Answers of introspection are cached by Introspection itself, refusals too.
-  private async verifyJwt(token: string, strategy: string, request: Request): Promise<Caller | Refusal> {
+  private async verifyJwt(
+    token: string,
+    { config, strategy, callers }: Provider,
+    request: Request,
+  ): Promise<Caller | Refusal> {
     const outcome = await this.authenticate(strategy, request);
     if (typeof outcome === 'string') return outcome;
-    this.verified.set(tokenDigest(token), outcome, { size: token.length });
-    return outcome.caller;
+    const { caller, until, size } = await callers.callerOf(token, outcome.claims, clientOf(request));
+    // Groups take time.
+    const refusal = jwtRefusal(outcome.claims, config, Date.now());
+    if (refusal !== null) return refusal;
+    const ttl = Math.min(CACHE_TTL_MS, until - performance.now());
+    if (ttl > 0) {
+      const { expiresAt, isCurrent } = outcome;
+      const cached = { caller, expiresAt, isCurrent };
+      this.verified.set(tokenDigest(token), cached, { size: token.length + size, ttl });
+    }
+    return caller;
   }
 
   private authenticate(strategy: string, request: Request): Promise<VerifiedJwt | Refusal> {
@@ -140,13 +166,18 @@ export class TokenVerifier {
     });
   }
 
-  private prepare(config: ProviderConfig, insecureUrls: boolean): Provider {
-    const http = new ProviderHttp(config);
+  private prepare(
+    config: ProviderConfig,
+    { insecureUrls, proxy }: Pick<Config, 'insecureUrls' | 'proxy'>,
+  ): Provider {
+    const http = new ProviderHttp({ ...config, proxy });
     const keys = new ProviderKeys(keyFetcher(config, http, insecureUrls), () => performance.now());
     const strategy = `jwt:${config.name}`;
     this.passport.use(strategy, jwtStrategy(config, keys));
-    const introspection = hasIntrospection(config) ? new Introspection(config, http) : null;
-    return { config, http, strategy, introspection };
+    const groups = config.groups ? new GroupsFetcher(config, config.groups, http, insecureUrls) : null;
+    const callers = new TokenCallers(config, groups);
+    const introspection = hasIntrospection(config) ? new Introspection(config, http, callers) : null;
+    return { config, http, strategy, callers, introspection };
   }
 }
 
@@ -154,8 +185,7 @@ async function outcomeOf(check: Check): Promise<Outcome> {
   try {
     return { check, result: check.refusal ?? (await check.run()) };
   } catch (error) {
-    if (error instanceof ProviderUnavailable || error instanceof TooManyQuestions)
-      return { check, result: error };
+    if (isNotAsked(error)) return { check, result: error };
     throw error;
   }
 }
@@ -181,10 +211,19 @@ function verdictOf(outcomes: readonly Outcome[]): Verdict {
     const reason = result instanceof Error ? result.message : String(result);
     return { provider: check.provider.name, method: check.method, reason };
   });
-  if (outcomes.some(({ result }) => result instanceof ProviderUnavailable))
-    return { kind: 'unavailable', attempts };
-  const isLimited = outcomes.some(({ result }) => result instanceof TooManyQuestions);
-  return { kind: isLimited ? 'limited' : 'refused', attempts };
+  const kinds = outcomes.map(({ result }) => kindOf(result));
+  const kind = (['unavailable', 'limited', 'incomplete'] as const).find((one) => kinds.includes(one));
+  return { kind: kind ?? 'refused', attempts };
+}
+
+function kindOf(result: Outcome['result']): Exclude<Verdict['kind'], 'accepted'> {
+  if (result instanceof ClaimsIncomplete) return result.why;
+  if (result instanceof ProviderUnavailable) return 'unavailable';
+  return result instanceof TooManyQuestions ? 'limited' : 'refused';
+}
+
+function isNotAsked(error: unknown): error is NotAsked {
+  return [ProviderUnavailable, TooManyQuestions, ClaimsIncomplete].some((kind) => error instanceof kind);
 }
 
 function isCaller(result: Outcome['result']): result is Caller {

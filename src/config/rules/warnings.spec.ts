@@ -39,7 +39,33 @@ describe('the warning about claims that any of several providers may assert', ()
     expect(warnings(config)).toEqual([
       'auth.oauth.providers: each of corporate, partner may put any claim into its tokens, and these do not say whose ' +
         'tokens they mean: auth.authz.roles.superAdmin[1], auth.authz.roles.manageEntries[0], sources[0].claims (mine), ' +
-        'registries[1].claims (all). Add iss, with the issuerUrl of the provider, unless you trust all of them with it',
+        'registries[1].claims (all). Add iss, with the issuerUrl of the provider, or map its claims, unless you trust all ' +
+        'of them with it',
+    ]);
+  });
+
+  it('is about what a provider may still say once the claims of the others are mapped', () => {
+    const rules = {
+      superAdmin: [{ role: 'root' }],
+      manageEntries: [{ team: 'red' }],
+      manageSources: [{ sub: 's' }],
+    };
+    const claims = [
+      { from: '/groups', to: 'team' },
+      { from: '/r', to: 'role', values: { r: 'reader' } },
+    ];
+    const mapped = { ...partner, claims };
+    const warned = (providers: object[]) =>
+      warnings({ auth: { oauth: { ...oauth, providers }, authz: { roles: rules } } });
+    expect(warned([provider, mapped])).toEqual([
+      expect.stringMatching(
+        /each of corporate may put any claim .*: auth\.authz\.roles\.manageSources\[0\], auth\.authz\.roles\.manageEntries\[0\]\. Add/,
+      ),
+    ]);
+    expect(warned([{ ...provider, claims }, mapped])).toEqual([
+      expect.stringMatching(
+        /each of corporate, partner may put any sub .*: auth\.authz\.roles\.manageSources\[0\]\. Add/,
+      ),
     ]);
   });
 

@@ -1,13 +1,15 @@
 import { KINDS } from '../../source-kinds/kinds.js';
 import type { Config } from '../config.js';
 import { oauthInUse } from '../oauth-in-use.js';
+import { mayAssert } from '../providers/provider-claims.js';
 
 /** Places that one warning names; who has more of them has got the message. */
 const MAX_PLACES = 20;
 
 /**
  * A warning about role rules and claims that rest on what any of several providers may assert: each can put any claim into
- * its tokens, but for `iss`, which must be its own (contract §8). Only where claims are judged (contract §4).
+ * its tokens, but for `iss`, which must be its own (contract §8), unless its claims are mapped (§5). Only where claims are
+ * judged (contract §4).
  */
 export function sharedClaims({
   auth,
@@ -15,7 +17,7 @@ export function sharedClaims({
   registries,
 }: Pick<Config, 'auth' | 'sources' | 'registries'>): string[] {
   const oauth = oauthInUse(auth);
-  if (!oauth || !auth.authz || new Set(oauth.providers.map(({ issuerUrl }) => issuerUrl)).size < 2) return [];
+  if (!oauth || !auth.authz) return [];
   const rules = Object.entries(auth.authz.roles).flatMap(([role, maps]) =>
     maps.map((claims, position) => ({ claims, place: `auth.authz.roles.${role}[${position}]` })),
   );
@@ -25,15 +27,23 @@ export function sharedClaims({
       place: `${section}[${position}].claims (${name})`,
     })),
   );
+  const unmapped = oauth.providers.filter(({ claims }) => claims === undefined);
   const places = [...rules, ...labelled]
     .filter(({ claims }) => Object.keys(claims).length > 0 && !Object.hasOwn(claims, 'iss'))
+    // What is mapped has been granted in writing; `sub` never is.
+    .filter(({ claims }) => unmapped.length > 0 || Object.keys(claims).every((key) => key === 'sub'))
+    .filter(({ claims }) => {
+      const asserting = oauth.providers.filter((provider) => mayAssert(provider, claims));
+      return new Set(asserting.map(({ issuerUrl }) => issuerUrl)).size > 1;
+    })
     .map(({ place }) => place);
   if (places.length === 0) return [];
   const more = places.length > MAX_PLACES ? ` and ${places.length - MAX_PLACES} more` : '';
+  const [named, what] = unmapped.length > 0 ? [unmapped, 'any claim'] : [oauth.providers, 'any sub'];
   return [
-    `auth.oauth.providers: each of ${oauth.providers.map(({ name }) => name).join(', ')} may put any claim into its tokens, ` +
+    `auth.oauth.providers: each of ${named.map(({ name }) => name).join(', ')} may put ${what} into its tokens, ` +
       `and these do not say whose tokens they mean: ${places.slice(0, MAX_PLACES).join(', ')}${more}. ` +
-      'Add iss, with the issuerUrl of the provider, unless you trust all of them with it',
+      'Add iss, with the issuerUrl of the provider, or map its claims, unless you trust all of them with it',
   ];
 }
 

@@ -29,7 +29,7 @@ const STDERR_BYTES = 8 * 1024;
 
 /**
  * Runs git without a shell, in an environment of its own: no configuration of the machine or the user, no prompts, no
- * proxies, no tracing, messages in English. It leads a process group, so that what it starts ends with it.
+ * proxies (the one to use stands in the settings), no tracing, messages in English. It leads a process group, so that what it starts ends with it.
  */
 export function runGit(args: readonly string[], call: GitCall): Promise<GitEnd> {
   return new Promise((resolve, reject) => {

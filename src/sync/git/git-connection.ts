@@ -2,6 +2,7 @@ import type { LookupAddress } from 'node:dns';
 import { readFile } from 'node:fs/promises';
 import { rootCertificates } from 'node:tls';
 import type { ConfigType } from '@nestjs/config';
+import type { ProxyConfig, ProxyServer } from '../../config/config.js';
 import { readEnvironment } from '../../config/environment.js';
 import type { adminSourcesConfig } from '../../config/slices.js';
 import {
@@ -9,7 +10,13 @@ import {
   parseGitRepository,
   type SshRepository,
 } from '../../source-kinds/git-repository.js';
-import { PrivateAddressError, publicAddresses, type ResolveAll } from '../../outbound/public-lookup.js';
+import { DIRECT, proxyFor } from '../../outbound/proxy.js';
+import {
+  checkLiteralAddress,
+  PrivateAddressError,
+  publicAddresses,
+  type ResolveAll,
+} from '../../outbound/public-lookup.js';
 import type { LeasedSource } from '../../sources/leased-source.js';
 import type { SourceFiles } from '../file/source-files.js';
 import { FetchError } from '../fetcher.js';
@@ -28,6 +35,8 @@ export interface GitConnection {
   readonly files: Readonly<Record<string, string>>;
   /** In every spelling in which they go out. */
   readonly secrets: readonly string[];
+  /** The same of the proxy's. */
+  readonly proxySecrets: readonly string[];
   /** Where git is found. */
   readonly path: string | undefined;
   /** Are the addresses that git connects to part of the configuration? Older versions of git ignore that. */
@@ -42,6 +51,7 @@ export class GitConnections {
     private readonly limits: Pick<ConfigType<typeof adminSourcesConfig>, 'adminAllowPrivateIP'>,
     private readonly files: Pick<SourceFiles, 'secret'>,
     private readonly resolve?: ResolveAll,
+    private readonly proxies: ProxyConfig = DIRECT,
   ) {}
 
   /** @throws FetchError when the source may not reach it, or the settings are not enough. */
@@ -63,21 +73,28 @@ export class GitConnections {
     const { auth } = source.settings;
     // curl looks a name up anew when the one that is pinned ends in a dot and the one it asks for does not.
     if (mustBePublic) url.hostname = url.hostname.replace(/\.+$/, '');
-    const pinned = mustBePublic ? await this.addressesOf(url.hostname, url.href) : [];
+    const proxy = proxyFor(url, this.proxies);
+    if (mustBePublic && proxy) refuseLiteral(url);
+    // A proxy resolves the name itself.
+    const pinned = mustBePublic && !proxy ? await this.addressesOf(url.hostname, url.href) : [];
     const port = url.port || (url.protocol === 'https:' ? '443' : '80');
     const list = pinned.map(({ address, family }) => (family === 6 ? `[${address}]` : address));
-    const authorities = url.protocol === 'https:' ? await furtherAuthorities() : undefined;
+    const isEncrypted = [url.origin, proxy?.origin].some((origin) => origin?.startsWith('https:'));
+    const authorities = isEncrypted ? await furtherAuthorities() : undefined;
+    const proxied = proxy && proxySettings(proxy);
     const password = auth?.passwordFile === undefined ? '' : await this.password(auth.passwordFile, source);
     const basic = Buffer.from(`${auth?.username}:${password}`).toString('base64');
     return {
       url: url.href,
       configuration: [
         ['http', list.length > 0 ? { curloptResolve: `${url.hostname}:${port}:${list.join()}` } : {}],
-        ['http', authorities === undefined ? {} : { sslCAInfo: AUTHORITIES }],
+        ['http', authorities === undefined ? {} : { sslCAInfo: AUTHORITIES, proxySSLCAInfo: AUTHORITIES }],
+        ['http', proxied?.settings ?? {}],
         [`http "${url.origin}"`, password === '' ? {} : { extraHeader: `Authorization: Basic ${basic}` }],
       ],
       files: authorities === undefined ? {} : { [AUTHORITIES]: authorities },
       secrets: password === '' ? [] : [password, basic, encodeURIComponent(password)],
+      proxySecrets: proxied?.secrets ?? [],
       isPinned: list.length > 0,
     };
   }
@@ -101,6 +118,7 @@ export class GitConnections {
         [KNOWN_HOSTS]: `${await this.files.secret(auth.knownHostsFile, source)}\n`,
       },
       secrets: [key],
+      proxySecrets: [],
       isPinned: false,
     };
   }
@@ -120,6 +138,28 @@ export class GitConnections {
       throw new FetchError(`${file} holds no password: it must be one line of text`);
     return password;
   }
+}
+
+function refuseLiteral(url: URL): void {
+  try {
+    checkLiteralAddress(url);
+  } catch (error) {
+    throw new FetchError(`${url.href}: ${(error as Error).message}`);
+  }
+}
+
+/** The settings of git that lead through a proxy, and what in them is secret. */
+function proxySettings({ origin, credentials }: ProxyServer): {
+  settings: Readonly<Record<string, string>>;
+  secrets: string[];
+} {
+  if (!credentials) return { settings: { proxy: origin }, secrets: [] };
+  const { username, password } = credentials;
+  const [user, secret] = [username, password].map(encodeURIComponent);
+  return {
+    settings: { proxy: origin.replace('://', `://${user}:${secret}@`), proxyAuthMethod: 'basic' },
+    secrets: password === '' ? [] : [password, encodeURIComponent(password)],
+  };
 }
 
 // Git trusts the authorities that Node trusts; without the variable those that the machine trusts.

@@ -1,6 +1,10 @@
 /** What git says, in the order in which it is looked for, and what it means for an operator. */
 const MEANINGS: readonly (readonly [RegExp, (hasPassword: boolean) => string])[] = [
   [
+    /from proxy after CONNECT|response from proxy|resolve proxy|CONNECT tunnel failed|returned error: 407/i,
+    () => 'the proxy of HTTPS_PROXY or HTTP_PROXY does not let it through, or is not there',
+  ],
+  [
     /Authentication failed|could not read (Username|Password)|returned error: 401/,
     (hasPassword) =>
       hasPassword
@@ -62,11 +66,18 @@ export function refusesFilters(stderr: string): boolean {
  * A part of a sentence about what went wrong. Of the words of git only those it says itself are shown, for what is not
  * known here, and no secret it was given.
  */
-export function explain(stderr: string, secrets: readonly string[]): string {
+export function explain(
+  stderr: string,
+  secrets: readonly string[],
+  proxySecrets: readonly string[] = [],
+): string {
   const own = stderr.split('\n').filter((line) => !line.startsWith('remote:'));
   const known = MEANINGS.find(([pattern]) => pattern.test(own.join('\n')));
   if (known) return known[1](secrets.length > 0);
   const fatal = own.findLast((line) => /^(fatal|error):/.test(line)) ?? 'no reason was given';
-  const scrubbed = secrets.reduce((text, secret) => text.replaceAll(secret, '…'), fatal);
+  const scrubbed = [...secrets, ...proxySecrets].reduce(
+    (text, secret) => text.replaceAll(secret, '…'),
+    fatal,
+  );
   return `git failed: ${scrubbed.replaceAll(/\p{Cc}|\p{Surrogate}/gu, ' ').slice(0, 200)}`;
 }

@@ -244,7 +244,7 @@ export class GitRemote {
   }
 
   private gitFailure({ stderr }: GitEnd): FetchError {
-    return this.failure(explain(stderr, this.way.secrets));
+    return this.failure(explain(stderr, this.way.secrets, this.way.proxySecrets));
   }
 
   private failure(reason: string): FetchError {

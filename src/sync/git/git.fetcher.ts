@@ -1,7 +1,7 @@
 import { posix } from 'node:path';
 import { Inject, Injectable } from '@nestjs/common';
 import type { ConfigType } from '@nestjs/config';
-import { adminSourcesConfig, limitsConfig } from '../../config/slices.js';
+import { adminSourcesConfig, limitsConfig, outboundConfig } from '../../config/slices.js';
 import { type Fetched, Fetcher, type FetchState } from '../fetcher.js';
 import type { SettingsOf } from '../../source-kinds/kinds.js';
 import { maxFileBytes } from '../file/read-file.js';
@@ -26,9 +26,10 @@ export class GitFetcher extends Fetcher<'git'> {
     @Inject(adminSourcesConfig.KEY) admin: ConfigType<typeof adminSourcesConfig>,
     files: SourceFiles,
     @Inject(limitsConfig.KEY) private readonly limits: ConfigType<typeof limitsConfig>,
+    @Inject(outboundConfig.KEY) { proxy }: ConfigType<typeof outboundConfig>,
   ) {
     super();
-    this.connections = new GitConnections(admin, files);
+    this.connections = new GitConnections(admin, files, undefined, proxy);
   }
 
   override async fetch(

@@ -97,6 +97,7 @@ export function aStartingState(): ModelState {
       unlabeled: 'allow',
       registryListing: 'managers',
       roles: ROLES,
+      mapping: [],
     },
     callers: SORTS_OF_CALLERS,
     sources: [

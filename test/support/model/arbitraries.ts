@@ -1,6 +1,6 @@
 import fc from 'fast-check';
+import { aHeldLabel, aLabel, aMapping, KEYS, someClaims, someHeld } from './claims-arbitraries.js';
 import {
-  type Claims,
   type Entry,
   type Held,
   type Question,
@@ -12,9 +12,6 @@ import {
   type ModelState,
 } from './model.js';
 
-// Few keys and values, so that callers and labels meet often; and some that look alike without being so.
-const KEYS = ['org', 'team', 'tier'];
-const VALUES = ['a', 'b', '1', 'true'];
 const ENTRY_NAMES = ['io.acme/beta', 'io.acme/alpha-2', 'io.acme/alpha', 'Io.acme/zeta'];
 const SOURCE_NAMES = ['one', 'two', 'three'];
 const REGISTRY_NAMES = ['main', 'other', 'back'];
@@ -31,49 +28,6 @@ export interface Asked {
   readonly questions: readonly Question[];
 }
 
-/** A single value, or several distinct ones in order: each meaning has one form only, so that answers compare as they are. */
-const aLabelValue = fc.oneof(
-  { weight: 3, arbitrary: fc.constantFrom(...VALUES) },
-  { weight: 2, arbitrary: fc.subarray([...VALUES].sort(), { minLength: 2, maxLength: 3 }) },
-);
-const aLabel: fc.Arbitrary<Claims> = fc.dictionary(fc.constantFrom(...KEYS), aLabelValue, {
-  minKeys: 1,
-  maxKeys: 2,
-  noNullPrototype: true,
-});
-const someClaims: fc.Arbitrary<Claims> = fc.oneof(
-  { weight: 3, arbitrary: fc.constant({}) },
-  { weight: 9, arbitrary: aLabel },
-  // What every token holds anyway, and what every object inherits.
-  {
-    weight: 1,
-    arbitrary: fc.constantFrom<Claims>({ aud: 'registry' }, { sub: 'sue' }, { constructor: 'a' }),
-  },
-);
-
-const aScalar = fc.constantFrom<unknown>(...VALUES, 1, true, 1.5, null);
-const aHeldValue = fc.oneof(
-  { weight: 4, arbitrary: fc.constantFrom<unknown>(...VALUES) },
-  { weight: 4, arbitrary: fc.array(aScalar, { maxLength: 4 }) },
-  { weight: 1, arbitrary: aScalar },
-  { weight: 1, arbitrary: fc.constantFrom<unknown>([['a']], { a: 'a' }, [{ a: 'a' }], 'a,b', ' a', 'A') },
-);
-const someHeld: fc.Arbitrary<Held> = fc
-  .record({
-    sub: fc.constantFrom('sue', 'tom'),
-    more: fc.dictionary(fc.constantFrom(...KEYS), aHeldValue, { maxKeys: 3, noNullPrototype: true }),
-  })
-  .map(({ sub, more }) => ({ sub, aud: 'registry', ...more }));
-
-/** What callers without a token hold: as much of what is drawn elsewhere as they hold of it with one. */
-const aHeldLabel: fc.Arbitrary<Claims> = fc.oneof(
-  { weight: 1, arbitrary: fc.constant({}) },
-  {
-    weight: 6,
-    arbitrary: fc.dictionary(fc.constantFrom(...KEYS), aLabelValue, { maxKeys: 3, noNullPrototype: true }),
-  },
-);
-
 const someRules = fc.array(aLabel, { minLength: 1, maxLength: 2 });
 const someRoles = fc.record<Setting['roles']>(
   {
@@ -88,6 +42,7 @@ const someRoles = fc.record<Setting['roles']>(
 /** Both modes without authorization, and the full one with every combination of its policies and roles of its own each. */
 export function settings(seed: number): Setting[] {
   const roles = fc.sample(someRoles, { seed, numRuns: 8 });
+  const mappings = fc.sample(aMapping, { seed, numRuns: 10 });
   const [first] = roles;
   if (!first) throw new Error('No roles were drawn');
   const policies = (['all', 'any'] as const).flatMap((arrayValues) =>
@@ -105,15 +60,16 @@ export function settings(seed: number): Setting[] {
     registryListing: 'managers',
     roles: first,
   } as const;
-  return [
-    { mode: 'anonymous', ...plain },
-    { mode: 'auth-only', ...plain },
+  const drawn = [
+    { mode: 'anonymous' as const, ...plain },
+    { mode: 'auth-only' as const, ...plain },
     ...policies.map((policy, index) => ({
       mode: 'full' as const,
       ...policy,
       roles: roles[index] ?? first,
     })),
   ];
+  return drawn.map((setting, index) => ({ ...setting, mapping: mappings[index] ?? [] }));
 }
 
 const anOrigin = fc.constantFrom('config' as const, 'api' as const);

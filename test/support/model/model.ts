@@ -23,6 +23,19 @@ export interface Setting {
   readonly unlabeled: 'allow' | 'deny';
   readonly registryListing: 'managers' | 'readers';
   readonly roles: Readonly<Record<Role, readonly Claims[]>>;
+  /** What the second provider, whose audience is `MAPPED`, may say. The first one may say everything. */
+  readonly mapping: readonly MappingRule[];
+}
+
+export const MAPPED = 'mapped';
+
+/** As the configuration spells it. */
+export interface MappingRule {
+  readonly to: string;
+  readonly from?: string;
+  readonly values?: Readonly<Record<string, string>>;
+  readonly value?: string;
+  readonly when?: Claims;
 }
 
 export interface Version {

@@ -7,7 +7,7 @@ type Row = Record<string, unknown>;
 export function pathOf(question: Question, prefix: string): string {
   switch (question.ask) {
     case 'me':
-      return '/v1/me';
+      return '/v1/me?claims=true';
     case 'registries':
       return '/registry';
     case 'admin sources':
@@ -55,7 +55,7 @@ export function told(question: Question, prefix: string, status: number, text: s
   });
   switch (question.ask) {
     case 'me':
-      return { status, shown: body['roles'] as string[] };
+      return { status, shown: [...(body['roles'] as string[]), ...mappedClaims(body['claims'] as Row)] };
     case 'registries':
       return { status, shown: (body['registries'] as Row[]).filter(own).map(({ name }) => strip(name)) };
     case 'admin sources':
@@ -81,6 +81,19 @@ export function told(question: Question, prefix: string, status: number, text: s
 export function sorted(question: Question, answer: Answer): Answer {
   if (!('shown' in answer) || !/entries/.test(question.ask)) return answer;
   return { ...answer, shown: answer.shown.map(ordered).sort(byText) };
+}
+
+/** The claims of a caller whose provider maps them, which never gives the audience; those of others are not told. */
+function mappedClaims(claims: Row): unknown[] {
+  const named = Object.fromEntries(Object.entries(claims).filter(([key]) => key !== 'iss'));
+  return 'aud' in named ? [] : [claimsInOrder(named)];
+}
+
+/** Claims in the one form in which they are compared. */
+export function claimsInOrder(claims: Readonly<Record<string, unknown>>): unknown {
+  return Object.entries(claims)
+    .map(([key, value]) => [key, ...[value].flat().map(String).sort()])
+    .sort((one, other) => ((one[0] ?? '') < (other[0] ?? '') ? -1 : 1));
 }
 
 function ordered(entry: unknown): unknown {

@@ -7,6 +7,8 @@ import {
   type ConsumerQuestion,
   type Entry,
   type Held,
+  MAPPED,
+  type MappingRule,
   type Question,
   type Registry,
   type Role,
@@ -16,19 +18,49 @@ import {
   type Version,
   type ModelState,
 } from './model.js';
+import { claimsInOrder } from './questions.js';
 
 /** What the API answers to one of this state's callers. */
 export function answer(state: ModelState, question: Question): Answer {
   const { setting, registries, callers } = state;
-  const caller = callers[question.by] ?? null;
+  const token = callers[question.by] ?? null;
+  const isMapped = token?.['aud'] === MAPPED;
+  const caller = token && isMapped ? mapped(token, setting.mapping) : token;
   if ('type' in question) return consume(state, caller, question);
   if (setting.mode !== 'anonymous' && caller === null) return refuse(401, 'token_missing');
   const rights = rightsOf(setting, caller ?? {});
   if (question.ask === 'me')
-    return setting.mode === 'anonymous' ? refuse(401, 'anonymous_mode') : show(rights.roles);
+    return setting.mode === 'anonymous'
+      ? refuse(401, 'anonymous_mode')
+      : show([...rights.roles, ...(caller && isMapped ? [claimsInOrder(caller)] : [])]);
   if (question.ask === 'registries')
     return show(inOrder(registries.filter(rights.reaches)).map(({ name }) => name));
   return administer(state, rights, question);
+}
+
+// contract §5: only what is mapped exists, `sub` stays; rules with the same `to` add up; what is no string, number, boolean or
+// flat array of them is dropped, and so is what `values` does not list.
+function mapped(token: Held, rules: readonly MappingRule[]): Held {
+  const given = rules.flatMap(({ to, from, values, value, when }) => {
+    if (from === undefined) return covers(token, when ?? {}, 'all') ? [[to, String(value)] as const] : [];
+    const found = [at(token, from.split('/').slice(1))].flat();
+    if (!found.every((one) => /string|number|boolean/.test(typeof one))) return [];
+    const texts = found.map((one) => (typeof one === 'string' ? one : JSON.stringify(one)));
+    return texts
+      .filter((text) => values === undefined || Object.hasOwn(values, text))
+      .map((text) => [to, values?.[text] ?? text] as const);
+  });
+  const keys = new Set(given.map(([key]) => key));
+  const valuesOf = (key: string) =>
+    new Set(given.filter(([other]) => other === key).map(([, value]) => value));
+  return { sub: token['sub'], ...Object.fromEntries([...keys].map((key) => [key, [...valuesOf(key)]])) };
+}
+
+function at(value: unknown, [step, ...rest]: readonly string[]): unknown {
+  if (step === undefined) return value;
+  const name = step.replaceAll('~1', '/').replaceAll('~0', '~');
+  const isObject = typeof value === 'object' && value !== null && !Array.isArray(value);
+  return isObject && Object.hasOwn(value, name) ? at(value[name as keyof typeof value], rest) : undefined;
 }
 
 type Rights = ReturnType<typeof rightsOf>;

@@ -9,7 +9,7 @@ import { createLogger } from '../../../dist/telemetry/logger.js';
 import type { TestDatabase } from '../database.js';
 import type { Issuer } from '../issuer.js';
 import { makeToken } from '../tokens.js';
-import type { Held, Setting } from './model.js';
+import { type Held, MAPPED, type Setting } from './model.js';
 
 const CONNECTIONS = 3;
 
@@ -62,9 +62,10 @@ export function tokenFor(issuer: Issuer, caller: Held): string {
   });
 }
 
-function authOf({ mode, roles, ...policy }: Setting, { iss, audience }: Issuer): object {
+function authOf({ mode, roles, mapping, ...policy }: Setting, { iss, audience }: Issuer): object {
   if (mode === 'anonymous') return { mode };
-  const providers = [{ name: 'model', issuerUrl: iss, audience, allowPrivateIP: true }];
+  const provider = { name: 'model', issuerUrl: iss, audience, allowPrivateIP: true };
+  const providers = [provider, { ...provider, name: 'mapped', audience: MAPPED, claims: mapping }];
   const oauth = { resourceUrl: 'https://registry.example.com', providers };
   return { mode: 'oauth', oauth, ...(mode === 'full' ? { authz: { roles, policy } } : {}) };
 }

@@ -1,0 +1,143 @@
+import { LRUCache } from 'lru-cache';
+import type { GroupsLocation, ProviderConfig } from '../../config/config.js';
+import { isObject } from '../../json/is-object.js';
+import { tokenDigest } from '../bearer-token.js';
+import { discoverEndpoint } from '../tokens/discovery-document.js';
+import { type ProviderHttp, ProviderUnavailable } from '../tokens/provider-http.js';
+import { QuestionLimits, TooManyQuestions } from '../tokens/question-limits.js';
+import { ClaimsIncomplete } from './claim-mapping.js';
+
+/** contract §2: longest time groups are cached, from the moment they are asked for; less when the token expires. */
+const CACHE_TTL_MS = 60_000;
+/** So long a token is not asked about again after an answer without its groups. */
+const REFUSAL_TTL_MS = 1_000;
+/** How long the address of the userinfo endpoint is used. */
+const ENDPOINT_TTL_MS = 10 * 60_000;
+/** Memory for cached groups, in characters of JSON; the oldest go first. */
+const MAX_CACHED_CHARACTERS = 16 * 1024 * 1024;
+const ANSWER_OVERHEAD = 200;
+const MAX_GROUPS = 10_000;
+/** Tokens whose groups were had before: by their digests, and the newest. */
+const MAX_KNOWN = 50_000;
+const KNOWN_TTL_MS = 24 * 60 * 60_000;
+
+/** The groups of the holder of one token. */
+export interface FetchedGroups {
+  readonly groups: readonly (string | number | boolean)[];
+  /** By `performance.now()`: they are not to be used from then on. */
+  readonly until: number;
+  /** Of memory, in characters. */
+  readonly size: number;
+}
+
+interface Refused {
+  readonly refusal: ClaimsIncomplete;
+  readonly until: number;
+  readonly size: number;
+}
+
+/** A verified token whose groups are elsewhere. */
+export interface TokenWithoutGroups {
+  readonly token: string;
+  readonly subject: unknown;
+  /** Who sent it: see `clientOf`. */
+  readonly client: string;
+}
+
+/**
+ * Asks a provider for groups that its tokens are too small for (OpenID Connect Core 1.0 §5.3, §5.6.2), with the token
+ * itself. Concurrent requests about one token are one, answers are cached, and QuestionLimits says what may be asked. The
+ * address that the token names is never used: it goes to the configured one alone.
+ */
+export class GroupsFetcher {
+  private readonly cached = new LRUCache<string, FetchedGroups | Refused>({
+    maxSize: MAX_CACHED_CHARACTERS,
+    sizeCalculation: ({ size }) => size,
+  });
+  private readonly known = new LRUCache<string, true>({ max: MAX_KNOWN, ttl: KNOWN_TTL_MS });
+  private readonly pending = new Map<string, Promise<FetchedGroups>>();
+  private readonly limits = new QuestionLimits('for their groups');
+  private endpoint: { readonly url: string; readonly until: number } | undefined;
+
+  constructor(
+    private readonly provider: Pick<ProviderConfig, 'issuerUrl'>,
+    private readonly location: GroupsLocation,
+    private readonly http: ProviderHttp,
+    private readonly insecureUrls: boolean,
+  ) {}
+
+  /** @throws ClaimsIncomplete */
+  async groupsOf(question: TokenWithoutGroups): Promise<FetchedGroups> {
+    const digest = tokenDigest(question.token);
+    const cached = this.cached.get(digest);
+    if (cached && performance.now() < cached.until) {
+      if ('refusal' in cached) throw cached.refusal;
+      return cached;
+    }
+    const pending = this.pending.get(digest) ?? this.fetch(digest, question);
+    this.pending.set(digest, pending);
+    return pending;
+  }
+
+  private async fetch(
+    digest: string,
+    { token, subject, client }: TokenWithoutGroups,
+  ): Promise<FetchedGroups> {
+    try {
+      const question = { digest, known: this.known.has(digest), client };
+      const { answer, askedAt } = await this.limits.admit(question, () => this.ask(token));
+      const groups = this.groupsIn(answer, subject);
+      const size = JSON.stringify(groups).length + ANSWER_OVERHEAD;
+      const fetched = { groups, until: askedAt + CACHE_TTL_MS, size };
+      this.cached.set(digest, fetched);
+      this.known.set(digest, true);
+      return fetched;
+    } catch (error) {
+      const refusal = refusalFor(error);
+      if (refusal.why === 'incomplete') {
+        const until = performance.now() + REFUSAL_TTL_MS;
+        this.cached.set(digest, { refusal, until, size: ANSWER_OVERHEAD });
+      }
+      throw refusal;
+    } finally {
+      this.pending.delete(digest);
+    }
+  }
+
+  private async ask(token: string): Promise<{ answer: unknown; askedAt: number }> {
+    const url = 'url' in this.location ? this.location.url : await this.userinfoUrl();
+    const askedAt = performance.now();
+    return { answer: await this.http.getJson(url, `Bearer ${token}`), askedAt };
+  }
+
+  // OpenID Connect Core 1.0 §5.3.2: an answer of the userinfo endpoint has a subject, and one about another must not be used.
+  private groupsIn(answer: unknown, subject: unknown): FetchedGroups['groups'] {
+    const { groups, sub } = isObject(answer) ? answer : {};
+    const isAnonymous = 'url' in this.location && sub === undefined;
+    if (!isAnonymous && (typeof subject !== 'string' || sub !== subject))
+      throw new ClaimsIncomplete('the answer about groups is not about the subject of the token');
+    const list: unknown[] = Array.isArray(groups) ? groups : [groups];
+    if (list.length > MAX_GROUPS) throw new ClaimsIncomplete(`there are more than ${MAX_GROUPS} groups`);
+    if (!list.every(isScalar)) throw new ClaimsIncomplete('the answer about groups holds no list of them');
+    return list;
+  }
+
+  private async userinfoUrl(): Promise<string> {
+    if (this.endpoint && performance.now() < this.endpoint.until) return this.endpoint.url;
+    const { issuerUrl } = this.provider;
+    const url = await discoverEndpoint('userinfo_endpoint', issuerUrl, this.http, this.insecureUrls);
+    this.endpoint = { url, until: performance.now() + ENDPOINT_TTL_MS };
+    return url;
+  }
+}
+
+function refusalFor(error: unknown): ClaimsIncomplete {
+  if (error instanceof ClaimsIncomplete) return error;
+  if (error instanceof TooManyQuestions) return new ClaimsIncomplete(error.message, 'limited');
+  if (!(error instanceof ProviderUnavailable)) throw error;
+  return new ClaimsIncomplete(error.message, error.answered ? 'incomplete' : 'unavailable');
+}
+
+function isScalar(value: unknown): value is string | number | boolean {
+  return ['string', 'number', 'boolean'].includes(typeof value);
+}

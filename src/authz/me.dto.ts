@@ -1,0 +1,11 @@
+import { ApiPropertyOptional } from '@nestjs/swagger';
+import { emptyOr, flagParameter } from '../validation/query-checks.js';
+import { Checked, Optional } from '../validation/shape.js';
+
+/** contract §10. */
+export class MeQuery {
+  @ApiPropertyOptional({ type: 'boolean', description: 'Also the claims of the caller that count here' })
+  @Optional()
+  @Checked(emptyOr(flagParameter))
+  claims?: string;
+}

@@ -1,0 +1,151 @@
+import { mkdtempSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { ConfigurationError } from '../../validation/problems.js';
+import { loadConfig } from '../load-config.js';
+import { providerReaches } from './provider-claims.js';
+
+const file = join(mkdtempSync(join(tmpdir(), 'registry-claims-')), 'config.yaml');
+const provider = { name: 'corporate', issuerUrl: 'https://idp.example.com', audience: 'registry' };
+const authz = {
+  roles: {
+    superAdmin: [{ role: 'super-admin' }],
+    manageSources: [{ iss: 'https://other.example', role: 'admin' }],
+    manageRegistries: [{ role: ['admin', 'owner'], org: 'acme' }],
+    manageEntries: [{ sub: 'robot' }, { team: 'red' }],
+  },
+};
+
+function loaded(changed: object, rules: object | undefined = authz) {
+  const oauth = { resourceUrl: 'https://registry.example.com', providers: [{ ...provider, ...changed }] };
+  writeFileSync(file, JSON.stringify({ auth: { oauth, authz: rules } }));
+  return loadConfig(file, {}, {}).config.auth;
+}
+
+function problemsOf(changed: object): string {
+  try {
+    loaded(changed);
+    return '';
+  } catch (error) {
+    if (!(error instanceof ConfigurationError)) throw error;
+    return error.problems.map(({ path, message }) => `${path}: ${message}`).join('\n');
+  }
+}
+
+const P = 'auth.oauth.providers[0]';
+const GOOD = { from: '/groups', to: 'team' };
+const many = (count: number) => Array.from({ length: count }, (_, n) => ({ to: `claim-${n}`, value: 'x' }));
+
+describe('the claims of a provider', () => {
+  it.each<[string, unknown]>([
+    ['none at all', []],
+    ['a value as it is', [GOOD]],
+    ['translated values', [{ ...GOOD, values: { '9bf3afbc-77': 'platform', 12: 'twelve' } }]],
+    ['a constant for all', [{ to: 'org', value: 'acme' }]],
+    ['a constant for some', [{ to: 'org', value: 'acme', when: { repository_owner_id: '12345' } }]],
+    ['several rules for one', [GOOD, { ...GOOD, from: '/teams' }, { to: 'team', value: 'all' }]],
+    ['a name with dots and slashes', [{ from: '/https:~1~1acme.example~1roles', to: 'acme/role.v1' }]],
+    ['as many as claims may be', many(100)],
+  ])('may be %s', (_what, claims) => {
+    expect(problemsOf({ claims })).toBe('');
+  });
+
+  it.each<[unknown, string]>([
+    [GOOD, 'claims: must be a list, not a map'],
+    [['role'], 'claims[0]: must be a map, not a string'],
+    [[{ ...GOOD, to: undefined }], 'claims[0].to: is required'],
+    [[{ ...GOOD, to: '' }], 'claims[0].to: must not be empty'],
+    [[{ ...GOOD, to: ['team'] }], 'claims[0].to: must be a string, not a list'],
+    [[{ ...GOOD, to: 'sub' }], 'claims[0].to: must not be iss or sub'],
+    [[{ ...GOOD, to: 'iss' }], 'claims[0].to: must not be iss or sub'],
+    [[{ ...GOOD, to: 'exp' }], 'claims[0].to: is about one token alone'],
+    [[{ ...GOOD, to: 'jti' }], 'claims[0].to: is about one token alone'],
+    [[{ ...GOOD, to: '__proto__' }], 'claims[0].to: is not a possible name'],
+    [[{ ...GOOD, from: 'groups' }], 'claims[0].from: must be a JSON Pointer'],
+    [[{ ...GOOD, from: '' }], 'claims[0].from: must not be empty'],
+    [[{ ...GOOD, from: '/a~b' }], 'claims[0].from: must be a JSON Pointer'],
+    [[{ ...GOOD, from: '$.groups' }], 'claims[0].from: must be a JSON Pointer'],
+    [[{ to: 'team' }], 'claims[0]: needs either from'],
+    [[{ ...GOOD, value: 'x' }], 'claims[0]: needs either from'],
+    [[{ ...GOOD, when: { a: 'b' } }], 'claims[0].when: needs value'],
+    [[{ ...GOOD, values: {} }], 'claims[0].values: must not be empty'],
+    [[{ ...GOOD, values: ['a'] }], 'claims[0].values: must be a map, not a list'],
+    [[{ ...GOOD, values: { a: 1 } }], 'claims[0].values.a: must be a string, not a number'],
+    [[{ ...GOOD, values: { a: ['b'] } }], 'claims[0].values.a: must be a string, not a list'],
+    [[{ to: 'org', value: 'x', values: { a: 'b' } }], 'claims[0].values: needs from'],
+    [[{ to: 'org', value: 12345 }], 'claims[0].value: must be a string, not a number: put it in quotes'],
+    [[{ to: 'org', value: ['a'] }], 'claims[0].value: must be a string, not a list'],
+    [[{ to: 'org', value: 'x', when: {} }], 'claims[0].when: must name at least one claim'],
+    [[{ to: 'org', value: 'x', when: { a: 1 } }], 'claims[0].when.a: must be a string or a list of strings'],
+    [[{ to: 'org', value: 'x', wehn: { a: 'b' } }], 'claims[0].wehn: is not a known key'],
+    [many(101), 'claims: must not make more than 100 claims'],
+  ])('may not be %j', (claims, problem) => {
+    expect(problemsOf({ claims })).toContain(`${P}.${problem}`);
+  });
+});
+
+describe('the groups of a provider', () => {
+  it.each([{ from: 'userinfo' }, { url: 'https://groups.example.com/of' }])('may be at %j', (groups) => {
+    expect(problemsOf({ groups })).toBe('');
+  });
+
+  it.each<[unknown, string]>([
+    ['userinfo', 'groups: must be a map, not a string'],
+    [{}, 'groups: needs either from: userinfo or url'],
+    [{ from: 'graph' }, 'groups.from: must be one of userinfo'],
+    [{ from: 'userinfo', url: 'https://groups.example.com' }, 'groups: needs either'],
+    [{ url: 'groups' }, 'groups.url: must be an http:// or https:// URL'],
+    [{ url: 'http://groups.example.com' }, 'groups.url: must be https://'],
+    [{ url: 'https://me:secret@groups.example.com' }, 'groups.url: must not hold a user or a password'],
+  ])('may not be at %j', (groups, problem) => {
+    expect(problemsOf({ groups })).toContain(`${P}.${problem}`);
+  });
+});
+
+describe('what a provider can lead to', () => {
+  const IDENTITY = ['iss', 'sub'];
+
+  it.each<[what: string, claims: object[] | undefined, keys: string[] | null, roles: string[]]>([
+    [
+      'is everything but what asks for another issuer',
+      undefined,
+      null,
+      ['superAdmin', 'manageRegistries', 'manageEntries'],
+    ],
+    ['is its subjects, when nothing is mapped', [], IDENTITY, ['manageEntries']],
+    [
+      'is any value that is taken over',
+      [{ from: '/role', to: 'role' }],
+      [...IDENTITY, 'role'],
+      ['superAdmin', 'manageEntries'],
+    ],
+    [
+      'is one of the values that are translated, and a constant',
+      [
+        { from: '/role', to: 'role', values: { a: 'admin', w: 'writer' } },
+        { to: 'org', value: 'acme', when: { tenant: '1' } },
+      ],
+      [...IDENTITY, 'role', 'org'],
+      ['manageRegistries', 'manageEntries'],
+    ],
+    [
+      'is no role whose other claim has another value',
+      [
+        { from: '/role', to: 'role', values: { a: 'admin' } },
+        { to: 'org', value: 'contoso' },
+      ],
+      [...IDENTITY, 'role', 'org'],
+      ['manageEntries'],
+    ],
+  ])('%s', (_what, claims, keys, roles) => {
+    expect(providerReaches(loaded({ claims }))).toEqual([{ provider: 'corporate', claims: keys, roles }]);
+  });
+
+  it('is every role where there are no rules, and nothing where nobody is asked', () => {
+    const { mode, oauth } = loaded({ claims: [] });
+    const authOnly = { mode, ...(oauth ? { oauth } : {}) };
+    expect(providerReaches(authOnly)).toMatchObject([{ roles: ['every one, for want of auth.authz'] }]);
+    expect(providerReaches({ ...authOnly, mode: 'anonymous' })).toEqual([]);
+  });
+});

@@ -1,0 +1,222 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
+import { aServer, type Document } from '../support/documents.js';
+import { expectChallenge, expectRefused, versionsIn } from '../support/matchers.js';
+import { aService } from '../support/service.js';
+
+const GUIDE = readFileSync(join(import.meta.dirname, '../../docs/authentication.md'), 'utf8');
+
+interface Recipe extends Document {
+  name: string;
+  issuerUrl: string;
+  audience: string;
+  claims: Document[];
+}
+
+/** The recipes of the guide, by their headings. */
+const RECIPES = new Map(
+  [...GUIDE.matchAll(/^### (.+)$[^]*?```yaml\n(- name: [^]*?)```/gm)].map(([, heading = '', yaml = '']) => [
+    heading,
+    (parse(yaml) as [Recipe])[0],
+  ]),
+);
+
+/** Of a token as the provider gives it; what differs for each of them is in the table. */
+interface Given {
+  /** What the provider puts into the token of somebody who publishes for the platform team. */
+  token: Document;
+  /** The same, of somebody whom the recipe must tell from that one; it loses them these claims. */
+  other: Document;
+  lost: string[];
+}
+
+const UUID = '9bf3afbc-77b0-4bd1-a4bb-d4ba1a1f7a3c';
+const GITHUB = {
+  sub: 'repo:acme/weather:environment:release',
+  repository: 'acme/weather',
+  repository_id: '710512644',
+  repository_owner: 'acme',
+  repository_owner_id: '583231',
+  environment: 'release',
+  ref: 'refs/tags/v1.0.0',
+  ref_type: 'tag',
+  actor_id: '12',
+  run_attempt: '1',
+};
+const GITLAB = {
+  sub: 'project_path:acme/weather:ref_type:tag:ref:v1.0.0',
+  namespace_id: '12885807',
+  namespace_path: 'acme',
+  project_id: '53804090',
+  project_path: 'acme/weather',
+  pipeline_source: 'push',
+  ref: 'v1.0.0',
+  ref_type: 'tag',
+  ref_protected: 'true',
+};
+const CLUSTER = {
+  sub: 'system:serviceaccount:platform-prod:publisher',
+  'kubernetes.io': {
+    namespace: 'platform-prod',
+    node: { name: 'node-1', uid: 'f3a4' },
+    pod: { name: 'publisher-7f9', uid: 'a1b2' },
+    serviceaccount: { name: 'publisher', uid: 'c3d4' },
+    warnafter: 1_800_000_000,
+  },
+};
+
+const GIVEN: Record<string, Given> = {
+  Keycloak: {
+    token: {
+      typ: 'Bearer',
+      azp: 'ide',
+      acr: '1',
+      realm_access: { roles: ['offline_access', 'default-roles-acme', 'super-admin'] },
+      resource_access: { registry: { roles: ['writer'] }, account: { roles: ['view-profile'] } },
+      scope: 'openid profile',
+      groups: ['/platform', '/everybody'],
+    },
+    other: { resource_access: { wiki: { roles: ['writer'] } } },
+    lost: ['role'],
+  },
+  'Entra ID': {
+    token: {
+      ver: '2.0',
+      oid: '690222be-ff1a-4d56-abd1-7e4f7d38e474',
+      tid: '8b87af7d-8647-4dc7-8df4-5f69a2011bb5',
+      azp: '2c1a',
+      roles: ['Registry.Writer'],
+      groups: [UUID, '1d3d5a43-1111-4bd1-a4bb-d4ba1a1f7a3c'],
+      scp: 'Registry.Read',
+    },
+    other: { tid: '9188040d-6c67-4c5b-b112-36a304b66dad', groups: [] },
+    lost: ['org', 'team'],
+  },
+  Okta: {
+    token: {
+      ver: 1,
+      cid: '0oa1',
+      uid: '00u1',
+      scp: ['openid'],
+      groups: ['Everyone', 'registry-writers', 'platform'],
+    },
+    other: { groups: ['Everyone', 'platform'] },
+    lost: ['role'],
+  },
+  Auth0: {
+    token: {
+      azp: 'ide',
+      gty: 'authorization_code',
+      permissions: ['read:all'],
+      org_id: 'org_9ybsU1dN2dKfDkBi',
+      'https://acme.example/roles': ['writer', 'super-admin'],
+      'https://acme.example/teams': ['platform'],
+    },
+    other: { org_id: 'org_other', 'https://acme.example/roles': undefined },
+    lost: ['org', 'role'],
+  },
+  Google: {
+    token: {
+      sub: '110169484474386276334',
+      azp: 'ide',
+      hd: 'acme.example',
+      email: 'ada@acme.example',
+      email_verified: true,
+    },
+    other: { hd: undefined, email: 'ada@gmail.com' },
+    lost: ['org', 'role', 'team'],
+  },
+  'GitHub Actions': {
+    token: GITHUB,
+    other: { repository_owner_id: '99', environment: 'pull-request' },
+    lost: ['org', 'role'],
+  },
+  'GitLab CI': { token: GITLAB, other: { ref_protected: 'false' }, lost: ['role'] },
+  'Kubernetes service accounts': {
+    token: CLUSTER,
+    other: { 'kubernetes.io': { namespace: 'elsewhere' }, sub: 'system:serviceaccount:elsewhere:publisher' },
+    lost: ['role', 'team'],
+  },
+};
+
+const AFTER = { org: 'acme', team: 'platform', role: 'writer' };
+/** The audience of the same providers without their claims. */
+const BEFORE = 'before';
+
+describe('the recipes of the guide', () => {
+  const service = aService({
+    mode: 'full',
+    providers: ({ issuer: { jwksUrl, groupsUrl } }) =>
+      [...RECIPES.values()].flatMap(({ claims, groups, ...recipe }) => {
+        const provider = { ...recipe, jwksUrl, allowPrivateIP: true };
+        const unmapped = { ...provider, name: `${recipe.name}-before`, audience: BEFORE };
+        // Where the groups are is somewhere else in this test.
+        const elsewhere = groups === undefined ? {} : { groups: { url: groupsUrl } };
+        return [{ ...provider, claims, ...elsewhere }, unmapped];
+      }),
+  })
+    .source('tools', { claims: { org: 'acme', team: 'platform' }, servers: [aServer('io.acme/deploy')] })
+    .source('made', { kind: 'managed' })
+    .registry('acme', { sources: ['tools'], claims: { org: 'acme' } })
+    .runs();
+  const as = (heading: string, token: Document, audience?: string) => {
+    const { issuerUrl: iss = '', audience: aud } = RECIPES.get(heading) ?? {};
+    return service.bearing(service.issuer.sign({ ...token, iss, aud: [audience ?? aud, `${iss}/userinfo`] }));
+  };
+  const held = async (heading: string, token: Document) => {
+    const { json } = await as(heading, token).get('/v1/me?claims=true');
+    const { iss, sub, ...claims } = (json as { claims: Document }).claims;
+    expect([iss, typeof sub]).toEqual([RECIPES.get(heading)?.issuerUrl, 'string']);
+    return claims;
+  };
+
+  it('are all of those that are tried here', () => {
+    expect([...RECIPES.keys()]).toEqual(Object.keys(GIVEN));
+  });
+
+  describe.each(Object.entries(GIVEN))('%s', (heading, { token, other, lost }) => {
+    it('gives no role and opens no gate before', async () => {
+      const before = as(heading, token, BEFORE);
+      expect((await before.get('/v1/me')).json).toMatchObject({ roles: [] });
+      expectRefused(await before.get('/registry/acme/v0.1/servers'), 403, 'registry_forbidden');
+      expectRefused(await before.post('/v1/entries', {}), 403, 'role_required');
+    });
+
+    it('gives the claims of a publisher of the team after, and nothing beside', async () => {
+      expect(await held(heading, token)).toEqual(AFTER);
+      const after = as(heading, token);
+      expect((await after.get('/v1/me')).json).toMatchObject({ roles: ['manageEntries'] });
+      expect(versionsIn(await after.get('/registry/acme/v0.1/servers'))).toEqual(['io.acme/deploy@1.0.0']);
+      const name = `com.acme/${heading.toLowerCase().replaceAll(' ', '-')}`;
+      const published = await after.post('/v1/entries', { server: aServer(name), claims: { org: 'acme' } });
+      expect(published.status).toBe(201);
+    });
+
+    it('tells somebody else from them', async () => {
+      const kept = Object.entries(AFTER).filter(([key]) => !lost.includes(key));
+      expect(await held(heading, { ...token, ...other })).toEqual(Object.fromEntries(kept));
+    });
+  });
+
+  it('have the groups of Entra ID where they are when a token has too many, or refuse it', async () => {
+    const token = { ...GIVEN['Entra ID']?.token, ...OVERAGE };
+    const { issuerUrl: iss, audience: aud } = RECIPES.get('Entra ID') ?? {};
+    const sent = service.issuer.sign({ ...token, groups: undefined, iss, aud });
+    expectChallenge(await service.bearing(sent).get('/v1/me'), {
+      error: 'invalid_token',
+      code: 'claims_incomplete',
+    });
+    const other = service.issuer.sign({ ...token, groups: undefined, iss, aud, sub: 'ada' });
+    service.issuer.tells(other, { groups: [UUID, 'of-nobody'] });
+    const { json } = await service.bearing(other).get('/v1/me?claims=true');
+    expect(json).toMatchObject({ roles: ['manageEntries'], claims: AFTER });
+    expect(service.issuer.requestsTo('other')).toEqual([]);
+  });
+});
+
+const OVERAGE = {
+  _claim_names: { groups: 'src1' },
+  _claim_sources: { src1: { endpoint: 'http://127.0.0.1:1/users/690222be/getMemberObjects' } },
+};
