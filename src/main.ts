@@ -1,9 +1,7 @@
 #!/usr/bin/env node
 import 'reflect-metadata';
 import { Command, Option } from 'commander';
-import { check } from './cli/check.js';
-import { type MigrateAction, migrate } from './cli/migrate.js';
-import { serve } from './cli/serve.js';
+import type { MigrateAction } from './cli/migrate.js';
 import { versionLine } from './cli/version.js';
 
 interface ServeOptions {
@@ -13,6 +11,7 @@ interface ServeOptions {
   authMode?: string;
 }
 
+// Each command loads what it needs, when it runs: `serve` has to start tracing before it loads the application.
 const program = new Command('registry-server')
   .description('A registry server for MCP servers, skills and plugins')
   .version(versionLine(), '-V, --version', 'print the version and the commit');
@@ -27,14 +26,20 @@ program
   .option('--address <host:port>', 'where the API listens', ':8080')
   .option('--internal-address <host:port>', 'where health, readiness and version listen', ':8081')
   .addOption(authMode())
-  .action(async ({ config: file, ...flags }: ServeOptions) => exit(await serve(file, flags)));
+  .action(async ({ config: file, ...flags }: ServeOptions) => {
+    const { serve } = await import('./cli/serve.js');
+    exit(await serve(file, flags));
+  });
 
 program
   .command('check')
   .description('validate the configuration and print every problem; starts nothing')
   .addOption(config())
   .addOption(authMode())
-  .action(({ config: file, ...flags }: ServeOptions) => exit(check(file, flags)));
+  .action(async ({ config: file, ...flags }: ServeOptions) => {
+    const { check } = await import('./cli/check.js');
+    exit(check(file, flags));
+  });
 
 program
   .command('migrate')
@@ -44,6 +49,7 @@ program
   .action(async (action: string, options: { config: string }) => {
     if (!['up', 'down', 'status'].includes(action))
       program.error(`migrate: ${action} is none of up, down and status`);
+    const { migrate } = await import('./cli/migrate.js');
     exit(await migrate(action as MigrateAction, options.config));
   });
 

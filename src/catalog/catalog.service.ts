@@ -131,6 +131,7 @@ export class CatalogService {
     // It may have been read since it was missed.
     const cached = this.cache.get(key);
     if (cached) return { page: cached, isCurrent: true };
+    this.cache.missed();
     const check = new SnapshotCheck(view);
     try {
       const text = await this.reader.read(check, request, end);

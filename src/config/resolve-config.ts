@@ -59,7 +59,7 @@ export function resolveConfig(
     adminFileRoots: adminFileRootsOf(file),
     adminAllowPrivateIP: file.adminAllowPrivateIP ?? false,
     adminKubernetesNamespaces: file.adminKubernetesNamespaces ?? [],
-    log: { level: file.log?.level ?? 'info' },
+    log: { level: file.log?.level ?? 'info', format: file.log?.format ?? null },
     limits: limitsOf(file.limits),
   };
 }

@@ -13,6 +13,7 @@ import type { SentBody } from '../http/input/body.js';
 import { ApiError } from '../http/errors.js';
 import { JsonText } from '../http/json-answers.js';
 import { checkPreconditions, contentTag, type Preconditions } from '../http/preconditions.js';
+import { CatalogMetrics } from '../telemetry/catalog-metrics.js';
 import { SourcesRepository } from '../sources/sources.repository.js';
 import { EntriesRepository } from './entries.repository.js';
 import type { Entry, EntryVersion } from './entry.entity.js';
@@ -45,6 +46,7 @@ export class EntriesService {
     private readonly sources: SourcesRepository,
     private readonly entries: EntriesRepository,
     private readonly policy: AccessPolicy,
+    private readonly metrics: CatalogMetrics,
   ) {}
 
   /**
@@ -67,7 +69,7 @@ export class EntriesService {
     // A super-admin who sends no claims for a later version inherits; who may send none is decided by checkPublish.
     this.policy.checkPublish(caller, claims);
     try {
-      return await this.dataSource.transaction(async (manager) => {
+      const published = await this.dataSource.transaction(async (manager) => {
         const source = await this.sources.shareManaged(manager);
         if (source === null) throw new ApiError('no_managed_source');
         this.checkName(caller, incoming, claims, source.settings.names);
@@ -82,6 +84,8 @@ export class EntriesService {
         if (dryRun) throw new DryRun(answer);
         return answer;
       });
+      this.metrics.published(incoming.type);
+      return published;
     } catch (error) {
       if (error instanceof DryRun) return error.answer;
       throw error;

@@ -27,12 +27,14 @@ export interface Attempt {
 }
 
 export type Verdict =
-  | { readonly kind: 'accepted'; readonly caller: Caller }
+  | { readonly kind: 'accepted'; readonly caller: Caller; readonly provider: string }
   | { readonly kind: 'refused'; readonly attempts: readonly Attempt[] }
   /** At least one provider that might accept the token can't be reached. */
   | { readonly kind: 'unavailable'; readonly attempts: readonly Attempt[] }
   /** At least one was not asked, because this client has too many questions under way. */
   | { readonly kind: 'limited'; readonly attempts: readonly Attempt[] };
+
+type Accepted = Extract<Verdict, { kind: 'accepted' }>;
 
 interface Provider {
   readonly config: ProviderConfig;
@@ -64,7 +66,7 @@ type NotAsked = ProviderUnavailable | TooManyQuestions;
 export class TokenVerifier {
   private readonly passport = new passport.Passport();
   private readonly providers: readonly Provider[];
-  private readonly verified = new LRUCache<string, VerifiedJwt>({
+  private readonly verified = new LRUCache<string, VerifiedJwt & { readonly provider: string }>({
     maxSize: MAX_CACHED_CHARACTERS,
     ttl: CACHE_TTL_MS,
     // The clock is read each time: by default its last reading is used until a timer runs, which may be late.
@@ -79,18 +81,16 @@ export class TokenVerifier {
   async verify(token: string, request: Request): Promise<Verdict> {
     const cached = this.verified.get(tokenDigest(token));
     if (cached && cached.expiresAt > Date.now() && cached.isCurrent())
-      return { kind: 'accepted', caller: cached.caller };
+      return { kind: 'accepted', caller: cached.caller, provider: cached.provider };
     const jwt = readJwt(token);
     const outcomes: Outcome[] = [];
     for (const check of this.keyChecks(token, jwt, request)) {
       const outcome = await outcomeOf(check);
-      if (isCaller(outcome.result)) return { kind: 'accepted', caller: outcome.result };
+      if (isCaller(outcome.result)) return accepted(check, outcome.result);
       outcomes.push(outcome);
     }
     const asked = await firstAccepted(this.introspectionChecks(token, jwt, clientOf(request)));
-    return 'caller' in asked
-      ? { kind: 'accepted', caller: asked.caller }
-      : verdictOf([...outcomes, ...asked.outcomes]);
+    return 'accepted' in asked ? asked.accepted : verdictOf([...outcomes, ...asked.outcomes]);
   }
 
   async close(): Promise<void> {
@@ -102,7 +102,7 @@ export class TokenVerifier {
       provider: config,
       method: 'jwt',
       refusal: jwt ? jwtRefusal(jwt.payload, config, Date.now()) : 'the token is no JWT',
-      run: () => this.verifyJwt(token, strategy, request),
+      run: () => this.verifyJwt(token, config.name, strategy, request),
     }));
   }
 
@@ -121,10 +121,15 @@ export class TokenVerifier {
   }
 
   // Answers of introspection are cached by Introspection itself, refusals too.
-  private async verifyJwt(token: string, strategy: string, request: Request): Promise<Caller | Refusal> {
+  private async verifyJwt(
+    token: string,
+    provider: string,
+    strategy: string,
+    request: Request,
+  ): Promise<Caller | Refusal> {
     const outcome = await this.authenticate(strategy, request);
     if (typeof outcome === 'string') return outcome;
-    this.verified.set(tokenDigest(token), outcome, { size: token.length });
+    this.verified.set(tokenDigest(token), { ...outcome, provider }, { size: token.length });
     return outcome.caller;
   }
 
@@ -164,15 +169,19 @@ async function outcomeOf(check: Check): Promise<Outcome> {
  * Runs all checks at once: the first that accepts decides, so that a provider which is slow holds up no other. Without one,
  * the end of each, in their order.
  */
-function firstAccepted(checks: readonly Check[]): Promise<{ caller: Caller } | { outcomes: Outcome[] }> {
+function firstAccepted(checks: readonly Check[]): Promise<{ accepted: Accepted } | { outcomes: Outcome[] }> {
   return new Promise((resolve, reject) => {
     const ends = checks.map(async (check) => {
       const outcome = await outcomeOf(check);
-      if (isCaller(outcome.result)) resolve({ caller: outcome.result });
+      if (isCaller(outcome.result)) resolve({ accepted: accepted(check, outcome.result) });
       return outcome;
     });
     Promise.all(ends).then((outcomes) => resolve({ outcomes }), reject);
   });
+}
+
+function accepted({ provider }: Check, caller: Caller): Accepted {
+  return { kind: 'accepted', caller, provider: provider.name };
 }
 
 /** Of checks none of which has accepted the token. */
