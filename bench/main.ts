@@ -14,6 +14,7 @@ import { measurePublishing } from './publishing.js';
 import { measureSizes } from './sizes.js';
 import { measureStartUp } from './start-up.js';
 import { measureSync } from './sync.js';
+import { measureTelemetry } from './telemetry.js';
 import { measureVisibility } from './visibility.js';
 
 type Measure = (stage: Stage, quick: boolean) => Promise<Figure[]>;
@@ -27,6 +28,7 @@ const BENCHMARKS: Record<string, Measure> = {
   authentication: measureAuthentication,
   lists: measureLists,
   'first-time': measureFirstTime,
+  telemetry: measureTelemetry,
   memory: measureMemory,
   sizes: measureSizes,
   'start-up': measureStartUp,
