@@ -28,7 +28,11 @@ const ROWS: Record<keyof typeof PAIRS, { row: string; measure: string; target: n
     target: 0.95,
   },
   good: { row: 'and traces, 10 %', measure: 'the same', target: 0.9 },
-  silent: { row: 'traces, collector that never answers', measure: 'requests/s over those with a good one', target: 0.95 },
+  silent: {
+    row: 'traces, collector that never answers',
+    measure: 'requests/s over those with a good one',
+    target: 0.95,
+  },
   gone: { row: 'traces, collector that is not there', measure: 'the same', target: 0.95 },
   rubbish: { row: 'traces, collector that answers rubbish', measure: 'the same', target: 0.95 },
 };
@@ -40,7 +44,11 @@ const ROWS: Record<keyof typeof PAIRS, { row: string; measure: string; target: n
 export async function measureTelemetry(stage: Stage, quick: boolean): Promise<Figure[]> {
   const catalogue = await stage.catalogue(10_000, 200);
   const token = stage.issuer.tokenOf({ sub: 'somebody', ...SEES_ALL });
-  const load = { connections: CONNECTIONS, seconds: quick ? 2 : 4, requests: [{ path: listPath({ limit: 30 }), token }] };
+  const load = {
+    connections: CONNECTIONS,
+    seconds: quick ? 2 : 4,
+    requests: [{ path: listPath({ limit: 30 }), token }],
+  };
   const collectors = new Map<CollectorKind, Awaited<ReturnType<typeof startCollector>>>();
   for (const kind of COLLECTORS) collectors.set(kind, await startCollector(kind));
   const traced = (kind: CollectorKind) => ({

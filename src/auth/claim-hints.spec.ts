@@ -4,7 +4,10 @@ import { claimHints } from './claim-hints.js';
 it.each<[claims: Record<string, unknown>, about: RegExp[]]>([
   [{ realm_access: { roles: ['admin'] } }, [/realm_access/]],
   [{ resource_access: { registry: { roles: ['admin'] } } }, [/resource_access/]],
-  [{ _claim_names: { groups: 'src1' }, _claim_sources: { src1: { endpoint: 'https://x' } } }, [/_claim_names/]],
+  [
+    { _claim_names: { groups: 'src1' }, _claim_sources: { src1: { endpoint: 'https://x' } } },
+    [/_claim_names/],
+  ],
   [{ hasgroups: true }, [/hasgroups/]],
   [{ hasgroups: 'true' }, [/hasgroups/]],
   [{ realm_access: {}, hasgroups: true }, [/realm_access/, /hasgroups/]],

@@ -22,7 +22,8 @@ const SHAPES: readonly { readonly shows: (claims: Caller['claims']) => boolean; 
   },
   {
     shows: ({ _claim_names: elsewhere, hasgroups }) =>
-      (isObject(elsewhere) && Object.hasOwn(elsewhere, 'groups')) || [true, 'true'].includes(hasgroups as never),
+      (isObject(elsewhere) && Object.hasOwn(elsewhere, 'groups')) ||
+      [true, 'true'].includes(hasgroups as never),
     hint:
       'The tokens leave the groups out because there are too many (_claim_names, hasgroups), as Entra ID does; rules see none of ' +
       'them: let the provider write only the groups that are assigned to this application, or use app roles',

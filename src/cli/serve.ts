@@ -88,7 +88,11 @@ async function startTelemetry(
 
 /** Why there is no service, on standard error, in the form of the log. */
 async function failed(config: Config | null, reason: string): Promise<void> {
-  const logger = await createStreamLogger('fatal', logFormat(config?.log.format ?? null, process.stderr), STDERR);
+  const logger = await createStreamLogger(
+    'fatal',
+    logFormat(config?.log.format ?? null, process.stderr),
+    STDERR,
+  );
   logger.fatal(reason);
 }
 

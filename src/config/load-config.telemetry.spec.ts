@@ -15,11 +15,19 @@ function read(tree: object, environment: NodeJS.ProcessEnv = {}) {
 it.each<[object, string, string]>([
   [{ telemetry: true }, 'telemetry', 'must be a map'],
   [{ telemetry: { otlpEndpoint: 'collector:4318' } }, 'telemetry.otlpEndpoint', 'http:// or https://'],
-  [{ telemetry: { otlpEndpoint: 'http://me:pw@collector' } }, 'telemetry.otlpEndpoint', 'a user or a password'],
+  [
+    { telemetry: { otlpEndpoint: 'http://me:pw@collector' } },
+    'telemetry.otlpEndpoint',
+    'a user or a password',
+  ],
   [{ telemetry: { sampleRatio: 1.1 } }, 'telemetry.sampleRatio', 'must be a number from 0 to 1'],
   [{ telemetry: { sampleRatio: '0.1' } }, 'telemetry.sampleRatio', 'must be a number from 0 to 1'],
   [{ telemetry: { traceparentHosts: ['https://a'] } }, 'telemetry.traceparentHosts[0]', 'the name of a host'],
-  [{ telemetry: { traceparentHosts: ['a', 'a'] } }, 'telemetry.traceparentHosts[1]', 'stands in the list already'],
+  [
+    { telemetry: { traceparentHosts: ['a', 'a'] } },
+    'telemetry.traceparentHosts[1]',
+    'stands in the list already',
+  ],
   [{ log: { format: 'pretty' } }, 'log.format', 'must be one of json, text'],
 ])('%j is refused at %s: %s', (tree, path, fragment) => {
   expect(() => read(tree)).toThrow(`${path}: `);
@@ -27,7 +35,10 @@ it.each<[object, string, string]>([
 });
 
 describe('where traces and metrics are sent', () => {
-  const at = (signal: string, base = otlpEndpoint) => ({ url: `${base}/v1/${signal}`, protocol: 'http/protobuf' });
+  const at = (signal: string, base = otlpEndpoint) => ({
+    url: `${base}/v1/${signal}`,
+    protocol: 'http/protobuf',
+  });
   const both = { traces: at('traces'), metrics: at('metrics') };
   const named = (base: string) => ({ traces: at('traces', base), metrics: at('metrics', base) });
   const none = { traces: null, metrics: null };

@@ -28,7 +28,8 @@ export function createLogger(level: string, destination?: DestinationStream): Lo
 
 /** The log on a stream of the process, as JSON, or as text for who reads along. */
 export async function createStreamLogger(level: string, format: LogFormat, stream = STDOUT): Promise<Logger> {
-  if (format === 'json') return createLogger(level, pino.destination({ dest: stream, sync: stream !== STDOUT }));
+  if (format === 'json')
+    return createLogger(level, pino.destination({ dest: stream, sync: stream !== STDOUT }));
   const { textStream } = await import('./log-text.js');
   return createLogger(level, textStream(stream));
 }

@@ -31,7 +31,8 @@ describe('the figures of requests', () => {
   };
   const requests = (route: string, status: number, method = 'GET') =>
     `http_server_request_duration_seconds_count{http_request_method="${method}",http_route="${route}",http_response_status_code="${status}"}`;
-  const errors = (code: string, route = ROUTE) => `registry_errors_total{code="${code}",http_route="${route}"}`;
+  const errors = (code: string, route = ROUTE) =>
+    `registry_errors_total{code="${code}",http_route="${route}"}`;
   const tokens = (outcome: string, reason: string, provider = 'corporate') =>
     `registry_authentications_total{provider="${provider}",outcome="${outcome}",reason="${reason}"}`;
   const pages = (outcome: string) => `registry_page_cache_requests_total{outcome="${outcome}"}`;
@@ -53,7 +54,9 @@ describe('the figures of requests', () => {
         expectRefused(await reader().get(`/${randomUUID()}/${count}`), 404, 'route_not_found');
     });
     await expect.poll(grown).toEqual([20, 20]);
-    const odd = await growth([requests('unmatched', 404, '_OTHER')], () => reader().send('PROPFIND', '/nowhere'));
+    const odd = await growth([requests('unmatched', 404, '_OTHER')], () =>
+      reader().send('PROPFIND', '/nowhere'),
+    );
     await expect.poll(odd).toEqual([1]);
     expect([...(await figures()).keys()].filter((series) => series.includes('PROPFIND'))).toEqual([]);
   });
@@ -72,7 +75,11 @@ describe('the figures of requests', () => {
   });
 
   it('tell who was refused for want of a role, and at the gate, beside who was not', async () => {
-    const series = [errors('role_required', '/v1/sources'), errors('registry_forbidden'), requests(ROUTE, 200)];
+    const series = [
+      errors('role_required', '/v1/sources'),
+      errors('registry_forbidden'),
+      requests(ROUTE, 200),
+    ];
     const grown = await growth(series, async () => {
       expectRefused(await reader().get('/v1/sources'), 403, 'role_required');
       expectRefused(await reader().get(GATED), 403, 'registry_forbidden');
@@ -94,7 +101,9 @@ describe('the figures of requests', () => {
       [null, tokens('refused', 'no_token', '')],
     ];
     for (const [token, series] of cases) {
-      const grown = await growth([series], () => (token === null ? service : service.bearing(token)).get(LIST));
+      const grown = await growth([series], () =>
+        (token === null ? service : service.bearing(token)).get(LIST),
+      );
       await expect.poll(grown).toEqual([1]);
     }
   });
@@ -129,10 +138,13 @@ describe('the figures of requests', () => {
     const nested = service.as({ realm_access: { roles: ['admin'] } });
     expect((await nested.get(LIST)).status).toBe(200);
     expect(hints()).toEqual([]);
-    for (let count = 0; count < 3; count += 1) expectRefused(await nested.get('/v1/sources'), 403, 'role_required');
-    await expect.poll(hints).toEqual([
-      expect.objectContaining({ level: 'warn', issuer: service.issuer.iss, code: 'role_required' }),
-    ]);
+    for (let count = 0; count < 3; count += 1)
+      expectRefused(await nested.get('/v1/sources'), 403, 'role_required');
+    await expect
+      .poll(hints)
+      .toEqual([
+        expect.objectContaining({ level: 'warn', issuer: service.issuer.iss, code: 'role_required' }),
+      ]);
     expectRefused(await service.as({ hasgroups: true }).get(GATED), 403, 'registry_forbidden');
     await expect.poll(() => hints().length).toBe(2);
   });

@@ -39,7 +39,8 @@ describe('a service that sends traces', () => {
     callWith(origin + path, method, { ...sent, headers: { Authorization: `Bearer ${token}`, ...headers } });
   /** The span of the one request that belongs to this trace, once it has come. */
   const spanOf = async (traceId: string): Promise<CapturedSpan> => {
-    const found = () => collector.spans.filter((span) => span.traceId === traceId && 'http.route' in span.attributes);
+    const found = () =>
+      collector.spans.filter((span) => span.traceId === traceId && 'http.route' in span.attributes);
     await expect.poll(found, patience).toHaveLength(1);
     const [span] = found();
     if (!span) throw new Error('It has come and gone');
@@ -60,7 +61,12 @@ describe('a service that sends traces', () => {
       await writeFile(join(folder, name), content);
       return join(folder, name);
     };
-    const provider = { name: 'corporate', issuerUrl: issuer.iss, audience: issuer.audience, allowPrivateIP: true };
+    const provider = {
+      name: 'corporate',
+      issuerUrl: issuer.iss,
+      audience: issuer.audience,
+      allowPrivateIP: true,
+    };
     const introspected = { introspectionUrl: issuer.introspectionUrl, clientId: client.id };
     const opaque = { ...introspected, clientSecretFile: await secret('client', client.secret) };
     const auth = { username: 'reader', passwordFile: await secret('password', gitPassword) };
@@ -81,7 +87,10 @@ describe('a service that sends traces', () => {
     }; // prettier-ignore
     await writeFile(join(folder, 'registry.yaml'), stringify(configuration));
     token = issuer.sign({ role: 'super-admin', sub: 'somebody' });
-    service = Cli.serve(join(folder, 'registry.yaml'), { ...collector.environment, REGISTRY_LOG_LEVEL: 'debug' });
+    service = Cli.serve(join(folder, 'registry.yaml'), {
+      ...collector.environment,
+      REGISTRY_LOG_LEVEL: 'debug',
+    });
     origin = await service.origin();
     internal = /"metrics":"(http:\/\/[^"]+)"/.exec(service.output)?.[1] ?? '';
   });
@@ -93,7 +102,10 @@ describe('a service that sends traces', () => {
     await database.drop();
     await rm(folder, { recursive: true });
     // After everything that this file has led to.
-    expect({ spans: findSecrets(collector.received), log: findSecrets(output) }).toEqual({ spans: [], log: [] });
+    expect({ spans: findSecrets(collector.received), log: findSecrets(output) }).toEqual({
+      spans: [],
+      log: [],
+    });
   });
 
   it('tells of a list: the request, and the statements that it took', async () => {
@@ -118,7 +130,14 @@ describe('a service that sends traces', () => {
     expect(tree[0]).toBe(`GET ${ROUTE}`);
     expect(tree).toContain(`  SELECT ${database.database}`);
     const [line] = logOf(requestId).slice(-1);
-    expect(line).toMatchObject({ traceId, requestId, route: ROUTE, status: 200, subject: 'somebody', issuer: issuer.iss });
+    expect(line).toMatchObject({
+      traceId,
+      requestId,
+      route: ROUTE,
+      status: 200,
+      subject: 'somebody',
+      issuer: issuer.iss,
+    });
     expect(collector.received).not.toContain('hush');
   });
 
@@ -133,7 +152,9 @@ describe('a service that sends traces', () => {
     const operations = tree.map((line) => line.trim().split(' ')[0]);
     expect(operations.filter((name) => name === 'START' || name === 'COMMIT')).toEqual(['START', 'COMMIT']);
     expect(operations).toContain('INSERT');
-    const statements = collector.spans.filter((one) => one.traceId === traceId && 'db.query.text' in one.attributes);
+    const statements = collector.spans.filter(
+      (one) => one.traceId === traceId && 'db.query.text' in one.attributes,
+    );
     expect(statements.length).toBeGreaterThan(5);
     for (const { attributes } of statements)
       expect(attributes).toMatchObject({ 'db.system.name': 'postgresql', 'db.namespace': database.database });
@@ -158,9 +179,14 @@ describe('a service that sends traces', () => {
     expect(tree.slice(0, 2)).toEqual(['sync git', '  fetch']);
     expect(tree).toContain('    git fetch');
     expect(tree).toContain('  write');
-    const [request] = collector.spans.filter((span) => span.traceId === mirrored.traceId && 'url.full' in span.attributes);
+    const [request] = collector.spans.filter(
+      (span) => span.traceId === mirrored.traceId && 'url.full' in span.attributes,
+    );
     expect(request?.name).toBe('GET');
-    expect(request?.attributes).toMatchObject({ 'server.address': 'localhost', 'http.response.status_code': 200 });
+    expect(request?.attributes).toMatchObject({
+      'server.address': 'localhost',
+      'http.response.status_code': 200,
+    });
     expect(String(request?.attributes['url.full'])).toMatch(/\/v0\.1\/servers$/);
   });
 
@@ -188,7 +214,12 @@ describe('a service that sends traces', () => {
     });
     const unknown = traceOf();
     expect((await send('GET', `/nowhere/${unknown}`, { headers: traceparent(unknown) })).status).toBe(404);
-    await expect.poll(() => collector.spans.filter((span) => span.traceId === unknown).map(({ name }) => name), patience).toEqual(['GET']);
+    await expect
+      .poll(
+        () => collector.spans.filter((span) => span.traceId === unknown).map(({ name }) => name),
+        patience,
+      )
+      .toEqual(['GET']);
   });
 
   it('keeps to the kinds of requests that people make: the internal port and what it does unasked are in no trace', async () => {
@@ -197,7 +228,9 @@ describe('a service that sends traces', () => {
     const traceId = traceOf();
     await send('GET', '/v1/me', { headers: traceparent(traceId) });
     await spanOf(traceId);
-    const roots = collector.spans.filter(({ parent }) => parent === undefined).map(({ name }) => name.split(' ')[0]);
+    const roots = collector.spans
+      .filter(({ parent }) => parent === undefined)
+      .map(({ name }) => name.split(' ')[0]);
     expect([...new Set(roots)].sort()).toEqual(['sync']);
   });
 

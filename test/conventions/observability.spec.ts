@@ -49,7 +49,8 @@ function askedBy(query: string): Asked {
     enter: ({ type, from, to, node }) => {
       const text = query.slice(from, to);
       if (type.isError) asked.errors.push(`at ${from}`);
-      else if (type.name === 'Identifier' && node.parent?.type.name === 'VectorSelector') asked.metrics.add(text);
+      else if (type.name === 'Identifier' && node.parent?.type.name === 'VectorSelector')
+        asked.metrics.add(text);
       else if (type.name === 'LabelName') asked.labels.add(text);
     },
   });

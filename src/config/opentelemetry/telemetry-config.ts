@@ -64,7 +64,8 @@ function targetOf(
   const upper = signal.toUpperCase();
   const exporter = environment[`OTEL_${upper}_EXPORTER`];
   if (exporter && exporter !== 'otlp') {
-    if (exporter !== 'none') warn(`OTEL_${upper}_EXPORTER: "otlp" and "none" are known here: no ${signal} are sent`);
+    if (exporter !== 'none')
+      warn(`OTEL_${upper}_EXPORTER: "otlp" and "none" are known here: no ${signal} are sent`);
     return null;
   }
   const endpoints: [name: string, url: string | undefined][] = [

@@ -10,21 +10,27 @@ import { routeOf } from '../route.js';
 /** Asked every few seconds, by machines. None of them exists on the public port (contract §1). */
 const INTERNAL_PATHS = new Set(['/health', '/readiness', '/version', '/metrics']);
 
+interface Choices {
+  /**
+   * Where requests of ours carry `traceparent`. Nowhere else: it tells its receiver which requests of theirs belong together,
+   * and identity providers and other registries are somebody else's.
+   */
+  readonly traceparentHosts: ReadonlySet<string>;
+  readonly propagator: W3CTraceContextPropagator;
+  /** Is a request of others in no trace? */
+  readonly leavesOut: (request: IncomingMessage) => boolean;
+}
+
 /**
  * What is traced: requests that come in, statements, and requests that go out. Only what belongs to a trace: what the server
  * asks the database of its own accord, every half second, would be all that one sees.
- *
- * @param traceparentHosts where requests of ours carry `traceparent`. Nowhere else: it tells its receiver which requests of
- *   theirs belong together, and identity providers and other registries are somebody else's.
  */
-export function instrumentations(
-  traceparentHosts: ReadonlySet<string>,
-  propagator: W3CTraceContextPropagator,
-): Instrumentation[] {
+export function instrumentations({ traceparentHosts, propagator, leavesOut }: Choices): Instrumentation[] {
   return [
     new HttpInstrumentation({
       disableOutgoingRequestInstrumentation: true,
-      ignoreIncomingRequestHook: ({ url = '' }) => INTERNAL_PATHS.has(url.split('?', 1)[0] ?? ''),
+      ignoreIncomingRequestHook: (request) =>
+        leavesOut(request) || INTERNAL_PATHS.has(request.url?.split('?', 1)[0] ?? ''),
       applyCustomAttributesOnSpan: (span, request) => {
         if (!span.isRecording()) return;
         const incoming = request as IncomingMessage;

@@ -50,15 +50,17 @@ export class MetricsProducer implements MetricProducer {
       return { ...base, dataPointType: DataPointType.SUM, isMonotonic: true, dataPoints: points() };
     if (type === 'gauge') return { ...base, dataPointType: DataPointType.GAUGE, dataPoints: points() };
     if (type !== 'histogram') return null;
-    const dataPoints = [...seriesOf(family).values()].map(({ attributes, boundaries, below, count, sum }) => ({
-      ...times,
-      attributes,
-      value: {
-        buckets: { boundaries, counts: [...below, count].map((n, at, all) => n - (all[at - 1] ?? 0)) },
-        count,
-        sum,
-      },
-    }));
+    const dataPoints = [...seriesOf(family).values()].map(
+      ({ attributes, boundaries, below, count, sum }) => ({
+        ...times,
+        attributes,
+        value: {
+          buckets: { boundaries, counts: [...below, count].map((n, at, all) => n - (all[at - 1] ?? 0)) },
+          count,
+          sum,
+        },
+      }),
+    );
     return { ...base, dataPointType: DataPointType.HISTOGRAM, dataPoints };
   }
 }

@@ -31,7 +31,8 @@ export class ExportProblems implements DiagLogger {
 }
 
 function kindOf(problem: unknown): string {
-  if (!(problem instanceof Error)) return typeof problem === 'string' && problem.length < 50 ? problem : 'unknown';
+  if (!(problem instanceof Error))
+    return typeof problem === 'string' && problem.length < 50 ? problem : 'unknown';
   const { code } = problem as Error & { code?: unknown };
   return code === undefined ? problem.name : String(code).slice(0, 50);
 }

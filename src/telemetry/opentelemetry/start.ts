@@ -1,25 +1,26 @@
 import { randomUUID } from 'node:crypto';
 import { createRequire } from 'node:module';
 import { diag, DiagLogLevel } from '@opentelemetry/api';
-import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks';
 import { setGlobalErrorHandler, W3CTraceContextPropagator } from '@opentelemetry/core';
 import { registerInstrumentations } from '@opentelemetry/instrumentation';
-import { detectResources, envDetector, type Resource, resourceFromAttributes } from '@opentelemetry/resources';
-import { MeterProvider, PeriodicExportingMetricReader } from '@opentelemetry/sdk-metrics';
 import {
-  BatchSpanProcessor,
-  NodeTracerProvider,
-  ParentBasedSampler,
-  TraceIdRatioBasedSampler,
-} from '@opentelemetry/sdk-trace-node';
+  detectResources,
+  envDetector,
+  type Resource,
+  resourceFromAttributes,
+} from '@opentelemetry/resources';
+import { MeterProvider, PeriodicExportingMetricReader } from '@opentelemetry/sdk-metrics';
+import { BatchSpanProcessor, NodeTracerProvider } from '@opentelemetry/sdk-trace-node';
 import type { Logger } from 'pino';
 import type { TelemetryConfig } from '../../config/opentelemetry/telemetry-config.js';
 import type { Metrics } from '../metrics.js';
 import { useTracing } from '../tracing.js';
+import { LeanContextManager } from './context-manager.js';
 import { metricExporter, spanExporter } from './exporters.js';
 import { instrumentations } from './instrumentations.js';
 import { MetricsProducer } from './metrics-producer.js';
 import { ExportProblems } from './problems.js';
+import { ShareSampling } from './sampling.js';
 import { SpanRedaction } from './span-redaction.js';
 import { spanTracing } from './span-tracing.js';
 
@@ -69,17 +70,16 @@ async function startTraces(
   resource: Resource,
 ): Promise<NodeTracerProvider | null> {
   if (!traces) return null;
+  const sampling = sampleRatio === null ? null : new ShareSampling(sampleRatio, propagates);
   const provider = new NodeTracerProvider({
     resource,
     // Otherwise the provider does what OTEL_TRACES_SAMPLER says.
-    ...(sampleRatio === null
-      ? {}
-      : { sampler: new ParentBasedSampler({ root: new TraceIdRatioBasedSampler(sampleRatio) }) }),
+    ...(sampling ? { sampler: sampling.sampler } : {}),
     spanProcessors: [new SpanRedaction(new BatchSpanProcessor(await spanExporter(traces)))],
   });
   const propagator = new W3CTraceContextPropagator();
   provider.register({
-    contextManager: new AsyncLocalStorageContextManager(),
+    contextManager: new LeanContextManager(),
     // Requests of ours are given theirs by the instrumentation of undici, which knows where they go.
     propagator: {
       inject: () => undefined,
@@ -89,7 +89,11 @@ async function startTraces(
   });
   registerInstrumentations({
     tracerProvider: provider,
-    instrumentations: instrumentations(propagates ? new Set(traceparentHosts) : new Set(), propagator),
+    instrumentations: instrumentations({
+      traceparentHosts: propagates ? new Set(traceparentHosts) : new Set(),
+      propagator,
+      leavesOut: (request) => sampling?.leavesOut(request) ?? false,
+    }),
   });
   // Instrumentations hook into require(), and this program is imported: it gets the same classes all the same.
   const require = createRequire(import.meta.url);

@@ -15,7 +15,9 @@ export function withoutLiterals(statement: string): string {
   if (before !== undefined) return before;
   const text = statement
     .slice(0, 4 * MAX_LENGTH)
-    .replaceAll(LITERALS, (found) => (/^(--|\/\*)/.test(found) ? ' ' : /^["$]\d*$|^"/.test(found) ? found : '?'))
+    .replaceAll(LITERALS, (found) =>
+      /^(--|\/\*)/.test(found) ? ' ' : /^["$]\d*$|^"/.test(found) ? found : '?',
+    )
     .replaceAll(/\s+/g, ' ')
     .trim()
     .slice(0, MAX_LENGTH);
