@@ -107,8 +107,10 @@ describe('check', () => {
 });
 
 describe('serve', () => {
-  const serving = (config: string, address = '127.0.0.1:0') =>
-    new Cli(['serve', ...['--config', config, '--address', address, '--internal-address', '127.0.0.1:0']]);
+  const serving = (config: string, address = '127.0.0.1:0', environment = {}) => {
+    const addresses = ['--address', address, '--internal-address', '127.0.0.1:0'];
+    return new Cli(['serve', '--config', config, ...addresses], environment);
+  };
 
   it('starts and writes nothing when the configuration is bad', async () => {
     const data = join(folder, 'never');

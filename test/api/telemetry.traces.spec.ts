@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -202,6 +202,21 @@ describe('a service that sends traces', () => {
     // It was asked, as part of the trace, and was not told which.
     expect(tree).toContain('  POST');
     expect(issuer.traceparents).toEqual([]);
+  });
+
+  it('says nothing of a key in a path', async () => {
+    const traceId = traceOf();
+    const key = keepSecret(randomBytes(32).toString('base64url'));
+    const headers = traceparent(traceId);
+    expect((await callWith(`${origin}/registry/main/k/${key}/v0.1/servers`, 'GET', { headers })).status).toBe(
+      404,
+    );
+    const found = () =>
+      collector.spans.find((span) => span.traceId === traceId && 'url.path' in span.attributes);
+    await expect
+      .poll(() => found()?.attributes['url.path'], patience)
+      .toBe('/registry/main/k/{key}/v0.1/servers');
+    expect(collector.received).not.toContain(key);
   });
 
   it('tells of refusals by their code, and of unknown paths without a route', async () => {

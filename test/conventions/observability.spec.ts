@@ -89,6 +89,9 @@ describe('dashboard and alerts', () => {
       return [...unknown, ...odd].map((name) => `${what}: ${name}`);
     });
     expect(missing).toEqual([]);
+    const documents = ['observability', 'sync'].map((page) => textOf(`docs/${page}.md`)).join('\n');
+    const own = [...text.matchAll(/^# TYPE ((?:registry|http|db)_\w+) /gm)].map(([, name = '']) => name);
+    expect(own.filter((name) => !documents.includes(`\`${name}\``))).toEqual([]);
     expect(RULES.length).toBeGreaterThan(10);
     expect(PANELS.length).toBeGreaterThan(20);
   });
