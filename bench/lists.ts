@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { SEES_ALL } from './data/catalogue.js';
 import { Child, freePort } from './harness/child.js';
 import { atLeast, type Figure, figure, toldOnly } from './harness/figure.js';
-import { type Load, requestsPerSecond } from './harness/load.js';
+import { underLoad } from './harness/measured-load.js';
 import { say } from './harness/report.js';
 import { rounds } from './harness/rounds.js';
 import { listPath, startService, SUPER_ADMIN } from './harness/service.js';
@@ -94,18 +94,4 @@ export async function measureLists(stage: Stage, quick: boolean): Promise<Figure
 async function bareRoute(kind: 'plain' | 'stripped', pages: readonly string[]): Promise<Child> {
   const port = await freePort();
   return Child.start([BARE_ROUTE, String(port), kind, ...pages], { port, readiness: { port, path: '/0' } });
-}
-
-interface UnderLoad {
-  readonly perSecond: number;
-  /** What the process spent on a request: says more than the rate where the load generator is the limit. */
-  readonly cpuMs: number;
-}
-
-async function underLoad(child: Child, load: Omit<Load, 'url'>): Promise<UnderLoad> {
-  const { cpu: before } = await child.usage();
-  const perSecond = await requestsPerSecond({ ...load, url: child.url });
-  const { cpu: after } = await child.usage();
-  const microseconds = after.user + after.system - before.user - before.system;
-  return { perSecond, cpuMs: microseconds / 1_000 / (perSecond * load.seconds) };
 }

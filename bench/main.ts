@@ -15,6 +15,7 @@ import { measurePublishing } from './publishing.js';
 import { measureSizes } from './sizes.js';
 import { measureStartUp } from './start-up.js';
 import { measureSync } from './sync.js';
+import { measureTelemetry } from './telemetry.js';
 import { measureVisibility } from './visibility.js';
 
 type Measure = (stage: Stage, quick: boolean) => Promise<Figure[]>;
@@ -28,6 +29,7 @@ const BENCHMARKS: Record<string, Measure> = {
   authentication: measureAuthentication,
   lists: measureLists,
   'first-reads': measureFirstReads,
+  telemetry: measureTelemetry,
   memory: measureMemory,
   sizes: measureSizes,
   'start-up': measureStartUp,

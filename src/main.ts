@@ -11,7 +11,7 @@ interface ServeOptions {
   authMode?: string;
 }
 
-// Each command loads what it needs: the whole service takes seconds, of which `check` needs little.
+// Each command loads what it needs, when it runs: `serve` has to start tracing before it loads the application.
 const program = new Command('registry-server')
   .description('A registry server for MCP servers, skills and plugins')
   .version(versionLine(), '-V, --version', 'print the version and the commit');

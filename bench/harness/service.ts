@@ -14,13 +14,15 @@ export interface ServiceOptions {
   /** More members of the identity provider. */
   readonly provider?: object;
   readonly nodeArguments?: readonly string[];
+  /** More members of the configuration. */
+  readonly configuration?: object;
 }
 
 /** The service as it is shipped, with full authorization, on the database of a catalogue. */
 export async function startService(
   stage: Stage,
   catalogue: Catalogue,
-  { roles, provider, nodeArguments = [] }: ServiceOptions = {},
+  { roles, provider, nodeArguments = [], configuration: more = {} }: ServiceOptions = {},
 ): Promise<Child> {
   const [port, internal] = [await freePort(), await freePort()];
   const file = join(stage.folder, `registry-${port}.yaml`);
@@ -35,6 +37,7 @@ export async function startService(
       authz: { roles: { superAdmin: [SUPER_ADMIN], ...roles }, policy: { arrayValues: 'any' } },
     },
     database: { host, port: catalogue.connection.port, user, database },
+    ...more,
   };
   await writeFile(file, JSON.stringify(configuration));
   const addresses = ['--address', `127.0.0.1:${port}`, '--internal-address', `127.0.0.1:${internal}`];

@@ -18,7 +18,9 @@ import { SourcesRepository } from '../sources/sources.repository.js';
 export type Changes = string[];
 
 /** Something declared in the file that the database has no place for; the message is for the administrator. */
-export class ConfigurationConflict extends Error {}
+export class ConfigurationConflict extends Error {
+  override readonly name = 'ConfigurationConflict';
+}
 
 /** Where the changes of a start are told and recorded. */
 interface Written {

@@ -7,6 +7,8 @@ import helmet from 'helmet';
 import type { Logger } from 'pino';
 import { AppModule } from './app.module.js';
 import { listensOnLoopback, refuseForeignHosts, refuseForeignOrigins } from './browser-guards.js';
+import { ClaimHints } from '../auth/claim-hints.js';
+import { requestCaller } from '../auth/current-caller.js';
 import type { Config, OAuthConfig } from '../config/config.js';
 import { oauthInUse } from '../config/oauth-in-use.js';
 import type { OpenDatabase } from '../database/open-database.js';
@@ -25,6 +27,7 @@ import { dropTrailingSlash } from '../http/trailing-slash.js';
 import { NestLogger } from '../telemetry/logger.js';
 import type { Metrics } from '../telemetry/metrics.js';
 import { RequestTurns } from '../http/limits/request-turns.js';
+import { HttpMetrics } from '../telemetry/http-metrics.js';
 import { requestLog } from '../telemetry/request-log.js';
 import { RegistryCallers } from '../views/registry-callers.js';
 import { admitKeys } from './admit-keys.js';
@@ -53,7 +56,13 @@ export async function createPublicApp(
   httpServer.prependListener('request', followRegistryPaths(config.rootRegistry));
   answerConnectionErrors(httpServer);
   limitConnections(httpServer, config.limits);
-  app.use(requestLog(logger));
+  const hints = new ClaimHints();
+  app.use(
+    requestLog(logger, new HttpMetrics(metrics), requestCaller, (request, { code }) => {
+      const caller = requestCaller(request);
+      if (caller) hints.refused(caller, code, request.id);
+    }),
+  );
   app.use(dropTrailingSlash);
   app.use(answerInTurn(config.limits));
   app.use(new RequestTurns(httpServer).middleware);

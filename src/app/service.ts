@@ -13,7 +13,10 @@ import { createPublicApp } from './public-app.js';
 import { OpenRegistries } from './open-registries.js';
 import { ENTITIES } from './entities.js';
 import { SyncScheduler } from '../sync/scheduler.js';
+import { poolOf } from '../database/pool-of.js';
+import { useOf } from '../database/pools/pool-use.js';
 import { Metrics } from '../telemetry/metrics.js';
+import { observePools } from '../telemetry/pool-metrics.js';
 
 /** Longest wait of the readiness for the first syncs: a source that hangs must not keep the others from being served. */
 const FIRST_SYNC_TIMEOUT_MS = 15_000;
@@ -68,6 +71,7 @@ export async function startService(
       (message) => logger.info({ context: 'database' }, message),
       stopping,
     );
+    observePools(metrics, poolsOf(database));
     const applied = await database.migrate();
     if (applied.length > 0) logger.info({ migrations: applied }, 'Migrations applied');
     app = await createPublicApp(config, database, logger, metrics, version.version);
@@ -96,6 +100,13 @@ export async function startService(
     internalPort: portOf(internal),
     lost: database.lost,
     stop,
+  };
+}
+
+function poolsOf({ dataSource, searches, readiness }: OpenDatabase): Parameters<typeof observePools>[1] {
+  return () => {
+    const main = poolOf(dataSource);
+    return { ...(main ? { main: useOf(main) } : {}), search: searches.use, readiness: readiness.use };
   };
 }
 

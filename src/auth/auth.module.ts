@@ -1,6 +1,7 @@
 import { Inject, Module, type OnApplicationShutdown } from '@nestjs/common';
 import type { ConfigType } from '@nestjs/config';
 import { authenticationConfig } from '../config/slices.js';
+import { AuthMetrics } from '../telemetry/auth-metrics.js';
 import { AnonymousAuthenticator, Authenticator, TokenAuthenticator } from './authenticator.js';
 import { TokenVerifier } from './tokens/token-verifier.js';
 
@@ -13,7 +14,7 @@ type AuthenticationConfig = ConfigType<typeof authenticationConfig>;
     {
       provide: Authenticator,
       useFactory: authenticatorFor,
-      inject: [authenticationConfig.KEY, TokenVerifier],
+      inject: [authenticationConfig.KEY, TokenVerifier, AuthMetrics],
     },
   ],
   exports: [Authenticator],
@@ -30,6 +31,10 @@ function verifierFor({ oauth, insecureUrls, proxy }: AuthenticationConfig): Toke
   return oauth && new TokenVerifier(oauth.providers, { insecureUrls, proxy });
 }
 
-function authenticatorFor({ oauth }: AuthenticationConfig, verifier: TokenVerifier | null): Authenticator {
-  return oauth && verifier ? new TokenAuthenticator(oauth, verifier) : new AnonymousAuthenticator();
+function authenticatorFor(
+  { oauth }: AuthenticationConfig,
+  verifier: TokenVerifier | null,
+  metrics: AuthMetrics,
+): Authenticator {
+  return oauth && verifier ? new TokenAuthenticator(oauth, verifier, metrics) : new AnonymousAuthenticator();
 }

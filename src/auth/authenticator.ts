@@ -5,6 +5,7 @@ import { ApiError, ERROR_CATALOGUE } from '../http/errors.js';
 import { type SentToken, sentToken } from './bearer-token.js';
 import { type Caller, UNIDENTIFIED_CALLER } from './caller.js';
 import { challenge } from './challenge.js';
+import { AuthMetrics } from '../telemetry/auth-metrics.js';
 import { isPublicPath } from './public-paths.js';
 import type { Attempt, TokenVerifier, Verdict } from './tokens/token-verifier.js';
 
@@ -46,6 +47,7 @@ export class TokenAuthenticator extends Authenticator {
   constructor(
     private readonly oauth: OAuthConfig,
     private readonly verifier: TokenVerifier,
+    private readonly metrics: AuthMetrics,
   ) {
     super();
   }
@@ -54,6 +56,7 @@ export class TokenAuthenticator extends Authenticator {
     const sent = sentToken(request.rawHeaders);
     if (sent.kind === 'none') {
       if (isPublicPath(request.path, this.oauth.publicPaths)) return UNIDENTIFIED_CALLER;
+      this.metrics.missing('no_token');
       throw this.unidentified();
     }
     return this.verified(sent, request);
@@ -75,11 +78,16 @@ export class TokenAuthenticator extends Authenticator {
 
   private async verified(sent: Exclude<SentToken, { kind: 'none' }>, request: Request): Promise<Caller> {
     if (sent.kind === 'unusable') {
+      this.metrics.missing('unusable');
       this.logger.warn({ requestId: request.id, reason: sent.reason }, 'Token refused');
       throw this.refusal(sent.reason);
     }
     const verdict = await this.verifier.verify(sent.token, request);
-    if (verdict.kind === 'accepted') return verdict.caller;
+    if (verdict.kind === 'accepted') {
+      this.metrics.accepted(verdict.provider);
+      return verdict.caller;
+    }
+    for (const { provider, reason } of verdict.attempts) this.metrics.failed(provider, verdict.kind, reason);
     this.logger.warn({ requestId: request.id, attempts: verdict.attempts }, 'Token refused');
     throw this.refusalOf(verdict);
   }

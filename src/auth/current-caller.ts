@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http';
 import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
 import type { Request } from 'express';
 import type { Caller } from './caller.js';
@@ -15,6 +16,11 @@ export function callerOf(context: ExecutionContext): Caller {
   const { caller } = context.switchToHttp().getRequest<AuthenticatedRequest>();
   if (!caller) throw new Error('A guarded route was reached without a caller');
   return caller;
+}
+
+/** The caller of a request, for what is told of it afterwards; undefined where none was found. */
+export function requestCaller(request: IncomingMessage): Caller | undefined {
+  return (request as AuthenticatedRequest).caller;
 }
 
 /** The caller as an argument of a handler. */

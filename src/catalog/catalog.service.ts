@@ -171,6 +171,7 @@ export class CatalogService {
     // It may have been read since it was missed.
     const cached = this.cache.get(key);
     if (cached) return { page: cached, isCurrent: true };
+    this.cache.missed();
     try {
       const text = await this.reader.read(check, request, end);
       // Nothing was read of it: not even those who would make do with a page of another state can use it.

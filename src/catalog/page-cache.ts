@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
 import { CachedJson } from '../http/json-answers.js';
+import { CatalogMetrics } from '../telemetry/catalog-metrics.js';
 
 /** All encodings of all pages together. */
 const MAX_CACHED_BYTES = 32 * 1024 * 1024;
@@ -16,8 +17,17 @@ export class PageCache {
     sizeCalculation: ({ size }, key) => size + 2 * key.length + OVERHEAD_BYTES,
   });
 
+  constructor(private readonly metrics: CatalogMetrics) {}
+
   get(key: string): CachedJson | undefined {
-    return this.pages.get(key);
+    const page = this.pages.get(key);
+    if (page) this.metrics.pageFound();
+    return page;
+  }
+
+  /** There was none, also at the last look: a page is about to be read. */
+  missed(): void {
+    this.metrics.pageRead();
   }
 
   has(key: string): boolean {

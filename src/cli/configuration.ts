@@ -3,13 +3,17 @@ import { readEnvironment } from '../config/environment.js';
 import { type LoadedConfig, loadConfig } from '../config/load-config.js';
 import { ConfigurationError } from '../validation/problems.js';
 
-/** Loads the configuration, or writes everything that is wrong with it to standard error. */
-export function configuration(file: string, flags: Flags): LoadedConfig | undefined {
+/** Loads the configuration, or tells everything that is wrong with it, on standard error unless told otherwise. */
+export function configuration(
+  file: string,
+  flags: Flags,
+  tell: (problems: string) => void = (problems) => process.stderr.write(`${problems}\n`),
+): LoadedConfig | undefined {
   try {
     return loadConfig(file, readEnvironment(), flags);
   } catch (error) {
     if (!(error instanceof ConfigurationError)) throw error;
-    process.stderr.write(`${file}: ${error.message}\n`);
+    tell(`${file}: ${error.message}`);
     return undefined;
   }
 }

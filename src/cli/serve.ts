@@ -1,13 +1,13 @@
 import { setFlagsFromString } from 'node:v8';
 import type { Logger } from 'pino';
-import { ConfigurationConflict } from '../app/configured-resources.js';
+import type { RunningService } from '../app/service.js';
+import type { Config, Flags } from '../config/config.js';
 import { buildReport } from '../config/environment.js';
 import { versionReport } from '../health/version-report.js';
-import { startService } from '../app/service.js';
-import { createLogger } from '../telemetry/logger.js';
+import { createStreamLogger, logFormat } from '../telemetry/logger.js';
 import { Metrics } from '../telemetry/metrics.js';
-import type { Flags } from '../config/config.js';
 import { configuration } from './configuration.js';
+import { startFailure } from './start-failure.js';
 
 /** Hard end of a stop that hangs; contract §1 allows 10 s. */
 const STOP_LIMIT_MS = 9_500;
@@ -16,14 +16,19 @@ const STOP_LIMIT_MS = 9_500;
  * the making are large: a third of the memory would be what nobody needs any more.
  */
 const HEAP_GROWTH = 20;
+const STDERR = 2;
 
 /** Serves until a signal arrives. Resolves to the exit code of a start that failed; a stop ends the process. */
 export async function serve(file: string, flags: Flags): Promise<number> {
-  const loaded = configuration(file, flags);
-  if (!loaded) return 1;
+  let problems = '';
+  const loaded = configuration(file, flags, (found) => (problems = found));
+  if (!loaded) {
+    await failed(null, problems);
+    return 1;
+  }
   const { config, warnings } = loaded;
   setFlagsFromString(`--heap-growing-percent=${HEAP_GROWTH}`);
-  const logger = createLogger(config.log.level);
+  const logger = await createStreamLogger(config.log.level, logFormat(config.log.format, process.stdout));
   for (const warning of warnings) logger.warn(warning);
   const stopping = new AbortController();
   let stop: () => Promise<void> = async () => undefined;
@@ -35,48 +40,73 @@ export async function serve(file: string, flags: Flags): Promise<number> {
       .catch((error: unknown) => logger.error({ err: error }, 'The stop did not go smoothly'))
       .finally(() => process.exit(code));
   };
-  const metrics = new Metrics().withProcess();
-  const starting = startService(config, versionReport(buildReport()), logger, metrics, stopping.signal);
+  const version = versionReport(buildReport());
+  const metrics = new Metrics().withProcess().withBuild(version);
+  const telemetry = await startTelemetry(config, version.version, metrics, logger);
+  const { startService } = await import('../app/service.js');
+  const starting = startService(config, version, logger, metrics, stopping.signal);
+  const stopAll = async (service: RunningService | undefined) => {
+    await service?.stop();
+    await telemetry?.stop();
+  };
   for (const signal of ['SIGTERM', 'SIGINT'] as const)
     process.on(signal, () => {
       logger.info(`${signal}: stopping`);
       // A start that fails has taken back by itself what it had begun.
-      stop = async () => (await starting.catch(() => undefined))?.stop();
+      stop = async () => stopAll(await starting.catch(() => undefined));
       end(0);
     });
   try {
     const service = await starting;
-    if (!stopping.signal.aborted)
-      announce(logger, service.publicPort, service.internalPort, config.addresses.public.host);
+    if (!stopping.signal.aborted) announce(logger, config, service);
     void service.lost.then((reason) => {
       if (stopping.signal.aborted) return;
       logger.fatal(`The embedded PostgreSQL ended: ${reason}`);
-      stop = () => service.stop();
+      stop = () => stopAll(service);
       end(1);
     });
     return await new Promise<never>(() => undefined);
   } catch (error) {
     if (stopping.signal.aborted) return await new Promise<never>(() => undefined);
-    process.stderr.write(`${startFailure(error)}\n`);
+    await failed(config, startFailure(error));
     logger.debug({ err: error }, 'Start failed');
     return 1;
   }
 }
 
-function announce(logger: Logger, publicPort: number, internalPort: number, host: string | undefined): void {
-  const shown = host === undefined || host === '0.0.0.0' || host === '::' ? 'localhost' : host;
-  const base = `http://${shown.includes(':') ? `[${shown}]` : shown}:${publicPort}`;
-  logger.info({ registries: `${base}/registry`, docs: `${base}/docs`, internalPort }, 'Ready');
+// Loaded only where it is wanted, and before the application: it changes what that imports.
+async function startTelemetry(
+  { telemetry }: Config,
+  version: string,
+  metrics: Metrics,
+  logger: Logger,
+): Promise<{ stop(): Promise<void> } | null> {
+  if (!telemetry.traces && !telemetry.metrics) return null;
+  const { startOpenTelemetry } = await import('../telemetry/opentelemetry/start.js');
+  return startOpenTelemetry(telemetry, version, metrics, logger);
 }
 
-function startFailure(error: unknown): string {
-  if (error instanceof ConfigurationConflict) return `The configuration can't be applied:\n${error.message}`;
-  if (!(error instanceof Error)) return 'The server could not start';
-  const { code, address, port } = error as NodeJS.ErrnoException & { address?: string; port?: number };
-  if (code === 'EADDRINUSE')
-    return `Port ${port} is in use already; choose another with --address or --internal-address`;
-  if (code === 'EADDRNOTAVAIL')
-    return `This machine has no address ${address}; see --address and --internal-address`;
-  if (code === 'EACCES' && port !== undefined) return `The server may not listen on port ${port}`;
-  return `The server could not start: ${error.message}`;
+/** Why there is no service, on standard error, in the form of the log. */
+async function failed(config: Config | null, reason: string): Promise<void> {
+  const logger = await createStreamLogger(
+    'fatal',
+    logFormat(config?.log.format ?? null, process.stderr),
+    STDERR,
+  );
+  logger.fatal(reason);
+}
+
+function announce(logger: Logger, config: Config, { publicPort, internalPort }: RunningService): void {
+  const base = urlOf(config.addresses.public.host, publicPort);
+  const internal = urlOf(config.addresses.internal.host, internalPort);
+  const urls = { registries: `${base}/registry`, docs: `${base}/docs`, metrics: `${internal}/metrics` };
+  const { registries, docs, metrics } = urls;
+  if (logFormat(config.log.format, process.stdout) === 'json')
+    logger.info({ ...urls, internalPort }, 'Ready');
+  else logger.info(`Ready: registries at ${registries}, documentation at ${docs}, metrics at ${metrics}`);
+}
+
+function urlOf(host: string | undefined, port: number): string {
+  const shown = host === undefined || host === '0.0.0.0' || host === '::' ? 'localhost' : host;
+  return `http://${shown.includes(':') ? `[${shown}]` : shown}:${port}`;
 }

@@ -1,16 +1,29 @@
 import { isAbsolute } from 'node:path';
 import { AuthSettings } from './auth-settings.dto.js';
 import type { Claims } from '../claims/claims.js';
-import { claims, dnsLabel, duration, flag, listOf, oneOf, text, wholeNumber } from '../validation/checks.js';
+import {
+  claims,
+  dnsLabel,
+  duration,
+  flag,
+  listOf,
+  oneOf,
+  share,
+  text,
+  wholeNumber,
+} from '../validation/checks.js';
 import { DatabaseSettings } from './database-settings.dto.js';
 import { RegistrySettings } from './registry-settings.dto.js';
 import { below, type Issue, issue } from '../validation/problems.js';
 import { Checked, Optional, Rule, Section, SectionList, type Unchecked } from '../validation/shape.js';
 import { SourceSettings } from '../source-kinds/source-settings.dto.js';
-import { corsOrigin, host } from '../validation/urls.js';
+import { corsOrigin, host, httpUrl } from '../validation/urls.js';
 
 export const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];
+
+export const LOG_FORMATS = ['json', 'text'] as const;
+export type LogFormat = (typeof LOG_FORMATS)[number];
 
 export class SourceItem extends SourceSettings {
   @Checked(dnsLabel) name: string;
@@ -26,6 +39,18 @@ export class CorsSettings {
 
 export class LogSettings {
   @Optional() @Checked(oneOf(...LOG_LEVELS)) level?: LogLevel;
+  /** Absent: text on a terminal, JSON elsewhere. */
+  @Optional() @Checked(oneOf(...LOG_FORMATS)) format?: LogFormat;
+}
+
+/** contract §2: traces, and metrics beside those that Prometheus reads. */
+export class TelemetrySettings {
+  /** The OTLP/HTTP endpoint of a collector, without `/v1/traces`; absent: neither is sent. */
+  @Optional() @Checked(httpUrl({ bare: true })) otlpEndpoint?: string;
+  /** How many of the traces that begin here are recorded. */
+  @Optional() @Checked(share) sampleRatio?: number;
+  /** Where requests of ours carry `traceparent`; absent: nowhere. */
+  @Optional() @Checked(listOf(host, { unique: true })) traceparentHosts?: string[];
 }
 
 /** contract §9: what is recorded, and how long it is kept. */
@@ -75,6 +100,7 @@ export class ConfigFile {
   @Optional() @Checked(flag) adminAllowPrivateIP?: boolean;
   @Optional() @Section(() => LogSettings) log?: LogSettings;
   @Optional() @Section(() => AuditSettings) audit?: AuditSettings;
+  @Optional() @Section(() => TelemetrySettings) telemetry?: TelemetrySettings;
   @Optional() @Section(() => LimitSettings) limits?: LimitSettings;
 }
 

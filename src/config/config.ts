@@ -1,11 +1,12 @@
 import type { Claims } from '../claims/claims.js';
 import type { Pointer } from '../json/json-pointer.js';
 import type { Address } from './address.js';
-import type { LogLevel } from './config-file.dto.js';
+import type { LogFormat, LogLevel } from './config-file.dto.js';
+import type { TelemetryConfig } from './opentelemetry/telemetry-config.js';
 import type { RegistryKey } from './registry-key.js';
 import type { SettingsOf, SourceKind } from '../source-kinds/kinds.js';
 
-export type { LogLevel };
+export type { LogFormat, LogLevel };
 
 /** Options of the command line; those that are absent have their defaults. */
 export interface Flags {
@@ -42,7 +43,9 @@ export interface Config {
   readonly dataDirectory: string;
   /** REGISTRY_KUBECONFIG or KUBECONFIG: files that name the cluster of sources of kind kubernetes. None: see Cluster. */
   readonly kubeconfig: readonly string[];
-  readonly log: { readonly level: LogLevel };
+  /** `format` is null where it depends on whether somebody reads along. */
+  readonly log: { readonly level: LogLevel; readonly format: LogFormat | null };
+  readonly telemetry: TelemetryConfig;
   readonly audit: AuditConfig;
   readonly limits: LimitsConfig;
   readonly addresses: { readonly public: Address; readonly internal: Address };

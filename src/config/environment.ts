@@ -55,6 +55,9 @@ const OVERRIDABLE: readonly { path: Path; number?: true; flag?: true }[] = [
   { path: ['log', 'level'] },
   { path: ['audit', 'reads'], flag: true },
   { path: ['audit', 'retention'] },
+  { path: ['log', 'format'] },
+  { path: ['telemetry', 'otlpEndpoint'] },
+  { path: ['telemetry', 'sampleRatio'], number: true },
   { path: ['limits', 'searchesPerCaller'], number: true },
   { path: ['limits', 'requestsInFlight'], number: true },
   { path: ['limits', 'connections'], number: true },
@@ -84,7 +87,7 @@ export function overridesOf(environment: NodeJS.ProcessEnv): Override[] {
   return [...VARIABLES].flatMap(([name, { path, number, flag }]): Override[] => {
     const text = environment[name];
     if (text === undefined || text === '') return [];
-    if (number && /^\d+$/.test(text)) return [{ path, value: Number(text), setBy: name }];
+    if (number && /^\d+(\.\d+)?$/.test(text)) return [{ path, value: Number(text), setBy: name }];
     if (flag && /^(true|false)$/.test(text)) return [{ path, value: text === 'true', setBy: name }];
     return [{ path, value: text, setBy: name }];
   });

@@ -197,7 +197,15 @@ describe('the other sections', () => {
       adminKubernetesNamespaces: [],
       dataDirectory: resolve('data'),
       kubeconfig: [],
-      log: { level: 'info' },
+      log: { level: 'info', format: null },
+      telemetry: {
+        traces: null,
+        metrics: null,
+        metricIntervalMs: 60_000,
+        sampleRatio: 0.1,
+        propagates: true,
+        traceparentHosts: [],
+      },
       limits: {
         searchesPerCaller: 2,
         requestsInFlight: 1000,
@@ -216,7 +224,7 @@ describe('the other sections', () => {
       readOnly: true,
       adminFileRoots: [{ path: directory, claims: { org: 'acme' }, hosts: ['git.acme.com'] }],
       adminKubernetesNamespaces: ['tools'],
-      log: { level: 'silent' },
+      log: { level: 'silent', format: 'text' },
     };
     expect(read({ ...base, ...written }).config).toMatchObject(written);
   });

@@ -19,6 +19,7 @@ import {
   unknownVariables,
 } from './environment.js';
 import { freeze } from './freeze.js';
+import { telemetryOf } from './opentelemetry/telemetry-config.js';
 import { formatPath, type Path } from '../validation/path.js';
 import {
   below,
@@ -74,11 +75,13 @@ export function loadConfig(file: string, environment: NodeJS.ProcessEnv, flags: 
     locator,
     foreign.length > 0 ? [{ path: file, message: TOOLHIVE_FILE }] : [],
   );
+  const telemetry = telemetryOf(value.telemetry, environment);
   const config: Config = {
     ...resolveConfig(value, { directory, contents: referenced.contents }),
     dataDirectory: resolve(environment['REGISTRY_DATA_DIR'] || './data'),
     kubeconfig: kubeconfigOf(environment),
     addresses: outside.addresses,
+    telemetry: telemetry.config,
     insecureUrls,
     proxy: proxies.proxy,
   };
@@ -88,6 +91,7 @@ export function loadConfig(file: string, environment: NodeJS.ProcessEnv, flags: 
       ...unknownVariables(environment),
       ...unusedParameters(value),
       ...referenced.warnings,
+      ...telemetry.warnings,
       ...sharedClaims(config),
       ...withoutEffect(config),
       ...openRegistryWarnings(config, Date.now()),

@@ -63,8 +63,8 @@ export function resolveConfig(
     adminFileRoots: adminFileRootsOf(file),
     adminAllowPrivateIP: file.adminAllowPrivateIP ?? false,
     adminKubernetesNamespaces: file.adminKubernetesNamespaces ?? [],
-    log: { level: file.log?.level ?? 'info' },
     audit: auditOf(file.audit),
+    log: { level: file.log?.level ?? 'info', format: file.log?.format ?? null },
     limits: limitsOf(file.limits),
   };
 }

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { Injectable, Logger } from '@nestjs/common';
-import type { Pool } from 'pg';
 import { DataSource } from 'typeorm';
+import { poolOf } from './pool-of.js';
 
 /**
  * SQLSTATEs of a connection on which a statement is not, or no longer, what it was prepared as: unknown there, prepared already,
@@ -25,7 +25,7 @@ export class PreparedStatements {
    * @throws what node-postgres throws, or TypeORM.
    */
   async query<Rows>(text: string, values: unknown[]): Promise<Rows> {
-    const { master: pool } = (this.dataSource.driver ?? {}) as { readonly master?: Pool };
+    const pool = poolOf(this.dataSource);
     if (!this.isSupported || !pool) return this.dataSource.query<Rows>(text, values);
     try {
       return (await pool.query({ name: this.nameOf(text), text, values })).rows as Rows;

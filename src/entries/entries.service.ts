@@ -17,6 +17,7 @@ import { ApiError } from '../http/errors.js';
 import type { RequestContext } from '../http/request-context.js';
 import { JsonText } from '../http/json-answers.js';
 import { checkPreconditions, contentTag, type Preconditions } from '../http/preconditions.js';
+import { CatalogMetrics } from '../telemetry/catalog-metrics.js';
 import { SourcesRepository } from '../sources/sources.repository.js';
 import { EntriesRepository } from './entries.repository.js';
 import type { Entry, EntryVersion } from './entry.entity.js';
@@ -49,6 +50,7 @@ export class EntriesService {
     private readonly sources: SourcesRepository,
     private readonly entries: EntriesRepository,
     private readonly policy: AccessPolicy,
+    private readonly metrics: CatalogMetrics,
   ) {}
 
   /**
@@ -77,7 +79,7 @@ export class EntriesService {
     // A super-admin who sends no claims for a later version inherits; who may send none is decided by checkPublish.
     this.policy.checkPublish(caller, claims);
     try {
-      return await this.audit.transaction({ caller, context }, async (manager, record) => {
+      const published = await this.audit.transaction({ caller, context }, async (manager, record) => {
         const source = await this.sources.shareManaged(manager);
         if (source === null) throw new ApiError('no_managed_source');
         this.checkName(caller, incoming, claims, source.settings.names);
@@ -106,6 +108,8 @@ export class EntriesService {
         if (dryRun) throw new DryRun(answer);
         return answer;
       });
+      this.metrics.published(incoming.type);
+      return published;
     } catch (error) {
       if (error instanceof DryRun) return error.answer;
       throw error;

@@ -12,6 +12,7 @@ import { NoPlaceFree } from '../database/pools/places.js';
 import { isDatabaseUnreachable, isStatementTimeout } from '../database/unreachable.js';
 import { routeError } from './route-errors.js';
 import { ApiError, ClientGone, errorBody, type ErrorCode } from './errors.js';
+import { refusalStep } from './refusal-step.js';
 
 const RETRY_AFTER_SECONDS = '2';
 /** Not faults of ours: what a provider did is in the log of the one that asked it already, and a search
@@ -37,6 +38,7 @@ export class ErrorFilter implements ExceptionFilter {
     const response = http.getResponse<Response>();
     const error = thrown instanceof NotFoundException ? routeError(request) : toApiError(thrown);
     const requestId = String(request.id);
+    request.refusal = { code: error.code, step: refusalStep(error.code) };
     if (error.status >= 500 && !NOT_LOGGED.has(error.code)) {
       const cause = error.cause ?? thrown;
       this.logger.error({ requestId, code: error.code, err: cause }, error.message);

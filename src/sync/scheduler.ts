@@ -5,7 +5,8 @@ import { LeaseRenewal } from '../database/lease-renewal.js';
 import { Polling } from '../database/polling.js';
 import type { LeasedSource } from '../sources/leased-source.js';
 import { SourceLeases } from '../sources/source-leases.queries.js';
-import { SyncMetrics } from '../telemetry/sync-metrics.js';
+import { type RunOutcome, SyncMetrics } from '../telemetry/sync-metrics.js';
+import { tracing } from '../telemetry/tracing.js';
 import { SyncQueries } from './sync.queries.js';
 import { SyncRun } from './sync-run.js';
 
@@ -87,7 +88,7 @@ export class SyncScheduler implements OnApplicationBootstrap, OnApplicationShutd
     const { taken, expired } = renewal.hold(source.id);
     const signal = AbortSignal.any([this.stopping.signal, taken, expired]);
     try {
-      end(await this.syncRun.run(owner, source, signal));
+      end(await this.traced(source, () => this.syncRun.run(owner, source, signal)));
     } catch (error) {
       end(taken.aborted ? 'superseded' : 'cut_off');
       if (taken.aborted)
@@ -101,6 +102,20 @@ export class SyncScheduler implements OnApplicationBootstrap, OnApplicationShutd
     } finally {
       renewal.end();
     }
+  }
+
+  private traced({ name, kind }: LeasedSource, run: () => Promise<RunOutcome>): Promise<RunOutcome> {
+    const attributes = { 'registry.source.name': name, 'registry.source.kind': kind };
+    return tracing.inSpan(
+      `sync ${kind}`,
+      attributes,
+      async (add) => {
+        const outcome = await run();
+        add({ 'registry.sync.outcome': outcome });
+        return outcome;
+      },
+      { newTrace: true },
+    );
   }
 
   private async runsEnd(): Promise<void> {

@@ -12,6 +12,7 @@ import { SourceLeases } from '../sources/source-leases.queries.js';
 import { bumpRevision } from '../sources/source-revision.queries.js';
 import { SourceStates } from '../sources/source-states.queries.js';
 import { type RunOutcome, SyncMetrics } from '../telemetry/sync-metrics.js';
+import { tracing } from '../telemetry/tracing.js';
 import type { ReadEntries } from './entry-reader.js';
 import { FetchError, type FetchState } from './fetcher.js';
 import { Fetchers } from './fetchers.js';
@@ -54,11 +55,9 @@ export class SyncRun {
     const rules = rulesDigest(source);
     const memory = this.memory.begin();
     try {
-      const fetched = await this.fetchers.fetch(
-        source,
-        stateOf(source, rules),
-        AbortSignal.any([signal, memory.signal]),
-        memory,
+      const until = AbortSignal.any([signal, memory.signal]);
+      const fetched = await tracing.inSpan('fetch', {}, () =>
+        this.fetchers.fetch(source, stateOf(source, rules), until, memory),
       );
       const fetchState = { rules, state: fetched.state };
       const contentDigest = fetched.kind === 'file' ? withRules(fetched.digest, rules) : null;
@@ -77,7 +76,10 @@ export class SyncRun {
       signal.throwIfAborted();
       if (fetched.kind !== 'changes') await this.checkHolds(source, content);
       const gone = fetched.kind === 'changes' ? fetched.gone : null;
-      return await this.write(owner, source, { content, gone, contentDigest, fetchState }, started);
+      const written = { content, gone, contentDigest, fetchState };
+      return await tracing.inSpan('write', { 'registry.sync.entries': content.entries.length }, () =>
+        this.write(owner, source, written, started),
+      );
     } catch (error) {
       if (isDatabaseUnreachable(error)) throw error;
       if (signal.aborted) throw new Error('The sync was cut off', { cause: error });

@@ -1,9 +1,14 @@
 import type { LoggerService } from '@nestjs/common';
 import { type DestinationStream, type Logger, pino } from 'pino';
+import type { LogFormat } from '../config/config.js';
+import { tracing } from './tracing.js';
+
+/** Standard output. */
+const STDOUT = 1;
 
 /**
  * The log: one JSON object per line. Errors are written as type, message, code and stack only: those of the database carry
- * the parameters of the statement, which may be personal data.
+ * the parameters of the statement, which may be personal data. Lines that belong to a trace name it.
  */
 export function createLogger(level: string, destination?: DestinationStream): Logger {
   const options = {
@@ -12,9 +17,26 @@ export function createLogger(level: string, destination?: DestinationStream): Lo
     timestamp: () => `,"time":"${new Date().toISOString()}"`,
     formatters: { level: (label: string) => ({ level: label }) },
     serializers: { err: describeError },
+    mixin: () => {
+      const traceId = tracing.traceId();
+      return traceId === undefined ? {} : { traceId };
+    },
   };
   // Lines are written asynchronously; what is left is written when the process exits.
-  return pino(options, destination ?? pino.destination({ dest: 1, sync: false }));
+  return pino(options, destination ?? pino.destination({ dest: STDOUT, sync: false }));
+}
+
+/** The log on a stream of the process, as JSON, or as text for who reads along. */
+export async function createStreamLogger(level: string, format: LogFormat, stream = STDOUT): Promise<Logger> {
+  if (format === 'json')
+    return createLogger(level, pino.destination({ dest: stream, sync: stream !== STDOUT }));
+  const { textStream } = await import('./log-text.js');
+  return createLogger(level, textStream(stream));
+}
+
+/** JSON where a program reads the stream, text where a person does, unless the configuration says. */
+export function logFormat(configured: LogFormat | null, stream: { readonly isTTY?: boolean }): LogFormat {
+  return configured ?? (stream.isTTY === true ? 'text' : 'json');
 }
 
 /** The parts of an error that are logged. */

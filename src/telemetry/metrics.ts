@@ -1,4 +1,10 @@
-import { collectDefaultMetrics, Registry } from 'prom-client';
+import {
+  collectDefaultMetrics,
+  Gauge,
+  type MetricObjectWithValues,
+  type MetricValue,
+  Registry,
+} from 'prom-client';
 
 /**
  * The metrics of one service, for Prometheus. Each service has its own registry: prom-client's global one would mix those of
@@ -14,6 +20,18 @@ export class Metrics {
     return this;
   }
 
+  /** Says which build this is: always 1, to be joined with other metrics. */
+  withBuild({ version, commit }: { readonly version: string; readonly commit: string }): this {
+    const build = new Gauge({
+      name: 'registry_build_info',
+      help: 'The build that runs; always 1',
+      labelNames: ['version', 'commit', 'node_version'],
+      registers: [this.register],
+    });
+    build.set({ version, commit, node_version: process.version }, 1);
+    return this;
+  }
+
   /** Runs this before each scrape, for metrics that are read from elsewhere. It must not reject, nor take long. */
   refreshBy(refresh: () => Promise<void>): void {
     this.refreshers.push(refresh);
@@ -21,7 +39,17 @@ export class Metrics {
 
   /** All metrics in Prometheus' text format. */
   async exposition(): Promise<{ readonly contentType: string; readonly text: string }> {
-    await Promise.all(this.refreshers.map((refresh) => refresh()));
+    await this.refresh();
     return { contentType: this.register.contentType, text: await this.register.metrics() };
+  }
+
+  /** All metrics as values. */
+  async families(): Promise<MetricObjectWithValues<MetricValue<string>>[]> {
+    await this.refresh();
+    return this.register.getMetricsAsJSON();
+  }
+
+  private async refresh(): Promise<void> {
+    await Promise.all(this.refreshers.map((refresh) => refresh()));
   }
 }

@@ -1,11 +1,32 @@
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Logger } from 'pino';
+import type { HttpMetrics } from './http-metrics.js';
+import { routeOf } from './route.js';
+import { tracing } from './tracing.js';
+
+/** Why a request was refused or failed. */
+export interface RequestRefusal {
+  /** That of the answer. */
+  readonly code: string;
+  /** Which of the steps that a request passes has said so. */
+  readonly step?: string | undefined;
+}
+
+/** Who was found to have sent a request, as far as the log tells. */
+export interface RequestSubject {
+  readonly subject: string | null;
+  readonly claims: Readonly<Record<string, unknown>>;
+}
 
 declare module 'node:http' {
   interface IncomingMessage {
     /** In the log, in errors and in `X-Request-Id`. */
     id: string;
+    /** The trace that the request belongs to, when there is tracing. */
+    traceId?: string;
+    /** Left here by what writes error answers. */
+    refusal?: RequestRefusal;
   }
 }
 
@@ -13,27 +34,52 @@ declare module 'node:http' {
 const PLAIN_ID = /^[A-Za-z0-9_-]{8,64}$/;
 
 /**
- * Gives each request an id, in `X-Request-Id` and the log, and writes one line when it ends. No header is logged, nor the
- * query string.
+ * Gives each request an id, in `X-Request-Id` and the log, and writes one line when it ends; what it says is counted too. No
+ * header is logged, nor the query string.
+ *
+ * @param subjectOf who has sent the request, once that is known.
+ * @param onRefused is told of each request that was refused or failed, when it ends.
  */
 export function requestLog(
   logger: Logger,
+  metrics: HttpMetrics,
+  subjectOf: (request: IncomingMessage) => RequestSubject | undefined,
+  onRefused: (request: IncomingMessage, refusal: RequestRefusal) => void = () => undefined,
 ): (request: IncomingMessage, response: ServerResponse, next: () => void) => void {
   return (request, response, next) => {
     const began = performance.now();
     const sent = request.headers['x-request-id'];
     const id = typeof sent === 'string' && PLAIN_ID.test(sent) ? sent : randomUUID();
     const { method } = request;
+    const traceId = tracing.traceId();
     request.id = id;
+    if (traceId !== undefined) request.traceId = traceId;
     response.setHeader('X-Request-Id', id);
+    metrics.began();
     response.once('close', () => {
-      const status = response.statusCode;
+      const took = performance.now() - began;
+      const route = routeOf(request);
+      const { refusal } = request;
+      const status = response.headersSent ? response.statusCode : null;
+      metrics.ended({ method, route, status, seconds: took / 1_000, code: refusal?.code });
+      if (refusal) onRefused(request, refusal);
       // The error filter has logged the cause of a 5xx already. A 501 is no fault of ours.
-      logger[status >= 500 && status !== 501 ? 'error' : 'info'](
+      const level = status !== null && status >= 500 && status !== 501 ? 'error' : 'info';
+      if (!logger.isLevelEnabled(level)) return;
+      const { subject, claims } = subjectOf(request) ?? {};
+      const issuer = claims?.['iss'];
+      logger[level](
         {
-          req: { id, method, path: request.pathToLog },
-          res: { status },
-          responseTime: Math.round(performance.now() - began),
+          requestId: id,
+          ...(traceId === undefined ? {} : { traceId }),
+          method,
+          path: request.pathToLog,
+          ...(route === undefined ? {} : { route }),
+          status,
+          ...(typeof subject === 'string' ? { subject } : {}),
+          ...(typeof issuer === 'string' ? { issuer } : {}),
+          ...refusal,
+          responseTime: Math.round(took),
           ...(response.writableFinished ? {} : { aborted: true }),
         },
         'request',

@@ -1,4 +1,6 @@
 import { type DynamicModule, Module } from '@nestjs/common';
+import { AuthMetrics } from './auth-metrics.js';
+import { CatalogMetrics } from './catalog-metrics.js';
 import { Metrics } from './metrics.js';
 import { SyncMetrics } from './sync-metrics.js';
 
@@ -9,8 +11,8 @@ export class TelemetryModule {
     return {
       module: TelemetryModule,
       global: true,
-      providers: [{ provide: Metrics, useValue: metrics }, SyncMetrics],
-      exports: [Metrics, SyncMetrics],
+      providers: [{ provide: Metrics, useValue: metrics }, AuthMetrics, CatalogMetrics, SyncMetrics],
+      exports: [Metrics, AuthMetrics, CatalogMetrics, SyncMetrics],
     };
   }
 }

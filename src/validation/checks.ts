@@ -68,6 +68,10 @@ export function wholeNumber(min: number, max: number): Check {
       : issue(`must be a whole number from ${min} to ${max}`);
 }
 
+/** A number from 0 to 1. */
+export const share: Check = (value) =>
+  typeof value === 'number' && value >= 0 && value <= 1 ? [] : issue('must be a number from 0 to 1');
+
 export function oneOf(...choices: string[]): Check {
   return (value) =>
     typeof value === 'string' && choices.includes(value) ? [] : issue(`must be one of ${choices.join(', ')}`);

@@ -131,8 +131,10 @@ describe('check', () => {
 });
 
 describe('serve', () => {
-  const serving = (config: string, address = '127.0.0.1:0') =>
-    new Cli(['serve', ...['--config', config, '--address', address, '--internal-address', '127.0.0.1:0']]);
+  const serving = (config: string, address = '127.0.0.1:0', environment = {}) => {
+    const addresses = ['--address', address, '--internal-address', '127.0.0.1:0'];
+    return new Cli(['serve', '--config', config, ...addresses], environment);
+  };
 
   it('starts and writes nothing when the configuration is bad, or one of a ToolHive registry server', async () => {
     const data = join(folder, 'never');
@@ -176,14 +178,17 @@ describe('serve', () => {
     const database = await aDatabase();
     const text = `${GOOD}database: ${JSON.stringify(database.connection)}\n`;
     const config = await file(text);
-    const first = serving(config);
-    const ready = await first.logs('"Ready"');
+    const first = serving(config, undefined, { REGISTRY_LOG_FORMAT: 'text' });
+    // As a person reads it on a terminal.
+    const ready = await first.logs('metrics at http');
+    expect(ready).toMatch(/INFO: Ready: registries at \S+\/registry, documentation at \S+\/docs, metrics at/);
+    expect(ready).not.toContain('"level"');
     const taken = /127\.0\.0\.1:(\d+)\/registry/.exec(ready)?.[1];
-    const second = serving(config, `127.0.0.1:${taken}`);
-    expect(await second.finished).toMatchObject({
-      code: 1,
-      output: expect.stringContaining(`Port ${taken} is in use already`),
-    });
+    const sentence = `Port ${taken} is in use already`;
+    const second = await serving(config, `127.0.0.1:${taken}`).finished;
+    expect(second.code).toBe(1);
+    const [last = ''] = second.output.trim().split('\n').slice(-1);
+    expect(JSON.parse(last)).toMatchObject({ level: 'fatal', msg: expect.stringContaining(sentence) });
     first.child.kill('SIGTERM');
     expect((await first.finished).code).toBe(0);
     await database.drop();

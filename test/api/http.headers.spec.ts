@@ -90,8 +90,11 @@ describe('answers of the consumer API', () => {
     expect(lines.map((line) => JSON.parse(line) as object)).toEqual([
       expect.objectContaining({
         level: 'info',
-        req: { id, method: 'GET', path: LIST },
-        res: { status: 200 },
+        requestId: id,
+        method: 'GET',
+        path: LIST,
+        route: '/registry/:registry/v0.1/servers',
+        status: 200,
       }),
     ]);
     expect(service.log.join('')).not.toContain('hush');

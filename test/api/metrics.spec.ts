@@ -5,22 +5,12 @@ import { describe, expect, it } from 'vitest';
 import { Cli } from '../support/cli.js';
 import { exported, listed, watching } from '../support/cluster-objects.js';
 import { aServer } from '../support/documents.js';
+import { figuresIn } from '../support/figures.js';
 import { freePort } from '../support/free-port.js';
-import { call, type Reply } from '../support/http.js';
+import { call } from '../support/http.js';
 import { aCluster } from '../support/kubernetes-api.js';
 import { expectRefused } from '../support/matchers.js';
 import { aService } from '../support/service.js';
-
-/** Each series of an answer, with its labels in order, and its value. */
-function figuresIn({ text }: Reply): Map<string, number> {
-  const lines = text.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
-  return new Map(
-    lines.map((line) => {
-      const end = line.lastIndexOf(' ');
-      return [line.slice(0, end), Number(line.slice(end + 1))];
-    }),
-  );
-}
 
 describe('the figures of a service', () => {
   const cluster = aCluster().runs();
@@ -142,7 +132,8 @@ describe('the figures of a service', () => {
   });
 
   it('have no other labels: nothing of addresses, entries and claims', async () => {
-    const labels = [...(await figures()).keys()].flatMap((series) =>
+    const ofSyncs = [...(await figures()).keys()].filter((series) => /^registry_(sync|source)/.test(series));
+    const labels = ofSyncs.flatMap((series) =>
       [...series.matchAll(/(\w+)="([^"]*)"/g)]
         .filter(([, label]) => label !== 'le')
         .map(([, , value]) => value),

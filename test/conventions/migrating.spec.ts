@@ -117,7 +117,6 @@ describe('the configurations in', () => {
       'database.connMaxLifetime',
       'telemetry.enabled',
       'telemetry.endpoint',
-      'telemetry',
       'audit.enabled',
     ]);
   });

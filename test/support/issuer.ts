@@ -58,6 +58,8 @@ export class Issuer {
   readonly audience: string;
   /** Everything it was asked. */
   readonly requests: ReceivedRequest[] = [];
+  /** The traces that requests to it named. */
+  readonly traceparents: string[] = [];
   private readonly keys = new Map<string, SigningKey>();
   private readonly answers = new Map<string, Claims>();
   private readonly holders = new Map<string, Claims>();
@@ -218,7 +220,8 @@ export class Issuer {
     const isMoved = path.startsWith(MOVED);
     const endpoint = PATHS[isMoved ? path.slice(MOVED.length) : path] ?? 'other';
     const body = await text(request);
-    const { authorization, accept = '*/*' } = request.headers;
+    const { authorization, accept = '*/*', traceparent } = request.headers;
+    if (traceparent !== undefined) this.traceparents.push(String(traceparent));
     this.requests.push({ endpoint, method: request.method ?? '', authorization, body });
     if (endpoint === 'other') return send(response, 404, {});
     // As the API server of Kubernetes does.

@@ -13,7 +13,7 @@ import { createLogger } from '../../dist/telemetry/logger.js';
 import { type AuthOptions, authSection } from './auth-section.js';
 import { aDatabase, type TestDatabase } from './database.js';
 import { aCatalogue, type Document } from './documents.js';
-import { callWith, type Reply, Sender, type Sent } from './http.js';
+import { call, callWith, type Reply, Sender, type Sent } from './http.js';
 import { anIssuer } from './issuer.js';
 import { findSecrets } from './secrets.js';
 
@@ -157,9 +157,10 @@ export class ServiceUnderTest extends Sender {
 
   async stop(): Promise<void> {
     if (!this.running) return;
+    const { text: metrics } = await call(`${this.internalOrigin}/metrics`);
     await this.running.stop();
     this.running = undefined;
-    await this.keptItsSecrets();
+    await this.keptItsSecrets(metrics);
   }
 
   /** Stops, changes what is declared, and starts again on the same database. */
@@ -250,7 +251,7 @@ export class ServiceUnderTest extends Sender {
   }
 
   // contract §8: tokens and secrets never reach a log or the database.
-  private async keptItsSecrets(): Promise<void> {
+  private async keptItsSecrets(metrics: string): Promise<void> {
     const tables = await this.database.query<{ name: string }>(
       `select quote_ident(tablename) as name from pg_tables where schemaname = 'public'`,
     );
@@ -263,8 +264,13 @@ export class ServiceUnderTest extends Sender {
     const found = {
       inLog: findSecrets(this.log.join('')),
       inDatabase: findSecrets(rows.join('\n')),
+      inMetrics: findSecrets(metrics),
     };
-    expect(found, 'what the service wrote down of tokens and secrets').toEqual({ inLog: [], inDatabase: [] });
+    expect(found, 'what the service wrote down of tokens and secrets').toEqual({
+      inLog: [],
+      inDatabase: [],
+      inMetrics: [],
+    });
   }
 
   private yaml(): string {

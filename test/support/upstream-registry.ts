@@ -58,6 +58,8 @@ export function anUpstreamRegistry(): UpstreamRegistry {
 export class UpstreamRegistry {
   /** Everything it was asked. */
   readonly requests: OutboundRequest[] = [];
+  /** The traces that requests to it named. */
+  readonly traceparents: string[] = [];
   habits: Habits = {};
   /** Where its skills are, if it has any: each with its versions, the latest first. */
   skills: Document[][] | null = null;
@@ -138,6 +140,8 @@ export class UpstreamRegistry {
 
   private async answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { pathname, searchParams: query } = new URL(request.url ?? '', 'http://upstream');
+    const { traceparent } = request.headers;
+    if (traceparent !== undefined) this.traceparents.push(String(traceparent));
     const { authorization } = request.headers;
     this.requests.push({ path: pathname, query, authorization, at: Date.now() });
     if (pathname.includes('/x/dev.toolhive/skills')) return this.answerSkills(pathname, query, response);

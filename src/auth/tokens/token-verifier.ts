@@ -30,7 +30,7 @@ export interface Attempt {
 }
 
 export type Verdict =
-  | { readonly kind: 'accepted'; readonly caller: Caller }
+  | { readonly kind: 'accepted'; readonly caller: Caller; readonly provider: string }
   | { readonly kind: 'refused'; readonly attempts: readonly Attempt[] }
   /** It is good, and a part of its claims can't be had. */
   | { readonly kind: 'incomplete'; readonly attempts: readonly Attempt[] }
@@ -38,6 +38,8 @@ export type Verdict =
   | { readonly kind: 'unavailable'; readonly attempts: readonly Attempt[] }
   /** At least one was not asked, because this client has too many questions under way. */
   | { readonly kind: 'limited'; readonly attempts: readonly Attempt[] };
+
+type Accepted = Extract<Verdict, { kind: 'accepted' }>;
 
 interface Provider {
   readonly config: ProviderConfig;
@@ -68,6 +70,7 @@ type NotAsked = ProviderUnavailable | TooManyQuestions | ClaimsIncomplete;
 
 /** What is cached of a JWT. */
 interface CachedCaller extends Pick<VerifiedJwt, 'expiresAt' | 'isCurrent'> {
+  readonly provider: string;
   readonly caller: Caller;
 }
 
@@ -90,20 +93,18 @@ export class TokenVerifier {
   async verify(token: string, request: Request): Promise<Verdict> {
     const cached = this.verified.get(tokenDigest(token));
     if (cached && cached.expiresAt > Date.now() && cached.isCurrent())
-      return { kind: 'accepted', caller: cached.caller };
+      return { kind: 'accepted', caller: cached.caller, provider: cached.provider };
     const jwt = readJwt(token);
     const outcomes: Outcome[] = [];
     for (const check of this.keyChecks(token, jwt, request)) {
       const outcome = await outcomeOf(check);
-      if (isCaller(outcome.result)) return { kind: 'accepted', caller: outcome.result };
+      if (isCaller(outcome.result)) return accepted(check, outcome.result);
       outcomes.push(outcome);
       // The provider vouches for the token. That its groups are not to be had must not make another caller of it.
       if (outcome.result instanceof ClaimsIncomplete) return verdictOf(outcomes);
     }
     const asked = await firstAccepted(this.introspectionChecks(token, jwt, clientOf(request)));
-    return 'caller' in asked
-      ? { kind: 'accepted', caller: asked.caller }
-      : verdictOf([...outcomes, ...asked.outcomes]);
+    return 'accepted' in asked ? asked.accepted : verdictOf([...outcomes, ...asked.outcomes]);
   }
 
   async close(): Promise<void> {
@@ -148,7 +149,7 @@ export class TokenVerifier {
     const ttl = Math.min(CACHE_TTL_MS, until - performance.now());
     if (ttl > 0) {
       const { expiresAt, isCurrent } = outcome;
-      const cached = { caller, expiresAt, isCurrent };
+      const cached = { caller, expiresAt, isCurrent, provider: config.name };
       this.verified.set(tokenDigest(token), cached, { size: token.length + size, ttl });
     }
     return caller;
@@ -194,15 +195,19 @@ async function outcomeOf(check: Check): Promise<Outcome> {
  * Runs all checks at once: the first that accepts decides, so that a provider which is slow holds up no other. Without one,
  * the end of each, in their order.
  */
-function firstAccepted(checks: readonly Check[]): Promise<{ caller: Caller } | { outcomes: Outcome[] }> {
+function firstAccepted(checks: readonly Check[]): Promise<{ accepted: Accepted } | { outcomes: Outcome[] }> {
   return new Promise((resolve, reject) => {
     const ends = checks.map(async (check) => {
       const outcome = await outcomeOf(check);
-      if (isCaller(outcome.result)) resolve({ caller: outcome.result });
+      if (isCaller(outcome.result)) resolve({ accepted: accepted(check, outcome.result) });
       return outcome;
     });
     Promise.all(ends).then((outcomes) => resolve({ outcomes }), reject);
   });
+}
+
+function accepted({ provider }: Check, caller: Caller): Accepted {
+  return { kind: 'accepted', caller, provider: provider.name };
 }
 
 /** Of checks none of which has accepted the token. */

@@ -60,7 +60,10 @@ const FOREIGN: [path: string, tree: object, advice: string][] = [
   ['registries[0].kubernetes', withRegistry({ kubernetes: {} }), 'item of sources'],
   ['registries[0].syncPolicy', withRegistry({ syncPolicy: { interval: '1h' } }), 'item of sources'],
   ['registries[0].filter', withRegistry({ filter: { tags: { include: ['a'] } } }), 'item of sources'],
-  ...['enabled', 'serviceName', 'serviceVersion', 'endpoint', 'insecure', 'tracing', 'metrics'].map(
+  ['telemetry.serviceName', { ...SHARED, telemetry: { serviceName: 'x' } }, 'OTEL_SERVICE_NAME'],
+  ['telemetry.endpoint', { ...SHARED, telemetry: { endpoint: 'collector:4318' } }, 'telemetry.otlpEndpoint'],
+  ['telemetry.tracing', { ...SHARED, telemetry: { tracing: { sampling: '0.1' } } }, 'telemetry.sampleRatio'],
+  ...['enabled', 'serviceVersion', 'insecure', 'metrics'].map(
     (key): [string, object, string] => [`telemetry.${key}`, { ...SHARED, telemetry: { [key]: 'x' } }, '/metrics'],
   ),
   ...['enabled', 'logFile', 'eventTypes', 'excludeEventTypes', 'includeRequestData', 'maxDataSize'].map(
@@ -111,7 +114,6 @@ describe('a configuration of a ToolHive registry server', () => {
       ['database.dynamicAuth', 6],
       ['telemetry.enabled', 7],
       ['telemetry.endpoint', 7],
-      ['telemetry', 7],
     ]);
     expect(JSON.stringify(problems)).not.toContain('hunter2');
   });

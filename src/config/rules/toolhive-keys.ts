@@ -5,7 +5,8 @@ import { below, type Issue, issue } from '../../validation/problems.js';
 type Advice = string | readonly [Advice] | { readonly [key: string]: Advice };
 
 const POOL = 'is not needed: leave it out, database.pool.max limits the connections';
-const TELEMETRY = 'has no equivalent: leave it out; metrics are at /metrics of the internal port';
+const TELEMETRY =
+  'has no equivalent: leave it out; metrics are at /metrics of the internal port, traces need telemetry.otlpEndpoint';
 const AUDIT =
   'has no equivalent: leave it out; changes and refusals are always recorded, and audit.reads adds what is read';
 const SOURCE = 'belongs to a source: move it to an item of sources, and name that in sources of the registry';
@@ -31,11 +32,11 @@ const ADVICE: Advice = {
   },
   telemetry: {
     enabled: TELEMETRY,
-    serviceName: TELEMETRY,
+    serviceName: 'is the environment variable OTEL_SERVICE_NAME here',
     serviceVersion: TELEMETRY,
-    endpoint: TELEMETRY,
+    endpoint: 'is telemetry.otlpEndpoint here, a URL',
     insecure: TELEMETRY,
-    tracing: TELEMETRY,
+    tracing: 'is telemetry.sampleRatio here',
     metrics: TELEMETRY,
   },
   audit: {

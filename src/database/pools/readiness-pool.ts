@@ -1,6 +1,7 @@
 import pg from 'pg';
 import type { ConnectionConfig } from '../connection.js';
 import { poolConfig } from './pool-config.js';
+import { type PoolUse, useOf } from './pool-use.js';
 
 const TIMEOUT_MS = 2_000;
 
@@ -26,6 +27,10 @@ export class ReadinessPool {
   async ping(): Promise<void> {
     this.asking ??= this.pool.query('select 1').finally(() => (this.asking = undefined));
     await this.asking;
+  }
+
+  get use(): PoolUse {
+    return useOf(this.pool);
   }
 
   close(): Promise<void> {

@@ -5,6 +5,7 @@ import { isDatabaseUnreachable } from '../unreachable.js';
 import { type BackendKey, cancelStatement } from './cancel-request.js';
 import { Places } from './places.js';
 import { poolConfig } from './pool-config.js';
+import { type PoolUse, useOf } from './pool-use.js';
 
 /** Searches that run at a time, of all callers. */
 const CONNECTIONS = 3;
@@ -82,6 +83,10 @@ export class SearchPool {
       abandoned.removeEventListener('abort', abandon);
       giveBack();
     }
+  }
+
+  get use(): PoolUse {
+    return useOf(this.pool);
   }
 
   close(): Promise<void> {

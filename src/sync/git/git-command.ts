@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
 import { devNull } from 'node:os';
+import { tracing } from '../../telemetry/tracing.js';
 import { SSH_COMMAND } from './git-ssh.js';
 
 /** How a git command ended. */
@@ -32,6 +33,12 @@ const STDERR_BYTES = 8 * 1024;
  * proxies (the one to use stands in the settings), no tracing, messages in English. It leads a process group, so that what it starts ends with it.
  */
 export function runGit(args: readonly string[], call: GitCall): Promise<GitEnd> {
+  // The arguments name what is fetched; the command alone is without number and without secrets.
+  const command = args.find((argument) => /^[a-z-]+$/.test(argument) && !argument.startsWith('-')) ?? '';
+  return tracing.inSpan(`git ${command}`.trim(), {}, () => run(args, call));
+}
+
+function run(args: readonly string[], call: GitCall): Promise<GitEnd> {
   return new Promise((resolve, reject) => {
     call.signal.throwIfAborted();
     const child = spawn('git', [...args], {

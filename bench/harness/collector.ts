@@ -1,0 +1,28 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+export const COLLECTORS = ['good', 'silent', 'gone', 'rubbish'] as const;
+export type CollectorKind = (typeof COLLECTORS)[number];
+
+/** What takes traces by OTLP: as it should, without ever answering, not at all, or with an answer that is none. */
+export async function startCollector(kind: CollectorKind): Promise<{ url: string; stop(): void }> {
+  const server = createServer((request, response) => {
+    request.resume();
+    request.once('end', () => {
+      if (kind === 'good') response.end();
+      else if (kind === 'rubbish') response.end('\u0000<html>'.repeat(1_000));
+    });
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  if (kind === 'gone') server.close();
+  return {
+    url: `http://127.0.0.1:${port}`,
+    stop: () => {
+      server.closeAllConnections();
+      server.close();
+    },
+  };
+}

@@ -1,0 +1,17 @@
+import type { Child } from './child.js';
+import { type Load, requestsPerSecond } from './load.js';
+
+export interface UnderLoad {
+  readonly perSecond: number;
+  /** What the process spent on a request: says more than the rate where the load generator is the limit. */
+  readonly cpuMs: number;
+}
+
+/** How many requests a process answers, and what they cost it. */
+export async function underLoad(child: Child, load: Omit<Load, 'url'>): Promise<UnderLoad> {
+  const { cpu: before } = await child.usage();
+  const perSecond = await requestsPerSecond({ ...load, url: child.url });
+  const { cpu: after } = await child.usage();
+  const microseconds = after.user + after.system - before.user - before.system;
+  return { perSecond, cpuMs: microseconds / 1_000 / (perSecond * load.seconds) };
+}

@@ -1,0 +1,104 @@
+import { SEES_ALL } from './data/catalogue.js';
+import type { Child } from './harness/child.js';
+import { type CollectorKind, COLLECTORS, startCollector } from './harness/collector.js';
+import { atLeast, type Figure, figure, toldOnly } from './harness/figure.js';
+import { type UnderLoad, underLoad } from './harness/measured-load.js';
+import { say } from './harness/report.js';
+import { rounds } from './harness/rounds.js';
+import { listPath, startService } from './harness/service.js';
+import type { Stage } from './harness/stage.js';
+
+const CONNECTIONS = 30;
+const UNCOUNTED = new URL('./harness/uncounted.js', import.meta.url).href;
+
+/** What is measured against what. */
+const PAIRS = {
+  shipped: 'without',
+  good: 'without',
+  silent: 'good',
+  gone: 'good',
+  rubbish: 'good',
+} as const;
+type Kind = keyof typeof PAIRS | 'without';
+
+const ROWS: Record<keyof typeof PAIRS, { row: string; measure: string; target: number }> = {
+  shipped: {
+    row: 'metrics and log of requests, as shipped',
+    measure: 'requests/s over those of a service that counts and logs none',
+    target: 0.95,
+  },
+  good: { row: 'and traces, 10 %', measure: 'the same', target: 0.9 },
+  silent: {
+    row: 'traces, collector that never answers',
+    measure: 'requests/s over those with a good one',
+    target: 0.95,
+  },
+  gone: { row: 'traces, collector that is not there', measure: 'the same', target: 0.95 },
+  rubbish: { row: 'traces, collector that answers rubbish', measure: 'the same', target: 0.95 },
+};
+
+/**
+ * What it costs to be observed: a list of 30 that was asked for before, from services that differ in that alone, in turns. The
+ * rounds of one pair follow each other, and change places.
+ */
+export async function measureTelemetry(stage: Stage, quick: boolean): Promise<Figure[]> {
+  const catalogue = await stage.catalogue(10_000, 200);
+  const token = stage.issuer.tokenOf({ sub: 'somebody', ...SEES_ALL });
+  const load = {
+    connections: CONNECTIONS,
+    seconds: quick ? 2 : 4,
+    requests: [{ path: listPath({ limit: 30 }), token }],
+  };
+  const collectors = new Map<CollectorKind, Awaited<ReturnType<typeof startCollector>>>();
+  for (const kind of COLLECTORS) collectors.set(kind, await startCollector(kind));
+  const traced = (kind: CollectorKind) => ({
+    configuration: { telemetry: { otlpEndpoint: collectors.get(kind)?.url, sampleRatio: 0.1 } },
+  });
+  const services: Record<Kind, Child> = {
+    without: await startService(stage, catalogue, {
+      configuration: { log: { level: 'silent' } },
+      nodeArguments: ['--import', UNCOUNTED],
+    }),
+    shipped: await startService(stage, catalogue),
+    good: await startService(stage, catalogue, traced('good')),
+    silent: await startService(stage, catalogue, traced('silent')),
+    gone: await startService(stage, catalogue, traced('gone')),
+    rubbish: await startService(stage, catalogue, traced('rubbish')),
+  };
+  for (const service of Object.values(services)) await service.get(listPath({ limit: 30 }), token);
+  const figures: Figure[] = [];
+  for (const [own, other] of Object.entries(PAIRS) as [keyof typeof PAIRS, Kind][]) {
+    const measured = await rounds(quick ? 4 : 8, async (round) => {
+      say(`${ROWS[own].row}, round ${round}`);
+      const inOrder: Kind[] = round % 2 === 0 ? [own, other] : [other, own];
+      const found = new Map<Kind, UnderLoad>();
+      for (const kind of inOrder) found.set(kind, await underLoad(services[kind], load));
+      return { own: found.get(own), other: found.get(other) };
+    });
+    const ratio = (of: (one: UnderLoad) => number, turned = false) =>
+      measured.map((round) => {
+        const [one, another] = [of(round.own as UnderLoad), of(round.other as UnderLoad)];
+        return turned ? another / one : one / another;
+      });
+    const [last] = measured.slice(-1);
+    figures.push(
+      figure(
+        ROWS[own].row,
+        ROWS[own].measure,
+        ratio(({ perSecond }) => perSecond),
+        atLeast(ROWS[own].target),
+        `${last?.own?.perSecond.toFixed(0)} of ${last?.other?.perSecond.toFixed(0)} per second`,
+      ),
+      figure(
+        ROWS[own].row,
+        'CPU of a request of the other over that of this',
+        ratio(({ cpuMs }) => cpuMs, true),
+        toldOnly,
+        `${last?.own?.cpuMs.toFixed(3)} ms, the other ${last?.other?.cpuMs.toFixed(3)} ms`,
+      ),
+    );
+  }
+  for (const service of Object.values(services)) await service.stop();
+  for (const collector of collectors.values()) collector.stop();
+  return figures;
+}

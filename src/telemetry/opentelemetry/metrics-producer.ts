@@ -1,0 +1,102 @@
+import { ValueType, type Attributes } from '@opentelemetry/api';
+import { millisToHrTime } from '@opentelemetry/core';
+import type { Resource } from '@opentelemetry/resources';
+import {
+  AggregationTemporality,
+  type CollectionResult,
+  type DataPoint,
+  DataPointType,
+  type MetricData,
+  type MetricProducer,
+} from '@opentelemetry/sdk-metrics';
+import type { MetricObjectWithValues, MetricValue, MetricValueWithName } from 'prom-client';
+import type { Metrics } from '../metrics.js';
+import { otlpLabel, otlpName } from './metric-names.js';
+
+type Family = MetricObjectWithValues<MetricValue<string>>;
+
+/** The metrics of `/metrics` in the model of OpenTelemetry: each is counted once and told in two ways. */
+export class MetricsProducer implements MetricProducer {
+  private readonly startTime = millisToHrTime(Date.now());
+
+  constructor(
+    private readonly metrics: Metrics,
+    private readonly resource: Resource,
+  ) {}
+
+  async collect(): Promise<CollectionResult> {
+    const endTime = millisToHrTime(Date.now());
+    const families = await this.metrics.families();
+    const metrics = families.flatMap((family) => this.metricOf(family, endTime) ?? []);
+    return {
+      resourceMetrics: {
+        resource: this.resource,
+        scopeMetrics: [{ scope: { name: 'registry-server' }, metrics }],
+      },
+      errors: [],
+    };
+  }
+
+  private metricOf(family: Family, endTime: DataPoint<number>['endTime']): MetricData | null {
+    const times = { startTime: this.startTime, endTime };
+    const type = String(family.type);
+    const base = {
+      descriptor: { ...otlpName(family.name), description: family.help, valueType: ValueType.DOUBLE },
+      aggregationTemporality: AggregationTemporality.CUMULATIVE,
+    };
+    const points = () =>
+      family.values.map(({ labels, value }) => ({ ...times, attributes: attributesOf(labels), value }));
+    if (type === 'counter')
+      return { ...base, dataPointType: DataPointType.SUM, isMonotonic: true, dataPoints: points() };
+    if (type === 'gauge') return { ...base, dataPointType: DataPointType.GAUGE, dataPoints: points() };
+    if (type !== 'histogram') return null;
+    const dataPoints = [...seriesOf(family).values()].map(
+      ({ attributes, boundaries, below, count, sum }) => ({
+        ...times,
+        attributes,
+        value: {
+          buckets: { boundaries, counts: [...below, count].map((n, at, all) => n - (all[at - 1] ?? 0)) },
+          count,
+          sum,
+        },
+      }),
+    );
+    return { ...base, dataPointType: DataPointType.HISTOGRAM, dataPoints };
+  }
+}
+
+interface Series {
+  readonly attributes: Attributes;
+  readonly boundaries: number[];
+  /** How many are at most each boundary. */
+  readonly below: number[];
+  count: number;
+  sum: number;
+}
+
+function seriesOf({ name, values }: Family): Map<string, Series> {
+  const found = new Map<string, Series>();
+  for (const { labels: all, value, metricName } of values as MetricValueWithName<string>[]) {
+    const { le, ...labels } = all;
+    const key = JSON.stringify(labels);
+    const series = found.get(key) ?? {
+      attributes: attributesOf(labels),
+      boundaries: [],
+      below: [],
+      count: 0,
+      sum: 0,
+    };
+    found.set(key, series);
+    if (metricName === `${name}_sum`) series.sum = value;
+    else if (metricName === `${name}_count`) series.count = value;
+    else if (le !== undefined && le !== '+Inf') {
+      series.boundaries.push(Number(le));
+      series.below.push(value);
+    }
+  }
+  return found;
+}
+
+function attributesOf(labels: Partial<Record<string, string | number>>): Attributes {
+  return Object.fromEntries(Object.entries(labels).map(([name, value]) => [otlpLabel(name), value]));
+}

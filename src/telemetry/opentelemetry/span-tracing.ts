@@ -1,0 +1,24 @@
+import { isSpanContextValid, SpanStatusCode, trace, type Tracer } from '@opentelemetry/api';
+import type { Tracing } from '../tracing.js';
+
+/** Tracing by spans of this tracer. */
+export function spanTracing(tracer: Tracer): Tracing {
+  return {
+    traceId: () => {
+      const running = trace.getActiveSpan()?.spanContext();
+      return running && isSpanContextValid(running) ? running.traceId : undefined;
+    },
+    inSpan: (name, attributes, work, { newTrace = false } = {}) =>
+      tracer.startActiveSpan(name, { attributes: { ...attributes }, root: newTrace }, async (span) => {
+        try {
+          return await work((more) => span.setAttributes({ ...more }));
+        } catch (error) {
+          span.setAttribute('error.type', error instanceof Error ? error.name : typeof error);
+          span.setStatus({ code: SpanStatusCode.ERROR });
+          throw error;
+        } finally {
+          span.end();
+        }
+      }),
+  };
+}

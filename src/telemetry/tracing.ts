@@ -1,0 +1,36 @@
+/** Values of a span, by the names of OpenTelemetry's conventions, or below `registry.`. */
+export type SpanAttributes = Readonly<Record<string, string | number | boolean>>;
+
+/** What tracing is to the rest of the program. */
+export interface Tracing {
+  /** The trace that the running code belongs to. */
+  traceId(): string | undefined;
+  /** Does the work as a span of its own below the running one, or as the first of a new trace. */
+  inSpan<T>(
+    name: string,
+    attributes: SpanAttributes,
+    work: (add: (more: SpanAttributes) => void) => Promise<T>,
+    options?: { readonly newTrace?: boolean },
+  ): Promise<T>;
+}
+
+const OFF: Tracing = {
+  traceId: () => undefined,
+  inSpan: (_name, _attributes, work) => work(() => undefined),
+};
+
+let inUse = OFF;
+
+/**
+ * The one place that knows of traces: for the log, for audit events and for work that is a span of its own. Without tracing it
+ * does nothing, and nothing of OpenTelemetry is loaded.
+ */
+export const tracing: Tracing = {
+  traceId: () => inUse.traceId(),
+  inSpan: (name, attributes, work, options) => inUse.inSpan(name, attributes, work, options),
+};
+
+/** Once, at start: a process has one tracing, as it has one of what it hooks into. */
+export function useTracing(started: Tracing): void {
+  inUse = started;
+}

@@ -1,0 +1,287 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { stringify } from 'yaml';
+import { Cli } from '../support/cli.js';
+import { type CapturedSpan, Collector, valuesOf } from '../support/collector.js';
+import { aDatabase, type TestDatabase } from '../support/database.js';
+import { aServer } from '../support/documents.js';
+import { aGitServer } from '../support/git-server.js';
+import { aFileOf } from '../support/git-service.js';
+import { call, callWith, type Reply, type Sent } from '../support/http.js';
+import { anIssuer } from '../support/issuer.js';
+import { findSecrets, keepSecret } from '../support/secrets.js';
+import { anUpstreamRegistry } from '../support/upstream-registry.js';
+
+const LIST = '/registry/main/v0.1/servers';
+const ROUTE = '/registry/:registry/v0.1/servers';
+const patience = { timeout: 30_000 };
+const client = { id: 'registry', secret: keepSecret('the secret of the introspection client') };
+const gitPassword = keepSecret('the password of the repository');
+const upstreamToken = keepSecret('the-bearer-token-of-another-registry');
+
+describe('a service that sends traces', () => {
+  const collector = new Collector();
+  const git = aGitServer().runs();
+  git.account = { username: 'reader', password: gitPassword };
+  const upstream = anUpstreamRegistry().runs();
+  const issuer = anIssuer({ client }).runs();
+  let database: TestDatabase;
+  let folder = '';
+  let service: Cli;
+  let origin = '';
+  let internal = '';
+  let token = '';
+
+  const send = (method: string, path: string, { headers, ...sent }: Sent = {}): Promise<Reply> =>
+    callWith(origin + path, method, { ...sent, headers: { Authorization: `Bearer ${token}`, ...headers } });
+  /** The span of the one request that belongs to this trace, once it has come. */
+  const spanOf = async (traceId: string): Promise<CapturedSpan> => {
+    const found = () =>
+      collector.spans.filter((span) => span.traceId === traceId && 'http.route' in span.attributes);
+    await expect.poll(found, patience).toHaveLength(1);
+    const [span] = found();
+    if (!span) throw new Error('It has come and gone');
+    return span;
+  };
+  const traceOf = () => randomUUID().replaceAll('-', '');
+  const traceparent = (traceId: string) => ({ traceparent: `00-${traceId}-${'ab'.repeat(8)}-01` });
+  const logOf = (requestId: string) =>
+    service.output.split('\n').filter((line) => line.includes(requestId)).map((line) => JSON.parse(line) as object); // prettier-ignore
+
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'registry-traces-'));
+    database = await aDatabase();
+    await git.repository('acme').commit({ 'registry.json': aFileOf('one') });
+    upstream.put([aServer('io.other/upstream')]);
+    await collector.start();
+    const secret = async (name: string, content: string) => {
+      await writeFile(join(folder, name), content);
+      return join(folder, name);
+    };
+    const provider = {
+      name: 'corporate',
+      issuerUrl: issuer.iss,
+      audience: issuer.audience,
+      allowPrivateIP: true,
+    };
+    const introspected = { introspectionUrl: issuer.introspectionUrl, clientId: client.id };
+    const opaque = { ...introspected, clientSecretFile: await secret('client', client.secret) };
+    const auth = { username: 'reader', passwordFile: await secret('password', gitPassword) };
+    const tokenFile = await secret('token', upstreamToken);
+    const configuration = {
+      auth: {
+        oauth: { resourceUrl: 'https://registry.example.com', providers: [{ ...provider, ...opaque }] },
+        authz: { roles: { superAdmin: [{ role: 'super-admin' }] } },
+      },
+      sources: [
+        { name: 'repository', git: { repository: git.url('acme'), branch: 'main', auth }, syncPolicy: { interval: '1h' } },
+        { name: 'other', api: { endpoint: upstream.url.replace('127.0.0.1', 'localhost'), tokenFile }, syncPolicy: { interval: '1h' } },
+        { name: 'made', managed: {} },
+      ],
+      registries: [{ name: 'main', sources: ['repository', 'other', 'made'] }],
+      database: database.connection,
+      telemetry: { traceparentHosts: ['localhost'] },
+    }; // prettier-ignore
+    await writeFile(join(folder, 'registry.yaml'), stringify(configuration));
+    token = issuer.sign({ role: 'super-admin', sub: 'somebody' });
+    service = Cli.serve(join(folder, 'registry.yaml'), {
+      ...collector.environment,
+      REGISTRY_LOG_LEVEL: 'debug',
+    });
+    origin = await service.origin();
+    internal = /"metrics":"(http:\/\/[^"]+)"/.exec(service.output)?.[1] ?? '';
+  });
+
+  afterAll(async () => {
+    service.child.kill('SIGTERM');
+    const { output } = await service.finished;
+    await collector.stop();
+    await database.drop();
+    await rm(folder, { recursive: true });
+    // After everything that this file has led to.
+    expect({ spans: findSecrets(collector.received), log: findSecrets(output) }).toEqual({
+      spans: [],
+      log: [],
+    });
+  });
+
+  it('tells of a list: the request, and the statements that it took', async () => {
+    const traceId = traceOf();
+    const requestId = randomUUID();
+    const headers = { ...traceparent(traceId), 'X-Request-Id': requestId, 'User-Agent': 'hush-agent' };
+    const reply = await send('GET', `${LIST}?limit=1&version=hush-version`, { headers });
+    expect(reply.status).toBe(200);
+    const span = await spanOf(traceId);
+    const [host, port] = origin.replace('http://', '').split(':');
+    expect(span.attributes).toEqual({
+      'http.request.method': 'GET',
+      'http.response.status_code': 200,
+      'http.route': ROUTE,
+      'network.protocol.version': '1.1',
+      'server.address': host,
+      'server.port': Number(port),
+      'url.path': LIST,
+      'url.scheme': 'http',
+    });
+    const tree = collector.tree(span);
+    expect(tree[0]).toBe(`GET ${ROUTE}`);
+    expect(tree).toContain(`  SELECT ${database.database}`);
+    const [line] = logOf(requestId).slice(-1);
+    expect(line).toMatchObject({
+      traceId,
+      requestId,
+      route: ROUTE,
+      status: 200,
+      subject: 'somebody',
+      issuer: issuer.iss,
+    });
+    expect(collector.received).not.toContain('hush');
+  });
+
+  it('tells of a publication: its transaction, without the values of its statements', async () => {
+    const traceId = traceOf();
+    const server = aServer('io.acme/hush-entry', '1.0.0', { description: 'a hush-description' });
+    const body = { server, claims: { org: 'hush-claim' } };
+    expect((await send('POST', '/v1/entries', { headers: traceparent(traceId), body })).status).toBe(201);
+    const span = await spanOf(traceId);
+    const tree = collector.tree(span);
+    expect(tree[0]).toBe('POST /v1/entries');
+    const operations = tree.map((line) => line.trim().split(' ')[0]);
+    expect(operations.filter((name) => name === 'START' || name === 'COMMIT')).toEqual(['START', 'COMMIT']);
+    expect(operations).toContain('INSERT');
+    const statements = collector.spans.filter(
+      (one) => one.traceId === traceId && 'db.query.text' in one.attributes,
+    );
+    expect(statements.length).toBeGreaterThan(5);
+    for (const { attributes } of statements)
+      expect(attributes).toMatchObject({ 'db.system.name': 'postgresql', 'db.namespace': database.database });
+    expect(collector.received).not.toMatch(/hush-(entry|description|claim)/);
+  });
+
+  it('tells of syncs: each is a trace of its own, down to what git and HTTP were asked', async () => {
+    await expect.poll(() => collector.named('sync git').length, patience).toBe(1);
+    await expect.poll(() => collector.named('sync api').length, patience).toBe(1);
+    const [sync] = collector.named('sync git');
+    const [mirrored] = collector.named('sync api');
+    if (!sync || !mirrored) throw new Error('They have come and gone');
+    expect(sync).toMatchObject({
+      parent: undefined,
+      attributes: {
+        'registry.source.name': 'repository',
+        'registry.source.kind': 'git',
+        'registry.sync.outcome': 'complete',
+      },
+    });
+    const tree = collector.tree(sync);
+    expect(tree.slice(0, 2)).toEqual(['sync git', '  fetch']);
+    expect(tree).toContain('    git fetch');
+    expect(tree).toContain('  write');
+    const [request] = collector.spans.filter(
+      (span) => span.traceId === mirrored.traceId && 'url.full' in span.attributes,
+    );
+    expect(request?.name).toBe('GET');
+    expect(request?.attributes).toMatchObject({
+      'server.address': 'localhost',
+      'http.response.status_code': 200,
+    });
+    expect(String(request?.attributes['url.full'])).toMatch(/\/v0\.1\/servers$/);
+  });
+
+  it('names its trace to the hosts that are listed, and to no others', async () => {
+    expect(upstream.traceparents.length).toBeGreaterThan(0);
+    const [mirrored] = collector.named('sync api');
+    expect(upstream.traceparents[0]).toContain(`00-${mirrored?.traceId}-`);
+    const opaque = issuer.opaque({ role: 'super-admin' });
+    const traceId = traceOf();
+    const headers = { ...traceparent(traceId), Authorization: `Bearer ${opaque}` };
+    expect((await callWith(origin + LIST, 'GET', { headers })).status).toBe(200);
+    const tree = collector.tree(await spanOf(traceId));
+    // It was asked, as part of the trace, and was not told which.
+    expect(tree).toContain('  POST');
+    expect(issuer.traceparents).toEqual([]);
+  });
+
+  it('says nothing of a key in a path', async () => {
+    const traceId = traceOf();
+    const key = keepSecret(randomBytes(32).toString('base64url'));
+    const headers = traceparent(traceId);
+    expect((await callWith(`${origin}/registry/main/k/${key}/v0.1/servers`, 'GET', { headers })).status).toBe(
+      404,
+    );
+    const found = () =>
+      collector.spans.find((span) => span.traceId === traceId && 'url.path' in span.attributes);
+    await expect
+      .poll(() => found()?.attributes['url.path'], patience)
+      .toBe('/registry/main/k/{key}/v0.1/servers');
+    expect(collector.received).not.toContain(key);
+  });
+
+  it('tells of refusals by their code, and of unknown paths without a route', async () => {
+    const traceId = traceOf();
+    const headers = { ...traceparent(traceId), Authorization: `Bearer ${token.slice(0, -8)}AAAAAAAA` };
+    expect((await callWith(origin + LIST, 'GET', { headers })).status).toBe(401);
+    expect((await spanOf(traceId)).attributes).toMatchObject({
+      'http.response.status_code': 401,
+      'registry.error.code': 'token_invalid',
+    });
+    const unknown = traceOf();
+    expect((await send('GET', `/nowhere/${unknown}`, { headers: traceparent(unknown) })).status).toBe(404);
+    await expect
+      .poll(
+        () => collector.spans.filter((span) => span.traceId === unknown).map(({ name }) => name),
+        patience,
+      )
+      .toEqual(['GET']);
+  });
+
+  it('keeps to the kinds of requests that people make: the internal port and what it does unasked are in no trace', async () => {
+    expect((await call(internal)).status).toBe(200);
+    expect((await call(internal.replace('/metrics', '/readiness'))).status).toBe(200);
+    const traceId = traceOf();
+    await send('GET', '/v1/me', { headers: traceparent(traceId) });
+    await spanOf(traceId);
+    const roots = collector.spans
+      .filter(({ parent }) => parent === undefined)
+      .map(({ name }) => name.split(' ')[0]);
+    expect([...new Set(roots)].sort()).toEqual(['sync']);
+  });
+
+  it('sends what /metrics shows, by the names of OpenTelemetry', async () => {
+    const duration = () => collector.metrics.get('http.server.request.duration');
+    await expect.poll(duration, patience).toMatchObject({ unit: 's' });
+    const points = duration()?.histogram?.dataPoints ?? [];
+    for (const { count, bucketCounts, explicitBounds } of points) {
+      expect(bucketCounts).toHaveLength(explicitBounds.length + 1);
+      expect(bucketCounts.reduce((sum, each) => sum + each, 0)).toBe(count);
+    }
+    expect(points.map(({ attributes }) => valuesOf(attributes)['http.route'])).toContain(ROUTE);
+    const publications = collector.metrics.get('registry_publications');
+    expect(publications?.sum?.isMonotonic).toBe(true);
+    const shown = (await call(internal)).text;
+    expect(findSecrets(shown)).toEqual([]);
+    for (const name of shown.matchAll(/^# TYPE (registry_\w+?)(?:_total|_seconds|_bytes)? /gm))
+      if (!name[1]?.startsWith('registry_source')) expect([...collector.metrics.keys()]).toContain(name[1]);
+  });
+
+  it.each(['silent', 'rubbish', 'failing'] as const)('goes on when the collector is %s', async (mood) => {
+    collector.mood = mood;
+    const before = collector.requests;
+    for (let count = 0; count < 50; count += 1) expect((await send('GET', LIST)).status).toBe(200);
+    await expect.poll(() => collector.requests, patience).toBeGreaterThan(before);
+    for (let count = 0; count < 50; count += 1) expect((await send('GET', LIST)).status).toBe(200);
+    expect(service.child.exitCode).toBeNull();
+    collector.mood = 'good';
+  });
+
+  it('goes on when the collector is gone, and says once that it is', async () => {
+    await collector.stop();
+    for (let count = 0; count < 50; count += 1) expect((await send('GET', LIST)).status).toBe(200);
+    await service.logs('could not be sent');
+    expect(service.output.split('could not be sent')).toHaveLength(2);
+    expect((await call(internal.replace('/metrics', '/readiness'))).status).toBe(200);
+    await collector.start();
+  });
+});

@@ -1,0 +1,141 @@
+import { readFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { parser } from '@prometheus-io/lezer-promql';
+import { describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
+import { aServer } from '../support/documents.js';
+import { call } from '../support/http.js';
+import { aName, aPublication } from '../support/publishing.js';
+import { aService } from '../support/service.js';
+
+const ROOT = resolve(import.meta.dirname, '../..');
+const FOLDER = 'deploy/observability';
+const textOf = (file: string) => readFileSync(join(ROOT, file), 'utf8');
+
+interface Rule {
+  readonly alert: string;
+  readonly expr: string;
+  readonly annotations: { readonly summary: string; readonly runbook_url: string };
+}
+
+const { groups } = parse(textOf(`${FOLDER}/alerts.yml`)) as { groups: { rules: Rule[] }[] };
+const RULES = groups.flatMap(({ rules }) => rules);
+const dashboard = JSON.parse(textOf(`${FOLDER}/grafana/registry.json`)) as {
+  panels: { title: string; type: string; targets?: { expr: string; legendFormat: string }[] }[];
+};
+const PANELS = dashboard.panels.filter(({ type }) => type !== 'row');
+
+/** What Grafana and Prometheus themselves put in. */
+const filledIn = (query: string) => query.replaceAll('$__rate_interval', '5m').replaceAll('$instance', '.*');
+const QUERIES = [
+  ...RULES.map(({ alert, expr }) => [alert, expr] as const),
+  ...PANELS.flatMap(({ title, targets = [] }) =>
+    targets.map(({ expr }) => [`${title}: ${expr}`, filledIn(expr)] as const),
+  ),
+];
+/** Of the scrape, and not of the service. */
+const OF_PROMETHEUS = new Set(['instance', 'job', 'le']);
+
+interface Asked {
+  readonly metrics: Set<string>;
+  readonly labels: Set<string>;
+  readonly errors: string[];
+}
+
+/** The metrics and labels that a query names, and what is wrong with it. */
+function askedBy(query: string): Asked {
+  const asked: Asked = { metrics: new Set(), labels: new Set(), errors: [] };
+  parser.parse(query).iterate({
+    enter: ({ type, from, to, node }) => {
+      const text = query.slice(from, to);
+      if (type.isError) asked.errors.push(`at ${from}`);
+      else if (type.name === 'Identifier' && node.parent?.type.name === 'VectorSelector')
+        asked.metrics.add(text);
+      else if (type.name === 'LabelName') asked.labels.add(text);
+    },
+  });
+  return asked;
+}
+
+describe('dashboard and alerts', () => {
+  const service = aService({ mode: 'full' })
+    .source('tools', { servers: [aServer('io.acme/a')] })
+    .source('made', { kind: 'managed' })
+    .registry('main', { sources: ['tools', 'made'] })
+    .runs();
+
+  it('ask for metrics and labels that a running service has', async () => {
+    const writer = service.as({ role: 'writer', org: 'acme' });
+    await writer.post('/v1/entries', aPublication('server', aName(), { org: 'acme' }));
+    await writer.get('/registry/main/v0.1/servers');
+    await writer.get('/v1/sources');
+    await service.synced('tools');
+    const shown = (await call(`${service.internalOrigin}/metrics`)).text;
+    // In-process, so without those of the process and the build: serve adds them, and the names are prom-client's.
+    const { Metrics } = await import('../../dist/telemetry/metrics.js');
+    const process = new Metrics().withProcess().withBuild({ version: '1', commit: 'a' });
+    const text = `${shown}\n${(await process.exposition()).text}`;
+    const series = new Map<string, Set<string>>();
+    for (const [, name = '', labels = ''] of text.matchAll(/^(\w+)(?:\{(.*)\})? \S+$/gm)) {
+      const known = series.get(name) ?? new Set();
+      for (const [, label = ''] of labels.matchAll(/(\w+)="/g)) known.add(label);
+      series.set(name, known);
+    }
+    const missing = QUERIES.flatMap(([what, query]) => {
+      const { metrics, labels } = askedBy(query);
+      const unknown = [...metrics].filter((name) => name !== 'up' && !series.has(name));
+      const known = new Set([...metrics].flatMap((name) => [...(series.get(name) ?? [])]));
+      const odd = [...labels].filter((label) => !OF_PROMETHEUS.has(label) && !known.has(label));
+      return [...unknown, ...odd].map((name) => `${what}: ${name}`);
+    });
+    expect(missing).toEqual([]);
+    const documents = ['observability', 'sync'].map((page) => textOf(`docs/${page}.md`)).join('\n');
+    const own = [...text.matchAll(/^# TYPE ((?:registry|http|db)_\w+) /gm)].map(([, name = '']) => name);
+    expect(own.filter((name) => !documents.includes(`\`${name}\``))).toEqual([]);
+    expect(RULES.length).toBeGreaterThan(10);
+    expect(PANELS.length).toBeGreaterThan(20);
+  });
+});
+
+it.each(QUERIES)('%s is PromQL', (_what, query) => {
+  const { errors, metrics } = askedBy(query);
+  expect(errors).toEqual([]);
+  expect(metrics.size).toBeGreaterThan(0);
+});
+
+it('a query that is none is found out', () => {
+  expect(askedBy('sum by (le (rate(x[5m]))').errors).not.toEqual([]);
+});
+
+it.each(RULES)('$alert is explained in docs/operating.md', ({ alert, annotations, expr }) => {
+  const page = textOf('docs/operating.md');
+  const headings = [...page.matchAll(/^### (\w+)$/gm)].map(([, heading]) => heading);
+  expect(headings).toContain(alert);
+  expect(annotations.runbook_url).toBe(`docs/operating.md#${alert.toLowerCase()}`);
+  const { labels } = askedBy(expr);
+  for (const [, label = ''] of annotations.summary.matchAll(/\$labels\.(\w+)/g))
+    if (label !== 'instance') expect([...labels, 'db_client_connection_pool_name']).toContain(label);
+});
+
+interface Service {
+  readonly image?: string;
+  readonly profiles?: string[];
+  readonly ports?: string[];
+  readonly volumes?: string[];
+}
+
+it('the profile observability has images of one version, listens on loopback and mounts what is there', () => {
+  const { services, volumes } = parse(textOf('docker-compose.yml')) as {
+    services: Record<string, Service>;
+    volumes: Record<string, unknown>;
+  };
+  const added = Object.values(services).filter(({ profiles }) => profiles?.includes('observability'));
+  expect(added).toHaveLength(4);
+  for (const { image = '', ports = [], volumes: mounted = [] } of added) {
+    expect(image).toMatch(/:v?\d+\.\d+\.\d+$/);
+    expect(ports.filter((port) => !port.startsWith('127.0.0.1:'))).toEqual([]);
+    for (const [source = ''] of mounted.map((volume) => volume.split(':')))
+      if (source.startsWith('./')) expect(textOf(source)).not.toBe('');
+      else expect(Object.keys(volumes)).toContain(source);
+  }
+});

@@ -1,0 +1,12 @@
+import type { Reply } from './http.js';
+
+/** Each series of an answer of `/metrics`, with its labels in order, and its value. */
+export function figuresIn({ text }: Reply): Map<string, number> {
+  const lines = text.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
+  return new Map(
+    lines.map((line) => {
+      const end = line.lastIndexOf(' ');
+      return [line.slice(0, end), Number(line.slice(end + 1))];
+    }),
+  );
+}
