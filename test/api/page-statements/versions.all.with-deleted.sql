@@ -33,12 +33,12 @@ first_entry as materialized (
   ) e
   order by r.rank limit 1
 )
-select (select "isCurrent" from currency),
+select currency."isCurrent",
     found.name, found.version, found.key, found.status, found."statusMessage",
     found."statusChangedAt", found."publishedAt", found."updatedAt", found."isLatest",
     case when sum(octet_length(found.document)) over page <= 1048576 or row_number() over page = 1
       then found.document end as document
-from (select) one_row left join (
+from currency left join (
   select f.name,
     v.version, v.version_key as key, v.document, v.status, v.status_message as "statusMessage",
     to_char(v.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as "statusChangedAt",

@@ -34,10 +34,10 @@ first_entry as materialized (
   ) e
   order by r.rank limit 1
 )
-select (select "isCurrent" from currency),
+select currency."isCurrent",
     found.name, found.version, found.key, found.status, found."statusMessage",
     found."statusChangedAt", found."publishedAt", found."updatedAt", found."isLatest", found.document
-from (select) one_row left join (
+from currency left join (
   select f.name,
     v.version, v.version_key as key, v.document, v.status, v.status_message as "statusMessage",
     to_char(v.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as "statusChangedAt",
@@ -47,3 +47,4 @@ from (select) one_row left join (
   where v.version = $10 and true
     and ($11::text is null or v.version_key < $11)
 ) found on true
+limit 1

@@ -33,10 +33,10 @@ first_entry as materialized (
   ) e
   order by r.rank limit 1
 )
-select (select "isCurrent" from currency),
+select currency."isCurrent",
     found.name, found.version, found.key, found.status, found."statusMessage",
     found."statusChangedAt", found."publishedAt", found."updatedAt", found."isLatest", found.document
-from (select) one_row left join (
+from currency left join (
   select f.name,
     v.version, v.version_key as key, v.document, v.status, v.status_message as "statusMessage",
     to_char(v.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as "statusChangedAt",
@@ -46,3 +46,4 @@ from (select) one_row left join (
   where v.is_latest and v.status <> 'deleted'
     and ($10::text is null or v.version_key < $10)
 ) found on true
+limit 1
