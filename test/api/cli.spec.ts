@@ -185,7 +185,11 @@ describe('serve', () => {
 
 describe.each([
   ['no source is read from a cluster', GOOD, false],
-  ['a source is read from a cluster', GOOD.replace('sources:', 'sources:\n  - { name: pods, kubernetes: {} }'), true],
+  [
+    'a source is read from a cluster',
+    GOOD.replace('sources:', 'sources:\n  - { name: pods, kubernetes: {} }'),
+    true,
+  ],
 ])('a start where %s', (_what, text, isLoaded) => {
   it(`${isLoaded ? 'loads' : 'does not load'} the client of Kubernetes`, async () => {
     const database = await aDatabase();
