@@ -132,6 +132,15 @@ describe('a document as it was written in a file', () => {
     expect(check(text, 6).version?.document.toString()).toBe(text);
   });
 
+  it('has its publisher’s block measured as it would be spelled anew, however short it is written', () => {
+    const written = (numbers: number) =>
+      `{"name":"io.acme/a","description":"d","version":"1","_meta":{"io.modelcontextprotocol.registry/publisher-provided":{"n":[${Array.from({ length: numbers }, () => '9e20').join()}]}}}`;
+    expect(check(written(3_000), 6).problems).toMatchObject([
+      { message: expect.stringContaining('64 KiB') as string },
+    ]);
+    expect(check(written(2_900), 6).problems).toEqual([]);
+  });
+
   it('may not give a key twice, and hears which', () => {
     const text = '{"name":"io.acme/a","description":"d","version":"1","_meta":{"a":1,"\\u0061":2}}';
     expect(check(text, 6).problems).toEqual([

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { ReadMemory, ReadMemoryError } from './read-memory.js';
+import { ReadMemory, ReadMemoryError, readMemoryFor } from './read-memory.js';
 
 describe('the memory of runs', () => {
   it('is as much as one likes, up to the limit', () => {
@@ -44,4 +44,13 @@ describe('the memory of runs', () => {
     second.add(100);
     expect(() => second.add(1)).toThrow(ReadMemoryError);
   });
+});
+
+it.each([
+  [1, 208],
+  [64, 208],
+  [128, 416],
+  [512, 1_664],
+])('where files of %d MiB are read, all runs together hold %d MiB', (file, all) => {
+  expect(readMemoryFor(file)).toBe(all * 1024 * 1024);
 });

@@ -122,6 +122,18 @@ describe('the thread that reads a large file', () => {
     expect((await third).entries).toHaveLength(42);
   });
 
+  it('ends with the service, and is made anew where it is needed', async () => {
+    const reader = new RegistryFileReader();
+    const share = () => new ReadMemory(100 * MIB).begin();
+    const cut = reader.read(text(), null, share(), never);
+    cut.catch(() => undefined);
+    await new Promise(setImmediate);
+    await reader.onApplicationShutdown();
+    await expect(cut).rejects.toThrow('ended before it had read it');
+    expect((await reader.read(text(), null, share(), never)).entries).toHaveLength(42);
+    await reader.onApplicationShutdown();
+  });
+
   it('ends when what it has read takes too much memory', async () => {
     const memory = new ReadMemory(1.5 * MIB);
     const reading = new RegistryFileReader().read(text(), null, memory.begin(), never);

@@ -1,5 +1,5 @@
 import type { EntityManager } from 'typeorm';
-import { copyRows } from '../../database/copy-rows.js';
+import { copyRows } from './copy-rows.queries.js';
 import type { EntryType } from '../../documents/entry-types.js';
 import type { EntryName, VersionName } from '../../documents/incoming-version.js';
 import { UPSTREAM_LATEST } from '../../documents/version-order.js';

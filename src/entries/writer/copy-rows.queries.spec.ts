@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { RowWriter } from './copy-rows.js';
+import { RowWriter } from './copy-rows.queries.js';
 
 const HEADER = '5047434f50590aff0d0a00' + '0000000000000000';
 const written = (write: (row: RowWriter) => void) => {
