@@ -70,10 +70,11 @@ export class AuditTrail {
     const result = await this.dataSource.transaction((manager) =>
       work(manager, async (change) => {
         const event = eventOf(change, actor, requester?.context ?? null);
-        written.push(...(await this.write(manager, event)));
+        written.push(await this.queries.insertChange(manager, event));
       }),
     );
-    this.report(written);
+    // Its answer comes first.
+    setImmediate(() => this.report(written));
     return result;
   }
 
@@ -97,17 +98,13 @@ export class AuditTrail {
       claims: [claims],
       change: { after: { added, changed, removed } },
     };
-    return this.write(manager, eventOf(change, SYNC_ACTOR, null));
+    return [await this.queries.insertChange(manager, eventOf(change, SYNC_ACTOR, null))];
   }
 
   /** Logs events that are in the database for good. */
   report(written: readonly WrittenEvent[]): void {
     for (const { id, time, event } of written)
       this.logger.log({ id, ...(JSON.parse(event) as object), at: time }, 'Audit event');
-  }
-
-  private write(manager: EntityManager, event: AuditEvent): Promise<WrittenEvent[]> {
-    return this.queries.insert([{ event, ageMs: 0, dropped: null, isKept: true }], manager);
   }
 }
 

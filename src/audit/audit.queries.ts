@@ -43,18 +43,24 @@ select (lpad(to_hex(micros / 1000), 12, '0') || '7' || lpad(to_hex(micros % 1000
 from timed where is_kept
 returning id, ${utcText('time')} as time, event::text as event`;
 
+// The same for one event that has just happened: a statement that PostgreSQL plans in a fraction of the time.
+const INSERT_ONE = `
+insert into audit_event (id, time, action, outcome, actor, target, scope, scope_digest, event)
+select (lpad(to_hex(micros / 1000), 12, '0') || '7' || lpad(to_hex(micros % 1000 * 4), 3, '0')
+    || right(replace(gen_random_uuid()::text, '-', ''), 16))::uuid,
+  to_timestamp((micros / 1000)::numeric / 1000), $1::text, $2::text, $3::text, $4::text, $5::jsonb, $6::bytea, $7::json
+from (select floor(extract(epoch from clock_timestamp()) * 1000000)::bigint as micros offset 0) clock
+returning id, ${utcText('time')} as time`;
+
 /** What writes and deletes audit events. */
 @Injectable()
 export class AuditQueries {
   constructor(private readonly dataSource: DataSource) {}
 
-  /** Writes events in their order; those of one target, written under its lock, have rising ids. */
-  async insert(
-    waiting: readonly WaitingEvent[],
-    manager: EntityManager = this.dataSource.manager,
-  ): Promise<WrittenEvent[]> {
+  /** Writes events that have waited, in their order. */
+  async insert(waiting: readonly WaitingEvent[]): Promise<WrittenEvent[]> {
     const rows = waiting.map(({ event }) => ({ event, stored: event.scope && storedScope(event.scope) }));
-    return manager.query<WrittenEvent[]>(INSERT, [
+    return this.dataSource.query<WrittenEvent[]>(INSERT, [
       rows.map(({ event }) => event.action),
       rows.map(({ event }) => event.outcome),
       rows.map(({ event }) => event.actor.subject),
@@ -66,6 +72,24 @@ export class AuditQueries {
       waiting.map(({ ageMs }) => ageMs),
       waiting.map(({ isKept }) => isKept),
     ]);
+  }
+
+  /** Writes the event of a change, in its transaction; of one target, under its lock, the ids rise. */
+  async insertChange(manager: EntityManager, event: AuditEvent): Promise<WrittenEvent> {
+    const { action, outcome, actor, target, scope } = event;
+    const stored = scope && storedScope(scope);
+    const text = eventText(event);
+    const [row] = await manager.query<Pick<WrittenEvent, 'id' | 'time'>[]>(INSERT_ONE, [
+      action,
+      outcome,
+      actor.subject,
+      boundedText(target.name),
+      stored?.scope ?? null,
+      stored?.digest ?? null,
+      text,
+    ]);
+    if (!row) throw new Error('An audit event was not written');
+    return { ...row, event: text };
   }
 
   /**

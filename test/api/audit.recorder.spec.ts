@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { type AuditEvent, auditOf, eventsIn, eventsOf } from '../support/audit.js';
+import { type AuditEvent, auditOf, eventsOf } from '../support/audit.js';
 import { SUPER_ADMIN } from '../support/callers.js';
 import { aServer, aSkill } from '../support/documents.js';
 import { call } from '../support/http.js';
@@ -106,7 +106,7 @@ describe('events that there is no room for', () => {
     // An event of this source takes 11 KiB while it waits, and nothing is written meanwhile.
     const probes = await locked(async () => {
       const replies = [];
-      for (let round = 0; round < 20; round += 1)
+      for (let round = 0; round < 14; round += 1)
         replies.push(...(await Promise.all(Array.from({ length: 60 }, () => carl.get('/v1/sources/large')))));
       return replies;
     });

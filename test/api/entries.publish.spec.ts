@@ -139,9 +139,9 @@ describe.each(TYPES)('publishing a %s', (type) => {
     );
     expect(publishedAt).toBeGreaterThanOrEqual(before - 1);
     expect(publishedAt).toBeLessThanOrEqual(Date.now() + 1);
-    expect((await service.as(ACME_WRITER).get(entryAt(type, name, '/versions/1.2.3'))).json).toEqual(
-      reply.json,
-    );
+    const shown = await service.as(ACME_WRITER).get(entryAt(type, name, '/versions/1.2.3'));
+    const publishedBy = { subject: 'wim', issuer: service.issuer.iss };
+    expect(shown.json).toEqual({ ...(reply.json as object), publishedBy });
   });
 
   it.each([

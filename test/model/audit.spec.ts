@@ -19,7 +19,7 @@ import { nothing, replayed, type State } from '../support/audit-replay.js';
 const ROUNDS = inSoak(12, 3);
 const WORKERS = 6;
 /** Answers of a round before its process may be killed, and how long after that at most. */
-const ROUND_ANSWERS = inSoak(500, 150);
+const ROUND_ANSWERS = inSoak(500, 100);
 const LONGEST_MS = 300;
 const NAMES = ['io.acme/a', 'io.acme/b', 'io.acme/c', 'io.acme/d'];
 const VERSIONS = ['1.0.0', '1.1.0', '2.0.0'];
@@ -122,15 +122,13 @@ async function stateAt(origin: string): Promise<State> {
   const get = async (path: string): Promise<Reply> =>
     callWith(origin + path, 'GET', { headers: { Authorization: token() } });
   const state = nothing();
-  const { sources } = (await get('/v1/sources')).json as { sources: Record<string, never>[] };
-  for (const { name, kind, [kind]: settings, syncPolicy, claims } of sources)
-    state.sources.set(String(name), {
-      kind,
-      [String(kind)]: settings,
-      ...(syncPolicy ? { syncPolicy } : {}),
-      claims,
-    });
-  const { registries } = (await get('/v1/registries')).json as { registries: Record<string, never>[] };
+  const { sources } = (await get('/v1/sources')).json as { sources: Record<string, unknown>[] };
+  for (const source of sources) {
+    const { syncPolicy, claims } = source;
+    const [name, kind] = [String(source['name']), String(source['kind'])];
+    state.sources.set(name, { kind, [kind]: source[kind], ...(syncPolicy ? { syncPolicy } : {}), claims });
+  }
+  const { registries } = (await get('/v1/registries')).json as { registries: Record<string, unknown>[] };
   for (const { name, sources: held, claims } of registries)
     state.registries.set(String(name), { sources: held, claims });
   for (const name of NAMES) {
