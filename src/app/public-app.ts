@@ -28,7 +28,7 @@ import { NestLogger } from '../telemetry/logger.js';
 import type { Metrics } from '../telemetry/metrics.js';
 import { RequestTurns } from '../http/limits/request-turns.js';
 import { HttpMetrics } from '../telemetry/http-metrics.js';
-import { requestLog } from '../telemetry/request-log.js';
+import { requestLog, resumeTrace } from '../telemetry/request-log.js';
 import { RegistryCallers } from '../views/registry-callers.js';
 import { admitKeys } from './admit-keys.js';
 
@@ -66,6 +66,7 @@ export async function createPublicApp(
   app.use(dropTrailingSlash);
   app.use(answerInTurn(config.limits));
   app.use(new RequestTurns(httpServer).middleware);
+  app.use(resumeTrace);
   app.use(limitRequests(config.limits));
   app.use(limitUnreadBytes());
   app.use(refuseMissingHost);

@@ -25,6 +25,8 @@ declare module 'node:http' {
     id: string;
     /** The trace that the request belongs to, when there is tracing. */
     traceId?: string;
+    /** Does work as part of that trace, or of none. */
+    inTrace?: ((work: () => void) => void) | undefined;
     /** Left here by what writes error answers. */
     refusal?: RequestRefusal;
   }
@@ -54,6 +56,7 @@ export function requestLog(
     const traceId = tracing.traceId();
     request.id = id;
     if (traceId !== undefined) request.traceId = traceId;
+    request.inTrace = tracing.capture();
     response.setHeader('X-Request-Id', id);
     metrics.began();
     response.once('close', () => {
@@ -87,4 +90,10 @@ export function requestLog(
     });
     next();
   };
+}
+
+/** After whatever lets requests wait: what begins one of them is part of another's trace. */
+export function resumeTrace(request: IncomingMessage, _response: ServerResponse, next: () => void): void {
+  if (request.inTrace) request.inTrace(next);
+  else next();
 }

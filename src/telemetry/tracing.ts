@@ -5,6 +5,8 @@ export type SpanAttributes = Readonly<Record<string, string | number | boolean>>
 export interface Tracing {
   /** The trace that the running code belongs to. */
   traceId(): string | undefined;
+  /** Remembers where in its trace the running code is, for work that others begin later. Undefined without tracing. */
+  capture(): ((work: () => void) => void) | undefined;
   /** Does the work as a span of its own below the running one, or as the first of a new trace. */
   inSpan<T>(
     name: string,
@@ -16,6 +18,7 @@ export interface Tracing {
 
 const OFF: Tracing = {
   traceId: () => undefined,
+  capture: () => undefined,
   inSpan: (_name, _attributes, work) => work(() => undefined),
 };
 
@@ -27,6 +30,7 @@ let inUse = OFF;
  */
 export const tracing: Tracing = {
   traceId: () => inUse.traceId(),
+  capture: () => inUse.capture(),
   inSpan: (name, attributes, work, options) => inUse.inSpan(name, attributes, work, options),
 };
 

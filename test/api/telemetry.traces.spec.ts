@@ -161,6 +161,24 @@ describe('a service that sends traces', () => {
     expect(collector.received).not.toMatch(/hush-(entry|description|claim)/);
   });
 
+  it('keeps apart what belongs to requests that come at once', async () => {
+    const traces = Array.from({ length: 40 }, traceOf);
+    const rehearse = (traceId: string, number: number) =>
+      send('POST', '/v1/entries?dry_run=true', {
+        headers: traceparent(traceId),
+        body: { server: aServer(`io.acme/at-once-${number}`), claims: { org: 'acme' } },
+      });
+    const replies = await Promise.all(traces.map(rehearse));
+    expect(new Set(replies.map(({ status }) => status))).toEqual(new Set([200]));
+    for (const traceId of traces) {
+      const operations = collector.tree(await spanOf(traceId)).map((line) => line.trim().split(' ')[0]);
+      expect(operations.filter((name) => name === 'START' || name === 'ROLLBACK')).toEqual([
+        'START',
+        'ROLLBACK',
+      ]);
+    }
+  });
+
   it('tells of syncs: each is a trace of its own, down to what git and HTTP were asked', async () => {
     await expect.poll(() => collector.named('sync git').length, patience).toBe(1);
     await expect.poll(() => collector.named('sync api').length, patience).toBe(1);

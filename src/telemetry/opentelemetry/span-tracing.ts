@@ -1,4 +1,4 @@
-import { isSpanContextValid, SpanStatusCode, trace, type Tracer } from '@opentelemetry/api';
+import { context, isSpanContextValid, SpanStatusCode, trace, type Tracer } from '@opentelemetry/api';
 import type { Tracing } from '../tracing.js';
 
 /** Tracing by spans of this tracer. */
@@ -7,6 +7,10 @@ export function spanTracing(tracer: Tracer): Tracing {
     traceId: () => {
       const running = trace.getActiveSpan()?.spanContext();
       return running && isSpanContextValid(running) ? running.traceId : undefined;
+    },
+    capture: () => {
+      const captured = context.active();
+      return (work) => (context.active() === captured ? work() : context.with(captured, work));
     },
     inSpan: (name, attributes, work, { newTrace = false } = {}) =>
       tracer.startActiveSpan(name, { attributes: { ...attributes }, root: newTrace }, async (span) => {
