@@ -1,5 +1,6 @@
 import { ClaimSet } from '../claim-sets/claim-set.entity.js';
 import { Entry, EntryVersion } from '../entries/entry.entity.js';
+import { SearchPartition, SearchText } from '../entries/search/search-text.entity.js';
 import { Registry, RegistrySource } from '../registries/registry.entity.js';
 import { Source, SourceState } from '../sources/source.entity.js';
 import { SourcePartition } from '../views/source-partition.entity.js';
@@ -13,5 +14,7 @@ export const ENTITIES = [
   RegistrySource,
   Entry,
   EntryVersion,
+  SearchPartition,
+  SearchText,
   SourcePartition,
 ];

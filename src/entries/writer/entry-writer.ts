@@ -11,6 +11,7 @@ import {
   type VersionName,
 } from '../../documents/incoming-version.js';
 import { electLatest, precedes } from '../latest-version.queries.js';
+import { insertSearchTexts } from '../search/search-texts.queries.js';
 import { versionColumns } from './version-columns.js';
 import { batches, weighedBatches } from './batches.js';
 import { type CatalogDiff, diffCatalog, type StoredVersion } from './catalog-diff.js';
@@ -148,7 +149,7 @@ export class EntryWriter {
     /** The entries whose latest version may be another one now. */
     const touched = new Set<string>();
     await this.remove(manager, diff.gone, touched);
-    await this.change(manager, diff.changed, now, touched);
+    await this.change(manager, sourceId, diff.changed, now, touched);
     await this.move(manager, diff.moved, touched);
     await this.add(manager, sourceId, claimSetOf, diff.added, now, touched);
     for await (const batch of batches([...touched], ENTRIES_PER_STATEMENT)) await electLatest(manager, batch);
@@ -172,6 +173,7 @@ export class EntryWriter {
 
   private async change(
     manager: EntityManager,
+    sourceId: number,
     changed: CatalogDiff['changed'],
     now: Date,
     touched: Set<string>,
@@ -181,6 +183,11 @@ export class EntryWriter {
         ...versionColumns(incoming, now, stored),
         id: stored.versionId,
       }));
+      await insertSearchTexts(
+        manager,
+        sourceId,
+        batch.map(({ incoming }) => incoming),
+      );
       await updateVersions(manager, rows);
       for (const { stored } of batch) touched.add(stored.entryId);
     }
@@ -216,6 +223,7 @@ export class EntryWriter {
         name: version.name,
         isLatest: created.latest.has(version),
       }));
+      await insertSearchTexts(manager, sourceId, batch);
       for (const entryId of await insertVersions(manager, sourceId, rows))
         if (!created.ids.has(entryId)) touched.add(entryId);
     }
