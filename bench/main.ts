@@ -12,6 +12,7 @@ import { Stage } from './harness/stage.js';
 import { measureLists } from './lists.js';
 import { measureMemory } from './memory.js';
 import { measurePublishing } from './publishing.js';
+import { measureSearches } from './search.js';
 import { measureSizes } from './sizes.js';
 import { measureStartUp } from './start-up.js';
 import { measureSync } from './sync.js';
@@ -32,6 +33,7 @@ const BENCHMARKS: Record<string, Measure> = {
   telemetry: measureTelemetry,
   memory: measureMemory,
   sizes: measureSizes,
+  search: measureSearches,
   'start-up': measureStartUp,
   visibility: measureVisibility,
   changes: measureChanges,

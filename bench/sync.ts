@@ -171,7 +171,7 @@ function watchRuns(): { next(): Promise<Run> } {
 
 /** COPY of the rows as they stand now: into twins of the tables, and into ones without any index or constraint. */
 async function copyOf(client: pg.Client) {
-  const TABLES = ['entry', 'entry_version'];
+  const TABLES = ['entry', 'entry_version', 'search_text'];
   const rows = new Map<string, Buffer[]>();
   for (const table of TABLES) {
     await client.query(`create table indexed_${table} (like ${table} including all)`);

@@ -10,6 +10,7 @@ import { VersionKeys1796300000000 } from './1796300000000-version-keys.js';
 import { ChangedClaims1796400000000 } from './1796400000000-changed-claims.js';
 import { Plugins1796500000000 } from './1796500000000-plugins.js';
 import { GivenClaims1796600000000 } from './1796600000000-given-claims.js';
+import { SearchTexts1796800000000 } from './1796800000000-search-texts.js';
 import { AuditEvents1797000000000 } from './1797000000000-audit-events.js';
 import { OpenRegistries1797200000000 } from './1797200000000-open-registries.js';
 
@@ -27,6 +28,7 @@ export const migrations = [
   ChangedClaims1796400000000,
   Plugins1796500000000,
   GivenClaims1796600000000,
+  SearchTexts1796800000000,
   AuditEvents1797000000000,
   OpenRegistries1797200000000,
 ];

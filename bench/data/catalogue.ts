@@ -38,6 +38,14 @@ export const teamClaims = (team: number) => ({ org: 'acme', team: ['everybody', 
 export const SEES_ALL = { org: 'acme', team: 'everybody' };
 /** 0.1 % of the entries. */
 export const SEES_LITTLE = { org: 'acme', team: 'team-0' };
+/** The teams who see half of the entries of a catalogue with 200 claim sets, together. */
+export const HALF_OF_TEAMS = Array.from({ length: 99 }, (_, index) => `team-${index + 1}`);
+/** A word in every entry that they do not see, and in no other. */
+export const HIDDEN_WORD = 'clandestine';
+const isHiddenFromHalf = (entry: number) => {
+  const at = scrambled(entry);
+  return at % RARE !== 0 && at % 199 >= HALF_OF_TEAMS.length;
+};
 
 /**
  * Fills a migrated database that holds nothing yet, as syncs and publications would have: documents, search texts,
@@ -60,8 +68,10 @@ export async function fillCatalogue(client: pg.Client, size: CatalogueSize): Pro
     );
   });
   await client.query(`select setval(pg_get_serial_sequence('entry', 'id'), max(id)) from entry`);
-  await client.query('reset session_replication_role; reset maintenance_work_mem');
+  await client.query('reset session_replication_role');
   await notePartitions(client);
+  await noteSearchTexts(client);
+  await client.query('reset maintenance_work_mem');
   await changeRevisions(client);
   await client.query('vacuum analyze');
   await configure(client, 'alter system reset fsync');
@@ -71,11 +81,14 @@ export async function fillCatalogue(client: pg.Client, size: CatalogueSize): Pro
 /** Deals other claim sets out among the entries that are there, which is much faster than filling anew. */
 export async function dealClaimSets(client: pg.Client, count: number): Promise<void> {
   const claimSets = await addClaimSets(client, count);
+  await client.query('alter table entry disable trigger entry_search_after_update');
   await client.query(
     `update entry set claim_set_id = ($1::int[])[case when ${SCRAMBLED} % ${RARE} = 0 then 1 else 2 + ${SCRAMBLED} % ($2::int - 1) end]`,
     [claimSets, count],
   );
+  await client.query('alter table entry enable trigger entry_search_after_update');
   await notePartitions(client);
+  await noteSearchTexts(client);
   await changeRevisions(client);
   await client.query('vacuum (full, analyze) entry');
 }
@@ -86,6 +99,29 @@ async function notePartitions(client: pg.Client): Promise<void> {
   await client.query(
     'insert into source_partition (source_id, claim_set_id) select distinct source_id, claim_set_id from entry',
   );
+}
+
+// The same, without its index until they are all there. Whose texts are known keeps them, under the number of another partition.
+async function noteSearchTexts(client: pg.Client): Promise<void> {
+  await client.query('delete from search_partition');
+  await client.query(
+    `insert into search_partition (source_id, type, claim_set_id) select distinct source_id, type, claim_set_id from entry`,
+  );
+  const partitionOf = `search_partition p on p.source_id = e.source_id and p.type = e.type and p.claim_set_id = e.claim_set_id`;
+  await withoutIndexes(client, ['search_text'], async () => {
+    await client.query(
+      `update search_text t set partition_id = p.id from entry e join ${partitionOf} where e.id = t.entry_id`,
+    );
+    await client.query(
+      `insert into search_text (entry_id, digest, partition_id, type, name, content, grams)
+       select e.id, sha256(convert_to(v.search, 'UTF8')), p.id, e.type, e.name, v.search, search_grams(v.search)
+       from (
+         select distinct entry_id, search from entry_version
+         where not exists (select 1 from search_text t where t.entry_id = entry_version.entry_id)
+       ) v join entry e on e.id = v.entry_id join ${partitionOf}`,
+    );
+  });
+  await client.query('alter index search_text_keys alter column 1 set statistics 0');
 }
 
 /** As a sync or a publication does: nothing that was cached of the catalogue is used any more. */
@@ -128,6 +164,10 @@ async function addSources(client: pg.Client, count: number): Promise<void> {
   );
 }
 
+function documentOf(name: string, version: string, entry: number, seed: number): object {
+  return serverDocument(name, version, entry, seed, isHiddenFromHalf(entry) ? HIDDEN_WORD : undefined);
+}
+
 function* entryRows(size: CatalogueSize, claimSets: readonly number[]): Generator<string> {
   for (const { id, name, source } of entries(size)) {
     const at = scrambled(id);
@@ -140,7 +180,7 @@ function* versionRows(size: CatalogueSize): Generator<string> {
   for (const { id, name } of entries(size)) {
     const newestIsDeleted = id % 20 === 0;
     for (const [at, version] of VERSIONS.entries()) {
-      const document = serverDocument(name, version, id, size.seed);
+      const document = documentOf(name, version, id, size.seed);
       const text = JSON.stringify(document);
       const isNewest = at === VERSIONS.length - 1;
       const isLatest = at === VERSIONS.length - (newestIsDeleted ? 2 : 1);
@@ -178,7 +218,7 @@ function checkSample(size: CatalogueSize): void {
   let left = CHECKED;
   for (const { id, name } of entries(size)) {
     if ((left -= 1) < 0) return;
-    const document = serverDocument(name, VERSIONS[id % VERSIONS.length] ?? '', id, size.seed);
+    const document = documentOf(name, VERSIONS[id % VERSIONS.length] ?? '', id, size.seed);
     const { problems, version } = checkDocument('server', document);
     if (problems.length > 0) throw new Error(`${name}: ${problems.map(formatProblem).join('; ')}`);
     const bytes = version?.document.length ?? 0;

@@ -96,15 +96,22 @@ export function nameOf(number: number, seed: number): string {
  * their numbers and in some of what the publisher says.
  *
  * @param entry tells entries of one name in several sources apart.
+ * @param word one more for its title.
  */
-export function serverDocument(name: string, version: string, entry: number, seed: number): object {
+export function serverDocument(
+  name: string,
+  version: string,
+  entry: number,
+  seed: number,
+  word?: string,
+): object {
   const dice = new Dice(seed ^ Math.imul(entry + 1, 0x85ebca6b));
   const id = name.slice(name.indexOf('/') + 1);
   const phrase = () => `${dice.pick(DOING)} ${dice.pick(THINGS)} ${dice.pick(PLACES)}`;
   const document = {
     $schema: 'https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json',
     name,
-    title: `${dice.pick(DOING)} ${dice.pick(THINGS)} ${id.slice(-5)}`,
+    title: `${dice.pick(DOING)} ${dice.pick(THINGS)} ${id.slice(-5)}${word === undefined ? '' : ` ${word}`}`,
     description: `${phrase()} and ${phrase().toLowerCase()}`.slice(0, 95),
     version,
     websiteUrl: `https://${id}.example.com/docs`,

@@ -78,9 +78,8 @@ export class Entry {
 @Index('entry_version_updated', ['updatedAt'])
 @Index('entry_version_version', ['version'])
 @Index('entry_version_status', ['status'], { where: `status <> 'active'` })
-// TypeORM knows neither descending nor trigram indexes: the migrations make these two.
+// TypeORM knows no descending indexes: the migration makes it.
 @Index('entry_version_order', { synchronize: false })
-@Index('entry_version_search', { synchronize: false })
 export class EntryVersion {
   @BigIdColumn('entry_version')
   id: string;
@@ -130,7 +129,7 @@ export class EntryVersion {
   @Column({ name: 'is_latest', type: 'boolean', default: false })
   isLatest: boolean;
 
-  /** What `search` looks through, in lower case. */
+  /** What `search` looks through, in lower case. Its index is that of `SearchText`. */
   @Column({ type: 'text' })
   search: string;
 }

@@ -126,8 +126,7 @@ export const ERROR_CATALOGUE = {
   },
   search_too_broad: {
     status: 503,
-    sentence:
-      'The search takes too long: search for a longer text, with at least three letters or digits in a row',
+    sentence: 'The search takes too long: search for a longer or rarer text',
   },
   overloaded: { status: 503, sentence: 'The server is busy with other requests: try again shortly' },
   database_unavailable: { status: 503, sentence: 'PostgreSQL is not reachable: try again shortly' },

@@ -61,10 +61,18 @@ const lists: readonly [string, Ask, string?][] = [
   ['an absent version', servers(FEW, { version: '7.7.7' }), VERSIONS],
   ['a common word', servers(ALL, { search: 'server' })],
   ['a common word, from the middle on', servers(FEW, { search: 'server' }, MIDDLE)],
-  ['a rare word', servers(ALL, { search: 'xylophone' }), index('entry_version_search')],
+  ['a rare word', servers(ALL, { search: 'xylophone' }), index('search_text_keys')],
+  ['a rare word, for few', servers(FEW, { search: 'xylophone' }), index('search_text_keys')],
   ['a rare word among latest', servers(ALL, { search: 'xylophone', version: 'latest' })],
-  ['an absent word', servers(ALL, { search: 'qqqq' }), index('entry_version_search')],
+  ['an absent word', servers(ALL, { search: 'qqqq' }), index('search_text_keys')],
   ['a letter', servers(ALL, { search: 'a' })],
+  ['an absent letter', servers(ALL, { search: '%' }), index('search_text_keys')],
+  ['two absent letters, of those there are', servers(ALL, { search: 'xs' }), index('search_text_keys')],
+  [
+    'a word that is common in what is hidden',
+    servers(FEW, { search: 'clandestine' }),
+    index('search_text_keys'),
+  ],
   [
     'what changed lately',
     servers(ALL, { updatedSince: '2026-06-01T00:00:00Z' }),
@@ -179,7 +187,8 @@ describe('what a query reads', () => {
 
   describe('of a catalogue PostgreSQL has statistics of', () => {
     beforeAll(async () => {
-      for (const { database } of [small, large]) await database.query('vacuum analyze entry, entry_version');
+      for (const { database } of [small, large])
+        await database.query('vacuum analyze entry, entry_version, search_text, search_partition');
     });
     it.each(cases)('depends on the page and not on the catalogue: $what', dependsOnThePage);
 

@@ -2,10 +2,11 @@ import { readdir, readFile, writeFile } from 'node:fs/promises';
 import type { DataSource } from 'typeorm';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { indexScansFor } from '../../dist/catalog/pages/index-scan.js';
-import { readByIndex } from '../../dist/catalog/pages/list-reader.js';
+import { readByIndex, readByText } from '../../dist/catalog/pages/list-reader.js';
 import type { ListFilter, ListRequest, Position } from '../../dist/catalog/pages/list-request.js';
 import { NameWalk } from '../../dist/catalog/pages/name-walk.js';
 import { type NamedVersions, nothingVisible } from '../../dist/catalog/pages/page.queries.js';
+import { gramsToFind } from '../../dist/entries/search/search-grams.js';
 import { readVersions } from '../../dist/catalog/pages/page-reader.js';
 import { SnapshotCheck } from '../../dist/catalog/pages/snapshot-check.js';
 import { ViewSql } from '../../dist/catalog/pages/view-sql.queries.js';
@@ -42,6 +43,10 @@ const scan =
     if (!found) throw new Error(`No scan of ${column}`);
     return readByIndex(sql, found, 'server', request(filter, after), 512);
   };
+const searched =
+  (search: string, filter: ListFilter, after?: Position): Read =>
+  (sql) =>
+    readByText(sql, gramsToFind(search) ?? '', 'server', request({ ...filter, search }, after), 8_192);
 
 const versions =
   (asked: Pick<NamedVersions, 'which'> & Partial<NamedVersions>): Read =>
@@ -76,8 +81,10 @@ const statements: Record<string, Read> = {
   'scan.version': scan('version', { version: '1.0.0' }),
   'scan.status': scan('status', { version: 'latest', status: 'archived' }),
   'scan.status.everything': scan('status', EVERYTHING, AFTER),
-  'scan.search': scan('search', { search: 'weather' }),
-  'scan.search.next-page': scan('search', { search: 'weather' }, AFTER),
+  'search.by-partition': searched('weather', {}),
+  'search.by-partition.next-page': searched('weather', {}, AFTER),
+  'search.by-partition.everything': searched('100%', EVERYTHING, AFTER),
+  'search.of-all': searched('weather', {}),
 };
 
 describe('the statement of a page', () => {
@@ -93,7 +100,7 @@ describe('the statement of a page', () => {
   });
 
   /** What is sent to an empty database, which has to take it. */
-  async function sentBy(read: Read): Promise<string> {
+  async function sentBy(read: Read, seesAll = false): Promise<string> {
     const sent: string[] = [];
     const query = (text: string, values: unknown[]) => {
       const list = values.map((value, index) => `-- $${index + 1} = ${JSON.stringify(value)}\n`);
@@ -101,8 +108,8 @@ describe('the statement of a page', () => {
       return dataSource.query(text, values);
     };
     const check = new SnapshotCheck({
-      seesAll: false,
-      visible: [visibleSource(7, [1]), visibleSource(5, [1, 2])],
+      seesAll,
+      visible: seesAll ? [] : [visibleSource(7, [1]), visibleSource(5, [1, 2])],
       tag: '',
       sourceIds: [7, 6, 5],
       revisions: 'epoch|7:1,6:1,5:1',
@@ -113,7 +120,7 @@ describe('the statement of a page', () => {
   }
 
   it.each(Object.entries(statements))('is the one that can be read in %s.sql', async (name, read) => {
-    const sent = await sentBy(read);
+    const sent = await sentBy(read, name.endsWith('.of-all'));
     const file = new URL(`${name}.sql`, FOLDER);
     if (process.env['UPDATE_GOLDEN'] === '1') await writeFile(file, sent);
     expect(sent).toBe(await readFile(file, 'utf8'));

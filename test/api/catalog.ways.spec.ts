@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import type { DataSource } from 'typeorm';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { readByIndex, readList } from '../../dist/catalog/pages/list-reader.js';
+import { readByIndex, readByText, readList } from '../../dist/catalog/pages/list-reader.js';
 import type { ListFilter, ListRequest, Position } from '../../dist/catalog/pages/list-request.js';
 import { NameWalk } from '../../dist/catalog/pages/name-walk.js';
 import { SnapshotCheck } from '../../dist/catalog/pages/snapshot-check.js';
@@ -9,6 +9,7 @@ import { indexScansFor } from '../../dist/catalog/pages/index-scan.js';
 import type { FoundVersion } from '../../dist/catalog/pages/version-row.js';
 import { ViewSql } from '../../dist/catalog/pages/view-sql.queries.js';
 import { type VisibleSource, visibleSource } from '../../dist/views/view.js';
+import { gramsToFind } from '../../dist/entries/search/search-grams.js';
 import { createDataSource } from '../../dist/database/data-source.js';
 import { aDatabase, type TestDatabase } from '../support/database.js';
 
@@ -61,7 +62,7 @@ const aQuestion: fc.Arbitrary<Question> = fc.record({
     .map((sets) => [1, 2, 3].flatMap((source) => sets.map((set) => [source, set] as const))),
   filter: fc.record(
     {
-      search: fc.constantFrom('apple', 'pear', 'p', 'none'),
+      search: fc.constantFrom('apple', 'pear', 'p', 'ea', 'none', '%', 'q'),
       updatedSince: fc.constantFrom(day(1), day(3), day(9)),
       version: fc.constantFrom('latest', '2.0.0', '9.9.9'),
       includeDeleted: fc.constant(true as const),
@@ -196,8 +197,14 @@ describe('a list', () => {
         if (!rows) throw new Error('There are not that many versions');
         return rows;
       });
+      const grams = gramsToFind(filter.search ?? '');
+      const searched = async (request: ListRequest) => {
+        const rows = await readByText(sql, grams ?? '', 'server', request, 1_000);
+        if (!rows) throw new Error('There are not that many texts');
+        return rows;
+      };
       const chosen = (request: ListRequest) => readList(sql, 'server', request);
-      const ways = [walked(true), walked(false), ...scanned, chosen];
+      const ways = [walked(true), walked(false), ...scanned, ...(grams === null ? [] : [searched]), chosen];
       // Each way alone, and at last another way for every page.
       for (let start = 0; start <= ways.length; start += 1) {
         const shown: string[] = [];

@@ -10,7 +10,14 @@ export const BULK_CLAIM_SETS = 20;
  * not gathered.
  */
 export async function fillCatalogue(database: TestDatabase, names: number): Promise<void> {
-  for (const table of ['entry', 'entry_version', 'source_partition', 'claim_set'])
+  for (const table of [
+    'entry',
+    'entry_version',
+    'source_partition',
+    'claim_set',
+    'search_text',
+    'search_partition',
+  ])
     await database.query(`alter table ${table} set (autovacuum_enabled = false)`);
   await database.query(
     `insert into claim_set (claims, digest)
@@ -36,7 +43,8 @@ export async function fillCatalogue(database: TestDatabase, names: number): Prom
      select e.id, case when e.id in (7, 8, 9) and n = 2 then '9.9.9' else n || '.0.0' end, n, repeat(md5(e.name), 10), '',
        case when e.type = 'skill' and e.at < 4 then 'archived' else 'active' end, t, t, t,
        e.type = 'skill' or n = 2,
-       e.name || ' a server' || case when e.id in (4, 5, 6) then ' of xylophones' else '' end
+       e.name || ' a server' || case when e.id in (4, 5, 6) then ' of xylophones' else '' end ||
+         case when e.claim_set_id > 2 then ' clandestine' else '' end
      from (select *, row_number() over (partition by type order by id) as at from entry) e
      cross join generate_series(1, 2) n
      cross join lateral (

@@ -166,32 +166,3 @@ from total left join (
 window page as ${PAGE_WINDOW}
 order by found.name, found.key desc`;
 }
-
-/** The same for an index that finds all it has, rows or not, in no order: candidates are read at once. */
-export function scanUnordered(
-  sql: ViewSql,
-  scan: IndexScan,
-  { type, request, ...sizes }: ScanStep,
-): Promise<ScanRow[]> {
-  const { filter } = request;
-  return sql.query<ScanRow>(
-    `
-with ${CURRENCY},
-ranked as materialized (
-  select source_id, rank::int from unnest($rankedSources::int[]) with ordinality as r(source_id, rank)
-  where ${IS_WORTH_READING}
-),
-candidates as materialized (
-  select * from (
-    select v.id, v.entry_id, v.version_key, v.updated_at, ${passes(filter)} as passes
-    from entry_version v
-    where ${scan.candidates} limit $maxCandidates + 1
-  ) c
-),
-total as materialized (
-  select count(*) <= $maxCandidates as complete from candidates
-),
-${shownAmong(request)}`,
-    { ...conditionValues(type, request), ...sizes },
-  );
-}

@@ -3,11 +3,10 @@ import type { ListFilter } from './list-request.js';
 /** A part of a filter that has an index of its own, and the SQL that reads it. */
 export interface IndexScan {
   /**
-   * Whether the index is read in order and no further than asked, by itself or together with the one of changed claims. The
-   * trigram index is not: it finds all there is to find, rows or not.
+   * Whether the index is read by itself or together with the one of changed claims. Both are read in order and no further than asked.
    */
-  readonly reads: 'in-order' | 'changes' | 'unordered';
-  readonly column: 'updated_at' | 'version' | 'status' | 'search';
+  readonly reads: 'in-order' | 'changes';
+  readonly column: 'updated_at' | 'version' | 'status';
   /** The condition that reads candidates, as `v`, from the index. */
   readonly candidates: string;
   /** Whether a candidate has the value that was asked for; others follow it in the index. */
@@ -34,24 +33,12 @@ const STATUS: IndexScan = {
   candidates: `v.status >= (select $status::text) and v.status <> 'active'`,
   exact: 'v.status = (select $status::text)',
 };
-const SEARCH: IndexScan = {
-  reads: 'unordered',
-  column: 'search',
-  candidates: 'v.search like $searchPattern',
-  exact: 'true',
-};
 
-/** The indexes that find what this filter asks for. */
-export function indexScansFor({ updatedSince, version, status, search }: ListFilter): IndexScan[] {
+/** The indexes that find what this filter asks for, but for the one of search texts: see search-scan.queries.ts. */
+export function indexScansFor({ updatedSince, version, status }: ListFilter): IndexScan[] {
   const scans: IndexScan[] = [];
   if (updatedSince !== undefined) scans.push(UPDATED_SINCE);
   if (version !== undefined && version !== 'latest') scans.push(VERSION);
   if (status !== undefined && status !== 'active') scans.push(STATUS);
-  if (search !== undefined && hasTrigram(search)) scans.push(SEARCH);
   return scans;
-}
-
-/** Whether the trigram index can find this text: it needs three letters or digits in a row. */
-export function hasTrigram(search: string): boolean {
-  return /[\p{L}\p{N}]{3}/u.test(search);
 }

@@ -1,8 +1,10 @@
 import type { EntryType } from '../../documents/entry-types.js';
+import { gramsToFind } from '../../entries/search/search-grams.js';
 import { type IndexScan, indexScansFor } from './index-scan.js';
 import { isSearch, type ListRequest } from './list-request.js';
 import { NameWalk } from './name-walk.js';
-import { scanChanges, scanInOrder, scanUnordered } from './index-scan.queries.js';
+import { scanChanges, scanInOrder } from './index-scan.queries.js';
+import { scanSearchTexts } from './search-scan.queries.js';
 import { nothingVisible } from './page.queries.js';
 import { showsNothing } from '../../views/view.js';
 import { RowsPerName } from './rows-per-name.js';
@@ -17,16 +19,21 @@ const MIN_NAMES = 3;
 const NAMES_PER_FILTERED_ROW = 4;
 /** Candidates read in an index at first. */
 const FIRST_CANDIDATES = 512;
+/** Texts found by their index at first: sorting these takes about as long as the first steps. */
+const FIRST_TEXTS = 8_192;
+/** More than there can be. */
+const ALL_TEXTS = 2 ** 31 - 2;
 /** How much more is read, in either way, each time neither led to the end. */
 const GROWTH = 8;
-const SCANS = { 'in-order': scanInOrder, changes: scanChanges, unordered: scanUnordered } as const;
+const SCANS = { 'in-order': scanInOrder, changes: scanChanges } as const;
 
 /**
  * Up to `limit + 1` versions in page order (name bytewise, newest first): the one beyond the limit means that there is a next page.
  *
  * What passes a filter is found by walking the names, fast when it is frequent, or by its index, fast when it is rare. Which
  * of the two it is need not be known: each is tried in turns with a bound that grows, so the answer takes little longer than
- * by the better one. Indexes that are read in order come before the walk, since they cost little when they do not lead to the end.
+ * by the better one. Indexes that are read in order come before the walk, since they cost little when they do not lead to the end. The one
+ * of search texts finds all there is to find at once, so the second time it is read to the end.
  *
  * @param rowsPerName of the pages before, for lists without such a filter.
  */
@@ -37,9 +44,8 @@ export async function readList(
   rowsPerName = new RowsPerName(),
 ): Promise<FoundVersion[]> {
   if (showsNothing(sql.view)) return nothingVisible(sql);
-  const scans = indexScansFor(request.filter);
-  const inOrder = scans.filter(({ reads }) => reads !== 'unordered');
-  const unordered = scans.filter(({ reads }) => reads === 'unordered');
+  const { search } = request.filter;
+  const grams = search === undefined ? null : gramsToFind(search);
   const rows = request.limit + 1;
   const isPlain = !isSearch(request.filter);
   const names = isPlain
@@ -47,7 +53,7 @@ export async function readList(
     : rows * NAMES_PER_FILTERED_ROW;
   const walk = new NameWalk(sql, type, request);
   for (let effort = 1; ; effort *= GROWTH) {
-    for (const scan of inOrder) {
+    for (const scan of indexScansFor(request.filter)) {
       const found = await readByIndex(sql, scan, type, request, FIRST_CANDIDATES * effort);
       if (found) return found;
     }
@@ -56,11 +62,29 @@ export async function readList(
       if (isPlain) rowsPerName.observe(type, request.filter, walk.found);
       return walk.found;
     }
-    for (const scan of unordered) {
-      const found = await readByIndex(sql, scan, type, request, FIRST_CANDIDATES * effort);
+    if (grams !== null) {
+      const found = await readByText(sql, grams, type, request, effort === 1 ? FIRST_TEXTS : ALL_TEXTS);
       if (found) return found;
     }
   }
+}
+
+/**
+ * The page of the versions that the index of search texts finds.
+ *
+ * @param grams see `gramsToFind`.
+ * @param maxCandidates texts that are found.
+ * @returns up to `limit + 1` versions; undefined when there are more candidates.
+ */
+export async function readByText(
+  sql: ViewSql,
+  grams: string,
+  type: EntryType,
+  request: ListRequest,
+  maxCandidates: number,
+): Promise<FoundVersion[] | undefined> {
+  const rows = await scanSearchTexts(sql, { type, request, grams, maxCandidates, rows: request.limit + 1 });
+  return rows[0]?.complete ? rows.filter(isVersion) : undefined;
 }
 
 /**

@@ -11,6 +11,7 @@ import {
   type VersionName,
 } from '../../documents/incoming-version.js';
 import { electLatest } from '../latest-version.queries.js';
+import { insertSearchTexts } from '../search/search-texts.queries.js';
 import { versionColumns } from './version-columns.js';
 import { batches, weighedBatches } from './batches.js';
 import { sortOut } from './added-versions.js';
@@ -152,7 +153,7 @@ export class EntryWriter {
     /** The entries whose latest version may be another one now. */
     const touched = new Set<string>();
     await this.remove(manager, diff.gone, touched);
-    await this.change(manager, diff.changed, now, touched);
+    await this.change(manager, sourceId, diff.changed, now, touched);
     await this.move(manager, diff.moved, touched);
     await this.add(manager, sourceId, claimSetOf, diff.added, now, touched);
     for await (const batch of batches([...touched], ENTRIES_PER_STATEMENT)) await electLatest(manager, batch);
@@ -176,6 +177,7 @@ export class EntryWriter {
 
   private async change(
     manager: EntityManager,
+    sourceId: number,
     changed: CatalogDiff['changed'],
     now: Date,
     touched: Set<string>,
@@ -192,6 +194,11 @@ export class EntryWriter {
         document: incoming.document,
         id: stored.versionId,
       }));
+      await insertSearchTexts(
+        manager,
+        sourceId,
+        batch.map(({ incoming }) => incoming),
+      );
       await updateVersions(manager, rows);
       for (const { stored } of batch) touched.add(stored.entryId);
     }
@@ -228,6 +235,8 @@ export class EntryWriter {
       const { document } = version;
       return { ...versionColumns(version, now), document, entryId, isLatest: latest.has(version) };
     };
+    for await (const batch of batches(added, VERSIONS_PER_STATEMENT))
+      await insertSearchTexts(manager, sourceId, batch);
     for await (const batch of weighedBatches(added, Infinity, BYTES_PER_COPY, documentBytes))
       await insertVersions(manager, mapped(batch, rowOf));
     for (const id of known.values()) touched.add(id);

@@ -1,0 +1,105 @@
+import { encodeCursor } from '#service/http/lists/cursor.js';
+import { changeRevisions, HALF_OF_TEAMS, HIDDEN_WORD, SEES_ALL, SEES_LITTLE } from './data/catalogue.js';
+import type { Child } from './harness/child.js';
+import { atMost, type Figure, figure, toldOnly } from './harness/figure.js';
+import { say } from './harness/report.js';
+import { median, percentile, timeOf } from './harness/rounds.js';
+import { listPath, startService, SUPER_ADMIN } from './harness/service.js';
+import type { Catalogue, Stage } from './harness/stage.js';
+
+const LIMIT = 30;
+const CLAIM_SETS = 200;
+const CALLERS = {
+  'all by role': SUPER_ADMIN,
+  'all by claims': SEES_ALL,
+  half: { org: 'acme', team: HALF_OF_TEAMS },
+  few: SEES_LITTLE,
+  nothing: { org: 'nobody' },
+};
+type Who = keyof typeof CALLERS;
+const WHO = Object.keys(CALLERS) as Who[];
+
+/** What is searched for, by what makes it easy or hard to find. */
+const TEXTS = {
+  'a common word': ['payments', 'staging system'],
+  'a word common in what half of them do not see': [HIDDEN_WORD],
+  'an absent word': ['xylophone', 'blockchain', 'zzz'],
+  'common words, absent one after the other': ['invoices payments', 'tools server'],
+  'absent, of one or two letters': ['ж', 'qx', 'hd', 'aa'],
+  'one or two letters': ['a', 'in', 'z'],
+  'a wildcard of SQL': ['%', '_', '\\', '100%'],
+  'not ASCII': ['für die Übergabe', '倉庫', '庫の', '猫'],
+  'a long text': ['searches nowhere in particular '.repeat(8), 'x'.repeat(200)],
+  'names that come last': ['org.umbrella', 'org.'],
+} as const;
+type Kind = keyof typeof TEXTS;
+const KINDS = Object.keys(TEXTS) as Kind[];
+/** Names from which the second and third of three requests go on: in the middle, and near the end. */
+const POSITIONS = ['', 'io.', 'org.v'];
+
+interface Timed {
+  readonly ms: number;
+  readonly refused: boolean;
+}
+
+/** Searches that nobody has made since the catalogue changed, against plain lists of the same callers from the same places. */
+export async function measureSearches(stage: Stage, quick: boolean): Promise<Figure[]> {
+  const versions = quick ? 100_000 : 1_000_000;
+  const catalogue = await stage.catalogue(versions, CLAIM_SETS);
+  const service = await startService(stage, catalogue);
+  const repeats = quick ? 2 : 8;
+  const tokens = Object.fromEntries(WHO.map((who) => [who, stage.issuer.tokenOf(CALLERS[who])]));
+  const timed = new Map<string, Timed[]>();
+  const keep = (key: string, one: Timed) => timed.set(key, [...(timed.get(key) ?? []), one]);
+  for (let round = 0; round <= repeats; round += 1) {
+    say(`searches at ${versions} versions, round ${round}`);
+    for (const who of WHO)
+      for (const position of POSITIONS) {
+        const measured = async (kind: string, search?: string) => {
+          const one = await ask(catalogue, service, tokens[who] ?? '', position, search);
+          if (round > 0) for (const key of [kind, `${kind}, ${who}`]) keep(key, one);
+        };
+        for (const kind of KINDS)
+          for (const text of TEXTS[kind]) {
+            await measured(kind, text);
+            await measured('list');
+          }
+      }
+  }
+  await service.stop();
+  const of = (key: string) => (timed.get(key) ?? []).map(({ ms }) => ms);
+  const list = percentile(of('list'), 0.99);
+  return KINDS.flatMap((kind) => {
+    const refused = (timed.get(kind) ?? []).filter((one) => one.refused).length;
+    const byWho = WHO.map((who) => `${who} ${inMs(of(`${kind}, ${who}`))}`).join(', ');
+    const note = `p50, p99 in ms: ${inMs(of(kind))} (${byWho}), list ${inMs(of('list'))}; ${refused} refused`;
+    const row = `search at ${versions} versions, ${kind}`;
+    return [
+      figure(row, 'p99 over that of a list', [percentile(of(kind), 0.99) / list], atMost(10), note),
+      figure(row, 'p99, ms', [percentile(of(kind), 0.99)], versions === 1_000_000 ? atMost(300) : toldOnly),
+    ];
+  });
+}
+
+const inMs = (times: number[]) => `${median(times).toFixed(1)}, ${percentile(times, 0.99).toFixed(1)}`;
+
+async function ask(
+  { client }: Catalogue,
+  service: Child,
+  token: string,
+  position: string,
+  search?: string,
+): Promise<Timed> {
+  const filter = search === undefined ? {} : { search: search.toLowerCase() };
+  const after = { name: position, key: '0' };
+  const cursor = encodeCursor('servers', { filter, limit: LIMIT, after });
+  await changeRevisions(client);
+  let refused = false;
+  const ms = await timeOf(() =>
+    service.get(listPath({ cursor }), token).catch((error: unknown) => {
+      if (!String(error).includes('search_too_broad')) throw error;
+      refused = true;
+    }),
+  );
+  return { ms, refused };
+}

@@ -1,0 +1,149 @@
+import type { EntryType } from '../../documents/entry-types.js';
+import { CURRENCY, IS_WORTH_READING } from '../../views/views.queries.js';
+import { countPartitions, type View } from '../../views/view.js';
+import {
+  changedSince,
+  conditionValues,
+  isVersionAsked,
+  isVisible,
+  nameFrom,
+  passes,
+  versionAfter,
+} from './list-conditions.js';
+import type { ListRequest } from './list-request.js';
+import type { CurrencyRow } from './snapshot-check.js';
+import { FOUND_COLUMNS, type MaybeVersion, PAGE_WINDOW, VERSION_COLUMNS } from './version-row.js';
+import { partitionValues, type ViewSql } from './view-sql.queries.js';
+
+// Written as those of page.queries.ts.
+
+/** Looks into the index that take less time than to pass over what is hidden of what is common. */
+const MAX_PARTITION_LOOKS = 1_000;
+
+/** A page by way of the index of search texts. */
+export interface SearchStep {
+  readonly type: EntryType;
+  readonly request: ListRequest;
+  /** Grams that every text has which holds the one that is searched for: see `gramsToFind`. */
+  readonly grams: string;
+  /** Texts to find at most. */
+  readonly maxCandidates: number;
+  /** Versions to return at most. */
+  readonly rows: number;
+}
+
+/** A version that was found, or nulls, beside whether there are no more candidates than were read. */
+export type SearchRow = MaybeVersion & CurrencyRow & { readonly complete: boolean };
+
+/** SQL: the keys of these grams among those of the index that begin so. */
+const keysOf = (prefix: string) =>
+  `string_to_array(${prefix} || ' ' || replace($grams, chr(1), chr(1) || ${prefix} || ' '), chr(1))`;
+const TEXT_KEYS = 'search_keys(t.partition_id, t.type, t.grams)';
+
+/** SQL: the texts of all partitions that have the grams, if `condition`. */
+const ofAll = (condition = 'true') => `select t.entry_id, t.name, t.content from (
+    select t.entry_id, t.name, t.content from search_text t
+    where ${TEXT_KEYS} @> ${keysOf('$type')} and ${condition} offset 0
+  ) t`;
+
+/**
+ * SQL: the texts of each visible partition that have the grams: what is hidden is not even looked at. Where they are all there
+ * are, one look finds the same.
+ */
+const OF_PARTITIONS = `partitions as materialized (
+  select p.id from unnest($partitionSources::int[], $partitionClaimSets::int[]) as v(source_id, claim_set_id)
+  cross join lateral (
+    select p.id from search_partition p
+    where p.source_id = v.source_id and p.type = $type and p.claim_set_id = v.claim_set_id offset 0
+  ) p
+),
+whole as materialized (
+  select count(*) <= (select count(*) from partitions) as visible from (
+    select 1 from search_partition p where p.type = $type limit (select count(*) from partitions) + 1
+  ) p
+),
+texts as (
+  select t.entry_id, t.name, t.content from partitions p cross join lateral (
+    select t.entry_id, t.name, t.content from search_text t
+    where ${TEXT_KEYS} @> ${keysOf('p.id::text')} offset 0
+  ) t
+  where not (select visible from whole)
+  union all
+  ${ofAll('(select visible from whole)')}
+)`;
+
+const OF_ALL = `texts as (
+  ${ofAll()}
+)`;
+
+/**
+ * The versions whose text holds what is searched for, by way of the index of search texts. Entries that have it are sorted by name and
+ * then looked at one by one until the page is full: whether they are visible, whether an earlier source hides them (contract §6), which of
+ * their versions pass.
+ */
+export function scanSearchTexts(sql: ViewSql, { type, request, ...sizes }: SearchStep): Promise<SearchRow[]> {
+  const { filter, after } = request;
+  const byPartition = looksByPartition(sql.view);
+  return sql.query<SearchRow>(
+    `
+with ${CURRENCY},
+ranked as materialized (
+  select source_id, rank::int from unnest($rankedSources::int[]) with ordinality as r(source_id, rank)
+  where ${IS_WORTH_READING}
+),
+${byPartition ? OF_PARTITIONS : OF_ALL},
+candidates as materialized (
+  select t.entry_id, t.name from texts t
+  where t.content like $searchPattern and ${nameFrom(after, 't.name')}
+  limit $maxCandidates::int + 1
+),
+total as materialized (
+  select count(*) <= $maxCandidates as complete from candidates
+)
+select (select "isCurrent" from currency), total.complete,
+    ${FOUND_COLUMNS}
+from total left join (
+  select c.name,
+    ${VERSION_COLUMNS}
+  from (
+    select entry_id, name from candidates where (select complete from total)
+    group by name, entry_id order by name offset 0
+  ) c
+  cross join lateral (
+    select e.source_id, e.claim_set_id, e.claims_changed_at from entry e
+    where e.id = c.entry_id and e.type = $type offset 0
+  ) e
+  cross join lateral (
+    select r.rank from ranked r where r.source_id = e.source_id and ${isVisible('e')} offset 0
+  ) own
+  cross join lateral (
+    select 1 where not exists (
+      select 1 from ranked r cross join lateral (
+        select 1 from entry h
+        where h.source_id = r.source_id and h.type = $type and h.name = c.name
+          and ${isVisible('h')} offset 0
+      ) h
+      where r.rank < own.rank
+    ) offset 0
+  ) first
+  cross join lateral (
+    select * from (
+      select * from entry_version o where o.entry_id = c.entry_id and ${isVersionAsked(filter)}
+      order by o.version_key desc offset 0
+    ) v
+    where ${passes(filter)}
+      and ${changedSince(filter, 'v.updated_at', 'e.claims_changed_at')}
+      and ${versionAfter(after, 'c.name', 'v.version_key')}
+    order by v.version_key desc limit $rows
+  ) v
+  order by c.name, v.version_key desc limit $rows
+) found on true
+window page as ${PAGE_WINDOW}
+order by found.name, found.key desc`,
+    { ...conditionValues(type, request), ...(byPartition ? partitionValues(sql.view) : {}), ...sizes },
+  );
+}
+
+function looksByPartition(view: View): boolean {
+  return !view.seesAll && countPartitions(view) <= MAX_PARTITION_LOOKS;
+}

@@ -1,0 +1,60 @@
+import { Column, Entity, Index, JoinColumn, ManyToOne, PrimaryColumn, Unique } from 'typeorm';
+import { BytewiseText, IdColumn } from '../../database/columns.js';
+import type { EntryType } from '../../documents/entry-types.js';
+import { Source } from '../../sources/source.entity.js';
+
+const PRIMARY_KEY = 'search_text_pkey';
+
+/** Entries of a type that carry one claim set in one source, by a number that stays when all of them are given another one. */
+@Entity('search_partition')
+@Unique('search_partition_source_id_type_claim_set_id_key', ['sourceId', 'type', 'claimSetId'])
+export class SearchPartition {
+  @IdColumn('search_partition')
+  id: number;
+
+  @Column({ name: 'source_id', type: 'integer' })
+  sourceId: number;
+
+  @ManyToOne(() => Source, { onDelete: 'CASCADE' })
+  @JoinColumn({ name: 'source_id', foreignKeyConstraintName: 'search_partition_source_id_fkey' })
+  source: Source;
+
+  @BytewiseText()
+  type: EntryType;
+
+  @Column({ name: 'claim_set_id', type: 'integer' })
+  claimSetId: number;
+}
+
+/**
+ * What `search` looks through of an entry: one text for all versions that have the same. Kept by triggers on `entry` and
+ * `entry_version`, so that no writer can forget it.
+ */
+@Entity('search_text')
+// TypeORM knows no indexes of that kind: the migration makes it.
+@Index('search_text_keys', { synchronize: false })
+export class SearchText {
+  @PrimaryColumn({ name: 'entry_id', type: 'bigint', primaryKeyConstraintName: PRIMARY_KEY })
+  entryId: string;
+
+  /** SHA-256 of the content. */
+  @PrimaryColumn({ type: 'bytea', primaryKeyConstraintName: PRIMARY_KEY })
+  digest: Buffer;
+
+  @Column({ name: 'partition_id', type: 'integer' })
+  partitionId: number;
+
+  @BytewiseText()
+  type: EntryType;
+
+  @BytewiseText()
+  name: string;
+
+  /** The `search` of versions. */
+  @BytewiseText()
+  content: string;
+
+  /** See `gramsOf`. */
+  @BytewiseText()
+  grams: string;
+}

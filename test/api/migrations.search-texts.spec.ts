@@ -1,0 +1,184 @@
+import fc from 'fast-check';
+import type { DataSource } from 'typeorm';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createDataSource } from '../../dist/database/data-source.js';
+import { gramsOf } from '../../dist/entries/search/search-grams.js';
+import { SearchTexts1796800000000 as SearchTexts } from '../../dist/migrations/1796800000000-search-texts.js';
+import { aDatabase, type TestDatabase } from '../support/database.js';
+
+const SOURCES = [1, 2];
+
+interface SearchTextRow {
+  readonly entry: string;
+  readonly content: string;
+  readonly grams: string;
+  readonly partition: string;
+}
+
+const source = fc.constantFrom(...SOURCES);
+const claimSet = fc.integer({ min: 1, max: 3 });
+const name = fc.constantFrom('a', 'b', 'c', 'd');
+const version = fc.constantFrom('1.0.0', '2.0.0');
+const search = fc.string({
+  unit: fc.constantFrom('a', 'B', ' ', '%', '\\', 'ü', '猫', '😀', '\n', '\u0001'),
+  maxLength: 6,
+});
+
+/** A change as the server of the version before makes it: it knows no search texts. */
+type Change = readonly [statement: string, values: readonly unknown[]];
+const aChange: fc.Arbitrary<Change> = fc.oneof(
+  fc.tuple(source, name, claimSet, version, search).map(([s, n, c, v, text]): Change => [
+    `with new_entry as (
+         insert into entry (source_id, type, name, claim_set_id) values ($1, 'server', $2, $3)
+         on conflict do nothing returning id
+       )
+       insert into entry_version (entry_id, version, version_key, document, digest, status, status_changed_at,
+         published_at, updated_at, search)
+       select id, $4, $4, '{}', '', 'active', now(), now(), now(), $5 from (
+         select id from new_entry union select id from entry where source_id = $1 and name = $2
+       ) e on conflict do nothing`,
+    [s, n, c, v, text],
+  ]),
+  fc.tuple(source, version, search).map(([s, v, text]): Change => [
+    `update entry_version v set search = $3, updated_at = now() from entry e
+       where e.id = v.entry_id and e.source_id = $1 and v.version = $2`,
+    [s, v, text],
+  ]),
+  fc
+    .tuple(source, name, claimSet)
+    .map(([s, n, c]): Change => [
+      `update entry set claim_set_id = $3 where source_id = $1 and name = $2`,
+      [s, n, c],
+    ]),
+  fc
+    .tuple(source, claimSet)
+    .map(([s, c]): Change => [`update entry set claim_set_id = $2 where source_id = $1`, [s, c]]),
+  source.map((s): Change => [
+    `update entry set claim_set_id = 1 + claim_set_id % 3 where source_id = $1::int`,
+    [s],
+  ]),
+  fc
+    .tuple(source, version)
+    .map(([s, v]): Change => [
+      `delete from entry_version v using entry e where e.id = v.entry_id and e.source_id = $1 and v.version = $2`,
+      [s, v],
+    ]),
+  fc
+    .tuple(source, name)
+    .map(([s, n]): Change => [`delete from entry where source_id = $1 and name = $2`, [s, n]]),
+);
+
+describe('what a search looks through', () => {
+  let database: TestDatabase;
+  let owner: DataSource;
+  beforeAll(async () => {
+    database = await aDatabase();
+    owner = createDataSource({ ...database.connection, poolMax: 2 }, [], () => undefined);
+    await owner.initialize();
+    await database.query(
+      `insert into claim_set (claims, digest)
+       select jsonb_build_object('n', n::text), decode(lpad(n::text, 64, '0'), 'hex') from generate_series(1, 3) n`,
+    );
+    for (const id of SOURCES) await addSource(id);
+  });
+  afterAll(async () => {
+    await owner.destroy();
+    await database.drop();
+  });
+
+  const addSource = (id: number) =>
+    database.query(
+      `insert into source (id, name, kind, settings, claim_set_id, origin) overriding system value
+       values ($1::int, 's' || $1::int, 'kubernetes', '{}', 1, 'api')`,
+      [id],
+    );
+  const migrate = (direction: 'up' | 'down') =>
+    owner.transaction(async ({ queryRunner }) => {
+      if (!queryRunner) throw new Error('A transaction has a query runner');
+      await new SearchTexts()[direction](queryRunner);
+    });
+  const written = () =>
+    database.query<SearchTextRow>(
+      `select t.entry_id as entry, t.content, t.grams,
+         p.source_id || ' ' || p.type || ' ' || p.claim_set_id || ' ' || t.type || ' ' || t.name as partition
+       from search_text t left join search_partition p on p.id = t.partition_id order by 1, 2`,
+    );
+
+  /** What there has to be, by what the versions and entries say. */
+  async function expectAllWritten(): Promise<void> {
+    const rows = await database.query<Omit<SearchTextRow, 'grams'>>(
+      `select distinct e.id as entry, v.search collate "C" as content,
+         e.source_id || ' ' || e.type || ' ' || e.claim_set_id || ' ' || e.type || ' ' || e.name as partition
+       from entry e join entry_version v on v.entry_id = e.id order by 1, 2`,
+    );
+    const sorted = (grams: string) => grams.split('\u0001').sort().join('\u0001');
+    const stored = (await written()).map((row) => ({ ...row, grams: sorted(row.grams) }));
+    expect(stored).toEqual(rows.map((row) => ({ ...row, grams: sorted(gramsOf(row.content)) })));
+    const partitions = (of: string) =>
+      database.query(`select distinct source_id, type, claim_set_id from ${of} order by 1, 2, 3`);
+    expect(await partitions('search_partition')).toEqual(await partitions('entry'));
+  }
+
+  it('follows whatever a server of the version before writes', { timeout: 60_000 }, async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(aChange, { minLength: 5, maxLength: 25 }), async (changes) => {
+        await database.query('truncate entry, entry_version');
+        await database.query('delete from search_partition');
+        for (const [statement, values] of changes) await database.query(statement, [...values]);
+        await expectAllWritten();
+      }),
+      { numRuns: 60 },
+    );
+  });
+
+  it('is made of what is there, and taken back', async () => {
+    await migrate('down');
+    for (const [index, text] of ['first', 'Second 猫', '100%'].entries())
+      await database.query(
+        `with new_entry as (
+           insert into entry (source_id, type, name, claim_set_id) values (1, 'skill', $1, 2) returning id
+         )
+         insert into entry_version (entry_id, version, version_key, document, digest, status, status_changed_at,
+           published_at, updated_at, search)
+         select id, n, n, '{}', '', 'active', now(), now(), now(), $2 from new_entry, unnest('{1,2}'::text[]) n`,
+        [`kept ${index}`, text],
+      );
+    await migrate('up');
+    await expectAllWritten();
+    const before = await written();
+    await migrate('down');
+    await migrate('up');
+    expect(await written()).toEqual(before);
+  });
+
+  it('keeps its place when all entries of a source are given other claims', async () => {
+    const places = () =>
+      database.query(`select ctid::text, partition_id from search_text t order by entry_id, content`);
+    await database.query(`update entry set claim_set_id = 1 where source_id = 1`);
+    const before = await places();
+    await database.query(`update entry set claim_set_id = 3 where source_id = 1`);
+    expect(await places()).toEqual(before);
+    await expectAllWritten();
+  });
+
+  it('goes with its source', async () => {
+    await database.query('delete from source where id = 1');
+    await expectAllWritten();
+    expect(await database.query('select 1 from search_text where name like $1', ['kept%'])).toEqual([]);
+    await addSource(1);
+  });
+
+  it('leaves nothing for searches to sort that was written a moment ago', async () => {
+    await database.query(
+      `with new_entry as (
+         insert into entry (source_id, type, name, claim_set_id) values (2, 'skill', 'sorted', 2) returning id
+       )
+       insert into entry_version (entry_id, version, version_key, document, digest, status, status_changed_at,
+         published_at, updated_at, search)
+       select id, '1', '1', '{}', '', 'active', now(), now(), now(), 'sorted' from new_entry`,
+    );
+    expect(await database.query(`select gin_clean_pending_list('search_text_keys')::int as pages`)).toEqual([
+      { pages: 0 },
+    ]);
+  });
+});
