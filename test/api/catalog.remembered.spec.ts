@@ -43,18 +43,21 @@ describe('a replica that remembers a registry, which another replica changes', (
   };
   const listOf = (registry: string, query = '') => `/registry/${registry}/v0.1/servers${query}`;
   /** A registry of its own, which the reader has every reason to remember for each of these callers. */
-  const remembered = async (sources: string[], callers: readonly (typeof ACME_DATA)[], claims?: object) => {
+  const remembered = async (
+    sources: string[],
+    callers: readonly Record<string, unknown>[],
+    claims?: object,
+  ) => {
     const registry = aName().replace(/^.*\//, 'r-').slice(0, 40).toLowerCase();
     await put(registry, sources, claims);
     for (const caller of callers) expect((await reader.as(caller).get(listOf(registry))).status).toBe(200);
     return registry;
   };
   /** What a caller is told of pages they had, of pages that nobody had, and of a page that can't be. */
-  const told = async (caller: object, registry: string): Promise<string[]> => {
+  const told = async (caller: Record<string, unknown>, registry: string): Promise<string[]> => {
     const asked = ['', '?limit=71', '?limit=72', '?limit=none', '?cursor=none', '?search=acme'];
     const replies = [];
-    for (const query of asked)
-      replies.push(await reader.as(caller as typeof ACME_DATA).get(listOf(registry, query)));
+    for (const query of asked) replies.push(await reader.as(caller).get(listOf(registry, query)));
     return replies.map((reply) => (reply.status === 200 ? versionsIn(reply).join() : outcomeOf(reply)));
   };
   const everywhere = (outcome: string) => Array<string>(6).fill(outcome);

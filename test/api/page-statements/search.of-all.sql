@@ -1,36 +1,46 @@
--- $1 = [7,6,5]
--- $2 = "server"
--- $3 = "we\u0001ea\u0001at\u0001th\u0001he\u0001er"
--- $4 = "%weather%"
--- $5 = 8192
--- $6 = "epoch|7:1,6:1,5:1"
--- $7 = [7,6,5]
--- $8 = "{}"
--- $9 = true
--- $10 = 31
-with ranked as materialized (
-  select source_id, rank::int from unnest($1::int[]) with ordinality as r(source_id, rank)
+-- $1 = "epoch|7:1,6:1,5:1"
+-- $2 = [7,6,5]
+-- $3 = null
+-- $4 = null
+-- $5 = [7,6,5]
+-- $6 = "server"
+-- $7 = "we\u0001ea\u0001at\u0001th\u0001he\u0001er"
+-- $8 = "%weather%"
+-- $9 = 8192
+-- $10 = "{}"
+-- $11 = true
+-- $12 = 31
+with currency as materialized (
+  select (
+  select concat_ws(' ', extract(epoch from pg_postmaster_start_time()), pg_relation_filepath('claim_set'),
+    pg_relation_filepath('source'), pg_relation_filepath('source_partition'))
+    || '|' || coalesce(string_agg(s.id || ':' || s.revision, ',' order by p.position), '') = $1
+  from unnest($2::int[]) with ordinality p(id, position) join source s on s.id = p.id
+) and ($3::text is null or exists (
+  select from registry r
+  where r.name = $3 and r.xmin::text = $4
+    and array(select source_id from registry_source where registry_id = r.id order by position) = $2::int[]
+)) as "isCurrent"
+),
+ranked as materialized (
+  select source_id, rank::int from unnest($5::int[]) with ordinality as r(source_id, rank)
+  where ($3::text is null or (select "isCurrent" from currency))
 ),
 texts as (
   select t.entry_id, t.name, t.content from (
     select t.entry_id, t.name, t.content from search_text t
-    where search_keys(t.partition_id, t.type, t.grams) @> string_to_array($2 || ' ' || replace($3, chr(1), chr(1) || $2 || ' '), chr(1)) and true offset 0
+    where search_keys(t.partition_id, t.type, t.grams) @> string_to_array($6 || ' ' || replace($7, chr(1), chr(1) || $6 || ' '), chr(1)) and true offset 0
   ) t
 ),
 candidates as materialized (
   select t.entry_id, t.name from texts t
-  where t.content like $4 and true
-  limit $5::int + 1
+  where t.content like $8 and true
+  limit $9::int + 1
 ),
 total as materialized (
-  select count(*) <= $5 as complete from candidates
+  select count(*) <= $9 as complete from candidates
 )
-select (
-  select concat_ws(' ', extract(epoch from pg_postmaster_start_time()), pg_relation_filepath('claim_set'),
-    pg_relation_filepath('source'), pg_relation_filepath('source_partition'))
-    || '|' || coalesce(string_agg(s.id || ':' || s.revision, ',' order by p.position), '') = $6
-  from unnest($7::int[]) with ordinality p(id, position) join source s on s.id = p.id
-) as "isCurrent", total.complete,
+select (select "isCurrent" from currency), total.complete,
     found.name, found.version, found.key, found.status, found."statusMessage",
     found."statusChangedAt", found."publishedAt", found."updatedAt", found."isLatest",
     case when sum(octet_length(found.document)) over page <= 1048576 or row_number() over page = 1
@@ -47,17 +57,17 @@ from total left join (
   ) c
   cross join lateral (
     select e.source_id, e.claim_set_id, e.claims_changed_at from entry e
-    where e.id = c.entry_id and e.type = $2 offset 0
+    where e.id = c.entry_id and e.type = $6 offset 0
   ) e
   cross join lateral (
-    select r.rank from ranked r where r.source_id = e.source_id and (coalesce(e.claim_set_id = any($8::int[]), false) or $9::boolean) offset 0
+    select r.rank from ranked r where r.source_id = e.source_id and (coalesce(e.claim_set_id = any($10::int[]), false) or $11::boolean) offset 0
   ) own
   cross join lateral (
     select 1 where not exists (
       select 1 from ranked r cross join lateral (
         select 1 from entry h
-        where h.source_id = r.source_id and h.type = $2 and h.name = c.name
-          and (coalesce(h.claim_set_id = any($8::int[]), false) or $9::boolean) offset 0
+        where h.source_id = r.source_id and h.type = $6 and h.name = c.name
+          and (coalesce(h.claim_set_id = any($10::int[]), false) or $11::boolean) offset 0
       ) h
       where r.rank < own.rank
     ) offset 0
@@ -67,12 +77,12 @@ from total left join (
       select * from entry_version o where o.entry_id = c.entry_id and true
       order by o.version_key desc offset 0
     ) v
-    where v.status <> 'deleted' and v.search like $4
+    where v.status <> 'deleted' and v.search like $8
       and true
       and true
-    order by v.version_key desc limit $10
+    order by v.version_key desc limit $12
   ) v
-  order by c.name, v.version_key desc limit $10
+  order by c.name, v.version_key desc limit $12
 ) found on true
 window page as (order by found.name, found.key desc rows unbounded preceding)
 order by found.name, found.key desc
