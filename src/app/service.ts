@@ -13,8 +13,7 @@ import { createPublicApp } from './public-app.js';
 import { OpenRegistries } from './open-registries.js';
 import { ENTITIES } from './entities.js';
 import { SyncScheduler } from '../sync/scheduler.js';
-import { poolOf } from '../database/pool-of.js';
-import { useOf } from '../database/pools/pool-use.js';
+import { poolOf, useOf } from '../database/pools/pool-use.js';
 import { Metrics } from '../telemetry/metrics.js';
 import { observePools } from '../telemetry/pool-metrics.js';
 

@@ -8,24 +8,12 @@ import type { Claims } from '../claims/claims.js';
 import { auditConfig } from '../config/slices.js';
 import { ErrorFilter } from '../http/error.filter.js';
 import type { ApiError, ErrorCode } from '../http/errors.js';
+import { refusalStep } from '../http/refusal-step.js';
 import { requestContextOf } from '../http/request-context.js';
 import { actorOf, type AuditEvent, boundedScope, boundedTarget } from './audit-event.js';
 import type { RoutedRequest } from './audit.guard.js';
 import { AuditRecorder } from './audit-recorder.js';
 import { type DeclaredRoute, targetOf } from './request-target.js';
-
-/** contract §9: which rule has refused, in the words of the steps that access is explained by. */
-const STEPS: Partial<Record<ErrorCode, string>> = {
-  token_missing: 'token',
-  token_invalid: 'token',
-  anonymous_mode: 'token',
-  role_required: 'roles',
-  registry_forbidden: 'gate',
-  source_not_found: 'source',
-  registry_not_found: 'registry',
-  entry_not_found: 'entry',
-  version_not_found: 'entry',
-};
 
 /** Answers of admin routes that are the same for what is missing and for what is hidden. */
 const MAY_BE_HIDDEN: ReadonlySet<ErrorCode> = new Set([
@@ -65,7 +53,7 @@ export class AuditFilter extends ErrorFilter {
     const route = declaredRoute?.();
     const isKept = this.isRecorded(error, route);
     if (isKept === null) return;
-    const step = STEPS[error.code] ?? error.code;
+    const step = refusalStep(error.code) ?? error.code;
     const event: AuditEvent = {
       action: error.status === 401 ? 'auth.refused' : (route?.audited?.action ?? 'request.refused'),
       outcome: 'refused',

@@ -1,8 +1,8 @@
 import type { Claims } from '../claims/claims.js';
-import type { Pointer } from '../json/json-pointer.js';
 import type { Address } from './address.js';
 import type { LogFormat, LogLevel } from './config-file.dto.js';
 import type { TelemetryConfig } from './opentelemetry/telemetry-config.js';
+import type { ClaimRule, GroupsLocation } from './providers/claim-rules.js';
 import type { RegistryKey } from './registry-key.js';
 import type { SettingsOf, SourceKind } from '../source-kinds/kinds.js';
 
@@ -113,25 +113,6 @@ export interface ProviderConfig {
   /** Where the groups of a token are that does not hold them; absent: such tokens are refused. */
   readonly groups?: GroupsLocation;
 }
-
-/** One claim of the callers of a provider (contract §2, §5). */
-export type ClaimRule =
-  | {
-      readonly to: string;
-      /** Where its value is in the token. */
-      readonly from: Pointer;
-      /** What becomes of each value; one that is not listed is dropped. Null: they stay as they are. */
-      readonly values: ReadonlyMap<string, string> | null;
-    }
-  | {
-      readonly to: string;
-      readonly value: string;
-      /** What the token must cover to be given the value; null: nothing. */
-      readonly when: Claims | null;
-    };
-
-/** Of the provider's userinfo endpoint, or at a URL. */
-export type GroupsLocation = { readonly from: 'userinfo' } | { readonly url: string };
 
 export interface AuthzConfig {
   /** Each role with the maps that grant it; no map, nobody's role. */

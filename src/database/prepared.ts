@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { Injectable, Logger } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import { poolOf } from './pool-of.js';
+import { poolOf } from './pools/pool-use.js';
 
 /**
  * SQLSTATEs of a connection on which a statement is not, or no longer, what it was prepared as: unknown there, prepared already,

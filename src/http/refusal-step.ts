@@ -5,7 +5,7 @@ const STEPS = {
   limits: ['too_many_requests', 'overloaded', 'search_too_broad'],
   browser: ['host_refused', 'origin_refused'],
   route: ['route_not_found', 'method_not_allowed', 'use_admin_api'],
-  token: ['token_missing', 'token_invalid', 'anonymous_mode', 'provider_unavailable'],
+  token: ['token_missing', 'token_invalid', 'claims_incomplete', 'anonymous_mode', 'provider_unavailable'],
   roles: ['role_required', 'access_undeclared'],
   read_only: ['read_only'],
   registry: ['registry_not_found'],

@@ -12,7 +12,12 @@ export interface RequestContext {
 }
 
 export function requestContextOf(request: Request): RequestContext {
-  return { requestId: String(request.id), sourceIp: addressOf(request) };
+  const { id, traceId } = request;
+  return {
+    requestId: String(id),
+    ...(traceId === undefined ? {} : { traceId }),
+    sourceIp: addressOf(request),
+  };
 }
 
 /** The context of the request that is handled. */

@@ -1,5 +1,5 @@
 import { type Claims, claimText, covers, MAX_VALUES } from '../../claims/claims.js';
-import type { ClaimRule } from '../../config/config.js';
+import type { ClaimRule } from '../../config/providers/claim-rules.js';
 import { valueAt } from '../../json/json-pointer.js';
 
 /** Claims that always stay: who the caller is, and who says so. */

@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache';
-import type { GroupsLocation, ProviderConfig } from '../../config/config.js';
+import type { ProviderConfig } from '../../config/config.js';
+import type { GroupsLocation } from '../../config/providers/claim-rules.js';
 import { isObject } from '../../json/is-object.js';
 import { tokenDigest } from '../bearer-token.js';
 import { discoverEndpoint } from '../tokens/discovery-document.js';

@@ -6,7 +6,7 @@ import { type Check, claims, foundKind, oneOf, roleRule, text } from '../../vali
 import { below, type Issue, issue } from '../../validation/problems.js';
 import { Checked, Optional, Rule } from '../../validation/shape.js';
 import { httpUrl } from '../../validation/urls.js';
-import type { ClaimRule, GroupsLocation } from '../config.js';
+import type { ClaimRule, GroupsLocation } from './claim-rules.js';
 
 const MAX_VALUES = 10_000;
 /** contract §5: they stay as the provider says them, and name who is meant. */

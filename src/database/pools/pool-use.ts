@@ -1,4 +1,5 @@
 import type { Pool } from 'pg';
+import type { DataSource } from 'typeorm';
 
 /** How much of a pool of connections is in use. */
 export interface PoolUse {
@@ -11,4 +12,10 @@ export interface PoolUse {
 
 export function useOf({ options, totalCount, idleCount, waitingCount }: Pool): PoolUse {
   return { max: options.max, idle: idleCount, used: totalCount - idleCount, waiting: waitingCount };
+}
+
+/** The pool of node-postgres below a data source; undefined while it is not connected. */
+export function poolOf({ driver }: DataSource): Pool | undefined {
+  const { master } = (driver ?? {}) as { readonly master?: Pool };
+  return master;
 }

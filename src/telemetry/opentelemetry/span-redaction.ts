@@ -15,7 +15,7 @@ const KEPT: Readonly<Record<string, Kept>> = {
   'url.scheme': asItIs,
   'url.path': (value) => pathWithoutKeys(String(value)),
   // Of requests of ours. The query may hold what opens the address.
-  'url.full': (value) => withoutQuery(String(value)),
+  'url.full': (value) => pathWithoutKeys(withoutQuery(String(value))),
   'server.address': asItIs,
   'server.port': asItIs,
   'network.protocol.version': asItIs,
