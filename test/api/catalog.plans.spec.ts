@@ -22,6 +22,8 @@ const NAME = 'io.acme/c4ca4238a0b923820dcc509a6f75849b';
 /** Of a list: so many for each row of the page, each partition or source, and for the candidates of an index. */
 const LIST_ROWS = 40 * (LIMIT + 1) + (LIMIT + 1) * 16 + 550 * 2;
 const NAME_ROWS = 30;
+/** The greatest id of a claim set. */
+const NONE_IS_NEWER = 2 ** 31 - 1;
 
 type Ask = (dataSource: DataSource) => Promise<unknown>;
 interface Case {
@@ -130,7 +132,10 @@ const cases: Case[] = [
   {
     what: 'the partitions of a registry',
     ask: (dataSource) =>
-      new ViewsQueries(dataSource, new PreparedStatements(dataSource)).partitions([1, 2, 3, 4], 0),
+      new ViewsQueries(dataSource, new PreparedStatements(dataSource)).partitions(
+        [1, 2, 3, 4],
+        NONE_IS_NEWER,
+      ),
     // And the sources, which have the revisions.
     atMost: BULK_SOURCES * (BULK_CLAIM_SETS + 1) * 2,
   },

@@ -13,8 +13,8 @@ import type { ViewSql } from './view-sql.queries.js';
 
 /** Names a plain list goes over for each that its rows will be of: some have only versions that were deleted. */
 const NAMES_PER_SHOWN = 1.25;
-/** And in any case: the position is within a name, and the last may have few versions. */
-const MIN_NAMES = 3;
+/** More of them where names have several rows: the position is within a name, and some have fewer than others. */
+const SPARE_NAMES = 2;
 /** The same for a list whose filter few names may pass. */
 const NAMES_PER_FILTERED_ROW = 4;
 /** Candidates read in an index at first. */
@@ -49,7 +49,9 @@ export async function readList(
   const rows = request.limit + 1;
   const isPlain = !isSearch(request.filter);
   const names = isPlain
-    ? Math.ceil((rows / rowsPerName.expected(type, request.filter)) * NAMES_PER_SHOWN) + MIN_NAMES
+    ? Math.ceil(
+        Math.min(rows, rows / rowsPerName.expected(type, request.filter) + SPARE_NAMES) * NAMES_PER_SHOWN,
+      )
     : rows * NAMES_PER_FILTERED_ROW;
   const walk = new NameWalk(sql, type, request);
   for (let effort = 1; ; effort *= GROWTH) {
