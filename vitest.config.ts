@@ -3,17 +3,19 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 /** Those that take tens of seconds. They begin first, so that none of them is waited for at the end by all other workers. */
 const LONGEST = [
-  'api/sync.day.spec.ts',
   'api/service.resilience.spec.ts',
+  'api/cli.spec.ts',
+  'api/sync.day.spec.ts',
+  'api/sync.memory.spec.ts',
+  'api/entries.concurrency.spec.ts',
   'api/sync.shrunk.spec.ts',
   'api/sync.api.habits.spec.ts',
   'api/sync.api.trouble.spec.ts',
-  'api/cli.spec.ts',
-  'model/access.spec.ts',
   'api/sync.kubernetes.broken.spec.ts',
-  'api/sync.git.large.spec.ts',
   'api/embedded-postgres.owner.spec.ts',
+  'model/access.spec.ts',
   'api/http.turns.spec.ts',
+  'api/sync.git.large.spec.ts',
 ];
 
 class LongestFirst extends BaseSequencer {
