@@ -216,6 +216,9 @@ export class EntryWriter {
     touched: Set<string>,
   ): Promise<void> {
     const created = await this.addEntries(manager, sourceId, claimSetOf, added, now);
+    // Many at a time: their index takes in what a statement writes all together.
+    for await (const batch of batches(added, VERSIONS_PER_STATEMENT))
+      await insertSearchTexts(manager, sourceId, batch);
     for await (const batch of batchesOfText(added, ({ text }) => text)) {
       const rows = batch.map((version) => ({
         ...versionColumns(version, now),
@@ -223,7 +226,6 @@ export class EntryWriter {
         name: version.name,
         isLatest: created.latest.has(version),
       }));
-      await insertSearchTexts(manager, sourceId, batch);
       for (const entryId of await insertVersions(manager, sourceId, rows))
         if (!created.ids.has(entryId)) touched.add(entryId);
     }
