@@ -235,6 +235,7 @@ export class EntryWriter {
       const { document } = version;
       return { ...versionColumns(version, now), document, entryId, isLatest: latest.has(version) };
     };
+    // Many at a time: their index takes in what a statement writes all together.
     for await (const batch of batches(added, VERSIONS_PER_STATEMENT))
       await insertSearchTexts(manager, sourceId, batch);
     for await (const batch of weighedBatches(added, Infinity, BYTES_PER_COPY, documentBytes))
