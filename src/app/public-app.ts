@@ -94,7 +94,12 @@ function warnIfOpen(server: Server, logger: Logger): void {
 // No HSTS and no upgrade of requests: TLS ends in front of this server, if anywhere. The pages of /docs load only what
 // comes from here; to log in they ask the identity providers for their discovery document and for the token.
 function securityHeaders(oauth: OAuthConfig | undefined): ReadonlyMap<string, string> {
-  const issuers = new Set((oauth?.providers ?? []).map(({ issuerUrl }) => new URL(issuerUrl).origin));
+  const logins = new Set(
+    (oauth?.providers ?? []).flatMap(({ issuerUrl, connectOrigins }) => [
+      new URL(issuerUrl).origin,
+      ...connectOrigins,
+    ]),
+  );
   const middleware = helmet({
     strictTransportSecurity: false,
     crossOriginOpenerPolicy: false,
@@ -107,7 +112,7 @@ function securityHeaders(oauth: OAuthConfig | undefined): ReadonlyMap<string, st
         scriptSrc: ["'self'"],
         styleSrc: ["'self'", "'unsafe-inline'"],
         imgSrc: ["'self'", 'data:'],
-        connectSrc: ["'self'", ...issuers],
+        connectSrc: ["'self'", ...logins],
         frameAncestors: ["'none'"],
         objectSrc: ["'none'"],
         baseUri: ["'self'"],

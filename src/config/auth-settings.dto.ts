@@ -5,7 +5,7 @@ import type { Path } from '../validation/path.js';
 import { below, type Issue, issue } from '../validation/problems.js';
 import { ClaimRuleSettings, fewKeys, GroupsSettings } from './providers/claim-settings.dto.js';
 import { Checked, Optional, Rule, Section, SectionList } from '../validation/shape.js';
-import { httpUrl, isInsecure, parseHttpUrl } from '../validation/urls.js';
+import { httpOrigin, httpUrl, isInsecure, parseHttpUrl } from '../validation/urls.js';
 
 /** spec §2.8: one identity provider. */
 @Rule<ProviderSettings>((provider) =>
@@ -26,6 +26,7 @@ export class ProviderSettings {
   @Optional() @Checked(flag) allowPrivateIP?: boolean;
   @Optional() @Checked(fewKeys) @SectionList(() => ClaimRuleSettings) claims?: ClaimRuleSettings[];
   @Optional() @Section(() => GroupsSettings) groups?: GroupsSettings;
+  @Optional() @Checked(listOf(httpOrigin, { unique: true })) connectOrigins?: string[];
 }
 
 /** spec §2.8 */

@@ -112,6 +112,8 @@ export interface ProviderConfig {
   readonly claims?: readonly ClaimRule[];
   /** Where the groups of a token are that does not hold them; absent: such tokens are refused. */
   readonly groups?: GroupsLocation;
+  /** Origins that a browser may talk to when it logs in, beside that of the issuer. */
+  readonly connectOrigins: readonly string[];
 }
 
 export interface AuthzConfig {

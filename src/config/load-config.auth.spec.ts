@@ -76,6 +76,12 @@ describe('the auth section', () => {
     [withProvider({ issuerUrl: 'http://idp.example.com' }), `${P}.issuerUrl`, 'must be https://'],
     [withProvider({ issuerUrl: 'http://localhost.example.com' }), `${P}.issuerUrl`, 'must be https://'],
     [withProvider({ issuerUrl: 'http://127.0.0.1.example.com' }), `${P}.issuerUrl`, 'must be https://'],
+    [withProvider({ connectOrigins: ['*'] }), `${P}.connectOrigins[0]`, 'must be an origin'],
+    [
+      withProvider({ connectOrigins: ['https://login.example.com/token'] }),
+      `${P}.connectOrigins[0]`,
+      'must be an origin',
+    ],
     [withProvider({ issuerURL: 'x' }), `${P}.issuerURL`, 'did you mean issuerUrl?'],
     [withProvider({ jwksUrl: 'http://10.0.0.1/keys' }), `${P}.jwksUrl`, 'must be https://'],
     [withProvider({ introspectionUrl: 'http://idp/i' }), `${P}.introspectionUrl`, 'must be https://'],
@@ -177,7 +183,7 @@ describe('the auth section', () => {
         realm: 'mcp-registry',
         scopesSupported: ['mcp-registry:read', 'mcp-registry:write'],
         publicPaths: [],
-        providers: [{ ...provider, allowPrivateIP: false }],
+        providers: [{ ...provider, allowPrivateIP: false, connectOrigins: [] }],
       },
       authz: {
         roles: { superAdmin: roles.superAdmin, manageSources: [], manageRegistries: [], manageEntries: [] },

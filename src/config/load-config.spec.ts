@@ -197,7 +197,9 @@ describe('the other sections', () => {
       adminKubernetesNamespaces: [],
       dataDirectory: resolve('data'),
       kubeconfig: [],
+      proxy: { http: null, https: null, noProxy: [] },
       log: { level: 'info', format: null },
+      audit: { reads: false, retentionMs: 90 * 24 * 60 * 60_000 },
       telemetry: {
         traces: null,
         metrics: null,

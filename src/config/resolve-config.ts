@@ -120,6 +120,7 @@ function providerOf(provider: ProviderSettings, files: Files): ProviderConfig {
     allowPrivateIP: provider.allowPrivateIP ?? false,
     claims: provider.claims?.map(claimRuleOf),
     groups: provider.groups && groupsLocationOf(provider.groups),
+    connectOrigins: provider.connectOrigins ?? [],
   });
 }
 

@@ -52,3 +52,8 @@ export const corsOrigin: Check = text((value) =>
     ? undefined
     : 'must be "*" or an origin such as https://portal.example.com',
 );
+
+/** An origin that pages may talk to: one that is named, in http or https. */
+export const httpOrigin: Check = text((value) =>
+  parseHttpUrl(value)?.origin === value ? undefined : 'must be an origin such as https://login.example.com',
+);

@@ -159,7 +159,8 @@ describe('a change through the API leaves an event', () => {
   it('and the same event is in the log', async () => {
     const name = aName();
     const reply = await wim().post('/v1/entries', aPublication('server', name, CLAIMS));
-    const lines = service.logs().filter((line) => line['requestId'] === reply.headers['x-request-id']);
+    const id = reply.headers['x-request-id'];
+    const lines = service.logs().filter((line) => line['requestId'] === id && line['context'] === 'audit');
     const [event] = await auditOf(sigrid(), `target=${name}`);
     expect(lines).toEqual([expect.objectContaining({ context: 'audit', level: 'info', id: event?.id })]);
     expect(lines[0]).toMatchObject({ ...event, time: expect.any(String), at: event?.time });
@@ -234,7 +235,7 @@ describe('a refusal leaves an event', () => {
       'of what the file declares',
       'config_managed',
       'source.delete',
-      'config_managed',
+      'origin',
       () => ada().delete('/v1/sources/declared'),
     ],
   ])('403 %s', async (_of, code, action, step, send) => {

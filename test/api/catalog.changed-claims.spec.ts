@@ -157,8 +157,8 @@ describe('a mirror of a registry that shows what a team may see', () => {
   const pagesAsked = () => {
     const paths = partner
       .logs()
-      .map((line) => (line['req'] as { path?: string } | undefined)?.path)
-      .filter((path) => path?.endsWith('/v0.1/servers'));
+      .map(({ path }) => path)
+      .filter((path) => typeof path === 'string' && path.endsWith('/v0.1/servers'));
     partner.log.length = 0;
     return paths.length;
   };

@@ -137,7 +137,7 @@ const cases: Case[] = [
         NONE_IS_NEWER,
       ),
     // And the sources, which have the revisions.
-    atMost: BULK_SOURCES * (BULK_CLAIM_SETS + 1) * 2,
+    atMost: BULK_SOURCES * ((BULK_CLAIM_SETS + 1) * 2 + 1),
   },
   {
     what: 'the claims of these partitions',

@@ -233,7 +233,7 @@ describe('migrate', () => {
       ).length;
     expect(await run('status')).toMatch(/^pending {2}InitialSchema/);
     expect(await run('up')).toMatch(/^applied InitialSchema/);
-    expect(await tables()).toBe(9);
+    expect(await tables()).toBe(11);
     expect(await run('up')).toMatch(/nothing to apply/);
     expect(await run('status')).toMatch(/^applied {2}InitialSchema/);
     const newestFirst = migrations.map(({ name }) => name).reverse();

@@ -20,7 +20,12 @@ describe('the OpenAPI document in oauth mode', () => {
       { name: 'corporate', issuerUrl: 'https://idp.example/tenant/', audience: 'one' },
       { name: 'corporate, other audience', issuerUrl: 'https://idp.example/tenant/', audience: 'two' },
       { name: 'Größe & more', issuerUrl: 'https://other.example:8443', audience: 'one' },
-      { name: 'bearer', issuerUrl: 'https://idp.example/third', audience: 'one' },
+      {
+        name: 'bearer',
+        issuerUrl: 'https://idp.example/third',
+        audience: 'one',
+        connectOrigins: ['https://login.example', 'https://idp.example'],
+      },
     ],
   })
     .source('main', { servers: [aServer('io.acme/a')] })
@@ -62,8 +67,10 @@ describe('the OpenAPI document in oauth mode', () => {
     expect((await service.get('/openapi.json')).text).toBe(before);
   });
 
-  it('lets the page /docs connect to the issuers, and to nothing else', async () => {
-    expect(await connectSource(service)).toBe("'self' https://idp.example https://other.example:8443");
+  it('lets the page /docs connect to the issuers and the origins that are named, and to nothing else', async () => {
+    expect(await connectSource(service)).toBe(
+      "'self' https://idp.example https://other.example:8443 https://login.example",
+    );
   });
 });
 

@@ -17,15 +17,22 @@ const JOB = {
   ref: 'refs/tags/v1.0.0',
   workflow_ref: 'acme/weather/.github/workflows/publish.yml@refs/tags/v1.0.0',
 };
-const COLLEAGUE = { sub: 'cleo', org: 'acme', repository_owner: 'acme' };
-const CLAIMS = { repository_owner: 'acme' };
+const COLLEAGUE = { sub: 'cleo', org: 'acme' };
+const CLAIMS = { org: 'acme' };
 
 const service = aService({
   mode: 'full',
-  roles: { manageEntries: [{ repository_owner: ['acme', 'contoso'] }] },
+  roles: { manageEntries: [{ org: ['acme', 'contoso'] }] },
   providers: ({ issuer }) => [
     { name: 'corporate', issuerUrl: issuer.iss, audience: issuer.audience, allowPrivateIP: true },
-    { name: 'github', issuerUrl: github.iss, audience: github.audience, allowPrivateIP: true },
+    {
+      name: 'github',
+      issuerUrl: github.iss,
+      audience: github.audience,
+      allowPrivateIP: true,
+      // A workflow says nothing of the organisation: which repositories are whose is for the configuration to say.
+      claims: [{ from: '/repository_owner', to: 'org', values: { acme: 'acme', contoso: 'contoso' } }],
+    },
   ],
 })
   .source('published', { kind: 'managed' })
@@ -132,9 +139,7 @@ describe('mcp-publisher in a workflow', () => {
     });
     const path = `/registry/main/v0.1/servers?search=${name}`;
     expect(serversIn(await service.as(COLLEAGUE).get(path))).toEqual([name]);
-    expect((await service.as({ ...COLLEAGUE, repository_owner: 'contoso' }).get(path)).text).not.toContain(
-      name,
-    );
+    expect((await service.as({ ...COLLEAGUE, org: 'contoso' }).get(path)).text).not.toContain(name);
     const { json } = await service.as({ ...COLLEAGUE }).get(`/v1/entries/server/${encodeURIComponent(name)}`);
     expect(json).toMatchObject({ claims: CLAIMS });
   });
@@ -153,7 +158,7 @@ describe('mcp-publisher in a workflow', () => {
     await publisher.publish(aWrittenServer(name));
     expectRefused(await publisher.publish(aWrittenServer(name)), 409, 'version_exists');
     await service
-      .as({ ...JOB, team: 'x' })
+      .as({ ...COLLEAGUE, team: 'x' })
       .post('/v1/entries', { server: aServer(foreign), claims: { team: 'x' } });
     expectRefused(await publisher.publish(aWrittenServer(foreign, '2.0.0')), 400, 'claims_mismatch');
   });
@@ -260,7 +265,7 @@ describe('mcp-publisher is refused', () => {
     const contoso = { ...JOB, repository_owner: 'contoso' };
     expectRefused(await (await loggedIn(contoso)).publish(aServer(aName())), 403, 'registry_forbidden');
     expectRefused(
-      await (await loggedIn({ ...JOB, repository_owner: undefined })).publish(aServer(aName())),
+      await (await loggedIn({ ...JOB, repository_owner: 'initech' })).publish(aServer(aName())),
       403,
       'role_required',
     );
@@ -275,7 +280,7 @@ describe('mcp-publisher is refused', () => {
           await publisher.login(github.sign(JOB)),
         ])
           expectRefused(reply, 501, 'use_admin_api');
-      for (const caller of [JOB, { sub: 'nemo' }])
+      for (const caller of [COLLEAGUE, { sub: 'nemo' }])
         for (const [method, path] of [
           ['POST', '/v0/publish'],
           ['PATCH', '/v0.1/servers/a%2Fb/status'],
@@ -291,7 +296,11 @@ describe('mcp-publisher is refused', () => {
 
   it('by what the client has beside: other ways to log in', async () => {
     expectChallenge(await service.post('/registry/main/v0/auth/none', {}));
-    expectRefused(await service.as(JOB).post('/registry/main/v0/auth/github-at', {}), 501, 'use_admin_api');
+    expectRefused(
+      await service.as(COLLEAGUE).post('/registry/main/v0/auth/github-at', {}),
+      501,
+      'use_admin_api',
+    );
   });
 });
 

@@ -217,7 +217,7 @@ describe('a key in the address of a registry', () => {
     await service.get(at(keys.copilot));
     await service.get(`/registry/ide/%6b/${keys.copilot}/v0.1/servers`);
     await service.get(`/registry/ide/v0.1/servers/${keys.copilot}/versions`);
-    const paths = service.logs().map(({ req }) => (req as { path?: string } | undefined)?.path);
+    const paths = service.logs().map(({ path }) => path);
     expect(paths).toEqual(
       expect.arrayContaining(['/registry/ide/k/{key}/v0.1/servers', '/registry/ide/%6b/{key}/v0.1/servers']),
     );

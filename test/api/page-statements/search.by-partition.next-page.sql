@@ -32,10 +32,7 @@ ranked as materialized (
 ),
 partitions as materialized (
   select p.id from unnest($6::int[], $7::int[]) as v(source_id, claim_set_id)
-  cross join lateral (
-    select p.id from search_partition p
-    where p.source_id = v.source_id and p.type = $8 and p.claim_set_id = v.claim_set_id offset 0
-  ) p
+  join search_partition p on p.source_id = v.source_id and p.type = $8 and p.claim_set_id = v.claim_set_id
 ),
 whole as materialized (
   select count(*) <= (select count(*) from partitions) as visible from (
