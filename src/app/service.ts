@@ -5,6 +5,7 @@ import type { Logger } from 'pino';
 import { ConfiguredResources } from './configured-resources.js';
 import type { Address } from '../config/address.js';
 import type { Config } from '../config/config.js';
+import { prepareChecks } from '../documents/document-check.js';
 import { type OpenDatabase, openDatabase } from '../database/open-database.js';
 import { HealthState } from '../health/health-state.js';
 import { createInternalServer } from '../health/internal-server.js';
@@ -81,6 +82,7 @@ export async function startService(
         ? 'Sources and registries follow the configuration'
         : 'The configuration is unchanged',
     );
+    prepareChecks();
     await app.init();
     await listen(app.getHttpServer(), config.addresses.public);
     await firstSyncs(app.get(SyncScheduler), logger, stopping);

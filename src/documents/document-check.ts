@@ -30,6 +30,11 @@ export type CheckedDocument =
   | { readonly problems: readonly [Problem, ...Problem[]]; readonly version?: undefined }
   | { readonly problems: readonly []; readonly version: IncomingVersion };
 
+/** Compiles what documents are checked with, some tenths of a second: before there are requests that would wait for it. */
+export function prepareChecks(): void {
+  for (const { check } of Object.values(ENTRY_TYPES)) check({});
+}
+
 /**
  * The one door to the database for documents, synced and published alike: the rules of their type, 1 MiB, 100 levels. For
  * any value that JSON.parse can give, it answers and does not throw.

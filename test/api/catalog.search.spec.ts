@@ -9,7 +9,7 @@ import { aService } from '../support/service.js';
 
 const TEAMS = ['red', 'blue', 'green'];
 const NAMES = 120;
-const SEARCHES = 150;
+const SEARCHES = 80;
 /** Few of them, so that short texts are in many documents and longer ones in some; and what SQL, JavaScript and Unicode read otherwise. */
 const LETTERS = [...'aabbcdexyz  %_\\-.\'"', 'É', 'ß', 'ſ', 'İ', 'Ω', '猫', '猫', '😀', 'e\u0301'];
 

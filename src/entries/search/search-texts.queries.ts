@@ -1,7 +1,11 @@
 import { createHash } from 'node:crypto';
 import type { EntityManager } from 'typeorm';
 import { entryMapKey, type IncomingVersion } from '../../documents/incoming-version.js';
+import { batches } from '../writer/batches.js';
 import { gramsOf } from './search-grams.js';
+
+/** So many are taken apart before others have a turn of the event loop. */
+const TEXTS_A_TURN = 200;
 
 /**
  * Writes down what a search finds these versions of a source by, before the versions themselves: a trigger would do it with
@@ -18,6 +22,9 @@ export async function insertSearchTexts(
       versions.map((version) => [`${entryMapKey(version)}\0${version.searchText}`, version]),
     ).values(),
   ];
+  const grams: string[] = [];
+  for await (const batch of batches(texts, TEXTS_A_TURN))
+    grams.push(...batch.map(({ searchText }) => gramsOf(searchText)));
   await manager.query(
     `insert into search_text (entry_id, digest, partition_id, type, name, content, grams)
      select e.id, n.digest, p.id, e.type, e.name, n.content, n.grams
@@ -36,7 +43,7 @@ export async function insertSearchTexts(
       texts.map(({ name }) => name),
       texts.map(({ searchText }) => createHash('sha256').update(searchText).digest()),
       texts.map(({ searchText }) => searchText),
-      texts.map(({ searchText }) => gramsOf(searchText)),
+      grams,
     ],
   );
 }

@@ -1,0 +1,28 @@
+// What a change must pass beside its tests, all at a time: formatting, lint, types. What each says is shown when it ends.
+import { spawn } from 'node:child_process';
+import process from 'node:process';
+
+const CHECKS = [
+  ['prettier/bin/prettier.cjs', '--check', '.'],
+  ['eslint/bin/eslint.js', '.'],
+  ['typescript/bin/tsc', '--noEmit', '-p', 'tsconfig.json'],
+];
+
+const passed = await Promise.all(CHECKS.map(passes));
+process.exitCode = passed.every(Boolean) ? 0 : 1;
+
+function passes([script, ...args]) {
+  return new Promise((resolve) => {
+    const child = spawn(process.execPath, [`node_modules/${script}`, ...args], {
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    let said = '';
+    for (const stream of [child.stdout, child.stderr])
+      stream.setEncoding('utf8').on('data', (text) => (said += text));
+    child.on('error', (error) => (said += `${error}\n`));
+    child.on('close', (code) => {
+      process.stdout.write(said);
+      resolve(code === 0);
+    });
+  });
+}
