@@ -103,6 +103,11 @@ export async function prepareWithdrawals({ both: [first], folder }: Replicas): P
   for (const publication of PUBLICATIONS) await superAdmin.post('/v1/entries', publication);
   for (const [name, sources] of Object.entries(REGISTRIES))
     await superAdmin.put(`/v1/registries/${name}`, { sources });
+  for (const source of ['filed', 'other'])
+    await within(30_000, async () => {
+      const { json } = await superAdmin.get(`/v1/sources/${source}`);
+      expect(json).toMatchObject({ sync: { status: 'complete' } });
+    });
   return Promise.all(
     PATHS.map(async (way) => {
       let marks: readonly string[] = [];
