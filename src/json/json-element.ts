@@ -56,7 +56,7 @@ export class ElementScan {
    * @returns whether the element has ended.
    * @throws JsonSliceError when a bracket closes nothing.
    */
-  goOn(steps: number): boolean {
+  advance(steps: number): boolean {
     const { bytes, target, opened } = this;
     const end = Math.min(this.position + steps, bytes.length);
     let { position, written, quotedFrom, last, isBehindGap } = this;

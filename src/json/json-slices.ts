@@ -172,7 +172,7 @@ export class JsonSlicer {
   private async element(list: string, index: number): Promise<Slice> {
     const { bytes, scratch } = this;
     const scan = new ElementScan(bytes, this.position, scratch);
-    while (!scan.goOn(PAUSE_CHECK_BYTES)) {
+    while (!scan.advance(PAUSE_CHECK_BYTES)) {
       if (scan.position < bytes.length) await this.slice.pause();
       else if (scan.quotedFrom >= 0) throw neverClosed(scan.quotedFrom);
       else throw new JsonSliceError(`the text ends inside ${this.pathOf(list)}[${index}]`);
