@@ -7,8 +7,8 @@ import { within } from '../support/within.js';
 
 const COUNT = 5_000;
 const A_WHILE = 60_000;
-/** The limit is 50; what the cluster and the tests do in this process comes on top. */
-const STRETCH_MS = 150;
+/** 50 ms is what is promised on a machine that does nothing else; the work of the cluster and of the tests in this process comes on top. */
+const STRETCH_MS = 500;
 
 describe('5 000 objects of a cluster', () => {
   const cluster = aCluster().runs();
