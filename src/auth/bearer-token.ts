@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { Request } from 'express';
 
 /** What the Authorization header of a request holds. */
@@ -7,6 +7,7 @@ export type SentToken =
   | { readonly kind: 'token'; readonly token: string }
   | { readonly kind: 'unusable'; readonly reason: string };
 
+const AUTHORIZATION = 'authorization';
 /** RFC 6750 §2.1: `b64token`. */
 const BEARER = /^bearer +([A-Za-z0-9\-._~+/]+=*)$/i;
 
@@ -17,13 +18,15 @@ const BEARER = /^bearer +([A-Za-z0-9\-._~+/]+=*)$/i;
  * @param rawHeaders names and values in turn, as Node received them: its own map drops a second Authorization.
  */
 export function sentToken(rawHeaders: readonly string[]): SentToken {
-  const values = rawHeaders.filter(
-    (_, position) => position % 2 === 1 && rawHeaders[position - 1]?.toLowerCase() === 'authorization',
-  );
-  const [value] = values;
+  let value: string | undefined;
+  for (let position = 0; position < rawHeaders.length; position += 2) {
+    const name = rawHeaders[position];
+    if (name?.length !== AUTHORIZATION.length || name.toLowerCase() !== AUTHORIZATION) continue;
+    if (value !== undefined)
+      return { kind: 'unusable', reason: 'The request has more than one Authorization header' };
+    value = rawHeaders[position + 1];
+  }
   if (value === undefined) return { kind: 'none' };
-  if (values.length > 1)
-    return { kind: 'unusable', reason: 'The request has more than one Authorization header' };
   if (!/^bearer(\s|$)/i.test(value.trim())) return { kind: 'none' };
   const token = BEARER.exec(value.trim())?.[1];
   return token === undefined
@@ -39,5 +42,5 @@ export function tokenFromRequest({ rawHeaders }: Pick<Request, 'rawHeaders'>): s
 
 /** The key of a token in caches: they must not hold the token itself (contract §8). */
 export function tokenDigest(token: string): string {
-  return createHash('sha256').update(token).digest('base64url');
+  return hash('sha256', token, 'base64url');
 }

@@ -1,6 +1,7 @@
 import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
 import type { Request, Response } from 'express';
 import type { Caller } from './caller.js';
+import type { Departure } from '../database/pools/places.js';
 import { ClientGone } from '../http/errors.js';
 import { clientOf } from '../http/limits/client-address.js';
 
@@ -20,6 +21,21 @@ export class Client {
   keyOf({ subject, claims }: Caller): string {
     // A subject is unique within its issuer only (RFC 7519 §4.1.2).
     return subject === null ? this.address : JSON.stringify([claims['iss'], subject]);
+  }
+
+  /** The same as `gone()`, for a short wait: an AbortSignal would take longer than the wait. */
+  get departure(): Departure {
+    const { response } = this;
+    return {
+      get aborted() {
+        return response.closed || response.destroyed;
+      },
+      get reason() {
+        return new ClientGone('The client has gone');
+      },
+      addEventListener: (_type, listener) => void response.once('close', listener),
+      removeEventListener: (_type, listener) => void response.off('close', listener),
+    };
   }
 
   /** Aborts with ClientGone when the connection closes before the answer has been sent. */

@@ -150,7 +150,7 @@ export class CatalogService {
   ): Promise<Result> {
     const { reads } = this.shares;
     const giveBack =
-      reads.takeFree() ?? (await reads.take(client.keyOf(caller), TURN_TIMEOUT_MS, client.gone()));
+      reads.takeFree() ?? (await reads.take(client.keyOf(caller), TURN_TIMEOUT_MS, client.departure));
     let turns = MAX_TURNS;
     try {
       const result = await read();

@@ -4,9 +4,12 @@ export const SHARE_TIMEOUT_MS = 2_000;
 interface PendingRead<Value> {
   readonly value: Promise<Value>;
   /** Ends the read when nobody waits for it any more. */
-  readonly abandon: AbortController;
+  readonly abandon: AbortController | undefined;
   waiting: number;
 }
+
+/** Of reads that are begun by somebody who does not leave. */
+const NEVER = new AbortController().signal;
 
 /** Reads in progress: callers who ask for the same at the same time share one. */
 export class SharedReads<Key, Value> {
@@ -20,7 +23,7 @@ export class SharedReads<Key, Value> {
    * @throws the reason of `gone` while others still wait; the last to go waits for the read to end.
    */
   share(key: Key, read: (abandoned: AbortSignal) => Promise<Value>, gone?: AbortSignal): Promise<Value> {
-    const shared = this.pending.get(key) ?? this.begin(key, read);
+    const shared = this.pending.get(key) ?? this.begin(key, read, gone);
     shared.waiting += 1;
     if (!gone) return shared.value;
     return new Promise((resolve, reject) => {
@@ -29,7 +32,7 @@ export class SharedReads<Key, Value> {
         if (shared.waiting > 0) return reject(gone.reason as Error);
         // Who asks from now on begins anew.
         this.unshare(key, shared);
-        shared.abandon.abort(gone.reason);
+        shared.abandon?.abort(gone.reason);
       };
       const stay = () => gone.removeEventListener('abort', leave);
       shared.value.finally(stay).then(resolve, reject);
@@ -43,9 +46,14 @@ export class SharedReads<Key, Value> {
     return this.pending.has(key);
   }
 
-  private begin(key: Key, read: (abandoned: AbortSignal) => Promise<Value>): PendingRead<Value> {
-    const abandon = new AbortController();
-    const shared: PendingRead<Value> = { value: read(abandon.signal), abandon, waiting: 0 };
+  // Who does not leave keeps the read from being abandoned by others, so nothing is made for that.
+  private begin(
+    key: Key,
+    read: (abandoned: AbortSignal) => Promise<Value>,
+    gone: AbortSignal | undefined,
+  ): PendingRead<Value> {
+    const abandon = gone && new AbortController();
+    const shared: PendingRead<Value> = { value: read(abandon?.signal ?? NEVER), abandon, waiting: 0 };
     this.pending.set(key, shared);
     const ended = () => {
       clearTimeout(timeout);

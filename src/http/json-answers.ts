@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { promisify } from 'node:util';
 import { brotliCompress, constants, gzip } from 'node:zlib';
 
@@ -100,5 +100,5 @@ const COMPRESS: Record<Coding, (bytes: Buffer) => Promise<Buffer>> = {
 };
 
 function digestOf(content: string | Buffer): string {
-  return createHash('sha256').update(content).digest('base64url').slice(0, 27);
+  return hash('sha256', content, 'base64url').slice(0, 27);
 }

@@ -1,4 +1,6 @@
 const SLICE_MS = 10;
+/** Of steps that take microseconds each; to look at the clock takes a part of one. */
+const STEPS_A_LOOK = 64;
 
 /** Work that waits for its next slice. */
 const waiting: (() => void)[] = [];
@@ -17,8 +19,13 @@ export class TimeSlice {
     });
   }
 
-  isOver(): boolean {
+  private isOver(): boolean {
     return performance.now() - began > SLICE_MS;
+  }
+
+  /** Before each of many short steps, the first of which has number 0: is it time to give way? */
+  isOverAt(step: number): boolean {
+    return step % STEPS_A_LOOK === 0 && this.isOver();
   }
 }
 

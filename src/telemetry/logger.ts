@@ -5,6 +5,9 @@ import { tracing } from './tracing.js';
 
 /** Standard output. */
 const STDOUT = 1;
+/** How long a line may wait for others that are written with it: each writing is work for a thread of its own. */
+const BATCH_MS = 5;
+const BATCH_BYTES = 8 * 1_024;
 
 /**
  * The log: one JSON object per line. Errors are written as type, message, code and stack only: those of the database carry
@@ -22,14 +25,36 @@ export function createLogger(level: string, destination?: DestinationStream): Lo
       return traceId === undefined ? {} : { traceId };
     },
   };
-  // Lines are written asynchronously; what is left is written when the process exits.
-  return pino(options, destination ?? pino.destination({ dest: STDOUT, sync: false }));
+  return pino(options, destination ?? batchedStream(STDOUT));
+}
+
+/** Writes lines asynchronously, those of a few milliseconds at once. What is left is written when the process exits. */
+function batchedStream(fd: number): DestinationStream & { flushSync(): void } {
+  const stream = pino.destination({ dest: fd, sync: false, minLength: BATCH_BYTES });
+  let isScheduled = false;
+  const flush = () => {
+    isScheduled = false;
+    stream.flush();
+  };
+  return {
+    write: (line) => {
+      stream.write(line);
+      if (isScheduled) return;
+      isScheduled = true;
+      setTimeout(flush, BATCH_MS);
+    },
+    // Of what is fatal.
+    flushSync: () => stream.flushSync(),
+  };
 }
 
 /** The log on a stream of the process, as JSON, or as text for who reads along. */
 export async function createStreamLogger(level: string, format: LogFormat, stream = STDOUT): Promise<Logger> {
   if (format === 'json')
-    return createLogger(level, pino.destination({ dest: stream, sync: stream !== STDOUT }));
+    return createLogger(
+      level,
+      stream === STDOUT ? batchedStream(stream) : pino.destination({ dest: stream }),
+    );
   const { textStream } = await import('./log-text.js');
   return createLogger(level, textStream(stream));
 }

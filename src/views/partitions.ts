@@ -122,8 +122,8 @@ export class Partitions {
     const claimSetIds: number[] = [];
     const claims: Claims[] = [];
     const keys = new Set<string>();
-    for (const id of ids) {
-      if (slice.isOver()) await slice.pause();
+    for (const [index, id] of ids.entries()) {
+      if (slice.isOverAt(index)) await slice.pause();
       const required = known.get(id);
       if (!required) continue;
       claimSetIds.push(id);
@@ -137,8 +137,8 @@ export class Partitions {
     const found = new Map<number, Claims>();
     const unknown: number[] = [];
     const slice = new TimeSlice();
-    for (const id of claimSetIds) {
-      if (slice.isOver()) await slice.pause();
+    for (const [index, id] of claimSetIds.entries()) {
+      if (slice.isOverAt(index)) await slice.pause();
       const cached = cache.claims.get(id);
       if (cached) found.set(id, cached);
       else unknown.push(id);

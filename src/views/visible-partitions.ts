@@ -23,7 +23,7 @@ export async function judgeSource(
   const wasVisible = before && earlierJudgement(before);
   const visible: number[] = [];
   for (const [index, id] of claimSetIds.entries()) {
-    if (slice.isOver()) await slice.pause();
+    if (slice.isOverAt(index)) await slice.pause();
     const required = claims[index];
     if (required && (wasVisible?.(id) ?? maySee(required))) visible.push(id);
   }

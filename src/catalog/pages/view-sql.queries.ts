@@ -33,10 +33,10 @@ export class ViewSql {
 /** What statements may name of a view. Lists are texts, made once and not for each statement: they may be long. */
 interface ViewValues {
   /** Parameters of `CURRENCY`. */
-  readonly sourceIds: readonly number[];
+  readonly sourceIds: string;
   readonly revisions: string;
   /** The sources in which anything is visible, in the order of the registry: their ranks are their places, from 1 on. */
-  readonly rankedSources: readonly number[];
+  readonly rankedSources: string;
   /** Whether every claim set is visible, also one that nobody knew when the view was made. */
   readonly seesAll: boolean;
   /** The visible claim sets; empty when all are. Which are visible does not depend on the source. */
@@ -61,9 +61,9 @@ function valuesOf(view: View): ViewValues {
   if (cached) return cached;
   const { sourceIds, revisions, seesAll, visible } = view;
   const values = {
-    sourceIds,
+    sourceIds: listOf(sourceIds),
     revisions,
-    rankedSources: seesAll ? sourceIds : visible.map(({ sourceId }) => sourceId),
+    rankedSources: listOf(seesAll ? sourceIds : visible.map(({ sourceId }) => sourceId)),
     seesAll,
     claimSets: listOf(claimSetsOf(visible)),
   };
@@ -89,7 +89,9 @@ export function partitionValues(view: View): NamedValues {
 function claimSetsOf(visible: readonly VisibleSource[]): readonly (string | number)[] {
   const count = visible.reduce((sum, { claimSetIds }) => sum + claimSetIds.length, 0);
   if (count > MAX_COMPARED) return visible.map(({ text }) => text);
-  return [...new Set(visible.flatMap(({ claimSetIds }) => claimSetIds))];
+  const ids = new Set<number>();
+  for (const { claimSetIds } of visible) for (const id of claimSetIds) ids.add(id);
+  return [...ids];
 }
 
 // As PostgreSQL writes an array.

@@ -3,6 +3,14 @@ export class NoPlaceFree extends Error {
   override readonly name = 'NoPlaceFree';
 }
 
+/** What aborts when something is not wanted any longer: an AbortSignal, or as much of one as it takes here. */
+export interface Departure {
+  readonly aborted: boolean;
+  readonly reason: unknown;
+  addEventListener(type: 'abort', listener: () => void, options: { once: true }): void;
+  removeEventListener(type: 'abort', listener: () => void): void;
+}
+
 /**
  * A number of places. Who finds none free waits for one. Those who wait are served in turn, one place each, so that somebody who
  * wants many holds up nobody who wants few; the places of one are in the order of arrival.
@@ -20,7 +28,7 @@ export class Places {
    * @param gone aborts when the place is not wanted any longer.
    * @throws NoPlaceFree after that time, or the reason of `gone`.
    */
-  take(who: string, timeoutMs: number, gone?: AbortSignal): Promise<() => void> {
+  take(who: string, timeoutMs: number, gone?: Departure): Promise<() => void> {
     if (gone?.aborted) return Promise.reject(gone.reason as Error);
     const giveBack = this.takeFree();
     return giveBack ? Promise.resolve(giveBack) : this.wait(who, timeoutMs, gone);
@@ -39,7 +47,7 @@ export class Places {
     else this.free += 1;
   };
 
-  private wait(who: string, timeoutMs: number, gone?: AbortSignal): Promise<() => void> {
+  private wait(who: string, timeoutMs: number, gone?: Departure): Promise<() => void> {
     return new Promise((resolve, reject) => {
       const stopWaiting = () => {
         clearTimeout(timeout);

@@ -1,5 +1,5 @@
 -- $1 = "epoch|7:1,6:1,5:1"
--- $2 = [7,6,5]
+-- $2 = "{7,6,5}"
 -- $3 = null
 -- $4 = null
 with currency as materialized (
