@@ -20,7 +20,6 @@ import {
   limitRequests,
   limitUnreadBytes,
 } from '../http/limits/server-limits.js';
-import { inOrder } from '../http/in-order.js';
 import { followRegistryPaths } from '../http/registry-paths.js';
 import { JsonAnswersAdapter } from '../http/json-answers.adapter.js';
 import { publishOpenApi } from '../http/openapi/openapi.js';
@@ -59,22 +58,20 @@ export async function createPublicApp(
   limitConnections(httpServer, config.limits);
   const hints = new ClaimHints();
   app.use(
-    inOrder(
-      requestLog(logger, new HttpMetrics(metrics), requestCaller, (request, { code }) => {
-        const caller = requestCaller(request);
-        if (caller) hints.refused(caller, code, request.id);
-      }),
-      dropTrailingSlash,
-      answerInTurn(config.limits),
-      new RequestTurns(httpServer).middleware,
-      resumeTrace,
-      limitRequests(config.limits),
-      limitUnreadBytes(),
-      refuseMissingHost,
-      ...(oauth ? [] : [refuseForeignHosts(httpServer)]),
-      setHeaders(securityHeaders(oauth)),
-    ),
+    requestLog(logger, new HttpMetrics(metrics), requestCaller, (request, { code }) => {
+      const caller = requestCaller(request);
+      if (caller) hints.refused(caller, code, request.id);
+    }),
   );
+  app.use(dropTrailingSlash);
+  app.use(answerInTurn(config.limits));
+  app.use(new RequestTurns(httpServer).middleware);
+  app.use(resumeTrace);
+  app.use(limitRequests(config.limits));
+  app.use(limitUnreadBytes());
+  app.use(refuseMissingHost);
+  if (!oauth) app.use(refuseForeignHosts(httpServer));
+  app.use(setHeaders(securityHeaders(oauth)));
   app.enableCors(corsFor(config.cors.origins));
   if (!oauth) app.use(refuseForeignOrigins(config.cors.origins));
   app.use(admitKeys(app.get(RegistryCallers)));
