@@ -1,6 +1,7 @@
 import type { LoggerService } from '@nestjs/common';
 import { type DestinationStream, type Logger, pino } from 'pino';
 import type { LogFormat } from '../config/config.js';
+import { LogDestination } from './log-destination.js';
 import { tracing } from './tracing.js';
 
 /** Standard output. */
@@ -14,7 +15,7 @@ export function createLogger(level: string, destination?: DestinationStream): Lo
   const options = {
     level,
     base: null,
-    timestamp: () => `,"time":"${new Date().toISOString()}"`,
+    timestamp: timestamp(),
     formatters: { level: (label: string) => ({ level: label }) },
     serializers: { err: describeError },
     mixin: () => {
@@ -22,14 +23,35 @@ export function createLogger(level: string, destination?: DestinationStream): Lo
       return traceId === undefined ? {} : { traceId };
     },
   };
-  // Lines are written asynchronously; what is left is written when the process exits.
-  return pino(options, destination ?? pino.destination({ dest: STDOUT, sync: false }));
+  if (destination) return pino(options, destination);
+  const logger: Logger = pino(
+    options,
+    new LogDestination(STDOUT, (dropped) =>
+      logger.warn({ context: 'log', dropped }, 'Lines of the log were dropped: they were read too slowly'),
+    ),
+  );
+  return logger;
+}
+
+/** Makes the time of lines: of those of one millisecond once. */
+function timestamp(): () => string {
+  let [at, text] = [NaN, ''];
+  return () => {
+    const now = Date.now();
+    if (now !== at) [at, text] = [now, `,"time":"${new Date(now).toISOString()}"`];
+    return text;
+  };
 }
 
 /** The log on a stream of the process, as JSON, or as text for who reads along. */
 export async function createStreamLogger(level: string, format: LogFormat, stream = STDOUT): Promise<Logger> {
-  if (format === 'json')
-    return createLogger(level, pino.destination({ dest: stream, sync: stream !== STDOUT }));
+  if (format === 'json') {
+    // What is no service ends soon, and loses nothing.
+    return createLogger(
+      level,
+      stream === STDOUT ? undefined : pino.destination({ dest: stream, sync: true }),
+    );
+  }
   const { textStream } = await import('./log-text.js');
   return createLogger(level, textStream(stream));
 }
