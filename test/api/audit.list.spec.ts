@@ -222,6 +222,36 @@ describe('a list of events', () => {
     },
   );
 
+  it.each([
+    ['longer than it is kept', 'x'.repeat(290)],
+    ['cut within a letter', `${'x'.repeat(254)}😀😀`],
+  ])('is filtered by a subject that is %s', async (_what, sub) => {
+    const name = aName();
+    await someone({ ...PLATFORM, sub, role: 'writer' }).post(
+      '/v1/entries',
+      aPublication('server', name, PLATFORM),
+    );
+    const [event, ...others] = await auditOf(sigrid(), `actor=${encodeURIComponent(sub)}`);
+    expect({ name: event?.target.name, others }).toEqual({ name, others: [] });
+    // What is shown is found as well.
+    const shown = encodeURIComponent(event?.actor.subject ?? '');
+    expect((await auditOf(sigrid(), `actor=${shown}`)).map(({ id }) => id)).toEqual([event?.id]);
+  });
+
+  it('is whole for a manager, however many claims there are events of', async () => {
+    const kept = { org: 'many', team: ['t7', 't777', 't1499'] };
+    await service.database.query(
+      `insert into audit_event (id, time, action, outcome, actor, target, scope, scope_digest, event)
+       select ('02000000-0000-7000-8000-' || lpad(n::text, 12, '0'))::uuid, now(), 'entry.publish', 'allowed', 'many', 't' || n,
+         json_build_object('role', 'manageEntries', 'claims', json_build_array(json_build_object('org', 'many', 'team', 't' || n))),
+         decode(md5(n::text), 'hex'), json_build_object('requestId', null, 'target', json_build_object('name', 't' || n))
+       from generate_series(1, 1500) n`,
+    );
+    const seen = await auditOf(someone({ sub: 'm', ...kept, role: 'writer' }));
+    expect(seen.map(({ target }) => target.name)).toEqual(['t1499', 't777', 't7']);
+    await service.database.query(`delete from audit_event where actor = 'many'`);
+  });
+
   it('is refused with a cursor of another list', async () => {
     expectRefused(await sigrid().get(at('cursor=AAAA')), 400, 'invalid_cursor');
   });
