@@ -1,6 +1,8 @@
 import { beforeAll, describe, expect, it } from 'vitest';
+import { newestEvents } from '../../dist/audit/list/audit-page.queries.js';
 import { type AuditEvent, auditCursorIn, auditOf, eventsIn, eventsOf, linesIn } from '../support/audit.js';
 import { SUPER_ADMIN } from '../support/callers.js';
+import { rowsTouched } from '../support/explained.js';
 import { expectOneClaimApart } from '../support/claims-pairs.js';
 import { aServer } from '../support/documents.js';
 import type { Reply, Sender } from '../support/http.js';
@@ -16,6 +18,8 @@ const service = aService({ mode: 'full' })
 
 const sigrid = () => service.as(SUPER_ADMIN);
 const someone = (claims: Record<string, unknown>) => service.as(claims);
+const FIRST_ID = '00000000-0000-0000-0000-000000000000';
+const LAST_ID = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
 const LINES = { Accept: 'application/x-ndjson' };
 const at = (query = '') => `/v1/audit${query && `?${query}`}`;
 
@@ -250,6 +254,29 @@ describe('a list of events', () => {
     const seen = await auditOf(someone({ sub: 'm', ...kept, role: 'writer' }));
     expect(seen.map(({ target }) => target.name)).toEqual(['t1499', 't777', 't7']);
     await service.database.query(`delete from audit_event where actor = 'many'`);
+  });
+
+  it('passes over what it does not show within an index, of one scope and of all', async () => {
+    await service.database.query(
+      `insert into audit_event (id, time, action, outcome, actor, target, scope, scope_digest, event)
+       select ('03000000-0000-7000-8000-' || lpad(n::text, 12, '0'))::uuid, now(),
+         case when n % 2 = 0 then 'entry.publish' else 'entry.delete' end, case when n % 2 = 0 then 'allowed' else 'refused' end,
+         'plenty', 'x', '{"role":"manageEntries","claims":[{"org":"plenty"}]}', decode(md5((n % 2)::text), 'hex'), '{}'
+       from generate_series(1, 4000) n`,
+    );
+    await service.database.query('analyze audit_event');
+    const [even] = await service.database.query<{ digest: Buffer }>(
+      `select decode(md5('0'), 'hex') as digest`,
+    );
+    const range = { from: FIRST_ID, before: LAST_ID };
+    const most = { events: 10, characters: 1_000 };
+    const touched = (conditions: object, scopes: readonly Buffer[] | null) =>
+      rowsTouched(service.database, (statements) =>
+        newestEvents(statements, { ...range, ...conditions }, scopes, most),
+      );
+    expect(await touched({ action: 'entry.delete' }, [even?.digest ?? Buffer.alloc(0)])).toBeLessThan(200);
+    expect(await touched({ action: 'entry.publish', outcome: 'refused' }, null)).toBeLessThan(200);
+    await service.database.query(`delete from audit_event where actor = 'plenty'`);
   });
 
   it('is refused with a cursor of another list', async () => {
