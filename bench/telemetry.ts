@@ -3,13 +3,16 @@ import type { Child } from './harness/child.js';
 import { type CollectorKind, COLLECTORS, startCollector } from './harness/collector.js';
 import { atLeast, type Figure, figure, toldOnly } from './harness/figure.js';
 import { type UnderLoad, underLoad } from './harness/measured-load.js';
+import { publicationsPerSecond } from './harness/publications.js';
 import { say } from './harness/report.js';
 import { rounds } from './harness/rounds.js';
-import { listPath, startService } from './harness/service.js';
+import { listPath, startService, SUPER_ADMIN } from './harness/service.js';
 import type { Stage } from './harness/stage.js';
 
 const CONNECTIONS = 30;
 const UNCOUNTED = new URL('./harness/uncounted.js', import.meta.url).href;
+const UNAUDITED = new URL('./harness/unaudited.js', import.meta.url).href;
+const PUBLICATIONS_AT_ONCE = 4;
 
 /** What is measured against what. */
 const PAIRS = {
@@ -100,5 +103,43 @@ export async function measureTelemetry(stage: Stage, quick: boolean): Promise<Fi
   }
   for (const service of Object.values(services)) await service.stop();
   for (const collector of collectors.values()) collector.stop();
-  return figures;
+  return [...figures, await measureAudit(stage, quick)];
+}
+
+/** What it costs to record who published what: publications, each with its audit event, and without. */
+async function measureAudit(stage: Stage, quick: boolean): Promise<Figure> {
+  const catalogue = await stage.catalogue(10_000, 200);
+  const configuration = { sources: [{ name: 'published', managed: {} }] };
+  const token = stage.issuer.tokenOf({ sub: 'publisher', ...SUPER_ADMIN });
+  const services = {
+    audited: await startService(stage, catalogue, { configuration }),
+    unaudited: await startService(stage, catalogue, {
+      configuration,
+      nodeArguments: ['--import', UNAUDITED],
+    }),
+  };
+  const publish = (kind: keyof typeof services, round: number) =>
+    publicationsPerSecond(services[kind].url, token, {
+      atOnce: PUBLICATIONS_AT_ONCE,
+      seconds: quick ? 2 : 4,
+      series: `${kind}-${round}`,
+    });
+  const measured = await rounds(quick ? 6 : 10, async (round) => {
+    say(`publications with audit events and without, round ${round}`);
+    if (round % 2 === 0) {
+      const audited = await publish('audited', round);
+      return { audited, unaudited: await publish('unaudited', round) };
+    }
+    const unaudited = await publish('unaudited', round);
+    return { audited: await publish('audited', round), unaudited };
+  });
+  for (const service of Object.values(services)) await service.stop();
+  const [last] = measured.slice(-1);
+  return figure(
+    'publications, with audit events',
+    'publications/s over those of a service that records none',
+    measured.map(({ audited, unaudited }) => audited / unaudited),
+    atLeast(0.9),
+    `${last?.audited.toFixed(0)} of ${last?.unaudited.toFixed(0)} per second`,
+  );
 }

@@ -70,7 +70,7 @@ export class ClaimsInterceptor implements NestInterceptor {
     else if (this.reflector.getAllAndOverride(IsRegistryRoute, route) !== undefined) {
       const access = await this.views.enter(callerOf(context), client, String(request.params['registry']));
       request.loaded = access;
-      request.registryClaims = access.registryClaims;
+      request.entered = access.entered;
       if (!access.remembered) return next.handle();
       return next.handle().pipe(catchError((error) => this.refuse(access, error)));
     } else {

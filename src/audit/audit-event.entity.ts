@@ -5,11 +5,11 @@ import type { AuditScope } from './audit-event.js';
 /** One audit event (contract §9). Written and read by statements alone: see audit.queries.ts. */
 @Entity('audit_event')
 @Check('audit_event_outcome_check', `outcome in ('allowed', 'refused')`)
-@Index('audit_event_action', ['action', 'id'])
+@Index('audit_event_action', ['action', 'id', 'outcome'])
 @Index('audit_event_outcome', ['outcome', 'id'])
 @Index('audit_event_actor', ['actor', 'id'], { where: 'actor is not null' })
 @Index('audit_event_target', ['target', 'id'])
-@Index('audit_event_scope', ['scopeDigest', 'id'], { where: 'scope_digest is not null' })
+@Index('audit_event_scope', ['scopeDigest', 'id', 'action', 'outcome'], { where: 'scope_digest is not null' })
 export class AuditEventRow {
   /** A UUID of version 7 (RFC 9562 §5.7): it rises with time, to the microsecond, and tells nothing of other events. */
   @PrimaryColumn({ type: 'uuid', primaryKeyConstraintName: 'audit_event_pkey' })

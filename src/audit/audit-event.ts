@@ -98,8 +98,8 @@ export function publisherOf(caller: Caller): Publisher | null {
 
 /** A text that PostgreSQL takes, cut where it is too long. */
 export function boundedText(text: string): string {
-  const storable = text.slice(0, MAX_TEXT + 1).replaceAll(UNSTORABLE, '\uFFFD');
-  return storable.length > MAX_TEXT ? `${storable.slice(0, MAX_TEXT)}…` : storable;
+  const storable = text.slice(0, MAX_TEXT).replaceAll(UNSTORABLE, '\uFFFD');
+  return text.length > MAX_TEXT ? `${storable}…` : storable;
 }
 
 /** A scope that may be kept: null when its claims are too large, so that an event never shows more than it may. */

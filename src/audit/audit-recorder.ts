@@ -4,6 +4,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { isDatabaseUnreachable } from '../database/unreachable.js';
 import { FairLimit } from '../http/limits/fair-limit.js';
 import { Metrics } from '../telemetry/metrics.js';
+import { tracing } from '../telemetry/tracing.js';
 import { type AuditEvent, sizeOf } from './audit-event.js';
 import { AuditTrail } from './audit-trail.js';
 import { AuditQueries } from './audit.queries.js';
@@ -16,9 +17,9 @@ const EVENTS_PER_STATEMENT = 500;
 /** Bytes of events that wait, about. */
 const MAX_WAITING = 8 * 1_024 * 1_024;
 const BYTES_PER_EVENT = 2_048;
-/** Refusals of those who are not known, in so long: whoever can reach the port must not be able to fill the disk. */
-const MAX_UNKNOWN = 500;
-const UNKNOWN_WINDOW_MS = 2_000;
+/** Refusals of those who are not known, in so long: whoever can reach the port must not be able to fill the disk, about 1 GiB a day. */
+const MAX_UNKNOWN = 1_000;
+const UNKNOWN_WINDOW_MS = 60_000;
 const STOP_TIMEOUT_MS = 2_000;
 
 interface Waiting {
@@ -78,7 +79,8 @@ export class AuditRecorder implements OnApplicationShutdown {
       return;
     }
     this.waiting.push({ event, happenedAt: performance.now(), isKept, client, bytes });
-    if (!this.hasEnded) this.timer ??= setTimeout(() => this.tick(), FLUSH_MS);
+    // A batch holds the events of many requests, and belongs to the trace of none.
+    if (!this.hasEnded) this.timer ??= tracing.outside(() => setTimeout(() => this.tick(), FLUSH_MS));
   }
 
   /** Writes what waits, if that is possible within short time. */

@@ -10,7 +10,8 @@ import { ErrorFilter } from '../http/error.filter.js';
 import type { ApiError, ErrorCode } from '../http/errors.js';
 import { refusalStep } from '../http/refusal-step.js';
 import { requestContextOf } from '../http/request-context.js';
-import { actorOf, type AuditEvent, boundedScope, boundedTarget } from './audit-event.js';
+import { withoutKeys } from '../telemetry/path-without-keys.js';
+import { actorOf, type AuditEvent, type AuditTarget, boundedScope, boundedTarget } from './audit-event.js';
 import type { RoutedRequest } from './audit.guard.js';
 import { AuditRecorder } from './audit-recorder.js';
 import { type DeclaredRoute, targetOf } from './request-target.js';
@@ -60,7 +61,7 @@ export class AuditFilter extends ErrorFilter {
       code: error.code,
       step,
       actor: actorOf(caller, caller ? this.policy.rolesOf(caller) : []),
-      target: boundedTarget(targetOf(request, route)),
+      target: boundedTarget(shownTarget(targetOf(request, route), error)),
       context: requestContextOf(request),
       scope: scopeOf(error, request as RoutedRequest, route),
     };
@@ -79,13 +80,25 @@ export class AuditFilter extends ErrorFilter {
   }
 }
 
+// A name that leads to nothing may be anything, such as a key that somebody has put into the wrong place.
+function shownTarget(target: AuditTarget, { status, refusedClaims }: ApiError): AuditTarget {
+  if (status === 403 || refusedClaims) return target;
+  const { name, version, registry } = target;
+  return {
+    ...target,
+    name: withoutKeys(name),
+    ...(version === undefined ? {} : { version: withoutKeys(version) }),
+    ...(registry === undefined ? {} : { registry: withoutKeys(registry) }),
+  };
+}
+
 /** Who may know of it: who reaches what was refused, or the registry that it was asked for in. */
 function scopeOf(
   { code, refusedClaims }: ApiError,
-  { registryClaims }: RoutedRequest,
+  { entered }: RoutedRequest,
   route: DeclaredRoute | undefined,
 ): AuditEvent['scope'] {
-  const claims: Claims | undefined = refusedClaims ?? registryClaims;
+  const claims: Claims | undefined = refusedClaims ?? entered?.claims;
   const isEntry = refusedClaims !== undefined && code === 'entry_not_found';
   const ofOthers: Role = isEntry ? 'manageEntries' : 'manageRegistries';
   const role = route?.named ? MANAGERS[route.named.resource] : ofOthers;

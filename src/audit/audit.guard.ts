@@ -57,7 +57,7 @@ export class AuditGuard implements CanActivate {
     const response = context.switchToHttp().getResponse<Response>();
     const client = clientIn(context);
     response.once('close', () => {
-      const { caller, registryClaims } = request;
+      const { caller, entered } = request;
       if (!caller || !response.headersSent || response.statusCode >= 400) return;
       this.recorder.record(
         {
@@ -66,7 +66,7 @@ export class AuditGuard implements CanActivate {
           actor: actorOf(caller, this.policy.rolesOf(caller)),
           target: boundedTarget(targetOf(request, route)),
           context: requestContextOf(request),
-          scope: registryClaims ? boundedScope('manageRegistries', [registryClaims]) : null,
+          scope: entered?.claims ? boundedScope('manageRegistries', [entered.claims]) : null,
         },
         { client: client.keyOf(caller), isKept: true },
       );

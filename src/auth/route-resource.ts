@@ -84,11 +84,15 @@ export const ResourceRoute = (named: NamedResource) =>
     ...(named.resource !== 'entry' && named.use !== 'read' ? [ApiErrors('config_managed')] : []),
   );
 
+/** The registry that a request has entered, for the audit trail: its claims as they were found last; none once it is gone. */
+export interface EnteredRegistry {
+  claims?: Claims | undefined;
+}
+
 /** A request with what the ClaimsInterceptor has loaded for its handler. */
 export interface LoadedRequest extends AuthenticatedRequest {
   loaded?: unknown;
-  /** The claims of the registry that was entered, for the audit trail. */
-  registryClaims?: Claims;
+  entered?: EnteredRegistry;
 }
 
 /**

@@ -1,13 +1,11 @@
 import type { LoggerService } from '@nestjs/common';
 import { type DestinationStream, type Logger, pino } from 'pino';
 import type { LogFormat } from '../config/config.js';
+import { LogDestination } from './log-destination.js';
 import { tracing } from './tracing.js';
 
 /** Standard output. */
 const STDOUT = 1;
-/** How long a line may wait for others that are written with it: each writing is work for a thread of its own. */
-const BATCH_MS = 5;
-const BATCH_BYTES = 8 * 1_024;
 
 /**
  * The log: one JSON object per line. Errors are written as type, message, code and stack only: those of the database carry
@@ -17,7 +15,7 @@ export function createLogger(level: string, destination?: DestinationStream): Lo
   const options = {
     level,
     base: null,
-    timestamp: () => `,"time":"${new Date().toISOString()}"`,
+    timestamp: timestamp(),
     formatters: { level: (label: string) => ({ level: label }) },
     serializers: { err: describeError },
     mixin: () => {
@@ -25,36 +23,35 @@ export function createLogger(level: string, destination?: DestinationStream): Lo
       return traceId === undefined ? {} : { traceId };
     },
   };
-  return pino(options, destination ?? batchedStream(STDOUT));
+  if (destination) return pino(options, destination);
+  const logger: Logger = pino(
+    options,
+    new LogDestination(STDOUT, (dropped) =>
+      logger.warn({ context: 'log', dropped }, 'Lines of the log were dropped: they were read too slowly'),
+    ),
+  );
+  return logger;
 }
 
-/** Writes lines asynchronously, those of a few milliseconds at once. What is left is written when the process exits. */
-function batchedStream(fd: number): DestinationStream & { flushSync(): void } {
-  const stream = pino.destination({ dest: fd, sync: false, minLength: BATCH_BYTES });
-  let isScheduled = false;
-  const flush = () => {
-    isScheduled = false;
-    stream.flush();
-  };
-  return {
-    write: (line) => {
-      stream.write(line);
-      if (isScheduled) return;
-      isScheduled = true;
-      setTimeout(flush, BATCH_MS);
-    },
-    // Of what is fatal.
-    flushSync: () => stream.flushSync(),
+/** Makes the time of lines: of those of one millisecond once. */
+function timestamp(): () => string {
+  let [at, text] = [NaN, ''];
+  return () => {
+    const now = Date.now();
+    if (now !== at) [at, text] = [now, `,"time":"${new Date(now).toISOString()}"`];
+    return text;
   };
 }
 
 /** The log on a stream of the process, as JSON, or as text for who reads along. */
 export async function createStreamLogger(level: string, format: LogFormat, stream = STDOUT): Promise<Logger> {
-  if (format === 'json')
+  if (format === 'json') {
+    // What is no service ends soon, and loses nothing.
     return createLogger(
       level,
-      stream === STDOUT ? batchedStream(stream) : pino.destination({ dest: stream }),
+      stream === STDOUT ? undefined : pino.destination({ dest: stream, sync: true }),
     );
+  }
   const { textStream } = await import('./log-text.js');
   return createLogger(level, textStream(stream));
 }

@@ -2,6 +2,11 @@
 const LEADS_TO_KEY = /^(k|%6b|%4b)$/i;
 const KEY_LIKE = /(?<![\w-])[\w-]{43}(?![\w-])/g;
 
+/** A text that somebody who is not known has sent, `{key}` in place of what may be the key of a registry. */
+export function withoutKeys(text: string): string {
+  return text.replaceAll(KEY_LIKE, '{key}');
+}
+
 /**
  * A path for a log or a trace: `{key}` in place of the key of a registry (contract §6.1), also where one is misplaced, since a path
  * that leads nowhere is logged too.
@@ -13,7 +18,7 @@ export function pathWithoutKeys(path: string): string {
     place += 1;
     const isHidden = isKeyNext;
     isKeyNext = place === 3 && LEADS_TO_KEY.test(segment);
-    return isHidden ? '{key}' : segment.replaceAll(KEY_LIKE, '{key}');
+    return isHidden ? '{key}' : withoutKeys(segment);
   });
   return segments.join('/');
 }

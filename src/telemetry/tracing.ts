@@ -7,6 +7,8 @@ export interface Tracing {
   traceId(): string | undefined;
   /** Remembers where in its trace the running code is, for work that others begin later. Undefined without tracing. */
   capture(): ((work: () => void) => void) | undefined;
+  /** Does work that is nobody's in particular, whoever has led to it: it is part of no trace, nor is what it begins. */
+  outside<T>(work: () => T): T;
   /** Does the work as a span of its own below the running one, or as the first of a new trace. */
   inSpan<T>(
     name: string,
@@ -19,6 +21,7 @@ export interface Tracing {
 const OFF: Tracing = {
   traceId: () => undefined,
   capture: () => undefined,
+  outside: (work) => work(),
   inSpan: (_name, _attributes, work) => work(() => undefined),
 };
 
@@ -31,6 +34,7 @@ let inUse = OFF;
 export const tracing: Tracing = {
   traceId: () => inUse.traceId(),
   capture: () => inUse.capture(),
+  outside: (work) => inUse.outside(work),
   inSpan: (name, attributes, work, options) => inUse.inSpan(name, attributes, work, options),
 };
 

@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { Caller } from '../auth/caller.js';
 import type { Client } from '../auth/client.js';
+import type { EnteredRegistry } from '../auth/route-resource.js';
 import { AccessPolicy } from '../authz/access-policy.js';
 import { ApiError } from '../http/errors.js';
 import { Partitions } from './partitions.js';
@@ -35,14 +36,14 @@ export class RegistryViews {
   enter(caller: Caller, client: Client, registryName: string): RegistryAccess | Promise<RegistryAccess> {
     const who = { caller, client, registryName };
     const known = this.callers.registryOf(caller);
-    if (known?.name === registryName) return this.enterFound(who, known);
+    if (known?.name === registryName) return this.enterFound(who, known, {});
     // What a caller without a token holds is not remembered either.
     const registry = known ? undefined : this.lookup.remembered(registryName);
     if (registry && this.policy.mayReach(caller, registry.claims)) {
       const view = this.rememberedView(caller, registry);
       if (view) {
         const remembered = { name: registryName, version: registry.version };
-        return { ...who, registryClaims: registry.claims, view, remembered };
+        return { ...who, entered: { claims: registry.claims }, view, remembered };
       }
     }
     return this.look(who);
@@ -54,12 +55,15 @@ export class RegistryViews {
    * @throws ApiError as `enter`: the registry may be gone by now, or its claims may have changed.
    */
   async refresh(access: RegistryAccess): Promise<RegistryAccess> {
-    const { caller, client, registryName, view, remembered } = access;
+    const { caller, client, registryName, view, remembered, entered } = access;
+    entered.claims = undefined;
     const registry = await this.find(registryName);
     // The same claims let the caller in, and the same sources at the same revisions show the same.
-    if (remembered?.version === registry.version && view.revisions === registry.revisions)
-      return { caller, client, registryName, registryClaims: registry.claims, view };
-    return this.enterFound(access, registry);
+    if (remembered?.version === registry.version && view.revisions === registry.revisions) {
+      entered.claims = registry.claims;
+      return { caller, client, registryName, entered, view };
+    }
+    return this.enterFound(access, registry, entered);
   }
 
   /** Whether what this access has from memory is still what is remembered. */
@@ -69,7 +73,7 @@ export class RegistryViews {
   }
 
   private async look(who: Entering): Promise<RegistryAccess> {
-    return this.enterFound(who, await this.find(who.registryName));
+    return this.enterFound(who, await this.find(who.registryName), {});
   }
 
   private async find(registryName: string): Promise<RegistryState> {
@@ -81,13 +85,15 @@ export class RegistryViews {
   private async enterFound(
     { caller, client, registryName }: Entering,
     registry: RegistryState,
+    entered: EnteredRegistry,
   ): Promise<RegistryAccess> {
+    entered.claims = registry.claims;
     if (!this.policy.mayReach(caller, registry.claims))
       throw new ApiError('registry_forbidden', undefined, undefined, { refusedClaims: registry.claims });
     const view = this.policy.seesAll(caller)
       ? this.cache.ofAll(registry)
       : await this.cache.of(caller, registry, await this.partitions.ofRegistry(registry));
-    return { caller, client, registryName, registryClaims: registry.claims, view };
+    return { caller, client, registryName, entered, view };
   }
 
   private rememberedView(caller: Caller, registry: RegistryState): View | undefined {

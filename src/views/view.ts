@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Caller } from '../auth/caller.js';
 import type { Client } from '../auth/client.js';
-import type { Claims } from '../claims/claims.js';
+import type { EnteredRegistry } from '../auth/route-resource.js';
 
 /** What is visible of one source: the entries that carry one of these claim sets. */
 export interface VisibleSource {
@@ -43,7 +43,7 @@ export interface RegistryAccess {
   readonly caller: Caller;
   readonly client: Client;
   readonly registryName: string;
-  readonly registryClaims: Claims;
+  readonly entered: EnteredRegistry;
   /** What the caller sees of it. */
   readonly view: View;
   /**

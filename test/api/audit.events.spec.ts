@@ -352,3 +352,41 @@ describe('a published version says who published it', () => {
     expect(await auditOf(sigrid(), `target=${name}`)).toMatchObject([{ actor: { subject } }]);
   });
 });
+
+describe('a change whose event cannot be written', () => {
+  const name = aName();
+  const kept = aName();
+  const source = '/v1/sources/unrecorded';
+  const registry = '/v1/registries/unrecorded';
+  const state = async () =>
+    Promise.all(
+      ['/v1/sources', '/v1/registries', '/v1/entries', entryAt('server', kept)].map(
+        async (path) => (await sigrid().get(path)).json,
+      ),
+    );
+
+  it('does not happen', async () => {
+    await wim().post('/v1/entries', aPublication('server', kept, CLAIMS));
+    await sigrid().put(registry, { sources: ['published'] });
+    const before = await state();
+    await service.database.query(
+      `create function fail() returns trigger language plpgsql as $$ begin raise exception 'no room'; end $$;
+       create trigger fail before insert on audit_event for each row when (new.outcome = 'allowed') execute function fail()`,
+    );
+    const replies = [
+      await wim().post('/v1/entries', aPublication('server', name, CLAIMS)),
+      await wim().post('/v1/entries', aPublication('server', kept, CLAIMS, '2.0.0')),
+      await wim().put(entryAt('server', kept, '/claims'), { claims: { org: 'acme' } }),
+      await wim().patch(entryAt('server', kept, '/status'), { status: 'deprecated' }),
+      await wim().delete(entryAt('server', kept, '/versions/1.0.0')),
+      await sigrid().put(source, SOURCE),
+      await sigrid().put(registry, { sources: ['declared'] }),
+      await sigrid().delete(registry),
+      await sigrid().post('/v1/sources/declared/sync', {}),
+    ];
+    await service.database.query('drop trigger fail on audit_event');
+    for (const reply of replies) expectRefused(reply, 500, 'internal_error');
+    expect(await state()).toEqual(before);
+    expect((await wim().post('/v1/entries', aPublication('server', name, CLAIMS))).status).toBe(201);
+  });
+});

@@ -1,6 +1,8 @@
 import { beforeAll, describe, expect, it } from 'vitest';
+import { newestEvents } from '../../dist/audit/list/audit-page.queries.js';
 import { type AuditEvent, auditCursorIn, auditOf, eventsIn, eventsOf, linesIn } from '../support/audit.js';
 import { SUPER_ADMIN } from '../support/callers.js';
+import { rowsTouched } from '../support/explained.js';
 import { expectOneClaimApart } from '../support/claims-pairs.js';
 import { aServer } from '../support/documents.js';
 import type { Reply, Sender } from '../support/http.js';
@@ -16,6 +18,8 @@ const service = aService({ mode: 'full' })
 
 const sigrid = () => service.as(SUPER_ADMIN);
 const someone = (claims: Record<string, unknown>) => service.as(claims);
+const FIRST_ID = '00000000-0000-0000-0000-000000000000';
+const LAST_ID = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
 const LINES = { Accept: 'application/x-ndjson' };
 const at = (query = '') => `/v1/audit${query && `?${query}`}`;
 
@@ -221,6 +225,59 @@ describe('a list of events', () => {
       expectRefused(await sigrid().get(at(query), LINES), 400, 'invalid_parameter');
     },
   );
+
+  it.each([
+    ['longer than it is kept', 'x'.repeat(290)],
+    ['cut within a letter', `${'x'.repeat(254)}😀😀`],
+  ])('is filtered by a subject that is %s', async (_what, sub) => {
+    const name = aName();
+    await someone({ ...PLATFORM, sub, role: 'writer' }).post(
+      '/v1/entries',
+      aPublication('server', name, PLATFORM),
+    );
+    const [event, ...others] = await auditOf(sigrid(), `actor=${encodeURIComponent(sub)}`);
+    expect({ name: event?.target.name, others }).toEqual({ name, others: [] });
+    // What is shown is found as well.
+    const shown = encodeURIComponent(event?.actor.subject ?? '');
+    expect((await auditOf(sigrid(), `actor=${shown}`)).map(({ id }) => id)).toEqual([event?.id]);
+  });
+
+  it('is whole for a manager, however many claims there are events of', async () => {
+    const kept = { org: 'many', team: ['t7', 't777', 't1499'] };
+    await service.database.query(
+      `insert into audit_event (id, time, action, outcome, actor, target, scope, scope_digest, event)
+       select ('02000000-0000-7000-8000-' || lpad(n::text, 12, '0'))::uuid, now(), 'entry.publish', 'allowed', 'many', 't' || n,
+         json_build_object('role', 'manageEntries', 'claims', json_build_array(json_build_object('org', 'many', 'team', 't' || n))),
+         decode(md5(n::text), 'hex'), json_build_object('requestId', null, 'target', json_build_object('name', 't' || n))
+       from generate_series(1, 1500) n`,
+    );
+    const seen = await auditOf(someone({ sub: 'm', ...kept, role: 'writer' }));
+    expect(seen.map(({ target }) => target.name)).toEqual(['t1499', 't777', 't7']);
+    await service.database.query(`delete from audit_event where actor = 'many'`);
+  });
+
+  it('passes over what it does not show within an index, of one scope and of all', async () => {
+    await service.database.query(
+      `insert into audit_event (id, time, action, outcome, actor, target, scope, scope_digest, event)
+       select ('03000000-0000-7000-8000-' || lpad(n::text, 12, '0'))::uuid, now(),
+         case when n % 2 = 0 then 'entry.publish' else 'entry.delete' end, case when n % 2 = 0 then 'allowed' else 'refused' end,
+         'plenty', 'x', '{"role":"manageEntries","claims":[{"org":"plenty"}]}', decode(md5((n % 2)::text), 'hex'), '{}'
+       from generate_series(1, 4000) n`,
+    );
+    await service.database.query('analyze audit_event');
+    const [even] = await service.database.query<{ digest: Buffer }>(
+      `select decode(md5('0'), 'hex') as digest`,
+    );
+    const range = { from: FIRST_ID, before: LAST_ID };
+    const most = { events: 10, characters: 1_000 };
+    const touched = (conditions: object, scopes: readonly Buffer[] | null) =>
+      rowsTouched(service.database, (statements) =>
+        newestEvents(statements, { ...range, ...conditions }, scopes, most),
+      );
+    expect(await touched({ action: 'entry.delete' }, [even?.digest ?? Buffer.alloc(0)])).toBeLessThan(200);
+    expect(await touched({ action: 'entry.publish', outcome: 'refused' }, null)).toBeLessThan(200);
+    await service.database.query(`delete from audit_event where actor = 'plenty'`);
+  });
 
   it('is refused with a cursor of another list', async () => {
     expectRefused(await sigrid().get(at('cursor=AAAA')), 400, 'invalid_cursor');

@@ -1,8 +1,11 @@
+import { randomBytes } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { type AuditEvent, auditOf, eventsOf } from '../support/audit.js';
+import { type AuditEvent, auditOf, eventsOf, linesIn } from '../support/audit.js';
 import { SUPER_ADMIN } from '../support/callers.js';
 import { aServer, aSkill } from '../support/documents.js';
 import { call } from '../support/http.js';
+import { expectRefused } from '../support/matchers.js';
+import { findSecrets, keepSecret } from '../support/secrets.js';
 import { aService } from '../support/service.js';
 import { within } from '../support/within.js';
 
@@ -22,6 +25,7 @@ const service = aService({ mode: 'full' })
 const sigrid = () => service.as(SUPER_ADMIN);
 const rita = () => service.as(READER);
 const SERVERS = '/registry/main/v0.1/servers';
+const LINES = { Accept: 'application/x-ndjson' };
 
 const dropped = async () => {
   const { text } = await call(`${service.internalOrigin}/metrics`);
@@ -91,6 +95,37 @@ describe('what is read', () => {
   });
 });
 
+describe('a read of a registry that is other than it is remembered', () => {
+  const path = '/v1/registries/moving';
+  const of = (team: string) => ({ sources: ['tools'], claims: { org: 'acme', team } });
+  const both = { sub: 'bob', org: 'acme', team: ['red', 'blue'] };
+  const read = () => service.as(both).get('/registry/moving/v0.1/servers');
+
+  it('is for the managers of what it was when it was read', async () => {
+    expect((await sigrid().put(path, of('red'))).status).toBe(201);
+    for (let count = 0; count < 3; count += 1) await read();
+    expect((await sigrid().put(path, of('blue'))).status).toBe(200);
+    const reply = await read();
+    expect(reply.status).toBe(200);
+    const [event] = await eventsOf(sigrid(), reply);
+    const seenBy = async (team: string) =>
+      (await auditOf(service.as({ ...MANAGER, team }), 'actor=bob')).map(({ id }) => id);
+    expect(await seenBy('blue')).toContain(event?.id);
+    expect(await seenBy('red')).not.toContain(event?.id);
+  });
+
+  it('is for super-admins alone once it is gone', async () => {
+    await read();
+    expect((await sigrid().delete(path)).status).toBe(204);
+    const reply = await read();
+    expect(reply.status).toBe(404);
+    const [event] = await eventsOf(sigrid(), reply);
+    expect(event).toMatchObject({ outcome: 'refused', target: { type: 'registry', name: 'moving' } });
+    const seen = await auditOf(service.as({ ...MANAGER, team: ['red', 'blue'] }), 'actor=bob');
+    expect(seen.map(({ id }) => id)).not.toContain(event?.id);
+  });
+});
+
 describe('events that there is no room for', () => {
   const locked = async <T>(work: () => Promise<T>): Promise<T> => {
     await service.database.query('begin');
@@ -138,6 +173,34 @@ describe('events that there is no room for', () => {
       const known = (await auditOf(sigrid(), 'actor=rita')).map(({ requestId }) => requestId);
       for (const { headers } of replies) expect(known).toContain(headers['x-request-id']);
     });
+  });
+});
+
+describe('refusals of those who are not known', () => {
+  it('say nothing of a key that stands in the wrong place', async () => {
+    const key = keepSecret(randomBytes(32).toString('base64url'));
+    for (const path of [`/registry/${key}/v0.1/servers`, `${SERVERS}/${key}/versions/${key}`]) {
+      const reply = await service.get(path);
+      expectRefused(reply, 401, 'token_missing');
+      const [event] = await eventsOf(sigrid(), reply, 'action=auth.refused');
+      expect(JSON.stringify(event?.target)).toContain('{key}');
+    }
+    expect(findSecrets(JSON.stringify(await auditOf(sigrid())))).toEqual([]);
+  });
+
+  it('are taken up to a number a minute, and told as lost beyond it', async () => {
+    await service.restart();
+    const since = new Date().toISOString();
+    const before = await dropped();
+    const refuse = async () => {
+      for (let count = 0; count < 55; count += 1) await service.get('/v1/sources');
+    };
+    await Promise.all(Array.from({ length: 20 }, refuse));
+    expect((await dropped()) - before).toBe(100);
+    await eventsOf(sigrid(), await rita().get('/v1/sources'), 'actor=rita');
+    const refused = linesIn(await sigrid().get(`/v1/audit?since=${since}`, LINES));
+    expect(refused.filter(({ action }) => action === 'auth.refused')).toHaveLength(1_000);
+    expect(refused.reduce((sum, event) => sum + (event.dropped ?? 0), 0)).toBe(100);
   });
 });
 

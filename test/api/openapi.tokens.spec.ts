@@ -32,6 +32,21 @@ describe('the OpenAPI document in oauth mode', () => {
     .registry('main', { sources: ['main'] })
     .runs();
 
+  it.each([
+    '/openapi.json',
+    '/openapi.yaml',
+    '/registry/main/openapi.yaml',
+    '/registry/none/v0.1/openapi.yaml',
+  ])('is made once, and sent again only to who has not got it: %s', async (path) => {
+    const first = await service.get(path);
+    const known = { 'If-None-Match': String(first.headers['etag']) };
+    expect({ status: first.status, etag: first.headers['etag'] }).toEqual({
+      status: 200,
+      etag: expect.stringMatching(/^"[\w-]{27}"$/),
+    });
+    expect(await service.get(path, known)).toMatchObject({ status: 304, text: '' });
+  });
+
   it('offers a pasted token, and a log-in for each issuer', async () => {
     const { components } = await documentOf(service);
     const schemes = Object.entries(components.securitySchemes ?? {});

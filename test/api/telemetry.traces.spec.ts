@@ -255,6 +255,20 @@ describe('a service that sends traces', () => {
       .toEqual(['GET']);
   });
 
+  it('leaves the refusal of one request, which is written with those of others, out of its trace', async () => {
+    const [traceId, later] = [traceOf(), traceOf()];
+    const refused = await callWith(`${origin}/v1/sources`, 'GET', { headers: traceparent(traceId) });
+    expect(refused.status).toBe(401);
+    const id = String(refused.headers['x-request-id']);
+    await expect
+      .poll(async () => (await send('GET', '/v1/audit', { headers: traceparent(later) })).text, patience)
+      .toContain(id);
+    await expect.poll(() => logOf(id).filter((line) => 'at' in line), patience).toMatchObject([{ traceId }]);
+    // What has been written since is on its way too.
+    await expect.poll(() => collector.spans.some((span) => span.traceId === later), patience).toBe(true);
+    expect(collector.tree(await spanOf(traceId))).toEqual(['GET /v1/sources']);
+  });
+
   it('keeps to the kinds of requests that people make: the internal port and what it does unasked are in no trace', async () => {
     expect((await call(internal)).status).toBe(200);
     expect((await call(internal.replace('/metrics', '/readiness'))).status).toBe(200);

@@ -200,6 +200,6 @@ describe('the audit trail, replayed', () => {
       cli.child.kill('SIGTERM');
       await cli.finished;
     },
-    inSoak(600_000, 90_000),
+    inSoak(600_000, 240_000),
   );
 });

@@ -13,7 +13,7 @@ interface PlanNode {
 
 /** Runs `work` with a data source that records its statements, and counts the rows those statements touch. */
 export async function rowsTouched(
-  runner: QueryRunner,
+  runner: Pick<QueryRunner, 'query'>,
   work: (dataSource: DataSource) => Promise<unknown>,
 ): Promise<number> {
   const asked: [string, unknown[] | undefined][] = [];

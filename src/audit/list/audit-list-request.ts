@@ -3,6 +3,7 @@ import { storableText, wholeNumber } from '../../validation/checks.js';
 import { type Issue, issue } from '../../validation/problems.js';
 import { Checked, hasShape, Optional, Section } from '../../validation/shape.js';
 import { parseTimestamp } from '../../validation/timestamp.js';
+import { boundedText } from '../audit-event.js';
 import { type AuditListParameters, DEFAULT_EVENTS, MAX_EVENTS } from './audit-list.dto.js';
 import type { EventConditions } from './audit-page.queries.js';
 
@@ -46,7 +47,10 @@ export function auditListRequest(query: AuditListParameters): AuditListRequest {
     return { conditions, limit: limit ?? before };
   }
   const { since, until, action, actor, target, outcome } = query;
-  const filters = Object.entries({ action, actor, target, outcome }).filter(([, value]) => value);
+  const asked = { action, actor, target, outcome };
+  const filters = Object.entries(asked).flatMap(([name, value]) =>
+    value ? [[name, boundedText(value)]] : [],
+  );
   const conditions = {
     ...Object.fromEntries(filters),
     from: since ? firstIdAt(since) : FIRST_ID,

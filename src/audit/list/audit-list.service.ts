@@ -68,9 +68,13 @@ export class AuditListService {
   private async readerOf(caller: Caller, client: Client): Promise<Reader> {
     const everything = { who: client.keyOf(caller), gone: client.gone(), scopes: null };
     if (this.policy.seesAll(caller)) return everything;
-    const known = await this.run(everything, knownScopes);
-    const visible = known.filter(({ scope }) => this.mayKnow(caller, scope));
-    return { ...everything, scopes: visible.map(({ digest }) => digest) };
+    const scopes = await this.run(everything, async (statements) => {
+      const visible: Buffer[] = [];
+      for await (const known of knownScopes(statements))
+        visible.push(...known.filter(({ scope }) => this.mayKnow(caller, scope)).map(({ digest }) => digest));
+      return visible;
+    });
+    return { ...everything, scopes };
   }
 
   private mayKnow(caller: Caller, { role, claims }: AuditScope): boolean {

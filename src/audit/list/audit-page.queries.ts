@@ -30,20 +30,31 @@ export interface KnownScope {
 
 const COLUMNS = ['action', 'actor', 'target', 'outcome'] as const;
 
-/** Every distinct scope of events, by jumps from one to the next in the index. */
+/** Those of a statement at most: each may be large. */
+const SCOPES_AT_A_TIME = 200;
+/** Before every digest. */
+const NO_DIGEST = Buffer.alloc(0);
+
+/** The distinct scopes of events behind a digest, by jumps from one to the next in the index. */
 const SCOPES = `
 with recursive known as (
-  (select scope_digest, scope from audit_event where scope_digest is not null order by scope_digest limit 1)
+  (select scope_digest, scope, 1 as place from audit_event where scope_digest > $1 order by scope_digest limit 1)
   union all
-  select next.scope_digest, next.scope
+  select next.scope_digest, next.scope, known.place + 1
   from known cross join lateral (
     select scope_digest, scope from audit_event where scope_digest > known.scope_digest order by scope_digest limit 1
   ) next
+  where known.place < $2
 )
 select scope_digest as digest, scope from known`;
 
-export async function knownScopes(statements: StatementRunner): Promise<KnownScope[]> {
-  return statements.query<KnownScope[]>(SCOPES, []);
+/** Every distinct scope of the events there are, some at a time: whoever manages entries may make many, and large ones. */
+export async function* knownScopes(statements: StatementRunner): AsyncGenerator<KnownScope[]> {
+  for (let after: Buffer | undefined = NO_DIGEST; after;) {
+    const scopes: KnownScope[] = await statements.query<KnownScope[]>(SCOPES, [after, SCOPES_AT_A_TIME]);
+    yield scopes;
+    after = scopes.length < SCOPES_AT_A_TIME ? undefined : scopes.at(-1)?.digest;
+  }
 }
 
 /**

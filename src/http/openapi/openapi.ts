@@ -3,6 +3,7 @@ import { DocumentBuilder, type OpenAPIObject, SwaggerModule } from '@nestjs/swag
 import type { Request, Response } from 'express';
 import { stringify } from 'yaml';
 import type { OAuthConfig } from '../../config/config.js';
+import { JsonText } from '../json-answers.js';
 import { comeBackToThisHost, limitDiscovery, offerCodeFlowOnly } from './docs-page.js';
 import { describeTokens } from './openapi-security.js';
 
@@ -31,30 +32,38 @@ export interface DescribedServer {
 }
 
 /**
- * Documents every route at `/openapi.json` and `/docs`, and the consumer API alone at its `openapi.yaml`. Both are made when
- * they are first asked for: it takes longer than the rest of a start.
+ * Documents every route at `/openapi.json`, `/openapi.yaml` and `/docs`, and the consumer API alone at its `openapi.yaml`. Each is
+ * made when it is first asked for, once: it takes longer than the rest of a start, and anybody may ask.
  */
 export function publishOpenApi(app: NestExpressApplication, server: DescribedServer): void {
   let document: OpenAPIObject | undefined;
   const described = () => (document ??= describeApi(app, server));
-  let consumerYaml: string | undefined;
   SwaggerModule.setup('docs', app, described, {
-    jsonDocumentUrl: 'openapi.json',
-    yamlDocumentUrl: 'openapi.yaml',
+    // Swagger would write them anew for each request.
+    raw: false,
     customSiteTitle: 'Registry Server API',
     swaggerOptions: { validatorUrl: null, ...(server.oauth ? logInOptions(server.oauth) : {}) },
   });
+  const serve = (paths: string[], type: string, text: () => string) => {
+    let made: { readonly text: string; readonly etag: string } | undefined;
+    app
+      .getHttpAdapter()
+      .getInstance()
+      .get(paths, (_: Request, response: Response) => {
+        made ??= tagged(text());
+        response.type(type).setHeader('ETag', made.etag).send(made.text);
+      });
+  };
+  const yaml = (shown: OpenAPIObject) => stringify(shown, { aliasDuplicateObjects: false });
+  serve(['/openapi.json'], 'application/json', () => JSON.stringify(described()));
+  serve(['/openapi.yaml'], 'text/yaml', () => yaml(described()));
   // The same bytes for every name: a public path must not tell which registries exist.
-  app
-    .getHttpAdapter()
-    .getInstance()
-    .get(
-      ['/v0.1', '/v0', ''].map((version) => `/registry/:registry${version}/openapi.yaml`),
-      (_: Request, response: Response) => {
-        consumerYaml ??= stringify(consumerApi(described()), { aliasDuplicateObjects: false });
-        response.type('application/yaml').send(consumerYaml);
-      },
-    );
+  const consumerPaths = ['/v0.1', '/v0', ''].map((version) => `/registry/:registry${version}/openapi.yaml`);
+  serve(consumerPaths, 'application/yaml', () => yaml(consumerApi(described())));
+}
+
+function tagged(text: string) {
+  return { text, etag: new JsonText(text).etag };
 }
 
 // The client id is for the person at the page to give: it belongs to the provider, and the configuration has none for browsers.

@@ -13,8 +13,9 @@ export class LeanContextManager extends AsyncLocalStorageContextManager {
     thisArg?: ThisParameterType<F>,
     ...args: A
   ): ReturnType<F> {
+    const active = this.active();
     // Outside of a trace there is nothing to suppress.
-    if (isTracingSuppressed(context) && this.active() === ROOT_CONTEXT)
+    if (active === context || (active === ROOT_CONTEXT && isTracingSuppressed(context)))
       return work.apply(thisArg as ThisParameterType<F>, args);
     return super.with(context, work, thisArg, ...args);
   }

@@ -8,28 +8,30 @@ type Kept = (value: AttributeValue) => AttributeValue;
 const asItIs: Kept = (value) => value;
 
 /** Everything a span may say: what is not named here does not leave the process. */
-const KEPT: Readonly<Record<string, Kept>> = {
-  'http.request.method': asItIs,
-  'http.response.status_code': asItIs,
-  'http.route': asItIs,
-  'url.scheme': asItIs,
-  'url.path': (value) => pathWithoutKeys(String(value)),
-  // Of requests of ours. The query may hold what opens the address.
-  'url.full': (value) => pathWithoutKeys(withoutQuery(String(value))),
-  'server.address': asItIs,
-  'server.port': asItIs,
-  'network.protocol.version': asItIs,
-  'error.type': asItIs,
-  'db.system.name': asItIs,
-  'db.namespace': asItIs,
-  'db.operation.name': asItIs,
-  'db.query.text': (value) => withoutLiterals(String(value)),
-  'registry.error.code': asItIs,
-  'registry.source.name': asItIs,
-  'registry.source.kind': asItIs,
-  'registry.sync.outcome': asItIs,
-  'registry.sync.entries': asItIs,
-};
+const KEPT: ReadonlyMap<string, Kept> = new Map(
+  Object.entries<Kept>({
+    'http.request.method': asItIs,
+    'http.response.status_code': asItIs,
+    'http.route': asItIs,
+    'url.scheme': asItIs,
+    'url.path': (value) => pathWithoutKeys(String(value)),
+    // Of requests of ours. The query may hold what opens the address.
+    'url.full': (value) => pathWithoutKeys(withoutQuery(String(value))),
+    'server.address': asItIs,
+    'server.port': asItIs,
+    'network.protocol.version': asItIs,
+    'error.type': asItIs,
+    'db.system.name': asItIs,
+    'db.namespace': asItIs,
+    'db.operation.name': asItIs,
+    'db.query.text': (value) => withoutLiterals(String(value)),
+    'registry.error.code': asItIs,
+    'registry.source.name': asItIs,
+    'registry.source.kind': asItIs,
+    'registry.sync.outcome': asItIs,
+    'registry.sync.entries': asItIs,
+  }),
+);
 
 /**
  * Passes spans on with what may be told of them: no headers, no query strings, no addresses of clients, no values of statements,
@@ -55,20 +57,36 @@ export class SpanRedaction implements SpanProcessor {
   }
 }
 
+// A copy, which waits for its turn to be sent: the span itself holds what the client has sent.
 function redacted(span: ReadableSpan): ReadableSpan {
-  return Object.create(span, {
-    attributes: { value: keptOf(span.attributes) },
-    status: { value: { code: span.status.code } },
-    events: { value: [] },
-    links: { value: [] },
-  }) as ReadableSpan;
+  const spanContext = span.spanContext();
+  return {
+    name: span.name,
+    kind: span.kind,
+    spanContext: () => spanContext,
+    ...(span.parentSpanContext ? { parentSpanContext: span.parentSpanContext } : {}),
+    startTime: span.startTime,
+    endTime: span.endTime,
+    duration: span.duration,
+    ended: span.ended,
+    resource: span.resource,
+    instrumentationScope: span.instrumentationScope,
+    attributes: keptOf(span.attributes),
+    status: { code: span.status.code },
+    events: [],
+    links: [],
+    droppedAttributesCount: 0,
+    droppedEventsCount: 0,
+    droppedLinksCount: 0,
+  };
 }
 
 /** The attributes that may be told, each in the form in which it may be. */
 export function keptOf(attributes: Attributes): Attributes {
   const kept: Attributes = {};
-  for (const [name, value] of Object.entries(attributes)) {
-    const keep = Object.hasOwn(KEPT, name) ? KEPT[name] : undefined;
+  for (const name in attributes) {
+    const value = attributes[name];
+    const keep = KEPT.get(name);
     if (keep && value !== undefined) kept[name] = keep(value);
   }
   return kept;

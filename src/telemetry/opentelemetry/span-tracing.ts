@@ -1,4 +1,11 @@
-import { context, isSpanContextValid, SpanStatusCode, trace, type Tracer } from '@opentelemetry/api';
+import {
+  context,
+  isSpanContextValid,
+  ROOT_CONTEXT,
+  SpanStatusCode,
+  trace,
+  type Tracer,
+} from '@opentelemetry/api';
 import type { Tracing } from '../tracing.js';
 
 /** Tracing by spans of this tracer. */
@@ -12,6 +19,7 @@ export function spanTracing(tracer: Tracer): Tracing {
       const captured = context.active();
       return (work) => (context.active() === captured ? work() : context.with(captured, work));
     },
+    outside: (work) => context.with(ROOT_CONTEXT, work),
     inSpan: (name, attributes, work, { newTrace = false } = {}) =>
       tracer.startActiveSpan(name, { attributes: { ...attributes }, root: newTrace }, async (span) => {
         try {

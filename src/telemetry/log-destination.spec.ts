@@ -1,0 +1,32 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { LogDestination } from './log-destination.js';
+
+const LINE = `${'x'.repeat(1_023)}\n`;
+const LINES = 20_000;
+
+let reader: ChildProcess;
+let output = '';
+beforeAll(() => {
+  reader = spawn('cat', [], { stdio: ['pipe', 'pipe', 'ignore'] });
+  reader.stdout?.setEncoding('latin1').on('data', (text: string) => (output += text));
+});
+afterAll(() => reader.kill('SIGKILL'));
+
+it('writes what there is room for while nobody reads, and says how many lines were lost once somebody does', async () => {
+  const { fd } = (reader.stdin as unknown as { _handle: { fd: number } })._handle;
+  let lost = 0;
+  const destination = new LogDestination(fd, (lines) => (lost += lines));
+  reader.kill('SIGSTOP');
+  for (let line = 0; line < LINES; line += 1) {
+    destination.write(LINE);
+    if (line % 10 === 0) await new Promise(setImmediate);
+  }
+  reader.kill('SIGCONT');
+  await expect.poll(() => lost, { timeout: 20_000 }).toBeGreaterThan(LINES / 2);
+  await expect.poll(() => output.length, { timeout: 20_000 }).toBe((LINES - lost) * LINE.length);
+  expect(new Set(output.split('\n'))).toEqual(new Set([LINE.trim(), '']));
+  reader.stdin?.end();
+  await once(reader, 'close');
+});
