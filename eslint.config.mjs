@@ -26,6 +26,7 @@ export const FOLDERS = [
   'publisher',
   'discovery',
   'health',
+  'mcp',
   'sync',
   'kubernetes',
   'app',
