@@ -21,6 +21,7 @@ import { DiscoveryModule } from '../discovery/discovery.module.js';
 import { EntriesModule } from '../entries/entries.module.js';
 import { QueryValidation } from '../http/input/query-validation.pipe.js';
 import { KubernetesModule } from '../kubernetes/kubernetes.module.js';
+import { McpModule } from '../mcp/mcp.module.js';
 import { PublisherModule } from '../publisher/publisher.module.js';
 import { RegistriesModule } from '../registries/registries.module.js';
 import { SourcesModule } from '../sources/sources.module.js';
@@ -40,6 +41,8 @@ export class AppModule {
         DatabaseModule.with(database),
         // Express tries one route after the other, and almost all requests are for this module's.
         CatalogModule,
+        // Before what takes every path below a registry.
+        McpModule,
         PublisherModule,
         AuthModule,
         AuthzModule,

@@ -50,6 +50,9 @@ export const auditConfig = slice('audit', ({ audit }) => audit);
 /** What this server does at a time, and holds. */
 export const limitsConfig = slice('limits', ({ limits }) => limits);
 
+/** The pages of other origins that may read. */
+export const corsConfig = slice('cors', ({ cors }) => cors);
+
 const SLICES: readonly ConfigurationSlice<object>[] = [
   authenticationConfig,
   authorizationConfig,
@@ -59,6 +62,7 @@ const SLICES: readonly ConfigurationSlice<object>[] = [
   changesConfig,
   auditConfig,
   limitsConfig,
+  corsConfig,
 ];
 
 /** The slices of one configuration, as `ConfigModule` loads them. */
