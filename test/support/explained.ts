@@ -1,4 +1,4 @@
-import type { DataSource, QueryRunner } from 'typeorm';
+import type { DataSource } from 'typeorm';
 
 interface PlanNode {
   readonly 'Node Type': string;
@@ -13,7 +13,7 @@ interface PlanNode {
 
 /** Runs `work` with a data source that records its statements, and counts the rows those statements touch. */
 export async function rowsTouched(
-  runner: Pick<QueryRunner, 'query'>,
+  runner: { query(sql: string, values?: unknown[]): Promise<unknown> },
   work: (dataSource: DataSource) => Promise<unknown>,
 ): Promise<number> {
   const asked: [string, unknown[] | undefined][] = [];
