@@ -1,13 +1,15 @@
-import { Injectable } from '@nestjs/common';
+import { Inject, Injectable } from '@nestjs/common';
+import type { ConfigType } from '@nestjs/config';
 import { Authenticator } from '../../auth/authenticator.js';
 import type { Caller } from '../../auth/caller.js';
 import type { Client } from '../../auth/client.js';
 import { AccessPolicy } from '../../authz/access-policy.js';
 import { Searches } from '../../catalog/searches.js';
+import { authenticationConfig } from '../../config/slices.js';
 import { ApiError } from '../../http/errors.js';
 import type { Explanation } from '../access.responses.js';
-import { hintsFor } from './hints.js';
-import { mayAssume, rightsOf } from '../knowledge.js';
+import { hintsFor, providerHints } from './hints.js';
+import { knowsRules, mayAssume, rightsOf } from '../knowledge.js';
 import { ManageService } from './manage.service.js';
 import { PublishService } from './publish.service.js';
 import { type Asking, assumedCaller, type Explained, type Question } from '../question.js';
@@ -27,6 +29,8 @@ export class ExplainService {
     private readonly seeing: SeeService,
     private readonly managing: ManageService,
     private readonly publishing: PublishService,
+    @Inject(authenticationConfig.KEY)
+    private readonly authentication: ConfigType<typeof authenticationConfig>,
   ) {}
 
   /**
@@ -54,12 +58,19 @@ export class ExplainService {
     const isGuarded =
       !as &&
       steps.some(({ step, outcome, required }) => step === 'gate' && outcome === 'refused' && !required);
+    // What providers give stands in the configuration.
+    const providers = knowsRules(rights) ? (this.authentication.oauth?.providers ?? []) : [];
     return {
       answer,
       decision: decisionOf(answer, all),
       steps: all,
       ...(missing ? { missing } : {}),
-      hints: [...hintsFor(subject.claims, all), ...hints, ...(isGuarded ? [HIDDEN_FROM_YOU] : [])],
+      hints: [
+        ...hintsFor(subject.claims, all),
+        ...providerHints(subject.claims, all, providers),
+        ...hints,
+        ...(isGuarded ? [HIDDEN_FROM_YOU] : []),
+      ],
     };
   }
 

@@ -6,6 +6,29 @@ import type { Step } from '../steps.js';
 const MAX_HINTS = 20;
 const MAX_DEPTH = 4;
 
+/** Providers whose claims are mapped: nothing else of their tokens counts (contract §5). */
+export interface MappedProvider {
+  readonly name: string;
+  readonly issuerUrl: string;
+  readonly claims?: readonly { readonly to: string }[];
+}
+
+/** Claims that are missing, and that no provider of the token's issuer ever gives: a token of another one is needed. */
+export function providerHints(
+  { iss }: Readonly<Record<string, unknown>>,
+  steps: readonly Step[],
+  providers: readonly MappedProvider[],
+): string[] {
+  const own = providers.filter(({ issuerUrl }) => issuerUrl === iss);
+  if (own.length === 0 || own.some(({ claims }) => claims === undefined)) return [];
+  const given = new Set(own.flatMap(({ claims }) => (claims ?? []).map(({ to }) => to)));
+  const keys = new Set(steps.flatMap(({ missing }) => (missing ?? []).map(({ key }) => key)));
+  const names = own.map(({ name }) => name).join(', ');
+  return [...keys]
+    .filter((key) => !given.has(key) && key !== 'iss' && key !== 'sub')
+    .map((key) => `No token of provider ${names} gives ${quoted(key)}: its \`claims\` do not name it`);
+}
+
 /**
  * contract §10: what is known to go wrong with tokens, of claims that are held. The hints depend on these and on the steps that are
  * told, and so give away nothing beside them.
