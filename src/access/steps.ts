@@ -1,5 +1,5 @@
 import type { Judgement } from '../authz/judgement.js';
-import type { Role } from '../auth/route-access.js';
+import type { Role } from '../auth/role-names.js';
 import type { Claims } from '../claims/claims.js';
 import { findMissing, type MissingClaim } from '../claims/missing-claims.js';
 import { type ApiError, ERROR_CATALOGUE, type ErrorCode } from '../http/errors.js';

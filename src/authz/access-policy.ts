@@ -1,10 +1,10 @@
 import type { Caller } from '../auth/caller.js';
-import { type Role, ROLES } from '../auth/route-access.js';
+import { type Role, ROLES } from '../auth/role-names.js';
 import { type Claims, covers, implies } from '../claims/claims.js';
 import { findMissing } from '../claims/missing-claims.js';
 import type { AuthzConfig } from '../config/config.js';
 import { ApiError } from '../http/errors.js';
-import type { Recorder } from './judgement.js';
+import type { Judgement, Recorder } from './judgement.js';
 import { resolveRoles } from './roles.js';
 
 /** Claims that one refusal names; who lacks more has got the message. */
@@ -175,13 +175,19 @@ export class AuthOnlyPolicy extends OpenPolicy {
   }
 }
 
+const SEEN_BY_NOBODY = { allowed: false, because: 'unlabeled' } as const;
+
 /** spec §1.2: roles, the registry gate, the entry filter and admin scoping are all enforced. */
 export class FullPolicy extends AccessPolicy {
   // Callers are cached with their tokens, so the rules are applied once per token and not per request.
   private readonly roles = new WeakMap<Caller, readonly Role[]>();
 
+  private readonly unlabeled: Pick<Judgement, 'allowed' | 'because'>;
+
   constructor(private readonly authz: AuthzConfig) {
     super();
+    const { unlabeled } = authz.policy;
+    this.unlabeled = { allowed: unlabeled === 'allow', because: `unlabeled: ${unlabeled}` };
   }
 
   rolesOf(caller: Caller): readonly Role[] {
@@ -203,16 +209,7 @@ export class FullPolicy extends AccessPolicy {
   }
 
   mayReach(caller: Caller, required: Claims, record?: Recorder): boolean {
-    if (this.isSuperAdmin(caller)) {
-      record?.({ allowed: true, required, because: 'superAdmin' });
-      return true;
-    }
-    const { unlabeled, arrayValues } = this.authz.policy;
-    if (isUnlabeled(required)) {
-      record?.({ allowed: unlabeled === 'allow', required, because: `unlabeled: ${unlabeled}` });
-      return unlabeled === 'allow';
-    }
-    return this.covers(caller, required, arrayValues, record);
+    return this.judge(caller, required, this.unlabeled, record);
   }
 
   // Everybody covers `{}`, also where nothing unlabelled may be made: a directory for all is meant to be one.
@@ -226,15 +223,7 @@ export class FullPolicy extends AccessPolicy {
 
   // spec §2.2.3: both sides must have claims, so an entry without any is for super-admins only.
   maySee(caller: Caller, required: Claims, record?: Recorder): boolean {
-    if (this.isSuperAdmin(caller)) {
-      record?.({ allowed: true, required, because: 'superAdmin' });
-      return true;
-    }
-    if (isUnlabeled(required)) {
-      record?.({ allowed: false, required, because: 'unlabeled' });
-      return false;
-    }
-    return this.covers(caller, required, this.authz.policy.arrayValues, record);
+    return this.judge(caller, required, SEEN_BY_NOBODY, record);
   }
 
   seesAll(caller: Caller): boolean {
@@ -281,7 +270,21 @@ export class FullPolicy extends AccessPolicy {
     return JSON.stringify(held.map((key) => [key, caller.claims[key]]));
   }
 
-  private covers(caller: Caller, required: Claims, arrays: 'all' | 'any', record?: Recorder): boolean {
+  private judge(
+    caller: Caller,
+    required: Claims,
+    ifUnlabeled: Pick<Judgement, 'allowed' | 'because'>,
+    record?: Recorder,
+  ): boolean {
+    if (this.isSuperAdmin(caller)) {
+      record?.({ allowed: true, required, because: 'superAdmin' });
+      return true;
+    }
+    if (isUnlabeled(required)) {
+      record?.({ ...ifUnlabeled, required });
+      return ifUnlabeled.allowed;
+    }
+    const { arrayValues: arrays } = this.authz.policy;
     const allowed = covers(caller.claims, required, arrays);
     record?.({ allowed, required, arrays });
     return allowed;

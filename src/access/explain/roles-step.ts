@@ -1,5 +1,5 @@
 import type { Caller } from '../../auth/caller.js';
-import type { Role } from '../../auth/route-access.js';
+import type { Role } from '../../auth/role-names.js';
 import type { AccessPolicy } from '../../authz/access-policy.js';
 import type { Judgement } from '../../authz/judgement.js';
 import { explainMissing, type Step } from '../steps.js';

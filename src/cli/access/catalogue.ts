@@ -5,7 +5,7 @@ import { KINDS } from '../../source-kinds/kinds.js';
 import { passesFilter } from '../../sources/filter/entry-filter.js';
 import { readLocalFile } from '../../sync/file/read-file.js';
 import { readRegistryFile } from '../../sync/file/registry-file.js';
-import { readStoredCatalogue, type StoredCatalogue } from './stored-catalogue.queries.js';
+import type { StoredCatalogue } from './stored-catalogue.queries.js';
 
 /** An entry, as far as access goes. */
 export interface KnownEntry {
@@ -48,6 +48,7 @@ export async function readCatalogue(config: Config): Promise<Catalogue> {
 async function read({ database }: Config): Promise<{ stored?: StoredCatalogue; problem?: string }> {
   if (!database) return { problem: 'it is an embedded one' };
   try {
+    const { readStoredCatalogue } = await import('./stored-catalogue.queries.js');
     return { stored: await readStoredCatalogue(database) };
   } catch (error) {
     return { problem: error instanceof Error && error.message ? error.message : 'it can not be reached' };

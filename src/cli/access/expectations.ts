@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
-import { ROLES } from '../../auth/route-access.js';
-import { parseYaml } from '../../config/yaml/yaml-tree.js';
+import { ROLES } from '../../auth/role-names.js';
+import { parseYamlValue } from '../../config/yaml/yaml-tree.js';
 import { isObject } from '../../json/is-object.js';
 import { type Check, flag, foundKind, listOf, oneOf, text } from '../../validation/checks.js';
 import { formatPath } from '../../validation/path.js';
@@ -47,7 +47,7 @@ export function readExpectations(file: string): {
 } {
   let tree: unknown;
   try {
-    ({ tree } = parseYaml(readFileSync(file, 'utf8'), file));
+    ({ tree } = parseYamlValue(readFileSync(file, 'utf8'), file));
   } catch (error) {
     return { expectations: [], problems: [error instanceof Error ? error.message : 'it could not be read'] };
   }

@@ -2,7 +2,7 @@ import { assumedCaller } from '../../access/question.js';
 import type { SourceFacts } from '../../access/facts.queries.js';
 import { firstVisible, judgeSources } from '../../access/explain/entry-steps.js';
 import type { Caller } from '../../auth/caller.js';
-import type { Role } from '../../auth/route-access.js';
+import type { Role } from '../../auth/role-names.js';
 import type { AccessPolicy } from '../../authz/access-policy.js';
 import { policyFor } from '../../authz/policy-for.js';
 import type { Claims } from '../../claims/claims.js';
