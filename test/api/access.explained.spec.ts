@@ -14,6 +14,7 @@ import type { Sender } from '../support/http.js';
 import { expectRefused } from '../support/matchers.js';
 import { answerTo } from '../support/same-answer.js';
 import { aService } from '../support/service.js';
+import { within } from '../support/within.js';
 
 interface Explanation {
   answer: { status: number; code?: string };
@@ -429,5 +430,28 @@ describe('who has access', () => {
     });
     const missing = await service.as(ACME_ADMIN).get('/v1/registries/acme/access?entry=io.acme%2Fnone');
     expectRefused(missing, 404, 'entry_not_found');
+  });
+});
+
+describe('a refusal', () => {
+  it.each([
+    ['without a token', undefined, '/v1/sources', 401, 'token_missing', 'token'],
+    ['for want of a role', NOBODY, '/v1/sources', 403, 'role_required', 'roles'],
+    ['at the gate', CONTOSO_READER, '/registry/acme/v0.1/servers', 403, 'registry_forbidden', 'gate'],
+  ])('%s says where to ask, and the log which step it was', async (_, claims, path, status, code, step) => {
+    const sender = claims ? service.as(claims) : service;
+    const reply = await sender.get(path);
+    expectRefused(reply, status, code);
+    const { details, requestId } = reply.json as { details: string[]; requestId: string };
+    expect(details).toEqual([expect.stringContaining('POST /v1/access/explain')]);
+    const logged = () =>
+      service.logs().find((line) => line['requestId'] === requestId && line.msg === 'request');
+    await within(5_000, () => expect(logged()).toMatchObject({ step }));
+  });
+
+  it('of what is not there says nothing of it', async () => {
+    const reply = await service.as(ACME_PLATFORM).get('/registry/acme/v0.1/servers/io.acme%2Fteams/versions');
+    expectRefused(reply, 404, 'entry_not_found');
+    expect(reply.json).not.toHaveProperty('details');
   });
 });
