@@ -128,7 +128,7 @@ export function covers(held: Record<string, unknown>, required: unknown, arrays:
     // Own members only: `constructor` in a rule must not be satisfied by what every object inherits.
     if (key === '' || !Object.hasOwn(held, key) || memberIssue(wanted) !== undefined) return false;
     const values = heldValues(held[key]);
-    if (!Array.isArray(wanted)) return values.has(wanted);
+    if (!Array.isArray(wanted)) return values.has(wanted as string);
     return arrays === 'all'
       ? wanted.every((value) => values.has(value))
       : wanted.some((value) => values.has(value));
@@ -151,7 +151,8 @@ export function implies(claims: Claims, required: unknown, arrays: 'all' | 'any'
   );
 }
 
-function heldValues(value: unknown): Set<unknown> {
+/** What of a claim that is held can be compared, as texts. */
+export function heldValues(value: unknown): Set<string> {
   const values: unknown[] = Array.isArray(value) ? value : [value];
   return new Set(values.flatMap((element) => claimText(element) ?? []));
 }

@@ -1,4 +1,7 @@
-import { type Claims, claimText, covers } from './claims.js';
+import { type Claims, covers, heldValues } from './claims.js';
+
+/** Values that are shown of what is held of one key. */
+const MAX_HELD = 20;
 
 /** How an array in required claims is read (contract §5). */
 export type ArrayValues = 'all' | 'any';
@@ -24,9 +27,10 @@ export function findMissing(
 ): MissingClaim[] {
   return Object.entries(required).flatMap(([key, wanted]) => {
     if (covers(held, { [key]: wanted }, arrays)) return [];
+    const own = Object.hasOwn(held, key) ? heldValues(held[key]) : new Set<string>();
+    const texts = [...own].slice(0, MAX_HELD);
     const values = [...new Set([wanted].flat())];
-    const lacking = values.filter((value) => !covers(held, { [key]: value }, arrays));
-    const texts = heldTexts(held, key);
+    const lacking = values.filter((value) => !own.has(value));
     if (arrays === 'all' || values.length < 2) return lacking.map((needs) => ({ key, needs, held: texts }));
     return lacking.slice(0, 1).map((needs) => ({ key, needs, held: texts, anyOf: values }));
   });
@@ -43,9 +47,4 @@ export function withClaims(
     more.set(key, before === undefined ? needs : [before, needs].flat());
   }
   return Object.fromEntries(more);
-}
-
-function heldTexts(held: Readonly<Record<string, unknown>>, key: string): string[] {
-  const values: unknown[] = Object.hasOwn(held, key) ? [held[key]].flat() : [];
-  return values.flatMap((value) => claimText(value) ?? []);
 }

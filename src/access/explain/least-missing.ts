@@ -1,13 +1,16 @@
 import type { MissingClaim } from '../../claims/missing-claims.js';
 import { withClaims } from '../../claims/missing-claims.js';
 
+/** Of more values it would take long to find out which are needed. */
+const MAX_VALUES = 50;
+
 /**
  * The least of several sets of missing values that opens something (contract §10), with nothing in it that is not needed: with
  * all of it the thing is open, and with all but one value it is not.
  *
  * @param candidates what could be added.
  * @param opens whether somebody who holds these claims is let in, by the code that lets in.
- * @returns undefined when none of them opens it.
+ * @returns undefined when none of them opens it, or only very many.
  */
 export function leastMissing<Missing extends MissingClaim>(
   held: Readonly<Record<string, unknown>>,
@@ -15,8 +18,9 @@ export function leastMissing<Missing extends MissingClaim>(
   opens: (held: Readonly<Record<string, unknown>>) => boolean,
 ): readonly Missing[] | undefined {
   const opening = candidates
+    .filter(({ length }) => length > 0 && length <= MAX_VALUES)
     .map(withoutRepetitions)
-    .filter((missing) => missing.length > 0 && opens(withClaims(held, missing)))
+    .filter((missing) => opens(withClaims(held, missing)))
     .map((missing) => needed(held, missing, opens))
     .sort((one, other) => one.length - other.length);
   return opening[0];
