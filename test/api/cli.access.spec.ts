@@ -1,7 +1,9 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it, vi } from 'vitest';
 import { stringify } from 'yaml';
+import { explain } from '../../dist/cli/access/explain.js';
+import { type AccessChecks, check as checkConfiguration } from '../../dist/cli/check.js';
 import { Cli } from '../support/cli.js';
 import { aDatabase } from '../support/database.js';
 import { aCatalogue, aServer } from '../support/documents.js';
@@ -9,7 +11,24 @@ import { aFolder } from '../support/folder.js';
 
 const folder = aFolder();
 const path = (name: string) => join(folder.path, name);
+/** As a process of its own. */
 const run = (...args: string[]) => new Cli(args).finished;
+
+/** The same as what the commands do: a process for each of them would take much longer than they do. */
+async function printed(command: () => Promise<number>): Promise<{ code: number; output: string }> {
+  let output = '';
+  const writes = [process.stdout, process.stderr].map((stream) =>
+    vi.spyOn(stream, 'write').mockImplementation((text) => {
+      output += String(text);
+      return true;
+    }),
+  );
+  try {
+    return { code: await command(), output };
+  } finally {
+    for (const write of writes) write.mockRestore();
+  }
+}
 
 interface Edit {
   catalogClaims?: object;
@@ -52,18 +71,20 @@ beforeAll(() => {
 });
 
 describe('explain', () => {
-  const ask = (claims: string, entry?: string, registry = 'default') =>
-    run(
-      ...['explain', '--config', configure('registry.yaml'), '--claims', claims, '--registry', registry],
-      ...(entry === undefined ? [] : ['--entry', entry]),
+  const ask = (claims: string, entry?: string) =>
+    printed(() =>
+      explain({
+        config: configure('registry.yaml'),
+        claims,
+        registry: 'default',
+        ...(entry === undefined ? {} : { entry }),
+      }),
     );
 
   it('ends with 0 for what is shown, and with 1 and what is missing for what is not', async () => {
-    const [shown, hidden, refused] = await Promise.all([
-      ask('{"org":"acme"}', 'io.acme/mail'),
-      ask('{"org":"acme","team":"data"}', 'io.acme/deploy'),
-      ask('{"org":"contoso"}'),
-    ]);
+    const shown = await ask('{"org":"acme"}', 'io.acme/mail');
+    const hidden = await ask('{"org":"acme","team":"data"}', 'io.acme/deploy');
+    const refused = await ask('{"org":"contoso"}');
     expect(shown).toMatchObject({ code: 0, output: expect.stringMatching(/^shown \(200\)/) });
     expect(hidden.code).toBe(1);
     expect(hidden.output).toMatch(/^hidden \(404 entry_not_found\)/);
@@ -74,20 +95,23 @@ describe('explain', () => {
   });
 
   it('ends with 2 for bad use', async () => {
-    const [noJson, noRegistry, noFile] = await Promise.all([
-      ask('org=acme'),
+    const [noJson, noRegistry] = await Promise.all([
+      run('explain', '--config', configure('registry.yaml'), '--claims', 'org=acme', '--registry', 'default'),
       run('explain', '--config', configure('registry.yaml'), '--claims', '{}'),
-      run('explain', '--config', path('nowhere.yaml'), '--claims', '{}', '--registry', 'default'),
     ]);
+    const noFile = await printed(() =>
+      explain({ config: path('nowhere.yaml'), claims: '{}', registry: 'default' }),
+    );
     expect([noJson.code, noRegistry.code, noFile.code]).toEqual([2, 2, 2]);
     expect(noJson.output).toContain('--claims must be a JSON object');
   });
 });
 
 describe('check --access', () => {
-  const check = (expectations: unknown, ...more: string[]) => {
+  const check = (expectations: unknown, more: AccessChecks = {}) => {
     writeFileSync(path('access.yaml'), stringify(expectations));
-    return run('check', '--config', configure('registry.yaml'), '--access', path('access.yaml'), ...more);
+    const checks = { access: path('access.yaml'), ...more };
+    return printed(() => checkConfiguration(configure('registry.yaml'), {}, checks));
   };
   const GOOD = {
     name: 'Acme <reads> & writes',
@@ -107,7 +131,7 @@ describe('check --access', () => {
   };
 
   it('passes where everything is as expected, and says so in JUnit XML', async () => {
-    const { code, output } = await check([GOOD], '--junit', path('junit.xml'));
+    const { code, output } = await check([GOOD], { junit: path('junit.xml') });
     expect(output).toContain('pass  Acme <reads> & writes  default\n');
     expect(output).toContain('1 passed, 0 failed');
     expect(code).toBe(0);
@@ -117,7 +141,7 @@ describe('check --access', () => {
   });
 
   it('fails with each expectation that does not hold', async () => {
-    const { code, output } = await check([GOOD, BAD], '--junit', path('junit.xml'));
+    const { code, output } = await check([GOOD, BAD], { junit: path('junit.xml') });
     expect(code).toBe(1);
     expect(output).toContain('FAIL  {"org":"contoso"}');
     for (const failure of [
@@ -166,7 +190,7 @@ describe('check --against', () => {
         database: connection,
         catalogClaims: { org: 'acme', team: 'ops' },
       });
-      const { code, output } = await run('check', '--config', file, '--against', old);
+      const { code, output } = await printed(() => checkConfiguration(file, {}, { against: old }));
       expect(code).toBe(0);
       expect(output).toContain('\norg is acme: loses 1 entry of registry default: server io.acme/stored\n');
       expect(output).toContain('on the catalogue of the database');

@@ -58,6 +58,8 @@ export async function explainedDifference(replica: Replica, answered: Answered):
   const as = await claimsOf(replica, token);
   const byRoot = await explain(replica, { ...asked, as }, answered.root);
   if (!isDeepStrictEqual(byRoot.answer, wanted)) return { asked, as, byRoot, wanted };
+  const gate = byRoot.steps.find(({ step }) => step === 'gate');
+  if (gate && (gate.outcome === 'passed') !== (expected.status !== 403)) return { asked, as, byRoot, wanted };
   return (
     wrongSource(answered, byRoot) ??
     (await notMinimal(replica, { ...asked, as }, byRoot, answered.root)) ??
