@@ -24,6 +24,7 @@ export const FOLDERS = [
   'entries',
   'catalog',
   'publisher',
+  'access',
   'discovery',
   'health',
   'mcp',

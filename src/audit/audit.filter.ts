@@ -73,7 +73,7 @@ export class AuditFilter extends ErrorFilter {
   private isRecorded({ status, code, refusedClaims }: ApiError, route: DeclaredRoute | undefined) {
     if (status === 401 || status === 403) return true;
     if (status !== 404 || !route) return null;
-    if (route.named || route.isPublisherRoute)
+    if (route.named || route.isPublisherRoute || route.audited?.action === 'access.read')
       return MAY_BE_HIDDEN.has(code) ? refusedClaims !== undefined : null;
     // Of consumers, hidden and missing alike.
     return route.isRegistryRoute && this.audit.reads ? true : null;

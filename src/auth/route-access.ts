@@ -1,10 +1,9 @@
 import { applyDecorators } from '@nestjs/common';
 import { Reflector } from '@nestjs/core';
 import { ApiErrors } from '../http/openapi/api-errors.js';
+import { type Role, ROLES } from './role-names.js';
 
-/** spec §2.3. */
-export const ROLES = ['superAdmin', 'manageSources', 'manageRegistries', 'manageEntries'] as const;
-export type Role = (typeof ROLES)[number];
+export { type Role, ROLES };
 
 /**
  * Who may use a route: everybody without a token, every caller, who may list registries, who has any role at all, or who has

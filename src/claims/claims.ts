@@ -15,7 +15,6 @@ export interface ClaimsIssue {
 
 export const MAX_CLAIMS = 100;
 export const MAX_VALUES = 1_000;
-const MAX_MISSING_LENGTH = 200;
 
 /** contract §5: they tell one token from another, and say nothing of its holder. */
 const OF_ONE_TOKEN: readonly string[] = ['jti', 'iat', 'exp', 'nbf'];
@@ -129,23 +128,11 @@ export function covers(held: Record<string, unknown>, required: unknown, arrays:
     // Own members only: `constructor` in a rule must not be satisfied by what every object inherits.
     if (key === '' || !Object.hasOwn(held, key) || memberIssue(wanted) !== undefined) return false;
     const values = heldValues(held[key]);
-    if (!Array.isArray(wanted)) return values.has(wanted);
+    if (!Array.isArray(wanted)) return values.has(wanted as string);
     return arrays === 'all'
       ? wanted.every((value) => values.has(value))
       : wanted.some((value) => values.has(value));
   });
-}
-
-/**
- * What of `required` is not held, each key with one value that is missing, as `team=data`. Read as `covers` does with `all`.
- */
-export function missingClaims(held: Record<string, unknown>, required: Claims): string[] {
-  return Object.entries(required).flatMap(([key, wanted]) =>
-    [wanted]
-      .flat()
-      .filter((value) => !covers(held, { [key]: value }, 'all'))
-      .map((value) => `${key}=${value}`.slice(0, MAX_MISSING_LENGTH)),
-  );
 }
 
 /**
@@ -164,7 +151,8 @@ export function implies(claims: Claims, required: unknown, arrays: 'all' | 'any'
   );
 }
 
-function heldValues(value: unknown): Set<unknown> {
+/** What of a claim that is held can be compared, as texts. */
+export function heldValues(value: unknown): Set<string> {
   const values: unknown[] = Array.isArray(value) ? value : [value];
   return new Set(values.flatMap((element) => claimText(element) ?? []));
 }

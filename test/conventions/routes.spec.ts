@@ -33,6 +33,8 @@ const WRITES_NOTHING = [
   'POST /v1/entries/validate',
   'POST /registry/{registry}/mcp',
   'DELETE /registry/{registry}/mcp',
+  'POST /v1/access/explain',
+  'POST /v1/access/preview',
   ...['v0.1', 'v0'].flatMap((version) =>
     ['validate', 'auth/github-oidc'].map((asked) => `POST /registry/{registry}/${version}/${asked}`),
   ),
@@ -255,7 +257,9 @@ describe('on a read-only server every route', () => {
   const CHANGES = ROUTES.filter(changesSomething);
   const send = (route: string, query = '') => {
     const [method = '', path = ''] = route.split(' ');
-    const body = { server: aServer('io.acme/a'), claims: {} };
+    const body = path.startsWith('/v1/access')
+      ? { registry: 'main', ...(path.endsWith('preview') ? { as: { claims: {} } } : {}) }
+      : { server: aServer('io.acme/a'), claims: {} };
     return service.send(
       method,
       path.replaceAll(/\{\w+\}/g, 'main') + query,

@@ -24,6 +24,14 @@ export interface YamlTree {
 const MAX_DEPTH = 64;
 const MAX_NODES_BY_ALIAS = 10_000;
 
+/** The same of a configuration: at the top there must be a map. */
+export function parseYaml(text: string, name: string): YamlTree {
+  const { tree, lines } = parseYamlValue(text, name);
+  if (typeof tree === 'object' && !Array.isArray(tree)) return { tree, lines };
+  const message = 'must hold a map of sections such as auth and sources';
+  throw new ConfigurationError([problemAt(name, new LineCounter(), message, undefined)]);
+}
+
 /**
  * Reads one YAML 1.2 document.
  *
@@ -33,7 +41,7 @@ const MAX_NODES_BY_ALIAS = 10_000;
  * @param name stands in the problems for the file itself.
  * @throws ConfigurationError with every syntax error, by line and column.
  */
-export function parseYaml(text: string, name: string): YamlTree {
+export function parseYamlValue(text: string, name: string): YamlTree {
   const counter = new LineCounter();
   const refuse = (message: string, offset?: number) =>
     new ConfigurationError([problemAt(name, counter, message, offset)]);
@@ -54,8 +62,6 @@ export function parseYaml(text: string, name: string): YamlTree {
     const reader = new TreeReader(counter);
     const tree = document.contents === null ? null : reader.read(document.contents, []);
     if (tree === null) throw refuse('is empty');
-    if (typeof tree !== 'object' || Array.isArray(tree))
-      throw refuse('must hold a map of sections such as auth and sources');
     return { tree, lines: reader.lines };
   } catch (error) {
     if (error instanceof ConfigurationError) throw error;

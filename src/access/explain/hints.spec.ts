@@ -1,0 +1,62 @@
+import { describe, expect, it } from 'vitest';
+import { hintsFor, providerHints } from './hints.js';
+import type { Step } from '../steps.js';
+
+const missing = (key: string, needs: string): Step => ({
+  step: 'entry',
+  outcome: 'refused',
+  missing: [{ key, needs, held: [] }],
+});
+
+describe('a hint is given', () => {
+  it.each<[string, Record<string, unknown>, Step[], string | RegExp]>([
+    [
+      'of a number that lost its digits',
+      { tenant: 2 ** 60 },
+      [],
+      /"tenant" holds a number that is too large/,
+    ],
+    ['of one among several', { tenant: ['1', 2 ** 60] }, [], /too large/],
+    ['of scopes in one text', { scope: 'read write' }, [], /"scope" is one text/],
+    ['of roles that are nested', { realm_access: { roles: ['x'] } }, [], /realm_access/],
+    ['of groups that are elsewhere', { hasgroups: true }, [], /leave the groups out/],
+    ['of a key in other letters', { Team: 'a' }, [missing('team', 'a')], /"Team": case counts/],
+    ['of a value in other letters', { team: ' A' }, [missing('team', 'a')], /" A": case and spaces count/],
+    ['of a key that is nested', { x: { y: { team: 'a' } } }, [missing('team', 'a')], /at x\.y\.team/],
+    [
+      'of an entry without claims',
+      {},
+      [{ step: 'entry', outcome: 'refused', because: 'unlabeled' }],
+      /super-admins/,
+    ],
+    [
+      'of a deleted version',
+      {},
+      [{ step: 'version', outcome: 'refused', because: 'status: deleted' }],
+      /include_deleted/,
+    ],
+  ])('%s', (_, held, steps, hint) => {
+    expect(hintsFor(held, steps)).toEqual([expect.stringMatching(hint)]);
+  });
+
+  it.each<[string, Record<string, unknown>, Step[]]>([
+    ['of numbers that are whole', { tenant: 12 }, []],
+    ['of one scope', { scope: 'read' }, []],
+    ['of a key that is like one nobody asks for', { Team: 'a' }, [missing('org', 'a')]],
+    ['of a value that is another', { team: 'b' }, [missing('team', 'a')]],
+  ])('not %s', (_, held, steps) => expect(hintsFor(held, steps)).toEqual([]));
+});
+
+describe('that another provider is needed', () => {
+  const mapped = { name: 'ci', issuerUrl: 'https://ci', claims: [{ to: 'org' }] };
+  const open = { name: 'corporate', issuerUrl: 'https://idp' };
+  it.each([
+    ['https://ci', [mapped, open], 1],
+    ['https://idp', [mapped, open], 0],
+    ['https://ci', [mapped, { ...open, issuerUrl: 'https://ci' }], 0],
+    [undefined, [mapped], 0],
+  ])('is told of tokens of %s', (iss, providers, count) => {
+    expect(providerHints({ iss }, [missing('team', 'a')], providers)).toHaveLength(count);
+    expect(providerHints({ iss }, [missing('org', 'a')], providers)).toEqual([]);
+  });
+});
