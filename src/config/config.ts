@@ -48,6 +48,7 @@ export interface Config {
   readonly telemetry: TelemetryConfig;
   readonly audit: AuditConfig;
   readonly limits: LimitsConfig;
+  readonly shutdown: ShutdownConfig;
   readonly addresses: { readonly public: Address; readonly internal: Address };
   /** REGISTRY_INSECURE_URLS: providers may be reached without TLS. */
   readonly insecureUrls: boolean;
@@ -182,6 +183,13 @@ export interface LimitsConfig {
   readonly claimSetsPerSource: number;
   /** The most that is read of one registry file. */
   readonly mebibytesPerFile: number;
+  /** How long a connection without a request stays open. */
+  readonly keepAliveMs: number;
+}
+
+export interface ShutdownConfig {
+  /** How long new requests are answered after the signal to stop; null: where nothing is configured. */
+  readonly noticeMs: number | null;
 }
 
 /** The names are those of node-postgres. */

@@ -63,6 +63,8 @@ const OVERRIDABLE: readonly { path: Path; number?: true; flag?: true }[] = [
   { path: ['limits', 'connections'], number: true },
   { path: ['limits', 'claimSetsPerSource'], number: true },
   { path: ['limits', 'mebibytesPerFile'], number: true },
+  { path: ['limits', 'keepAlive'] },
+  { path: ['shutdown', 'notice'] },
 ];
 
 /** `resourceUrl` is both RESOURCE_URL and RESOURCEURL: people write either. */

@@ -7,11 +7,18 @@ import type {
   Config,
   DatabaseConfig,
   LimitsConfig,
+  ShutdownConfig,
   ProviderConfig,
   RegistryConfig,
   SourceConfig,
 } from './config.js';
-import type { AuditSettings, ConfigFile, LimitSettings, RegistryItem } from './config-file.dto.js';
+import type {
+  AuditSettings,
+  ConfigFile,
+  LimitSettings,
+  RegistryItem,
+  ShutdownSettings,
+} from './config-file.dto.js';
 import { claimRuleOf, groupsLocationOf } from './providers/claim-settings.dto.js';
 import type { DatabaseSettings, SslMode } from './database-settings.dto.js';
 import { type DatabaseUrl, parseDatabaseUrl } from './database-url.js';
@@ -31,6 +38,8 @@ export interface Files {
 
 const POOL_MAX = 10;
 const AUDIT_RETENTION = '90d';
+/** Longer than balancers keep theirs, mostly for a minute: what they take for open must not just have been closed. */
+const KEEP_ALIVE = '65s';
 
 /** Everything of the `Config` that comes from the file, with its defaults. The file must have been checked before. */
 export function resolveConfig(
@@ -47,6 +56,7 @@ export function resolveConfig(
   | 'readOnly'
   | 'audit'
   | 'limits'
+  | 'shutdown'
   | 'adminFileRoots'
   | 'adminAllowPrivateIP'
   | 'adminKubernetesNamespaces'
@@ -66,6 +76,7 @@ export function resolveConfig(
     audit: auditOf(file.audit),
     log: { level: file.log?.level ?? 'info', format: file.log?.format ?? null },
     limits: limitsOf(file.limits),
+    shutdown: shutdownOf(file.shutdown),
   };
 }
 
@@ -233,7 +244,12 @@ function limitsOf(limits: LimitSettings = {}): LimitsConfig {
     connections: limits.connections ?? 2_000,
     claimSetsPerSource: limits.claimSetsPerSource ?? 10_000,
     mebibytesPerFile: limits.mebibytesPerFile ?? 64,
+    keepAliveMs: parseDuration(limits.keepAlive ?? KEEP_ALIVE) ?? 0,
   };
+}
+
+function shutdownOf({ notice }: ShutdownSettings = {}): ShutdownConfig {
+  return { noticeMs: notice === undefined ? null : (parseDuration(notice, 0) ?? 0) };
 }
 
 function absolute(name: string | undefined, { directory }: Files): string | undefined {

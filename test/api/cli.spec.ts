@@ -8,6 +8,7 @@ import { migrations } from '../../dist/migrations/index.js';
 import { Cli } from '../support/cli.js';
 import { aDatabase } from '../support/database.js';
 import { aCatalogue, aServer } from '../support/documents.js';
+import { call } from '../support/http.js';
 
 let folder = '';
 beforeAll(async () => {
@@ -178,7 +179,8 @@ describe('serve', () => {
     const database = await aDatabase();
     const text = `${GOOD}database: ${JSON.stringify(database.connection)}\n`;
     const config = await file(text);
-    const first = serving(config, undefined, { REGISTRY_LOG_FORMAT: 'text' });
+    const environment = { REGISTRY_LOG_FORMAT: 'text', REGISTRY_SHUTDOWN_NOTICE: '1s' };
+    const first = serving(config, undefined, environment);
     // As a person reads it on a terminal.
     const ready = await first.logs('metrics at http');
     expect(ready).toMatch(/INFO: Ready: registries at \S+\/registry, documentation at \S+\/docs, metrics at/);
@@ -190,6 +192,8 @@ describe('serve', () => {
     const [last = ''] = second.output.trim().split('\n').slice(-1);
     expect(JSON.parse(last)).toMatchObject({ level: 'fatal', msg: expect.stringContaining(sentence) });
     first.child.kill('SIGTERM');
+    await first.logs('SIGTERM: stopping, new requests are answered for 1 s');
+    expect((await call(`http://127.0.0.1:${taken}/registry`)).headers['connection']).toBe('close');
     expect((await first.finished).code).toBe(0);
     await database.drop();
   });

@@ -155,10 +155,10 @@ export class ServiceUnderTest extends Sender {
     this.running = await startService(config, version, createLogger('debug', sink));
   }
 
-  async stop(): Promise<void> {
+  async stop(noticeMs = 0): Promise<void> {
     if (!this.running) return;
     const { text: metrics } = await call(`${this.internalOrigin}/metrics`);
-    await this.running.stop();
+    await this.running.stop(noticeMs);
     this.running = undefined;
     await this.keptItsSecrets(metrics);
   }
