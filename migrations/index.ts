@@ -13,6 +13,7 @@ import { GivenClaims1796600000000 } from './1796600000000-given-claims.js';
 import { SearchTexts1796800000000 } from './1796800000000-search-texts.js';
 import { AuditEvents1797000000000 } from './1797000000000-audit-events.js';
 import { OpenRegistries1797200000000 } from './1797200000000-open-registries.js';
+import { AppliedAuthorization1797500000000 } from './1797500000000-applied-authorization.js';
 
 /** Every migration, oldest first. A released one is never edited: a change is a new file. */
 export const migrations = [
@@ -31,4 +32,5 @@ export const migrations = [
   SearchTexts1796800000000,
   AuditEvents1797000000000,
   OpenRegistries1797200000000,
+  AppliedAuthorization1797500000000,
 ];

@@ -12,6 +12,7 @@ import { createInternalServer } from '../health/internal-server.js';
 import type { VersionReport } from '../health/version-report.js';
 import { createPublicApp } from './public-app.js';
 import { OpenRegistries } from './open-registries.js';
+import { Reload, type Reloaded } from './reload.js';
 import { drain } from './drain.js';
 import { ENTITIES } from './entities.js';
 import { SyncScheduler } from '../sync/scheduler.js';
@@ -32,6 +33,8 @@ export interface RunningService {
   readonly internalPort: number;
   /** Settles with a reason when the service can't go on. */
   readonly lost: Promise<string>;
+  /** Takes over a configuration that has changed: see Reload. */
+  reload(config: Config): Promise<Reloaded>;
   /**
    * Stops accepting, finishes what is in flight, closes the database.
    *
@@ -93,6 +96,7 @@ export async function startService(
     throw error;
   }
   const { readiness } = database;
+  const reload = app.get(Reload);
   state.markStarted(async () => {
     await readiness.ping();
     return true;
@@ -101,6 +105,7 @@ export async function startService(
     publicPort: portOf(app.getHttpServer()),
     internalPort: portOf(internal),
     lost: database.lost,
+    reload: (next) => reload.apply(config, next),
     stop,
   };
 }

@@ -8,8 +8,13 @@ import { resolveRoles } from './roles.js';
 /** Claims that one refusal names; who lacks more has got the message. */
 const MAX_MISSING = 20;
 
-/** What a mode of operation decides (contract §4), and nothing else does. Chosen once at start. */
+/** What a mode of operation decides (contract §4), and nothing else does. */
 export abstract class AccessPolicy {
+  /** Another one when the decisions may be others: what rests on earlier ones is not used any more. */
+  get version(): number {
+    return 0;
+  }
+
   /** The caller's roles, in the order of ROLES. */
   abstract rolesOf(caller: Caller): readonly Role[];
   /** May the caller act in this role? */

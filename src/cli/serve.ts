@@ -7,6 +7,7 @@ import { versionReport } from '../health/version-report.js';
 import { createStreamLogger, logFormat } from '../telemetry/logger.js';
 import { Metrics } from '../telemetry/metrics.js';
 import { configuration } from './configuration.js';
+import { ReloadOnSignal } from './reload.js';
 import { startFailure } from './start-failure.js';
 
 /** Hard end of a stop that hangs, after the notice; contract §1 allows 10 s. */
@@ -65,6 +66,8 @@ export async function serve(file: string, flags: Flags): Promise<number> {
       stop = async () => stopAll(await starting.catch(() => undefined), noticeMs);
       end(0, noticeMs);
     });
+  starting.catch(() => undefined);
+  process.on('SIGHUP', new ReloadOnSignal(file, flags, starting, logger).request);
   try {
     const service = await starting;
     isReady = true;
