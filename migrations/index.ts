@@ -15,7 +15,10 @@ import { AuditEvents1797000000000 } from './1797000000000-audit-events.js';
 import { OpenRegistries1797200000000 } from './1797200000000-open-registries.js';
 import { AppliedAuthorization1797500000000 } from './1797500000000-applied-authorization.js';
 
-/** Every migration, oldest first. A released one is never edited: a change is a new file. */
+/**
+ * Every migration, oldest first. A released one is never edited: a change is a new file. One that can't be taken back without losing
+ * data says in `loses` what goes.
+ */
 export const migrations = [
   InitialSchema1795000000000,
   RequestedSyncs1795200000000,

@@ -11,6 +11,13 @@ interface ServeOptions {
   authMode?: string;
 }
 
+interface MigrateOptions {
+  config: string;
+  steps: string;
+  yes: boolean;
+  destructive: boolean;
+}
+
 // Each command loads what it needs, when it runs: `serve` has to start tracing before it loads the application.
 const program = new Command('registry-server')
   .description('A registry server for MCP servers, skills and plugins')
@@ -46,11 +53,15 @@ program
   .description('apply, take back or list database migrations')
   .argument('<action>', 'up, down (the newest one) or status')
   .addOption(config())
-  .action(async (action: string, options: { config: string }) => {
+  .option('--steps <number>', 'down: how many of the newest ones', '1')
+  .option('--yes', 'down: without asking', false)
+  .option('--destructive', 'down: also when data is lost', false)
+  .action(async (action: string, { config: file, steps, ...down }: MigrateOptions) => {
     if (!['up', 'down', 'status'].includes(action))
       program.error(`migrate: ${action} is none of up, down and status`);
+    if (!/^[1-9]\d{0,3}$/.test(steps)) program.error(`migrate: --steps ${steps} is no number from 1 to 9999`);
     const { migrate } = await import('./cli/migrate.js');
-    exit(await migrate(action as MigrateAction, options.config));
+    exit(await migrate(action as MigrateAction, file, { ...down, steps: Number(steps) }));
   });
 
 await program.parseAsync();

@@ -13,7 +13,7 @@ import {
   text,
   wholeNumber,
 } from '../validation/checks.js';
-import { DatabaseSettings } from './database-settings.dto.js';
+import { DatabaseSettings } from './database/database-settings.dto.js';
 import { RegistrySettings } from './registry-settings.dto.js';
 import { below, type Issue, issue } from '../validation/problems.js';
 import { Checked, Optional, Rule, Section, SectionList, type Unchecked } from '../validation/shape.js';

@@ -1,6 +1,7 @@
 import type { Claims } from '../claims/claims.js';
 import type { Address } from './address.js';
 import type { LogFormat, LogLevel } from './config-file.dto.js';
+import type { DatabaseTls } from './database/database-tls.js';
 import type { TelemetryConfig } from './opentelemetry/telemetry-config.js';
 import type { ClaimRule, GroupsLocation } from './providers/claim-rules.js';
 import type { RegistryKey } from './registry-key.js';
@@ -201,7 +202,7 @@ export interface DatabaseConfig {
   readonly database: string;
   /** Absent: PGPASSFILE and ~/.pgpass are asked. */
   readonly password?: string;
-  readonly ssl?: false | object;
+  readonly tls?: DatabaseTls;
   readonly poolMax: number;
   /** The role that migrates, when it is another one. */
   readonly migration?: { readonly user: string; readonly password?: string };

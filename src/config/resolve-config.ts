@@ -20,8 +20,9 @@ import type {
   ShutdownSettings,
 } from './config-file.dto.js';
 import { claimRuleOf, groupsLocationOf } from './providers/claim-settings.dto.js';
-import type { DatabaseSettings, SslMode } from './database-settings.dto.js';
-import { type DatabaseUrl, parseDatabaseUrl } from './database-url.js';
+import type { DatabaseSettings } from './database/database-settings.dto.js';
+import type { DatabaseTls } from './database/database-tls.js';
+import { type DatabaseUrl, parseDatabaseUrl } from './database/database-url.js';
 import { isKey, keyDigest, type RegistryKey } from './registry-key.js';
 import type { RegistryKeySettings } from './registry-settings.dto.js';
 import { parseDuration } from '../validation/duration.js';
@@ -192,7 +193,7 @@ export function registryKeyOf(
 }
 
 function databaseOf(settings: DatabaseSettings, files: Files): DatabaseConfig {
-  const { sslMode, pool, migrationUser, migrationPassword, migrationPasswordFile } = settings;
+  const { pool, migrationUser, migrationPassword, migrationPasswordFile } = settings;
   const password = settings.password ?? contentOf(settings.passwordFile, files);
   const migration = migrationUser !== undefined && {
     user: migrationUser,
@@ -203,7 +204,7 @@ function databaseOf(settings: DatabaseSettings, files: Files): DatabaseConfig {
     port: settings.port ?? 5432,
     user: settings.user ?? '',
     database: settings.database ?? '',
-    ssl: sslMode && sslOf(sslMode),
+    tls: tlsOf(settings, files),
     ...(settings.url === undefined ? {} : partsOf(settings.url)),
     ...compact({ password }),
     poolMax: pool?.max ?? POOL_MAX,
@@ -214,23 +215,23 @@ function databaseOf(settings: DatabaseSettings, files: Files): DatabaseConfig {
 function partsOf(url: string): Omit<DatabaseUrl, 'unused'> {
   const parsed = parseDatabaseUrl(url);
   if (typeof parsed === 'string') throw new Error('A database URL that cannot be used was not refused');
-  const { host, port, user, database, password, ssl } = parsed;
-  return { host, port, user, database, ...compact({ password, ssl }) };
+  const { host, port, user, database, password, tls } = parsed;
+  return { host, port, user, database, ...compact({ password, tls }) };
 }
 
-// As libpq: `require` encrypts without looking at the certificate, `verify-ca` does not compare the host's name.
-// The authorities are those of Node, with NODE_EXTRA_CA_CERTS.
-function sslOf(mode: SslMode): false | object {
-  switch (mode) {
-    case 'disable':
-      return false;
-    case 'require':
-      return { rejectUnauthorized: false };
-    case 'verify-ca':
-      return { checkServerIdentity: () => undefined };
-    case 'verify-full':
-      return {};
-  }
+function tlsOf(
+  { sslMode, sslRootCertFile, sslCertFile, sslKeyFile }: DatabaseSettings,
+  files: Files,
+): DatabaseTls | undefined {
+  return (
+    sslMode &&
+    compact({
+      mode: sslMode,
+      rootCert: contentOf(sslRootCertFile, files),
+      cert: contentOf(sslCertFile, files),
+      key: contentOf(sslKeyFile, files),
+    })
+  );
 }
 
 function auditOf({ reads = false, retention = AUDIT_RETENTION }: AuditSettings = {}): AuditConfig {
