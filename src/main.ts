@@ -64,6 +64,16 @@ program
     exit(await migrate(action as MigrateAction, file, { ...down, steps: Number(steps) }));
   });
 
+program
+  .command('dump')
+  .description('copy everything into another PostgreSQL, which must be empty')
+  .addOption(config())
+  .requiredOption('--to <url>', 'postgres://user@host:5432/database')
+  .action(async ({ config: file, to }: { config: string; to: string }) => {
+    const { dump } = await import('./cli/dump.js');
+    exit(await dump(file, to));
+  });
+
 await program.parseAsync();
 
 function exit(code: number): void {
