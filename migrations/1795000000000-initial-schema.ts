@@ -7,6 +7,8 @@ import type { MigrationInterface, QueryRunner } from 'typeorm';
  * database. Lifecycle and kinds are text with a check, so that a later migration can widen them without a rewrite.
  */
 export class InitialSchema1795000000000 implements MigrationInterface {
+  readonly loses = 'all sources, registries and entries';
+
   async up(runner: QueryRunner): Promise<void> {
     await runner.query(`create extension if not exists pg_trgm`);
     await runner.query(`

@@ -2,6 +2,8 @@ import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /** A source that loses most of its entries at once fails, unless its settings or a sync that was asked for allow it. */
 export class AllowedShrinking1796200000000 implements MigrationInterface {
+  readonly loses = 'which sources may shrink';
+
   async up(runner: QueryRunner): Promise<void> {
     await runner.query(`alter table source add column allow_shrink boolean not null default false`);
     await runner.query(`alter table source_sync add column shrink_allowed_at timestamptz(3)`);

@@ -6,6 +6,8 @@ import { lockTables } from './lock-tables.js';
  * time. A trigger writes it down, so that no writer can forget to, also none of the version before.
  */
 export class ChangedClaims1796400000000 implements MigrationInterface {
+  readonly loses = 'when the claims of entries have changed';
+
   async up(runner: QueryRunner): Promise<void> {
     await lockTables(runner, 'lock table entry in access exclusive mode');
     await runner.query(`alter table entry add column claims_changed_at timestamptz(3)`);

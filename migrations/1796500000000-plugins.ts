@@ -2,6 +2,8 @@ import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /** Plugins are the third type of entries. */
 export class Plugins1796500000000 implements MigrationInterface {
+  readonly loses = 'all plugins';
+
   async up(runner: QueryRunner): Promise<void> {
     await allow(runner, ['server', 'skill', 'plugin']);
   }

@@ -4,6 +4,8 @@ const TABLES = ['source', 'registry', 'entry'];
 
 /** Claims come back as they were given: the form they were given in stands beside the claim set, where it is another one. */
 export class GivenClaims1796600000000 implements MigrationInterface {
+  readonly loses = 'how claims were written';
+
   async up(runner: QueryRunner): Promise<void> {
     for (const table of TABLES) await runner.query(`alter table ${table} add column given_claims jsonb`);
   }

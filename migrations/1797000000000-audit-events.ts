@@ -7,6 +7,8 @@ import type { MigrationInterface, QueryRunner } from 'typeorm';
  * large table, and each filter of a list finds its newest events first.
  */
 export class AuditEvents1797000000000 implements MigrationInterface {
+  readonly loses = 'the audit trail, and who published which version';
+
   async up(runner: QueryRunner): Promise<void> {
     await runner.query(`
       create table audit_event (

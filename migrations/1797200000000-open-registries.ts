@@ -2,6 +2,9 @@ import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /** What opens a registry to callers without a token, of keys their digests alone; and the claims of what is published through it. */
 export class OpenRegistries1797200000000 implements MigrationInterface {
+  readonly loses =
+    'the keys of registries, what opens them without a token, and what is published through them';
+
   async up(runner: QueryRunner): Promise<void> {
     await runner.query(`alter table registry add column anonymous_claims jsonb`);
     await runner.query(`alter table registry add column keys jsonb not null default '[]'`);

@@ -14,8 +14,12 @@ import { SearchTexts1796800000000 } from './1796800000000-search-texts.js';
 import { AuditEvents1797000000000 } from './1797000000000-audit-events.js';
 import { OpenRegistries1797200000000 } from './1797200000000-open-registries.js';
 import { AuditFilters1797350000000 } from './1797350000000-audit-filters.js';
+import { AppliedAuthorization1797500000000 } from './1797500000000-applied-authorization.js';
 
-/** Every migration, oldest first. A released one is never edited: a change is a new file. */
+/**
+ * Every migration, oldest first. A released one is never edited: a change is a new file. One that can't be taken back without losing
+ * data says in `loses` what goes.
+ */
 export const migrations = [
   InitialSchema1795000000000,
   RequestedSyncs1795200000000,
@@ -33,4 +37,5 @@ export const migrations = [
   AuditEvents1797000000000,
   OpenRegistries1797200000000,
   AuditFilters1797350000000,
+  AppliedAuthorization1797500000000,
 ];

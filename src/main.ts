@@ -16,6 +16,13 @@ interface ServeOptions {
   authMode?: string;
 }
 
+interface MigrateOptions {
+  config: string;
+  steps: string;
+  yes: boolean;
+  destructive: boolean;
+}
+
 // Each command loads what it needs, when it runs: `serve` has to start tracing before it loads the application.
 const program = new Command('registry-server')
   .description('A registry server for MCP servers, skills and plugins')
@@ -74,11 +81,25 @@ program
   .description('apply, take back or list database migrations')
   .argument('<action>', 'up, down (the newest one) or status')
   .addOption(config())
-  .action(async (action: string, options: { config: string }) => {
+  .option('--steps <number>', 'down: how many of the newest ones', '1')
+  .option('--yes', 'down: without asking', false)
+  .option('--destructive', 'down: also when data is lost', false)
+  .action(async (action: string, { config: file, steps, ...down }: MigrateOptions) => {
     if (!['up', 'down', 'status'].includes(action))
       program.error(`migrate: ${action} is none of up, down and status`);
+    if (!/^[1-9]\d{0,3}$/.test(steps)) program.error(`migrate: --steps ${steps} is no number from 1 to 9999`);
     const { migrate } = await import('./cli/migrate.js');
-    exit(await migrate(action as MigrateAction, options.config));
+    exit(await migrate(action as MigrateAction, file, { ...down, steps: Number(steps) }));
+  });
+
+program
+  .command('dump')
+  .description('copy everything into another PostgreSQL, which must be empty')
+  .addOption(config())
+  .requiredOption('--to <url>', 'postgres://user@host:5432/database')
+  .action(async ({ config: file, to }: { config: string; to: string }) => {
+    const { dump } = await import('./cli/dump.js');
+    exit(await dump(file, to));
   });
 
 program

@@ -37,6 +37,7 @@ export async function startService(
       authz: { roles: { superAdmin: [SUPER_ADMIN], ...roles }, policy: { arrayValues: 'any' } },
     },
     database: { host, port: catalogue.connection.port, user, database },
+    shutdown: { notice: '0s' },
     ...more,
   };
   await writeFile(file, JSON.stringify(configuration));

@@ -7,9 +7,11 @@ import { AuthzModule } from '../authz/authz.module.js';
 import { AuditFilter } from '../audit/audit.filter.js';
 import { AuditGuard } from '../audit/audit.guard.js';
 import { AuditModule } from '../audit/audit.module.js';
+import { AuthorizationChanges } from './authorization-changes.js';
 import { ClaimsInterceptor } from './claims.interceptor.js';
 import { ConfiguredResources } from './configured-resources.js';
 import { OpenRegistries } from './open-registries.js';
+import { Reload } from './reload.js';
 import { ViewsModule } from '../views/views.module.js';
 import { ReadOnlyGuard } from '../authz/read-only.guard.js';
 import { RolesGuard } from '../authz/roles.guard.js';
@@ -58,7 +60,9 @@ export class AppModule {
         KubernetesModule,
       ],
       providers: [
+        AuthorizationChanges,
         ConfiguredResources,
+        Reload,
         OpenRegistries,
         { provide: APP_FILTER, useClass: AuditFilter },
         { provide: APP_GUARD, useClass: AuditGuard },

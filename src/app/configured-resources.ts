@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { type EntityManager, In, Not } from 'typeorm';
 import { AuditTrail, type RecordChange } from '../audit/audit-trail.js';
+import { AuthorizationChanges } from './authorization-changes.js';
 import type { Claims } from '../claims/claims.js';
 import type { Config, RegistryConfig, SourceConfig } from '../config/config.js';
 import { lockCatalogue } from '../database/locks.js';
@@ -14,8 +15,11 @@ import { SourceStates } from '../sources/source-states.queries.js';
 import { SourceWriter } from '../sources/source-writer.js';
 import { SourcesRepository } from '../sources/sources.repository.js';
 
-/** What a start changed, as short lines such as `source catalog: created`. */
+/** What a start or a reload changed, as short lines such as `source catalog: created`. */
 export type Changes = string[];
+
+/** The part of the configuration that a reload takes over. */
+export type CatalogueConfig = Pick<Config, 'auth' | 'sources' | 'registries'>;
 
 /** Something declared in the file that the database has no place for; the message is for the administrator. */
 export class ConfigurationConflict extends Error {
@@ -54,6 +58,7 @@ async function recordApplied(
 export class ConfiguredResources {
   constructor(
     private readonly audit: AuditTrail,
+    private readonly authorization: AuthorizationChanges,
     private readonly sources: SourcesRepository,
     private readonly sourceWriter: SourceWriter,
     private readonly states: SourceStates,
@@ -63,11 +68,12 @@ export class ConfiguredResources {
 
   /**
    * Makes the rows equal to the file, in one transaction (contract §2): sources and registries are created, changed, and
-   * removed with their entries. Those made through the API are never touched.
+   * removed with their entries. Those made through the API are never touched. A change of authorization is recorded.
    *
+   * @param isStart every start syncs what can be synced; a reload, what has changed.
    * @throws ConfigurationConflict when a name is taken by a row of origin `api`, or one of those needs a source that left.
    */
-  async apply(config: Config): Promise<Changes> {
+  async apply(config: CatalogueConfig, isStart = true): Promise<Changes> {
     return this.audit.transaction(null, async (manager, record) => {
       // Replicas that start together take turns, and so do callers of the admin API.
       await lockCatalogue(manager);
@@ -81,8 +87,10 @@ export class ConfiguredResources {
       for (const source of config.sources) await this.putSource(manager, source, written);
       for (const [position, registry] of config.registries.entries())
         await this.putRegistry(manager, registry, position, shrunkRegistries, written);
-      // Every start syncs what can be synced: the file may have changed while the server was down.
-      await this.states.scheduleConfigured(manager);
+      const authorization = await this.authorization.apply(manager, config.auth, record);
+      if (authorization !== 'unchanged') changes.push(`auth.authz: ${authorization}`);
+      // Their content may have changed while the server was down.
+      if (isStart) await this.states.scheduleConfigured(manager);
       return changes;
     });
   }
@@ -146,7 +154,7 @@ export class ConfiguredResources {
 
   private async removeRegistries(
     manager: EntityManager,
-    { registries }: Config,
+    { registries }: CatalogueConfig,
     { changes, record }: Written,
   ): Promise<void> {
     const names = registries.map(({ name }) => name);
@@ -167,7 +175,7 @@ export class ConfiguredResources {
   // one.
   private async removeSources(
     manager: EntityManager,
-    { sources }: Config,
+    { sources }: CatalogueConfig,
     { changes, record }: Written,
   ): Promise<ReadonlyMap<string, string[]>> {
     const kinds = new Map(sources.map(({ name, kind }) => [name, kind]));
@@ -212,7 +220,7 @@ export class ConfiguredResources {
     return new Map(shrinking.map(({ name, sourceNames }) => [name, sourceNames]));
   }
 
-  private async refuseSecondManaged(manager: EntityManager, { sources }: Config): Promise<void> {
+  private async refuseSecondManaged(manager: EntityManager, { sources }: CatalogueConfig): Promise<void> {
     const declared = sources.find(({ kind }) => kind === 'managed');
     const other = declared && (await manager.findOneBy(Source, { kind: 'managed', origin: 'api' }));
     if (other)

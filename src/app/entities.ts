@@ -1,4 +1,5 @@
 import { AuditEventRow } from '../audit/audit-event.entity.js';
+import { AppliedAuthorization } from '../authz/applied-authorization.entity.js';
 import { ClaimSet } from '../claim-sets/claim-set.entity.js';
 import { Entry, EntryVersion } from '../entries/entry.entity.js';
 import { SearchPartition, SearchText } from '../entries/search/search-text.entity.js';
@@ -6,7 +7,7 @@ import { Registry, RegistrySource } from '../registries/registry.entity.js';
 import { Source, SourceState } from '../sources/source.entity.js';
 import { SourcePartition } from '../views/source-partition.entity.js';
 
-/** Every entity: one for each table. */
+/** Every entity: one for each table, after those that it refers to. */
 export const ENTITIES = [
   ClaimSet,
   Source,
@@ -19,4 +20,5 @@ export const ENTITIES = [
   SearchText,
   SourcePartition,
   AuditEventRow,
+  AppliedAuthorization,
 ];

@@ -12,6 +12,8 @@ import { createInternalServer } from '../health/internal-server.js';
 import type { VersionReport } from '../health/version-report.js';
 import { createPublicApp } from './public-app.js';
 import { OpenRegistries } from './open-registries.js';
+import { Reload, type Reloaded } from './reload.js';
+import { drain } from './drain.js';
 import { ENTITIES } from './entities.js';
 import { SyncScheduler } from '../sync/scheduler.js';
 import { poolOf, useOf } from '../database/pools/pool-use.js';
@@ -20,10 +22,6 @@ import { observePools } from '../telemetry/pool-metrics.js';
 
 /** Longest wait of the readiness for the first syncs: a source that hangs must not keep the others from being served. */
 const FIRST_SYNC_TIMEOUT_MS = 15_000;
-/** Requests still running this long after the stop began are cut off, to end within the 10 s of contract §1. */
-const DRAIN_MS = 6_000;
-/** Time for load balancers to see that readiness is gone before connections are refused. */
-const NOTICE_MS = 250;
 /**
  * Connections that may wait to be accepted. Beyond it a connection of anybody is dropped, and tried again after a second:
  * what one client opens at once must not come near it. Linux takes no more than `net.core.somaxconn`, by default 4,096.
@@ -35,8 +33,14 @@ export interface RunningService {
   readonly internalPort: number;
   /** Settles with a reason when the service can't go on. */
   readonly lost: Promise<string>;
-  /** Stops accepting, finishes what is in flight, closes the database. */
-  stop(): Promise<void>;
+  /** Takes over a configuration that has changed: see Reload. */
+  reload(config: Config): Promise<Reloaded>;
+  /**
+   * Stops accepting, finishes what is in flight, closes the database.
+   *
+   * @param noticeMs how long new requests are answered before that, while it is not ready any more; by default not at all.
+   */
+  stop(noticeMs?: number): Promise<void>;
 }
 
 /**
@@ -57,9 +61,9 @@ export async function startService(
   await listen(internal, config.addresses.internal);
   let database: OpenDatabase | undefined;
   let app: NestExpressApplication | undefined;
-  const stop = async () => {
+  const stop = async (noticeMs = 0) => {
     state.markDraining();
-    if (app) await drain(app);
+    if (app) await drain(app, noticeMs);
     await database?.close();
     internal.close();
     internal.closeAllConnections();
@@ -92,6 +96,7 @@ export async function startService(
     throw error;
   }
   const { readiness } = database;
+  const reload = app.get(Reload);
   state.markStarted(async () => {
     await readiness.ping();
     return true;
@@ -100,6 +105,7 @@ export async function startService(
     publicPort: portOf(app.getHttpServer()),
     internalPort: portOf(internal),
     lost: database.lost,
+    reload: (next) => reload.apply(config, next),
     stop,
   };
 }
@@ -121,14 +127,6 @@ async function firstSyncs(scheduler: SyncScheduler, logger: Logger, stopping: Ab
     }
     await sleep(50);
   }
-}
-
-async function drain(app: NestExpressApplication): Promise<void> {
-  const server: Server = app.getHttpServer();
-  if (server.listening) await sleep(NOTICE_MS);
-  const force = setTimeout(() => server.closeAllConnections(), DRAIN_MS);
-  await app.close();
-  clearTimeout(force);
 }
 
 async function listen(server: Server, { host, port }: Address): Promise<void> {

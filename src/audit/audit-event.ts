@@ -27,7 +27,7 @@ export interface AuditActor {
   readonly roles: readonly string[];
 }
 
-export type AuditTargetType = 'source' | 'registry' | 'route' | EntryType;
+export type AuditTargetType = 'source' | 'registry' | 'configuration' | 'route' | EntryType;
 
 /** What it was done to (contract §9). */
 export interface AuditTarget {

@@ -115,6 +115,7 @@ export function managerOf({ type }: AuditTarget): Role | null {
       return 'manageSources';
     case 'registry':
       return 'manageRegistries';
+    case 'configuration':
     case 'route':
       return null;
     case 'server':

@@ -11,11 +11,13 @@ import { resolveRoles } from './roles.js';
 const MAX_MISSING = 20;
 const MAX_MISSING_LENGTH = 200;
 
-/**
- * What a mode of operation decides (contract §4), and nothing else does. Chosen once at start. A recorder is told how a check was
- * decided: it changes nothing about that.
- */
+/** What a mode of operation decides (contract §4), and nothing else does. A recorder is told how a check was decided: it changes nothing about that. */
 export abstract class AccessPolicy {
+  /** Another one when the decisions may be others: what rests on earlier ones is not used any more. */
+  get version(): number {
+    return 0;
+  }
+
   /** The caller's roles, in the order of ROLES. */
   abstract rolesOf(caller: Caller): readonly Role[];
   /** May the caller act in this role? */

@@ -1,10 +1,14 @@
-import { Logger, Module, type OnApplicationBootstrap } from '@nestjs/common';
+import { Inject, Logger, Module, type OnApplicationBootstrap } from '@nestjs/common';
+import type { ConfigType } from '@nestjs/config';
 import { AuthModule } from '../auth/auth.module.js';
 import { authorizationConfig } from '../config/slices.js';
-import { AccessPolicy, AuthOnlyPolicy } from './access-policy.js';
+import { AccessPolicy } from './access-policy.js';
+import { authorizationForm, policyFor } from './access-policy-choice.js';
 import { MeController } from './me.controller.js';
-import { policyFor } from './policy-for.js';
+import { PolicyInForce } from './policy-in-force.js';
 import { RolesGuard } from './roles.guard.js';
+
+type AuthorizationConfig = ConfigType<typeof authorizationConfig>;
 
 /** What callers may do: one policy, chosen by the mode of operation. */
 @Module({
@@ -12,18 +16,27 @@ import { RolesGuard } from './roles.guard.js';
   controllers: [MeController],
   providers: [
     RolesGuard,
-    { provide: AccessPolicy, useFactory: policyFor, inject: [authorizationConfig.KEY] },
+    {
+      provide: PolicyInForce,
+      useFactory: (auth: AuthorizationConfig) => new PolicyInForce(policyFor(auth)),
+      inject: [authorizationConfig.KEY],
+    },
+    { provide: AccessPolicy, useExisting: PolicyInForce },
   ],
-  exports: [RolesGuard, AccessPolicy],
+  exports: [RolesGuard, AccessPolicy, PolicyInForce],
 })
 export class AuthzModule implements OnApplicationBootstrap {
-  constructor(private readonly policy: AccessPolicy) {}
+  constructor(@Inject(authorizationConfig.KEY) private readonly auth: AuthorizationConfig) {}
 
   onApplicationBootstrap(): void {
-    // spec §1.2 prescribes the text.
-    if (this.policy instanceof AuthOnlyPolicy)
-      new Logger('authz').warn(
-        'Authorization not configured, per-entry claims filtering disabled (auth-only mode)',
-      );
+    warnIfAuthOnly(this.auth);
   }
+}
+
+/** spec §1.2 prescribes the text. */
+export function warnIfAuthOnly(auth: AuthorizationConfig): void {
+  if (authorizationForm(auth).mode === 'auth-only')
+    new Logger('authz').warn(
+      'Authorization not configured, per-entry claims filtering disabled (auth-only mode)',
+    );
 }

@@ -1,12 +1,22 @@
-import { migrationStatus } from '../database/migrate.js';
+import { createInterface } from 'node:readline/promises';
+import { type MigrationStatus, migrationStatus } from '../database/migrate.js';
 import { type OpenDatabase, openDatabase } from '../database/open-database.js';
 import { ENTITIES } from '../app/entities.js';
 import { configuration } from './configuration.js';
 
 export type MigrateAction = 'up' | 'down' | 'status';
 
+/** How migrations are taken back (contract §1). */
+export interface DownOptions {
+  readonly steps: number;
+  /** Without asking. */
+  readonly yes: boolean;
+  /** Also when data is lost. */
+  readonly destructive: boolean;
+}
+
 /** Applies, takes back or lists migrations. Exit code 0, or 1 with the reason on standard error. */
-export async function migrate(action: MigrateAction, file: string): Promise<number> {
+export async function migrate(action: MigrateAction, file: string, down: DownOptions): Promise<number> {
   const loaded = configuration(file, {});
   if (!loaded) return 1;
   const { config } = loaded;
@@ -17,7 +27,7 @@ export async function migrate(action: MigrateAction, file: string): Promise<numb
       ENTITIES,
       (message) => process.stderr.write(`${message}\n`),
     );
-    for (const line of await act(action, database)) process.stdout.write(`${line}\n`);
+    for await (const line of act(action, database, down)) process.stdout.write(`${line}\n`);
     return 0;
   } catch (error) {
     process.stderr.write(`migrate ${action}: ${error instanceof Error ? error.message : 'failed'}\n`);
@@ -27,19 +37,56 @@ export async function migrate(action: MigrateAction, file: string): Promise<numb
   }
 }
 
-async function act(action: MigrateAction, database: OpenDatabase): Promise<string[]> {
+async function* act(
+  action: MigrateAction,
+  database: OpenDatabase,
+  down: DownOptions,
+): AsyncGenerator<string> {
   switch (action) {
     case 'up': {
       const applied = await database.migrate();
-      return applied.length > 0 ? applied.map((name) => `applied ${name}`) : ['nothing to apply'];
+      yield* applied.length > 0 ? applied.map((name) => `applied ${name}`) : ['nothing to apply'];
+      return;
     }
-    case 'down': {
-      const name = await database.undoMigration();
-      return [name === null ? 'nothing to take back' : `took back ${name}`];
-    }
-    case 'status': {
-      const status = await migrationStatus(database.dataSource);
-      return status.map(({ name, applied }) => `${applied ? 'applied' : 'pending'}  ${name}`);
-    }
+    case 'down':
+      yield* takeBack(database, down);
+      return;
+    case 'status':
+      for (const { name, state } of await migrationStatus(database.dataSource)) yield `${state}  ${name}`;
   }
+}
+
+async function* takeBack(database: OpenDatabase, down: DownOptions): AsyncGenerator<string> {
+  const newest = newestFirst(await migrationStatus(database.dataSource)).slice(0, down.steps);
+  if (newest.length === 0) {
+    yield 'nothing to take back';
+    return;
+  }
+  const losing = newest.filter(({ loses }) => loses !== undefined);
+  if (losing.length > 0 && !down.destructive)
+    throw new Error(
+      `data would be lost, and nothing was taken back: ${losing.map(({ name, loses }) => `${name} (${loses})`).join(', ')}. ` +
+        '--destructive allows it',
+    );
+  if (!down.yes) await ask(`Take back ${newest.map(({ name }) => name).join(', ')}?`);
+  for (let step = 0; step < newest.length; step += 1) {
+    const name = await database.undoMigration(down.destructive);
+    if (name !== null) yield `took back ${name}`;
+  }
+}
+
+function newestFirst(status: readonly MigrationStatus[]): MigrationStatus[] {
+  const unknown = status.find(({ state }) => state === 'unknown');
+  if (unknown)
+    throw new Error(`${unknown.name} was applied by a newer version, which alone can take it back`);
+  return status.filter(({ state }) => state === 'applied').reverse();
+}
+
+async function ask(question: string): Promise<void> {
+  if (!process.stdin.isTTY)
+    throw new Error('nobody can be asked here, and nothing was taken back: --yes says that it is meant');
+  const terminal = createInterface({ input: process.stdin, output: process.stdout });
+  const answer = await terminal.question(`${question} [y/N] `);
+  terminal.close();
+  if (!/^y(es)?$/i.test(answer.trim())) throw new Error('nothing was taken back');
 }

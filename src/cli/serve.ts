@@ -7,10 +7,13 @@ import { versionReport } from '../health/version-report.js';
 import { createStreamLogger, logFormat } from '../telemetry/logger.js';
 import { Metrics } from '../telemetry/metrics.js';
 import { configuration } from './configuration.js';
+import { ReloadOnSignal } from './reload.js';
 import { startFailure } from './start-failure.js';
 
-/** Hard end of a stop that hangs; contract §1 allows 10 s. */
+/** Hard end of a stop that hangs, after the notice; contract §1 allows 10 s. */
 const STOP_LIMIT_MS = 9_500;
+/** How long balancers have to see that the server is not ready any more. Nobody waits for that who presses Ctrl-C. */
+const NOTICE_MS = 5_000;
 /**
  * How much the heap may grow before it is collected again, in percent. Left alone V8 lets it double and more, and pages in
  * the making are large: a third of the memory would be what nobody needs any more.
@@ -31,11 +34,13 @@ export async function serve(file: string, flags: Flags): Promise<number> {
   const logger = await createStreamLogger(config.log.level, logFormat(config.log.format, process.stdout));
   for (const warning of warnings) logger.warn(warning);
   const stopping = new AbortController();
+  let isReady = false;
   let stop: () => Promise<void> = async () => undefined;
-  const end = (code: number) => {
+  const notice = config.shutdown.noticeMs ?? (process.stdout.isTTY ? 0 : NOTICE_MS);
+  const end = (code: number, noticeMs: number) => {
     if (stopping.signal.aborted) return;
     stopping.abort();
-    setTimeout(() => process.exit(code), STOP_LIMIT_MS).unref();
+    setTimeout(() => process.exit(code), noticeMs + STOP_LIMIT_MS).unref();
     stop()
       .catch((error: unknown) => logger.error({ err: error }, 'The stop did not go smoothly'))
       .finally(() => process.exit(code));
@@ -45,25 +50,33 @@ export async function serve(file: string, flags: Flags): Promise<number> {
   const telemetry = await startTelemetry(config, version.version, metrics, logger);
   const { startService } = await import('../app/service.js');
   const starting = startService(config, version, logger, metrics, stopping.signal);
-  const stopAll = async (service: RunningService | undefined) => {
-    await service?.stop();
+  const stopAll = async (service: RunningService | undefined, noticeMs: number) => {
+    await service?.stop(noticeMs);
     await telemetry?.stop();
   };
   for (const signal of ['SIGTERM', 'SIGINT'] as const)
     process.on(signal, () => {
-      logger.info(`${signal}: stopping`);
+      if (stopping.signal.aborted) return;
+      // Nobody sends to one that was never ready.
+      const noticeMs = isReady ? notice : 0;
+      logger.info(
+        `${signal}: stopping${noticeMs > 0 ? `, new requests are answered for ${noticeMs / 1_000} s` : ''}`,
+      );
       // A start that fails has taken back by itself what it had begun.
-      stop = async () => stopAll(await starting.catch(() => undefined));
-      end(0);
+      stop = async () => stopAll(await starting.catch(() => undefined), noticeMs);
+      end(0, noticeMs);
     });
+  starting.catch(() => undefined);
+  process.on('SIGHUP', new ReloadOnSignal(file, flags, starting, logger).request);
   try {
     const service = await starting;
+    isReady = true;
     if (!stopping.signal.aborted) announce(logger, config, service);
     void service.lost.then((reason) => {
       if (stopping.signal.aborted) return;
       logger.fatal(`The embedded PostgreSQL ended: ${reason}`);
-      stop = () => stopAll(service);
-      end(1);
+      stop = () => stopAll(service, 0);
+      end(1, 0);
     });
     return await new Promise<never>(() => undefined);
   } catch (error) {

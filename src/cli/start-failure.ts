@@ -3,6 +3,7 @@ export function startFailure(error: unknown): string {
   if (!(error instanceof Error)) return 'The server could not start';
   // Known by its name: the application is not loaded here.
   if (error.name === 'ConfigurationConflict') return `The configuration can't be applied:\n${error.message}`;
+  if (error.name === 'DatabaseStartError') return error.message;
   const { code, address, port } = error as NodeJS.ErrnoException & { address?: string; port?: number };
   if (code === 'EADDRINUSE')
     return `Port ${port} is in use already; choose another with --address or --internal-address`;

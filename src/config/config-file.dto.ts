@@ -5,6 +5,7 @@ import {
   claims,
   dnsLabel,
   duration,
+  durationFrom,
   flag,
   listOf,
   oneOf,
@@ -12,7 +13,7 @@ import {
   text,
   wholeNumber,
 } from '../validation/checks.js';
-import { DatabaseSettings } from './database-settings.dto.js';
+import { DatabaseSettings } from './database/database-settings.dto.js';
 import { RegistrySettings } from './registry-settings.dto.js';
 import { below, type Issue, issue } from '../validation/problems.js';
 import { Checked, Optional, Rule, Section, SectionList, type Unchecked } from '../validation/shape.js';
@@ -70,6 +71,14 @@ export class LimitSettings {
   @Optional() @Checked(wholeNumber(1, 1_000_000)) claimSetsPerSource?: number;
   /** Of one registry file. */
   @Optional() @Checked(wholeNumber(1, 512)) mebibytesPerFile?: number;
+  /** How long a connection without a request stays open. */
+  @Optional() @Checked(durationFrom('1s', '10m')) keepAlive?: string;
+}
+
+/** contract §1: how a server ends. */
+export class ShutdownSettings {
+  /** How long it goes on answering new requests once it is told to stop; absent: not at all on a terminal. */
+  @Optional() @Checked(durationFrom('0s', '5m')) notice?: string;
 }
 
 /** A directory below which sources made through the API may read files (contract §2). */
@@ -102,6 +111,7 @@ export class ConfigFile {
   @Optional() @Section(() => AuditSettings) audit?: AuditSettings;
   @Optional() @Section(() => TelemetrySettings) telemetry?: TelemetrySettings;
   @Optional() @Section(() => LimitSettings) limits?: LimitSettings;
+  @Optional() @Section(() => ShutdownSettings) shutdown?: ShutdownSettings;
 }
 
 function absolutePath(value: string): string | undefined {

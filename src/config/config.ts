@@ -1,6 +1,7 @@
 import type { Claims } from '../claims/claims.js';
 import type { Address } from './address.js';
 import type { LogFormat, LogLevel } from './config-file.dto.js';
+import type { DatabaseTls } from './database/database-tls.js';
 import type { TelemetryConfig } from './opentelemetry/telemetry-config.js';
 import type { ClaimRule, GroupsLocation } from './providers/claim-rules.js';
 import type { RegistryKey } from './registry-key.js';
@@ -48,6 +49,7 @@ export interface Config {
   readonly telemetry: TelemetryConfig;
   readonly audit: AuditConfig;
   readonly limits: LimitsConfig;
+  readonly shutdown: ShutdownConfig;
   readonly addresses: { readonly public: Address; readonly internal: Address };
   /** REGISTRY_INSECURE_URLS: providers may be reached without TLS. */
   readonly insecureUrls: boolean;
@@ -182,6 +184,13 @@ export interface LimitsConfig {
   readonly claimSetsPerSource: number;
   /** The most that is read of one registry file. */
   readonly mebibytesPerFile: number;
+  /** How long a connection without a request stays open. */
+  readonly keepAliveMs: number;
+}
+
+export interface ShutdownConfig {
+  /** How long new requests are answered after the signal to stop; null: where nothing is configured. */
+  readonly noticeMs: number | null;
 }
 
 /** The names are those of node-postgres. */
@@ -193,7 +202,7 @@ export interface DatabaseConfig {
   readonly database: string;
   /** Absent: PGPASSFILE and ~/.pgpass are asked. */
   readonly password?: string;
-  readonly ssl?: false | object;
+  readonly tls?: DatabaseTls;
   readonly poolMax: number;
   /** The role that migrates, when it is another one. */
   readonly migration?: { readonly user: string; readonly password?: string };

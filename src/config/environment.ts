@@ -43,6 +43,9 @@ const OVERRIDABLE: readonly { path: Path; number?: true; flag?: true }[] = [
   { path: ['database', 'user'] },
   { path: ['database', 'database'] },
   { path: ['database', 'sslMode'] },
+  { path: ['database', 'sslRootCertFile'] },
+  { path: ['database', 'sslCertFile'] },
+  { path: ['database', 'sslKeyFile'] },
   { path: ['database', 'pool', 'max'], number: true },
   { path: ['database', 'password'] },
   { path: ['database', 'passwordFile'] },
@@ -63,6 +66,8 @@ const OVERRIDABLE: readonly { path: Path; number?: true; flag?: true }[] = [
   { path: ['limits', 'connections'], number: true },
   { path: ['limits', 'claimSetsPerSource'], number: true },
   { path: ['limits', 'mebibytesPerFile'], number: true },
+  { path: ['limits', 'keepAlive'] },
+  { path: ['shutdown', 'notice'] },
 ];
 
 /** `resourceUrl` is both RESOURCE_URL and RESOURCEURL: people write either. */

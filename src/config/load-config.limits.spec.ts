@@ -21,6 +21,10 @@ it.each<[object, string, string]>([
   [{ limits: { connections: null } }, 'limits.connections', 'must be a whole number'],
   [{ limits: { claimSetsPerSource: 1e7 } }, 'limits.claimSetsPerSource', 'from 1 to 1000000'],
   [{ limits: { mebibytesPerFile: 513 } }, 'limits.mebibytesPerFile', 'from 1 to 512'],
+  [{ limits: { keepAlive: '0s' } }, 'limits.keepAlive', 'must be a duration from 1s to 10m'],
+  [{ limits: { keepAlive: 65 } }, 'limits.keepAlive', 'with units'],
+  [{ shutdown: { notice: '6m' } }, 'shutdown.notice', 'must be a duration from 0s to 5m'],
+  [{ shutdown: { notice: 0 } }, 'shutdown.notice', 'with units'],
   [{ limits: { connection: 1 } }, 'limits.connection', 'did you mean connections?'],
 ])('%j is refused at %s: %s', (tree, path, fragment) => {
   expect(() => read(tree)).toThrow(`${path}: `);
@@ -35,6 +39,7 @@ it('limits that are written are taken, and the others keep their defaults', () =
     connections: 10,
     claimSetsPerSource: 10_000,
     mebibytesPerFile: 64,
+    keepAliveMs: 65_000,
   });
 });
 
@@ -44,4 +49,14 @@ it('a variable overrides a limit of the file', () => {
   expect(() => read({}, { REGISTRY_LIMITS_CONNECTIONS: 'many' })).toThrow(
     'set by REGISTRY_LIMITS_CONNECTIONS',
   );
+});
+
+it.each([
+  [{}, null],
+  [{ shutdown: {} }, null],
+  [{ shutdown: { notice: '0s' } }, 0],
+  [{ shutdown: { notice: '1m30s' } }, 90_000],
+])('%j: the notice is %s ms', (tree, noticeMs) => {
+  expect(read(tree).shutdown).toEqual({ noticeMs });
+  expect(read(tree, { REGISTRY_SHUTDOWN_NOTICE: '7s' }).shutdown).toEqual({ noticeMs: 7_000 });
 });

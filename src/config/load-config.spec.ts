@@ -8,7 +8,11 @@ import { ConfigurationError } from '../validation/problems.js';
 
 const directory = mkdtempSync(join(tmpdir(), 'registry-config-'));
 const file = join(directory, 'config.yaml');
+const CERTIFICATE = '-----BEGIN CERTIFICATE-----\nAA==\n-----END CERTIFICATE-----';
+const KEY = '-----BEGIN PRIVATE KEY-----\nAA==\n-----END PRIVATE KEY-----';
 writeFileSync(join(directory, 'secret'), 'hunter2\r\n');
+writeFileSync(join(directory, 'ca'), CERTIFICATE);
+writeFileSync(join(directory, 'key'), KEY);
 
 const base = { auth: { mode: 'anonymous' } };
 const parts = { host: 'db', user: 'me', database: 'reg' };
@@ -94,7 +98,33 @@ describe('the other sections', () => {
     [{ database: { ...parts, port: '5432' } }, 'database.port', 'must be a whole number'],
     [{ database: { ...parts, port: 0 } }, 'database.port', 'from 1 to 65535'],
     [{ database: { ...parts, port: 1.5 } }, 'database.port', 'must be a whole number'],
-    [{ database: { ...parts, sslMode: 'prefer' } }, 'database.sslMode', 'must be one of disable'],
+    [{ database: { ...parts, sslMode: 'allow' } }, 'database.sslMode', 'must be one of disable'],
+    [{ database: { ...parts, sslRootCertFile: 'ca' } }, 'database.sslRootCertFile', 'without an sslMode'],
+    [
+      { database: { ...parts, sslMode: 'disable', sslRootCertFile: 'ca' } },
+      'database.sslRootCertFile',
+      'without an sslMode',
+    ],
+    [
+      { database: { url: `${url}?sslmode=require`, sslRootCertFile: 'ca' } },
+      'database.sslRootCertFile',
+      'not possible beside a url',
+    ],
+    [
+      { database: { ...parts, sslMode: 'require', sslCertFile: 'ca' } },
+      'database.sslKeyFile',
+      'certificate and key go together',
+    ],
+    [
+      { database: { ...parts, sslMode: 'require', sslRootCertFile: 'secret' } },
+      'database.sslRootCertFile',
+      'holds no certificate',
+    ],
+    [
+      { database: { ...parts, sslMode: 'require', sslCertFile: 'ca', sslKeyFile: 'ca' } },
+      'database.sslKeyFile',
+      'holds no private key',
+    ],
     [{ database: { ...parts, sslMode: false } }, 'database.sslMode', 'must be one of disable'],
     [{ database: { ...parts, pool: 5 } }, 'database.pool', 'must be a map, not a number'],
     [{ database: { ...parts, pool: { max: 0 } } }, 'database.pool.max', 'from 1 to 1000'],
@@ -163,16 +193,23 @@ describe('the other sections', () => {
       { url, pool: { max: 3 }, password: 'hunter2' },
       { poolMax: 3, password: 'hunter2' },
     ],
-    [{ url, sslMode: 'verify-full' }, { ssl: {} }],
-    [{ url: 'postgres://me:hunter2@db/reg?sslmode=disable' }, { password: 'hunter2', ssl: false }],
+    [{ url, sslMode: 'verify-full' }, { tls: { mode: 'verify-full' } }],
+    [
+      { url: 'postgres://me:hunter2@db/reg?sslmode=disable' },
+      { password: 'hunter2', tls: { mode: 'disable' } },
+    ],
     [
       { ...parts, host: '/var/run/postgresql', passwordFile: 'secret' },
       { host: '/var/run/postgresql', password: 'hunter2' },
     ],
-    [{ ...parts, sslMode: 'require' }, { ssl: { rejectUnauthorized: false } }],
+    [{ ...parts, sslMode: 'require' }, { tls: { mode: 'require' } }],
+    [
+      { ...parts, sslMode: 'require', sslRootCertFile: 'ca', sslCertFile: 'ca', sslKeyFile: 'key' },
+      { tls: { mode: 'require', rootCert: CERTIFICATE, cert: CERTIFICATE, key: KEY } },
+    ],
     [
       { ...parts, port: 6432, sslMode: 'disable' },
-      { port: 6432, ssl: false },
+      { port: 6432, tls: { mode: 'disable' } },
     ],
     [{ url, migrationUser: 'owner' }, { migration: { user: 'owner' } }],
     [
@@ -187,6 +224,7 @@ describe('the other sections', () => {
     expect(read(base).config).toEqual({
       auth: { mode: 'anonymous' },
       sources: [],
+      shutdown: { noticeMs: null },
       registries: [],
       rootRegistry: null,
       database: null,
@@ -214,6 +252,7 @@ describe('the other sections', () => {
         connections: 2000,
         claimSetsPerSource: 10000,
         mebibytesPerFile: 64,
+        keepAliveMs: 65_000,
       },
       addresses: { public: { port: 8080 }, internal: { port: 8081 } },
       insecureUrls: false,
@@ -316,13 +355,14 @@ describe('flags', () => {
 });
 
 describe('the result', () => {
-  it('is frozen to the last claim, but for the TLS options that node-postgres changes', () => {
+  it('is frozen to the last claim', () => {
     const sources = [{ name: 's', managed: {}, claims: { org: ['a'] } }];
     const { config } = read({ ...base, sources, database: { ...parts, sslMode: 'require' } });
     expect(
-      [config, config.auth, config.sources, config.sources[0]?.claims['org']].every(Object.isFrozen),
+      [config, config.auth, config.sources, config.sources[0]?.claims['org'], config.database?.tls].every(
+        Object.isFrozen,
+      ),
     ).toBe(true);
-    expect(Object.isFrozen(config.database?.ssl)).toBe(false);
   });
 
   it('comes with warnings about what has no effect', () => {

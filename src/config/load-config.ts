@@ -8,7 +8,7 @@ import { crossIssues } from './rules/cross-rules.js';
 import { toolhiveKeys, TOOLHIVE_FILE } from './rules/toolhive-keys.js';
 import { openRegistryWarnings, publishWarnings } from './rules/open-registries.js';
 import { sharedClaims, withoutEffect } from './rules/warnings.js';
-import { parseDatabaseUrl } from './database-url.js';
+import { parseDatabaseUrl } from './database/database-url.js';
 import {
   applyOverrides,
   kubeconfigOf,

@@ -1,5 +1,6 @@
 import { readFileSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';
+import { TLS_FILES } from './database/database-tls.js';
 import { OAuthSettings } from './auth-settings.dto.js';
 import type { ConfigFile } from './config-file.dto.js';
 import { unreadable } from './yaml/read-text.js';
@@ -45,11 +46,20 @@ export function readReferencedFiles(file: Unchecked<ConfigFile>, directory: stri
     if ('problem' in read) return below(path, issue(`the file ${absolute} ${read.problem}`));
     contents.set(absolute, read.content);
     if (path[0] === 'registries') return below(path, keyIssues(absolute, read.content, keys, path[1]));
-    return path.at(-1) === 'caCertPath' && !read.content.includes('-----BEGIN CERTIFICATE-----')
-      ? below(path, issue(`the file ${absolute} holds no certificate in PEM form`))
-      : [];
+    return below(path, pemIssues(absolute, read.content, String(path.at(-1))));
   });
   return { issues, warnings, contents };
+}
+
+function pemIssues(file: string, content: string, key: string): Issue[] {
+  if (
+    ['caCertPath', 'sslRootCertFile', 'sslCertFile'].includes(key) &&
+    !content.includes('-----BEGIN CERTIFICATE-----')
+  )
+    return issue(`the file ${file} holds no certificate in PEM form`);
+  return key === 'sslKeyFile' && !/-----BEGIN [A-Z ]*PRIVATE KEY-----/.test(content)
+    ? issue(`the file ${file} holds no private key in PEM form`)
+    : [];
 }
 
 // Of two entries with one key, which decides what its holders see?
@@ -96,7 +106,7 @@ function references({ auth, sources, registries, database }: Unchecked<ConfigFil
         name: member(key, 'secretFile'),
       })),
     ),
-    ...['passwordFile', 'migrationPasswordFile'].map((key) => ({
+    ...['passwordFile', 'migrationPasswordFile', ...TLS_FILES].map((key) => ({
       path: ['database', key],
       name: member(database, key),
     })),

@@ -7,14 +7,22 @@ import type {
   Config,
   DatabaseConfig,
   LimitsConfig,
+  ShutdownConfig,
   ProviderConfig,
   RegistryConfig,
   SourceConfig,
 } from './config.js';
-import type { AuditSettings, ConfigFile, LimitSettings, RegistryItem } from './config-file.dto.js';
+import type {
+  AuditSettings,
+  ConfigFile,
+  LimitSettings,
+  RegistryItem,
+  ShutdownSettings,
+} from './config-file.dto.js';
 import { claimRuleOf, groupsLocationOf } from './providers/claim-settings.dto.js';
-import type { DatabaseSettings, SslMode } from './database-settings.dto.js';
-import { type DatabaseUrl, parseDatabaseUrl } from './database-url.js';
+import type { DatabaseSettings } from './database/database-settings.dto.js';
+import type { DatabaseTls } from './database/database-tls.js';
+import { type DatabaseUrl, parseDatabaseUrl } from './database/database-url.js';
 import { isKey, keyDigest, type RegistryKey } from './registry-key.js';
 import type { RegistryKeySettings } from './registry-settings.dto.js';
 import { parseDuration } from '../validation/duration.js';
@@ -31,6 +39,8 @@ export interface Files {
 
 const POOL_MAX = 10;
 const AUDIT_RETENTION = '90d';
+/** Longer than balancers keep theirs, mostly for a minute: what they take for open must not just have been closed. */
+const KEEP_ALIVE = '65s';
 
 /** Everything of the `Config` that comes from the file, with its defaults. The file must have been checked before. */
 export function resolveConfig(
@@ -47,6 +57,7 @@ export function resolveConfig(
   | 'readOnly'
   | 'audit'
   | 'limits'
+  | 'shutdown'
   | 'adminFileRoots'
   | 'adminAllowPrivateIP'
   | 'adminKubernetesNamespaces'
@@ -66,6 +77,7 @@ export function resolveConfig(
     audit: auditOf(file.audit),
     log: { level: file.log?.level ?? 'info', format: file.log?.format ?? null },
     limits: limitsOf(file.limits),
+    shutdown: shutdownOf(file.shutdown),
   };
 }
 
@@ -181,7 +193,7 @@ export function registryKeyOf(
 }
 
 function databaseOf(settings: DatabaseSettings, files: Files): DatabaseConfig {
-  const { sslMode, pool, migrationUser, migrationPassword, migrationPasswordFile } = settings;
+  const { pool, migrationUser, migrationPassword, migrationPasswordFile } = settings;
   const password = settings.password ?? contentOf(settings.passwordFile, files);
   const migration = migrationUser !== undefined && {
     user: migrationUser,
@@ -192,7 +204,7 @@ function databaseOf(settings: DatabaseSettings, files: Files): DatabaseConfig {
     port: settings.port ?? 5432,
     user: settings.user ?? '',
     database: settings.database ?? '',
-    ssl: sslMode && sslOf(sslMode),
+    tls: tlsOf(settings, files),
     ...(settings.url === undefined ? {} : partsOf(settings.url)),
     ...compact({ password }),
     poolMax: pool?.max ?? POOL_MAX,
@@ -203,23 +215,23 @@ function databaseOf(settings: DatabaseSettings, files: Files): DatabaseConfig {
 function partsOf(url: string): Omit<DatabaseUrl, 'unused'> {
   const parsed = parseDatabaseUrl(url);
   if (typeof parsed === 'string') throw new Error('A database URL that cannot be used was not refused');
-  const { host, port, user, database, password, ssl } = parsed;
-  return { host, port, user, database, ...compact({ password, ssl }) };
+  const { host, port, user, database, password, tls } = parsed;
+  return { host, port, user, database, ...compact({ password, tls }) };
 }
 
-// As libpq: `require` encrypts without looking at the certificate, `verify-ca` does not compare the host's name.
-// The authorities are those of Node, with NODE_EXTRA_CA_CERTS.
-function sslOf(mode: SslMode): false | object {
-  switch (mode) {
-    case 'disable':
-      return false;
-    case 'require':
-      return { rejectUnauthorized: false };
-    case 'verify-ca':
-      return { checkServerIdentity: () => undefined };
-    case 'verify-full':
-      return {};
-  }
+function tlsOf(
+  { sslMode, sslRootCertFile, sslCertFile, sslKeyFile }: DatabaseSettings,
+  files: Files,
+): DatabaseTls | undefined {
+  return (
+    sslMode &&
+    compact({
+      mode: sslMode,
+      rootCert: contentOf(sslRootCertFile, files),
+      cert: contentOf(sslCertFile, files),
+      key: contentOf(sslKeyFile, files),
+    })
+  );
 }
 
 function auditOf({ reads = false, retention = AUDIT_RETENTION }: AuditSettings = {}): AuditConfig {
@@ -233,7 +245,12 @@ function limitsOf(limits: LimitSettings = {}): LimitsConfig {
     connections: limits.connections ?? 2_000,
     claimSetsPerSource: limits.claimSetsPerSource ?? 10_000,
     mebibytesPerFile: limits.mebibytesPerFile ?? 64,
+    keepAliveMs: parseDuration(limits.keepAlive ?? KEEP_ALIVE) ?? 0,
   };
+}
+
+function shutdownOf({ notice }: ShutdownSettings = {}): ShutdownConfig {
+  return { noticeMs: notice === undefined ? null : (parseDuration(notice, 0) ?? 0) };
 }
 
 function absolute(name: string | undefined, { directory }: Files): string | undefined {

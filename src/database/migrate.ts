@@ -1,44 +1,85 @@
-import type { DataSource, QueryRunner } from 'typeorm';
+import { type DataSource, MigrationExecutor, type QueryRunner } from 'typeorm';
+import { DatabaseStartError } from './connect/start-error.js';
 
 /** Any constant will do as long as it never changes: replicas that start together queue on it. */
 const MIGRATION_LOCK = 7_264_018_531;
 
 export interface MigrationStatus {
   readonly name: string;
-  readonly applied: boolean;
+  /** `unknown`: applied by a newer version than this one. */
+  readonly state: 'applied' | 'pending' | 'unknown';
+  /** What is lost when it is taken back; absent: nothing. */
+  readonly loses?: string;
 }
 
-/** Applies what is pending, in one transaction. Safely called by several replicas at once. Returns the names applied. */
+/** A migration that can't be taken back without losing what only it has made room for. */
+export interface LosingMigration {
+  /** What goes with it, as an operator calls it. */
+  readonly loses: string;
+}
+
+/**
+ * Applies what is pending, in one transaction. Safely called by several replicas at once. Returns the names applied.
+ *
+ * @throws DatabaseStartError when the database was migrated by a newer version.
+ */
 export async function migrateUp(dataSource: DataSource): Promise<string[]> {
-  return locked(dataSource, async () => {
-    const done = await dataSource.runMigrations({ transaction: 'all' });
+  return inTransaction(dataSource, async (runner) => {
+    const unknown = unknownOf(dataSource, await appliedNames(runner));
+    if (unknown.length > 0)
+      throw new DatabaseStartError(
+        `The database has migrations that this version does not know: ${unknown.join(', ')}. A newer version has made them: ` +
+          'run that one, or take them back with its "migrate down"',
+      );
+    const done = await executor(dataSource, runner).executePendingMigrations();
     return done.map((migration) => migration.name);
   });
 }
 
-/** Takes the newest applied migration back. Returns its name, or null when there was none. */
-export async function migrateDown(dataSource: DataSource): Promise<string | null> {
-  return locked(dataSource, async () => {
-    const newest = (await appliedNames(dataSource)).at(-1);
+/**
+ * Takes the newest applied migration back. Returns its name, or null when there was none.
+ *
+ * @throws DatabaseStartError when it is not known here, or when data would be lost that may not be.
+ */
+export async function migrateDown(dataSource: DataSource, destructive = false): Promise<string | null> {
+  return inTransaction(dataSource, async (runner) => {
+    const newest = (await appliedNames(runner)).at(-1);
     if (newest === undefined) return null;
-    await dataSource.undoLastMigration({ transaction: 'all' });
+    const migration = dataSource.migrations.find((known) => nameOf(known) === newest);
+    if (!migration)
+      throw new DatabaseStartError(`${newest} was applied by a newer version, which alone can take it back`);
+    const { loses } = migration as Partial<LosingMigration>;
+    if (loses !== undefined && !destructive)
+      throw new DatabaseStartError(
+        `${newest} can't be taken back without losing data: ${loses}. --destructive allows it`,
+      );
+    await executor(dataSource, runner).undoLastMigration();
     return newest;
   });
 }
 
-/** Every known migration, oldest first, and whether this database has it. Changes nothing. */
+/** Every migration, oldest first, and whether this database has it. Changes nothing. */
 export async function migrationStatus(dataSource: DataSource): Promise<MigrationStatus[]> {
-  const applied = new Set(await appliedNames(dataSource));
-  return dataSource.migrations.map((migration) => {
-    const name = migration.name ?? migration.constructor.name;
-    return { name, applied: applied.has(name) };
-  });
+  const names = await appliedNames(dataSource);
+  const applied = new Set(names);
+  return [
+    ...dataSource.migrations.map((migration): MigrationStatus => {
+      const name = nameOf(migration);
+      const { loses } = migration as Partial<LosingMigration>;
+      return {
+        name,
+        state: applied.has(name) ? 'applied' : 'pending',
+        ...(loses === undefined ? {} : { loses }),
+      };
+    }),
+    ...unknownOf(dataSource, names).map((name): MigrationStatus => ({ name, state: 'unknown' })),
+  ];
 }
 
 /** Lets a second role, the one the server runs as, use what the migrating role made. */
 export async function grantTo(dataSource: DataSource, user: string): Promise<void> {
   const role = `"${user.replaceAll('"', '""')}"`;
-  await locked(dataSource, async (runner) => {
+  await inTransaction(dataSource, async (runner) => {
     const [row] = (await runner.query(`select quote_ident(current_schema()) as schema`)) as {
       schema: string;
     }[];
@@ -49,28 +90,51 @@ export async function grantTo(dataSource: DataSource, user: string): Promise<voi
   });
 }
 
-async function appliedNames(dataSource: DataSource): Promise<string[]> {
-  const [table] = await dataSource.query<{ name: string | null }[]>(
-    `select to_regclass('schema_migration')::text as name`,
-  );
+function nameOf(migration: { name?: string; constructor: { name: string } }): string {
+  return migration.name ?? migration.constructor.name;
+}
+
+function unknownOf(dataSource: DataSource, applied: readonly string[]): string[] {
+  const known = new Set(dataSource.migrations.map(nameOf));
+  return applied.filter((name) => !known.has(name));
+}
+
+async function appliedNames(database: { query(sql: string): Promise<unknown> }): Promise<string[]> {
+  const [table] = (await database.query(`select to_regclass('schema_migration')::text as name`)) as {
+    name: string | null;
+  }[];
   if (!table?.name) return [];
-  const rows = await dataSource.query<{ name: string }[]>(`select name from schema_migration order by id`);
+  const rows = (await database.query(`select name from schema_migration order by id`)) as { name: string }[];
   return rows.map((row) => row.name);
 }
 
-// TypeORM takes no lock of its own: two replicas that migrate at once would collide.
-async function locked<T>(dataSource: DataSource, work: (runner: QueryRunner) => Promise<T>): Promise<T> {
+function executor(dataSource: DataSource, runner: QueryRunner): MigrationExecutor {
+  const made = new MigrationExecutor(dataSource, runner);
+  made.transaction = 'all';
+  return made;
+}
+
+// TypeORM takes no lock of its own: two replicas that migrate at once would collide. The lock is one of the transaction, and so
+// are the settings: behind a pooler, what is left of a session goes to somebody else.
+async function inTransaction<T>(
+  dataSource: DataSource,
+  work: (runner: QueryRunner) => Promise<T>,
+): Promise<T> {
   const runner = dataSource.createQueryRunner();
   try {
-    await runner.query(`set statement_timeout = 0`);
-    await runner.query(`select pg_advisory_lock(${MIGRATION_LOCK})`);
+    await runner.startTransaction();
     try {
-      return await work(runner);
-    } finally {
-      await runner.query(`select pg_advisory_unlock(${MIGRATION_LOCK})`);
+      await runner.query(`set local statement_timeout = 0`);
+      // Earlier versions take it for their session; the two keep each other out.
+      await runner.query(`select pg_advisory_xact_lock(${MIGRATION_LOCK})`);
+      const result = await work(runner);
+      await runner.commitTransaction();
+      return result;
+    } catch (error) {
+      await runner.rollbackTransaction().catch(() => undefined);
+      throw error;
     }
   } finally {
-    await runner.query(`reset statement_timeout`).catch(() => undefined);
     await runner.release();
   }
 }

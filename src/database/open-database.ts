@@ -1,8 +1,11 @@
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { DataSource, EntitySchema, MixedList } from 'typeorm';
+import type { DatabaseTls } from '../config/database/database-tls.js';
 import { type ConnectionConfig } from './connection.js';
 import { createDataSource } from './data-source.js';
+import { checkServerVersion, databaseStartError } from './connect/start-error.js';
+import { hasNoTls, tlsOptions } from './connect/tls.js';
 import { isDatabaseUnreachable } from './unreachable.js';
 import { startEmbeddedPostgres } from './embedded/embedded-postgres.js';
 import { PoolShares } from './pools/pool-shares.js';
@@ -17,7 +20,8 @@ const EMBEDDED_POOL = 10;
 export interface DatabaseSettings {
   /** Null: an embedded PostgreSQL under `dataDirectory`. */
   readonly connection:
-    | (ConnectionConfig & {
+    | (Omit<ConnectionConfig, 'ssl'> & {
+        readonly tls?: DatabaseTls | undefined;
         readonly migration?: { user: string; password?: string | undefined } | undefined;
       })
     | null;
@@ -35,8 +39,12 @@ export interface OpenDatabase {
   readonly lost: Promise<string>;
   /** Applies pending migrations, as the migration role if there is one. Returns their names. */
   migrate(): Promise<string[]>;
-  /** Takes the newest migration back, as the migration role if there is one. Returns its name, or null without any. */
-  undoMigration(): Promise<string | null>;
+  /**
+   * Takes the newest migration back, as the migration role if there is one. Returns its name, or null without any.
+   *
+   * @param destructive also when that loses data.
+   */
+  undoMigration(destructive?: boolean): Promise<string | null>;
   close(): Promise<void>;
 }
 
@@ -65,7 +73,7 @@ export async function openDatabase(
       ...pools.opened,
       lost: embedded.exited,
       migrate: () => migrateUp(dataSource),
-      undoMigration: () => migrateDown(dataSource),
+      undoMigration: (destructive) => migrateDown(dataSource, destructive),
       close: async () => {
         await pools.close();
         await dataSource.destroy();
@@ -79,21 +87,25 @@ export async function openDatabase(
 }
 
 async function openConfigured(
-  connection: NonNullable<DatabaseSettings['connection']>,
+  settings: NonNullable<DatabaseSettings['connection']>,
   connect: Connect,
   log: Log,
 ): Promise<OpenDatabase> {
-  const dataSource = await connect(connection);
+  const { tls, migration: role, ...where } = settings;
+  const encrypted: ConnectionConfig = { ...where, ssl: tlsOptions(tls, where.host) };
+  const { dataSource, connection } = await connectPreferring(encrypted, tls, connect);
   const pools = openPools(connection, log);
-  const { migration: role } = connection;
   // A role of its own may own the tables; the one the server runs as is then allowed to use them.
   const asOwner = async <T>(work: (owner: DataSource) => Promise<T>): Promise<T> => {
-    if (!role) return work(dataSource);
-    const owner = await connect({ ...connection, user: role.user, password: role.password, poolMax: 2 });
+    const owner = role
+      ? await connect({ ...connection, user: role.user, password: role.password, poolMax: 2 })
+      : dataSource;
     try {
       return await work(owner);
+    } catch (error) {
+      throw databaseStartError(error, { ...connection, user: role?.user ?? connection.user }) ?? error;
     } finally {
-      await owner.destroy();
+      if (role) await owner.destroy();
     }
   };
   return {
@@ -106,12 +118,27 @@ async function openConfigured(
         if (role && role.user !== connection.user) await grantTo(owner, connection.user);
         return applied;
       }),
-    undoMigration: () => asOwner(migrateDown),
+    undoMigration: (destructive) => asOwner((owner) => migrateDown(owner, destructive)),
     close: async () => {
       await pools.close();
       await dataSource.destroy();
     },
   };
+}
+
+// libpq's `prefer`: what the server offers, for all connections alike.
+async function connectPreferring(
+  connection: ConnectionConfig,
+  tls: DatabaseTls | undefined,
+  connect: Connect,
+): Promise<{ dataSource: DataSource; connection: ConnectionConfig }> {
+  try {
+    return { dataSource: await connect(connection), connection };
+  } catch (error) {
+    if (tls?.mode !== 'prefer' || !(error instanceof Error) || !hasNoTls(error.cause)) throw error;
+    const plain = { ...connection, ssl: false as const };
+    return { dataSource: await connect(plain), connection: plain };
+  }
 }
 
 /** Pools that connect when they are first used. */
@@ -139,9 +166,11 @@ function connector(
     for (let told = false; ; told = true) {
       const dataSource = createDataSource(connection, entities, (error) => logBroken(log, error));
       try {
-        return await dataSource.initialize();
+        return await checked(await dataSource.initialize(), connection);
       } catch (error) {
-        if (!isDatabaseUnreachable(error) || Date.now() > deadline) throw error;
+        if (dataSource.isInitialized) await dataSource.destroy();
+        if (!isDatabaseUnreachable(error) || Date.now() > deadline)
+          throw databaseStartError(error, connection) ?? error;
         if (!told)
           log(
             `The database at ${connection.host}:${connection.port} is not reachable yet, waiting for it: ${reasonOf(error)}`,
@@ -150,6 +179,16 @@ function connector(
       }
     }
   };
+}
+
+async function checked(dataSource: DataSource, connection: ConnectionConfig): Promise<DataSource> {
+  const [server] = await dataSource.query<{ version: string; standby: boolean }[]>(
+    `select current_setting('server_version_num') as version, pg_is_in_recovery() as standby`,
+  );
+  checkServerVersion(Number(server?.version), connection);
+  // It may become the primary in a moment.
+  if (server?.standby) throw Object.assign(new Error('it is a standby'), { code: '25006' });
+  return dataSource;
 }
 
 // An address with several numbers fails with one error for each, and says nothing itself.

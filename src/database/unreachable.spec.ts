@@ -9,6 +9,8 @@ describe('an error of the database', () => {
     [error('x', { code: '57P01' }), true],
     [error('x', { code: '57P03' }), true],
     [error('x', { code: '08006' }), true],
+    [error('server_login_retry', { code: '08P01' }), true],
+    [error('unsupported startup parameter: statement_timeout', { code: '08P01' }), false],
     [error('x', { code: '53300' }), true],
     [error('connect', { code: 'ENOENT', syscall: 'connect' }), true],
     [error('open', { code: 'ENOENT', syscall: 'open' }), false],

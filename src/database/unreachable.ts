@@ -28,6 +28,8 @@ export function isDatabaseUnreachable(error: unknown): boolean {
   };
   if (driverError instanceof Error && driverError !== error && isDatabaseUnreachable(driverError))
     return true;
+  // PgBouncer has one state for all its errors: this one does not pass.
+  if (error.message.startsWith('unsupported startup parameter')) return false;
   if (typeof code === 'string') {
     if (UNREACHABLE_STATES.test(code)) return true;
     // ENOENT counts for a missing socket only, not for a missing file.

@@ -58,6 +58,15 @@ export const duration: Check = (value) =>
     ? []
     : issue('must be a duration from 1s to 365d with units, such as 30m, 1h30m or 45s');
 
+/** A duration within bounds of its own. */
+export function durationFrom(shortest: string, longest: string): Check {
+  const [shortestMs = 0, longestMs] = [shortest, longest].map((text) => parseDuration(text, 0));
+  return (value) =>
+    typeof value === 'string' && parseDuration(value, shortestMs, longestMs) !== undefined
+      ? []
+      : issue(`must be a duration from ${shortest} to ${longest} with units, such as ${longest}`);
+}
+
 export const flag: Check = (value) =>
   typeof value === 'boolean' ? [] : issue(`must be true or false, not ${foundKind(value)}`);
 

@@ -9,14 +9,18 @@ const LONGEST_MS = 365 * UNITS.d;
  * `30m`, `1h30m`, `45s`, `2d` → milliseconds: whole numbers, units from large to small, each once. A number alone is
  * refused: it could be seconds or minutes.
  *
- * @returns undefined when the text is no duration, or lies outside 1 s … 365 d.
+ * @returns undefined when the text is no duration, or lies outside of the bounds, by default 1 s … 365 d.
  */
-export function parseDuration(text: string): number | undefined {
+export function parseDuration(
+  text: string,
+  shortestMs: number = SHORTEST_MS,
+  longestMs: number = LONGEST_MS,
+): number | undefined {
   const match = FORM.exec(text);
   if (!match) return undefined;
   const [days = 0, hours = 0, minutes = 0, seconds = 0] = match.slice(1).map((digits) => Number(digits ?? 0));
   const total = days * UNITS.d + hours * UNITS.h + minutes * UNITS.m + seconds * UNITS.s;
-  return total >= SHORTEST_MS && total <= LONGEST_MS ? total : undefined;
+  return total >= shortestMs && total <= longestMs ? total : undefined;
 }
 
 /** Milliseconds (whole seconds) → `1h30m`; the largest unit is the hour. `parseDuration` reads it back. */

@@ -14,6 +14,7 @@ const MAX_CACHED_BYTES = 32 * 1024 * 1024;
 const PARTITION_BYTES = 24;
 
 interface LatestView {
+  readonly policyVersion: number;
   readonly revisions: string;
   readonly partitions: string;
   readonly view: WeakRef<View>;
@@ -75,11 +76,16 @@ export class ViewCache {
   ): View | undefined {
     const { revisions } = registry;
     const latest = this.latest.get(caller);
-    const isSame = latest?.revisions === revisions && latest.partitions === partitions.key;
+    const policyVersion = this.policy.version;
+    const isSame =
+      latest?.policyVersion === policyVersion &&
+      latest.revisions === revisions &&
+      latest.partitions === partitions.key;
     const last = isSame ? latest.view.deref() : undefined;
     if (last) return last;
     const view = this.views.get(this.keyOf(caller, registry, partitions));
-    if (view) this.latest.set(caller, { revisions, partitions: partitions.key, view: new WeakRef(view) });
+    const key = partitions.key;
+    if (view) this.latest.set(caller, { policyVersion, revisions, partitions: key, view: new WeakRef(view) });
     return view;
   }
 

@@ -1,13 +1,15 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { type DownOptions, migrate, type MigrateAction } from '../../dist/cli/migrate.js';
 import { loadConfig } from '../../dist/config/load-config.js';
 import { openDatabase } from '../../dist/database/open-database.js';
 import { migrations } from '../../dist/migrations/index.js';
 import { Cli } from '../support/cli.js';
 import { aDatabase } from '../support/database.js';
 import { aCatalogue, aServer } from '../support/documents.js';
+import { call } from '../support/http.js';
 
 let folder = '';
 beforeAll(async () => {
@@ -178,7 +180,8 @@ describe('serve', () => {
     const database = await aDatabase();
     const text = `${GOOD}database: ${JSON.stringify(database.connection)}\n`;
     const config = await file(text);
-    const first = serving(config, undefined, { REGISTRY_LOG_FORMAT: 'text' });
+    const environment = { REGISTRY_LOG_FORMAT: 'text', REGISTRY_SHUTDOWN_NOTICE: '1s' };
+    const first = serving(config, undefined, environment);
     // As a person reads it on a terminal.
     const ready = await first.logs('metrics at http');
     expect(ready).toMatch(/INFO: Ready: registries at \S+\/registry, documentation at \S+\/docs, metrics at/);
@@ -190,6 +193,8 @@ describe('serve', () => {
     const [last = ''] = second.output.trim().split('\n').slice(-1);
     expect(JSON.parse(last)).toMatchObject({ level: 'fatal', msg: expect.stringContaining(sentence) });
     first.child.kill('SIGTERM');
+    await first.logs('SIGTERM: stopping, new requests are answered for 1 s');
+    expect((await call(`http://127.0.0.1:${taken}/registry`)).headers['connection']).toBe('close');
     expect((await first.finished).code).toBe(0);
     await database.drop();
   });
@@ -223,8 +228,8 @@ describe('migrate', () => {
     const database = await aDatabase({ migrated: false });
     const text = `${GOOD}database: ${JSON.stringify(database.connection)}\n`;
     const config = await file(text);
-    const run = async (action: string) =>
-      (await new Cli(['migrate', action, '--config', config]).finished).output;
+    const run = async (action: string, ...flags: string[]) =>
+      (await new Cli(['migrate', action, '--config', config, ...flags]).finished).output;
     const tables = async () =>
       (
         await database.query(
@@ -233,11 +238,11 @@ describe('migrate', () => {
       ).length;
     expect(await run('status')).toMatch(/^pending {2}InitialSchema/);
     expect(await run('up')).toMatch(/^applied InitialSchema/);
-    expect(await tables()).toBe(11);
+    expect(await tables()).toBe(12);
     expect(await run('up')).toMatch(/nothing to apply/);
     expect(await run('status')).toMatch(/^applied {2}InitialSchema/);
     const newestFirst = migrations.map(({ name }) => name).reverse();
-    expect(await run('down')).toMatch(new RegExp(`^took back ${newestFirst[0]}`));
+    expect(await run('down', '--yes')).toBe(`took back ${newestFirst[0]}\n`);
     expect(await run('status')).toMatch(
       new RegExp(`^applied {2}InitialSchema.*\npending {2}${newestFirst[0]}`, 's'),
     );
@@ -246,10 +251,44 @@ describe('migrate', () => {
     const { database: connection, dataDirectory } = loaded;
     const opened = await openDatabase({ connection, dataDirectory }, [], () => undefined);
     for (const one of newestFirst.slice(1))
-      expect(await opened.undoMigration()).toMatch(new RegExp(`^${one}`));
+      expect(await opened.undoMigration(true)).toMatch(new RegExp(`^${one}`));
     await opened.close();
     expect(await tables()).toBe(0);
     expect(await run('sideways')).toMatch(/none of up, down and status/);
+    await database.drop();
+  });
+
+  it('takes nothing back unasked, nor what loses data, nor goes on where a newer version was', async () => {
+    const database = await aDatabase();
+    const config = await file(`${GOOD}database: ${JSON.stringify(database.connection)}\n`);
+    const here = async (action: MigrateAction, options: Partial<DownOptions> = {}) => {
+      const written: string[] = [];
+      const spies = [process.stdout, process.stderr].map((stream) =>
+        vi.spyOn(stream, 'write').mockImplementation((text) => written.push(String(text)) > 0),
+      );
+      const code = await migrate(action, config, { steps: 1, yes: false, destructive: false, ...options });
+      for (const spy of spies) spy.mockRestore();
+      return `${code}: ${written.join('')}`;
+    };
+    const applied = async () =>
+      (await here('status')).split('\n').filter((line) => line.includes('applied ')).length;
+    expect(await here('down')).toBe(
+      '1: migrate down: nobody can be asked here, and nothing was taken back: --yes says that it is meant\n',
+    );
+    expect(await here('down', { yes: true, steps: 99 })).toMatch(
+      /^1: migrate down: data would be lost, and nothing was taken back: .*InitialSchema\w* \(all sources.*--destructive allows it$/m,
+    );
+    expect(await applied()).toBe(migrations.length);
+    expect(await here('down', { yes: true, steps: 2, destructive: true })).toMatch(
+      /^0: took back \w+\ntook back \w+\n$/,
+    );
+    expect(await applied()).toBe(migrations.length - 2);
+    await database.query(
+      `insert into schema_migration (timestamp, name) values (9999999999999, 'Newer9999999999999')`,
+    );
+    expect(await here('status')).toMatch(/\nunknown {2}Newer9999999999999\n$/);
+    for (const action of ['up', 'down'] as const)
+      expect(await here(action, { yes: true })).toMatch(/^1: .*Newer9999999999999.* newer version/);
     await database.drop();
   });
 
@@ -270,7 +309,7 @@ describe('migrate', () => {
       `select distinct tableowner from pg_tables where schemaname = 'public'`,
     );
     expect(owners).toEqual([{ tableowner: owner }]);
-    const { output } = await new Cli(['migrate', 'down', '--config', config]).finished;
+    const { output } = await new Cli(['migrate', 'down', '--yes', '--config', config]).finished;
     expect(output).toMatch(/^took back/);
     await database.query(`drop owned by ${owner}, ${app}; drop role ${owner}; drop role ${app}`);
     await database.drop();

@@ -50,6 +50,7 @@ describe('a configuration file that changes between starts', () => {
       'source other: created',
       'registry main: created',
       'registry side: created',
+      'auth.authz: created',
     ]);
   });
 

@@ -15,7 +15,8 @@ export class Cli {
   output = '';
 
   constructor(args: string[], environment: Record<string, string> = {}) {
-    const env = { PATH: process.env['PATH'] ?? '', ...environment };
+    // Without the time that balancers are given at the end.
+    const env = { PATH: process.env['PATH'] ?? '', REGISTRY_SHUTDOWN_NOTICE: '0s', ...environment };
     this.child = spawn(process.execPath, [MAIN, ...args], { env, stdio: ['ignore', 'pipe', 'pipe'] });
     for (const stream of [this.child.stdout, this.child.stderr])
       stream?.on('data', (chunk: Buffer) => (this.output += chunk.toString()));

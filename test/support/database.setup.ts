@@ -1,6 +1,8 @@
+import { randomUUID } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import pg from 'pg';
 import type { TestProject } from 'vitest/node';
 import { createDataSource } from '../../dist/database/data-source.js';
 import { startEmbeddedPostgres } from '../../dist/database/embedded/embedded-postgres.js';
@@ -8,12 +10,18 @@ import { migrateUp } from '../../dist/database/migrate.js';
 
 declare module 'vitest' {
   export interface ProvidedContext {
-    postgres: { host: string; port: number; user: string; template: string };
+    /** `pooler`: the port of one in front, which services use; null: there is none. */
+    postgres: { host: string; port: number; user: string; template: string; pooler: number | null };
   }
 }
 
-/** One PostgreSQL a run. Test files take copies of a database that is migrated once. */
+/**
+ * One PostgreSQL a run, or that of TEST_POSTGRES, such as `postgres://registry@127.0.0.1:5414/postgres`, to test with another
+ * version; with TEST_POOLER_PORT, services reach it through a pooler there. Test files take copies of a database that is migrated once.
+ */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
+  const other = process.env['TEST_POSTGRES'];
+  if (other) return useOther(project, new URL(other));
   const directory = await mkdtemp(join(tmpdir(), 'registry-test-'));
   // mkdtemp makes it 0700 for us; when we are root, PostgreSQL runs as somebody else and has to get in.
   const { chmod } = await import('node:fs/promises');
@@ -22,13 +30,40 @@ export default async function setup(project: TestProject): Promise<() => Promise
     settings: { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off', max_connections: '200' },
   });
   const { host, port, user, database } = server.connection;
-  const template = createDataSource({ host, port, user, database, poolMax: 2 }, [], () => undefined);
-  await template.initialize();
-  await migrateUp(template);
-  await template.destroy();
-  project.provide('postgres', { host, port, user, template: database });
+  await migrated({ host, port, user, database });
+  project.provide('postgres', { host, port, user, template: database, pooler: null });
   return async () => {
     await server.stop();
     await rm(directory, { recursive: true, force: true });
   };
+}
+
+async function useOther(
+  project: TestProject,
+  { hostname: host, port, username: user }: URL,
+): Promise<() => Promise<void>> {
+  const where = { host, port: Number(port), user };
+  const template = `template_${randomUUID().replaceAll('-', '')}`;
+  const admin = new pg.Client({ ...where, database: 'postgres' });
+  await admin.connect();
+  await admin.query(`create database ${template}`);
+  await migrated({ ...where, database: template });
+  const pooler = Number(process.env['TEST_POOLER_PORT']) || null;
+  project.provide('postgres', { ...where, template, pooler });
+  return async () => {
+    await admin.query(`drop database ${template}`);
+    await admin.end();
+  };
+}
+
+async function migrated(where: {
+  host: string;
+  port: number;
+  user: string;
+  database: string;
+}): Promise<void> {
+  const template = createDataSource({ ...where, poolMax: 2 }, [], () => undefined);
+  await template.initialize();
+  await migrateUp(template);
+  await template.destroy();
 }

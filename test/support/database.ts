@@ -15,7 +15,7 @@ export interface TestDatabase {
 
 /** A database of its own for one test file or service: a copy of the migrated template, or an empty one. */
 export async function aDatabase(options: { migrated?: boolean } = {}): Promise<TestDatabase> {
-  const { host, port, user, template } = inject('postgres');
+  const { host, port, user, template, pooler } = inject('postgres');
   const name = `t_${randomUUID().replaceAll('-', '')}`;
   const connect = async (database: string) => {
     const client = new pg.Client({ host, port, user, database });
@@ -37,7 +37,7 @@ export async function aDatabase(options: { migrated?: boolean } = {}): Promise<T
     port,
     user,
     database: name,
-    connection: { host, port, user, database: name },
+    connection: { host, port: pooler ?? port, user, database: name },
     query: async <T extends object>(sql: string, values: unknown[] = []) =>
       (await client.query<T>(sql, values)).rows,
     drop: async () => {

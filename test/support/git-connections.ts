@@ -20,6 +20,7 @@ const LIMITS = {
   connections: 2_000,
   claimSetsPerSource: 10_000,
   mebibytesPerFile: 64,
+  keepAliveMs: 65_000,
 };
 
 /** How a repository is reached by a source with these settings and without claims. */

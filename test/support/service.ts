@@ -6,6 +6,8 @@ import { join } from 'node:path';
 import { Writable } from 'node:stream';
 import { afterAll, beforeAll, expect } from 'vitest';
 import { stringify } from 'yaml';
+import type { Reloaded } from '../../dist/app/reload.js';
+import type { Config } from '../../dist/config/config.js';
 import { loadConfig } from '../../dist/config/load-config.js';
 import { type RunningService, startService } from '../../dist/app/service.js';
 import { versionReport } from '../../dist/health/version-report.js';
@@ -139,26 +141,37 @@ export class ServiceUnderTest extends Sender {
   }
 
   async start(): Promise<void> {
-    for (const [name, declared] of this.sources)
-      if (!declared.missing && isFile(declared)) await this.writeFile(name, declared);
-    const file = join(this.folder, 'registry.yaml');
-    await writeFile(file, this.yaml());
+    const config = await this.declared();
     const sink = new Writable({
       write: (chunk: Buffer, _encoding, done) => {
         this.log.push(chunk.toString());
         done();
       },
     });
-    const flags = { address: this.address, internalAddress: '127.0.0.1:0' };
-    const { config } = loadConfig(file, this.environment, flags);
     const version = { ...versionReport({ commit: 'test', date: 'test' }), platform: 'test' };
     this.running = await startService(config, version, createLogger('debug', sink));
   }
 
-  async stop(): Promise<void> {
+  /** Takes over what is declared by now, as at SIGHUP. */
+  async reload(edit: (service: this) => void = () => undefined): Promise<Reloaded> {
+    edit(this);
+    if (!this.running) throw new Error('A service that does not run');
+    return this.running.reload(await this.declared());
+  }
+
+  private async declared(): Promise<Config> {
+    for (const [name, declared] of this.sources)
+      if (!declared.missing && isFile(declared)) await this.writeFile(name, declared);
+    const file = join(this.folder, 'registry.yaml');
+    await writeFile(file, this.yaml());
+    const flags = { address: this.address, internalAddress: '127.0.0.1:0' };
+    return loadConfig(file, this.environment, flags).config;
+  }
+
+  async stop(noticeMs = 0): Promise<void> {
     if (!this.running) return;
     const { text: metrics } = await call(`${this.internalOrigin}/metrics`);
-    await this.running.stop();
+    await this.running.stop(noticeMs);
     this.running = undefined;
     await this.keptItsSecrets(metrics);
   }

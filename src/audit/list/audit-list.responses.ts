@@ -26,7 +26,7 @@ export class AuditActorAnswer {
 }
 
 export class AuditTargetAnswer {
-  @ApiProperty({ enum: ['source', 'registry', ...ENTRY_TYPE_NAMES, 'route'] })
+  @ApiProperty({ enum: ['source', 'registry', ...ENTRY_TYPE_NAMES, 'configuration', 'route'] })
   type: string;
 
   name: string;

@@ -4,7 +4,7 @@ import { firstVisible, judgeSources } from '../../access/explain/entry-steps.js'
 import type { Caller } from '../../auth/caller.js';
 import type { Role } from '../../auth/role-names.js';
 import type { AccessPolicy } from '../../authz/access-policy.js';
-import { policyFor } from '../../authz/policy-for.js';
+import { policyFor } from '../../authz/access-policy-choice.js';
 import type { Claims } from '../../claims/claims.js';
 import type { Config, RegistryConfig } from '../../config/config.js';
 import { KINDS } from '../../source-kinds/kinds.js';

@@ -21,6 +21,8 @@ export interface ServerLimits {
   readonly connections: number;
   /** Requests at a time; more are answered with 503 `overloaded`: see FairLimit. */
   readonly requestsInFlight: number;
+  /** How long a connection without a request stays open. */
+  readonly keepAliveMs: number;
 }
 
 type Middleware = (
@@ -30,11 +32,15 @@ type Middleware = (
 ) => void;
 
 /** Bounds what connections may cost: how many there are, and how long a request may take to arrive. Before the server listens. */
-export function limitConnections(server: Server, { connections }: ServerLimits): void {
+export function limitConnections(
+  server: Server,
+  { connections, keepAliveMs }: Omit<ServerLimits, 'requestsInFlight'>,
+): void {
   server.headersTimeout = ARRIVAL_TIMEOUT_MS;
   server.requestTimeout = ARRIVAL_TIMEOUT_MS;
   Object.assign(server, { connectionsCheckingInterval: ARRIVAL_CHECK_MS });
   server.setTimeout(IDLE_TIMEOUT_MS);
+  server.keepAliveTimeout = keepAliveMs;
   const limit = new FairLimit(connections);
   server.maxConnections = limit.most;
   server.prependListener('connection', (socket: Socket) => {
@@ -49,7 +55,7 @@ export function limitConnections(server: Server, { connections }: ServerLimits):
  * answer that waits for the one before is nowhere counted, and Node tells nobody when its connection is lost: one that sends
  * ahead and hangs up would leave its requests under way for ever.
  */
-export function answerInTurn({ requestsInFlight }: ServerLimits): Middleware {
+export function answerInTurn({ requestsInFlight }: Pick<ServerLimits, 'requestsInFlight'>): Middleware {
   const turns = new WeakMap<Socket, (() => void)[]>();
   /** Requests that wait, over all connections: each is held whole. */
   let total = 0;
@@ -81,7 +87,7 @@ export function answerInTurn({ requestsInFlight }: ServerLimits): Middleware {
 }
 
 /** Answers 503 `overloaded` while too many requests are under way. */
-export function limitRequests({ requestsInFlight }: ServerLimits): Middleware {
+export function limitRequests({ requestsInFlight }: Pick<ServerLimits, 'requestsInFlight'>): Middleware {
   const limit = new FairLimit(requestsInFlight);
   return (request, response, next) => {
     const client = clientNetwork(request.socket.remoteAddress);

@@ -1,10 +1,8 @@
-import { oneOf, text, wholeNumber } from '../validation/checks.js';
+import { oneOf, text, wholeNumber } from '../../validation/checks.js';
+import { SSL_MODES, type SslMode, tlsIssues } from './database-tls.js';
 import { databaseUrl, parseDatabaseUrl } from './database-url.js';
-import { below, type Issue, issue } from '../validation/problems.js';
-import { Checked, Optional, Rule, Section, type Unchecked } from '../validation/shape.js';
-
-export const SSL_MODES = ['disable', 'require', 'verify-ca', 'verify-full'] as const;
-export type SslMode = (typeof SSL_MODES)[number];
+import { below, type Issue, issue } from '../../validation/problems.js';
+import { Checked, Optional, Rule, Section, type Unchecked } from '../../validation/shape.js';
 
 export class PoolSettings {
   @Optional() @Checked(wholeNumber(1, 1_000)) max?: number;
@@ -27,6 +25,9 @@ export class DatabaseSettings {
   @Optional() @Checked(text()) user?: string;
   @Optional() @Checked(text()) database?: string;
   @Optional() @Checked(oneOf(...SSL_MODES)) sslMode?: SslMode;
+  @Optional() @Checked(text()) sslRootCertFile?: string;
+  @Optional() @Checked(text()) sslCertFile?: string;
+  @Optional() @Checked(text()) sslKeyFile?: string;
   @Optional() @Section(() => PoolSettings) pool?: PoolSettings;
   @Optional() @Checked(text()) password?: string;
   @Optional() @Checked(text()) passwordFile?: string;
@@ -37,16 +38,18 @@ export class DatabaseSettings {
 
 function urlOrParts(database: Unchecked<DatabaseSettings>): Issue[] {
   if (database.url === undefined)
-    return (['host', 'user', 'database'] as const)
-      .filter((key) => database[key] === undefined)
-      .flatMap((key) => below([key], issue('is required without a url')));
+    return [
+      ...(['host', 'user', 'database'] as const)
+        .filter((key) => database[key] === undefined)
+        .flatMap((key) => below([key], issue('is required without a url'))),
+      ...tlsIssues(database, false),
+    ];
   const issues = (['host', 'port', 'user', 'database'] as const)
     .filter((key) => database[key] !== undefined)
     .flatMap((key) => below([key], issue('is not possible beside a url, which says the same')));
   const parsed = parseDatabaseUrl(database.url);
   if (typeof parsed === 'string') return issues;
-  if (database.sslMode !== undefined && parsed.ssl !== undefined)
-    issues.push(...below(['sslMode'], issue('is not possible beside a url that says the same')));
+  issues.push(...tlsIssues(database, parsed.tls !== undefined));
   if (parsed.password === undefined) return issues;
   for (const key of ['password', 'passwordFile'] as const)
     if (database[key] !== undefined)

@@ -11,13 +11,11 @@ it.each([
   ['postgres://me@/reg', { ...plain, host: 'localhost' }],
   ['postgres://me@%2Fvar%2Frun/reg', { ...plain, host: '/var/run' }],
   ['postgres:///reg?host=/var/run&user=me', { ...plain, host: '/var/run' }],
-  ['postgres://me@db/reg?sslmode=disable', { ...plain, ssl: false }],
-  ['postgres://me@db/reg?sslmode=require', { ...plain, ssl: { rejectUnauthorized: false } }],
-  ['postgres://me@db/reg?sslmode=verify-full', { ...plain, ssl: {} }],
-  [
-    'postgres://me@db/reg?uselibpqcompat=true&sslmode=require',
-    { ...plain, ssl: { rejectUnauthorized: false } },
-  ],
+  ['postgres://me@db/reg?sslmode=disable', { ...plain, tls: { mode: 'disable' } }],
+  ['postgres://me@db/reg?sslmode=prefer', { ...plain, tls: { mode: 'prefer' } }],
+  ['postgres://me@db/reg?sslmode=require', { ...plain, tls: { mode: 'require' } }],
+  ['postgres://me@db/reg?sslmode=verify-full', { ...plain, tls: { mode: 'verify-full' } }],
+  ['postgres://me@db/reg?uselibpqcompat=true&sslmode=require', { ...plain, tls: { mode: 'require' } }],
   ['postgres://me@db/reg?application_name=x', { ...plain, unused: ['application_name'] }],
 ])('%s is understood', (url, parsed) => expect(parseDatabaseUrl(url)).toEqual(parsed));
 
@@ -33,7 +31,7 @@ it.each([
   ['postgres://me:hunter2@db:x/reg', 'is not a valid PostgreSQL URL'],
   ['postgres://me:hunter2@a,b/%', 'is not a valid PostgreSQL URL'],
   ['postgres://me:hunter2@db/reg?port=0', 'must have a port'],
-  ['postgres://me:hunter2@db/reg?sslmode=prefer', 'must have an sslmode among'],
+  ['postgres://me:hunter2@db/reg?sslmode=allow', 'must have an sslmode among'],
   ['postgres://me:hunter2@db/reg?sslmode=verify-ca', 'needs an sslrootcert'],
   ['postgres://me:hunter2@db/reg?sslrootcert=/nowhere/ca.pem', "can't be read (ENOENT): /nowhere/ca.pem"],
 ])('%s is refused without showing it', (url, fragment) => {

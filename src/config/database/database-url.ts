@@ -1,5 +1,7 @@
 import { parse, toClientConfig } from 'pg-connection-string';
-import { type Check, text } from '../validation/checks.js';
+import { isObject } from '../../json/is-object.js';
+import { type Check, text } from '../../validation/checks.js';
+import { type DatabaseTls, SSL_MODES, type SslMode } from './database-tls.js';
 
 /** What a connection URL says, in the words of node-postgres. */
 export interface DatabaseUrl {
@@ -9,7 +11,7 @@ export interface DatabaseUrl {
   readonly database: string;
   readonly password?: string;
   /** Absent when the URL says nothing about TLS. */
-  readonly ssl?: false | object;
+  readonly tls?: DatabaseTls;
   /** Parameters that mean nothing here. */
   readonly unused: readonly string[];
 }
@@ -25,7 +27,6 @@ const USED = [
   'sslrootcert',
   'uselibpqcompat',
 ];
-const MODES = ['disable', 'require', 'verify-ca', 'verify-full'];
 
 /** Messages never show the URL: it may hold a password. */
 export const databaseUrl: Check = text((value) => {
@@ -44,11 +45,11 @@ export function parseDatabaseUrl(value: unknown): DatabaseUrl | string {
     return 'must be a URL such as postgres://user@host:5432/database';
   const parameters = parametersOf(value);
   const mode = parameters.get('sslmode');
-  if (mode !== null && !MODES.includes(mode)) return `must have an sslmode among ${MODES.join(', ')}`;
+  if (mode !== null && !isSslMode(mode)) return `must have an sslmode among ${SSL_MODES.join(', ')}`;
   try {
     // Saying it twice is an error there.
     const options = parameters.has('uselibpqcompat') ? {} : { useLibpqCompat: true };
-    return describe(toClientConfig(parse(value, options)), parameters);
+    return describe(toClientConfig(parse(value, options)), parameters, mode);
   } catch (error) {
     return whyNot(error);
   }
@@ -57,6 +58,7 @@ export function parseDatabaseUrl(value: unknown): DatabaseUrl | string {
 function describe(
   client: ReturnType<typeof toClientConfig>,
   parameters: URLSearchParams,
+  mode: SslMode | null,
 ): DatabaseUrl | string {
   const { user, database, password, ssl, port = 5432 } = client;
   if (!user) return 'must name the user: postgres://user@host:5432/database';
@@ -68,8 +70,25 @@ function describe(
     user,
     database,
     ...(typeof password === 'string' && password !== '' ? { password } : {}),
-    ...(ssl === undefined ? {} : { ssl: ssl === true ? {} : ssl }),
+    ...(ssl === undefined ? {} : { tls: tlsOf(mode, ssl) }),
     unused: [...new Set(parameters.keys())].filter((name) => !USED.includes(name)),
+  };
+}
+
+function isSslMode(mode: string): mode is SslMode {
+  return SSL_MODES.some((known) => known === mode);
+}
+
+// Of files that it names, the parser has read the content.
+function tlsOf(mode: SslMode | null, ssl: unknown): DatabaseTls {
+  if (ssl === false) return { mode: 'disable' };
+  const text = (key: string) => (isObject(ssl) && typeof ssl[key] === 'string' ? ssl[key] : undefined);
+  const [rootCert, cert, key] = ['ca', 'cert', 'key'].map(text);
+  return {
+    mode: mode ?? 'verify-full',
+    ...(rootCert === undefined ? {} : { rootCert }),
+    ...(cert === undefined ? {} : { cert }),
+    ...(key === undefined ? {} : { key }),
   };
 }
 

@@ -1,0 +1,98 @@
+import { isDeepStrictEqual } from 'node:util';
+import { Injectable } from '@nestjs/common';
+import type { AccessPolicy } from '../authz/access-policy.js';
+import { policyFor } from '../authz/access-policy-choice.js';
+import { warnIfAuthOnly } from '../authz/authz.module.js';
+import { PolicyInForce } from '../authz/policy-in-force.js';
+import { StricterPolicy } from '../authz/stricter-policy.js';
+import type { AuthConfig, Config } from '../config/config.js';
+import {
+  type CatalogueConfig,
+  type Changes,
+  ConfigurationConflict,
+  ConfiguredResources,
+} from './configured-resources.js';
+import { OpenRegistries } from './open-registries.js';
+
+/** What a reload has led to. */
+export interface Reloaded {
+  readonly changes: Changes;
+  /** Sections of the file that differ from those the process has started with, and wait for a restart. */
+  readonly waiting: readonly string[];
+}
+
+/**
+ * Takes over a changed configuration (contract §1): sources, registries and `auth.authz`. Catalogue and policy can't change at one
+ * moment, so that in between only what both the old and the new policy allow is allowed.
+ */
+@Injectable()
+export class Reload {
+  /** The policy that a whole configuration has led to last. */
+  private settled: AccessPolicy;
+  /** What was taken over last; undefined: nothing since the start. */
+  private taken: AuthConfig | undefined;
+
+  constructor(
+    private readonly resources: ConfiguredResources,
+    private readonly policy: PolicyInForce,
+    private readonly open: OpenRegistries,
+  ) {
+    this.settled = policy.inForce;
+  }
+
+  /**
+   * @param started the configuration that the process has started with.
+   * @param next the file as it is now, valid as a whole.
+   * @throws ConfigurationConflict when nothing was changed. After any other error it is not known whether the catalogue has
+   *   changed: only what both policies allow stays allowed, until a reload succeeds.
+   */
+  async apply(started: Config, next: Config): Promise<Reloaded> {
+    const waiting = waitingSections(started, next);
+    const config = merged(this.taken ?? started.auth, next);
+    const before = this.policy.inForce;
+    const after = policyFor(config.auth);
+    // Rules for claims as another `auth.oauth` would give them may mean something else until then: they only withdraw.
+    const policy = waiting.includes('auth.oauth') ? new StricterPolicy(this.settled, after) : after;
+    this.policy.narrow(policy);
+    try {
+      const changes = await this.resources.apply(config, false);
+      this.policy.replace(policy);
+      if (policy === after) this.settled = after;
+      this.taken = config.auth;
+      if (changes.length > 0) await this.open.report(config);
+      if (changes.some((change) => change.startsWith('auth.authz'))) warnIfAuthOnly(config.auth);
+      return { changes, waiting };
+    } catch (error) {
+      if (error instanceof ConfigurationConflict) this.policy.replace(before);
+      throw error;
+    }
+  }
+}
+
+// A mode that waits for a restart takes the rules with it: those of another mode mean something else.
+function merged({ authz, ...others }: AuthConfig, next: Config): CatalogueConfig {
+  const rules = others.mode === next.auth.mode ? next.auth.authz : authz;
+  return {
+    auth: { ...others, ...(rules ? { authz: rules } : {}) },
+    sources: next.sources,
+    registries: next.registries,
+  };
+}
+
+/** The sections in which two configurations differ, but for those that a reload takes over. Names alone: there are secrets in them. */
+export function waitingSections(started: Config, next: Config): string[] {
+  const takesRules = started.auth.mode === next.auth.mode;
+  const parts = ({ auth: { mode, oauth, authz }, ...others }: Config) => {
+    const rest = Object.entries(others).filter(([name]) => !['sources', 'registries'].includes(name));
+    return new Map<string, unknown>([
+      ['auth.mode', mode],
+      ['auth.oauth', oauth],
+      ['auth.authz', takesRules ? null : authz],
+      ...rest,
+    ]);
+  };
+  const before = parts(started);
+  return [...parts(next)]
+    .filter(([name, part]) => !isDeepStrictEqual(part, before.get(name)))
+    .map(([name]) => name);
+}

@@ -1,0 +1,13 @@
+import { Check, Column, Entity, PrimaryColumn } from 'typeorm';
+import type { AuthorizationForm } from './access-policy-choice.js';
+
+/** The authorization that a start or a reload has applied last: one row. */
+@Entity('applied_authorization')
+@Check('applied_authorization_id_check', 'id = 1')
+export class AppliedAuthorization {
+  @PrimaryColumn({ type: 'integer', primaryKeyConstraintName: 'applied_authorization_pkey' })
+  id: number;
+
+  @Column({ name: 'authorization_form', type: 'jsonb' })
+  form: AuthorizationForm;
+}

@@ -1,0 +1,77 @@
+import { pipeline } from 'node:stream/promises';
+import type pg from 'pg';
+import { from as copyFrom, to as copyTo } from 'pg-copy-streams';
+import type { DataSource } from 'typeorm';
+import { DatabaseStartError } from '../database/connect/start-error.js';
+
+/** How many rows of a table were copied. */
+export interface CopiedTable {
+  readonly table: string;
+  readonly rows: number;
+}
+
+/**
+ * Copies everything that is in one database, as it is at one moment, into another one that is migrated alike and empty. In one
+ * transaction there: it has all of it, or nothing.
+ *
+ * @param tables in an order in which each refers to earlier ones only.
+ * @throws DatabaseStartError when there is something in it already.
+ */
+export async function copyDatabase(
+  from: DataSource,
+  to: DataSource,
+  tables: readonly string[],
+): Promise<CopiedTable[]> {
+  const [source, target] = [from.createQueryRunner(), to.createQueryRunner()];
+  try {
+    await source.startTransaction('REPEATABLE READ');
+    await target.startTransaction();
+    const [reader, writer] = [await source.connect(), await target.connect()] as [pg.Client, pg.Client];
+    // A sync of many entries takes its time, and so does this.
+    for (const client of [reader, writer]) await client.query('set local statement_timeout = 0');
+    await refuseRows(writer, tables);
+    // What triggers keep is copied too.
+    for (const table of tables) await writer.query(`alter table ${table} disable trigger user`);
+    const copied: CopiedTable[] = [];
+    for (const table of tables) copied.push({ table, rows: await copyTable(reader, writer, table) });
+    for (const table of tables) await writer.query(`alter table ${table} enable trigger user`);
+    await target.commitTransaction();
+    await source.rollbackTransaction();
+    for (const table of tables) await target.query(`analyze ${table}`);
+    return copied;
+  } finally {
+    for (const runner of [target, source]) {
+      if (runner.isTransactionActive) await runner.rollbackTransaction().catch(() => undefined);
+      await runner.release();
+    }
+  }
+}
+
+async function refuseRows(writer: pg.Client, tables: readonly string[]): Promise<void> {
+  for (const table of tables) {
+    const { rowCount } = await writer.query(`select 1 from ${table} limit 1`);
+    if (rowCount)
+      throw new DatabaseStartError(
+        `The other database holds something already (in the table ${table}), and nothing was copied`,
+      );
+  }
+}
+
+async function copyTable(reader: pg.Client, writer: pg.Client, table: string): Promise<number> {
+  const { rows: columns } = await reader.query<{ name: string; sequence: string | null }>(
+    `select quote_ident(a.attname) as name, pg_get_serial_sequence(quote_ident($1), a.attname) as sequence from pg_attribute a
+     where a.attrelid = $1::regclass and a.attnum > 0 and not a.attisdropped and a.attgenerated = '' order by a.attnum`,
+    [table],
+  );
+  const list = columns.map(({ name }) => name).join(', ');
+  const sink = writer.query(copyFrom(`copy ${table} (${list}) from stdin`));
+  await pipeline(reader.query(copyTo(`copy ${table} (${list}) to stdout`)), sink);
+  for (const { sequence } of columns) {
+    if (sequence === null) continue;
+    const { rows } = await reader.query<{ last: string; called: boolean }>(
+      `select last_value as last, is_called as called from ${sequence}`,
+    );
+    await writer.query('select setval($1::regclass, $2, $3)', [sequence, rows[0]?.last, rows[0]?.called]);
+  }
+  return sink.rowCount;
+}

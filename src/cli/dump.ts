@@ -1,0 +1,41 @@
+import { parseDatabaseUrl } from '../config/database/database-url.js';
+import { ENTITIES } from '../app/entities.js';
+import { copyDatabase } from './copy-database.queries.js';
+import { type DatabaseSettings, type OpenDatabase, openDatabase } from '../database/open-database.js';
+import { configuration } from './configuration.js';
+
+/**
+ * Copies everything into another PostgreSQL, such as from the embedded one into a real one. Exit code 0, or 1 with the reason on
+ * standard error.
+ */
+export async function dump(file: string, url: string): Promise<number> {
+  const loaded = configuration(file, {});
+  if (!loaded) return 1;
+  const target = parseDatabaseUrl(url);
+  if (typeof target === 'string') {
+    process.stderr.write(`dump: --to ${target}\n`);
+    return 1;
+  }
+  const { database, dataDirectory } = loaded.config;
+  const opened: OpenDatabase[] = [];
+  const open = async (connection: DatabaseSettings['connection']) => {
+    const log = (message: string) => process.stderr.write(`${message}\n`);
+    const one = await openDatabase({ connection, dataDirectory }, ENTITIES, log);
+    opened.push(one);
+    await one.migrate();
+    return one.dataSource;
+  };
+  try {
+    const from = await open(database);
+    const to = await open({ ...target, poolMax: 2 });
+    const tables = ENTITIES.map((entity) => from.getMetadata(entity).tableName);
+    for (const { table, rows } of await copyDatabase(from, to, tables))
+      process.stdout.write(`${table}: ${rows} row(s)\n`);
+    return 0;
+  } catch (error) {
+    process.stderr.write(`dump: ${error instanceof Error ? error.message : 'failed'}\n`);
+    return 1;
+  } finally {
+    for (const one of opened) await one.close();
+  }
+}

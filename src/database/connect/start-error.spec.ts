@@ -1,0 +1,78 @@
+import { describe, expect, it } from 'vitest';
+import { checkServerVersion, databaseStartError } from './start-error.js';
+
+const WHERE = { host: 'db.example', port: 5432, user: 'me', database: 'reg' };
+const failed = (message: string, more: object = {}) => Object.assign(new Error(message), more);
+
+describe('a start that fails for its database names it, and what helps', () => {
+  it.each([
+    [failed('connect ECONNREFUSED', { code: 'ECONNREFUSED' }), 'is not reachable', 'database.port'],
+    [
+      new AggregateError([failed('connect ECONNREFUSED ::1', { code: 'ECONNREFUSED' })]),
+      'is not reachable',
+      'listens',
+    ],
+    [failed('getaddrinfo', { code: 'ENOTFOUND' }), 'the name db.example has no address', 'database.host'],
+    [failed('connect', { code: 'ENOENT', syscall: 'connect' }), 'has no socket there', 'PostgreSQL runs'],
+    [
+      failed('password authentication failed', { code: '28P01' }),
+      'refuses the password of the user me',
+      'passwordFile',
+    ],
+    [failed('SASL: client password must be a string'), 'refuses the password', 'pgpass'],
+    [failed('no pg_hba.conf entry', { code: '28000' }), 'refuses the user me', 'sslMode'],
+    [
+      failed('database "reg" does not exist', { code: '3D000' }),
+      'does not exist',
+      'create database reg owner me',
+    ],
+    [failed('The server does not support SSL connections'), 'does not encrypt', 'sslMode'],
+    [
+      failed('self-signed certificate', { code: 'DEPTH_ZERO_SELF_SIGNED_CERT' }),
+      'not accepted',
+      'sslRootCertFile',
+    ],
+    [
+      failed('Hostname/IP does not match', { code: 'ERR_TLS_CERT_ALTNAME_INVALID' }),
+      'not accepted',
+      'database.host',
+    ],
+    [failed('certificate has expired', { code: 'CERT_HAS_EXPIRED' }), 'not accepted', 'sslRootCertFile'],
+    [failed('alert', { code: 'ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED' }), 'by TLS', 'sslCertFile'],
+    [
+      failed('permission denied for schema public', { code: '42501' }),
+      'does not let the user me',
+      'migrationUser',
+    ],
+    [
+      failed('extension "pg_trgm" is not available', { code: '0A000' }),
+      'lacks the extension',
+      'postgresql-contrib',
+    ],
+    [
+      failed('unsupported startup parameter: statement_timeout', { code: '08P01' }),
+      'pooler',
+      'ignore_startup_parameters',
+    ],
+    [failed('it is a standby', { code: '25006' }), 'standby', 'primary'],
+    [failed('sorry, too many clients already', { code: '53300' }), 'is not reachable', 'too many clients'],
+    [failed('query failed', { driverError: failed('x', { code: '42501' }) }), 'does not let', 'owner'],
+  ])('%s', (error, what, remedy) => {
+    const { message } = databaseStartError(error, WHERE) ?? {};
+    expect(message).toMatch(/^The database "reg" at db\.example:5432 /);
+    expect(message).toContain(what);
+    expect(message).toContain(remedy);
+  });
+
+  it('and leaves what has nothing to do with it as it is', () => {
+    expect(databaseStartError(failed('syntax error', { code: '42601' }), WHERE)).toBeUndefined();
+  });
+});
+
+it.each([
+  [130_022, 'PostgreSQL 13: this server needs 14 or newer'],
+  [90_624, 'PostgreSQL 9'],
+])('version %s is too old', (version, fragment) => {
+  expect(() => checkServerVersion(version, WHERE)).toThrow(fragment);
+  expect(() => checkServerVersion(140_000, WHERE)).not.toThrow();
+});

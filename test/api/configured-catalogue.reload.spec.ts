@@ -1,0 +1,225 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { outcomeOf, serversIn } from '../support/answers.js';
+import { auditOf } from '../support/audit.js';
+import { ACME_DATA, SUPER_ADMIN } from '../support/callers.js';
+import { Cli } from '../support/cli.js';
+import { aDatabase } from '../support/database.js';
+import { aServer } from '../support/documents.js';
+import { aFolder } from '../support/folder.js';
+import { call } from '../support/http.js';
+import { aService } from '../support/service.js';
+import { within } from '../support/within.js';
+
+const LIST = '/registry/acme/v0.1/servers';
+const WRITER = { ...ACME_DATA, role: 'editor' };
+
+describe('a configuration that is read again', () => {
+  const service = aService({ mode: 'full' })
+    .source('data', { claims: { org: 'acme', team: 'data' }, servers: [aServer('io.acme/data')] })
+    .source('web', { claims: { org: 'acme', team: 'web' }, servers: [aServer('io.acme/web')] })
+    .source('published', { kind: 'managed' })
+    .registry('acme', { sources: ['data', 'web', 'published'], claims: { org: 'acme' } })
+    .runs();
+  const seen = async (claims = ACME_DATA) => {
+    const reply = await service.as(claims).get(LIST);
+    return reply.status === 200 ? serversIn(reply) : outcomeOf(reply);
+  };
+  const applied = async () =>
+    (await auditOf(service.as(SUPER_ADMIN), 'action=config.apply')).map(({ target, actor, change }) => ({
+      target: `${target.type} ${target.name}`,
+      actor: actor.subject,
+      change,
+    }));
+
+  it('withdraws and opens sources and registries at once', async () => {
+    expect(await seen()).toEqual(['io.acme/data']);
+    const claims = { org: 'acme', team: 'web' };
+    expect(
+      await service.reload((edited) => edited.source('data', { claims, servers: [aServer('io.acme/data')] })),
+    ).toEqual({
+      changes: ['source data: changed'],
+      waiting: [],
+    });
+    expect(await seen()).toEqual([]);
+    await service.reload((edited) =>
+      edited
+        .source('data', { claims: { org: 'acme', team: 'data' }, servers: [aServer('io.acme/data')] })
+        .registry('acme', { sources: ['data', 'web', 'published'], claims: { org: 'contoso' } }),
+    );
+    expect(await seen()).toBe('403 registry_forbidden');
+    await service.reload((edited) =>
+      edited
+        .registry('acme', { sources: ['data', 'web', 'published'], claims: { org: 'acme' } })
+        .source('new', { claims: { org: 'acme', team: 'data' }, servers: [aServer('io.acme/new')] })
+        .registry('new', { sources: ['new'] }),
+    );
+    expect(await seen()).toEqual(['io.acme/data']);
+    await service.synced('new');
+    expect(serversIn(await service.as(ACME_DATA).get('/registry/new/v0.1/servers'))).toEqual(['io.acme/new']);
+    const { changes } = await service.reload((edited) => edited.withoutRegistry('new').withoutSource('new'));
+    expect(changes).toEqual(['registry new: removed', 'source new: removed with its entries']);
+    expect(outcomeOf(await service.as(ACME_DATA).get('/registry/new/v0.1/servers'))).toBe(
+      '404 registry_not_found',
+    );
+  });
+
+  it('gives and takes roles at once, also from whoever has asked before, and is recorded', async () => {
+    const publish = async (name: string) =>
+      outcomeOf(await service.as(WRITER).post('/v1/entries', { server: aServer(name), claims: ACME_DATA }));
+    expect(await publish('io.acme/one')).toBe('403 role_required');
+    const before = await applied();
+    const roles = {
+      manageEntries: [{ role: 'editor' }],
+      superAdmin: [{ role: 'super-admin' }, { team: 'data' }],
+    };
+    expect((await service.reload((edited) => edited.auth({ roles }))).changes).toEqual([
+      'auth.authz: changed',
+    ]);
+    expect(await publish('io.acme/one')).toBe('201');
+    expect(await seen()).toEqual(['io.acme/data', 'io.acme/one', 'io.acme/web']);
+    await service.reload((edited) =>
+      edited.auth({ roles: { manageEntries: [{ role: 'writer' }], superAdmin: [{ role: 'super-admin' }] } }),
+    );
+    expect(await publish('io.acme/two')).toBe('403 role_required');
+    expect(await seen()).toEqual(['io.acme/data', 'io.acme/one']);
+    expect((await service.reload()).changes).toEqual([]);
+    const events = (await applied()).slice(0, -before.length);
+    expect(events).toMatchObject([
+      {
+        target: 'configuration auth.authz',
+        actor: 'configuration',
+        change: { after: { roles: { manageEntries: [{ role: 'writer' }] } } },
+      },
+      {
+        change: {
+          before: { mode: 'full' },
+          after: { mode: 'full', roles: { manageEntries: [{ role: 'editor' }] } },
+        },
+      },
+    ]);
+    expect(events[0]?.change?.before).toEqual(events[1]?.change?.after);
+  });
+
+  it('follows a change of the rules for claims', async () => {
+    const claims = { org: ['acme', 'contoso'] };
+    await service.reload((edited) => edited.registry('acme', { sources: ['data'], claims }));
+    expect(await seen()).toBe('403 registry_forbidden');
+    await service.reload((edited) => edited.auth({ policy: { arrayValues: 'any' } }));
+    expect(await seen()).toEqual(['io.acme/data']);
+    await service.reload((edited) => edited.auth({ policy: { arrayValues: 'all' } }));
+    expect(await seen()).toBe('403 registry_forbidden');
+    const restored = { sources: ['data', 'web', 'published'], claims: { org: 'acme' } };
+    await service.reload((edited) => edited.registry('acme', restored));
+  });
+
+  it('changes nothing when it is in conflict with what was made through the API', async () => {
+    const made = { sources: ['data'], claims: { org: 'acme' } };
+    const manager = service.as(SUPER_ADMIN);
+    expect(outcomeOf(await manager.put('/v1/registries/made', made))).toBe('201');
+    const events = (await applied()).length;
+    await expect(
+      service.reload((edited) =>
+        edited
+          .auth({ roles: { superAdmin: [{ team: 'data' }] } })
+          .registry('acme', { sources: ['data'], claims: { org: 'contoso' } })
+          .registry('made', { sources: ['web'] }),
+      ),
+    ).rejects.toThrow('a registry named made was made through the API already');
+    expect(await seen()).toEqual(['io.acme/data', 'io.acme/one']);
+    expect(await applied()).toHaveLength(events);
+    service
+      .auth({ roles: { superAdmin: [{ role: 'super-admin' }] } })
+      .withoutRegistry('made')
+      .registry('acme', { sources: ['data', 'web', 'published'], claims: { org: 'acme' } });
+  });
+
+  it('names what waits for a restart, and takes over the rest', async () => {
+    const reloaded = await service.reload((edited) =>
+      edited
+        .configuration({ limits: { connections: 17 }, cors: { origins: [] } })
+        .registry('second', { sources: ['data'] }),
+    );
+    expect(reloaded).toEqual({ changes: ['registry second: created'], waiting: ['cors', 'limits'] });
+    expect((await service.reload()).waiting).toEqual(['cors', 'limits']);
+    service.configuration({ limits: {}, cors: { origins: ['*'] } });
+    expect((await service.reload()).waiting).toEqual([]);
+  });
+
+  it('only withdraws roles while another change of the identity provider waits for a restart', async () => {
+    const ask = async (role: string) => outcomeOf(await service.as({ role }).get('/v1/sources'));
+    expect([await ask('admin'), await ask('boss')]).toEqual(['200', '403 role_required']);
+    const manageSources = [{ role: 'boss' }];
+    const { waiting } = await service.reload((edited) =>
+      edited.auth({ realm: 'other', roles: { manageSources } }),
+    );
+    expect(waiting).toEqual(['auth.oauth']);
+    expect([await ask('admin'), await ask('boss')]).toEqual(['403 role_required', '403 role_required']);
+    await service.restart();
+    expect([await ask('admin'), await ask('boss')]).toEqual(['403 role_required', '200']);
+  });
+
+  it('leaves the mode, and with it the rules, to a restart: what was taken away stays so', async () => {
+    const ask = async (role: string) => outcomeOf(await service.as({ role }).get('/v1/sources'));
+    await service.reload((edited) => edited.auth({ roles: { manageSources: [{ role: 'admin' }] } }));
+    expect([await ask('admin'), await ask('boss')]).toEqual(['200', '403 role_required']);
+    expect((await service.reload((edited) => edited.auth({ mode: 'anonymous' }))).waiting).toEqual([
+      'auth.mode',
+      'auth.oauth',
+      'auth.authz',
+    ]);
+    expect([await ask('admin'), await ask('boss')]).toEqual(['200', '403 role_required']);
+    expect(outcomeOf(await service.get(LIST))).toBe('401 token_missing');
+    expect(await seen()).toEqual(['io.acme/data', 'io.acme/one']);
+    await service.restart((edited) => edited.auth({ mode: 'full' }));
+  });
+
+  it('records a change of roles at a start too, and once', async () => {
+    const before = (await applied()).length;
+    await service.restart();
+    expect(await applied()).toHaveLength(before);
+    await service.restart((edited) => edited.auth({ roles: { manageRegistries: [{ role: 'other' }] } }));
+    await service.restart();
+    const [event, ...earlier] = await applied();
+    expect(earlier).toHaveLength(before);
+    expect(event).toMatchObject({
+      target: 'configuration auth.authz',
+      change: { after: { roles: { manageRegistries: [{ role: 'other' }] } } },
+    });
+  });
+});
+
+describe('SIGHUP', () => {
+  const folder = aFolder();
+
+  it('has the file read again, and a bad one changes nothing', async () => {
+    const database = await aDatabase();
+    const good = { auth: { mode: 'anonymous' }, database: database.connection, registries: [] };
+    const source = { name: 'published', managed: {} };
+    const file = folder.write('registry.yaml', JSON.stringify(good));
+    const served = Cli.serve(file);
+    const origin = await served.origin();
+    const write = (tree: object) => writeFileSync(join(folder.path, 'registry.yaml'), JSON.stringify(tree));
+    const status = async () => (await call(`${origin}/registry/main/v0.1/servers`)).status;
+    expect(await status()).toBe(404);
+    write({
+      ...good,
+      sources: [source],
+      registries: [{ name: 'main', sources: ['published'] }],
+      readOnly: true,
+    });
+    served.child.kill('SIGHUP');
+    expect(await served.logs('wait for a restart')).toMatch(
+      /taken over.*these changes wait for a restart: readOnly"/s,
+    );
+    expect(await status()).toBe(200);
+    write({ ...good, registries: [{ name: 'main', sources: ['nowhere'] }] });
+    served.child.kill('SIGHUP');
+    expect(await served.logs('nothing was changed')).toMatch(/registries\[0\]\.sources\[0\]/);
+    await within(5_000, async () => expect(await status()).toBe(200));
+    served.child.kill('SIGTERM');
+    expect((await served.finished).code).toBe(0);
+    await database.drop();
+  });
+});

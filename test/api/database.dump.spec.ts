@@ -1,0 +1,71 @@
+import { describe, expect, it } from 'vitest';
+import { dump } from '../../dist/cli/dump.js';
+import { auditOf } from '../support/audit.js';
+import { ACME_DATA, SUPER_ADMIN } from '../support/callers.js';
+import { Cli } from '../support/cli.js';
+import { aDatabase } from '../support/database.js';
+import { aServer, aSkill } from '../support/documents.js';
+import { aFolder } from '../support/folder.js';
+import { cursorIn, versionsIn } from '../support/matchers.js';
+import { aService } from '../support/service.js';
+
+const LIST = '/registry/main/v0.1/servers';
+const SKILLS = '/registry/main/v0.1/x/dev.toolhive/skills';
+const names = Array.from({ length: 12 }, (_, index) => `io.acme/s${index}`);
+
+describe('a database that is dumped into another one', () => {
+  const folder = aFolder();
+  const service = aService({ mode: 'full' })
+    .source('main', {
+      servers: names.map((name) => aServer(name)),
+      skills: [aSkill('io.acme/deploy')],
+      claims: ACME_DATA,
+    })
+    .source('published', { kind: 'managed' })
+    .registry('main', { sources: ['main', 'published'] })
+    .runs();
+
+  it('gives the same answers from there, and cursors go on', async () => {
+    const admin = service.as(SUPER_ADMIN);
+    for (const version of ['1.0.0', '1.1.0']) {
+      const body = { server: aServer('io.acme/made', version), claims: ACME_DATA };
+      expect((await admin.post('/v1/entries', body)).status).toBe(201);
+    }
+    const paths = [LIST, `${LIST}?search=made`, `${LIST}?limit=5`, SKILLS, `${LIST}/io.acme%2Fmade/versions`];
+    const answers = async () =>
+      Promise.all(paths.map(async (path) => (await service.as(ACME_DATA).get(path)).json as unknown));
+    const rest = async (cursor: string) =>
+      versionsIn(await service.as(ACME_DATA).get(`${LIST}?cursor=${cursor}`));
+    const [before, events] = [await answers(), await auditOf(admin)];
+    const cursor = cursorIn(await service.as(ACME_DATA).get(`${LIST}?limit=5`)) ?? '';
+    const behind = await rest(cursor);
+    await service.stop();
+
+    const [old, other] = [service.database, await aDatabase({ migrated: false })];
+    const config = folder.write(
+      'registry.yaml',
+      JSON.stringify({ auth: { mode: 'anonymous' }, database: old.connection }),
+    );
+    const url = `postgres://${other.user}@${encodeURIComponent(other.host)}:${other.port}/${other.database}`;
+    expect(await new Cli(['dump', '--config', config, '--to', url]).finished).toMatchObject({
+      code: 0,
+      output: expect.stringContaining('\nentry_version: 15 row(s)\n') as string,
+    });
+    // There is something now.
+    expect(await dump(config, url)).toBe(1);
+
+    service.database = other;
+    await service.start();
+    expect(await answers()).toEqual(before);
+    expect(await rest(cursor)).toEqual(behind);
+    expect((await auditOf(service.as(SUPER_ADMIN))).filter(({ action }) => action !== 'sync.run')).toEqual(
+      events.filter(({ action }) => action !== 'sync.run'),
+    );
+    const more = { server: aServer('io.acme/later'), claims: ACME_DATA };
+    expect((await service.as(SUPER_ADMIN).post('/v1/entries', more)).status).toBe(201);
+    expect(versionsIn(await service.as(ACME_DATA).get(`${LIST}?search=later`))).toEqual([
+      'io.acme/later@1.0.0',
+    ]);
+    await old.drop();
+  });
+});
