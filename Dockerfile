@@ -17,12 +17,19 @@ COPY package.json package-lock.json .npmrc ./
 RUN npm ci --omit=dev --omit=optional --ignore-scripts
 
 FROM node:22-bookworm-slim
+# As `node scripts/release.mjs` prints them: docker build --build-arg VERSION=… --build-arg COMMIT=… --build-arg BUILD_DATE=… .
+ARG VERSION=unknown
 ARG COMMIT=unknown
 ARG BUILD_DATE=unknown
+ARG SOURCE=
 LABEL org.opencontainers.image.title="Registry Server" \
+      org.opencontainers.image.description="A registry server for MCP servers and skills: several sources, named views, access decided by claims." \
       org.opencontainers.image.licenses="Apache-2.0" \
+      org.opencontainers.image.source="${SOURCE}" \
+      org.opencontainers.image.version="${VERSION}" \
       org.opencontainers.image.revision="${COMMIT}" \
-      org.opencontainers.image.created="${BUILD_DATE}"
+      org.opencontainers.image.created="${BUILD_DATE}" \
+      org.opencontainers.image.base.name="docker.io/library/node:22-bookworm-slim"
 # What sources of kind git need.
 RUN apt-get update \
  && apt-get install --yes --no-install-recommends ca-certificates git openssh-client \
@@ -31,10 +38,12 @@ ENV NODE_ENV=production REGISTRY_COMMIT=${COMMIT} REGISTRY_BUILD_DATE=${BUILD_DA
 WORKDIR /app
 COPY --from=dependencies /app/node_modules node_modules
 COPY --from=build /build/dist dist
-COPY package.json LICENSE ./
-USER node
+COPY package.json LICENSE deploy/health-check.mjs ./
+# By number, so that Kubernetes sees that it is not root. Sources of kind git work below /tmp: where the file system is read-only,
+# something writable has to be mounted there.
+USER 1000:1000
 EXPOSE 8080 8081
 HEALTHCHECK --interval=10s --timeout=3s --start-period=30s \
-  CMD ["node", "-e", "fetch('http://127.0.0.1:8081/health').then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
+  CMD ["node", "health-check.mjs"]
 ENTRYPOINT ["node", "dist/main.js"]
 CMD ["serve", "--config", "/etc/registry/registry.yaml"]

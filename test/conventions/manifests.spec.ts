@@ -1,12 +1,20 @@
+import { execFile } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
+import { promisify } from 'node:util';
 import { expect, it } from 'vitest';
-import { parseAllDocuments } from 'yaml';
+import { parse, parseAllDocuments } from 'yaml';
 import { loadConfig } from '../../dist/config/load-config.js';
 import { API_GROUP, RESOURCES } from '../../dist/kubernetes/resources.js';
 
-const ROOT = resolve(import.meta.dirname, '../../deploy/kubernetes');
+const REPOSITORY = resolve(import.meta.dirname, '../..');
+const ROOT = join(REPOSITORY, 'deploy/kubernetes');
+const HEALTH_CHECK = join(REPOSITORY, 'deploy/health-check.mjs');
 
 interface Manifest {
   kind: string;
@@ -17,16 +25,20 @@ interface Manifest {
   subjects: { name: string; namespace: string }[];
   spec: {
     podSelector: unknown;
+    selector: unknown;
     policyTypes: string[];
     ingress: { from: { namespaceSelector: { matchLabels: object } }[]; ports: { port: string }[] }[];
     template: {
       metadata: { labels: unknown };
       spec: {
         serviceAccountName: string;
+        terminationGracePeriodSeconds: number;
+        topologySpreadConstraints: { labelSelector: unknown }[];
+        volumes: { name: string; emptyDir?: object }[];
         containers: {
           image: string;
           imagePullPolicy: string;
-          volumeMounts: { mountPath: string }[];
+          volumeMounts: { name: string; mountPath: string; readOnly?: boolean }[];
           env: { name: string; value: string }[];
           resources: { limits: { memory: string } };
         }[];
@@ -111,4 +123,63 @@ it('only namespaces that are named reach the pods of the deployment', async () =
     for (const { namespaceSelector } of from)
       expect(Object.keys(namespaceSelector.matchLabels).length).toBeGreaterThan(0);
   }
+});
+
+it('the budget for disruptions and the spread over nodes are about the pods of the deployment', async () => {
+  const registry = await manifests('registry.yaml');
+  const selector = { matchLabels: registry('Deployment').spec.template.metadata.labels };
+  expect(registry('PodDisruptionBudget').spec.selector).toEqual(selector);
+  const { topologySpreadConstraints } = registry('Deployment').spec.template.spec;
+  expect(topologySpreadConstraints.map(({ labelSelector }) => labelSelector)).toEqual([selector, selector]);
+});
+
+it('sources of kind git have a writable /tmp, which is on the disk, though the file system is read-only', async () => {
+  const { volumes, containers } = (await manifests('registry.yaml'))('Deployment').spec.template.spec;
+  const mount = containers[0]?.volumeMounts.find(({ mountPath }) => mountPath === '/tmp');
+  expect(mount?.readOnly ?? false).toBe(false);
+  const volume = volumes.find(({ name }) => name === mount?.name);
+  expect(volume?.emptyDir).toBeDefined();
+  // A medium of memory would count against the limit of the pod.
+  expect(volume?.emptyDir).not.toHaveProperty('medium');
+  const compose = parse(await readFile(join(REPOSITORY, 'docker-compose.yml'), 'utf8')) as {
+    services: { registry: { read_only: boolean; volumes: string[] } };
+    volumes: Record<string, unknown>;
+  };
+  const { read_only: readOnly, volumes: mounted } = compose.services.registry;
+  expect(readOnly).toBe(true);
+  const [temporary = ''] = mounted.filter((one) => one.endsWith(':/tmp')).map((one) => one.split(':')[0]);
+  expect(Object.keys(compose.volumes)).toContain(temporary);
+});
+
+it('the health check of the image asks where the command line says that the server listens', async () => {
+  const server = createServer((request, response) =>
+    response.writeHead(request.url === '/health' ? 200 : 503).end(),
+  );
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  const folder = await mkdtemp(join(tmpdir(), 'registry-health-'));
+  const asked = async (question: string, ...flags: string[]) => {
+    const commandLine = join(folder, randomUUID());
+    await writeFile(commandLine, ['node', 'dist/main.js', 'serve', ...flags, ''].join('\0'));
+    const run = promisify(execFile)(process.execPath, [HEALTH_CHECK, question, commandLine]);
+    return run.then(
+      () => 'good',
+      () => 'bad',
+    );
+  };
+  expect(
+    await Promise.all([
+      asked('health', '--internal-address', `:${port}`, '--config', 'x'),
+      asked('health', `--internal-address=127.0.0.1:${port}`),
+      asked('readiness', '--internal-address', `:${port}`),
+      asked('health', '--internal-address', ':1'),
+    ]),
+  ).toEqual(['good', 'good', 'bad', 'bad']);
+  server.close();
+  await rm(folder, { recursive: true });
+  // It is where the image, and compose, look for it.
+  const dockerfile = await readFile(join(REPOSITORY, 'Dockerfile'), 'utf8');
+  expect(dockerfile).toContain('COPY package.json LICENSE deploy/health-check.mjs ./');
+  expect(dockerfile).toContain('CMD ["node", "health-check.mjs"]');
 });

@@ -1,0 +1,19 @@
+// Asks the server of this container whether it lives (`health`, unless told), or can answer (`readiness`): at the internal address
+// that the command line of the container's first process names, so that whoever changes the port need not change the check.
+import { readFileSync } from 'node:fs';
+import process from 'node:process';
+
+const DEFAULT = ':8081';
+const [question = 'health', commandLine = '/proc/1/cmdline'] = process.argv.slice(2);
+
+const address = addressIn(readFileSync(commandLine, 'utf8').split('\0')) ?? DEFAULT;
+const base = `http://${address.startsWith(':') ? `127.0.0.1${address}` : address}`;
+const answered = await fetch(`${base}/${question}`).catch(() => undefined);
+process.exitCode = answered?.ok ? 0 : 1;
+
+function addressIn(words) {
+  const option = '--internal-address';
+  const position = words.lastIndexOf(option);
+  if (position >= 0) return words[position + 1];
+  return words.findLast((word) => word.startsWith(`${option}=`))?.slice(option.length + 1);
+}
