@@ -1,4 +1,6 @@
+import { readFileSync } from 'node:fs';
 import { beforeEach, describe, expect, it } from 'vitest';
+import { parseAllDocuments } from 'yaml';
 import { ACME_DATA, CONTOSO_READER, SUPER_ADMIN } from '../support/callers.js';
 import { exported, listed, syncOf, watching } from '../support/cluster-objects.js';
 import { aCluster } from '../support/kubernetes-api.js';
@@ -162,4 +164,34 @@ it('a right that is taken away while everything is watched is noticed when the w
   );
   cluster.put('MCPServer', 'tools/meanwhile', claimed('meanwhile', 'acme'));
   await within(A_WHILE, async () => expect(await listed(admin())).toContain('tools/meanwhile@1.0.0'));
+});
+
+describe('the role that is shipped', () => {
+  interface Rule {
+    readonly resources: string[];
+    readonly verbs: string[];
+  }
+  const shipped = parseAllDocuments(readFileSync('deploy/kubernetes/rbac.yaml', 'utf8')).map(
+    (one) => one.toJS() as { kind: string; rules?: Rule[] },
+  );
+  const allowed = shipped.flatMap(({ rules = [] }) =>
+    rules.flatMap(({ resources, verbs }) =>
+      resources.flatMap((plural) => verbs.map((verb) => `${verb} ${plural}`)),
+    ),
+  );
+
+  it.each(allowed)('is needed for: %s', async (right) => {
+    await within(A_WHILE, () => expect(cluster.watching).toBe(6));
+    cluster.forbidden.add(right);
+    cluster.endWatches();
+    const [verb = '', plural = ''] = right.split(' ');
+    await within(A_WHILE, async () =>
+      expect((await syncOf(admin())).error).toContain(`The API server forbids to ${verb} ${plural} in`),
+    );
+  });
+
+  it('is enough: nothing else was asked for', () => {
+    const asked = new Set(cluster.requests.map(({ verb, plural }) => `${verb} ${plural}`));
+    expect([...asked].sort()).toEqual(allowed.toSorted());
+  });
 });

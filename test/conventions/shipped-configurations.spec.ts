@@ -11,7 +11,9 @@ import { loadConfig } from '../../dist/config/load-config.js';
 import { oauthInUse } from '../../dist/config/oauth-in-use.js';
 
 const ROOT = resolve(import.meta.dirname, '../..');
-const FOLDERS = ['examples', 'demo', 'deploy'];
+// What the Helm chart makes stands where it was rendered.
+const FOLDERS = ['examples', 'demo', 'deploy', 'test/conventions/chart'];
+const TEMPLATES = /^helm\/[^/]+\/templates\//;
 const COMPOSE = 'docker-compose.yml';
 
 interface Shipped {
@@ -28,7 +30,7 @@ interface ConfigMap {
 /** Every configuration that comes with the program: files of their own, and those inside of manifests. */
 const SHIPPED: Shipped[] = FOLDERS.flatMap((folder) =>
   readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })
-    .filter((file) => /\.ya?ml$/.test(file))
+    .filter((file) => /\.ya?ml$/.test(file) && !TEMPLATES.test(file))
     .flatMap((file) => configurationsIn(`${folder}/${file}`)),
 );
 
@@ -38,7 +40,9 @@ function configurationsIn(file: string): Shipped[] {
     const { kind, data, auth } = document.toJS() as ConfigMap;
     if (auth !== undefined) return [{ name: file, text }];
     if (kind !== 'ConfigMap') return [];
-    return Object.entries(data ?? {}).map(([key, inner]) => ({ name: `${file} ${key}`, text: inner }));
+    return Object.entries(data ?? {})
+      .filter(([key]) => key.endsWith('.yaml'))
+      .map(([key, inner]) => ({ name: `${file} ${key}`, text: inner }));
   });
 }
 
@@ -74,6 +78,7 @@ describe('a configuration that is shipped', () => {
         'examples/sample.yaml',
         'demo/registry.yaml',
         'deploy/kubernetes/registry.yaml registry.yaml',
+        'test/conventions/chart/default.yaml registry.yaml',
       ]),
     );
   });

@@ -1,0 +1,93 @@
+{{- define "registry.name" -}}
+{{- default .Chart.Name .Values.nameOverride | trunc 63 | trimSuffix "-" -}}
+{{- end -}}
+
+{{- define "registry.fullname" -}}
+{{- if .Values.fullnameOverride -}}
+{{- .Values.fullnameOverride | trunc 52 | trimSuffix "-" -}}
+{{- else if contains (include "registry.name" .) .Release.Name -}}
+{{- .Release.Name | trunc 52 | trimSuffix "-" -}}
+{{- else -}}
+{{- printf "%s-%s" .Release.Name (include "registry.name" .) | trunc 52 | trimSuffix "-" -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "registry.selector" -}}
+app.kubernetes.io/name: {{ include "registry.name" . }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end -}}
+
+{{- define "registry.labels" -}}
+{{ include "registry.selector" . }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
+{{- end -}}
+
+{{- define "registry.serviceAccount" -}}
+{{- if .Values.serviceAccount.create -}}
+{{- default (include "registry.fullname" .) .Values.serviceAccount.name -}}
+{{- else -}}
+{{- default "default" .Values.serviceAccount.name -}}
+{{- end -}}
+{{- end -}}
+
+{{- /* What is configured, or else an empty registry that nobody can change. Never merged with it: half a default could open something. */ -}}
+{{- define "registry.config" -}}
+{{- $config := .Values.config -}}
+{{- if not $config -}}
+{{- $config = dict
+  "auth" (dict "mode" "anonymous")
+  "readOnly" true
+  "sources" (list (dict "name" "empty" "managed" dict))
+  "registries" (list (dict "name" "default" "sources" (list "empty"))) -}}
+{{- end -}}
+{{- $database := dict "user" .Values.database.external.user "database" .Values.database.external.name "host" .Values.database.external.host "port" (int .Values.database.external.port) "sslMode" .Values.database.external.sslMode -}}
+{{- if eq .Values.database.kind "cloudnativepg" -}}
+{{- $database = dict "user" "registry" "database" "registry" "host" (printf "%s-rw" (include "registry.cluster" .)) "port" 5432 "sslMode" "require" -}}
+{{- end -}}
+{{- $_ := set $database "passwordFile" "/run/secrets/database/password" -}}
+{{- $_ := set $database "pool" (dict "max" (int .Values.database.poolMax)) -}}
+{{- toYaml (merge (dict "database" $database) $config) -}}
+{{- end -}}
+
+{{- define "registry.cluster" -}}
+{{- default (printf "%s-db" (include "registry.fullname" .)) .Values.database.cloudnativepg.existingCluster -}}
+{{- end -}}
+
+{{- /* Where the password is: the name of the secret, and the key. */ -}}
+{{- define "registry.passwordSecret" -}}
+{{- if eq .Values.database.kind "cloudnativepg" -}}
+{{- printf "%s-app" (include "registry.cluster" .) -}}
+{{- else if .Values.database.external.password -}}
+{{- printf "%s-database" (include "registry.fullname" .) -}}
+{{- else -}}
+{{- required "database.external.existingSecret, or a password" .Values.database.external.existingSecret -}}
+{{- end -}}
+{{- end -}}
+
+{{- /* The namespaces that sources of kind kubernetes watch, and those that sources made through the API may; "*" where one watches all. */ -}}
+{{- define "registry.watched" -}}
+{{- $namespaces := default list .Values.config.adminKubernetesNamespaces -}}
+{{- $all := false -}}
+{{- range .Values.config.sources -}}
+{{- if hasKey . "kubernetes" -}}
+{{- if (.kubernetes).namespaces -}}
+{{- $namespaces = concat $namespaces .kubernetes.namespaces -}}
+{{- else -}}
+{{- $all = true -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- if $all -}}
+{{- list "*" | toJson -}}
+{{- else -}}
+{{- $namespaces | uniq | sortAlpha | toJson -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "registry.rules" -}}
+- apiGroups: [toolhive.stacklok.dev]
+  resources: [mcpservers, virtualmcpservers, mcpremoteproxies]
+  verbs: [list, watch]
+{{- end -}}

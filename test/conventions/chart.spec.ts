@@ -1,0 +1,176 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { Ajv } from 'ajv';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { parse, parseAllDocuments } from 'yaml';
+import { loadConfig } from '../../dist/config/load-config.js';
+import { API_GROUP, RESOURCES } from '../../dist/kubernetes/resources.js';
+import { chartDigest } from '../../scripts/chart.mjs';
+
+const ROOT = resolve(import.meta.dirname, '../..');
+const CHART = join(ROOT, 'deploy/helm/registry-server');
+const RENDERED = join(import.meta.dirname, 'chart');
+const textOf = (...path: string[]) => readFileSync(join(...path), 'utf8');
+
+interface Schema {
+  readonly properties?: Record<string, Schema>;
+  readonly additionalProperties?: unknown;
+}
+type Values = Record<string, unknown>;
+
+const schema = JSON.parse(textOf(CHART, 'values.schema.json')) as Schema;
+const defaults = parse(textOf(CHART, 'values.yaml')) as Values;
+const accepts = new Ajv({ strict: false }).compile(schema);
+const SETS = readdirSync(join(CHART, 'ci')).map((file) => file.replace('-values.yaml', ''));
+
+const isObject = (value: unknown): value is Values =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** As Helm puts values over defaults. */
+function over(below: Values, above: Values): Values {
+  const merged = Object.entries(above).map(([key, value]) => {
+    const other = below[key];
+    return [key, isObject(value) && isObject(other) ? over(other, value) : value] as const;
+  });
+  return { ...below, ...Object.fromEntries(merged) };
+}
+
+/** Each value with its path, as far down as the schema names members. */
+function pathsOf(values: Values, at: Schema, path: string[] = []): string[] {
+  return Object.entries(values).flatMap(([key, value]) => {
+    const below = at.properties?.[key];
+    return isObject(value) && below?.properties
+      ? pathsOf(value, below, [...path, key])
+      : [[...path, key].join('.')];
+  });
+}
+
+function pathsIn(at: Schema, path: string[] = []): string[] {
+  return Object.entries(at.properties ?? {}).flatMap(([key, below]) =>
+    below.properties ? pathsIn(below, [...path, key]) : [[...path, key].join('.')],
+  );
+}
+
+describe('the values of the Helm chart', () => {
+  it('have each a place in the schema, which names no others', () => {
+    const fromOutside = [
+      'global',
+      'database.cloudnativepg.resources.limits',
+      'database.cloudnativepg.resources.requests',
+    ];
+    const named = pathsIn(schema).filter((path) => !fromOutside.includes(path));
+    const known = pathsOf(defaults, schema).filter((path) => path !== 'database.cloudnativepg.resources');
+    expect(known.sort()).toEqual(named.sort());
+  });
+
+  it.each(SETS)('are accepted: %s', (set) => {
+    const values = over(defaults, (parse(textOf(CHART, 'ci', `${set}-values.yaml`)) ?? {}) as Values);
+    accepts(values);
+    expect(accepts.errors ?? []).toEqual([]);
+  });
+
+  it.each([
+    ['a misspelt value', { replica: 3 }],
+    ['a misspelt value further down', { database: { external: { hostname: 'db' } } }],
+    [
+      'a database in the configuration, which has a place of its own',
+      { config: { database: { host: 'db' } } },
+    ],
+    ['an ingress without a host', { ingress: { enabled: true } }],
+    ['a route without a gateway', { gateway: { enabled: true } }],
+    ['a secret where that of the database is', { existingSecrets: ['database'] }],
+    ['a digest that is none', { image: { digest: 'latest' } }],
+  ])('are refused: %s', (_what, values) => {
+    expect(accepts(over(defaults, values))).toBe(false);
+  });
+});
+
+interface Rendered {
+  readonly kind: string;
+  readonly metadata: { readonly name: string; readonly namespace?: string };
+  readonly data: Record<string, string>;
+  readonly rules: unknown;
+  readonly subjects: unknown;
+  readonly roleRef: { readonly kind: string; readonly name: string };
+  readonly spec: {
+    readonly template: {
+      readonly spec: {
+        readonly automountServiceAccountToken: boolean;
+        readonly serviceAccountName: string;
+        readonly containers: {
+          readonly args: string[];
+          readonly ports: { name: string; containerPort: number }[];
+          readonly volumeMounts: { mountPath: string }[];
+        }[];
+      };
+    };
+  };
+}
+
+function rendered(set: string): (kind: string) => Rendered[] {
+  const all = parseAllDocuments(textOf(RENDERED, `${set}.yaml`)).map((one) => one.toJS() as Rendered);
+  return (kind) => all.filter((one) => one.kind === kind);
+}
+
+describe('what the chart renders', () => {
+  let folder = '';
+  beforeAll(async () => (folder = await mkdtemp(join(tmpdir(), 'registry-chart-'))));
+  afterAll(() => rm(folder, { recursive: true }));
+
+  it('was rendered from the chart as it is: node scripts/chart.mjs --update', () => {
+    expect(textOf(RENDERED, 'digest.txt').trim()).toBe(chartDigest());
+    const files = readdirSync(RENDERED).filter((file) => file.endsWith('.yaml'));
+    expect(files.sort()).toEqual(SETS.map((set) => `${set}.yaml`).sort());
+  });
+
+  it.each(SETS)('has a configuration that loads, with files where the pod has them: %s', async (set) => {
+    const [configMap] = rendered(set)('ConfigMap');
+    const [deployment] = rendered(set)('Deployment');
+    const [container] = deployment?.spec.template.spec.containers ?? [];
+    const text = configMap?.data['registry.yaml'] ?? '';
+    const mounted = container?.volumeMounts.map(({ mountPath }) => `${mountPath}/`) ?? [];
+    for (const [file] of text.matchAll(/\/(?:run\/secrets|etc)\/\S+/g))
+      expect(mounted.filter((path) => file.startsWith(path))).toHaveLength(1);
+    expect(mounted).toContain('/tmp/');
+    const secret = join(folder, 'secret');
+    await writeFile(secret, 'k'.repeat(43));
+    const file = join(folder, `${set}.yaml`);
+    await writeFile(file, text.replaceAll(/\/run\/secrets\/\S+/g, secret));
+    expect(() => loadConfig(file, {}, {})).not.toThrow();
+    // The ports of the command are those that the probes and services ask.
+    const [http, internal] = container?.ports.map(({ containerPort }) => containerPort) ?? [];
+    expect(container?.args).toEqual(
+      expect.arrayContaining(['--address', `:${http}`, '--internal-address', `:${internal}`]),
+    );
+  });
+
+  it.each([
+    ['default', 'ClusterRole', []],
+    ['ha', 'Role', []],
+    ['whole-cluster', 'ClusterRole', [undefined]],
+    ['cluster-source', 'Role', ['data', 'later', 'more', 'tools']],
+  ])('allows what its sources ask the cluster for, and nothing else: %s', (set, kind, namespaces) => {
+    const of = rendered(set);
+    const roles = of(kind);
+    expect(of('Role').length + of('ClusterRole').length).toBe(namespaces.length);
+    expect(roles.map(({ metadata }) => metadata.namespace)).toEqual(namespaces);
+    const resources = RESOURCES.map(({ plural }) => plural);
+    for (const { rules } of roles)
+      expect(rules).toEqual([{ apiGroups: [API_GROUP], resources, verbs: ['list', 'watch'] }]);
+    const [pod] = of('Deployment').map(({ spec }) => spec.template.spec);
+    const bindings = of(`${kind}Binding`);
+    expect(bindings.map(({ metadata }) => metadata.namespace)).toEqual(namespaces);
+    for (const { subjects, roleRef } of bindings) {
+      expect(subjects).toEqual([{ kind: 'ServiceAccount', name: pod?.serviceAccountName, namespace: 'mcp' }]);
+      expect(roleRef).toMatchObject({ kind, name: roles[0]?.metadata.name });
+    }
+    expect(pod?.automountServiceAccountToken).toBe(namespaces.length > 0);
+  });
+});
+
+it('the chart has the version of the program', () => {
+  const { version } = JSON.parse(textOf(ROOT, 'package.json')) as { version: string };
+  expect(parse(textOf(CHART, 'Chart.yaml'))).toMatchObject({ version, appVersion: version });
+});
