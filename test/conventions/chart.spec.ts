@@ -170,7 +170,10 @@ describe('what the chart renders', () => {
   });
 });
 
-it('the chart has the version of the program', () => {
+it('the version of the program is that of the lock file, the chart and the newest release in the changelog', () => {
   const { version } = JSON.parse(textOf(ROOT, 'package.json')) as { version: string };
+  expect(JSON.parse(textOf(ROOT, 'package-lock.json'))).toMatchObject({ version });
   expect(parse(textOf(CHART, 'Chart.yaml'))).toMatchObject({ version, appVersion: version });
+  const released = [...textOf(ROOT, 'CHANGELOG.md').matchAll(/^## \[(\d\S*)\] - \d{4}-\d{2}-\d{2}$/gm)];
+  expect(released[0]?.[1]).toBe(version);
 });

@@ -5,6 +5,7 @@ import { ERROR_CATALOGUE } from '../../dist/http/errors.js';
 
 const DOCUMENTS = [
   'README.md',
+  'CHANGELOG.md',
   'CONTRIBUTING.md',
   ...readdirSync('docs', { recursive: true, encoding: 'utf8' })
     .filter((file) => file.endsWith('.md'))
