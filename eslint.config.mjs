@@ -56,7 +56,7 @@ const direction = FOLDERS.map((folder, position) => {
 });
 
 export default tseslint.config(
-  { ignores: ['dist/', 'node_modules/', 'data/', 'coverage/', 'test/clients/generated/'] },
+  { ignores: ['dist/', 'node_modules/', 'data/', 'coverage/', 'release/', 'test/clients/generated/'] },
   eslint.configs.recommended,
   tseslint.configs.strict,
   {

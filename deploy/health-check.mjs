@@ -8,7 +8,7 @@ const [question = 'health', commandLine = '/proc/1/cmdline'] = process.argv.slic
 
 const address = addressIn(readFileSync(commandLine, 'utf8').split('\0')) ?? DEFAULT;
 const base = `http://${address.startsWith(':') ? `127.0.0.1${address}` : address}`;
-const answered = await fetch(`${base}/${question}`).catch(() => undefined);
+const answered = await globalThis.fetch(`${base}/${question}`).catch(() => undefined);
 process.exitCode = answered?.ok ? 0 : 1;
 
 function addressIn(words) {

@@ -7,11 +7,12 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
 import { loadConfig } from '../../dist/config/load-config.js';
 import { API_GROUP, RESOURCES } from '../../dist/kubernetes/resources.js';
-import { chartDigest } from '../../scripts/chart.mjs';
+import { type KubernetesObject, problemsOf } from '../support/kubernetes-schema.js';
 
 const ROOT = resolve(import.meta.dirname, '../..');
 const CHART = join(ROOT, 'deploy/helm/registry-server');
 const RENDERED = join(import.meta.dirname, 'chart');
+const { chartDigest } = (await import(join(ROOT, 'scripts/chart.mjs'))) as { chartDigest(): string };
 const textOf = (...path: string[]) => readFileSync(join(...path), 'utf8');
 
 interface Schema {
@@ -113,6 +114,36 @@ function rendered(set: string): (kind: string) => Rendered[] {
   const all = parseAllDocuments(textOf(RENDERED, `${set}.yaml`)).map((one) => one.toJS() as Rendered);
   return (kind) => all.filter((one) => one.kind === kind);
 }
+
+describe('what is sent to Kubernetes', () => {
+  const OF_OTHERS = ['Cluster', 'HTTPRoute', 'ServiceMonitor'];
+  const files = [
+    ...SETS.map((set) => join(RENDERED, `${set}.yaml`)),
+    ...['rbac', 'registry'].map((name) => join(ROOT, `deploy/kubernetes/${name}.yaml`)),
+  ];
+
+  it.each(files)('has the members that its API knows, of their types: %s', (file) => {
+    const objects = parseAllDocuments(textOf(file)).map((one) => one.toJS() as KubernetesObject);
+    expect(objects.length).toBeGreaterThan(2);
+    for (const object of objects) {
+      const problems = problemsOf(object);
+      if (problems === null) expect(OF_OTHERS).toContain(object.kind);
+      else expect(problems).toEqual([]);
+    }
+  });
+
+  it.each([
+    [{ spec: { replica: 2 } }, 'Deployment.spec.replica is not known'],
+    [{ spec: { replicas: '2' } }, 'Deployment.spec.replicas is no number'],
+    [
+      { spec: { template: { spec: { containers: [{ image: 1 }] } } } },
+      'Deployment.spec.template.spec.containers[0].image is no string',
+    ],
+    [{ metadata: { labels: { a: true } } }, 'Deployment.metadata.labels.a is no string'],
+  ])('is told what is wrong: %j', (more, problem) => {
+    expect(problemsOf({ apiVersion: 'apps/v1', kind: 'Deployment', ...more })).toEqual([problem]);
+  });
+});
 
 describe('what the chart renders', () => {
   let folder = '';
