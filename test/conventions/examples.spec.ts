@@ -94,9 +94,9 @@ describe('the examples', () => {
     const compose = parse(await readFile(join(ROOT, 'docker-compose.yml'), 'utf8')) as {
       services: { registry: { volumes: string[] } };
     };
-    const { volumes } = compose.services.registry;
-    expect(volumes).toHaveLength(3);
-    for (const volume of volumes)
+    const files = compose.services.registry.volumes.filter((volume) => volume.startsWith('./'));
+    expect(files).toHaveLength(3);
+    for (const volume of files)
       await expect(readFile(join(ROOT, volume.split(':')[0] ?? ''))).resolves.toBeTruthy();
   });
 });
