@@ -17,23 +17,21 @@ COPY package.json package-lock.json .npmrc ./
 RUN npm ci --omit=dev --omit=optional --ignore-scripts
 
 FROM node:22-bookworm-slim
-# As `node scripts/release.mjs` prints them: docker build --build-arg VERSION=… --build-arg COMMIT=… --build-arg BUILD_DATE=… .
-ARG VERSION=unknown
-ARG COMMIT=unknown
-ARG BUILD_DATE=unknown
-ARG SOURCE=
-LABEL org.opencontainers.image.title="Registry Server" \
-      org.opencontainers.image.description="A registry server for MCP servers and skills: several sources, named views, access decided by claims." \
-      org.opencontainers.image.licenses="Apache-2.0" \
-      org.opencontainers.image.source="${SOURCE}" \
-      org.opencontainers.image.version="${VERSION}" \
-      org.opencontainers.image.revision="${COMMIT}" \
-      org.opencontainers.image.created="${BUILD_DATE}" \
-      org.opencontainers.image.base.name="docker.io/library/node:22-bookworm-slim"
 # What sources of kind git need.
 RUN apt-get update \
  && apt-get install --yes --no-install-recommends ca-certificates git openssh-client \
  && rm -rf /var/lib/apt/lists/*
+# As `node scripts/release.mjs` prints them: docker build --build-arg VERSION=… --build-arg COMMIT=… --build-arg BUILD_DATE=… .
+ARG VERSION=unknown
+ARG COMMIT=unknown
+ARG BUILD_DATE=unknown
+LABEL org.opencontainers.image.title="Registry Server" \
+      org.opencontainers.image.description="A registry server for MCP servers and skills: several sources, named views, access decided by claims." \
+      org.opencontainers.image.licenses="Apache-2.0" \
+      org.opencontainers.image.version="${VERSION}" \
+      org.opencontainers.image.revision="${COMMIT}" \
+      org.opencontainers.image.created="${BUILD_DATE}" \
+      org.opencontainers.image.base.name="docker.io/library/node:22-bookworm-slim"
 ENV NODE_ENV=production REGISTRY_COMMIT=${COMMIT} REGISTRY_BUILD_DATE=${BUILD_DATE}
 WORKDIR /app
 COPY --from=dependencies /app/node_modules node_modules
