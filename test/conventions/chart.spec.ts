@@ -165,10 +165,12 @@ describe('what the chart renders', () => {
     for (const [file] of text.matchAll(/\/(?:run\/secrets|etc)\/\S+/g))
       expect(mounted.filter((path) => file.startsWith(path))).toHaveLength(1);
     expect(mounted).toContain('/tmp/');
-    const secret = join(folder, 'secret');
+    const [secret, certificate] = [join(folder, 'secret'), join(folder, 'ca.crt')];
     await writeFile(secret, 'k'.repeat(43));
+    await writeFile(certificate, '-----BEGIN CERTIFICATE-----');
     const file = join(folder, `${set}.yaml`);
-    await writeFile(file, text.replaceAll(/\/run\/secrets\/\S+/g, secret));
+    const onDisk = (path: string) => (path.endsWith('.crt') ? certificate : secret);
+    await writeFile(file, text.replaceAll(/\/run\/secrets\/\S+/g, onDisk));
     expect(() => loadConfig(file, {}, {})).not.toThrow();
     // The ports of the command are those that the probes and services ask.
     const [http, internal] = container?.ports.map(({ containerPort }) => containerPort) ?? [];

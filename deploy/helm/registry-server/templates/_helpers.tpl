@@ -43,8 +43,11 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
   "registries" (list (dict "name" "default" "sources" (list "empty"))) -}}
 {{- end -}}
 {{- $database := dict "user" .Values.database.external.user "database" .Values.database.external.name "host" .Values.database.external.host "port" (int .Values.database.external.port) "sslMode" .Values.database.external.sslMode -}}
+{{- with .Values.database.external.sslRootCertFile -}}
+{{- $_ := set $database "sslRootCertFile" . -}}
+{{- end -}}
 {{- if eq .Values.database.kind "cloudnativepg" -}}
-{{- $database = dict "user" "registry" "database" "registry" "host" (printf "%s-rw" (include "registry.cluster" .)) "port" 5432 "sslMode" "require" -}}
+{{- $database = dict "user" "registry" "database" "registry" "host" (printf "%s-rw" (include "registry.cluster" .)) "port" 5432 "sslMode" "verify-full" "sslRootCertFile" "/run/secrets/database/ca.crt" -}}
 {{- end -}}
 {{- $_ := set $database "passwordFile" "/run/secrets/database/password" -}}
 {{- $_ := set $database "pool" (dict "max" (int .Values.database.poolMax)) -}}
