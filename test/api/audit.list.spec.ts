@@ -264,18 +264,25 @@ describe('a list of events', () => {
          'plenty', 'x', '{"role":"manageEntries","claims":[{"org":"plenty"}]}', decode(md5((n % 2)::text), 'hex'), '{}'
        from generate_series(1, 4000) n`,
     );
-    await service.database.query('analyze audit_event');
-    const [even] = await service.database.query<{ digest: Buffer }>(
-      `select decode(md5('0'), 'hex') as digest`,
-    );
-    const range = { from: FIRST_ID, before: LAST_ID };
-    const most = { events: 10, characters: 1_000 };
-    const touched = (conditions: object, scopes: readonly Buffer[] | null) =>
-      rowsTouched(service.database, (statements) =>
-        newestEvents(statements, { ...range, ...conditions }, scopes, most),
+    // As with many more events: few as these are, to walk all of them by their ids would cost little.
+    await service.database.query('begin');
+    try {
+      await service.database.query('alter table audit_event drop constraint audit_event_pkey');
+      await service.database.query('set local enable_seqscan = off');
+      const [even] = await service.database.query<{ digest: Buffer }>(
+        `select decode(md5('0'), 'hex') as digest`,
       );
-    expect(await touched({ action: 'entry.delete' }, [even?.digest ?? Buffer.alloc(0)])).toBeLessThan(200);
-    expect(await touched({ action: 'entry.publish', outcome: 'refused' }, null)).toBeLessThan(200);
+      const range = { from: FIRST_ID, before: LAST_ID };
+      const most = { events: 10, characters: 1_000 };
+      const touched = (conditions: object, scopes: readonly Buffer[] | null) =>
+        rowsTouched(service.database, (statements) =>
+          newestEvents(statements, { ...range, ...conditions }, scopes, most),
+        );
+      expect(await touched({ action: 'entry.delete' }, [even?.digest ?? Buffer.alloc(0)])).toBeLessThan(200);
+      expect(await touched({ action: 'entry.publish', outcome: 'refused' }, null)).toBeLessThan(200);
+    } finally {
+      await service.database.query('rollback');
+    }
     await service.database.query(`delete from audit_event where actor = 'plenty'`);
   });
 
