@@ -24,6 +24,7 @@ export const FOLDERS = [
   'catalog',
   'publisher',
   'discovery',
+  'page',
   'health',
   'sync',
   'kubernetes',
@@ -53,11 +54,11 @@ const direction = FOLDERS.map((folder, position) => {
 });
 
 export default tseslint.config(
-  { ignores: ['dist/', 'node_modules/', 'data/', 'coverage/', 'test/clients/generated/'] },
+  { ignores: ['dist/', 'node_modules/', 'data/', 'coverage/', 'test/clients/generated/', 'web/generated/'] },
   eslint.configs.recommended,
   tseslint.configs.strict,
   {
-    files: ['**/*.ts'],
+    files: ['**/*.{ts,tsx}'],
     languageOptions: { parserOptions: { projectService: true, tsconfigRootDir: import.meta.dirname } },
     rules: {
       '@typescript-eslint/no-floating-promises': 'error',

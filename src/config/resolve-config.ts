@@ -13,6 +13,7 @@ import type {
 } from './config.js';
 import type { AuditSettings, ConfigFile, LimitSettings, RegistryItem } from './config-file.dto.js';
 import { claimRuleOf, groupsLocationOf } from './providers/claim-settings.dto.js';
+import { webOf } from './web/web-config.js';
 import type { DatabaseSettings, SslMode } from './database-settings.dto.js';
 import { type DatabaseUrl, parseDatabaseUrl } from './database-url.js';
 import { isKey, keyDigest, type RegistryKey } from './registry-key.js';
@@ -51,9 +52,11 @@ export function resolveConfig(
   | 'adminAllowPrivateIP'
   | 'adminKubernetesNamespaces'
   | 'log'
+  | 'web'
 > {
+  const auth = authOf(file.auth, files);
   return {
-    auth: authOf(file.auth, files),
+    auth,
     sources: (file.sources ?? []).map((source) => resolveSource(source.name, source, files.directory)),
     registries: (file.registries ?? []).map((registry) => registryOf(registry, files)),
     rootRegistry: file.rootRegistry ?? null,
@@ -66,6 +69,7 @@ export function resolveConfig(
     audit: auditOf(file.audit),
     log: { level: file.log?.level ?? 'info', format: file.log?.format ?? null },
     limits: limitsOf(file.limits),
+    web: webOf(file.web, auth.oauth?.scopesSupported),
   };
 }
 

@@ -35,6 +35,9 @@ const WRITES_NOTHING = [
 ];
 const changesSomething = (route: string) => !/^(GET|HEAD) /.test(route) && !WRITES_NOTHING.includes(route);
 
+/** Files of the page for people: no part of the API. */
+const isPage = (route: string) => ['GET /', 'GET /assets/{file}'].includes(route);
+
 /** By role, by the gate, or because it is hidden. */
 const mayRefuse = ({ access, says }: Handler) =>
   !['public', 'caller'].includes(String(access)) ||
@@ -112,7 +115,7 @@ describe('in the OpenAPI document every route', () => {
   it('stands once, and nothing else does', async () => {
     const documented = (await operations()).map(({ method, path }) => `${method} ${path}`);
     const [left, expected] = [true, false].map((isLeftOut) =>
-      ROUTES.filter((route) => (isAlias(route) || isRefusal(route)) === isLeftOut),
+      ROUTES.filter((route) => (isAlias(route) || isRefusal(route) || isPage(route)) === isLeftOut),
     );
     expect(documented.sort()).toEqual(expected?.sort());
     // What is left out is there by its other path.
