@@ -21,3 +21,5 @@ export type SkillDocument = Schemas['SkillDocument'];
 export type Source = Schemas['SourceAnswer'];
 export type SourceSettings = Schemas['SourceSettings'];
 export type Status = Schemas['StatusBody']['status'];
+export type Explanation = Schemas['Explanation'];
+export type WhoHasAccess = Schemas['WhoHasAccess'];

@@ -2,7 +2,8 @@
 const LONGEST = 4_000;
 
 // Controls but for line feed and tab, marks and overrides of direction, zero-width characters, line separators.
-const INVISIBLE = /(?![\n\t])[\p{Cc}\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\u{e0000}-\u{e007f}]/gu;
+const INVISIBLE =
+  /(?![\n\t])[\p{Cc}\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\u{e0000}-\u{e007f}]/gu;
 
 /**
  * A text with what cannot be seen written out, as `[U+202E]`: nothing in it may reorder, hide or imitate what stands around it.
