@@ -1,0 +1,43 @@
+import { Body, Controller, HttpCode, Post } from '@nestjs/common';
+import { ApiBody, ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
+import { Audited } from '../auth/audited.js';
+import type { Caller } from '../auth/caller.js';
+import { Client, CurrentClient } from '../auth/client.js';
+import { CurrentCaller } from '../auth/current-caller.js';
+import { AnyCaller } from '../auth/route-access.js';
+import { WritesNothing } from '../authz/read-only.guard.js';
+import { TakesBody } from '../http/input/body.js';
+import { ShapePipe } from '../http/input/shape.pipe.js';
+import { ApiErrors } from '../http/openapi/api-errors.js';
+import { ExplainBody } from './access.dto.js';
+import { Explanation } from './access.responses.js';
+import { ExplainService } from './explain.service.js';
+
+@ApiTags('access')
+@Controller('v1/access')
+@ApiErrors('database_unavailable', 'database_timeout')
+export class AccessController {
+  constructor(private readonly explanations: ExplainService) {}
+
+  @Post('explain')
+  @HttpCode(200)
+  @TakesBody()
+  @AnyCaller()
+  @Audited('access.read')
+  @WritesNothing(() => true)
+  @ApiOperation({
+    operationId: 'explainAccess',
+    summary:
+      'Why a caller sees a registry or an entry, may manage it or publish to it, or not; writes nothing',
+  })
+  @ApiBody({ type: ExplainBody })
+  @ApiOkResponse({ type: Explanation })
+  @ApiErrors('role_required', 'too_many_requests')
+  explain(
+    @CurrentCaller() caller: Caller,
+    @CurrentClient() client: Client,
+    @Body(new ShapePipe(ExplainBody)) { as, ...question }: ExplainBody,
+  ): Promise<Explanation> {
+    return this.explanations.explain(caller, client, question, as?.claims);
+  }
+}
