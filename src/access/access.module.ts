@@ -7,11 +7,15 @@ import { RegistriesModule } from '../registries/registries.module.js';
 import { SourcesModule } from '../sources/sources.module.js';
 import { ViewsModule } from '../views/views.module.js';
 import { AccessController } from './access.controller.js';
-import { ExplainService } from './explain.service.js';
+import { ClaimSetCounts } from './claim-set-counts.queries.js';
+import { ExplainService } from './explain/explain.service.js';
 import { FactsQueries } from './facts.queries.js';
-import { ManageService } from './manage.service.js';
-import { PublishService } from './publish.service.js';
-import { SeeService } from './see.service.js';
+import { ManageService } from './explain/manage.service.js';
+import { PreviewService } from './preview.service.js';
+import { PublishService } from './explain/publish.service.js';
+import { SeeService } from './explain/see.service.js';
+import { WhoController } from './who/who.controller.js';
+import { WhoService } from './who/who.service.js';
 
 /** Explained access: why, who, and what if. */
 @Module({
@@ -24,7 +28,16 @@ import { SeeService } from './see.service.js';
     SourcesModule,
     ViewsModule,
   ],
-  controllers: [AccessController],
-  providers: [ExplainService, FactsQueries, ManageService, PublishService, SeeService],
+  controllers: [AccessController, WhoController],
+  providers: [
+    ClaimSetCounts,
+    ExplainService,
+    FactsQueries,
+    ManageService,
+    PreviewService,
+    PublishService,
+    SeeService,
+    WhoService,
+  ],
 })
 export class AccessModule {}

@@ -87,3 +87,81 @@ export class Explanation {
   @ApiProperty({ type: [String] })
   hints: readonly string[];
 }
+
+export class ClaimSetAccess {
+  @ApiProperty({ ...CLAIMS_SCHEMA, description: 'Who holds all of these is shown it' })
+  claims: Claims;
+
+  @ApiProperty({ example: 'org is acme and team is both platform and data' })
+  sentence: string;
+
+  /** Entries that carry the claims. */
+  count: number;
+
+  @ApiPropertyOptional({ description: 'The registry that shows the entry' })
+  registry?: string;
+
+  @ApiPropertyOptional({ description: 'The source of the entry' })
+  source?: string;
+}
+
+export class ManagedBy {
+  @ApiProperty({ enum: ROLES })
+  role: Role;
+
+  @ApiProperty({ example: 'role is admin and org is acme' })
+  sentence: string;
+}
+
+export class ShadowedEntry {
+  registry: string;
+  source: string;
+
+  @ApiProperty({
+    type: [String],
+    description: 'Sources that come first: who sees the entry of one of them does not see this one',
+  })
+  by: readonly string[];
+}
+
+/** contract §10 */
+export class WhoHasAccess {
+  @ApiProperty({ type: () => [ClaimSetAccess], description: 'Each opens it; those of most entries first' })
+  claimSets: readonly ClaimSetAccess[];
+
+  @ApiPropertyOptional({ description: 'There are more claim sets than are listed' })
+  isCut?: boolean;
+
+  /** Whether it is open without a token. */
+  anonymous: boolean;
+
+  @ApiProperty({ type: () => [ManagedBy] })
+  managedBy: readonly ManagedBy[];
+
+  @ApiPropertyOptional({ type: () => [ShadowedEntry] })
+  shadowedBy?: readonly ShadowedEntry[];
+}
+
+export class PreviewCounts {
+  @ApiProperty({ description: 'Servers that are shown' })
+  server: number;
+
+  skill: number;
+  plugin: number;
+}
+
+/** contract §10 */
+export class AccessPreview {
+  /** What entering the registry is answered. */
+  answer: ExplainedAnswer;
+
+  counts: PreviewCounts;
+
+  @ApiProperty({
+    type: 'object',
+    additionalProperties: true,
+    nullable: true,
+    description: 'The first page as that caller gets it, byte for byte; null for one who is not let in',
+  })
+  page: object | null;
+}

@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import type { Claims } from '../claims/claims.js';
+import { asGiven, type Claims } from '../claims/claims.js';
 import { PreparedStatements } from '../database/prepared.js';
 import { hasNul } from '../database/storable.js';
 import type { SourceKind } from '../source-kinds/kinds.js';
@@ -37,12 +37,12 @@ export interface RegistryFacts {
 }
 
 const OF_REGISTRIES = `
-select r.name, c.claims, r.anonymous_claims as "anonymousClaims", (
+select r.name, c.claims, r.given_claims as "givenClaims", r.anonymous_claims as "anonymousClaims", (
   select coalesce(json_agg(json_build_object(
-      'name', s.name, 'kind', s.kind, 'claims', sc.claims,
+      'name', s.name, 'kind', s.kind, 'claims', sc.claims, 'givenClaims', s.given_claims,
       'problem', case when y.status = 'failed' then y.error end,
       'entry', case when e.id is not null then json_build_object(
-        'claims', ec.claims, 'status', asked.status, 'latestStatus', latest.status) end
+        'claims', ec.claims, 'givenClaims', coalesce(e.given_claims, s.given_claims), 'status', asked.status, 'latestStatus', latest.status) end
     ) order by p.position), '[]')
   from registry_source p join source s on s.id = p.source_id
   join claim_set sc on sc.id = s.claim_set_id
@@ -83,6 +83,20 @@ export class FactsQueries {
     const isLatest = version === undefined || version === 'latest';
     const values = [name, entry?.type ?? null, entry?.name ?? null, isLatest ? null : version];
     if (values.some((value) => value !== null && hasNul(value))) return [];
-    return this.prepared.query<RegistryFacts[]>(statement, values);
+    const rows = await this.prepared.query<Stored<RegistryFacts>[]>(statement, values);
+    return rows.map((registry) => ({
+      ...shown(registry),
+      sources: registry.sources.map((source) => ({
+        ...shown(source as Stored<SourceFacts>),
+        entry: source.entry && shown(source.entry as Stored<EntryFacts>),
+      })),
+    }));
   }
+}
+
+/** As it is stored: the claims in the form that is compared, and the one they were given in. */
+type Stored<Facts extends { readonly claims: Claims }> = Facts & { readonly givenClaims: Claims | null };
+
+function shown<Facts extends { readonly claims: Claims }>({ givenClaims, ...facts }: Stored<Facts>) {
+  return { ...facts, claims: asGiven(facts.claims, givenClaims) };
 }

@@ -1,5 +1,5 @@
-import type { MissingClaim } from '../claims/missing-claims.js';
-import { withClaims } from '../claims/missing-claims.js';
+import type { MissingClaim } from '../../claims/missing-claims.js';
+import { withClaims } from '../../claims/missing-claims.js';
 
 /**
  * The least of several sets of missing values that opens something (contract §10), with nothing in it that is not needed: with

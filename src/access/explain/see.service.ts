@@ -1,12 +1,12 @@
 import { Injectable } from '@nestjs/common';
-import { AccessPolicy } from '../authz/access-policy.js';
-import type { Judgement } from '../authz/judgement.js';
-import type { RegistryAccess } from '../views/view.js';
-import { RegistryViews } from '../views/registry-views.js';
-import { CatalogService } from '../catalog/catalog.service.js';
-import { isEntryType } from '../documents/entry-types.js';
-import { ApiError } from '../http/errors.js';
-import { type AskedEntry, FactsQueries, type RegistryFacts } from './facts.queries.js';
+import { AccessPolicy } from '../../authz/access-policy.js';
+import type { Judgement } from '../../authz/judgement.js';
+import type { RegistryAccess } from '../../views/view.js';
+import { RegistryViews } from '../../views/registry-views.js';
+import { CatalogService } from '../../catalog/catalog.service.js';
+import { isEntryType } from '../../documents/entry-types.js';
+import { ApiError } from '../../http/errors.js';
+import { type AskedEntry, FactsQueries, type RegistryFacts } from '../facts.queries.js';
 import {
   ABSENT_ENTRY,
   entryAnswer,
@@ -15,11 +15,11 @@ import {
   UNKNOWN_ENTRY,
   withEntry,
 } from './entry-steps.js';
-import { EVERYTHING_UNKNOWN, type KnownRegistry, knownOf } from './known-registry.js';
+import { EVERYTHING_UNKNOWN, type KnownRegistry, knownOf } from '../known-registry.js';
 import { leastMissing } from './least-missing.js';
-import { mayAssume } from './knowledge.js';
-import { type Asking, type Explained, type Question, refusalOf } from './question.js';
-import { type Answer, type ExplainedMissing, judgedStep, SHOWN, type Step } from './steps.js';
+import { mayAssume } from '../knowledge.js';
+import { type Asking, type Explained, type Question, refusalOf } from '../question.js';
+import { type Answer, type ExplainedMissing, judgedStep, SHOWN, type Step } from '../steps.js';
 
 const LATEST = 'latest';
 const UNKNOWN_REGISTRY: Answer = { status: 404, code: 'registry_not_found' };

@@ -1,18 +1,18 @@
 import { Injectable } from '@nestjs/common';
-import { Authenticator } from '../auth/authenticator.js';
-import type { Caller } from '../auth/caller.js';
-import type { Client } from '../auth/client.js';
-import { AccessPolicy } from '../authz/access-policy.js';
-import { Searches } from '../catalog/searches.js';
-import { ApiError } from '../http/errors.js';
-import type { Explanation } from './access.responses.js';
+import { Authenticator } from '../../auth/authenticator.js';
+import type { Caller } from '../../auth/caller.js';
+import type { Client } from '../../auth/client.js';
+import { AccessPolicy } from '../../authz/access-policy.js';
+import { Searches } from '../../catalog/searches.js';
+import { ApiError } from '../../http/errors.js';
+import type { Explanation } from '../access.responses.js';
 import { hintsFor } from './hints.js';
-import { mayAssume, rightsOf } from './knowledge.js';
+import { mayAssume, rightsOf } from '../knowledge.js';
 import { ManageService } from './manage.service.js';
 import { PublishService } from './publish.service.js';
-import { type Asking, assumedCaller, type Explained, type Question } from './question.js';
+import { type Asking, assumedCaller, type Explained, type Question } from '../question.js';
 import { SeeService } from './see.service.js';
-import { answerOf, decisionOf, type Step } from './steps.js';
+import { answerOf, decisionOf, type Step } from '../steps.js';
 
 const HIDDEN_FROM_YOU =
   'What a registry asks for is known to its managers: send them what `GET /v1/me?claims=true` answers, and they can ask about it here';
@@ -42,15 +42,14 @@ export class ExplainService {
     const rights = rightsOf(this.policy, asker);
     if (as && !mayAssume(rights)) throw new ApiError('role_required');
     const subject = as ? assumedCaller(as) : asker;
-    const asking: Asking = { asker, rights, subject, isAssumed: as !== undefined, client };
+    const isAssumed = as !== undefined;
+    const asking: Asking = { asker, rights, subject, isAssumed, client: client.countedAs(asker) };
     const refused = as ? undefined : this.refusedToken(asker);
     if (refused) return refused;
-    const {
-      answer,
-      steps,
-      missing,
-      hints = [],
-    } = await this.searches.run(client.keyOf(asker), () => this.ask(asking, question));
+    // What a caller asks about themselves costs no more than the request. Of what is asked about others few are under way at a time.
+    const told = () => this.ask(asking, question);
+    const explained = await (as ? this.searches.run(client.keyOf(asker), told) : told());
+    const { answer, steps, missing, hints = [] } = explained;
     const all = [tokenStep(subject), ...steps];
     const isGuarded =
       !as &&

@@ -1,7 +1,7 @@
-import { claimHints } from '../auth/claim-hints.js';
-import { claimText } from '../claims/claims.js';
-import { isObject } from '../json/is-object.js';
-import type { Step } from './steps.js';
+import { claimHints } from '../../auth/claim-hints.js';
+import { claimText } from '../../claims/claims.js';
+import { isObject } from '../../json/is-object.js';
+import type { Step } from '../steps.js';
 
 const MAX_HINTS = 20;
 const MAX_DEPTH = 4;

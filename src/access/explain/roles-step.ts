@@ -1,8 +1,8 @@
-import type { Caller } from '../auth/caller.js';
-import type { Role } from '../auth/route-access.js';
-import type { AccessPolicy } from '../authz/access-policy.js';
-import type { Judgement } from '../authz/judgement.js';
-import { explainMissing, type Step } from './steps.js';
+import type { Caller } from '../../auth/caller.js';
+import type { Role } from '../../auth/route-access.js';
+import type { AccessPolicy } from '../../authz/access-policy.js';
+import type { Judgement } from '../../authz/judgement.js';
+import { explainMissing, type Step } from '../steps.js';
 
 /**
  * The role that a route asks for. Of several maps that grant it the one that asks for the least more is told.

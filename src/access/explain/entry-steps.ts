@@ -1,8 +1,8 @@
-import type { Caller } from '../auth/caller.js';
-import type { AccessPolicy } from '../authz/access-policy.js';
-import type { Judgement } from '../authz/judgement.js';
-import type { AskedEntry, EntryFacts, SourceFacts } from './facts.queries.js';
-import { type Answer, judgedStep, SHOWN, type Step } from './steps.js';
+import type { Caller } from '../../auth/caller.js';
+import type { AccessPolicy } from '../../authz/access-policy.js';
+import type { Judgement } from '../../authz/judgement.js';
+import type { AskedEntry, EntryFacts, SourceFacts } from '../facts.queries.js';
+import { type Answer, judgedStep, SHOWN, type Step } from '../steps.js';
 
 /** What a source has of a name, and how the policy judges that. */
 export type JudgedSource =
