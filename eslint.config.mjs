@@ -23,6 +23,7 @@ export const FOLDERS = [
   'entries',
   'catalog',
   'publisher',
+  'access',
   'discovery',
   'page',
   'health',

@@ -1,8 +1,12 @@
 #!/usr/bin/env node
 import 'reflect-metadata';
 import { Command, Option } from 'commander';
+import type { ExplainOptions } from './cli/access/explain.js';
+import type { AccessChecks } from './cli/check.js';
 import type { MigrateAction } from './cli/migrate.js';
 import { versionLine } from './cli/version.js';
+
+interface CheckOptions extends ServeOptions, AccessChecks {}
 
 interface ServeOptions {
   config: string;
@@ -36,9 +40,32 @@ program
   .description('validate the configuration and print every problem; starts nothing')
   .addOption(config())
   .addOption(authMode())
-  .action(async ({ config: file, ...flags }: ServeOptions) => {
+  .option('--access <file>', 'hold the configuration to what this file expects of callers')
+  .option('--junit <file>', 'with --access: write what came of it as JUnit XML')
+  .option('--against <file>', 'the configuration before: print whose access changes, and how')
+  .action(async ({ config: file, access, junit, against, ...flags }: CheckOptions) => {
     const { check } = await import('./cli/check.js');
-    exit(check(file, flags));
+    const checks = {
+      ...(access ? { access } : {}),
+      ...(junit ? { junit } : {}),
+      ...(against ? { against } : {}),
+    };
+    exit(await check(file, flags, checks));
+  });
+
+program
+  .command('explain')
+  .description('say whether somebody sees a registry, or an entry of it, and why; starts nothing')
+  .addOption(config())
+  .requiredOption('--claims <json>', 'what they hold, such as {"org":"acme"}')
+  .requiredOption('--registry <name>', 'of the configuration')
+  .option('--entry <name>', 'of a server, skill or plugin')
+  .option('--type <type>', 'of the entry, where several have the name')
+  // contract §10: 1 says no, so that bad use has to be another one.
+  .exitOverride(({ exitCode }) => process.exit(exitCode === 0 ? 0 : 2))
+  .action(async (options: ExplainOptions) => {
+    const { explain } = await import('./cli/access/explain.js');
+    exit(await explain(options));
   });
 
 program

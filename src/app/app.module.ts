@@ -1,5 +1,6 @@
 import { type DynamicModule, Module } from '@nestjs/common';
 import { APP_FILTER, APP_GUARD, APP_INTERCEPTOR, APP_PIPE } from '@nestjs/core';
+import { AccessModule } from '../access/access.module.js';
 import { AuthGuard } from '../auth/auth.guard.js';
 import { AuthModule } from '../auth/auth.module.js';
 import { AuthzModule } from '../authz/authz.module.js';
@@ -51,6 +52,7 @@ export class AppModule {
         RegistriesModule,
         ViewsModule,
         EntriesModule,
+        AccessModule,
         SyncModule,
         KubernetesModule,
       ],

@@ -22,6 +22,7 @@ export const AUDIT_ACTIONS = [
   'entry.read',
   'entry.list',
   'catalog.read',
+  'access.read',
   'audit.read',
   'auth.refused',
   'request.refused',

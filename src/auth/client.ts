@@ -22,6 +22,12 @@ export class Client {
     return subject === null ? this.address : JSON.stringify([claims['iss'], subject]);
   }
 
+  /** The same, with all that is done for another caller counted as this one's. */
+  countedAs(caller: Caller): Client {
+    const key = this.keyOf(caller);
+    return Object.create(this, { keyOf: { value: () => key } }) as Client;
+  }
+
   /** Aborts with ClientGone when the connection closes before the answer has been sent. */
   gone(): AbortSignal {
     const { response } = this;

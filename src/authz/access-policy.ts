@@ -1,29 +1,35 @@
 import type { Caller } from '../auth/caller.js';
 import { type Role, ROLES } from '../auth/route-access.js';
-import { type Claims, covers, implies, missingClaims } from '../claims/claims.js';
+import { type Claims, covers, implies } from '../claims/claims.js';
+import { findMissing } from '../claims/missing-claims.js';
 import type { AuthzConfig } from '../config/config.js';
 import { ApiError } from '../http/errors.js';
+import type { Recorder } from './judgement.js';
 import { resolveRoles } from './roles.js';
 
 /** Claims that one refusal names; who lacks more has got the message. */
 const MAX_MISSING = 20;
+const MAX_MISSING_LENGTH = 200;
 
-/** What a mode of operation decides (contract §4), and nothing else does. Chosen once at start. */
+/**
+ * What a mode of operation decides (contract §4), and nothing else does. Chosen once at start. A recorder is told how a check was
+ * decided: it changes nothing about that.
+ */
 export abstract class AccessPolicy {
   /** The caller's roles, in the order of ROLES. */
   abstract rolesOf(caller: Caller): readonly Role[];
   /** May the caller act in this role? */
-  abstract mayAct(caller: Caller, role: Role): boolean;
+  abstract mayAct(caller: Caller, role: Role, record?: Recorder): boolean;
   /** May the caller list the registries through the admin API? */
   abstract mayListRegistries(caller: Caller): boolean;
   /** The gate of a registry, and whether a source or registry exists for this caller of the admin API. */
-  abstract mayReach(caller: Caller, required: Claims): boolean;
+  abstract mayReach(caller: Caller, required: Claims, record?: Recorder): boolean;
   /** May the caller have files and secrets read that are for those who cover these claims (contract §7)? */
   abstract mayRead(caller: Caller, required: Claims): boolean;
   /** Is what carries these claims opened to nobody but those who cover `required` (contract §7)? */
   abstract keepsWithin(claims: Claims, required: Claims): boolean;
   /** Is an entry with these claims visible to this caller of the consumer API? */
-  abstract maySee(caller: Caller, required: Claims): boolean;
+  abstract maySee(caller: Caller, required: Claims, record?: Recorder): boolean;
   /** Is every entry visible to the caller of the consumer API, whatever its claims? */
   abstract seesAll(caller: Caller): boolean;
   /**
@@ -39,13 +45,13 @@ export abstract class AccessPolicy {
    */
   abstract checkDelegation(caller: Caller, claims: Claims): void;
   /** Does an entry of the managed source exist for this caller of the admin API? */
-  abstract mayManage(caller: Caller, required: Claims): boolean;
+  abstract mayManage(caller: Caller, required: Claims, record?: Recorder): boolean;
   /**
    * May the caller publish an entry with these claims (spec §4.2)?
    *
    * @throws ApiError 400 `claims_required`, `claims_not_subset`.
    */
-  abstract checkPublish(caller: Caller, claims: Claims): void;
+  abstract checkPublish(caller: Caller, claims: Claims, record?: Recorder): void;
   /**
    * May the caller set the claims of an entry they manage to these (spec §4.3)? None at all clears them.
    *
@@ -67,7 +73,8 @@ export abstract class AccessPolicy {
 
 /** The modes without `authz`, where claims open and close nothing. */
 abstract class OpenPolicy extends AccessPolicy {
-  mayReach(): boolean {
+  mayReach(_caller: Caller, required: Claims, record?: Recorder): boolean {
+    record?.({ allowed: true, required, because: 'mode' });
     return true;
   }
 
@@ -80,7 +87,8 @@ abstract class OpenPolicy extends AccessPolicy {
     return implies(claims, required, 'all');
   }
 
-  maySee(): boolean {
+  maySee(_caller: Caller, required: Claims, record?: Recorder): boolean {
+    record?.({ allowed: true, required, because: 'mode' });
     return true;
   }
 
@@ -96,7 +104,8 @@ abstract class OpenPolicy extends AccessPolicy {
     // Admin scoping is off.
   }
 
-  mayManage(): boolean {
+  mayManage(_caller: Caller, required: Claims, record?: Recorder): boolean {
+    record?.({ allowed: true, required, because: 'mode' });
     return true;
   }
 
@@ -115,7 +124,8 @@ export class AnonymousPolicy extends OpenPolicy {
     return [];
   }
 
-  mayAct(): boolean {
+  mayAct(_caller: Caller, _role: Role, record?: Recorder): boolean {
+    record?.({ allowed: true, because: 'mode' });
     return true;
   }
 
@@ -123,8 +133,8 @@ export class AnonymousPolicy extends OpenPolicy {
     return true;
   }
 
-  checkPublish(): void {
-    // Everything is allowed.
+  checkPublish(_caller: Caller, claims: Claims, record?: Recorder): void {
+    record?.({ allowed: true, required: claims, because: 'mode' });
   }
 
   checkRelabel(): void {
@@ -142,7 +152,8 @@ export class AuthOnlyPolicy extends OpenPolicy {
     return caller.identified ? ROLES : [];
   }
 
-  mayAct(caller: Caller): boolean {
+  mayAct(caller: Caller, _role: Role, record?: Recorder): boolean {
+    record?.({ allowed: caller.identified, because: 'mode' });
     return caller.identified;
   }
 
@@ -151,8 +162,8 @@ export class AuthOnlyPolicy extends OpenPolicy {
   }
 
   // contract §4: everybody has every role here, but the rules of publishing hold nevertheless.
-  checkPublish(caller: Caller, claims: Claims): void {
-    checkPublishedClaims(caller, claims);
+  checkPublish(caller: Caller, claims: Claims, record?: Recorder): void {
+    checkPublishedClaims(caller, claims, record);
   }
 
   checkRelabel(caller: Caller, claims: Claims): void {
@@ -181,18 +192,27 @@ export class FullPolicy extends AccessPolicy {
     return roles;
   }
 
-  mayAct(caller: Caller, role: Role): boolean {
-    return this.isSuperAdmin(caller) || this.rolesOf(caller).includes(role);
+  mayAct(caller: Caller, role: Role, record?: Recorder): boolean {
+    const allowed = this.isSuperAdmin(caller) || this.rolesOf(caller).includes(role);
+    record?.({ allowed, rules: this.authz.roles[role] });
+    return allowed;
   }
 
   mayListRegistries(caller: Caller): boolean {
     return this.authz.policy.registryListing === 'readers' || this.mayAct(caller, 'manageRegistries');
   }
 
-  mayReach(caller: Caller, required: Claims): boolean {
-    if (this.isSuperAdmin(caller)) return true;
-    if (isUnlabeled(required)) return this.authz.policy.unlabeled === 'allow';
-    return covers(caller.claims, required, this.authz.policy.arrayValues);
+  mayReach(caller: Caller, required: Claims, record?: Recorder): boolean {
+    if (this.isSuperAdmin(caller)) {
+      record?.({ allowed: true, required, because: 'superAdmin' });
+      return true;
+    }
+    const { unlabeled, arrayValues } = this.authz.policy;
+    if (isUnlabeled(required)) {
+      record?.({ allowed: unlabeled === 'allow', required, because: `unlabeled: ${unlabeled}` });
+      return unlabeled === 'allow';
+    }
+    return this.covers(caller, required, arrayValues, record);
   }
 
   // Everybody covers `{}`, also where nothing unlabelled may be made: a directory for all is meant to be one.
@@ -205,9 +225,16 @@ export class FullPolicy extends AccessPolicy {
   }
 
   // spec §2.2.3: both sides must have claims, so an entry without any is for super-admins only.
-  maySee(caller: Caller, required: Claims): boolean {
-    if (this.isSuperAdmin(caller)) return true;
-    return !isUnlabeled(required) && covers(caller.claims, required, this.authz.policy.arrayValues);
+  maySee(caller: Caller, required: Claims, record?: Recorder): boolean {
+    if (this.isSuperAdmin(caller)) {
+      record?.({ allowed: true, required, because: 'superAdmin' });
+      return true;
+    }
+    if (isUnlabeled(required)) {
+      record?.({ allowed: false, required, because: 'unlabeled' });
+      return false;
+    }
+    return this.covers(caller, required, this.authz.policy.arrayValues, record);
   }
 
   seesAll(caller: Caller): boolean {
@@ -227,12 +254,13 @@ export class FullPolicy extends AccessPolicy {
 
   // Everybody covers `{}`: an entry whose claims were cleared stays manageable, but with `unlabeled: deny` for super-admins
   // only (contract §5).
-  mayManage(caller: Caller, required: Claims): boolean {
-    return this.mayReach(caller, required);
+  mayManage(caller: Caller, required: Claims, record?: Recorder): boolean {
+    return this.mayReach(caller, required, record);
   }
 
-  checkPublish(caller: Caller, claims: Claims): void {
-    if (!this.isSuperAdmin(caller)) checkPublishedClaims(caller, claims);
+  checkPublish(caller: Caller, claims: Claims, record?: Recorder): void {
+    if (!this.isSuperAdmin(caller)) checkPublishedClaims(caller, claims, record);
+    else record?.({ allowed: true, required: claims, because: 'superAdmin' });
   }
 
   checkRelabel(caller: Caller, claims: Claims): void {
@@ -253,21 +281,34 @@ export class FullPolicy extends AccessPolicy {
     return JSON.stringify(held.map((key) => [key, caller.claims[key]]));
   }
 
+  private covers(caller: Caller, required: Claims, arrays: 'all' | 'any', record?: Recorder): boolean {
+    const allowed = covers(caller.claims, required, arrays);
+    record?.({ allowed, required, arrays });
+    return allowed;
+  }
+
   private isSuperAdmin(caller: Caller): boolean {
     return this.rolesOf(caller).includes('superAdmin');
   }
 }
 
 // spec §4.2.1 and §4.2.2
-function checkPublishedClaims(caller: Caller, claims: Claims): void {
-  if (isUnlabeled(claims)) throw new ApiError('claims_required');
-  checkSubset(caller, claims);
+function checkPublishedClaims(caller: Caller, claims: Claims, record?: Recorder): void {
+  if (isUnlabeled(claims)) {
+    record?.({ allowed: false, required: claims, because: 'unlabeled' });
+    throw new ApiError('claims_required');
+  }
+  checkSubset(caller, claims, record);
 }
 
 // contract §5: for writes an array requires all its values.
-function checkSubset(caller: Caller, claims: Claims): void {
-  if (covers(caller.claims, claims, 'all')) return;
-  const missing = missingClaims(caller.claims, claims).slice(0, MAX_MISSING);
+function checkSubset(caller: Caller, claims: Claims, record?: Recorder): void {
+  const allowed = covers(caller.claims, claims, 'all');
+  record?.({ allowed, required: claims, arrays: 'all' });
+  if (allowed) return;
+  const missing = findMissing(caller.claims, claims, 'all')
+    .map(({ key, needs }) => `${key}=${needs}`.slice(0, MAX_MISSING_LENGTH))
+    .slice(0, MAX_MISSING);
   throw new ApiError(
     'claims_not_subset',
     `The claims go beyond those of the caller: ${missing.join(', ')}`,

@@ -1,10 +1,9 @@
 import { Logger, Module, type OnApplicationBootstrap } from '@nestjs/common';
-import type { ConfigType } from '@nestjs/config';
 import { AuthModule } from '../auth/auth.module.js';
-import { oauthInUse } from '../config/oauth-in-use.js';
 import { authorizationConfig } from '../config/slices.js';
-import { AccessPolicy, AnonymousPolicy, AuthOnlyPolicy, FullPolicy } from './access-policy.js';
+import { AccessPolicy, AuthOnlyPolicy } from './access-policy.js';
 import { MeController } from './me.controller.js';
+import { policyFor } from './policy-for.js';
 import { RolesGuard } from './roles.guard.js';
 
 /** What callers may do: one policy, chosen by the mode of operation. */
@@ -27,9 +26,4 @@ export class AuthzModule implements OnApplicationBootstrap {
         'Authorization not configured, per-entry claims filtering disabled (auth-only mode)',
       );
   }
-}
-
-function policyFor(auth: ConfigType<typeof authorizationConfig>): AccessPolicy {
-  if (!oauthInUse(auth)) return new AnonymousPolicy();
-  return auth.authz ? new FullPolicy(auth.authz) : new AuthOnlyPolicy();
 }

@@ -14,5 +14,6 @@ import { BARE_ENTRY_CONTROLLERS } from './bare-entries.controller.js';
   imports: [RegistriesModule, ViewsModule],
   controllers: [RegistryListController, ServersController, ...BARE_ENTRY_CONTROLLERS],
   providers: [CatalogService, PageCache, PageReader, Searches],
+  exports: [CatalogService, Searches],
 })
 export class CatalogModule {}

@@ -15,7 +15,6 @@ export interface ClaimsIssue {
 
 export const MAX_CLAIMS = 100;
 export const MAX_VALUES = 1_000;
-const MAX_MISSING_LENGTH = 200;
 
 /** contract §5: they tell one token from another, and say nothing of its holder. */
 const OF_ONE_TOKEN: readonly string[] = ['jti', 'iat', 'exp', 'nbf'];
@@ -134,18 +133,6 @@ export function covers(held: Record<string, unknown>, required: unknown, arrays:
       ? wanted.every((value) => values.has(value))
       : wanted.some((value) => values.has(value));
   });
-}
-
-/**
- * What of `required` is not held, each key with one value that is missing, as `team=data`. Read as `covers` does with `all`.
- */
-export function missingClaims(held: Record<string, unknown>, required: Claims): string[] {
-  return Object.entries(required).flatMap(([key, wanted]) =>
-    [wanted]
-      .flat()
-      .filter((value) => !covers(held, { [key]: value }, 'all'))
-      .map((value) => `${key}=${value}`.slice(0, MAX_MISSING_LENGTH)),
-  );
 }
 
 /**

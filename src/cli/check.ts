@@ -4,8 +4,22 @@ import { providerReaches } from '../config/providers/provider-claims.js';
 import { proxyReport } from '../config/proxy/proxy-variables.js';
 import { configuration } from './configuration.js';
 
-/** Loads and validates; starts and writes nothing. Exit code 0 or 1. */
-export function check(file: string, flags: Flags): number {
+/** What a configuration may be held to beside its own rules (contract §10). */
+export interface AccessChecks {
+  /** A file of expectations. */
+  readonly access?: string;
+  /** Where what came of them is written as JUnit XML. */
+  readonly junit?: string;
+  /** The configuration before: whose access changes is printed. */
+  readonly against?: string;
+}
+
+/** Loads and validates; starts nothing. Exit code 0 or 1. */
+export async function check(
+  file: string,
+  flags: Flags,
+  { access, junit, against }: AccessChecks = {},
+): Promise<number> {
   const loaded = configuration(file, flags);
   if (!loaded) return 1;
   for (const warning of loaded.warnings) process.stderr.write(`warning: ${warning}\n`);
@@ -20,5 +34,13 @@ export function check(file: string, flags: Flags): number {
       `provider ${provider}: claims: ${claims?.join(', ') ?? 'any'}; roles: ${roles.join(', ') || 'none'}\n`,
     );
   for (const line of proxyReport(proxy)) process.stdout.write(`${line}\n`);
-  return 0;
+  if (against !== undefined) {
+    const old = configuration(against, flags);
+    if (!old) return 1;
+    const { checkAgainst } = await import('./access/check-against.js');
+    await checkAgainst(loaded.config, old.config);
+  }
+  if (access === undefined) return 0;
+  const { checkAccess } = await import('./access/check-access.js');
+  return checkAccess(loaded.config, access, junit);
 }

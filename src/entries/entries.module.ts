@@ -12,6 +12,7 @@ import { Entry } from './entry.entity.js';
 import { EntryListController } from './list/entry-list.controller.js';
 import { EntryListQueries } from './list/entry-list.queries.js';
 import { EntryListService } from './list/entry-list.service.js';
+import { PublishRules } from './publish-rules.js';
 import { EntryWriter } from './writer/entry-writer.js';
 
 @Module({
@@ -24,7 +25,14 @@ import { EntryWriter } from './writer/entry-writer.js';
     ViewsModule,
   ],
   controllers: [EntriesController, EntryListController],
-  providers: [EntryWriter, EntriesRepository, EntriesService, EntryListQueries, EntryListService],
-  exports: [EntryWriter, EntriesService],
+  providers: [
+    EntryWriter,
+    EntriesRepository,
+    EntriesService,
+    EntryListQueries,
+    EntryListService,
+    PublishRules,
+  ],
+  exports: [EntryWriter, EntriesRepository, EntriesService, PublishRules],
 })
 export class EntriesModule {}

@@ -5,7 +5,8 @@ import { type AuditTarget, type Publisher, publisherOf } from '../audit/audit-ev
 import { AuditTrail, type RecordChange, type Requester } from '../audit/audit-trail.js';
 import type { Caller } from '../auth/caller.js';
 import { AccessPolicy } from '../authz/access-policy.js';
-import { type Claims, equalClaims, shownForm } from '../claims/claims.js';
+import type { Recorder } from '../authz/judgement.js';
+import { type Claims, shownForm } from '../claims/claims.js';
 import { lockEntry } from '../database/locks.js';
 import { hasNul } from '../database/storable.js';
 import { documentDigest } from '../documents/document-digest.js';
@@ -21,7 +22,7 @@ import { CatalogMetrics } from '../telemetry/catalog-metrics.js';
 import { SourcesRepository } from '../sources/sources.repository.js';
 import { EntriesRepository } from './entries.repository.js';
 import type { Entry, EntryVersion } from './entry.entity.js';
-import { isReserved, type NameRule } from './name-rules.js';
+import { PublishRules } from './publish-rules.js';
 import {
   type PublishRequest,
   readClaimsRequest,
@@ -50,6 +51,7 @@ export class EntriesService {
     private readonly sources: SourcesRepository,
     private readonly entries: EntriesRepository,
     private readonly policy: AccessPolicy,
+    private readonly rules: PublishRules,
     private readonly metrics: CatalogMetrics,
   ) {}
 
@@ -76,16 +78,16 @@ export class EntriesService {
     describe: (name: EntryName, claims: Claims, stored: EntryVersion) => string,
     context: RequestContext,
   ): Promise<string> {
-    // A super-admin who sends no claims for a later version inherits; who may send none is decided by checkPublish.
-    this.policy.checkPublish(caller, claims);
+    // A super-admin who sends no claims for a later version inherits; who may send none is decided by checkClaims.
+    this.rules.checkClaims(caller, claims);
     try {
       const published = await this.audit.transaction({ caller, context }, async (manager, record) => {
         const source = await this.sources.shareManaged(manager);
-        if (source === null) throw new ApiError('no_managed_source');
-        this.checkName(caller, incoming, claims, source.settings.names);
+        this.rules.checkSource(source);
+        this.rules.checkName(caller, incoming, claims, source.settings.names);
         const now = await lockEntry(manager, incoming.type, incoming.name);
         const entry = await this.entries.findByName(incoming, undefined, manager);
-        if (entry) this.checkLater(caller, entry, claims);
+        if (entry) this.rules.checkLater(caller, entry, claims);
         const shownClaims = entry?.shownClaims ?? shownForm(claims);
         await record({
           action: 'entry.publish',
@@ -122,9 +124,9 @@ export class EntriesService {
    * @param version must be one of the entry's, when it is given; then it is the one in `versions`.
    * @throws ApiError 404 for what is not there or none of theirs.
    */
-  async load(caller: Caller, path: EntryPath, version?: string): Promise<Entry> {
+  async load(caller: Caller, path: EntryPath, version?: string, record?: Recorder): Promise<Entry> {
     const found = await this.entries.findByName(entryNameOf(path), version);
-    return this.checkFound(caller, found, version);
+    return this.checkFound(caller, found, version, record);
   }
 
   async get(entry: Entry): Promise<JsonText> {
@@ -156,7 +158,7 @@ export class EntriesService {
     await this.change({ caller, context }, path, undefined, async (manager, entry, _now, record) => {
       this.policy.checkRelabel(caller, claims);
       const source = await this.sources.shareManaged(manager);
-      this.checkName(caller, entry, claims, source?.settings.names);
+      this.rules.checkName(caller, entry, claims, source?.settings.names);
       checkPreconditions(preconditions, contentTag(entry.shownClaims));
       const [before, after] = [entry.shownClaims, shownForm(claims)];
       if (!isDeepStrictEqual(before, after))
@@ -240,26 +242,13 @@ export class EntriesService {
     });
   }
 
-  // contract §4: equal claims for everyone; who may not see the name learns no more than that theirs differ.
-  private checkLater(caller: Caller, entry: Entry, claims: Claims): void {
-    if (this.policy.inheritsClaims(caller) && Object.keys(claims).length === 0) return;
-    if (!this.policy.mayManage(caller, entry.claims) || !equalClaims(entry.claims, claims))
-      throw new ApiError('claims_mismatch');
-  }
-
-  // contract §7. Before what there is of the name is looked at: the answer is the same when it is still, or again, nobody's.
-  private checkName(
+  private checkFound(
     caller: Caller,
-    { name }: EntryName,
-    claims: Claims,
-    rules: readonly NameRule[] | undefined,
-  ): void {
-    if (this.policy.isBoundByNames(caller) && isReserved(rules ?? [], name, caller.claims, claims))
-      throw new ApiError('name_reserved');
-  }
-
-  private checkFound(caller: Caller, entry: Entry | null, version: string | undefined): Entry {
-    if (!entry || !this.policy.mayManage(caller, entry.claims))
+    entry: Entry | null,
+    version: string | undefined,
+    record?: Recorder,
+  ): Entry {
+    if (!entry || !this.policy.mayManage(caller, entry.claims, record))
       throw new ApiError('entry_not_found', undefined, undefined, { refusedClaims: entry?.claims });
     if (version !== undefined && entry.versions.length === 0) throw new ApiError('version_not_found');
     return entry;

@@ -174,11 +174,11 @@ export interface ErrorBody {
   details?: readonly string[];
 }
 
-export function errorBody(error: ApiError, requestId: string): ErrorBody {
-  return {
-    error: error.message,
-    code: error.code,
-    requestId,
-    ...(error.details ? { details: error.details } : {}),
-  };
+/** contract §10: where those who are refused can ask why. */
+const WHERE_TO_ASK = 'POST /v1/access/explain says which step has refused this, and what may be missing';
+
+/** The body of an error answer. Every 401 and 403 says where to ask. */
+export function errorBody({ message, code, status, details = [] }: ApiError, requestId: string): ErrorBody {
+  const all = status === 401 || status === 403 ? [...details, WHERE_TO_ASK] : details;
+  return { error: message, code, requestId, ...(all.length > 0 ? { details: all } : {}) };
 }

@@ -4,6 +4,7 @@ import { AuditTrail } from '../audit/audit-trail.js';
 import type { Caller } from '../auth/caller.js';
 import type { ResourceUse } from '../auth/route-resource.js';
 import { AccessPolicy } from '../authz/access-policy.js';
+import type { Recorder } from '../authz/judgement.js';
 import type { RegistryKey } from '../config/registry-key.js';
 import type { RegistrySettings } from '../config/registry-settings.dto.js';
 import { ApiError } from '../http/errors.js';
@@ -43,9 +44,9 @@ export class RegistriesService {
    * @returns null only for `put`, which goes on when there is none.
    * @throws ApiError 404 for one that is not there or hidden from the caller, 403 for a change of one that is read-only.
    */
-  async load(caller: Caller, name: string, use: ResourceUse): Promise<Registry | null> {
+  async load(caller: Caller, name: string, use: ResourceUse, record?: Recorder): Promise<Registry | null> {
     const registry = await this.registries.findByName(name);
-    if (registry || use !== 'put') this.check(caller, registry, use);
+    if (registry || use !== 'put') this.check(caller, registry, use, record);
     return registry;
   }
 
@@ -160,8 +161,13 @@ export class RegistriesService {
     return sources;
   }
 
-  private check(caller: Caller, registry: Registry | null, use: ResourceUse): asserts registry is Registry {
-    if (!registry || !this.policy.mayReach(caller, registry.claims))
+  private check(
+    caller: Caller,
+    registry: Registry | null,
+    use: ResourceUse,
+    record?: Recorder,
+  ): asserts registry is Registry {
+    if (!registry || !this.policy.mayReach(caller, registry.claims, record))
       throw new ApiError('registry_not_found', undefined, undefined, { refusedClaims: registry?.claims });
     if (use !== 'read' && registry.origin === 'config')
       throw new ApiError('config_managed', undefined, undefined, { refusedClaims: registry.claims });

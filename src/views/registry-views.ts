@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import type { Caller } from '../auth/caller.js';
 import type { Client } from '../auth/client.js';
 import { AccessPolicy } from '../authz/access-policy.js';
+import type { Recorder } from '../authz/judgement.js';
 import { ApiError } from '../http/errors.js';
 import { Partitions } from './partitions.js';
 import { RegistryCallers } from './registry-callers.js';
@@ -45,7 +46,21 @@ export class RegistryViews {
         return { ...who, registryClaims: registry.claims, view, remembered };
       }
     }
-    return this.look(who);
+    return this.enterNow(caller, client, registryName);
+  }
+
+  /**
+   * The same, looked up for this request.
+   *
+   * @throws ApiError as `enter`.
+   */
+  async enterNow(
+    caller: Caller,
+    client: Client,
+    registryName: string,
+    record?: Recorder,
+  ): Promise<RegistryAccess> {
+    return this.enterFound({ caller, client, registryName }, await this.find(registryName), record);
   }
 
   /**
@@ -68,10 +83,6 @@ export class RegistryViews {
     return latest?.version === remembered?.version && latest?.revisions === view.revisions;
   }
 
-  private async look(who: Entering): Promise<RegistryAccess> {
-    return this.enterFound(who, await this.find(who.registryName));
-  }
-
   private async find(registryName: string): Promise<RegistryState> {
     const registry = await this.lookup.find(registryName);
     if (!registry) throw new ApiError('registry_not_found');
@@ -81,8 +92,9 @@ export class RegistryViews {
   private async enterFound(
     { caller, client, registryName }: Entering,
     registry: RegistryState,
+    record?: Recorder,
   ): Promise<RegistryAccess> {
-    if (!this.policy.mayReach(caller, registry.claims))
+    if (!this.policy.mayReach(caller, registry.claims, record))
       throw new ApiError('registry_forbidden', undefined, undefined, { refusedClaims: registry.claims });
     const view = this.policy.seesAll(caller)
       ? this.cache.ofAll(registry)

@@ -29,6 +29,8 @@ const isRefusal = (route: string) => /^(PUT|PATCH|DELETE|POST) \/registry\/\{pat
 /** What is no GET and yet writes nothing; any other route that is new has to be refused on a read-only server. */
 const WRITES_NOTHING = [
   'POST /v1/entries/validate',
+  'POST /v1/access/explain',
+  'POST /v1/access/preview',
   ...['v0.1', 'v0'].flatMap((version) =>
     ['validate', 'auth/github-oidc'].map((asked) => `POST /registry/{registry}/${version}/${asked}`),
   ),
@@ -249,7 +251,9 @@ describe('on a read-only server every route', () => {
   const CHANGES = ROUTES.filter(changesSomething);
   const send = (route: string, query = '') => {
     const [method = '', path = ''] = route.split(' ');
-    const body = { server: aServer('io.acme/a'), claims: {} };
+    const body = path.startsWith('/v1/access')
+      ? { registry: 'main', ...(path.endsWith('preview') ? { as: { claims: {} } } : {}) }
+      : { server: aServer('io.acme/a'), claims: {} };
     return service.send(
       method,
       path.replaceAll(/\{\w+\}/g, 'main') + query,

@@ -4,6 +4,7 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { aDatabase, type TestDatabase } from '../support/database.js';
 import { anIssuer } from '../support/issuer.js';
+import { type Answered, explainedDifference, superAdminOf } from '../support/model/explained-access.js';
 import { answer } from '../support/model/reference.js';
 import { type Replica, startReplica, tokenFor } from '../support/model/replica.js';
 import { inSoak } from '../support/soak.js';
@@ -12,7 +13,9 @@ import { pathOf, sorted, told } from '../support/model/questions.js';
 import { ModelRows } from '../support/model/model-rows.js';
 import { type Asked, aModelState, settings } from '../support/model/arbitraries.js';
 
-const STATES = inSoak(20_000, 600);
+const STATES = Number(process.env['MODEL_STATES'] ?? inSoak(20_000, 600));
+/** Of so many states one is asked to be explained too: all of them in the soak, or where a number of states is named. */
+const EXPLAINED = process.env['MODEL_STATES'] === undefined ? inSoak(1, 6) : 1;
 const BATCHES_A_ROUND = 10;
 const STATES_A_BATCH = 50;
 const SHRINKING_MS = 60_000;
@@ -26,7 +29,7 @@ describe('what callers are shown', () => {
   const replicas = new Map<Setting, Replica>();
   let database: TestDatabase;
   let rows: ModelRows;
-  const done = { states: 0, answers: 0, refused: 0, batches: 0 };
+  const done = { states: 0, answers: 0, refused: 0, explained: 0, batches: 0 };
 
   beforeAll(async () => {
     database = await aDatabase();
@@ -43,23 +46,42 @@ describe('what callers are shown', () => {
     done.batches += 1;
     const prefixed = batch.map((asked, index) => ({ ...asked, prefix: `w${done.batches}-${index}-` }));
     await rows.replace(prefixed);
-    const differences = await Promise.all(prefixed.map((asked) => findDifference(asked, asked.prefix)));
+    const differences = await Promise.all(
+      prefixed.map((asked, index) => findDifference(asked, asked.prefix, index % EXPLAINED === 0)),
+    );
     const [first] = differences.filter((difference) => difference !== undefined);
     if (first !== undefined) throw new Error(first);
   }
 
-  async function findDifference({ state, questions }: Asked, prefix: string): Promise<string | undefined> {
+  async function findDifference(
+    { state, questions }: Asked,
+    prefix: string,
+    isExplained: boolean,
+  ): Promise<string | undefined> {
+    const root = state.setting.mode === 'anonymous' ? null : tokenFor(issuer, superAdminOf(state.setting));
     const tokens = state.callers.map((caller) => caller && tokenFor(issuer, caller));
     for (const question of questions) {
       const expected = sorted(question, answer(state, question));
       const reply = await replicas.get(state.setting)?.get(pathOf(question, prefix), tokens[question.by]);
       const shown = reply && sorted(question, told(question, prefix, reply.status, reply.text));
       if (!isDeepStrictEqual(shown, expected)) return inspect({ state, question, expected, shown }, INSPECT);
+      if (isExplained && 'type' in question) {
+        const token = tokens[question.by] ?? null;
+        const explained = { state, question, prefix, expected, text: reply?.text ?? '', token, root };
+        const difference = await findInExplained(explained);
+        if (difference) return inspect({ state, question, difference }, INSPECT);
+      }
       done.answers += 1;
       done.refused += expected.status === 200 ? 0 : 1;
     }
     done.states += 1;
     return undefined;
+  }
+
+  async function findInExplained(answered: Answered): Promise<object | undefined> {
+    const replica = replicas.get(answered.state.setting);
+    done.explained += 1;
+    return replica && explainedDifference(replica, answered);
   }
 
   it(

@@ -8,7 +8,7 @@ import {
   type ApiResponseOptions,
   getSchemaPath,
 } from '@nestjs/swagger';
-import { ERROR_CATALOGUE, type ErrorCode } from '../errors.js';
+import { ApiError, ERROR_CATALOGUE, errorBody, type ErrorCode } from '../errors.js';
 
 const REQUEST_ID = '8b0f2d3c-6d0c-4b1e-9f0a-1f6f4f0f7c55';
 
@@ -99,8 +99,8 @@ function statusOf(code: ErrorCode): number {
   return ERROR_CATALOGUE[code].status;
 }
 
-function exampleOf(code: ErrorCode): ErrorAnswer {
-  return { error: ERROR_CATALOGUE[code].sentence, code, requestId: REQUEST_ID };
+function exampleOf(code: ErrorCode): object {
+  return errorBody(new ApiError(code), REQUEST_ID);
 }
 
 function retryAfter(): ApiResponseOptions['headers'] {

@@ -16,6 +16,7 @@ const CONNECTIONS = 3;
 /** One service of the model check: in process, quiet, asked over connections that stay open. */
 export interface Replica {
   get(path: string, token?: string | null): Promise<{ status: number; text: string }>;
+  post(path: string, body: object, token?: string | null): Promise<{ status: number; text: string }>;
   stop(): Promise<void>;
 }
 
@@ -30,19 +31,30 @@ export async function startReplica(
   const max = CONNECTIONS + 1;
   await writeFile(
     file,
-    stringify({ auth: authOf(setting, issuer), database: { ...connection, pool: { max } } }),
+    stringify({
+      auth: authOf(setting, issuer),
+      database: { ...connection, pool: { max } },
+      // The callers of all states have few names.
+      limits: { searchesPerCaller: 1_000 },
+    }),
   );
   const { config } = loadConfig(file, {}, { address: '127.0.0.1:0', internalAddress: '127.0.0.1:0' });
   const { version: node_version, platform } = process;
   const version = { version: '0', commit: '', build_date: '', node_version, platform };
   const service = await startService(config, version, createLogger('silent'));
   const pool = new Pool(`http://127.0.0.1:${service.publicPort}`, { connections: CONNECTIONS });
+  const send = async (method: 'GET' | 'POST', path: string, token?: string | null, sent?: object) => {
+    const headers = {
+      ...(token == null ? {} : { authorization: `Bearer ${token}` }),
+      ...(sent ? { 'content-type': 'application/json' } : {}),
+    };
+    const content = sent ? { body: JSON.stringify(sent) } : {};
+    const { statusCode, body } = await pool.request({ method, path, headers, ...content });
+    return { status: statusCode, text: await body.text() };
+  };
   return {
-    get: async (path, token) => {
-      const headers = token == null ? {} : { authorization: `Bearer ${token}` };
-      const { statusCode, body } = await pool.request({ method: 'GET', path, headers });
-      return { status: statusCode, text: await body.text() };
-    },
+    get: (path, token) => send('GET', path, token),
+    post: (path, body, token) => send('POST', path, token, body),
     stop: async () => {
       await pool.close();
       await service.stop();

@@ -1,0 +1,43 @@
+import { Module } from '@nestjs/common';
+import { AuthModule } from '../auth/auth.module.js';
+import { AuthzModule } from '../authz/authz.module.js';
+import { CatalogModule } from '../catalog/catalog.module.js';
+import { EntriesModule } from '../entries/entries.module.js';
+import { RegistriesModule } from '../registries/registries.module.js';
+import { SourcesModule } from '../sources/sources.module.js';
+import { ViewsModule } from '../views/views.module.js';
+import { AccessController } from './access.controller.js';
+import { ClaimSetCounts } from './claim-set-counts.queries.js';
+import { ExplainService } from './explain/explain.service.js';
+import { FactsQueries } from './facts.queries.js';
+import { ManageService } from './explain/manage.service.js';
+import { PreviewService } from './preview.service.js';
+import { PublishService } from './explain/publish.service.js';
+import { SeeService } from './explain/see.service.js';
+import { WhoController } from './who/who.controller.js';
+import { WhoService } from './who/who.service.js';
+
+/** Explained access: why, who, and what if. */
+@Module({
+  imports: [
+    AuthModule,
+    AuthzModule,
+    CatalogModule,
+    EntriesModule,
+    RegistriesModule,
+    SourcesModule,
+    ViewsModule,
+  ],
+  controllers: [AccessController, WhoController],
+  providers: [
+    ClaimSetCounts,
+    ExplainService,
+    FactsQueries,
+    ManageService,
+    PreviewService,
+    PublishService,
+    SeeService,
+    WhoService,
+  ],
+})
+export class AccessModule {}

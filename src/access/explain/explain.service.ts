@@ -1,0 +1,90 @@
+import { Injectable } from '@nestjs/common';
+import { Authenticator } from '../../auth/authenticator.js';
+import type { Caller } from '../../auth/caller.js';
+import type { Client } from '../../auth/client.js';
+import { AccessPolicy } from '../../authz/access-policy.js';
+import { Searches } from '../../catalog/searches.js';
+import { ApiError } from '../../http/errors.js';
+import type { Explanation } from '../access.responses.js';
+import { hintsFor } from './hints.js';
+import { mayAssume, rightsOf } from '../knowledge.js';
+import { ManageService } from './manage.service.js';
+import { PublishService } from './publish.service.js';
+import { type Asking, assumedCaller, type Explained, type Question } from '../question.js';
+import { SeeService } from './see.service.js';
+import { answerOf, decisionOf, type Step } from '../steps.js';
+
+const HIDDEN_FROM_YOU =
+  'What a registry asks for is known to its managers: send them what `GET /v1/me?claims=true` answers, and they can ask about it here';
+
+/** contract §10: why a request is answered as it is, by the code that answers it. */
+@Injectable()
+export class ExplainService {
+  constructor(
+    private readonly authenticator: Authenticator,
+    private readonly policy: AccessPolicy,
+    private readonly searches: Searches,
+    private readonly seeing: SeeService,
+    private readonly managing: ManageService,
+    private readonly publishing: PublishService,
+  ) {}
+
+  /**
+   * @param as the claims of a caller who is asked about in place of the one who asks.
+   * @throws ApiError 403 `role_required` for who may not ask about others; 429 while as many questions as may be are under way.
+   */
+  async explain(
+    asker: Caller,
+    client: Client,
+    question: Question,
+    as?: Readonly<Record<string, unknown>>,
+  ): Promise<Explanation> {
+    const rights = rightsOf(this.policy, asker);
+    if (as && !mayAssume(rights)) throw new ApiError('role_required');
+    const subject = as ? assumedCaller(as) : asker;
+    const isAssumed = as !== undefined;
+    const asking: Asking = { asker, rights, subject, isAssumed, client: client.countedAs(asker) };
+    const refused = as ? undefined : this.refusedToken(asker);
+    if (refused) return refused;
+    // What a caller asks about themselves costs no more than the request. Of what is asked about others few are under way at a time.
+    const told = () => this.ask(asking, question);
+    const explained = await (as ? this.searches.run(client.keyOf(asker), told) : told());
+    const { answer, steps, missing, hints = [] } = explained;
+    const all = [tokenStep(subject), ...steps];
+    const isGuarded =
+      !as &&
+      steps.some(({ step, outcome, required }) => step === 'gate' && outcome === 'refused' && !required);
+    return {
+      answer,
+      decision: decisionOf(answer, all),
+      steps: all,
+      ...(missing ? { missing } : {}),
+      hints: [...hintsFor(subject.claims, all), ...hints, ...(isGuarded ? [HIDDEN_FROM_YOU] : [])],
+    };
+  }
+
+  private ask(asking: Asking, question: Question): Promise<Explained> {
+    switch (question.action ?? 'see') {
+      case 'see':
+        return this.seeing.explain(asking, question);
+      case 'manage':
+        return this.managing.explain(asking, question);
+      case 'publish':
+        return this.publishing.explain(asking, question);
+    }
+  }
+
+  /** Where the path of explanations is public: the request that is asked about needs a token. */
+  private refusedToken({ identified }: Caller): Explanation | undefined {
+    const error = this.authenticator.unidentified();
+    if (identified || error.code === 'anonymous_mode') return undefined;
+    const step: Step = { step: 'token', outcome: 'refused', code: error.code };
+    return { answer: answerOf(error), decision: 'refused', steps: [step], hints: [] };
+  }
+}
+
+function tokenStep({ identified }: Caller): Step {
+  return identified
+    ? { step: 'token', outcome: 'passed' }
+    : { step: 'token', outcome: 'skipped', because: 'mode' };
+}

@@ -1,0 +1,140 @@
+import { Injectable } from '@nestjs/common';
+import { AccessPolicy } from '../../authz/access-policy.js';
+import type { Judgement } from '../../authz/judgement.js';
+import type { Claims } from '../../claims/claims.js';
+import { isEntryType } from '../../documents/entry-types.js';
+import { EntriesRepository } from '../../entries/entries.repository.js';
+import { PublishRules } from '../../entries/publish-rules.js';
+import { RegistriesRepository } from '../../registries/registries.repository.js';
+import { SourcesRepository } from '../../sources/sources.repository.js';
+import type { SettingsOf } from '../../source-kinds/kinds.js';
+import type { AskedEntry } from '../facts.queries.js';
+import { knowsRegistry, knowsRules, knowsSource } from '../knowledge.js';
+import { ManageService } from './manage.service.js';
+import { type Asking, type Explained, type Question, refusalOf } from '../question.js';
+import { rolesStep } from './roles-step.js';
+import { firstRefusal, judgedStep, type Step, type StepName } from '../steps.js';
+
+const SERVER = 'server';
+const PUBLISHED = { status: 201 };
+const NAME_CLAIMS = 'Nothing is published through this registry: name the claims of the entry in `claims`';
+
+/** The claims to publish with, and what is told of them and of the way there. */
+interface Way {
+  readonly claims: Claims;
+  readonly gate: readonly Step[];
+  /** Whether who asks may know the claims. */
+  readonly isKnown: boolean;
+}
+
+/**
+ * Whether somebody may publish an entry (contract §6.2, §7, §10): through the registry, with its `publishClaims`, or by
+ * `POST /v1/entries` with claims of their own. The rules are asked one by one, where publishing stops at the first.
+ */
+@Injectable()
+export class PublishService {
+  constructor(
+    private readonly registries: RegistriesRepository,
+    private readonly sources: SourcesRepository,
+    private readonly entries: EntriesRepository,
+    private readonly rules: PublishRules,
+    private readonly manage: ManageService,
+    private readonly policy: AccessPolicy,
+  ) {}
+
+  /** Of what lies behind the role no more is told than trying it would tell those who have it. */
+  async explain(asking: Asking, question: Question): Promise<Explained> {
+    const { subject, rights, isAssumed } = asking;
+    const role = rolesStep(this.policy, subject, 'manageEntries', knowsRules(rights));
+    const mayTry = isAssumed ? rights.manageEntries : role.outcome === 'passed';
+    const way = question.claims ? OWN_CLAIMS(question.claims) : await this.throughRegistry(asking, question);
+    const { claims, gate, isKnown } = way ?? OWN_CLAIMS({});
+    const steps = [role, this.manage.readOnlyStep(), ...gate];
+    const isIn = gate.every(({ outcome }) => outcome === 'passed');
+    if (isKnown || (mayTry && isIn)) steps.push(await this.claimsStep(asking, claims));
+    if (mayTry && isIn) steps.push(...(await this.sourceSteps(asking, question.entry, claims)));
+    else if (isAssumed) steps.push({ step: 'entry', outcome: 'unknown_to_you' });
+    return {
+      answer: firstRefusal(steps) ?? PUBLISHED,
+      steps,
+      hints: way ? [] : [NAME_CLAIMS],
+    };
+  }
+
+  /** Null where the registry takes nothing, and so for whoever may not know of it. */
+  private async throughRegistry(
+    { asker, rights, subject, isAssumed }: Asking,
+    { registry: name, entry }: Question,
+  ): Promise<Way | null> {
+    const registry = await this.registries.findPublishable(name);
+    if (!registry || (entry?.type ?? SERVER) !== SERVER) return null;
+    const isKnown = knowsRegistry(rights, { registry: this.policy.mayReach(asker, registry.claims) });
+    if (isAssumed && !isKnown) return null;
+    let judgement: Judgement | undefined;
+    const isIn = this.policy.mayReach(subject, registry.claims, (told) => (judgement = told));
+    const refused = isIn ? {} : ({ code: 'registry_forbidden' } as const);
+    const gate: Step =
+      isKnown && judgement
+        ? judgedStep('gate', judgement, subject.claims, refused)
+        : { step: 'gate', outcome: isIn ? 'passed' : 'refused', ...refused };
+    return { claims: registry.publishClaims, gate: [gate], isKnown };
+  }
+
+  private async claimsStep({ subject }: Asking, claims: Claims): Promise<Step> {
+    let judgement: Judgement | undefined;
+    const refusal = await refusalOf(() =>
+      this.rules.checkClaims(subject, claims, (told) => (judgement = told)),
+    );
+    const refused = refusal?.code ? { code: refusal.code } : {};
+    return judgement
+      ? judgedStep('claims', judgement, subject.claims, refused)
+      : { step: 'claims', outcome: refusal ? 'refused' : 'passed', ...refused };
+  }
+
+  private async sourceSteps(asking: Asking, entry: AskedEntry | undefined, claims: Claims): Promise<Step[]> {
+    const managed = await this.sources.findManaged();
+    const source = await this.rule('source', () => this.rules.checkSource(managed));
+    if (!entry || !isEntryType(entry.type)) return [source];
+    const { names } = (managed?.settings ?? {}) as SettingsOf<'managed'>;
+    const mayKnowNames =
+      !asking.isAssumed ||
+      knowsSource(asking.rights, {
+        source: managed !== null && this.policy.mayReach(asking.asker, managed.claims),
+      });
+    const name: Step = mayKnowNames
+      ? await this.rule('name', () => this.rules.checkName(asking.subject, entry, claims, names))
+      : { step: 'name', outcome: 'unknown_to_you' };
+    return [source, name, ...(await this.entrySteps(asking, entry, claims))];
+  }
+
+  // contract §7: who tries it learns that the claims differ from those of an entry they may not see, and nothing more.
+  private async entrySteps(
+    asking: Asking,
+    { type, name, version }: AskedEntry,
+    claims: Claims,
+  ): Promise<Step[]> {
+    const knows = await this.manage.whoKnows(asking);
+    const found = isEntryType(type) ? await this.entries.findByName({ type, name }, version ?? '') : null;
+    const isKnown = found !== null && knows(found.claims);
+    if (asking.isAssumed && !isKnown && !asking.rights.superAdmin)
+      return [{ step: 'entry', outcome: 'unknown_to_you' }];
+    if (!found) return [{ step: 'entry', outcome: 'passed', because: 'the name is new' }];
+    const later = await this.rule('entry', () => this.rules.checkLater(asking.subject, found, claims));
+    const step = isKnown ? { ...later, required: found.claims } : later;
+    if (version === undefined || later.outcome !== 'passed') return [step];
+    const isThere = found.versions.length > 0;
+    return [
+      step,
+      isThere
+        ? { step: 'version', outcome: 'refused', code: 'version_exists' }
+        : { step: 'version', outcome: 'passed' },
+    ];
+  }
+
+  private async rule(step: StepName, check: () => void): Promise<Step> {
+    const refusal = await refusalOf(check);
+    return refusal?.code ? { step, outcome: 'refused', code: refusal.code } : { step, outcome: 'passed' };
+  }
+}
+
+const OWN_CLAIMS = (claims: Claims): Way => ({ claims, gate: [], isKnown: true });

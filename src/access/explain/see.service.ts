@@ -1,0 +1,186 @@
+import { Injectable } from '@nestjs/common';
+import { AccessPolicy } from '../../authz/access-policy.js';
+import type { Judgement } from '../../authz/judgement.js';
+import type { RegistryAccess } from '../../views/view.js';
+import { RegistryViews } from '../../views/registry-views.js';
+import { CatalogService } from '../../catalog/catalog.service.js';
+import { isEntryType } from '../../documents/entry-types.js';
+import { ApiError } from '../../http/errors.js';
+import { type AskedEntry, FactsQueries, type RegistryFacts } from '../facts.queries.js';
+import {
+  ABSENT_ENTRY,
+  entryAnswer,
+  entrySteps,
+  judgeSources,
+  UNKNOWN_ENTRY,
+  withEntry,
+} from './entry-steps.js';
+import { EVERYTHING_UNKNOWN, type KnownRegistry, knownOf } from '../known-registry.js';
+import { leastMissing } from './least-missing.js';
+import { mayAssume } from '../knowledge.js';
+import { type Asking, type Explained, type Question, refusalOf } from '../question.js';
+import { type Answer, type ExplainedMissing, judgedStep, SHOWN, type Step } from '../steps.js';
+
+const LATEST = 'latest';
+const UNKNOWN_REGISTRY: Answer = { status: 404, code: 'registry_not_found' };
+
+/** Why somebody sees a registry, or an entry of it, or does not (contract §10). */
+@Injectable()
+export class SeeService {
+  constructor(
+    private readonly views: RegistryViews,
+    private readonly catalog: CatalogService,
+    private readonly facts: FactsQueries,
+    private readonly policy: AccessPolicy,
+  ) {}
+
+  /**
+   * The answer is that of the request itself, which is made as the subject would make it. Where the asker knows only part of what
+   * it depends on, it is made up from that part alone.
+   */
+  async explain(asking: Asking, question: Question): Promise<Explained> {
+    const { rights, isAssumed } = asking;
+    // Whoever manages nothing is told no more than the request tells: nothing else is looked at.
+    const facts = mayAssume(rights)
+      ? await this.facts.ofRegistry(question.registry, question.entry)
+      : undefined;
+    const known = facts ? knownOf(this.policy, asking, facts) : EVERYTHING_UNKNOWN;
+    if (isAssumed && !known.isWhole && !rights.superAdmin) return this.explainPart(asking, question, known);
+    return this.explainWhole(asking, question, known);
+  }
+
+  /** The request itself is made. */
+  private async explainWhole(asking: Asking, question: Question, known: KnownRegistry): Promise<Explained> {
+    const { subject, client } = asking;
+    const { registry, entry } = question;
+    let gate: Judgement | undefined;
+    let access: RegistryAccess | undefined;
+    const atGate = await refusalOf(async () => {
+      access = await this.views.enterNow(subject, client, registry, (judgement) => (gate = judgement));
+    });
+    if (atGate?.code === 'registry_not_found')
+      return { answer: atGate, steps: [{ step: 'registry', outcome: 'absent', code: 'registry_not_found' }] };
+    const entered = access;
+    const atEntry = entered && entry ? await refusalOf(() => this.read(entered, entry)) : undefined;
+    const answer = atGate ?? atEntry ?? SHOWN;
+    const steps = [PASSED_REGISTRY, this.gateStep(asking, known, gate, answer)];
+    if (entry) steps.push(...this.entrySteps(asking, known, entry, answer));
+    return {
+      answer,
+      steps,
+      ...this.missing(asking, known, question, answer),
+      ...hintsOf(known, steps, entry),
+    };
+  }
+
+  /** Everything the asker does not know is as if it were missing. */
+  private explainPart(asking: Asking, { entry }: Question, known: KnownRegistry): Explained {
+    const { subject } = asking;
+    const { facts } = known;
+    const tail = entry ? [...this.knownSteps(asking, known, entry), UNKNOWN_ENTRY] : [];
+    if (!known.knowsGate || !facts) {
+      const steps: Step[] = [
+        { step: 'registry', outcome: 'unknown_to_you' },
+        { step: 'gate', outcome: 'unknown_to_you' },
+        ...tail,
+      ];
+      return { answer: UNKNOWN_REGISTRY, steps };
+    }
+    let gate: Judgement | undefined;
+    const isIn = this.policy.mayReach(subject, facts.claims, (judgement) => (gate = judgement));
+    const answer: Answer = isIn
+      ? entry
+        ? entryAnswer(judgeSources(this.policy, subject, known.sources), entry)
+        : SHOWN
+      : { status: 403, code: 'registry_forbidden' };
+    const steps = [PASSED_REGISTRY, this.gateStep(asking, known, gate, answer), ...tail];
+    return { answer, steps };
+  }
+
+  private async read(access: RegistryAccess, { type, name, version = LATEST }: AskedEntry): Promise<void> {
+    if (!isEntryType(type)) throw new ApiError('entry_not_found');
+    await this.catalog.version(access, type, name, version, false);
+  }
+
+  private gateStep(
+    { subject }: Asking,
+    { knowsGate }: KnownRegistry,
+    gate: Judgement | undefined,
+    { code }: Answer,
+  ): Step {
+    const refused = code === 'registry_forbidden' ? ({ code } as const) : {};
+    if (gate && knowsGate) return judgedStep('gate', gate, subject.claims, refused);
+    return { step: 'gate', outcome: gate?.allowed === true ? 'passed' : 'refused', ...refused };
+  }
+
+  /** Of what the asker does not know, no more than the answer says. */
+  private entrySteps(asking: Asking, known: KnownRegistry, entry: AskedEntry, answer: Answer): Step[] {
+    const told = this.knownSteps(asking, known, entry);
+    if (known.isWhole) return told.some(({ step }) => step === 'entry') ? told : [...told, ABSENT_ENTRY];
+    const isThere = answer.status === 200 || answer.code === 'version_not_found';
+    const isTold = told.some(({ step, outcome }) => step === 'entry' && (outcome === 'passed') === isThere);
+    if (isTold) return told;
+    const bare: Step[] = isThere
+      ? [{ step: 'entry', outcome: 'passed' }, ...versionStep(entry, answer)]
+      : [ABSENT_ENTRY];
+    return [...told, ...bare];
+  }
+
+  private knownSteps({ subject }: Asking, known: KnownRegistry, entry: AskedEntry): Step[] {
+    return entrySteps(judgeSources(this.policy, subject, known.sources), subject.claims, entry);
+  }
+
+  private missing(
+    { subject }: Asking,
+    { facts, isWhole, sources }: KnownRegistry,
+    { entry }: Question,
+    { status }: Answer,
+  ): { readonly missing?: readonly ExplainedMissing[] } {
+    if (status < 300 || !facts || !isWhole) return {};
+    const held = subject.claims;
+    const judge = (claims: Readonly<Record<string, unknown>>) => {
+      const caller = { ...subject, claims };
+      const judged = judgeSources(this.policy, caller, sources);
+      let gate: Judgement | undefined;
+      const isIn = this.policy.mayReach(caller, facts.claims, (judgement) => (gate = judgement));
+      return { isIn, judged, gate };
+    };
+    const now = judge(held);
+    const atGate = now.gate ? (judgedStep('gate', now.gate, held).missing ?? []) : [];
+    const candidates = entry
+      ? withEntry(now.judged).map(({ judgement }) => [
+          ...atGate,
+          ...(judgedStep('entry', judgement, held).missing ?? []),
+        ])
+      : [atGate];
+    const missing = leastMissing(held, candidates, (claims) => {
+      const { isIn, judged } = judge(claims);
+      return isIn && (!entry || entryAnswer(judged, entry).status === 200);
+    });
+    return missing ? { missing } : {};
+  }
+}
+
+const PASSED_REGISTRY: Step = { step: 'registry', outcome: 'passed' };
+
+function versionStep({ version }: AskedEntry, { status, code }: Answer): Step[] {
+  if (version === undefined) return [];
+  return status === 200
+    ? [{ step: 'version', outcome: 'passed' }]
+    : [{ step: 'version', outcome: 'absent', ...(code ? { code } : {}) }];
+}
+
+function hintsOf(
+  { facts, isWhole }: { facts: RegistryFacts | undefined; isWhole: boolean },
+  steps: readonly Step[],
+  entry: AskedEntry | undefined,
+): { readonly hints?: readonly string[] } {
+  if (!facts || !isWhole || !entry || !steps.includes(ABSENT_ENTRY)) return {};
+  const failing = facts.sources.filter(({ problem }) => problem !== null).map(({ name }) => name);
+  return {
+    hints: failing.map(
+      (name) =>
+        `The last sync of source ${name} failed, so what is new there is missing: see its \`sync.error\``,
+    ),
+  };
+}

@@ -1,0 +1,56 @@
+import { Injectable } from '@nestjs/common';
+import type { Caller } from '../auth/caller.js';
+import type { Client } from '../auth/client.js';
+import { CatalogService } from '../catalog/catalog.service.js';
+import { bareListRequest, serverListRequest } from '../catalog/pages/list-request.js';
+import { Searches } from '../catalog/searches.js';
+import { ENTRY_TYPE_NAMES, type EntryType } from '../documents/entry-types.js';
+import { JsonText } from '../http/json-answers.js';
+import { RegistriesService } from '../registries/registries.service.js';
+import { RegistryViews } from '../views/registry-views.js';
+import type { RegistryAccess } from '../views/view.js';
+import type { PreviewBody } from './access.dto.js';
+import { ClaimSetCounts } from './claim-set-counts.queries.js';
+import { assumedCaller, refusalOf } from './question.js';
+import { SHOWN } from './steps.js';
+
+const NOTHING = Object.fromEntries(ENTRY_TYPE_NAMES.map((type) => [type, 0]));
+
+/** contract §10: what a caller with other claims gets, for those who manage the registry. */
+@Injectable()
+export class PreviewService {
+  constructor(
+    private readonly registries: RegistriesService,
+    private readonly views: RegistryViews,
+    private readonly catalog: CatalogService,
+    private readonly counts: ClaimSetCounts,
+    private readonly searches: Searches,
+  ) {}
+
+  /** @throws ApiError 404 for a registry that is not there or hidden from who asks. */
+  async preview(asker: Caller, client: Client, body: PreviewBody): Promise<JsonText> {
+    await this.registries.load(asker, body.registry, 'read');
+    return this.searches.run(client.keyOf(asker), () => this.show(body, client.countedAs(asker)));
+  }
+
+  private async show({ registry, as, type = 'server' }: PreviewBody, client: Client): Promise<JsonText> {
+    let access: RegistryAccess | undefined;
+    const refusal = await refusalOf(async () => {
+      access = await this.views.enterNow(assumedCaller(as.claims), client, registry);
+    });
+    if (!access) return answer(refusal ?? SHOWN, NOTHING, 'null');
+    const page = await this.catalog.list(access, type, firstPage(type));
+    return answer(SHOWN, await this.counts.ofView(access.view), page.bytes.toString());
+  }
+}
+
+function firstPage(type: EntryType) {
+  return type === 'server' ? serverListRequest({}) : bareListRequest(type, {});
+}
+
+// The page is put in as it is sent: documents are never parsed on the way out.
+function answer(status: object, counts: object, page: string): JsonText {
+  return new JsonText(
+    `{"answer":${JSON.stringify(status)},"counts":${JSON.stringify(counts)},"page":${page}}`,
+  );
+}

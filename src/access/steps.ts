@@ -1,0 +1,103 @@
+import type { Judgement } from '../authz/judgement.js';
+import type { Role } from '../auth/route-access.js';
+import type { Claims } from '../claims/claims.js';
+import { findMissing, type MissingClaim } from '../claims/missing-claims.js';
+import { type ApiError, ERROR_CATALOGUE, type ErrorCode } from '../http/errors.js';
+
+export const STEPS = [
+  'token',
+  'roles',
+  'read_only',
+  'registry',
+  'gate',
+  'source',
+  'entry',
+  'shadowing',
+  'version',
+  'name',
+  'claims',
+  'origin',
+] as const;
+export type StepName = (typeof STEPS)[number];
+
+/** `skipped`: not asked in this mode. `unknown_to_you`: not for who asks to know. */
+export const OUTCOMES = ['passed', 'refused', 'absent', 'skipped', 'unknown_to_you'] as const;
+export type Outcome = (typeof OUTCOMES)[number];
+
+export const DECISIONS = ['shown', 'hidden', 'refused', 'absent'] as const;
+export type Decision = (typeof DECISIONS)[number];
+
+/** A value that is missing, and which policy asks for it. */
+export interface ExplainedMissing extends MissingClaim {
+  readonly because?: string;
+}
+
+/** One step of a request and how it came out (contract §10). */
+export interface Step {
+  readonly step: StepName;
+  readonly outcome: Outcome;
+  /** The code this step alone would be refused with. */
+  readonly code?: ErrorCode;
+  readonly role?: Role;
+  readonly required?: Claims;
+  readonly missing?: readonly ExplainedMissing[];
+  readonly because?: string;
+  readonly source?: string;
+  /** Of a step `shadowing`: the source whose entry is shown in its place. */
+  readonly shadowedBy?: string;
+}
+
+/** What the explained request is answered. */
+export interface Answer {
+  readonly status: number;
+  readonly code?: ErrorCode;
+}
+
+export const SHOWN: Answer = { status: 200 };
+
+export function answerOf({ status, code }: ApiError): Answer {
+  return { status, code };
+}
+
+/** The answer of a request that passes these steps in turn: the first one that refuses decides. */
+export function firstRefusal(steps: readonly Step[]): Answer | undefined {
+  const code = steps.find((step) => step.outcome !== 'passed' && step.code !== undefined)?.code;
+  return code && { status: ERROR_CATALOGUE[code].status, code };
+}
+
+/** How a check came out, with what was asked for and what is missing. */
+export function judgedStep(
+  step: StepName,
+  { allowed, required, arrays, because }: Judgement,
+  held: Readonly<Record<string, unknown>>,
+  more: Partial<Step> = {},
+): Step {
+  const missing = allowed || !required || !arrays ? [] : explainMissing(held, required, arrays);
+  return {
+    step,
+    outcome: allowed ? 'passed' : 'refused',
+    ...more,
+    ...(required ? { required } : {}),
+    ...(missing.length > 0 ? { missing } : {}),
+    ...(because ? { because } : {}),
+  };
+}
+
+/** What is missing of required claims; `because` says how an array of several values is read. */
+export function explainMissing(
+  held: Readonly<Record<string, unknown>>,
+  required: Claims,
+  arrays: 'all' | 'any',
+): ExplainedMissing[] {
+  return findMissing(held, required, arrays).map((missing) => {
+    const isList = [required[missing.key] ?? []].flat().length > 1;
+    return isList ? { ...missing, because: `arrayValues: ${arrays}` } : missing;
+  });
+}
+
+/** contract §10: what became of the request. What is refused by 404 is hidden where something that is there was refused. */
+export function decisionOf({ status }: Answer, steps: readonly Step[]): Decision {
+  if (status < 300) return 'shown';
+  if (status !== 404) return 'refused';
+  return steps.some(({ outcome }) => outcome === 'refused') ? 'hidden' : 'absent';
+}

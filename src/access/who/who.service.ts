@@ -1,0 +1,162 @@
+import { Injectable } from '@nestjs/common';
+import { Authenticator } from '../../auth/authenticator.js';
+import { type Caller, UNIDENTIFIED_CALLER } from '../../auth/caller.js';
+import type { Role } from '../../auth/route-access.js';
+import { AccessPolicy } from '../../authz/access-policy.js';
+import type { Judgement, Recorder } from '../../authz/judgement.js';
+import type { Claims } from '../../claims/claims.js';
+import type { Entry } from '../../entries/entry.entity.js';
+import { ApiError } from '../../http/errors.js';
+import type { Registry } from '../../registries/registry.entity.js';
+import type { ClaimSetAccess, ManagedBy, WhoHasAccess } from '../access.responses.js';
+import { ClaimSetCounts } from '../claim-set-counts.queries.js';
+import { type AskedEntry, FactsQueries, type RegistryFacts } from '../facts.queries.js';
+import { knownOf } from '../known-registry.js';
+import { rightsOf } from '../knowledge.js';
+import { bothOf, type Condition, sentenceOf } from './sentence.js';
+
+/** Claim sets of one answer. */
+const MAX_CLAIM_SETS = 1_000;
+const EVERYBODY = 'every caller';
+const SUPER_ADMINS = 'super-admins only';
+/** Somebody who holds nothing: what the policy asks of them, it asks of everybody. */
+const NOBODY: Caller = { subject: null, claims: {}, identified: true };
+
+/** The reverse of an explanation (contract §10): which claims open an entry or a registry, and who manages it. */
+@Injectable()
+export class WhoService {
+  constructor(
+    private readonly facts: FactsQueries,
+    private readonly counts: ClaimSetCounts,
+    private readonly policy: AccessPolicy,
+    private readonly authenticator: Authenticator,
+  ) {}
+
+  /** Of a published entry: by which registries it is shown, of those that who asks may enter. */
+  async ofEntry(asker: Caller, { type, name, shownClaims: claims, source }: Entry): Promise<WhoHasAccess> {
+    const rights = rightsOf(this.policy, asker);
+    const found = await this.facts.withSource(source.name, { type, name });
+    const registries = found.filter((registry) => this.policy.mayReach(asker, registry.claims));
+    const shadowedBy = registries.flatMap((registry) =>
+      shadowing(registry.name, knownOf(this.policy, { asker, rights }, registry).sources).filter(
+        (shadowed) => shadowed.source === source.name,
+      ),
+    );
+    return {
+      claimSets: registries.map((registry) => ({
+        registry: registry.name,
+        ...this.opening(registry.claims, claims, 1),
+      })),
+      anonymous: registries.some((registry) => this.isOpen(registry, claims)),
+      managedBy: this.managers('manageEntries', (caller, record) =>
+        this.policy.mayManage(caller, claims, record),
+      ),
+      ...(shadowedBy.length > 0 ? { shadowedBy } : {}),
+    };
+  }
+
+  /** Of a registry: the claims of its entries, with its own. */
+  async ofRegistry(registry: Registry): Promise<WhoHasAccess> {
+    const ids = registry.sources.map(({ sourceId }) => sourceId);
+    const found = await this.counts.ofSources(ids, MAX_CLAIM_SETS + 1);
+    return {
+      claimSets: found
+        .slice(0, MAX_CLAIM_SETS)
+        .map(({ claims, count }) => this.opening(registry.shownClaims, claims, count)),
+      ...(found.length > MAX_CLAIM_SETS ? { isCut: true } : {}),
+      anonymous: this.isOpen(registry),
+      managedBy: this.managersOf(registry.shownClaims),
+    };
+  }
+
+  /**
+   * Of one name in a registry, source by source.
+   *
+   * @throws ApiError 404 where none of the sources has it.
+   */
+  async ofRegistryEntry(registry: Registry, entry: AskedEntry): Promise<WhoHasAccess> {
+    const facts = await this.facts.ofRegistry(registry.name, entry);
+    const having = (facts?.sources ?? []).flatMap((source) =>
+      source.entry ? [{ ...source, entry: source.entry }] : [],
+    );
+    if (!facts || having.length === 0) throw new ApiError('entry_not_found');
+    const shadowedBy = shadowing(facts.name, having);
+    return {
+      claimSets: having.map(({ name, entry: { claims } }) => ({
+        source: name,
+        ...this.opening(facts.claims, claims, 1),
+      })),
+      anonymous: having.some(({ entry: { claims } }) => this.isOpen(facts, claims)),
+      managedBy: this.managersOf(facts.claims),
+      ...(shadowedBy.length > 0 ? { shadowedBy } : {}),
+    };
+  }
+
+  /** What opens entries with these claims in a registry with these. */
+  private opening(gate: Claims, claims: Claims, count: number): ClaimSetAccess {
+    const asked = [
+      asks((record) => this.policy.mayReach(NOBODY, gate, record)),
+      asks((record) => this.policy.maySee(NOBODY, claims, record)),
+    ];
+    if (asked.includes(SUPER_ADMINS)) return { claims, sentence: SUPER_ADMINS, count };
+    const conditions = asked.filter((one): one is Condition => typeof one === 'object');
+    const [first] = conditions;
+    if (!first) return { claims: {}, sentence: EVERYBODY, count };
+    const both = bothOf(conditions[1]?.required ?? {}, first.required, first.arrays);
+    return { claims: both ?? claims, sentence: sentenceOf(conditions), count };
+  }
+
+  // contract §6.1: without a token somebody holds what the registry lends them, and nothing more.
+  private isOpen(
+    { claims, anonymousClaims }: Pick<RegistryFacts, 'claims' | 'anonymousClaims'>,
+    entry?: Claims,
+  ): boolean {
+    if (this.authenticator.unidentified().code === 'anonymous_mode') return true;
+    if (anonymousClaims === null) return false;
+    const caller = { ...UNIDENTIFIED_CALLER, claims: anonymousClaims };
+    return this.policy.mayReach(caller, claims) && (entry === undefined || this.policy.maySee(caller, entry));
+  }
+
+  private managersOf(claims: Claims): ManagedBy[] {
+    return this.managers('manageRegistries', (caller, record) =>
+      this.policy.mayReach(caller, claims, record),
+    );
+  }
+
+  private managers(role: Role, reaches: (caller: Caller, record: Recorder) => boolean): ManagedBy[] {
+    const scope = asks((record) => reaches(NOBODY, record));
+    return [
+      ...this.rulesOf(role).flatMap((rule): ManagedBy[] => {
+        if (scope === SUPER_ADMINS) return [];
+        const conditions = [rule, scope].filter((one): one is Condition => typeof one === 'object');
+        return [{ role, sentence: conditions.length > 0 ? sentenceOf(conditions) : EVERYBODY }];
+      }),
+      ...this.rulesOf('superAdmin').map((rule) => ({
+        role: 'superAdmin' as const,
+        sentence: typeof rule === 'object' ? sentenceOf([rule]) : rule,
+      })),
+    ];
+  }
+
+  /** The maps that grant a role; in the modes without rules every caller has it. */
+  private rulesOf(role: Role): readonly (Condition | typeof EVERYBODY)[] {
+    let judgement: Judgement | undefined;
+    const allowed = this.policy.mayAct(NOBODY, role, (told) => (judgement = told));
+    if (allowed) return [EVERYBODY];
+    // contract §5: in a rule an array lists alternatives.
+    return (judgement?.rules ?? []).map((required) => ({ required, arrays: 'any' }));
+  }
+}
+
+/** What a check asks of somebody who holds nothing. */
+function asks(check: (record: Recorder) => boolean): Condition | typeof EVERYBODY | typeof SUPER_ADMINS {
+  let judgement: Judgement | undefined;
+  if (check((told) => (judgement = told))) return EVERYBODY;
+  const { required, arrays } = judgement ?? {};
+  return required && arrays ? { required, arrays } : SUPER_ADMINS;
+}
+
+function shadowing(registry: string, sources: RegistryFacts['sources']) {
+  const having = sources.filter(({ entry }) => entry !== null).map(({ name }) => name);
+  return having.slice(1).map((source, index) => ({ registry, source, by: having.slice(0, index + 1) }));
+}

@@ -1,0 +1,102 @@
+import { bothOf, sentenceOf } from '../../access/who/sentence.js';
+import { canonicalClaims, type Claims } from '../../claims/claims.js';
+import type { Config } from '../../config/config.js';
+import { readCatalogue } from './catalogue.js';
+import { OfflineAccess, type ShownNames } from './offline-access.js';
+
+const MAX_CALLERS = 5_000;
+const MAX_NAMED = 5;
+const ANYBODY = 'whoever holds no claims';
+
+/**
+ * contract §10: whose access changes from one configuration to another, and how. Callers are made up of the claims that open something in
+ * either, so that everybody whose access changes holds at least those of one of them.
+ */
+export async function checkAgainst(config: Config, old: Config): Promise<number> {
+  const catalogue = await readCatalogue(config);
+  const before = new OfflineAccess(old, await readCatalogue({ ...old, database: config.database }));
+  const after = new OfflineAccess(config, catalogue);
+  const lines = changes(before, after);
+  process.stdout.write(lines.length === 0 ? 'nobody gains or loses access' : lines.join('\n'));
+  process.stdout.write(`\n${lines.length} change(s), ${catalogue.origin}\n`);
+  return 0;
+}
+
+/** One sentence for each caller and each registry, or role, that changes for them. */
+export function changes(before: OfflineAccess, after: OfflineAccess): string[] {
+  const registries = [...new Set([...namesOf(before), ...namesOf(after)])];
+  return callersOf([before, after]).flatMap((claims) => {
+    const who = sentenceOf([{ required: claims, arrays: 'all' }]) || ANYBODY;
+    const [had, has] = [before.rolesOf(claims), after.rolesOf(claims)];
+    const roles = [
+      ...had.filter((role) => !has.includes(role)).map((role) => `loses the role ${role}`),
+      ...has.filter((role) => !had.includes(role)).map((role) => `gains the role ${role}`),
+    ];
+    const seen = registries.flatMap((registry) => registryChanges(before, after, registry, claims));
+    return [...roles, ...seen].map((change) => `${who}: ${change}`);
+  });
+}
+
+function registryChanges(
+  before: OfflineAccess,
+  after: OfflineAccess,
+  registry: string,
+  claims: Claims,
+): string[] {
+  const [entered, enters] = [before.enters(claims, registry), after.enters(claims, registry)];
+  const [had, has] = [before.shown(claims, registry), after.shown(claims, registry)];
+  const lost = without(had, has);
+  const gained = without(has, had);
+  return [
+    ...(entered && !enters ? [`may not enter registry ${registry} any more`] : []),
+    ...(!entered && enters ? [`may enter registry ${registry}`] : []),
+    ...(lost.length > 0 ? [`loses ${listed(lost)} of registry ${registry}: ${named(lost)}`] : []),
+    ...(gained.length > 0 ? [`gains ${listed(gained)} of registry ${registry}: ${named(gained)}`] : []),
+  ];
+}
+
+function callersOf(both: readonly OfflineAccess[]): Claims[] {
+  const callers = new Map<string, Claims>();
+  const add = (claims: Claims | undefined) => {
+    if (claims && callers.size < MAX_CALLERS) callers.set(canonicalClaims(claims), claims);
+  };
+  add({});
+  for (const { config } of both)
+    for (const rules of Object.values(config.auth.authz?.roles ?? {}))
+      for (const rule of rules) for (const caller of readingsOf(rule, 'any')) add(caller);
+  for (const access of both) {
+    const arrays = access.config.auth.authz?.policy.arrayValues ?? 'all';
+    for (const { name, claims: gate } of access.config.registries) {
+      for (const caller of readingsOf(gate, arrays)) add(caller);
+      for (const claims of access.claimsOf(name))
+        for (const caller of readingsOf(claims, arrays))
+          for (const entering of readingsOf(gate, arrays)) add(bothOf(entering, caller, 'all'));
+    }
+  }
+  return [...callers.values()];
+}
+
+// contract §5: where one value of an array is enough, each of them is somebody else.
+function readingsOf(claims: Claims, arrays: 'all' | 'any'): Claims[] {
+  if (arrays === 'all') return [claims];
+  const [key, values] = Object.entries(claims).find(([, value]) => typeof value !== 'string') ?? [];
+  if (key === undefined || values === undefined) return [claims];
+  return [values].flat().flatMap((value) => readingsOf({ ...claims, [key]: value }, arrays));
+}
+
+function namesOf({ config }: OfflineAccess): string[] {
+  return config.registries.map(({ name }) => name);
+}
+
+function without(these: ShownNames, those: ShownNames): string[] {
+  return [...these].filter((name) => !those.has(name));
+}
+
+function listed({ length }: readonly string[]): string {
+  return length === 1 ? '1 entry' : `${length} entries`;
+}
+
+function named(names: readonly string[]): string {
+  const more = names.length - MAX_NAMED;
+  return names.slice(0, MAX_NAMED).join(', ') + (more > 0 ? ` and ${more} more` : '');
+}

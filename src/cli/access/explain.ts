@@ -1,0 +1,100 @@
+import { ABSENT_ENTRY, entryAnswer, entrySteps, judgeSources } from '../../access/explain/entry-steps.js';
+import { hintsFor } from '../../access/explain/hints.js';
+import { type Answer, decisionOf, judgedStep, SHOWN, type Step } from '../../access/steps.js';
+import { assumedCaller } from '../../access/question.js';
+import { sentenceOf } from '../../access/who/sentence.js';
+import type { Judgement } from '../../authz/judgement.js';
+import { isObject } from '../../json/is-object.js';
+import { configuration } from '../configuration.js';
+import { readCatalogue } from './catalogue.js';
+import { OfflineAccess } from './offline-access.js';
+
+const BAD_USE = 2;
+
+export interface ExplainOptions {
+  readonly config: string;
+  readonly claims: string;
+  readonly registry: string;
+  readonly entry?: string;
+  readonly type?: string;
+}
+
+/** contract §10: exit code 0 for shown, 1 for refused or hidden, 2 for bad use. Starts and writes nothing. */
+export async function explain({
+  config: file,
+  claims: text,
+  registry,
+  entry,
+  type,
+}: ExplainOptions): Promise<number> {
+  const claims = readClaims(text);
+  if (!claims) {
+    process.stderr.write('explain: --claims must be a JSON object, such as {"org":"acme"}\n');
+    return BAD_USE;
+  }
+  const loaded = configuration(file, {});
+  if (!loaded) return BAD_USE;
+  const catalogue = await readCatalogue(loaded.config);
+  const access = new OfflineAccess(loaded.config, catalogue);
+  const { answer, steps } = explained(access, claims, {
+    registry,
+    ...(entry === undefined ? {} : { entry }),
+    ...(type ? { type } : {}),
+  });
+  const told = [
+    `${decisionOf(answer, steps)} (${answer.status}${answer.code ? ` ${answer.code}` : ''}), ${catalogue.origin}`,
+    ...steps.map(stepLine),
+    ...hintsFor(claims, steps).map((hint) => `hint: ${hint}`),
+  ];
+  process.stdout.write(`${told.join('\n')}\n`);
+  return answer.status < 300 ? 0 : 1;
+}
+
+function explained(
+  access: OfflineAccess,
+  claims: Readonly<Record<string, unknown>>,
+  { registry: name, entry, type }: { registry: string; entry?: string; type?: string },
+): { answer: Answer; steps: Step[] } {
+  const registry = access.registry(name);
+  if (!registry) {
+    const code = 'registry_not_found';
+    return { answer: { status: 404, code }, steps: [{ step: 'registry', outcome: 'absent', code }] };
+  }
+  const caller = assumedCaller(claims);
+  const { policy } = access;
+  let gate: Judgement | undefined;
+  const isIn = policy.mayReach(caller, registry.claims, (told) => (gate = told));
+  const steps: Step[] = [{ step: 'registry', outcome: 'passed' }];
+  if (gate) steps.push(judgedStep('gate', gate, claims, isIn ? {} : { code: 'registry_forbidden' }));
+  let answer: Answer = isIn ? SHOWN : { status: 403, code: 'registry_forbidden' };
+  if (entry !== undefined) {
+    const [facts = []] = access.factsOf(name, entry, type);
+    const judged = judgeSources(policy, caller, facts);
+    const asked = { type: type ?? 'server', name: entry };
+    const told = entrySteps(judged, claims, asked);
+    steps.push(...told, ...(told.some(({ step }) => step === 'entry') ? [] : [ABSENT_ENTRY]));
+    if (isIn) answer = entryAnswer(judged, asked);
+  }
+  return { answer, steps };
+}
+
+function stepLine({ step, outcome, source, required, missing = [], because, shadowedBy }: Step): string {
+  const arrays = because === undefined && missing.some(({ anyOf }) => anyOf) ? 'any' : 'all';
+  const told = [
+    source === undefined ? '' : `source ${source}`,
+    required && Object.keys(required).length > 0 ? `asks that ${sentenceOf([{ required, arrays }])}` : '',
+    missing.length > 0 ? `missing: ${missing.map(({ key, needs }) => `${key}=${needs}`).join(', ')}` : '',
+    because ?? '',
+    shadowedBy === undefined ? '' : `shadowed by source ${shadowedBy}`,
+  ];
+  return `  ${step.padEnd(10)}${outcome.padEnd(9)}${told.filter((part) => part !== '').join('; ')}`.trimEnd();
+}
+
+function readClaims(text: string): Record<string, unknown> | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    return isObject(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}

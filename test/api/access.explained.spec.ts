@@ -1,0 +1,433 @@
+import { beforeAll, describe, expect, it } from 'vitest';
+import {
+  ACME_ADMIN,
+  ACME_DATA,
+  ACME_PLATFORM,
+  ACME_WRITER,
+  CONTOSO_ADMIN,
+  CONTOSO_READER,
+  NOBODY,
+  SUPER_ADMIN,
+} from '../support/callers.js';
+import { aServer, aSkill } from '../support/documents.js';
+import type { Sender } from '../support/http.js';
+import { expectRefused } from '../support/matchers.js';
+import { answerTo } from '../support/same-answer.js';
+import { aService } from '../support/service.js';
+
+interface Explanation {
+  answer: { status: number; code?: string };
+  decision: string;
+  steps: { step: string; outcome: string; [more: string]: unknown }[];
+  missing?: { key: string; needs: string }[];
+  hints: string[];
+}
+
+const service = aService({ mode: 'full' })
+  .source('first', { servers: [aServer('io.acme/both')], claims: { org: 'acme', team: 'data' } })
+  .source('catalog', {
+    servers: [aServer('io.acme/both'), aServer('io.acme/open')],
+    skills: [aSkill('io.acme/code-review')],
+    claims: { org: 'acme' },
+  })
+  .source('published', { kind: 'managed', claims: { org: 'acme' } })
+  .source('elsewhere', { servers: [aServer('com.contoso/x')], claims: { org: 'contoso' } })
+  .registry('acme', { sources: ['first', 'catalog', 'published'], claims: { org: 'acme' } })
+  .registry('contoso', { sources: ['elsewhere', 'published'], claims: { org: 'contoso' } })
+  .registry('lobby', { sources: ['published'], publishClaims: { org: 'acme', team: 'platform' } })
+  .runs();
+
+const TEAMS = { org: 'acme', team: ['platform', 'data'] };
+const WRITER_OF_BOTH = { sub: 'wanda', org: 'acme', team: ['platform', 'data'], role: 'writer' };
+
+const ask = async (sender: Sender, question: object): Promise<Explanation> => {
+  const reply = await sender.post('/v1/access/explain', question);
+  expect(reply.text, JSON.stringify(question)).toContain('"decision"');
+  expect(reply.status).toBe(200);
+  return reply.json as Explanation;
+};
+const server = (name: string, version?: string) => ({
+  type: 'server',
+  name,
+  ...(version === undefined ? {} : { version }),
+});
+const aboutAcme = (name: string, more: object = {}) => ({ registry: 'acme', entry: server(name), ...more });
+const outcomes = ({ steps }: Explanation) => steps.map(({ step, outcome }) => `${step} ${outcome}`);
+
+beforeAll(async () => {
+  for (const name of ['first', 'catalog', 'elsewhere']) await service.synced(name);
+  const writer = service.as(WRITER_OF_BOTH);
+  const publish = (name: string, claims: object) =>
+    writer.post('/v1/entries', { server: aServer(name), claims });
+  expect((await publish('io.acme/teams', TEAMS)).status).toBe(201);
+  expect((await publish('io.acme/cleared', { org: 'acme' })).status).toBe(201);
+  const cleared = await writer.put('/v1/entries/server/io.acme%2Fcleared/claims', { claims: {} });
+  expect(cleared.status).toBe(204);
+});
+
+describe('a caller who asks about themselves', () => {
+  it('is told that what they see is shown', async () => {
+    const told = await ask(service.as(ACME_PLATFORM), aboutAcme('io.acme/open'));
+    expect(told).toEqual({
+      answer: { status: 200 },
+      decision: 'shown',
+      steps: [
+        { step: 'token', outcome: 'passed' },
+        { step: 'registry', outcome: 'passed' },
+        { step: 'gate', outcome: 'passed' },
+        { step: 'entry', outcome: 'passed' },
+      ],
+      hints: [],
+    });
+  });
+
+  it.each(['io.acme/teams', 'io.acme/cleared', 'io.acme/never'])(
+    'is told of what is hidden as of what is missing: %s',
+    async (name) => {
+      expect(await ask(service.as(ACME_PLATFORM), aboutAcme(name))).toEqual({
+        answer: { status: 404, code: 'entry_not_found' },
+        decision: 'absent',
+        steps: [
+          { step: 'token', outcome: 'passed' },
+          { step: 'registry', outcome: 'passed' },
+          { step: 'gate', outcome: 'passed' },
+          { step: 'entry', outcome: 'absent', code: 'entry_not_found' },
+        ],
+        hints: [],
+      });
+    },
+  );
+
+  it('gets the same bytes for what is hidden and what is missing, whoever they are', async () => {
+    const pairs = [
+      ['io.acme/teams', 'io.acme/teamt'],
+      ['com.contoso/x', 'com.contoso/y'],
+    ] as const;
+    for (const claims of [ACME_PLATFORM, ACME_DATA, ACME_WRITER, NOBODY, CONTOSO_READER, CONTOSO_ADMIN])
+      for (const action of ['see', 'manage'])
+        for (const [hidden, missing] of pairs) {
+          const token = service.issuer.sign(claims);
+          const read = async (name: string) => {
+            const body = { registry: 'acme', entry: server(name), action };
+            const sent = { method: 'POST', path: '/v1/access/explain', body };
+            const answer = await answerTo(service.port, token, sent);
+            return answer.replaceAll(/^(x-request-id|date|etag): .*$/gim, '');
+          };
+          expect(await read(hidden), `${claims.sub} ${action}`).toBe(await read(missing));
+        }
+  });
+
+  it('is not told what a gate asks for, and whom to ask', async () => {
+    const told = await ask(service.as(CONTOSO_READER), aboutAcme('io.acme/open'));
+    expect(told.answer).toEqual({ status: 403, code: 'registry_forbidden' });
+    expect(told.decision).toBe('refused');
+    expect(told.steps).toContainEqual({ step: 'gate', outcome: 'refused', code: 'registry_forbidden' });
+    expect(outcomes(told).at(-1)).toBe('entry absent');
+    expect(told.hints.join()).toContain('/v1/me?claims=true');
+  });
+
+  it('is told everything of a registry that they manage', async () => {
+    const told = await ask(service.as(ACME_ADMIN), aboutAcme('io.acme/teams'));
+    expect(told.decision).toBe('hidden');
+    expect(told.steps).toContainEqual({
+      step: 'entry',
+      outcome: 'refused',
+      code: 'entry_not_found',
+      source: 'published',
+      required: TEAMS,
+      missing: [
+        { key: 'team', needs: 'platform', held: [], because: 'arrayValues: all' },
+        { key: 'team', needs: 'data', held: [], because: 'arrayValues: all' },
+      ],
+    });
+  });
+
+  it('is told which version is missing of an entry they see', async () => {
+    const told = await ask(service.as(ACME_PLATFORM), {
+      registry: 'acme',
+      entry: server('io.acme/open', '9.9.9'),
+    });
+    expect(told.answer).toEqual({ status: 404, code: 'version_not_found' });
+    expect(outcomes(told).slice(-2)).toEqual(['entry passed', 'version absent']);
+  });
+
+  it('learns from their own token what may be wrong with it', async () => {
+    const told = await ask(
+      service.as({ ...ACME_PLATFORM, realm_access: { roles: ['writer'] }, tenant: 2 ** 60, scope: 'a b' }),
+      { registry: 'acme' },
+    );
+    expect(told.decision).toBe('shown');
+    expect(told.hints).toHaveLength(3);
+  });
+});
+
+describe('somebody who asks about another caller', () => {
+  it('has to manage something', async () => {
+    const question = aboutAcme('io.acme/open', { as: { claims: { org: 'acme' } } });
+    expectRefused(await service.as(ACME_PLATFORM).post('/v1/access/explain', question), 403, 'role_required');
+    expect((await ask(service.as(ACME_ADMIN), question)).decision).toBe('shown');
+  });
+
+  it('is told every step, and the least that is missing', async () => {
+    const as = { claims: { org: 'acme', team: 'platform' } };
+    const told = await ask(service.as(ACME_ADMIN), aboutAcme('io.acme/teams', { as }));
+    expect(told.answer).toEqual({ status: 404, code: 'entry_not_found' });
+    expect(told.missing).toEqual([
+      { key: 'team', needs: 'data', held: ['platform'], because: 'arrayValues: all' },
+    ]);
+    const opened = { claims: { org: 'acme', team: ['platform', 'data'] } };
+    const then = await ask(service.as(ACME_ADMIN), aboutAcme('io.acme/teams', { as: opened }));
+    expect(then.decision).toBe('shown');
+  });
+
+  it('is told of the steps behind a closed gate, and what all of them ask for', async () => {
+    const told = await ask(service.as(ACME_ADMIN), aboutAcme('io.acme/teams', { as: { claims: {} } }));
+    expect(told.answer).toEqual({ status: 403, code: 'registry_forbidden' });
+    expect(outcomes(told)).toEqual([
+      'token passed',
+      'registry passed',
+      'gate refused',
+      'source absent',
+      'source absent',
+      'source passed',
+      'entry refused',
+    ]);
+    expect(told.missing?.map(({ key, needs }) => `${key}=${needs}`)).toEqual([
+      'org=acme',
+      'team=platform',
+      'team=data',
+    ]);
+  });
+
+  it('is told which source shadows an entry', async () => {
+    const told = await ask(
+      service.as(ACME_ADMIN),
+      aboutAcme('io.acme/both', { as: { claims: { org: 'acme', team: 'data' } } }),
+    );
+    expect(told.steps).toContainEqual({
+      step: 'shadowing',
+      outcome: 'refused',
+      source: 'catalog',
+      shadowedBy: 'first',
+    });
+    expect(told.hints).toEqual(['The entry of source catalog is shadowed: source first comes first']);
+  });
+
+  it('is told that an entry without claims is for super-admins', async () => {
+    const as = { claims: { org: 'acme' } };
+    const told = await ask(service.as(SUPER_ADMIN), aboutAcme('io.acme/cleared', { as }));
+    expect(told.hints.join()).toContain('only super-admins');
+    expect(told.missing).toBeUndefined();
+  });
+
+  it('is told of claims that only look like those that are asked for', async () => {
+    const as = { claims: { Org: 'acme', groups: { team: 'data' }, org: 'Acme' } };
+    const told = await ask(service.as(SUPER_ADMIN), aboutAcme('io.acme/teams', { as }));
+    expect(told.hints).toEqual([
+      '"org" is asked for, and the caller holds "Org": case counts',
+      '"org" is to be "acme", and the caller holds "Acme": case and spaces count',
+      '"team" is asked for at the top level, and the caller holds it at groups.team',
+    ]);
+  });
+
+  it('learns nothing of a registry that they do not reach: it is told like one that is not there', async () => {
+    const as = { claims: { org: 'contoso' } };
+    const [hidden, missing] = await Promise.all(
+      ['contoso', 'nowhere'].map((registry) =>
+        service.as(ACME_ADMIN).post('/v1/access/explain', { registry, entry: server('com.contoso/x'), as }),
+      ),
+    );
+    expect(hidden?.text).toBe(missing?.text);
+    expect(hidden?.json).toEqual({
+      answer: { status: 404, code: 'registry_not_found' },
+      decision: 'absent',
+      steps: [
+        { step: 'token', outcome: 'passed' },
+        { step: 'registry', outcome: 'unknown_to_you' },
+        { step: 'gate', outcome: 'unknown_to_you' },
+        { step: 'entry', outcome: 'unknown_to_you' },
+      ],
+      hints: [],
+    });
+  });
+
+  it('is told by a publisher of what they publish alone', async () => {
+    const as = { claims: { org: 'acme' } };
+    const writer = service.as(WRITER_OF_BOTH);
+    const own = await ask(writer, aboutAcme('io.acme/teams', { as }));
+    expect(own.steps).toContainEqual(expect.objectContaining({ step: 'entry', outcome: 'refused' }));
+    const of = async (name: string) =>
+      (await writer.post('/v1/access/explain', aboutAcme(name, { as }))).text;
+    expect(await of('io.acme/both')).toBe(await of('io.acme/none'));
+  });
+});
+
+describe('who may manage', () => {
+  it('is explained for a registry by role, scope and origin', async () => {
+    const of = (claims: object) =>
+      ask(service.as(SUPER_ADMIN), { registry: 'acme', action: 'manage', as: { claims } });
+    const reader = await of({ org: 'acme' });
+    expect(reader.answer).toEqual({ status: 403, code: 'role_required' });
+    expect(reader.missing?.map(({ key, needs }) => `${key}=${needs}`)).toEqual(['role=admin']);
+    const admin = await of({ org: 'acme', role: 'admin' });
+    expect(admin.answer).toEqual({ status: 403, code: 'config_managed' });
+    const stranger = await of({ org: 'contoso', role: 'admin' });
+    expect(stranger.answer).toEqual({ status: 404, code: 'registry_not_found' });
+    expect(stranger.decision).toBe('hidden');
+  });
+
+  it('is explained for an entry, as the request is answered', async () => {
+    const question = aboutAcme('io.acme/teams', { action: 'manage' });
+    for (const [claims, status, code] of [
+      [ACME_PLATFORM, 403, 'role_required'],
+      [ACME_WRITER, 404, 'entry_not_found'],
+      [WRITER_OF_BOTH, 200, undefined],
+    ] as const) {
+      const told = await ask(service.as(claims), question);
+      expect(told.answer).toEqual({ status, ...(code ? { code } : {}) });
+      const reply = await service.as(claims).get('/v1/entries/server/io.acme%2Fteams');
+      expect(reply.status).toBe(status);
+    }
+  });
+});
+
+describe('who may publish', () => {
+  const publishing = (name: string, more: object = {}) => ({
+    registry: 'lobby',
+    entry: server(name, '1.0.0'),
+    action: 'publish',
+    ...more,
+  });
+
+  it.each([
+    ['a publisher who holds the claims of the registry', ACME_WRITER, 'io.acme/new', 201, undefined],
+    ['one who does not', { ...ACME_WRITER, team: 'data' }, 'io.acme/new', 400, 'claims_not_subset'],
+    ['nobody without the role', ACME_PLATFORM, 'io.acme/new', 403, 'role_required'],
+    [
+      'nobody where the claims of the name are others',
+      WRITER_OF_BOTH,
+      'io.acme/teams',
+      400,
+      'claims_mismatch',
+    ],
+  ])('is %s', async (_, claims, name, status, code) => {
+    const told = await ask(service.as(claims), publishing(name));
+    expect(told.answer).toEqual({ status, ...(code ? { code } : {}) });
+    const body = { server: aServer(name), claims: { org: 'acme', team: 'platform' } };
+    const reply = await service.as(claims).post('/v1/entries/validate', body);
+    expect(reply.status).toBe(status === 201 ? 200 : status);
+  });
+
+  it('is explained for claims that are named, with what is missing', async () => {
+    const told = await ask(service.as(ACME_WRITER), publishing('io.acme/new', { claims: TEAMS }));
+    expect(told.answer).toEqual({ status: 400, code: 'claims_not_subset' });
+    expect(told.steps).toContainEqual(
+      expect.objectContaining({ step: 'claims', missing: [expect.objectContaining({ needs: 'data' })] }),
+    );
+    const exists = await ask(service.as(WRITER_OF_BOTH), publishing('io.acme/teams', { claims: TEAMS }));
+    expect(exists.answer).toEqual({ status: 409, code: 'version_exists' });
+  });
+});
+
+describe('what another caller would see', () => {
+  const preview = (sender: Sender, as: object, more: object = {}) =>
+    sender.post('/v1/access/preview', { registry: 'acme', as: { claims: as }, ...more });
+
+  it('is the page that they get, byte for byte, with the number of entries', async () => {
+    for (const claims of [ACME_PLATFORM, ACME_DATA, WRITER_OF_BOTH, SUPER_ADMIN])
+      for (const [type, path] of [
+        ['server', 'servers'],
+        ['skill', 'x/dev.toolhive/skills'],
+      ] as const) {
+        const reply = await preview(service.as(ACME_ADMIN), claims, { type });
+        expect(reply.status).toBe(200);
+        const own = await service.as(claims).get(`/registry/acme/v0.1/${path}`);
+        expect(reply.text.endsWith(`,"page":${own.text}}`)).toBe(true);
+        const { counts } = reply.json as { counts: Record<string, number> };
+        const { metadata } = own.json as { metadata: { count: number } };
+        expect(counts[type]).toBe(metadata.count);
+      }
+  });
+
+  it('is nothing where they may not enter', async () => {
+    const reply = await preview(service.as(ACME_ADMIN), CONTOSO_READER);
+    expect(reply.json).toEqual({
+      answer: { status: 403, code: 'registry_forbidden' },
+      counts: { server: 0, skill: 0, plugin: 0 },
+      page: null,
+    });
+  });
+
+  it('is for those who manage the registry', async () => {
+    expectRefused(await preview(service.as(ACME_WRITER), {}), 403, 'role_required');
+    expectRefused(await preview(service.as(CONTOSO_ADMIN), {}), 404, 'registry_not_found');
+    expectRefused(
+      await preview(service.as(ACME_ADMIN), {}, { registry: 'nowhere' }),
+      404,
+      'registry_not_found',
+    );
+    expect((await preview(service.as(ACME_ADMIN), {})).status).toBe(200);
+  });
+});
+
+describe('who has access', () => {
+  it('to a published entry is told to its publishers, by registries that they may enter', async () => {
+    const path = '/v1/entries/server/io.acme%2Fteams/access';
+    const reply = await service.as(WRITER_OF_BOTH).get(path);
+    expect(reply.json).toEqual({
+      claimSets: [
+        {
+          registry: 'acme',
+          claims: TEAMS,
+          sentence: 'org is acme and team is both platform and data',
+          count: 1,
+        },
+        {
+          registry: 'lobby',
+          claims: TEAMS,
+          sentence: 'org is acme and team is both platform and data',
+          count: 1,
+        },
+      ],
+      anonymous: false,
+      managedBy: [
+        {
+          role: 'manageEntries',
+          sentence: 'role is writer and org is acme and team is both platform and data',
+        },
+        { role: 'superAdmin', sentence: 'role is super-admin' },
+      ],
+    });
+    expectRefused(await service.as(ACME_WRITER).get(path), 404, 'entry_not_found');
+    expectRefused(await service.as(ACME_ADMIN).get(path), 403, 'role_required');
+  });
+
+  it('to a registry is told claim set by claim set', async () => {
+    const reply = await service.as(ACME_ADMIN).get('/v1/registries/acme/access');
+    expect((reply.json as { claimSets: object[] }).claimSets).toEqual(
+      expect.arrayContaining([
+        { claims: { org: 'acme' }, sentence: 'org is acme', count: 3 },
+        { claims: { org: 'acme', team: 'data' }, sentence: 'org is acme and team is data', count: 1 },
+        { claims: {}, sentence: 'super-admins only', count: 1 },
+      ]),
+    );
+    expectRefused(
+      await service.as(CONTOSO_ADMIN).get('/v1/registries/acme/access'),
+      404,
+      'registry_not_found',
+    );
+  });
+
+  it('to an entry of a registry is told source by source, with what shadows it', async () => {
+    const reply = await service.as(ACME_ADMIN).get('/v1/registries/acme/access?entry=io.acme%2Fboth');
+    expect(reply.json).toMatchObject({
+      claimSets: [
+        { source: 'first', sentence: 'org is acme and team is data' },
+        { source: 'catalog', sentence: 'org is acme' },
+      ],
+      shadowedBy: [{ registry: 'acme', source: 'catalog', by: ['first'] }],
+    });
+    const missing = await service.as(ACME_ADMIN).get('/v1/registries/acme/access?entry=io.acme%2Fnone');
+    expectRefused(missing, 404, 'entry_not_found');
+  });
+});

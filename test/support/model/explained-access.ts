@@ -1,0 +1,124 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { Answer, ConsumerQuestion, Held, ModelState, Setting } from './model.js';
+import type { Replica } from './replica.js';
+
+interface Missing {
+  readonly key: string;
+  readonly needs: string;
+}
+
+interface Explanation {
+  readonly answer: { readonly status: number; readonly code?: string };
+  readonly decision: string;
+  readonly steps: readonly {
+    step: string;
+    outcome: string;
+    source?: string;
+    required?: object;
+    missing?: Missing[];
+  }[];
+  readonly missing?: readonly Missing[];
+  readonly hints: readonly string[];
+}
+
+/** What a question of the consumer API was answered, and by whom it was asked. */
+export interface Answered {
+  readonly state: ModelState;
+  readonly question: ConsumerQuestion;
+  readonly prefix: string;
+  readonly expected: Answer;
+  /** The page itself. */
+  readonly text: string;
+  readonly token: string | null;
+  /** That of a super-admin of the same setting. */
+  readonly root: string | null;
+}
+
+/** The claims that make somebody a super-admin. */
+export function superAdminOf({ roles }: Setting): Held {
+  const [rule = {}] = roles.superAdmin;
+  return { sub: 'root', aud: 'registry', ...rule };
+}
+
+/** Whether explain says something else than the answer it explains, or preview shows another page. */
+export async function explainedDifference(replica: Replica, answered: Answered): Promise<object | undefined> {
+  const { state, question, prefix, expected, token } = answered;
+  // Who has no token can't ask; keys and deleted versions are not asked about; nor is the list that starts with a name.
+  const asksForTokens = state.setting.mode !== 'anonymous';
+  if ((asksForTokens && token === null) || question.key || question.deleted) return undefined;
+  const registry = prefix + question.of;
+  const { type, name, version } = question;
+  const exact = question.ask === 'version' ? { version } : {};
+  const asked = question.ask === 'list' ? { registry } : { registry, entry: { type, name, ...exact } };
+  const own = await explain(replica, asked, token);
+  const wanted = answerOf(expected);
+  if (!isDeepStrictEqual(own.answer, wanted)) return { asked, own, wanted };
+  const isShown = expected.status === 200;
+  if ((own.decision === 'shown') !== isShown) return { asked, own, wanted };
+  const as = await claimsOf(replica, token);
+  const byRoot = await explain(replica, { ...asked, as }, answered.root);
+  if (!isDeepStrictEqual(byRoot.answer, wanted)) return { asked, as, byRoot, wanted };
+  return (
+    wrongSource(answered, byRoot) ??
+    (await notMinimal(replica, { ...asked, as }, byRoot, answered.root)) ??
+    (question.ask === 'list' ? await otherPage(replica, answered, as) : undefined)
+  );
+}
+
+async function explain(replica: Replica, question: object, token: string | null): Promise<Explanation> {
+  const { status, text } = await replica.post('/v1/access/explain', question, token);
+  if (status !== 200) throw new Error(`explain: ${status} ${text} ${JSON.stringify(question)}`);
+  return JSON.parse(text) as Explanation;
+}
+
+function answerOf(answer: Answer): Explanation['answer'] {
+  return 'code' in answer ? { status: answer.status, code: answer.code } : { status: answer.status };
+}
+
+async function claimsOf(replica: Replica, token: string | null): Promise<{ claims: Held }> {
+  const { status, text } = await replica.get('/v1/me?claims=true', token);
+  return { claims: status === 200 ? (JSON.parse(text) as { claims: Held }).claims : {} };
+}
+
+// The source that is told to provide the entry is the one whose document was shown.
+function wrongSource({ question, prefix, expected }: Answered, told: Explanation): object | undefined {
+  if (question.ask === 'list' || !('shown' in expected)) return undefined;
+  const [first] = expected.shown as { from: string }[];
+  const source = told.steps.find(({ step, outcome }) => step === 'entry' && outcome === 'passed')?.source;
+  return source === `${prefix}${first?.from}` ? undefined : { question, told, expected };
+}
+
+/** contract §10: adding exactly what is missing opens it, and adding all but one value does not. */
+async function notMinimal(
+  replica: Replica,
+  asked: { as: { claims: Held } },
+  { missing }: Explanation,
+  root: string | null,
+): Promise<object | undefined> {
+  if (!missing) return undefined;
+  const withMissing = (added: readonly Missing[]) => {
+    const claims: Record<string, unknown> = { ...asked.as.claims };
+    for (const { key, needs } of added)
+      claims[key] = Object.hasOwn(claims, key) ? [claims[key], needs].flat() : needs;
+    return explain(replica, { ...asked, as: { claims } }, root);
+  };
+  const opened = await withMissing(missing);
+  if (opened.decision !== 'shown') return { asked, missing, opened };
+  for (const [index, left] of missing.entries()) {
+    const without = await withMissing(missing.toSpliced(index, 1));
+    if (without.decision === 'shown') return { asked, missing, left, without };
+  }
+  return undefined;
+}
+
+async function otherPage(
+  replica: Replica,
+  { question: { of, type }, prefix, expected, text, root }: Answered,
+  as: { claims: Held },
+): Promise<object | undefined> {
+  const body = { registry: prefix + of, type, as };
+  const { status, text: told } = await replica.post('/v1/access/preview', body, root);
+  if (expected.status === 404) return status === 404 ? undefined : { body, told };
+  const page = expected.status === 200 ? text : 'null';
+  return told.endsWith(`,"page":${page}}`) ? undefined : { body, told, page };
+}
