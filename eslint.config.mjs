@@ -7,6 +7,7 @@ export const FOLDERS = [
   'claims',
   'validation',
   'documents',
+  'client-config',
   'source-kinds',
   'config',
   'outbound',

@@ -5,6 +5,7 @@ import { PageReader } from './pages/page-reader.js';
 import { RegistriesModule } from '../registries/registries.module.js';
 import { ViewsModule } from '../views/views.module.js';
 import { RegistryListController } from './registry-list.controller.js';
+import { ClientConfigController } from './client-config/client-config.controller.js';
 import { Searches } from './searches.js';
 import { ServersController } from './servers.controller.js';
 import { BARE_ENTRY_CONTROLLERS } from './bare-entries.controller.js';
@@ -12,7 +13,7 @@ import { BARE_ENTRY_CONTROLLERS } from './bare-entries.controller.js';
 /** The consumer side as a whole: what the MCP Registry v0.1 API shows of a registry. */
 @Module({
   imports: [RegistriesModule, ViewsModule],
-  controllers: [RegistryListController, ServersController, ...BARE_ENTRY_CONTROLLERS],
+  controllers: [RegistryListController, ServersController, ...BARE_ENTRY_CONTROLLERS, ClientConfigController],
   providers: [CatalogService, PageCache, PageReader, Searches],
   exports: [CatalogService, Searches],
 })

@@ -3,6 +3,7 @@ import { Injectable } from '@nestjs/common';
 import { PoolShares, TURN_TIMEOUT_MS } from '../database/pools/pool-shares.js';
 import type { SearchEnd } from '../database/pools/search-pool.js';
 import { SharedReads } from '../database/shared-reads.js';
+import type { ClientName, ConfigForm } from '../client-config/client-config.js';
 import type { EntryType } from '../documents/entry-types.js';
 import { ApiError } from '../http/errors.js';
 import { CachedJson } from '../http/json-answers.js';
@@ -78,6 +79,27 @@ export class CatalogService {
     includeDeleted: boolean,
   ): Promise<CachedJson> {
     return this.page(access, { page: 'version', type, name, version, includeDeleted });
+  }
+
+  /**
+   * The configuration of a client, or its allow-list, of all that the caller sees (contract §6.3).
+   *
+   * @throws ApiError 400 for more servers than a file may hold.
+   */
+  async clientConfig(access: RegistryAccess, client: ClientName, form: ConfigForm): Promise<CachedJson> {
+    const request: PageRequest = { page: 'client-config', client, form };
+    // Many statements perhaps, or none when it is known, as with searches.
+    if (access.remembered) access = await this.views.refresh(access);
+    const known = this.cache.get(cacheKey(access.view, request));
+    if (known) return known;
+    const who = access.client.keyOf(access.caller);
+    const giveBack = await this.shares.lists.take(who, TURN_TIMEOUT_MS, access.client.gone());
+    try {
+      // It may have had to wait for its turn.
+      return await this.page(await this.views.refresh(access), request);
+    } finally {
+      giveBack();
+    }
   }
 
   /**
@@ -173,10 +195,10 @@ export class CatalogService {
     if (cached) return { page: cached, isCurrent: true };
     this.cache.missed();
     try {
-      const text = await this.reader.read(check, request, end);
+      const body = await this.reader.read(check, request, end);
       // Nothing was read of it: not even those who would make do with a page of another state can use it.
       if (check.remembered && !check.isCurrent) throw new ApiError('database_timeout', CHANGES_TOO_FAST);
-      const page = check.isCurrent ? this.cache.add(key, text) : new CachedJson(text);
+      const page = check.isCurrent ? this.cache.add(key, body) : new CachedJson(body.text, body.headers);
       return { page, isCurrent: check.isCurrent };
     } catch (error) {
       return { error, isCurrent: check.isCurrent };

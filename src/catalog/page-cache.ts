@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
 import { CachedJson } from '../http/json-answers.js';
 import { CatalogMetrics } from '../telemetry/catalog-metrics.js';
+import type { PageBody } from './pages/page-body.js';
 
 /** All encodings of all pages together. */
 const MAX_CACHED_BYTES = 32 * 1024 * 1024;
@@ -34,9 +35,9 @@ export class PageCache {
     return this.pages.has(key);
   }
 
-  /** Makes a page of a JSON text and caches it. */
-  add(key: string, text: string): CachedJson {
-    const page = new CachedJson(text, () => this.measureAgain(key));
+  /** Makes a page of a body and caches it. */
+  add(key: string, { text, headers }: PageBody): CachedJson {
+    const page = new CachedJson(text, headers, () => this.measureAgain(key));
     this.pages.set(key, page);
     return page;
   }

@@ -10,6 +10,11 @@ export const ERROR_CATALOGUE = {
     status: 400,
     sentence: 'The cursor is not valid: start again without a cursor',
   },
+  too_many_servers: {
+    status: 400,
+    sentence:
+      'The registry shows more servers than the configuration of a client may hold: use one that shows fewer',
+  },
   malformed_path: { status: 400, sentence: 'The path holds a malformed percent-encoding' },
   malformed_json: { status: 400, sentence: 'The body is not valid JSON' },
   malformed_body: { status: 400, sentence: 'The body could not be read as its headers describe it' },

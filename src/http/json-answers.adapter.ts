@@ -27,6 +27,7 @@ async function sendCached(response: Response, json: CachedJson, status?: number)
   const coding = json.isCompressible ? codingFor(response) : null;
   const etag = json.etag(coding);
   setHeaders(response, 'Authorization, Origin, Accept-Encoding', etag);
+  for (const [name, value] of Object.entries(json.headers)) response.setHeader(name, value);
   if (status !== undefined) response.statusCode = status;
   if (isKnown(response, etag)) return sendNotModified(response);
   const bytes = coding === null ? json.bytes : await json.compressed(coding);

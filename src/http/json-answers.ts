@@ -52,10 +52,12 @@ export class CachedJson {
   size: number;
 
   /**
+   * @param headers to be sent along.
    * @param onGrowth is called when another encoding has been added to `size`.
    */
   constructor(
     text: string,
+    readonly headers: Readonly<Record<string, string>> = {},
     private readonly onGrowth: () => void = () => undefined,
   ) {
     this.bytes = Buffer.from(text);

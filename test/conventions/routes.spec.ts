@@ -22,7 +22,8 @@ const ROUTES = HANDLERS.flatMap(({ routes }) => routes);
 
 /** The same handlers at another path. */
 const ALIASES = ['GET /.well-known/oauth-protected-resource/{path}'];
-const isAlias = (route: string) => / \/registry\/\{registry\}\/v0\//.test(route) || ALIASES.includes(route);
+const isAlias = (route: string) =>
+  / \/registry\/\{registry\}\/(v0|x)\//.test(route) || ALIASES.includes(route);
 /** They answer every path alike, to say where to go instead. */
 const isRefusal = (route: string) => /^(PUT|PATCH|DELETE|POST) \/registry\/\{path\}$/.test(route);
 
@@ -123,7 +124,7 @@ describe('in the OpenAPI document every route', () => {
     // What is left out is there by its other path.
     const elsewhere = (left ?? [])
       .filter(isAlias)
-      .map((route) => route.replace('/v0/', '/v0.1/').replace(/\/\{path\}$/, ''));
+      .map((route) => route.replace(/\/(v0\/|(?=x\/))/, '/v0.1/').replace(/\/\{path\}$/, ''));
     expect(elsewhere.filter((route) => !documented.includes(route))).toEqual([]);
   });
 

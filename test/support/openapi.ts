@@ -61,10 +61,14 @@ export function operationsOf({ paths }: OpenApi): Described[] {
 
 /** The path with each parameter as its example says. */
 export function examplePath({ path, parameters = [] }: Described): string {
-  return path.replaceAll(/\{(\w+)\}/g, (_, name: string) => {
+  const query = parameters
+    .filter((parameter) => parameter.in === 'query' && parameter.required)
+    .map(({ name, schema }) => `${name}=${encodeURIComponent(String(schema.example))}`);
+  const filled = path.replaceAll(/\{(\w+)\}/g, (_, name: string) => {
     const parameter = parameters.find((candidate) => candidate.name === name);
     return encodeURIComponent(String(parameter?.schema.example));
   });
+  return query.length > 0 ? `${filled}?${query.join('&')}` : filled;
 }
 
 /** Checks values against the schemas of a document, and that they hold nothing which is not described. */

@@ -2,6 +2,12 @@ import { ENTRY_TYPES, type EntryType } from '../../documents/entry-types.js';
 import { officialMeta } from '../../documents/official-meta.js';
 import { type FoundVersion, MAX_PAGE_BYTES, type VersionRow } from './version-row.js';
 
+/** A page as it is sent: JSON text, and headers of its own. */
+export interface PageBody {
+  readonly text: string;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
 /** How a version is written out, from its text: as an item with `_meta` around it, or bare, as the type of the entry says. */
 export function itemBody(type: EntryType, row: VersionRow): string {
   return ENTRY_TYPES[type].isShownBare

@@ -3,6 +3,7 @@ import { NoPlaceFree } from '../../database/pools/places.js';
 import { type SearchEnd, SearchPool, SearchTimeout } from '../../database/pools/search-pool.js';
 import { PreparedStatements } from '../../database/prepared.js';
 import { hasNul } from '../../database/storable.js';
+import type { ClientName, ConfigForm } from '../../client-config/client-config.js';
 import type { EntryType } from '../../documents/entry-types.js';
 import { ApiError } from '../../http/errors.js';
 import { readList } from './list-reader.js';
@@ -13,7 +14,8 @@ import {
   nextVersionsCursor,
   type VersionsRequest,
 } from './list-request.js';
-import { itemBody, listBody, withinPage } from './page-body.js';
+import { clientConfigPage } from '../client-config/client-config-page.js';
+import { itemBody, listBody, type PageBody, withinPage } from './page-body.js';
 import { type NamedVersions, nothingVisible, versionsOfName } from './page.queries.js';
 import type { SnapshotCheck } from './snapshot-check.js';
 import { RowsPerName } from './rows-per-name.js';
@@ -21,7 +23,7 @@ import { showsNothing } from '../../views/view.js';
 import { isVersion, type FoundVersion } from './version-row.js';
 import { ViewSql } from './view-sql.queries.js';
 
-/** What a page shows beside the view: one page of a list, every version of one name, or one version (`latest` or exact). */
+/** What a page shows beside the view: one page of a list, every version of one name, one version (`latest` or exact), or all servers. */
 export type PageRequest =
   | { readonly page: 'list'; readonly type: EntryType; readonly list: ListRequest }
   | {
@@ -36,7 +38,10 @@ export type PageRequest =
       readonly name: string;
       readonly version: string;
       readonly includeDeleted: boolean;
-    };
+    }
+  | { readonly page: 'client-config'; readonly client: ClientName; readonly form: ConfigForm };
+
+type TextRequest = Exclude<PageRequest, { page: 'client-config' }>;
 
 /** contract §3: a search has ended within two seconds. This leaves some to cancel what still runs. */
 const SEARCH_TIME_MS = 1_750;
@@ -61,12 +66,18 @@ export class PageReader {
   ) {}
 
   /**
-   * The JSON text of a page of the view that is checked.
+   * A page of the view that is checked.
    *
    * @param end of a list that is a search; it runs apart from all that is none.
-   * @throws ApiError 404 `entry_not_found`, `version_not_found`; 503 for a search that found no place, or took too long.
+   * @throws ApiError 404 `entry_not_found`, `version_not_found`; 400 `too_many_servers`; 503 for a search that found no place, or took too long.
    */
-  async read(check: SnapshotCheck, request: PageRequest, end?: SearchEnd): Promise<string> {
+  async read(check: SnapshotCheck, request: PageRequest, end?: SearchEnd): Promise<PageBody> {
+    if (request.page === 'client-config')
+      return clientConfigPage(new ViewSql(this.prepared, check), request, this.rowsPerName);
+    return { text: await this.text(check, request, end) };
+  }
+
+  private async text(check: SnapshotCheck, request: TextRequest, end?: SearchEnd): Promise<string> {
     if (request.page === 'list' && end) return this.search(check, request.type, request.list, end);
     const sql = new ViewSql(this.prepared, check);
     switch (request.page) {

@@ -17,6 +17,11 @@ export class ViewSql {
     return this.check.view;
   }
 
+  /** `SnapshotCheck.isCurrent` */
+  get isCurrent(): boolean {
+    return this.check.isCurrent;
+  }
+
   /** The rows of a statement, which must select `isCurrent` from `CURRENCY`. */
   async query<Row extends CurrencyRow>(text: string, values: NamedValues = {}): Promise<Row[]> {
     const { view, remembered } = this.check;

@@ -6,7 +6,7 @@ import type { OAuthConfig } from '../../config/config.js';
 import { comeBackToThisHost, limitDiscovery, offerCodeFlowOnly } from './docs-page.js';
 import { describeTokens } from './openapi-security.js';
 
-const ALIAS_PATH = /^\/registry\/\{registry\}\/v0\//;
+const ALIAS_PATH = /^\/registry\/\{registry\}\/(v0|x)\//;
 const CONSUMER_PATH = /^\/registry(\/\{registry\}\/v0\.1\/|$)/;
 
 /** Of the MCP Registry API (contract §6). */

@@ -1,0 +1,44 @@
+import { ClientConfig, type ClientName, type ConfigForm } from '../../client-config/client-config.js';
+import { ApiError } from '../../http/errors.js';
+import { MAX_PAGE } from '../../validation/query-checks.js';
+import { readList } from '../pages/list-reader.js';
+import type { Position } from '../pages/list-request.js';
+import { type PageBody, withinPage } from '../pages/page-body.js';
+import type { RowsPerName } from '../pages/rows-per-name.js';
+import type { ViewSql } from '../pages/view-sql.queries.js';
+
+/** No client is meant to have as many, and all of them stand in memory at once. */
+const MAX_SERVERS = 10_000;
+const MAX_DOCUMENT_BYTES = 32 * 1_024 * 1_024;
+
+/**
+ * The configuration of a client, or its allow-list, of the latest versions of all servers of the view (contract §6.3). Its statements
+ * are those of lists, and each of them says whether it is of the state of the view: all of it is of one state of the catalogue.
+ *
+ * @throws ApiError 400 `too_many_servers`
+ */
+export async function clientConfigPage(
+  sql: ViewSql,
+  { client, form }: { readonly client: ClientName; readonly form: ConfigForm },
+  rowsPerName: RowsPerName,
+): Promise<PageBody> {
+  const config = new ClientConfig(client, form);
+  let [servers, bytes, isDone] = [0, 0, false];
+  for (let after: Position | null = null; !isDone;) {
+    const request = { filter: { version: 'latest' }, limit: MAX_PAGE, after };
+    const found = await readList(sql, 'server', request, rowsPerName);
+    const rows = withinPage(found.slice(0, MAX_PAGE));
+    servers += rows.length;
+    for (const { document } of rows) {
+      bytes += document.length;
+      config.add(JSON.parse(document));
+    }
+    if (servers > MAX_SERVERS || bytes > MAX_DOCUMENT_BYTES) throw new ApiError('too_many_servers');
+    after = rows.at(-1) ?? null;
+    isDone = found.length === rows.length || !sql.isCurrent;
+  }
+  return {
+    text: `${JSON.stringify(config.toJson(), null, 2)}\n`,
+    headers: { 'X-Omitted-Count': String(config.omittedCount) },
+  };
+}

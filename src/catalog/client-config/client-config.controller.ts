@@ -1,0 +1,36 @@
+import { Controller, Get, Query } from '@nestjs/common';
+import { ApiOperation, ApiTags } from '@nestjs/swagger';
+import { Audited } from '../../auth/audited.js';
+import { AnyCaller } from '../../auth/route-access.js';
+import { Loaded, RegistryRoute } from '../../auth/route-resource.js';
+import type { CachedJson } from '../../http/json-answers.js';
+import { ApiOkWithEtag } from '../../http/openapi/api-answers.js';
+import { ApiErrors } from '../../http/openapi/api-errors.js';
+import type { RegistryAccess } from '../../views/view.js';
+import { CatalogService } from '../catalog.service.js';
+import { ClientConfigQuery } from './client-config.dto.js';
+import { ClientConfigAnswer } from './client-config.responses.js';
+
+/** The catalogue in the words of the clients (contract §6.3). */
+@ApiTags('catalog')
+@Controller(['/v0.1', '/v0', ''].map((version) => `registry/:registry${version}/x/client-config`))
+@AnyCaller()
+@RegistryRoute()
+@Audited('catalog.read')
+export class ClientConfigController {
+  constructor(private readonly catalog: CatalogService) {}
+
+  @Get()
+  @ApiOperation({
+    operationId: 'getClientConfig',
+    summary: 'All servers as the configuration of a client, or as its allow-list',
+    description:
+      'What cannot be said in the configuration of the client is left out, counted in `X-Omitted-Count` and named in ' +
+      '`x-omitted`, which clients ignore. Of each server it is the latest version.',
+  })
+  @ApiOkWithEtag(ClientConfigAnswer)
+  @ApiErrors('invalid_parameter', 'too_many_servers')
+  get(@Loaded() access: RegistryAccess, @Query() query: ClientConfigQuery): Promise<CachedJson> {
+    return this.catalog.clientConfig(access, query.client, query.form || 'servers');
+  }
+}

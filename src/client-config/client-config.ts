@@ -1,0 +1,106 @@
+import { connectionsOf } from './connections.js';
+import type { ClientFormat, ServerEntry } from './client-format.js';
+import { CLAUDE_CODE } from './clients/claude-code.js';
+import { COPILOT } from './clients/copilot.js';
+import { CURSOR } from './clients/cursor.js';
+import { VSCODE } from './clients/vscode.js';
+import { Inexpressible, type Omission, type OmissionReason } from './omission.js';
+import { type NamedInput, ServerWriter } from './server-writer.js';
+import { textMember } from './template.js';
+
+/** contract §6.3. */
+export const CLIENTS = ['vscode', 'copilot', 'claude-code', 'cursor'] as const;
+export type ClientName = (typeof CLIENTS)[number];
+export const CONFIG_FORMS = ['servers', 'allowlist'] as const;
+export type ConfigForm = (typeof CONFIG_FORMS)[number];
+
+const FORMATS: Readonly<Record<ClientName, ClientFormat>> = {
+  vscode: VSCODE,
+  copilot: COPILOT,
+  'claude-code': CLAUDE_CODE,
+  cursor: CURSOR,
+};
+
+/** The member of a configuration that names what was left out; clients ignore it. */
+export const OMITTED = 'x-omitted';
+
+/** A server in the words of a client. */
+interface Expressed {
+  readonly entry: ServerEntry;
+  readonly inputs: readonly NamedInput[];
+  readonly allowed: unknown;
+}
+
+/** The configuration or the allow-list of one client (contract §6.3), made of one server after the other. */
+export class ClientConfig {
+  private readonly format: ClientFormat;
+  private readonly entries: [name: string, entry: ServerEntry][] = [];
+  private readonly inputs: NamedInput[] = [];
+  private readonly allowed: unknown[] = [];
+  private readonly omitted: Omission[] = [];
+
+  constructor(
+    client: ClientName,
+    private readonly form: ConfigForm,
+  ) {
+    this.format = FORMATS[client];
+  }
+
+  get omittedCount(): number {
+    return this.omitted.length;
+  }
+
+  /** @param document of a server, in the order of their names, each once. */
+  add(document: unknown): void {
+    const name = textMember(document, 'name') ?? '';
+    const expressed = this.express(name, document);
+    if (typeof expressed === 'string') {
+      this.omitted.push({ name, version: textMember(document, 'version') ?? '', reason: expressed });
+      return;
+    }
+    this.entries.push([name, expressed.entry]);
+    this.inputs.push(...expressed.inputs);
+    this.allowed.push(expressed.allowed);
+  }
+
+  /** Equal for equal documents, to the byte. */
+  toJson(): object {
+    const omitted = this.omitted.length > 0 ? { [OMITTED]: this.omitted } : {};
+    const config =
+      this.form === 'servers'
+        ? this.format.servers(Object.fromEntries(this.entries), this.inputs)
+        : this.format.allowlist(this.allowed);
+    return { ...config, ...omitted };
+  }
+
+  // Both forms are of the same connection: the first that the client can be configured with.
+  private express(name: string, document: unknown): Expressed | OmissionReason {
+    let reason: OmissionReason = 'no_connection';
+    for (const [position, connect] of connectionsOf(document).entries()) {
+      const writer = new ServerWriter(name, this.format.rules);
+      try {
+        const connection = connect();
+        const entry = this.format.entry(connection, writer);
+        return this.isAllowed(entry, () => this.format.allowed(connection, entry), writer.inputs);
+      } catch (error) {
+        if (!(error instanceof Inexpressible)) throw error;
+        if (position === 0) reason = error.reason;
+      }
+    }
+    return reason;
+  }
+
+  private isAllowed(
+    entry: ServerEntry,
+    allow: () => unknown,
+    inputs: readonly NamedInput[],
+  ): Expressed | OmissionReason {
+    if (this.form === 'servers') return { entry, inputs, allowed: undefined };
+    try {
+      return { entry, inputs, allowed: allow() };
+    } catch (error) {
+      if (error instanceof Inexpressible) return error.reason;
+      throw error;
+    }
+  }
+}

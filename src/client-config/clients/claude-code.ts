@@ -1,0 +1,33 @@
+import { allowedServer, type AllowedServer } from '../allowed.js';
+import type { ClientFormat } from '../client-format.js';
+import { commandOf, environmentToSet } from './entries.js';
+
+/**
+ * Claude Code: `.mcp.json` (https://code.claude.com/docs/en/mcp#project-scope), and `allowedMcpServers` of the managed settings
+ * (https://code.claude.com/docs/en/managed-mcp). `${NAME}` and `${NAME:-default}` are environment variables, with no escape, and
+ * expand in both; `$NAME` and everything else is text. Arguments are quoted for `cmd.exe` where that runs the command.
+ */
+export const CLAUDE_CODE: ClientFormat<AllowedServer> = {
+  rules: {
+    reference: /\$\{/,
+    usesShell: () => false,
+    refer: ({ variable, isRequired }) => (isRequired ? `\${${variable}}` : `\${${variable}:-}`),
+  },
+  entry: (connection, writer) =>
+    connection.kind === 'remote'
+      ? {
+          type: connection.transport,
+          url: writer.text(connection.url),
+          ...writer.members('headers', connection.headers),
+        }
+      : {
+          type: 'stdio',
+          command: connection.command,
+          args: writer.args(connection.command, connection.args),
+          ...writer.members('env', connection.environment),
+        },
+  servers: (mcpServers, inputs) => ({ mcpServers, ...environmentToSet(inputs) }),
+  allowed: (connection, entry) => allowedServer(connection, commandOf(entry), true),
+  // Without it users could add to the list in settings of their own.
+  allowlist: (allowedMcpServers) => ({ allowManagedMcpServersOnly: true, allowedMcpServers }),
+};

@@ -1,0 +1,47 @@
+import { allowedServer, type AllowedServer } from '../allowed.js';
+import type { ClientFormat } from '../client-format.js';
+import { isBatchFileOnWindows, type NamedInput } from '../server-writer.js';
+import { commandOf } from './entries.js';
+
+/**
+ * VS Code: `mcp.json` with `servers` and `inputs` (https://code.visualstudio.com/docs/copilot/reference/mcp-configuration). Values given
+ * for inputs are asked for once and kept by their id. `${…}` is a variable everywhere, in names too
+ * (https://code.visualstudio.com/docs/reference/variables-reference), with no escape. `$NAME` is text, but a server whose command or
+ * URL holds it is blocked wherever there is an allow-list.
+ *
+ * The allow-list is the one of Copilot's managed settings, which VS Code keeps to:
+ * https://docs.github.com/en/copilot/reference/enterprise-administrators/enterprise-managed-settings#allowedmcpservers.
+ */
+export const VSCODE: ClientFormat<AllowedServer> = {
+  rules: {
+    reference: /\$[{A-Za-z_]/,
+    usesShell: isBatchFileOnWindows,
+    refer: ({ id }) => `\${input:${id}}`,
+  },
+  entry: (connection, writer) =>
+    connection.kind === 'remote'
+      ? {
+          type: connection.transport,
+          url: writer.text(connection.url),
+          ...writer.members('headers', connection.headers),
+        }
+      : {
+          type: 'stdio',
+          command: connection.command,
+          args: writer.args(connection.command, connection.args),
+          ...writer.members('env', connection.environment),
+        },
+  servers: (servers, inputs) => ({ servers, ...(inputs.length > 0 ? { inputs: inputs.map(prompt) } : {}) }),
+  allowed: (connection, entry) => allowedServer(connection, commandOf(entry), false),
+  allowlist: (allowedMcpServers) => ({ allowedMcpServers }),
+};
+
+function prompt({ id, server, name, description, isSecret, choices, default: preset }: NamedInput): object {
+  // Who asks comes first: the rest is the publisher's.
+  const about = `${server}: ${description || name}`;
+  const isPlain = preset !== undefined && !isSecret && !preset.includes('${');
+  const value = isPlain ? { default: preset } : {};
+  return choices.length > 0
+    ? { type: 'pickString', id, description: about, options: choices, ...value }
+    : { type: 'promptString', id, description: about, ...(isSecret ? { password: true } : {}), ...value };
+}
