@@ -41,7 +41,9 @@ describe('a publisher', () => {
 
   it('is told what is wrong while typing, at its line', async () => {
     await opens();
-    await editor().fill('{\n  "name": "x y",\n  "version": "1.0.0",\n  "remotes": [\n    { "type": "carrier-pigeon" }\n  ]\n}');
+    await editor().fill(
+      '{\n  "name": "x y",\n  "version": "1.0.0",\n  "remotes": [\n    { "type": "carrier-pigeon" }\n  ]\n}',
+    );
     await expect.poll(problems).toContain('line 2');
     const text = await problems();
     expect(text).toMatch(/line 1\s+description is required/);
@@ -77,7 +79,8 @@ describe('a publisher', () => {
   it('publishes with claims of their token, and finds it in the catalogue', async () => {
     await opens();
     await editor().fill(documentOf('1.0.0'));
-    for (const text of ['acme', 'platform']) if ((await claim(text).getAttribute('aria-pressed')) === 'false') await claim(text).click();
+    for (const text of ['acme', 'platform'])
+      if ((await claim(text).getAttribute('aria-pressed')) === 'false') await claim(text).click();
     await publisher.page.getByText('It could be published.').waitFor();
     await publisher.button('Publish').click();
     await publisher.page.getByText(`Published: ${NAME} 1.0.0`).waitFor();
@@ -124,7 +127,7 @@ describe('a publisher', () => {
     await claim('platform').click();
     await publisher.button('Save claims').click();
     await publisher.button('Change').waitFor();
-    expect(await publisher.page.locator('main .chip').allInnerTexts()).toEqual(['org: acme']);
+    expect(await publisher.page.locator('main .chip').allInnerTexts()).toEqual(['org acme']);
   });
 
   it('reads in the activity what they did', async () => {

@@ -61,7 +61,10 @@ describe('a reader', () => {
   it('comes to the first registry they may enter', async () => {
     await reader.page.locator('.card').first().waitFor();
     expect(reader.page.url()).toMatch(/#\/catalogue\/acme$/);
-    expect(await reader.page.getByLabel('Registry').locator('option').allInnerTexts()).toEqual(['acme', 'community']);
+    expect(await reader.page.getByLabel('Registry').locator('option').allInnerTexts()).toEqual([
+      'acme',
+      'community',
+    ]);
   });
 
   it('is offered what readers do, and nothing of managers', async () => {
@@ -82,12 +85,17 @@ describe('a reader', () => {
       await reader.page.waitForURL((url) => url.hash === `#${place}`);
       said.push(await reader.refusal());
     }
-    expect(said[0]).toEqual({ sentence: 'There is no such entry', code: 'entry_not_found', hasRequest: true });
+    expect(said[0]).toEqual({
+      sentence: 'There is no such entry',
+      code: 'entry_not_found',
+      hasRequest: true,
+    });
     expect(said[1]).toEqual(said[0]);
   });
 
   it('finds what they type, and the address keeps it', async () => {
     await reader.goes('/catalogue/acme');
+    await reader.page.locator('.card').first().waitFor();
     await reader.page.keyboard.press('/');
     await reader.page.keyboard.type('ledger');
     await expect.poll(() => reader.cards()).toEqual(['com.example.payments/ledger']);
@@ -112,7 +120,15 @@ describe('a reader', () => {
     await reader.goes(LEDGER);
     await reader.page.getByRole('heading', { name: 'Ledger' }).waitFor();
     const text = await reader.main.innerText();
-    for (const part of ['general ledger', '1.10.0', '1.9.0', 'oci', 'LEDGER_TOKEN', 'secret', 'list_accounts'])
+    for (const part of [
+      'general ledger',
+      '1.10.0',
+      '1.9.0',
+      'oci',
+      'LEDGER_TOKEN',
+      'secret',
+      'list_accounts',
+    ])
       expect(text).toContain(part);
     await reader.page.getByRole('link', { name: '1.9.0' }).click();
     await reader.page.getByText('There is a newer version').waitFor();
@@ -123,7 +139,7 @@ describe('a reader', () => {
   it('copies the configuration that connects their client to it', async () => {
     await reader.goes(LEDGER);
     await reader.page.getByRole('heading', { name: 'Connect' }).waitFor();
-    await reader.page.getByRole('radiogroup').getByText('Cursor').click();
+    await reader.page.getByRole('radio', { name: 'Cursor' }).check();
     await reader.page.locator('.connect').getByRole('button', { name: 'Copy' }).click();
     await reader.page.getByText('Copied').waitFor();
     const copied = await reader.page.evaluate(() => navigator.clipboard.readText());
@@ -139,7 +155,7 @@ describe('a reader', () => {
     await reader.page.getByText('Nothing you may see matches').waitFor();
     await reader.button('Clear search and filters').click();
     await expect.poll(async () => (await reader.cards()).length).toBeGreaterThan(5);
-    await reader.page.getByText('Skills').click();
+    await reader.page.getByRole('radio', { name: 'Skills' }).check();
     await expect.poll(() => reader.page.locator('.count').innerText()).toContain('skill');
     expect(reader.page.url()).toContain('type=skill');
   });

@@ -37,7 +37,8 @@ export class Person {
       this.page = await this.context.newPage();
       this.page.on('console', (message) => {
         const text = message.text();
-        if (['error', 'warning'].includes(message.type()) && !OF_A_REFUSAL.test(text)) this.complaints.push(text);
+        if (['error', 'warning'].includes(message.type()) && !OF_A_REFUSAL.test(text))
+          this.complaints.push(text);
       });
       this.page.on('pageerror', (error) => this.complaints.push(error.message));
       await this.page.goto(`${this.origin}/`);

@@ -24,8 +24,8 @@ export function AccessPage({ route }: { route: Route }): JSX.Element {
         <section>
           {question.registry === '' ? (
             <p class="muted aside">
-              Every step of a request is told, also those behind the first refusal, with the claims that are missing. What you
-              may not know is told exactly like what is not there.
+              Every step of a request is told, also those behind the first refusal, with the claims that are
+              missing. What you may not know is told exactly like what is not there.
             </p>
           ) : (
             <Explained question={question} />

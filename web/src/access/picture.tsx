@@ -32,12 +32,16 @@ export function Picture(): JSX.Element {
     <section class="picture">
       <h2>Who sees how much</h2>
       <p class="muted">
-        Each row is what an entry asks for, each number how many entries of a registry ask for exactly that. Whoever holds the
-        claims, and may enter the registry, sees them.
+        Each row is what an entry asks for, each number how many entries of a registry ask for exactly that.
+        Whoever holds the claims, and may enter the registry, sees them.
       </p>
       <Answered asked={asked}>
         {(grid) =>
-          grid.rows.length === 0 ? <Empty title="The registries you manage hold no entries" /> : <Table grid={grid} />
+          grid.rows.length === 0 ? (
+            <Empty title="The registries you manage hold no entries" />
+          ) : (
+            <Table grid={grid} />
+          )
         }
       </Answered>
     </section>
@@ -90,7 +94,10 @@ function Cell({ registry, row, most }: { registry: string; row: Row; most: numbe
   const share = Math.round((Math.log1p(count) / Math.log1p(most)) * 5);
   return (
     <td class={`number heat-${share}`}>
-      <a href={hashOf(['access'], queryOf(question))} aria-label={`${count} entries of ${registry}: ${row.sentence}`}>
+      <a
+        href={hashOf(['access'], queryOf(question))}
+        aria-label={`${count} entries of ${registry}: ${row.sentence}`}
+      >
         {count.toLocaleString('en')}
       </a>
     </td>

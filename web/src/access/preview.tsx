@@ -24,7 +24,8 @@ export function Preview({ question, as }: { question: Question; as: Claims }): J
         {({ answer: given, counts, page }) =>
           page === null ? (
             <p class="muted">
-              They do not enter the registry: {given.status} {given.code !== undefined && <code>{given.code}</code>}
+              They do not enter the registry: {given.status}{' '}
+              {given.code !== undefined && <code>{given.code}</code>}
             </p>
           ) : (
             <>

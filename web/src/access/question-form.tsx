@@ -16,13 +16,20 @@ const ACTIONS = [
 /** Never asked about: they say when a token was made, and not who holds it. */
 const OF_THE_TOKEN = new Set(['jti', 'iat', 'exp', 'nbf']);
 
-export function QuestionForm({ question, ask }: { question: Question; ask: (to: Question) => void }): JSX.Element {
+export function QuestionForm({
+  question,
+  ask,
+}: {
+  question: Question;
+  ask: (to: Question) => void;
+}): JSX.Element {
   const { me, settings } = useSession();
   const [draft, setDraft] = useState(question);
   const registries = useAnswer('registries', (signal) => answer(api.GET('/registry', { signal })));
   const names = registries.value?.registries.map(({ name }) => name) ?? [];
   const change = (to: Partial<Question>) => setDraft({ ...draft, ...to });
-  const registry = draft.registry || (names[0] ?? '');
+  const [typed, setTyped] = useState(question.registry === '' ? null : question.registry);
+  const registry = typed ?? names[0] ?? '';
   return (
     <form
       onSubmit={(event) => {
@@ -39,7 +46,7 @@ export function QuestionForm({ question, ask }: { question: Question; ask: (to: 
           autocomplete="off"
           spellcheck={false}
           value={registry}
-          onInput={(event) => change({ registry: event.currentTarget.value })}
+          onInput={(event) => setTyped(event.currentTarget.value)}
         />
         <datalist id="access-registries">
           {names.map((name) => (
@@ -75,7 +82,8 @@ export function QuestionForm({ question, ask }: { question: Question; ask: (to: 
       <fieldset class="field">
         <legend class="label">Who</legend>
         <label class="check">
-          <input type="radio" name="who" checked={draft.as === null} onChange={() => change({ as: null })} /> Myself
+          <input type="radio" name="who" checked={draft.as === null} onChange={() => change({ as: null })} />{' '}
+          Myself
         </label>
         <label class="check">
           <input

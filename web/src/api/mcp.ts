@@ -5,7 +5,11 @@ import { Failure, failureOf } from './failure.js';
 const PATIENCE_MS = 30_000;
 
 interface ToolAnswer<T> {
-  readonly result?: { readonly isError?: boolean; readonly structuredContent?: T; readonly content?: readonly { readonly text?: string }[] };
+  readonly result?: {
+    readonly isError?: boolean;
+    readonly structuredContent?: T;
+    readonly content?: readonly { readonly text?: string }[];
+  };
   readonly error?: { readonly message?: string };
 }
 
@@ -25,7 +29,12 @@ export async function callTool<T>(
       Accept: 'application/json, text/event-stream',
       ...(token === null ? {} : { Authorization: `Bearer ${token}` }),
     },
-    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: tool, arguments: args } }),
+    body: JSON.stringify({
+      jsonrpc: '2.0',
+      id: 1,
+      method: 'tools/call',
+      params: { name: tool, arguments: args },
+    }),
   });
   const body: unknown = await response.json().catch(() => undefined);
   if (!response.ok) throw failureOf(response.status, body);

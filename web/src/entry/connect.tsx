@@ -47,16 +47,26 @@ export function Connect({ registry, name, version }: Props): JSX.Element {
       <div class="segments" role="radiogroup" aria-label="Client">
         {connections.map(({ client }) => (
           <label key={client}>
-            <input type="radio" name="client" checked={client === shown.client} onChange={() => setChosen(client)} />
-            <span>{NAMES[client] ?? client}</span>
+            <input
+              type="radio"
+              name="client"
+              checked={client === shown.client}
+              onChange={() => setChosen(client)}
+            />
+            <span>
+              <Plain text={NAMES[client] ?? client} />
+            </span>
           </label>
         ))}
       </div>
       {shown.configuration ? (
-        <Code text={JSON.stringify(shown.configuration, null, 2)} label={`Configuration of ${NAMES[shown.client] ?? shown.client}`} />
+        <Code
+          text={JSON.stringify(shown.configuration, null, 2)}
+          label={`Configuration of ${NAMES[shown.client] ?? shown.client}`}
+        />
       ) : (
         <p class="muted">
-          {NAMES[shown.client] ?? shown.client} cannot be told by its configuration:{' '}
+          <Plain text={NAMES[shown.client] ?? shown.client} /> cannot be told by its configuration:{' '}
           <Plain text={shown.omitted?.explanation ?? ''} class="break" />
         </p>
       )}

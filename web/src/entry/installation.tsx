@@ -16,7 +16,10 @@ export function Remotes({ remotes }: { remotes: readonly Remote[] }): JSX.Elemen
       {remotes.map((remote, place) => (
         <div class="block" key={place}>
           <p>
-            <span class="badge plain">{remote.type}</span> <Plain text={remote.url} class="break mono" />
+            <span class="badge plain">
+              <Plain text={remote.type} />
+            </span>{' '}
+            <Plain text={remote.url} class="break mono" />
           </p>
           <Inputs title="Headers" inputs={remote.headers ?? []} />
           <Inputs
@@ -60,7 +63,7 @@ function Package({ of }: { of: ServerPackage | SkillPackage }): JSX.Element {
       </p>
       {server && (
         <p class="muted">
-          {server.transport.type}
+          <Plain text={server.transport.type} />
           {server.runtimeHint !== undefined && (
             <>
               , by <Plain text={server.runtimeHint} />

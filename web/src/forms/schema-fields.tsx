@@ -145,7 +145,7 @@ function Field(props: FieldProps): JSX.Element {
 function Group(props: FieldProps): JSX.Element {
   const { schema, schemas, path, value, details, change } = props;
   if (isClaims(schema))
-    return <ClaimsEditor claims={(value ?? {}) as Claims} change={change} label={labelOf(props.name)} />;
+    return <ClaimsEditor claims={(value ?? {}) as Claims} change={change} label={pathLabel(path)} />;
   if (schema.properties)
     return (
       <SchemaFields
@@ -183,6 +183,11 @@ function Group(props: FieldProps): JSX.Element {
       </button>
     </>
   );
+}
+
+/** `anonymous.claims` → `Anonymous claims`: on one form there are several. */
+function pathLabel(path: string): string {
+  return labelOf(path.replaceAll(/[.[\]]+/g, ' ').trim());
 }
 
 function Problems({

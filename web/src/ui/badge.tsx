@@ -1,4 +1,5 @@
 import type { JSX } from 'preact';
+import { visible } from './visible.js';
 
 const TONES: Readonly<Record<string, string>> = {
   active: 'good',
@@ -19,5 +20,5 @@ const TONES: Readonly<Record<string, string>> = {
 
 /** A state, in its own word; the colour says nothing that the word does not. */
 export function Badge({ state, text = state }: { state: string; text?: string }): JSX.Element {
-  return <span class={`badge ${TONES[state] ?? 'plain'}`}>{text.replaceAll('_', ' ')}</span>;
+  return <span class={`badge ${TONES[state] ?? 'plain'}`}>{visible(text.replaceAll('_', ' '))}</span>;
 }
