@@ -28,6 +28,7 @@ export const FOLDERS = [
   'discovery',
   'page',
   'health',
+  'mcp',
   'sync',
   'kubernetes',
   'app',

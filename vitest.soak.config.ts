@@ -6,6 +6,8 @@ const LONGER_HERE = [
   'test/model/audit.spec.ts',
   'test/api/sync.day.spec.ts',
   'test/api/sync.replicas.spec.ts',
+  'test/api/sync.api.spec.ts',
+  'test/api/catalog.search.spec.ts',
   'test/api/sync.git.large.spec.ts',
   'test/api/service.resilience.spec.ts',
   'test/api/entries.durability.spec.ts',

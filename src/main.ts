@@ -3,6 +3,7 @@ import 'reflect-metadata';
 import { Command, Option } from 'commander';
 import type { ExplainOptions } from './cli/access/explain.js';
 import type { AccessChecks } from './cli/check.js';
+import type { ClientConfigOptions } from './cli/client-config.js';
 import type { MigrateAction } from './cli/migrate.js';
 import { versionLine } from './cli/version.js';
 
@@ -78,6 +79,19 @@ program
       program.error(`migrate: ${action} is none of up, down and status`);
     const { migrate } = await import('./cli/migrate.js');
     exit(await migrate(action as MigrateAction, options.config));
+  });
+
+program
+  .command('client-config')
+  .description('write the servers of a registry as the configuration, or the allow-list, of a client')
+  .requiredOption('--url <url>', 'the registry, such as https://registry.example.com/registry/default')
+  .requiredOption('--client <client>', 'vscode, copilot, claude-code or cursor')
+  .option('--form <form>', 'servers, or allowlist', 'servers')
+  .option('--token-file <file>', 'holds the access token to send')
+  .option('--output <file>', 'the file to write; standard output when absent')
+  .action(async (options: ClientConfigOptions) => {
+    const { clientConfig } = await import('./cli/client-config.js');
+    exit(await clientConfig(options));
   });
 
 await program.parseAsync();

@@ -23,6 +23,7 @@ import { EntriesModule } from '../entries/entries.module.js';
 import { QueryValidation } from '../http/input/query-validation.pipe.js';
 import { KubernetesModule } from '../kubernetes/kubernetes.module.js';
 import { PageModule } from '../page/page.module.js';
+import { McpModule } from '../mcp/mcp.module.js';
 import { PublisherModule } from '../publisher/publisher.module.js';
 import { RegistriesModule } from '../registries/registries.module.js';
 import { SourcesModule } from '../sources/sources.module.js';
@@ -42,6 +43,8 @@ export class AppModule {
         DatabaseModule.with(database),
         // Express tries one route after the other, and almost all requests are for this module's.
         CatalogModule,
+        // Before what takes every path below a registry.
+        McpModule,
         PublisherModule,
         AuthModule,
         AuthzModule,

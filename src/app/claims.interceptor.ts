@@ -71,6 +71,8 @@ export class ClaimsInterceptor implements NestInterceptor {
       const access = await this.views.enter(callerOf(context), client, String(request.params['registry']));
       request.loaded = access;
       request.registryClaims = access.registryClaims;
+      if (this.reflector.getAllAndOverride(HasBody, route) !== undefined)
+        return this.readByPost(context, access, next);
       if (!access.remembered) return next.handle();
       return next.handle().pipe(catchError((error) => this.refuse(access, error)));
     } else {
@@ -100,6 +102,31 @@ export class ClaimsInterceptor implements NestInterceptor {
     }
     // When the handler is done, and not when its answer was read: that may take as long as its reader likes.
     return next.handle().pipe(finalize(() => held.giveBack()));
+  }
+
+  // It takes its places of the reads by itself, as a GET does.
+  private async readByPost(
+    context: ExecutionContext,
+    access: RegistryAccess,
+    next: CallHandler,
+  ): Promise<Observable<unknown>> {
+    const request = context.switchToHttp().getRequest<LoadedRequest>();
+    const held = new Held();
+    held.push(() => forgetBody(request));
+    try {
+      await this.receive(context, access.client.keyOf(access.caller), held);
+      parseBody(request);
+    } catch (error) {
+      held.giveBack();
+      if (access.remembered) await this.refuse(access, error);
+      throw error;
+    }
+    return next.handle().pipe(
+      catchError((error) =>
+        access.remembered ? this.refuse(access, error) : Promise.reject(error as Error),
+      ),
+      finalize(() => held.giveBack()),
+    );
   }
 
   // A caller who has lost access meanwhile is told that, and not what is wrong with the request beside it.

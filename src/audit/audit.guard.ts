@@ -12,6 +12,7 @@ import {
 } from '../auth/route-resource.js';
 import { AccessPolicy } from '../authz/access-policy.js';
 import { auditConfig } from '../config/slices.js';
+import { refusalStep } from '../http/refusal-step.js';
 import { requestContextOf } from '../http/request-context.js';
 import { actorOf, boundedScope, boundedTarget } from './audit-event.js';
 import { AuditRecorder } from './audit-recorder.js';
@@ -57,12 +58,14 @@ export class AuditGuard implements CanActivate {
     const response = context.switchToHttp().getResponse<Response>();
     const client = clientIn(context);
     response.once('close', () => {
-      const { caller, registryClaims } = request;
+      const { caller, registryClaims, refusedInAnswer: code } = request;
       if (!caller || !response.headersSent || response.statusCode >= 400) return;
       this.recorder.record(
         {
           action: 'catalog.read',
-          outcome: 'allowed',
+          ...(code === undefined
+            ? { outcome: 'allowed' as const }
+            : { outcome: 'refused' as const, code, step: refusalStep(code) ?? code }),
           actor: actorOf(caller, this.policy.rolesOf(caller)),
           target: boundedTarget(targetOf(request, route)),
           context: requestContextOf(request),

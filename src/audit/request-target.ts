@@ -1,6 +1,6 @@
 import type { Request } from 'express';
 import type { AuditDeclaration } from '../auth/audited.js';
-import type { NamedResource } from '../auth/route-resource.js';
+import type { LoadedRequest, NamedResource } from '../auth/route-resource.js';
 import { isEntryType } from '../documents/entry-types.js';
 import type { AuditTarget } from './audit-event.js';
 
@@ -15,13 +15,15 @@ export interface DeclaredRoute {
 }
 
 /** What a request names, by what its route declares (contract §9); the route itself where that is nothing. */
-export function targetOf(request: Request, route: DeclaredRoute | undefined): AuditTarget {
+export function targetOf(request: LoadedRequest, route: DeclaredRoute | undefined): AuditTarget {
   const text = (parameter: string): string | undefined => {
     const value: unknown = request.params?.[parameter];
     return typeof value === 'string' && value !== '' ? value : undefined;
   };
   const name = text('name');
   const version = text('version');
+  if (route?.isRegistryRoute && request.readEntry)
+    return { ...request.readEntry, registry: text('registry') ?? '' };
   if (route?.isRegistryRoute || route?.isPublisherRoute) return consumerTarget(text, route.audited);
   if (route?.named && name !== undefined) {
     const { resource } = route.named;

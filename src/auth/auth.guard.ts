@@ -5,7 +5,7 @@ import { CallersWithoutToken } from './callers-without-token.js';
 import { Authenticator } from './authenticator.js';
 import type { AuthenticatedRequest } from './current-caller.js';
 import { RouteAccessOf } from './route-access.js';
-import { IsRegistryRoute } from './route-resource.js';
+import { IsRegistryRoute, ReadByPost } from './route-resource.js';
 
 const READS: ReadonlySet<string> = new Set(['GET', 'HEAD']);
 
@@ -22,8 +22,9 @@ export class AuthGuard implements CanActivate {
     const route = [context.getHandler(), context.getClass()];
     if (this.reflector.getAllAndOverride(RouteAccessOf, route) === 'public') return true;
     const request = context.switchToHttp().getRequest<AuthenticatedRequest>();
-    const isRead =
-      READS.has(request.method) && this.reflector.getAllAndOverride(IsRegistryRoute, route) !== undefined;
+    const says = (decorator: typeof ReadByPost) =>
+      this.reflector.getAllAndOverride(decorator, route) !== undefined;
+    const isRead = (READS.has(request.method) || says(ReadByPost)) && says(IsRegistryRoute);
     // A token that is sent counts alone (contract §6.1), also one that is no good.
     const opened = isRead && sentToken(request.rawHeaders).kind === 'none';
     request.caller =

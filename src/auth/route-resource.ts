@@ -2,7 +2,8 @@ import { applyDecorators, createParamDecorator, type ExecutionContext } from '@n
 import { Reflector } from '@nestjs/core';
 import { ApiParam, type ApiParamOptions } from '@nestjs/swagger';
 import type { Claims } from '../claims/claims.js';
-import { ENTRY_TYPE_NAMES } from '../documents/entry-types.js';
+import { ENTRY_TYPE_NAMES, type EntryType } from '../documents/entry-types.js';
+import type { ErrorCode } from '../http/errors.js';
 import { ApiErrors } from '../http/openapi/api-errors.js';
 import type { AuthenticatedRequest } from './current-caller.js';
 
@@ -55,6 +56,9 @@ export const RegistryRoute = () =>
     ),
   );
 
+/** A read of a registry that is no GET: whoever may read it without a token may send this without one (contract §6.1, §6.3). */
+export const ReadByPost = Reflector.createDecorator();
+
 /** Who may publish through a registry, or ask what publishing would say: those with the role, or anybody. */
 export type PublisherAccess = 'publishers' | 'anybody';
 
@@ -84,11 +88,21 @@ export const ResourceRoute = (named: NamedResource) =>
     ...(named.resource !== 'entry' && named.use !== 'read' ? [ApiErrors('config_managed')] : []),
   );
 
+export interface ReadEntry {
+  readonly type: EntryType;
+  readonly name: string;
+  readonly version?: string;
+}
+
 /** A request with what the ClaimsInterceptor has loaded for its handler. */
 export interface LoadedRequest extends AuthenticatedRequest {
   loaded?: unknown;
   /** The claims of the registry that was entered, for the audit trail. */
   registryClaims?: Claims;
+  /** The entry that is read, where it is not the path that names it: for the audit trail too. */
+  readEntry?: ReadEntry;
+  /** What was refused in an answer that is none of HTTP's refusals. */
+  refusedInAnswer?: ErrorCode;
 }
 
 /**

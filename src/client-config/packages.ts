@@ -34,58 +34,60 @@ const PLAIN_VERSION = /^[0-9A-Za-z][0-9A-Za-z.+_-]*$/;
  * oci: https://docs.docker.com/reference/cli/docker/container/run/. nuget: https://learn.microsoft.com/dotnet/core/tools/dotnet-tool-exec.
  * An mcpb is a bundle that a client unpacks and installs; none of these does.
  */
-const PACKAGE_TYPES: Readonly<Record<string, PackageType>> = {
-  npm: {
-    command: 'npx',
-    registries: ['https://registry.npmjs.org'],
-    identifier: /^(@[a-z0-9~][a-z0-9._~-]*\/)?[a-z0-9~][a-z0-9._~-]*$/i,
-    version: PLAIN_VERSION,
-    argumentsFor: ({ identifier, version, runtimeArguments, packageArguments }) => [
-      ...(has(runtimeArguments, '-y', '--yes') ? [] : [['-y']]),
-      ...runtimeArguments,
-      [version === undefined ? identifier : `${identifier}@${version}`],
-      ...packageArguments,
-    ],
-  },
-  pypi: {
-    command: 'uvx',
-    registries: ['https://pypi.org', 'https://pypi.org/simple'],
-    identifier: /^[a-z0-9]([a-z0-9._-]*[a-z0-9])?$/i,
-    version: PLAIN_VERSION,
-    argumentsFor: ({ identifier, version, runtimeArguments, packageArguments }) => [
-      ...runtimeArguments,
-      [version === undefined ? identifier : `${identifier}@${version}`],
-      ...packageArguments,
-    ],
-  },
-  oci: {
-    command: 'docker',
-    registries: ['https://docker.io', 'https://index.docker.io', 'https://registry-1.docker.io'],
-    // https://github.com/distribution/reference: host and port, path, tag, digest.
-    identifier:
-      /^([a-z0-9][a-z0-9.-]*(:\d+)?\/)?[a-z0-9]+([._-]+[a-z0-9]+)*(\/[a-z0-9]+([._-]+[a-z0-9]+)*)*(:\w[\w.-]*)?(@sha256:[a-f0-9]{64})?$/i,
-    version: /^(\w[\w.-]*|sha256:[a-f0-9]{64})$/,
-    argumentsFor: ({ identifier, version, runtimeArguments, packageArguments, environment }) => [
-      ...(has(runtimeArguments.slice(0, 1), 'run') ? [] : [['run'], ['-i'], ['--rm']]),
-      ...runtimeArguments,
-      ...environment.flatMap((variable) => [['-e'], handedOn(variable)]),
-      [imageOf(identifier, version)],
-      ...packageArguments,
-    ],
-  },
-  nuget: {
-    command: 'dnx',
-    registries: ['https://api.nuget.org', 'https://api.nuget.org/v3/index.json', 'https://www.nuget.org'],
-    identifier: /^[a-z0-9_][a-z0-9._-]*$/i,
-    version: PLAIN_VERSION,
-    argumentsFor: ({ identifier, version, runtimeArguments, packageArguments }) => [
-      [version === undefined ? identifier : `${identifier}@${version}`],
-      ...(has(runtimeArguments, '-y', '--yes') ? [] : [['--yes']]),
-      ...runtimeArguments,
-      ...(packageArguments.length > 0 ? [['--'], ...packageArguments] : []),
-    ],
-  },
-};
+const PACKAGE_TYPES = new Map<string, PackageType>(
+  Object.entries<PackageType>({
+    npm: {
+      command: 'npx',
+      registries: ['https://registry.npmjs.org'],
+      identifier: /^(@[a-z0-9~][a-z0-9._~-]*\/)?[a-z0-9~][a-z0-9._~-]*$/i,
+      version: PLAIN_VERSION,
+      argumentsFor: ({ identifier, version, runtimeArguments, packageArguments }) => [
+        ...(has(runtimeArguments, '-y', '--yes') ? [] : [['-y']]),
+        ...runtimeArguments,
+        [version === undefined ? identifier : `${identifier}@${version}`],
+        ...packageArguments,
+      ],
+    },
+    pypi: {
+      command: 'uvx',
+      registries: ['https://pypi.org', 'https://pypi.org/simple'],
+      identifier: /^[a-z0-9]([a-z0-9._-]*[a-z0-9])?$/i,
+      version: PLAIN_VERSION,
+      argumentsFor: ({ identifier, version, runtimeArguments, packageArguments }) => [
+        ...runtimeArguments,
+        [version === undefined ? identifier : `${identifier}@${version}`],
+        ...packageArguments,
+      ],
+    },
+    oci: {
+      command: 'docker',
+      registries: ['https://docker.io', 'https://index.docker.io', 'https://registry-1.docker.io'],
+      // https://github.com/distribution/reference: host and port, path, tag, digest.
+      identifier:
+        /^([a-z0-9][a-z0-9.-]*(:\d+)?\/)?[a-z0-9]+([._-]+[a-z0-9]+)*(\/[a-z0-9]+([._-]+[a-z0-9]+)*)*(:\w[\w.-]*)?(@sha256:[a-f0-9]{64})?$/i,
+      version: /^(\w[\w.-]*|sha256:[a-f0-9]{64})$/,
+      argumentsFor: ({ identifier, version, runtimeArguments, packageArguments, environment }) => [
+        ...(has(runtimeArguments.slice(0, 1), 'run') ? [] : [['run'], ['-i'], ['--rm']]),
+        ...runtimeArguments,
+        ...environment.flatMap((variable) => [['-e'], handedOn(variable)]),
+        [imageOf(identifier, version)],
+        ...packageArguments,
+      ],
+    },
+    nuget: {
+      command: 'dnx',
+      registries: ['https://api.nuget.org', 'https://api.nuget.org/v3/index.json', 'https://www.nuget.org'],
+      identifier: /^[a-z0-9_][a-z0-9._-]*$/i,
+      version: PLAIN_VERSION,
+      argumentsFor: ({ identifier, version, runtimeArguments, packageArguments }) => [
+        [version === undefined ? identifier : `${identifier}@${version}`],
+        ...(has(runtimeArguments, '-y', '--yes') ? [] : [['--yes']]),
+        ...runtimeArguments,
+        ...(packageArguments.length > 0 ? [['--'], ...packageArguments] : []),
+      ],
+    },
+  }),
+);
 
 /** Names of variables: those of POSIX, IEEE Std 1003.1-2017 §8.1. */
 const VARIABLE_NAME = /^[A-Za-z_][A-Za-z0-9_]*$/;
@@ -99,7 +101,7 @@ const OF_DOCKER =
  * @throws Inexpressible
  */
 export function packageConnection(document: Package): CommandConnection {
-  const type = PACKAGE_TYPES[textMember(document, 'registryType') ?? ''];
+  const type = PACKAGE_TYPES.get(textMember(document, 'registryType') ?? '');
   if (!type) throw new Inexpressible('unsupported_registry_type');
   if (textMember(member(document, 'transport'), 'type') !== 'stdio')
     throw new Inexpressible('unsupported_transport');

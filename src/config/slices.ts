@@ -52,6 +52,8 @@ export const limitsConfig = slice('limits', ({ limits }) => limits);
 
 /** The page for people, and where one logs in. */
 export const pageConfig = slice('page', ({ auth, web }) => ({ web, oauth: oauthInUse(auth) ?? null }));
+/** The pages of other origins that may read. */
+export const corsConfig = slice('cors', ({ cors }) => cors);
 
 const SLICES: readonly ConfigurationSlice<object>[] = [
   authenticationConfig,
@@ -63,6 +65,7 @@ const SLICES: readonly ConfigurationSlice<object>[] = [
   auditConfig,
   limitsConfig,
   pageConfig,
+  corsConfig,
 ];
 
 /** The slices of one configuration, as `ConfigModule` loads them. */

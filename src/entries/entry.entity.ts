@@ -10,6 +10,7 @@ import {
   Unique,
 } from 'typeorm';
 import type { Publisher } from '../audit/audit-event.js';
+import { ClaimSetId, ClaimSetOf, GivenClaims } from '../claim-sets/claim-columns.js';
 import { ClaimSet } from '../claim-sets/claim-set.entity.js';
 import { asGiven, type Claims } from '../claims/claims.js';
 import { BigIdColumn, BytewiseText, Timestamp } from '../database/columns.js';
@@ -41,15 +42,13 @@ export class Entry {
   @BytewiseText()
   name: string;
 
-  @Column({ name: 'claim_set_id', type: 'integer' })
+  @ClaimSetId()
   claimSetId: number;
 
-  @ManyToOne(() => ClaimSet)
-  @JoinColumn({ name: 'claim_set_id', foreignKeyConstraintName: 'entry_claim_set_id_fkey' })
+  @ClaimSetOf('entry')
   claimSet: ClaimSet;
 
-  /** The form they were given in, if it is another one: see `givenForm`. For showing alone. */
-  @Column({ name: 'given_claims', type: 'jsonb', nullable: true })
+  @GivenClaims()
   givenClaims: Claims | null;
 
   /** When it was given other claims; null for one that has those it came with. Written by a trigger, so that no writer can forget. */

@@ -4,6 +4,9 @@ import type { Request } from 'express';
 /** The consumer API, discovery and OpenAPI; nothing else may be read by a page of another origin. */
 const SHARED = /^\/(registry(\/|$)|\.well-known\/|openapi\.json$)/;
 
+/** What is read by POST (contract §6.3). */
+const MCP = /^\/registry\/[^/]+\/mcp$/;
+
 /**
  * contract §6: `Access-Control-*` on the consumer API, discovery and OpenAPI only, error answers included.
  *
@@ -18,5 +21,13 @@ export function corsFor(origins: readonly string[]): CorsOptionsDelegate<Request
     maxAge: 600,
     optionsSuccessStatus: 204,
   };
-  return (request, callback) => callback(null, SHARED.test(request.path) ? shared : { origin: false });
+  const ofMcp: CorsOptions = {
+    ...shared,
+    methods: 'POST, OPTIONS',
+    allowedHeaders: 'Authorization, Content-Type, Mcp-Protocol-Version',
+  };
+  return (request, callback) => {
+    if (MCP.test(request.path)) callback(null, ofMcp);
+    else callback(null, SHARED.test(request.path) ? shared : { origin: false });
+  };
 }

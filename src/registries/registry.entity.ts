@@ -10,6 +10,7 @@ import {
   type Relation,
   Unique,
 } from 'typeorm';
+import { ClaimSetId, ClaimSetOf, GivenClaims } from '../claim-sets/claim-columns.js';
 import { ClaimSet } from '../claim-sets/claim-set.entity.js';
 import { asGiven, type Claims } from '../claims/claims.js';
 import type { RegistryKey } from '../config/registry-key.js';
@@ -54,15 +55,13 @@ export class Registry {
   @BytewiseText()
   name: string;
 
-  @Column({ name: 'claim_set_id', type: 'integer' })
+  @ClaimSetId()
   claimSetId: number;
 
-  @ManyToOne(() => ClaimSet)
-  @JoinColumn({ name: 'claim_set_id', foreignKeyConstraintName: 'registry_claim_set_id_fkey' })
+  @ClaimSetOf('registry')
   claimSet: ClaimSet;
 
-  /** The form they were given in, if it is another one: see `givenForm`. For showing alone. */
-  @Column({ name: 'given_claims', type: 'jsonb', nullable: true })
+  @GivenClaims()
   givenClaims: Claims | null;
 
   /** What a caller without a token holds in its reads; null: it asks for a token. */

@@ -4,12 +4,12 @@ import {
   Entity,
   Index,
   JoinColumn,
-  ManyToOne,
   OneToOne,
   PrimaryColumn,
   type Relation,
   Unique,
 } from 'typeorm';
+import { ClaimSetId, ClaimSetOf, GivenClaims } from '../claim-sets/claim-columns.js';
 import { ClaimSet } from '../claim-sets/claim-set.entity.js';
 import { asGiven, type Claims } from '../claims/claims.js';
 import type { EntryFilterConfig } from '../config/config.js';
@@ -120,15 +120,13 @@ export class Source {
   @Column({ name: 'allow_shrink', type: 'boolean', default: false })
   allowShrink: boolean;
 
-  @Column({ name: 'claim_set_id', type: 'integer' })
+  @ClaimSetId()
   claimSetId: number;
 
-  @ManyToOne(() => ClaimSet)
-  @JoinColumn({ name: 'claim_set_id', foreignKeyConstraintName: 'source_claim_set_id_fkey' })
+  @ClaimSetOf('source')
   claimSet: ClaimSet;
 
-  /** The form they were given in, if it is another one: see `givenForm`. For showing alone. */
-  @Column({ name: 'given_claims', type: 'jsonb', nullable: true })
+  @GivenClaims()
   givenClaims: Claims | null;
 
   @Column({ type: 'text' })

@@ -13,26 +13,20 @@ import { SourcesController } from './sources.controller.js';
 import { SourcesRepository } from './sources.repository.js';
 import { SourcesService } from './sources.service.js';
 
+const SERVICES = [
+  AdminFiles,
+  AdminNamespaces,
+  SourcesRepository,
+  SourceLeases,
+  SourceStates,
+  SourceWriter,
+  SourcesService,
+];
+
 @Module({
   imports: [TypeOrmModule.forFeature([Source]), AuditModule, AuthzModule, ClaimSetsModule],
   controllers: [SourcesController],
-  providers: [
-    AdminFiles,
-    AdminNamespaces,
-    SourcesRepository,
-    SourceLeases,
-    SourceStates,
-    SourceWriter,
-    SourcesService,
-  ],
-  exports: [
-    AdminFiles,
-    AdminNamespaces,
-    SourcesRepository,
-    SourceLeases,
-    SourceStates,
-    SourceWriter,
-    SourcesService,
-  ],
+  providers: SERVICES,
+  exports: SERVICES,
 })
 export class SourcesModule {}

@@ -1,4 +1,5 @@
 import { Entity, Index, JoinColumn, ManyToOne, PrimaryColumn } from 'typeorm';
+import { ClaimSetOf } from '../claim-sets/claim-columns.js';
 import { ClaimSet } from '../claim-sets/claim-set.entity.js';
 import { Source } from '../sources/source.entity.js';
 
@@ -18,7 +19,6 @@ export class SourcePartition {
   @JoinColumn({ name: 'source_id', foreignKeyConstraintName: 'source_partition_source_id_fkey' })
   source: Source;
 
-  @ManyToOne(() => ClaimSet)
-  @JoinColumn({ name: 'claim_set_id', foreignKeyConstraintName: 'source_partition_claim_set_id_fkey' })
+  @ClaimSetOf('source_partition')
   claimSet: ClaimSet;
 }

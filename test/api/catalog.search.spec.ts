@@ -5,11 +5,12 @@ import { aServer, type Document } from '../support/documents.js';
 import { cursorIn, versionsIn } from '../support/matchers.js';
 import { aPublication, entryAt } from '../support/publishing.js';
 import { Random } from '../support/random.js';
+import { inSoak } from '../support/soak.js';
 import { aService } from '../support/service.js';
 
 const TEAMS = ['red', 'blue', 'green'];
 const NAMES = 120;
-const SEARCHES = 80;
+const SEARCHES = inSoak(400, 30);
 /** Few of them, so that short texts are in many documents and longer ones in some; and what SQL, JavaScript and Unicode read otherwise. */
 const LETTERS = [...'aabbcdexyz  %_\\-.\'"', 'É', 'ß', 'ſ', 'İ', 'Ω', '猫', '猫', '😀', 'e\u0301'];
 
@@ -127,7 +128,7 @@ describe('a search', () => {
           [1, TEAMS],
         ] as const);
         // The first pages that short are walked to, and the others found by the index.
-        const limit = random.pick([1, 2, 5]);
+        const limit = random.pick([2, 3, 8]);
         expect({ seed, teams, search, found: await found(teams, search, limit) }).toEqual({
           seed,
           teams,

@@ -1,4 +1,6 @@
+import { existsSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
+import { Cli } from '../support/cli.js';
 import { aServer, type Document } from '../support/documents.js';
 import { aFolder } from '../support/folder.js';
 import type { Reply, Sender } from '../support/http.js';
@@ -161,5 +163,31 @@ describe('the configuration of a client', () => {
     expect(serversOf(withKey)).toContain('io.acme/deploy');
     const wrong = await service.get(`/registry/ide/k/${aKey()}/x/client-config?client=cursor`);
     expectRefused(wrong, 404, 'registry_not_found');
+  });
+});
+
+describe('the command client-config', () => {
+  const run = (...args: string[]) =>
+    new Cli(['client-config', '--url', `${service.origin}/registry/main/`, ...args]).finished;
+
+  it('writes the file, and says how many servers it has no words for', async () => {
+    const token = folder.write('token', `${service.issuer.sign(ACME)}\n`);
+    const output = folder.file('mcp.json');
+    const args = ['--client', 'cursor', '--token-file', token, '--output', output];
+    expect(await run(...args)).toEqual({
+      code: 0,
+      output: '1 server(s) could not be said for cursor: x-omitted in the file names them\n',
+    });
+    expect(readFileSync(output, 'utf8')).toBe((await of(service.as(ACME))).text);
+  });
+
+  it('says why there is none, and writes nothing', async () => {
+    const output = folder.file('none.json');
+    const { code, output: said } = await run('--client', 'cursor', '--output', output);
+    expect({ code, said }).toEqual({
+      code: 1,
+      said: 'client-config: the registry answers with status 401: it wants a token, see --token-file\n',
+    });
+    expect(existsSync(output)).toBe(false);
   });
 });

@@ -15,7 +15,7 @@ const TEAMS = ['platform', 'data', 'web', 'mobile', 'security'];
 /** How often all of them publish. */
 const ROUNDS = inSoak([1, 2, 3], [1]);
 /** Names whose changes race, and how many of them at a time: together more requests than the pool has connections. */
-const RACES = inSoak(100, 40);
+const RACES = inSoak(100, 15);
 const AT_ONCE = 10;
 
 interface Entry {

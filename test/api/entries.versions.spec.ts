@@ -120,8 +120,12 @@ describe.each(TYPES)('the versions of a %s', (type) => {
 
   it('are found by whatever their publishers called them', async () => {
     const name = aName();
-    await publish(writer(), type, name, CLAIMS, ...REAL_VERSIONS);
-    for (const version of REAL_VERSIONS) {
+    // All of them for servers; the other types pass through the same code.
+    const versions = REAL_VERSIONS.filter(
+      (version, index) => type === 'server' || index % 10 === 0 || version === '1.0.0+build.2',
+    );
+    await publish(writer(), type, name, CLAIMS, ...versions);
+    for (const version of versions) {
       const below = `/versions/${encodeURIComponent(version)}`;
       expect((await writer().get(entryAt(type, name, below))).json).toMatchObject({ version });
       const shown = await service.as(ACME_PLATFORM).get(consumerAt(type, name, below));
@@ -132,7 +136,7 @@ describe.each(TYPES)('the versions of a %s', (type) => {
     const encoded = encodeURIComponent('1.0.0+build.2');
     expect((await writer().delete(entryAt(type, name, `/versions/${encoded}`))).status).toBe(204);
     expect((await writer().get(entryAt(type, name))).json).toMatchObject({
-      versions: { length: REAL_VERSIONS.length - 1 },
+      versions: { length: versions.length - 1 },
     });
   });
 

@@ -1,8 +1,10 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { aServer } from '../support/documents.js';
 import { keepSecret } from '../support/secrets.js';
+import { inSoak } from '../support/soak.js';
 import { aService, type ServiceUnderTest } from '../support/service.js';
 
+const COUNT = inSoak(10_000, 2_000);
 const CLAIMS = { org: 'acme', team: ['platform', 'data'] };
 const OFFICIAL = 'io.modelcontextprotocol.registry/official';
 
@@ -38,8 +40,8 @@ function pagesAnswered(service: ServiceUnderTest): number {
   return lines.length;
 }
 
-describe('10 000 servers of another instance of this service, which asks for a token', () => {
-  const servers = Array.from({ length: 10_000 }, (_, index) =>
+describe(`${COUNT} servers of another instance of this service, which asks for a token`, () => {
+  const servers = Array.from({ length: COUNT }, (_, index) =>
     aServer(`io.acme/s${index}`, index % 7 === 0 ? `build-${index}` : '1.0.0', {
       odd: { list: [index, null, { 'odd key': 'ключ ✓' }], text: 'x'.repeat(index % 300) },
     }),
@@ -67,9 +69,9 @@ describe('10 000 servers of another instance of this service, which asks for a t
   mirror.registry('main', { sources: ['main'] }).runs();
 
   it('are mirrored exactly', async () => {
-    expect(await mirror.synced('main')).toMatchObject({ status: 'complete', counts: { entries: 10_000 } });
+    expect(await mirror.synced('main')).toMatchObject({ status: 'complete', counts: { entries: COUNT } });
     const theirs = await everything((path) => member.get(path));
-    expect(theirs.size).toBe(10_000);
+    expect(theirs.size).toBe(COUNT);
     expect(await everything((path) => mirror.get(path))).toEqual(theirs);
   });
 
@@ -77,11 +79,11 @@ describe('10 000 servers of another instance of this service, which asks for a t
     await mirror.synced('main');
     pagesAnswered(upstream);
     const changed = servers.map((server, index) =>
-      index % 1_000 === 5 ? { ...server, description: 'Changed' } : server,
+      index % (COUNT / 10) === 5 ? { ...server, description: 'Changed' } : server,
     );
     await upstream.rewrite('main', { servers: changed });
     expect((await upstream.synced('main')).counts).toMatchObject({ changed: 10 });
-    expect((await mirror.synced('main')).counts).toMatchObject({ changed: 10, removed: 0, entries: 10_000 });
+    expect((await mirror.synced('main')).counts).toMatchObject({ changed: 10, removed: 0, entries: COUNT });
     expect([1, 2]).toContain(pagesAnswered(upstream));
     expect(await everything((path) => mirror.get(path))).toEqual(
       await everything((path) => member.get(path)),
@@ -89,15 +91,15 @@ describe('10 000 servers of another instance of this service, which asks for a t
   });
 
   it('go here with the next run that reads everything once they are gone there', async () => {
-    await upstream.rewrite('main', { servers: servers.slice(0, 9_990) });
+    await upstream.rewrite('main', { servers: servers.slice(0, COUNT - 10) });
     expect((await upstream.synced('main')).counts).toMatchObject({ removed: 10 });
-    expect((await mirror.synced('main')).counts).toMatchObject({ entries: 10_000 });
+    expect((await mirror.synced('main')).counts).toMatchObject({ entries: COUNT });
     // As if a day had passed.
     await mirror.database.query(
       `update source_sync set fetch_state = jsonb_set(fetch_state, '{state,roundAt}',
          to_jsonb((fetch_state->'state'->>'roundAt')::float8 - 86400000))`,
     );
-    expect((await mirror.synced('main')).counts).toMatchObject({ removed: 10, entries: 9_990 });
+    expect((await mirror.synced('main')).counts).toMatchObject({ removed: 10, entries: COUNT - 10 });
     const theirs = await everything((path) => member.get(path));
     expect(await everything((path) => mirror.get(path))).toEqual(theirs);
   });

@@ -20,12 +20,12 @@ interface Endless {
 
 const ENDLESS: Record<string, Endless> = {
   'of large documents, read four times at once': {
-    document: (number) => ({ ...aServer(`io.acme/s${number}`), more: 'y'.repeat(100_000) }),
+    // In two scripts: a string with a letter beyond Latin-1 takes twice the memory.
+    document: (number) => ({
+      ...aServer(`io.acme/s${number}`),
+      more: number % 2 === 0 ? 'y'.repeat(100_000) : 'ж'.repeat(50_000),
+    }),
     sources: 4,
-  },
-  'of large documents in another script': {
-    document: (number) => ({ ...aServer(`io.acme/s${number}`), more: 'ж'.repeat(50_000) }),
-    sources: 1,
   },
   'of small documents': { document: (number) => aServer(`io.acme/s${number}`), sources: 1 },
 };
@@ -67,8 +67,8 @@ describe.each(Object.keys(ENDLESS))('a registry without end, %s', (kind) => {
   });
 
   it('fails with the reason, in less than 400 MB of memory, and the server goes on', async () => {
-    const log = await served.logs('Sync failed');
-    expect(log).toMatch(
+    // On a busy machine a page may come too late; then it is tried again.
+    await served.logs(
       /"error":"(The registry holds more than 128 MiB|What the source holds takes more than 208 MiB|Too much is read)/,
     );
     expect((await fetch(`${await served.origin()}/registry`)).status).toBe(200);

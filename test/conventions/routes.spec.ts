@@ -25,16 +25,24 @@ const ALIASES = ['GET /.well-known/oauth-protected-resource/{path}'];
 const isAlias = (route: string) =>
   / \/registry\/\{registry\}\/(v0|x)\//.test(route) || ALIASES.includes(route);
 /** They answer every path alike, to say where to go instead. */
-const isRefusal = (route: string) => /^(PUT|PATCH|DELETE|POST) \/registry\/\{path\}$/.test(route);
+const isRefusal = (route: string) =>
+  /^(PUT|PATCH|DELETE|POST) \/registry\/\{path\}$|^(GET|DELETE) \/registry\/\{registry\}\/mcp$/.test(route);
 
 /** What is no GET and yet writes nothing; any other route that is new has to be refused on a read-only server. */
 const WRITES_NOTHING = [
   'POST /v1/entries/validate',
   'POST /v1/access/explain',
   'POST /v1/access/preview',
+  'POST /registry/{registry}/mcp',
+  'DELETE /registry/{registry}/mcp',
   ...['v0.1', 'v0'].flatMap((version) =>
     ['validate', 'auth/github-oidc'].map((asked) => `POST /registry/{registry}/${version}/${asked}`),
   ),
+];
+/** What they answer to a body that is another's. */
+const ANSWERS: readonly [RegExp, number][] = [
+  [/oidc$|^POST .*mcp$/, 400],
+  [/^DELETE .*mcp$/, 405],
 ];
 const changesSomething = (route: string) => !/^(GET|HEAD) /.test(route) && !WRITES_NOTHING.includes(route);
 
@@ -271,7 +279,9 @@ describe('on a read-only server every route', () => {
     const always = HANDLERS.filter((handler) => handler.says(WritesNothing)).flatMap(({ routes }) => routes);
     expect(always).toEqual(expect.arrayContaining(WRITES_NOTHING));
     for (const route of WRITES_NOTHING)
-      expect((await send(route)).status, route).toBe(/oidc$/.test(route) ? 400 : 200);
+      expect((await send(route)).status, route).toBe(
+        ANSWERS.find(([pattern]) => pattern.test(route))?.[1] ?? 200,
+      );
     expect((await send('POST /v1/entries', '?dry_run=true')).status).toBe(200);
   });
 

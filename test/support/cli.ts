@@ -38,12 +38,12 @@ export class Cli {
     return origin;
   }
 
-  /** Resolves once the log holds the text; rejects when the process ends before that. */
-  async logs(text: string): Promise<string> {
+  /** Resolves once the log holds the text, or what matches; rejects when the process ends before that. */
+  async logs(text: string | RegExp): Promise<string> {
     let over = false;
     void this.finished.then(() => (over = true));
-    while (!this.output.includes(text)) {
-      if (over) throw new Error(`The process ended before it logged ${text}:\n${this.output}`);
+    while (!(text instanceof RegExp ? text.test(this.output) : this.output.includes(text))) {
+      if (over) throw new Error(`The process ended before it logged ${String(text)}:\n${this.output}`);
       await new Promise((done) => setTimeout(done, 20));
     }
     return this.output;

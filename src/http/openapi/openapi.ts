@@ -7,7 +7,7 @@ import { comeBackToThisHost, limitDiscovery, offerCodeFlowOnly } from './docs-pa
 import { describeTokens } from './openapi-security.js';
 
 const ALIAS_PATH = /^\/registry\/\{registry\}\/(v0|x)\//;
-const CONSUMER_PATH = /^\/registry(\/\{registry\}\/v0\.1\/|$)/;
+const CONSUMER_PATH = /^\/registry(\/\{registry\}\/(v0\.1\/|mcp$)|$)/;
 
 /** Of the MCP Registry API (contract §6). */
 const CONSUMER_VERSION = '1.0.0';

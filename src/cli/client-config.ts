@@ -1,0 +1,82 @@
+import { randomUUID } from 'node:crypto';
+import { readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { readEnvironment } from '../config/environment.js';
+import { proxyOf } from '../config/proxy/proxy-variables.js';
+import { HttpClient, OutboundError } from '../outbound/http-client.js';
+import { parseHttpUrl } from '../validation/urls.js';
+
+export interface ClientConfigOptions {
+  /** The base URL of a registry, as clients of the MCP Registry API are given it. */
+  readonly url: string;
+  readonly client: string;
+  readonly form?: string;
+  readonly tokenFile?: string;
+  /** Absent: standard output. */
+  readonly output?: string;
+}
+
+const TIMEOUT_MS = 60_000;
+const MAX_BYTES = 64 * 1_024 * 1_024;
+
+/** Writes the configuration of a client, as a registry gives it. Exit code 0, or 1 with the reason on standard error. */
+export async function clientConfig(options: ClientConfigOptions): Promise<number> {
+  const base = parseHttpUrl(options.url);
+  if (!base)
+    return failed(
+      '--url must be the http:// or https:// URL of a registry, such as https://registry.example.com/registry/default',
+    );
+  const { proxy, issues } = proxyOf(readEnvironment());
+  if (issues.length > 0)
+    return failed(issues.map(({ path, message }) => `${path.join('.')}: ${message}`).join('; '));
+  const http = new HttpClient({ maxConnections: 1, proxy });
+  try {
+    const query = new URLSearchParams({ client: options.client, form: options.form ?? 'servers' });
+    const url = `${base.href.replace(/\/+$/, '')}/v0.1/x/client-config?${query.toString()}`;
+    const { status, bytes, headers } = await http.get(url, {
+      ...(options.tokenFile === undefined
+        ? {}
+        : { authorization: `Bearer ${readFileSync(options.tokenFile, 'utf8').trim()}` }),
+      timeoutMs: TIMEOUT_MS,
+      maxBytes: MAX_BYTES,
+      allowPrivate: true,
+      redirects: 'same-origin',
+    });
+    if (status !== 200) return failed(`the registry answers with status ${status}${HINTS[status] ?? ''}`);
+    write(options.output, bytes);
+    const omitted = Number(headers['x-omitted-count'] ?? 0);
+    if (omitted > 0)
+      process.stderr.write(
+        `${omitted} server(s) could not be said for ${options.client}: x-omitted in the file names them\n`,
+      );
+    return 0;
+  } catch (error) {
+    if (error instanceof OutboundError) return failed(error.message);
+    const { code, path } = error as NodeJS.ErrnoException;
+    return failed(code === undefined ? 'it did not work' : `${path ?? options.output ?? ''}: ${code}`);
+  } finally {
+    await http.close();
+  }
+}
+
+const HINTS: Readonly<Record<number, string>> = {
+  400: ': see --client and --form',
+  401: ': it wants a token, see --token-file',
+  403: ': it is not for the caller',
+  404: ': there is no such registry',
+};
+
+// In one step: a client may read it at any time.
+function write(output: string | undefined, bytes: Buffer): void {
+  if (output === undefined) {
+    process.stdout.write(bytes);
+    return;
+  }
+  const temporary = `${output}.${randomUUID()}`;
+  writeFileSync(temporary, bytes);
+  renameSync(temporary, output);
+}
+
+function failed(reason: string): number {
+  process.stderr.write(`client-config: ${reason}\n`);
+  return 1;
+}

@@ -1,0 +1,258 @@
+import { describe, expect, it } from 'vitest';
+import { ClientConfig, type ClientName, CLIENTS } from './client-config.js';
+
+type Document = Record<string, unknown>;
+
+const server = (more: Document): Document => ({ name: 'io.acme/weather', version: '1.0.0', ...more });
+const run = (registryType: string, identifier: string, more: Document = {}) =>
+  server({ packages: [{ registryType, identifier, transport: { type: 'stdio' }, ...more }] });
+const remote = (url: string, more: Document = {}) =>
+  server({ remotes: [{ type: 'streamable-http', url, ...more }] });
+const value = (text: string) => ({ packageArguments: [{ type: 'positional', value: text }] });
+
+interface Config {
+  servers?: Record<string, Document>;
+  mcpServers?: Record<string, Document>;
+  inputs?: Document[];
+  'x-omitted'?: { reason: string }[];
+  'x-environment'?: Document[];
+}
+
+function configOf(
+  client: ClientName,
+  form: 'servers' | 'allowlist',
+  ...documents: Document[]
+): Config & Document {
+  const config = new ClientConfig(client, form);
+  for (const document of documents) config.add(document);
+  return config.toJson() as Config & Document;
+}
+
+/** The entry of the only server, or why there is none. */
+function entryOf(client: ClientName, document: Document): unknown {
+  const config = configOf(client, 'servers', document);
+  return config['x-omitted']?.[0]?.reason ?? Object.values(config.servers ?? config.mcpServers ?? {})[0];
+}
+
+const DIGEST = 'a'.repeat(64);
+
+describe('a package is run by', () => {
+  it.each<[Document, string]>([
+    [run('npm', '@acme/weather', { version: '1.2.3' }), 'npx -y @acme/weather@1.2.3'],
+    [run('npm', 'weather'), 'npx -y weather'],
+    [run('npm', 'weather', { runtimeArguments: [{ type: 'named', name: '--yes' }] }), 'npx --yes weather'],
+    [run('pypi', 'weather', { version: '1.2' }), 'uvx weather@1.2'],
+    [run('oci', 'acme/weather', { version: '1.2' }), 'docker run -i --rm acme/weather:1.2'],
+    [
+      run('oci', 'ghcr.io:443/acme/weather:1.2', { version: '1.2' }),
+      'docker run -i --rm ghcr.io:443/acme/weather:1.2',
+    ],
+    [
+      run('oci', 'acme/weather', { version: `sha256:${DIGEST}` }),
+      `docker run -i --rm acme/weather@sha256:${DIGEST}`,
+    ],
+    [run('nuget', 'Acme.Weather', { version: '1.2.3', ...value('a') }), 'dnx Acme.Weather@1.2.3 --yes -- a'],
+    [
+      run('npm', 'weather', { packageArguments: [{ type: 'named', name: '--port', value: '80' }] }),
+      'npx -y weather --port 80',
+    ],
+    [
+      run('npm', 'weather', { packageArguments: [{ type: 'named', name: '--port', default: '80' }] }),
+      'npx -y weather --port 80',
+    ],
+    [
+      run('npm', 'weather', { packageArguments: [{ type: 'named', name: '--fast' }] }),
+      'npx -y weather --fast',
+    ],
+    [
+      run('npm', 'weather', { packageArguments: [{ type: 'positional', valueHint: 'folder' }] }),
+      'npx -y weather',
+    ],
+  ])('%j: %s', (document, command) => {
+    for (const client of CLIENTS) {
+      const { command: program, args } = entryOf(client, document) as { command: string; args: string[] };
+      expect([program, ...args].join(' '), client).toBe(command);
+    }
+  });
+});
+
+describe('there is no entry for', () => {
+  it.each<[Document, string]>([
+    [server({}), 'no_connection'],
+    [run('mcpb', 'https://acme.example/weather.mcpb'), 'unsupported_registry_type'],
+    [run('constructor', 'weather'), 'unsupported_registry_type'],
+    [
+      run('npm', 'weather', { transport: { type: 'sse', url: 'http://localhost/' } }),
+      'unsupported_transport',
+    ],
+    [run('npm', 'weather', { registryBaseUrl: 'https://npm.evil.example' }), 'custom_package_registry'],
+    [run('npm', '--registry=https://evil.example'), 'invalid_package'],
+    [run('npm', 'acme/weather'), 'invalid_package'],
+    [run('npm', 'weather', { version: 'https://evil.example/x.tgz' }), 'invalid_package'],
+    [run('npm', 'weather', { version: 'npm:evil' }), 'invalid_package'],
+    [run('pypi', '-r evil'), 'invalid_package'],
+    [run('oci', '--privileged'), 'invalid_package'],
+    [
+      run('npm', 'weather', { runtimeHint: 'sh', runtimeArguments: [{ type: 'positional', value: '-c' }] }),
+      'unsupported_runtime',
+    ],
+    [run('npm', 'weather', { environmentVariables: [{ name: 'A=B' }] }), 'invalid_environment_variable'],
+    [remote('https://a.example/<YOUR_TOKEN>'), 'invalid_url'],
+    [remote('https://user:secret@a.example/'), 'invalid_url'],
+    [remote('{scheme}://a.example/', { variables: { scheme: {} } }), 'invalid_url'],
+    [remote('https://a.example/', { headers: [{ name: 'X', value: 'a\nY: b' }] }), 'invalid_header'],
+    [remote('https://a.example/', { headers: [{ name: 'X: y', value: 'a' }] }), 'invalid_header'],
+    [
+      remote('https://a.example/', {
+        headers: [
+          { name: 'X', value: 'a' },
+          { name: 'x', value: 'b' },
+        ],
+      }),
+      'invalid_header',
+    ],
+  ])('%j: %s', (document, reason) => {
+    for (const client of CLIENTS) expect(entryOf(client, document), client).toBe(reason);
+  });
+});
+
+// What each client would expand, and what a shell would, where one may be between the client and the program.
+describe('text of a document is', () => {
+  const texts = [
+    '${input:token}',
+    '${env:SECRET}',
+    '${SECRET}',
+    '$SECRET',
+    '$(id)',
+    '`id`',
+    '"',
+    "'",
+    'a;b',
+    'a|b',
+    '%PATH%',
+    'a\nb',
+    'a b',
+    '$',
+  ];
+  const omits = {
+    vscode: { remote: /\$[{S]/, npm: /[$`"';|%\n]/, oci: /\$[{S]/ },
+    copilot: { remote: /\$[{S]/, npm: /[$`"';|%\n]/, oci: /\$[{S]/ },
+    'claude-code': { remote: /\$\{/, npm: /\$\{/, oci: /\$\{/ },
+    cursor: { remote: /\$\{/, npm: /[$`"';|%\n]/, oci: /[$`"';|%\n]/ },
+  } satisfies Record<ClientName, object>;
+
+  it.each(CLIENTS.flatMap((client) => texts.map((text) => [client, text] as const)))(
+    'left as it is by %s, or no entry: %j',
+    (client, text) => {
+      const { npm, oci, remote: inHeader } = omits[client];
+      for (const [type, pattern] of [
+        ['npm', npm],
+        ['oci', oci],
+      ] as const) {
+        const entry = entryOf(client, run(type, 'weather', value(text)));
+        if (pattern.test(text)) expect(entry).toMatch(/^(shell_syntax|variable_reference)$/);
+        else expect((entry as { args: string[] }).args.at(-1)).toBe(text);
+      }
+      if (text.includes('\n')) return;
+      const entry = entryOf(
+        client,
+        remote('https://a.example/mcp', { headers: [{ name: 'X-Y', value: text }] }),
+      );
+      if (inHeader.test(text)) expect(entry).toBe('variable_reference');
+      else expect(entry).toMatchObject({ headers: { 'X-Y': text } });
+    },
+  );
+
+  it.each(CLIENTS)('no reference that what is behind it completes, for %s', (client) => {
+    const headers = [{ name: 'X', value: '${token}', variables: { token: { isRequired: true } } }];
+    expect(entryOf(client, remote('https://a.example/mcp', { headers }))).toBe('variable_reference');
+  });
+
+  it('in the container alone where docker would read it', () => {
+    const environmentVariables = [
+      { name: 'DOCKER_HOST', value: 'tcp://evil:1' },
+      { name: 'PATH' },
+      { name: 'TOKEN' },
+    ];
+    expect(entryOf('claude-code', run('oci', 'weather', { environmentVariables }))).toEqual({
+      type: 'stdio',
+      command: 'docker',
+      args: [
+        'run',
+        '-i',
+        '--rm',
+        '-e',
+        'DOCKER_HOST=tcp://evil:1',
+        '-e',
+        expect.stringMatching(/^PATH=\$\{MCP_/),
+        '-e',
+        'TOKEN',
+        'weather',
+      ],
+      env: { TOKEN: expect.stringMatching(/^\$\{MCP_WEATHER_[0-9A-F]{16}_TOKEN:-\}$/) },
+    });
+  });
+});
+
+describe('what the user has to give', () => {
+  const secret = { name: 'AWS_SECRET_ACCESS_KEY', description: 'The key', isRequired: true, isSecret: true };
+  const document = run('npm', 'weather', { environmentVariables: [secret] });
+
+  it('is asked for by VS Code under an id that no other server has', () => {
+    const other = { ...document, name: 'io.evil/weather' };
+    expect(configOf('vscode', 'servers', document, other)).toEqual({
+      servers: {
+        'io.acme/weather': expect.objectContaining({
+          env: { AWS_SECRET_ACCESS_KEY: '${input:io.acme/weather/AWS_SECRET_ACCESS_KEY}' },
+        }),
+        'io.evil/weather': expect.objectContaining({
+          env: { AWS_SECRET_ACCESS_KEY: '${input:io.evil/weather/AWS_SECRET_ACCESS_KEY}' },
+        }),
+      },
+      inputs: ['io.acme', 'io.evil'].map((namespace) => ({
+        type: 'promptString',
+        id: `${namespace}/weather/AWS_SECRET_ACCESS_KEY`,
+        description: `${namespace}/weather: The key`,
+        password: true,
+      })),
+    });
+  });
+
+  it.each(['copilot', 'claude-code', 'cursor'] as const)(
+    'is a variable of its own for %s, and none that the user has already',
+    (client) => {
+      const config = configOf(client, 'servers', document, { ...document, name: 'io.evil/weather' });
+      const variables = (config['x-environment'] ?? []).map(({ variable }) => variable);
+      expect(new Set(variables).size).toBe(2);
+      for (const variable of variables)
+        expect(variable).toMatch(/^MCP_WEATHER_[0-9A-F]{16}_AWS_SECRET_ACCESS_KEY$/);
+      expect(JSON.stringify(config)).not.toMatch(/\$\{(env:)?AWS/);
+    },
+  );
+});
+
+describe('the allow-list', () => {
+  const open = { packageArguments: [{ type: 'positional', valueHint: 'folder', isRequired: true }] };
+
+  it.each<[ClientName, Document, unknown]>([
+    ['copilot', run('npm', 'weather', open), 'chosen_by_user'],
+    ['vscode', run('npm', 'weather', open), 'chosen_by_user'],
+    ['cursor', run('npm', 'weather', open), 'chosen_by_user'],
+    [
+      'claude-code',
+      run('npm', 'weather', open),
+      { serverCommand: ['npx', '-y', 'weather', expect.stringMatching(/^\$\{MCP_/)] },
+    ],
+    [
+      'copilot',
+      remote('https://a.example/{id}/mcp', { variables: { id: {} } }),
+      { serverUrl: 'https://a.example/*/mcp' },
+    ],
+    ['claude-code', remote('https://{id}.example/mcp', { variables: { id: {} } }), 'chosen_by_user'],
+    ['claude-code', remote('https://a.example/*'), 'wildcard'],
+    ['claude-code', remote('https://a.example'), { serverUrl: 'https://a.example/' }],
+  ])('of %s has for %j: %j', (client, document, expected) => {
+    const { 'x-omitted': omitted, allowedMcpServers = [] } = configOf(client, 'allowlist', document);
+    expect(omitted?.[0]?.reason ?? (allowedMcpServers as unknown[])[0]).toEqual(expected);
+  });
+});

@@ -1,0 +1,189 @@
+import { Injectable } from '@nestjs/common';
+import { Server } from '@modelcontextprotocol/sdk/server/index.js';
+import { WebStandardStreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/webStandardStreamableHttp.js';
+import {
+  CallToolRequestSchema,
+  type CallToolResult,
+  ErrorCode,
+  ListToolsRequestSchema,
+  McpError,
+} from '@modelcontextprotocol/sdk/types.js';
+import type { JsonSchemaValidator, jsonSchemaValidator } from '@modelcontextprotocol/sdk/validation/types.js';
+import { Ajv, type ValidateFunction } from 'ajv';
+import type { LoadedRequest } from '../auth/route-resource.js';
+import { versionReport } from '../health/version-report.js';
+import { toApiError } from '../http/error.filter.js';
+import { ApiError, type ErrorCode as RefusalCode } from '../http/errors.js';
+import { member } from '../json/members.js';
+import { RegistryViews } from '../views/registry-views.js';
+import type { RegistryAccess } from '../views/view.js';
+import type { Tool } from './tool.js';
+import { Tools } from './tools.js';
+
+/** An answer to what was posted; a notification has none. */
+export interface McpAnswer {
+  readonly status: number;
+  readonly text: string;
+}
+
+/** What somebody may put right by calling again in another way. All other refusals are those of the request, as in the REST API. */
+const OF_THE_CALL: ReadonlySet<RefusalCode> = new Set([
+  'entry_not_found',
+  'version_not_found',
+  'invalid_cursor',
+  'invalid_parameter',
+]);
+
+/** Schemas that clients send are for elicitation, which this server does not ask for. */
+const NO_SCHEMAS: jsonSchemaValidator = {
+  getValidator: <T>(): JsonSchemaValidator<T> => {
+    throw new Error('This server validates nothing that a client sends by a schema of its own');
+  },
+};
+
+/**
+ * The MCP server of each registry (contract §6.3, MCP 2025-11-25 basic/transports): stateless, so each message is a request of its
+ * own, with a server of the SDK for it alone. Who calls, and what they see, was decided before, as for the REST API.
+ */
+@Injectable()
+export class McpEndpoint {
+  private readonly info = {
+    name: 'registry-server',
+    title: 'MCP registry',
+    version: versionReport({ commit: undefined, date: undefined }).version,
+  };
+  private readonly tools: ReadonlyMap<string, Tool>;
+  private readonly descriptions: object[];
+  private readonly validators = new Map<string, ValidateFunction>();
+  private readonly results = new WeakMap<object, CallToolResult>();
+
+  constructor(
+    tools: Tools,
+    private readonly views: RegistryViews,
+  ) {
+    this.tools = new Map(tools.all.map((tool) => [tool.name, tool]));
+    this.descriptions = tools.all.map(({ name, title, description, inputSchema, outputSchema }) => ({
+      name,
+      title,
+      description,
+      inputSchema,
+      outputSchema,
+      annotations: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
+    }));
+  }
+
+  /**
+   * @param message one of JSON-RPC, parsed.
+   * @throws ApiError 400 for what is no message, and what the REST API would refuse with but for `OF_THE_CALL`.
+   */
+  async answer(access: RegistryAccess, request: LoadedRequest, message: unknown): Promise<McpAnswer> {
+    // The specification has none since 2025-06-18; here it would be many requests for one.
+    if (Array.isArray(message))
+      throw new ApiError('invalid_body', 'The body is one message: batches are not taken');
+    const refusals: unknown[] = [];
+    const server = this.serverFor(access, request, refusals);
+    const transport = new WebStandardStreamableHTTPServerTransport({ enableJsonResponse: true });
+    await server.connect(transport);
+    try {
+      const response = await transport.handleRequest(asWebRequest(request), { parsedBody: message });
+      if (refusals.length > 0) throw refusals[0];
+      const text = await response.text();
+      if (response.status >= 400) throw new ApiError('invalid_body', sentenceIn(text));
+      return { status: response.status, text };
+    } finally {
+      await server.close();
+    }
+  }
+
+  // The low-level server: a tool of the other one is made of schemas of zod, anew for each request.
+  private serverFor(access: RegistryAccess, request: LoadedRequest, refusals: unknown[]): Server {
+    const server = new Server(this.info, {
+      capabilities: { tools: {} },
+      instructions: `The MCP servers and skills of the registry "${access.registryName}", as far as the caller may see them.`,
+      jsonSchemaValidator: NO_SCHEMAS,
+    });
+    server.setRequestHandler(ListToolsRequestSchema, () => ({ tools: this.descriptions as never }));
+    server.setRequestHandler(CallToolRequestSchema, async ({ params }) => {
+      const tool = this.tools.get(params.name);
+      if (!tool) throw new McpError(ErrorCode.InvalidParams, 'There is no such tool');
+      try {
+        return await this.call(tool, access, request, params.arguments ?? {});
+      } catch (error) {
+        refusals.push(error);
+        throw error;
+      }
+    });
+    return server;
+  }
+
+  private async call(
+    tool: Tool,
+    access: RegistryAccess,
+    request: LoadedRequest,
+    args: Readonly<Record<string, unknown>>,
+  ): Promise<CallToolResult> {
+    const problem = this.problemOf(tool, args);
+    if (problem !== undefined)
+      return this.refused(access, request, new ApiError('invalid_parameter', problem));
+    const entry = tool.entryOf?.(args as never);
+    if (entry) request.readEntry = entry;
+    try {
+      return this.resultOf(await tool.run(access, args as never));
+    } catch (error) {
+      return this.refused(access, request, toApiError(error), error);
+    }
+  }
+
+  // A caller who has lost access meanwhile is told that, and not what is wrong with the call beside it.
+  private async refused(
+    access: RegistryAccess,
+    request: LoadedRequest,
+    error: ApiError,
+    thrown: unknown = error,
+  ): Promise<CallToolResult> {
+    if (access.remembered) await this.views.refresh(access);
+    if (!OF_THE_CALL.has(error.code)) throw thrown;
+    request.refusedInAnswer = error.code;
+    return { isError: true, content: [{ type: 'text', text: `${error.code}: ${error.message}` }] };
+  }
+
+  private resultOf(structuredContent: object): CallToolResult {
+    const known = this.results.get(structuredContent);
+    if (known) return known;
+    const content = [{ type: 'text' as const, text: JSON.stringify(structuredContent) }];
+    const result: CallToolResult = { content, structuredContent: { ...structuredContent } };
+    this.results.set(structuredContent, result);
+    return result;
+  }
+
+  private problemOf({ name, inputSchema }: Tool, args: unknown): string | undefined {
+    const validate = this.validators.get(name) ?? new Ajv({ strict: false }).compile(inputSchema);
+    this.validators.set(name, validate);
+    if (validate(args)) return undefined;
+    const [error] = validate.errors ?? [];
+    return `arguments${error?.instancePath.replaceAll('/', '.') ?? ''} ${error?.message ?? 'are not valid'}`;
+  }
+}
+
+// With what the transport looks at. It would refuse clients that do not accept an event stream; none is ever sent.
+function asWebRequest({ headers }: LoadedRequest): Request {
+  const version = headers['mcp-protocol-version'];
+  return new Request('http://localhost/', {
+    method: 'POST',
+    headers: {
+      Accept: 'application/json, text/event-stream',
+      'Content-Type': 'application/json',
+      ...(typeof version === 'string' ? { 'Mcp-Protocol-Version': version } : {}),
+    },
+  });
+}
+
+function sentenceIn(text: string): string {
+  try {
+    const message = member(member(JSON.parse(text), 'error'), 'message');
+    if (typeof message === 'string') return message;
+  } catch {
+    // It is none of the errors of JSON-RPC.
+  }
+  return 'The body is not a message of JSON-RPC';
+}

@@ -1,0 +1,81 @@
+import { Body, type CanActivate, Controller, Delete, Get, Post, Req, Res, UseGuards } from '@nestjs/common';
+import { ApiBody, ApiExcludeEndpoint, ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
+import type { Response } from 'express';
+import { Audited } from '../auth/audited.js';
+import { AnyCaller, Public } from '../auth/route-access.js';
+import { Loaded, type LoadedRequest, ReadByPost, RegistryRoute } from '../auth/route-resource.js';
+import { WritesNothing } from '../authz/read-only.guard.js';
+import { ApiError } from '../http/errors.js';
+import { TakesBody } from '../http/input/body.js';
+import { ApiErrors } from '../http/openapi/api-errors.js';
+import type { RegistryAccess } from '../views/view.js';
+import { McpEndpoint } from './mcp-endpoint.js';
+import { McpMessage } from './mcp.responses.js';
+import { McpOrigins } from './mcp-origins.js';
+
+/** MCP 2025-11-25 basic/transports: there is no stream to listen to, and no session to end. */
+class TakesPostAlone implements CanActivate {
+  canActivate(): never {
+    throw new ApiError('method_not_allowed', 'This path takes POST alone', undefined, {
+      headers: { Allow: 'POST' },
+    });
+  }
+}
+
+/** A registry as an MCP server (contract §6.3). */
+@ApiTags('catalog')
+@Controller('registry/:registry/mcp')
+export class McpController {
+  constructor(
+    private readonly endpoint: McpEndpoint,
+    private readonly origins: McpOrigins,
+  ) {}
+
+  @Post()
+  @AnyCaller()
+  @RegistryRoute()
+  @ReadByPost()
+  @WritesNothing(() => true)
+  @TakesBody()
+  @Audited('catalog.read')
+  @ApiOperation({
+    operationId: 'callMcp',
+    summary: 'The registry as an MCP server, by streamable HTTP, stateless',
+    description:
+      'Its tools are `search_servers`, `get_server`, `search_skills`, `get_skill` and `how_to_connect`; they tell what the ' +
+      'routes of the registry tell the same caller. An `Origin` must be that of this server or one of `cors.origins`.',
+  })
+  @ApiBody({ type: McpMessage, description: 'One message of JSON-RPC 2.0' })
+  @ApiOkResponse({
+    type: McpMessage,
+    description:
+      'The answer to a request; errors of tools too. A notification is answered with 202 and nothing',
+  })
+  @ApiErrors('origin_refused', 'search_too_broad')
+  async post(
+    @Loaded() access: RegistryAccess,
+    @Body() message: unknown,
+    @Req() request: LoadedRequest,
+    @Res() response: Response,
+  ): Promise<void> {
+    this.origins.check(request);
+    const { status, text } = await this.endpoint.answer(access, request, message);
+    response.setHeader('Cache-Control', 'no-store');
+    response.status(status);
+    if (text === '') response.end();
+    else response.type('application/json').send(text);
+  }
+
+  @Get()
+  @Public()
+  @UseGuards(TakesPostAlone)
+  @ApiExcludeEndpoint()
+  get(): void {}
+
+  @Delete()
+  @Public()
+  @UseGuards(TakesPostAlone)
+  @WritesNothing(() => true)
+  @ApiExcludeEndpoint()
+  delete(): void {}
+}

@@ -1,0 +1,26 @@
+import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
+
+/** JSON-RPC 2.0: a request has `method` and `id`, a notification no `id`, an answer `result` or `error`. */
+export class McpMessage {
+  @ApiProperty({ enum: ['2.0'] })
+  jsonrpc: string;
+
+  @ApiPropertyOptional({ oneOf: [{ type: 'string' }, { type: 'integer' }] })
+  id?: string | number;
+
+  @ApiPropertyOptional({ example: 'tools/call' })
+  method?: string;
+
+  @ApiPropertyOptional({
+    type: 'object',
+    additionalProperties: true,
+    example: { name: 'search_servers', arguments: { query: 'weather' } },
+  })
+  params?: object;
+
+  @ApiPropertyOptional({ type: 'object', additionalProperties: true })
+  result?: object;
+
+  @ApiPropertyOptional({ type: 'object', additionalProperties: true })
+  error?: object;
+}

@@ -1,0 +1,119 @@
+import { CLIENTS } from '../client-config/client-config.js';
+import { OMISSIONS } from '../client-config/omission.js';
+import { ENTRY_TYPES } from '../documents/entry-types.js';
+import { MAX_PAGE } from '../validation/query-checks.js';
+import type { ObjectSchema } from './tool.js';
+
+const text = (description: string, more: object = {}) => ({ type: 'string', description, ...more });
+const object = (
+  properties: Readonly<Record<string, object>>,
+  required: readonly string[] = [],
+): ObjectSchema => ({ type: 'object', properties, required });
+
+const NAME = text('The name of the server', { examples: ['io.github.example/weather'], maxLength: 255 });
+const VERSION = text('One exact version; the latest one when absent', { maxLength: 255 });
+const CURSOR = text('`nextCursor` of the page before; it carries the query along', { maxLength: 8_192 });
+const CLIENT = { type: 'string', enum: [...CLIENTS] };
+const STATUS = (type: 'server' | 'skill') => ({ type: 'string', enum: [...ENTRY_TYPES[type].statuses] });
+const DOCUMENT = { type: 'object', description: 'As it was published', additionalProperties: true };
+
+/** @param perPage how many a page holds unless the call says how many. */
+export function searchInput(what: string, perPage: number): ObjectSchema {
+  return {
+    ...object({
+      query: text(`Case-insensitive substring of name, title or description; all ${what} when absent`, {
+        maxLength: 500,
+      }),
+      limit: { type: 'integer', minimum: 1, maximum: MAX_PAGE, default: perPage },
+      cursor: CURSOR,
+    }),
+    additionalProperties: false,
+  };
+}
+
+/** @param listKey of the rows. */
+export function searchOutput(listKey: string, row: ObjectSchema): ObjectSchema {
+  return object(
+    {
+      [listKey]: { type: 'array', items: row },
+      count: { type: 'integer', description: 'How many rows this page holds' },
+      nextCursor: text('Absent on the last page'),
+    },
+    [listKey, 'count'],
+  );
+}
+
+export const SERVER_ROW = object(
+  {
+    name: text('For `get_server` and `how_to_connect`'),
+    version: text('The latest one'),
+    title: { type: 'string' },
+    description: { type: 'string' },
+    websiteUrl: { type: 'string' },
+    status: STATUS('server'),
+  },
+  ['name', 'version', 'description', 'status'],
+);
+
+export const SKILL_ROW = object(
+  {
+    namespace: { type: 'string' },
+    name: { type: 'string' },
+    version: text('The latest one'),
+    title: { type: 'string' },
+    description: { type: 'string' },
+    status: STATUS('skill'),
+  },
+  ['namespace', 'name', 'version', 'description'],
+);
+
+export const GET_SERVER_INPUT: ObjectSchema = {
+  ...object({ name: NAME, version: VERSION }, ['name']),
+  additionalProperties: false,
+};
+export const GET_SERVER_OUTPUT = object({ server: DOCUMENT, _meta: { type: 'object' } }, ['server', '_meta']);
+
+export const GET_SKILL_INPUT: ObjectSchema = {
+  ...object(
+    {
+      namespace: text('Of the skill', { examples: ['io.github.example'], maxLength: 255 }),
+      name: text('Of the skill, without its namespace', { maxLength: 255 }),
+      version: VERSION,
+    },
+    ['namespace', 'name'],
+  ),
+  additionalProperties: false,
+};
+export const GET_SKILL_OUTPUT = object({ skill: DOCUMENT }, ['skill']);
+
+export const CONNECT_INPUT: ObjectSchema = {
+  ...object({ name: NAME, version: VERSION, client: { ...CLIENT, description: 'All of them when absent' } }, [
+    'name',
+  ]),
+  additionalProperties: false,
+};
+export const CONNECT_OUTPUT = object(
+  {
+    name: { type: 'string' },
+    version: { type: 'string' },
+    clients: {
+      type: 'array',
+      items: object(
+        {
+          client: CLIENT,
+          configuration: {
+            type: 'object',
+            description: "What to add to the client's own configuration file",
+            additionalProperties: true,
+          },
+          omitted: object(
+            { reason: { type: 'string', enum: Object.keys(OMISSIONS) }, explanation: { type: 'string' } },
+            ['reason', 'explanation'],
+          ),
+        },
+        ['client'],
+      ),
+    },
+  },
+  ['name', 'version', 'clients'],
+);

@@ -1,0 +1,178 @@
+import { Injectable } from '@nestjs/common';
+import type { ReadEntry } from '../auth/route-resource.js';
+import { CatalogService } from '../catalog/catalog.service.js';
+import { bareListRequest, serverListRequest } from '../catalog/pages/list-request.js';
+import { ClientConfig, type ClientName, CLIENTS, OMITTED } from '../client-config/client-config.js';
+import { type Omission, OMISSIONS } from '../client-config/omission.js';
+import { ENTRY_TYPES } from '../documents/entry-types.js';
+import type { CachedJson } from '../http/json-answers.js';
+import { elements, member } from '../json/members.js';
+import type { RegistryAccess } from '../views/view.js';
+import type { Tool } from './tool.js';
+import {
+  CONNECT_INPUT,
+  CONNECT_OUTPUT,
+  GET_SERVER_INPUT,
+  GET_SERVER_OUTPUT,
+  GET_SKILL_INPUT,
+  GET_SKILL_OUTPUT,
+  searchInput,
+  searchOutput,
+  SERVER_ROW,
+  SKILL_ROW,
+} from './tool-schemas.js';
+
+interface SearchArguments {
+  readonly query?: string;
+  readonly limit?: number;
+  readonly cursor?: string;
+}
+
+interface VersionArguments {
+  readonly name: string;
+  readonly version?: string;
+}
+
+interface SkillArguments extends VersionArguments {
+  readonly namespace: string;
+}
+
+/**
+ * The tools of contract §6.3. What they tell is what the service of the REST API tells the same caller; here it is only written out
+ * shorter.
+ */
+@Injectable()
+export class Tools {
+  /** What was made of a page; both are gone together. */
+  private readonly made = new WeakMap<CachedJson, object>();
+
+  constructor(private readonly catalog: CatalogService) {}
+
+  readonly all: readonly Tool[] = [
+    {
+      name: 'search_servers',
+      title: 'Search MCP servers',
+      description: 'Lists the MCP servers of this registry, each in its latest version, in order of name.',
+      inputSchema: searchInput('servers', ENTRY_TYPES.server.perPage),
+      outputSchema: searchOutput('servers', SERVER_ROW),
+      run: async (access: RegistryAccess, args: SearchArguments) => {
+        const request = serverListRequest({ ...queryOf(args), version: 'latest' });
+        return this.rowsOf(await this.catalog.list(access, 'server', request), 'servers', serverRow);
+      },
+    },
+    {
+      name: 'get_server',
+      title: 'Get an MCP server',
+      description: 'The whole document of one MCP server, with what the registry knows of it.',
+      inputSchema: GET_SERVER_INPUT,
+      outputSchema: GET_SERVER_OUTPUT,
+      entryOf: serverNamed,
+      run: async (access: RegistryAccess, { name, version = 'latest' }: VersionArguments) =>
+        parsed(await this.catalog.version(access, 'server', name, version, false)),
+    },
+    {
+      name: 'search_skills',
+      title: 'Search skills',
+      description: 'Lists the skills of this registry, each in its latest version, in order of name.',
+      inputSchema: searchInput('skills', ENTRY_TYPES.skill.perPage),
+      outputSchema: searchOutput('skills', SKILL_ROW),
+      run: async (access: RegistryAccess, args: SearchArguments) => {
+        const request = bareListRequest('skill', queryOf(args));
+        return this.rowsOf(await this.catalog.list(access, 'skill', request), 'skills', skillRow);
+      },
+    },
+    {
+      name: 'get_skill',
+      title: 'Get a skill',
+      description: 'The whole document of one skill.',
+      inputSchema: GET_SKILL_INPUT,
+      outputSchema: GET_SKILL_OUTPUT,
+      entryOf: skillNamed,
+      run: async (access: RegistryAccess, { namespace, name, version = 'latest' }: SkillArguments) => ({
+        skill: parsed(await this.catalog.version(access, 'skill', `${namespace}/${name}`, version, false)),
+      }),
+    },
+    {
+      name: 'how_to_connect',
+      title: 'How to connect to an MCP server',
+      description: "What to write into a client's configuration to connect it to one MCP server.",
+      inputSchema: CONNECT_INPUT,
+      outputSchema: CONNECT_OUTPUT,
+      entryOf: serverNamed,
+      run: async (
+        access: RegistryAccess,
+        { name, version = 'latest', client }: VersionArguments & { client?: ClientName },
+      ) => {
+        const item = parsed(await this.catalog.version(access, 'server', name, version, false));
+        const document = member(item, 'server');
+        return {
+          name: member(document, 'name'),
+          version: member(document, 'version'),
+          clients: (client ? [client] : CLIENTS).map((each) => connection(each, document)),
+        };
+      },
+    },
+  ];
+
+  private rowsOf(page: CachedJson, listKey: string, row: (item: unknown) => object): object {
+    const known = this.made.get(page);
+    if (known) return known;
+    const list = parsed(page);
+    const { count, nextCursor } = member(list, 'metadata') as { count: number; nextCursor?: string };
+    const rows = {
+      [listKey]: elements(member(list, listKey)).map(row),
+      count,
+      ...(nextCursor === undefined ? {} : { nextCursor }),
+    };
+    this.made.set(page, rows);
+    return rows;
+  }
+}
+
+function queryOf({ query, limit, cursor }: SearchArguments) {
+  return {
+    ...(query === undefined ? {} : { search: query }),
+    ...(limit === undefined ? {} : { limit: String(limit) }),
+    ...(cursor === undefined ? {} : { cursor }),
+  };
+}
+
+function serverNamed({ name, version }: VersionArguments): ReadEntry {
+  return { type: 'server', name, ...(version === undefined ? {} : { version }) };
+}
+
+function skillNamed({ namespace, name, version }: SkillArguments): ReadEntry {
+  return { type: 'skill', name: `${namespace}/${name}`, ...(version === undefined ? {} : { version }) };
+}
+
+function connection(client: ClientName, document: unknown): object {
+  const config = new ClientConfig(client, 'servers');
+  config.add(document);
+  const configuration = config.toJson();
+  const [omission] = elements(member(configuration, OMITTED)) as Omission[];
+  return omission
+    ? { client, omitted: { reason: omission.reason, explanation: OMISSIONS[omission.reason] } }
+    : { client, configuration };
+}
+
+const SERVER_KEYS = ['name', 'version', 'title', 'description', 'websiteUrl'];
+const SKILL_KEYS = ['namespace', 'name', 'version', 'title', 'description', 'status'];
+const OFFICIAL = 'io.modelcontextprotocol.registry/official';
+
+function serverRow(item: unknown): object {
+  const status = member(member(member(item, '_meta'), OFFICIAL), 'status');
+  return { ...picked(member(item, 'server'), SERVER_KEYS), status };
+}
+
+function skillRow(document: unknown): object {
+  return picked(document, SKILL_KEYS);
+}
+
+function picked(document: unknown, keys: readonly string[]): object {
+  const members = keys.map((key) => [key, member(document, key)] as const);
+  return Object.fromEntries(members.filter(([, value]) => typeof value === 'string'));
+}
+
+function parsed({ bytes }: CachedJson): object {
+  return JSON.parse(bytes.toString()) as object;
+}

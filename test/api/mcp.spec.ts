@@ -1,0 +1,305 @@
+import { checkResourceAllowed } from '@modelcontextprotocol/sdk/shared/auth-utils.js';
+import { Ajv } from 'ajv';
+import { describe, expect, it } from 'vitest';
+import { auditOf } from '../support/audit.js';
+import { ACME_DATA, ACME_PLATFORM, ACME_WRITER, SUPER_ADMIN } from '../support/callers.js';
+import { aServer, aSkill } from '../support/documents.js';
+import { aFolder } from '../support/folder.js';
+import { expectChallenge, expectRefused } from '../support/matchers.js';
+import { callTool, mcpClient, toldBy, toolCall } from '../support/mcp.js';
+import { aKey } from '../support/registry-keys.js';
+import { aService } from '../support/service.js';
+
+const folder = aFolder();
+const key = aKey();
+folder.write('key', key);
+const AUDIENCE = { audience: 'ide' };
+
+const service = aService({ mode: 'full' })
+  .source('acme', {
+    claims: { org: 'acme' },
+    servers: [
+      aServer('io.acme/weather', '1.0.0'),
+      aServer('io.acme/weather', '1.1.0', {
+        title: 'Weather',
+        remotes: [{ type: 'streamable-http', url: 'https://weather.acme.example/mcp' }],
+      }),
+      aServer('io.acme/bundle'),
+    ],
+    skills: [aSkill('io.acme/greet')],
+  })
+  .source('platform', {
+    claims: { org: 'acme', team: 'platform' },
+    servers: [aServer('io.acme/deploy')],
+    skills: [aSkill('io.acme/roll-out')],
+  })
+  .source('open', { claims: AUDIENCE, servers: [aServer('io.open/clock')] })
+  .source('published', { kind: 'managed' })
+  .registry('main', { sources: ['acme', 'platform', 'published'], claims: { org: 'acme' } })
+  .registry('ide', {
+    sources: ['open', 'acme'],
+    claims: AUDIENCE,
+    anonymous: { claims: AUDIENCE },
+    keys: [{ name: 'ci', secretFile: folder.file('key'), claims: { ...AUDIENCE, org: 'acme' } }],
+  })
+  .configuration({ cors: { origins: ['https://portal.example'] }, audit: { reads: true } })
+  .runs();
+
+const MAIN = '/registry/main/mcp';
+const platform = () => service.as(ACME_PLATFORM);
+const namesIn = (told: { servers: { name: string }[] }) => told.servers.map(({ name }) => name);
+
+describe('a registry as an MCP server', () => {
+  it("lists its tools to the SDK's client, which calls each", async () => {
+    const client = await mcpClient(service.origin + MAIN, service.issuer.sign(ACME_PLATFORM));
+    expect(client.getServerCapabilities()).toEqual({ tools: {} });
+    expect(client.getInstructions()).toContain('"main"');
+    const { tools } = await client.listTools();
+    const calls = {
+      search_servers: { query: 'weather' },
+      get_server: { name: 'io.acme/weather' },
+      search_skills: {},
+      get_skill: { namespace: 'io.acme', name: 'greet' },
+      how_to_connect: { name: 'io.acme/weather' },
+    };
+    expect(tools.map(({ name }) => name)).toEqual(Object.keys(calls));
+    for (const [name, args] of Object.entries(calls)) {
+      // The client checks what is told by the schema of the tool.
+      const result = await client.callTool({ name, arguments: args });
+      expect(result, name).not.toHaveProperty('isError');
+      expect((result['content'] as { text: string }[])[0]?.text).toBe(
+        JSON.stringify(result.structuredContent),
+      );
+      const outputSchema = tools.find((tool) => tool.name === name)?.outputSchema ?? {};
+      expect(new Ajv({ strict: false }).validate(outputSchema, result.structuredContent)).toBe(true);
+    }
+    await client.close();
+  });
+
+  it('tells callers with other claims what they see, as the routes do', async () => {
+    const search = async (claims: object) =>
+      namesIn(toldBy(await callTool(service.as({ ...claims }), 'main', 'search_servers')));
+    expect(await search(ACME_PLATFORM)).toEqual(['io.acme/bundle', 'io.acme/deploy', 'io.acme/weather']);
+    expect(await search(ACME_DATA)).toEqual(['io.acme/bundle', 'io.acme/weather']);
+    const deploy = { name: 'io.acme/deploy' };
+    expect(toldBy(await callTool(platform(), 'main', 'get_server', deploy))).toEqual(
+      (await platform().get('/registry/main/v0.1/servers/io.acme%2Fdeploy/versions/latest')).json,
+    );
+    for (const tool of ['get_server', 'how_to_connect'])
+      for (const name of ['io.acme/deploy', 'io.acme/nothing'])
+        expect(toldBy(await callTool(service.as(ACME_DATA), 'main', tool, { name }))).toBe(
+          'entry_not_found: There is no such entry',
+        );
+  });
+
+  it('tells little of many, and all of one', async () => {
+    const told = toldBy(await callTool(platform(), 'main', 'search_servers', { query: 'WEATHER' }));
+    expect(told).toEqual({
+      servers: [
+        {
+          name: 'io.acme/weather',
+          version: '1.1.0',
+          title: 'Weather',
+          description: 'The server io.acme/weather',
+          status: 'active',
+        },
+      ],
+      count: 1,
+    });
+    const old = { name: 'io.acme/weather', version: '1.0.0' };
+    expect(toldBy(await callTool(platform(), 'main', 'get_server', old))).toMatchObject({ server: old });
+    const skill = { namespace: 'io.acme', name: 'roll-out' };
+    expect(toldBy(await callTool(platform(), 'main', 'get_skill', skill))).toMatchObject({ skill });
+    expect(toldBy(await callTool(platform(), 'main', 'search_skills'))).toMatchObject({
+      skills: [{ name: 'greet' }, { name: 'roll-out' }],
+      count: 2,
+    });
+  });
+
+  it('goes on page by page', async () => {
+    const names: string[] = [];
+    for (let cursor: string | undefined = ''; cursor !== undefined;) {
+      const args = cursor === '' ? { limit: 1 } : { cursor };
+      const told = toldBy(await callTool(platform(), 'main', 'search_servers', args)) as {
+        servers: { name: string }[];
+        nextCursor?: string;
+      };
+      names.push(...namesIn(told));
+      cursor = told.nextCursor;
+    }
+    expect(names).toEqual(['io.acme/bundle', 'io.acme/deploy', 'io.acme/weather']);
+  });
+
+  it('says how to connect as the configuration of the client does, and what it has no words for', async () => {
+    const config = (await platform().get('/registry/main/v0.1/x/client-config?client=cursor')).json as {
+      mcpServers: Record<string, object>;
+    };
+    const told = toldBy(
+      await callTool(platform(), 'main', 'how_to_connect', { name: 'io.acme/weather', client: 'cursor' }),
+    );
+    expect(told).toEqual({
+      name: 'io.acme/weather',
+      version: '1.1.0',
+      clients: [
+        {
+          client: 'cursor',
+          configuration: { mcpServers: { 'io.acme/weather': config.mcpServers['io.acme/weather'] } },
+        },
+      ],
+    });
+    const bundle = toldBy(await callTool(platform(), 'main', 'how_to_connect', { name: 'io.acme/bundle' }));
+    expect((bundle as { clients: { omitted: object }[] }).clients).toHaveLength(4);
+    expect((bundle as { clients: object[] }).clients[0]).toMatchObject({
+      client: 'vscode',
+      omitted: { reason: 'no_connection' },
+    });
+  });
+
+  it('has nothing of what was deleted a moment ago', async () => {
+    const claims = { org: 'acme', team: 'platform' };
+    const writer = service.as(ACME_WRITER);
+    const server = aServer('io.acme/brief');
+    const search = async () => namesIn(toldBy(await callTool(platform(), 'main', 'search_servers', {})));
+    expect((await writer.post('/v1/entries', { server, claims })).status).toBe(201);
+    expect(await search()).toContain('io.acme/brief');
+    expect((await writer.delete('/v1/entries/server/io.acme%2Fbrief/versions/1.0.0')).status).toBe(204);
+    expect(await search()).not.toContain('io.acme/brief');
+  });
+});
+
+describe('who may call it', () => {
+  const list = toolCall('search_servers');
+
+  it('is asked for a token by the challenge of the routes, whose metadata are of a resource that it is part of', async () => {
+    expectChallenge(await service.post(MAIN, list));
+    expectChallenge(await service.bearing('a.b.c').post(MAIN, list), { error: 'invalid_token' });
+    const { resource } = (await service.get('/.well-known/oauth-protected-resource')).json as {
+      resource: string;
+    };
+    const requestedResource = `https://registry.example.com${MAIN}`;
+    expect(checkResourceAllowed({ requestedResource, configuredResource: resource })).toBe(true);
+    await expect(mcpClient(service.origin + MAIN)).rejects.toThrow(/token_missing/);
+  });
+
+  it('passes the gate of the registry first, then the body is looked at', async () => {
+    expectRefused(await service.as({ org: 'contoso' }).post(MAIN, '{'), 403, 'registry_forbidden');
+    expectRefused(await platform().post('/registry/nowhere/mcp', '{'), 404, 'registry_not_found');
+    expectRefused(await platform().post(MAIN, '{'), 400, 'malformed_json');
+  });
+
+  it('needs no token where the registry is open, nor with its key', async () => {
+    const client = await mcpClient(`${service.origin}/registry/ide/mcp`);
+    expect(await client.callTool({ name: 'search_servers' })).toMatchObject({
+      structuredContent: { servers: [{ name: 'io.open/clock' }], count: 1 },
+    });
+    await client.close();
+    const withKey = await service.post(`/registry/ide/k/${key}/mcp`, list);
+    expect(namesIn(toldBy(withKey))).toEqual(['io.acme/bundle', 'io.acme/weather', 'io.open/clock']);
+    expectRefused(await service.post(`/registry/ide/k/${aKey()}/mcp`, list), 404, 'registry_not_found');
+    // A token that is sent counts alone.
+    expectRefused(await platform().post('/registry/ide/mcp', list), 403, 'registry_forbidden');
+  });
+
+  it('may be a page of this server or of the origins that are named', async () => {
+    for (const origin of [service.origin, 'https://registry.example.com', 'https://portal.example'])
+      expect((await platform().post(MAIN, list, { Origin: origin })).status, origin).toBe(200);
+    for (const origin of ['https://evil.example', 'null'])
+      expectRefused(await platform().post(MAIN, list, { Origin: origin }), 403, 'origin_refused');
+    const preflight = await service.send('OPTIONS', MAIN, { headers: { Origin: 'https://portal.example' } });
+    expect(preflight).toMatchObject({
+      status: 204,
+      headers: {
+        'access-control-allow-origin': 'https://portal.example',
+        'access-control-allow-methods': 'POST, OPTIONS',
+        'access-control-allow-headers': 'Authorization, Content-Type, Mcp-Protocol-Version',
+      },
+    });
+  });
+
+  it('is in the audit trail with what they read, and what was not there for them', async () => {
+    await callTool(platform(), 'main', 'get_server', { name: 'io.acme/deploy', version: '1.0.0' });
+    await callTool(service.as(ACME_DATA), 'main', 'get_server', { name: 'io.acme/deploy' });
+    const read = {
+      action: 'catalog.read',
+      target: { type: 'server', name: 'io.acme/deploy', registry: 'main' },
+    };
+    await expect
+      .poll(() => auditOf(service.as(SUPER_ADMIN), 'target=io.acme/deploy'))
+      .toEqual(
+        expect.arrayContaining([
+          expect.objectContaining({
+            ...read,
+            outcome: 'allowed',
+            target: { ...read.target, version: '1.0.0' },
+          }),
+          expect.objectContaining({ ...read, outcome: 'refused', code: 'entry_not_found', step: 'entry' }),
+        ]),
+      );
+  });
+});
+
+describe('a message', () => {
+  const post = (body: unknown, headers = {}) => platform().post(MAIN, body, headers);
+
+  it('without an answer is taken', async () => {
+    const reply = await post({ jsonrpc: '2.0', method: 'notifications/initialized' });
+    expect({ status: reply.status, text: reply.text }).toEqual({ status: 202, text: '' });
+  });
+
+  it.each<[object, string]>([
+    [{}, 'is no JSON-RPC'],
+    [[toolCall('search_servers'), toolCall('search_servers')], 'is a batch'],
+    [{ jsonrpc: '2.0', id: 1 }, 'says nothing'],
+  ])('%j that %s is refused', async (body) => expectRefused(await post(body), 400, 'invalid_body'));
+
+  it('of a version of the protocol that is not known is refused', async () => {
+    const list = toolCall('search_servers');
+    expectRefused(await post(list, { 'Mcp-Protocol-Version': '1999-01-01' }), 400, 'invalid_body');
+    expect(
+      (await post(list, { 'Mcp-Protocol-Version': '2025-06-18', Accept: 'application/json' })).status,
+    ).toBe(200);
+  });
+
+  it('that is too long, or no JSON, is refused', async () => {
+    expectRefused(await post(toolCall('get_server', { name: 'x'.repeat(1_300_000) })), 413, 'body_too_large');
+    const text = { 'Content-Type': 'text/plain' };
+    expectRefused(await post('x', text), 415, 'unsupported_media_type');
+  });
+
+  it.each<[string, object, string]>([
+    ['get_server', {}, "arguments must have required property 'name'"],
+    ['search_servers', { limit: 0 }, 'arguments.limit must be >= 1'],
+    ['search_servers', { limit: '5' }, 'arguments.limit must be integer'],
+    ['search_servers', { colour: 'red' }, 'arguments must NOT have additional properties'],
+    [
+      'how_to_connect',
+      { name: 'io.acme/weather', client: 'emacs' },
+      'arguments.client must be equal to one of',
+    ],
+  ])('to %s with %j is answered with what is wrong', async (tool, args, sentence) => {
+    expect(toldBy(await callTool(platform(), 'main', tool, args))).toContain(
+      `invalid_parameter: ${sentence}`,
+    );
+  });
+
+  it('with a cursor of something else is answered so', async () => {
+    expect(toldBy(await callTool(platform(), 'main', 'search_servers', { cursor: 'x' }))).toMatch(
+      /^invalid_cursor: /,
+    );
+  });
+
+  it('that asks for what there is not is an error of the protocol', async () => {
+    expect((await post(toolCall('delete_server'))).json).toMatchObject({ error: { code: -32602 } });
+    expect((await post({ jsonrpc: '2.0', id: 1, method: 'resources/list' })).json).toMatchObject({
+      error: { code: -32601 },
+    });
+  });
+
+  it('comes by POST alone', async () => {
+    for (const method of ['GET', 'DELETE']) {
+      const reply = await platform().send(method, MAIN);
+      expectRefused(reply, 405, 'method_not_allowed');
+      expect(reply.headers.allow).toBe('POST');
+    }
+  });
+});

@@ -1,0 +1,30 @@
+import { Client } from '@modelcontextprotocol/sdk/client/index.js';
+import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
+import type { Reply, Sender } from './http.js';
+
+/** The SDK's client, connected. */
+export async function mcpClient(url: string, token?: string): Promise<Client> {
+  const client = new Client({ name: 'test', version: '1.0.0' });
+  const headers: Record<string, string> = token === undefined ? {} : { Authorization: `Bearer ${token}` };
+  await client.connect(new StreamableHTTPClientTransport(new URL(url), { requestInit: { headers } }));
+  return client;
+}
+
+export function toolCall(name: string, args: object = {}): object {
+  return { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name, arguments: args } };
+}
+
+/** What a tool tells a caller, without a client in between. */
+export function callTool(sender: Sender, registry: string, name: string, args?: object): Promise<Reply> {
+  return sender.post(`/registry/${registry}/mcp`, toolCall(name, args));
+}
+
+interface ToolAnswer {
+  result: { isError?: boolean; structuredContent?: never; content: { type: string; text: string }[] };
+}
+
+/** What a tool answered with, as JSON; `entry_not_found: …` of a call that failed. */
+export function toldBy(reply: Reply): never {
+  const { isError, structuredContent, content } = (reply.json as ToolAnswer).result;
+  return isError ? (content[0]?.text as never) : (structuredContent as never);
+}
