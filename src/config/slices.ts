@@ -52,6 +52,7 @@ export const limitsConfig = slice('limits', ({ limits }) => limits);
 
 /** The page for people, and where one logs in. */
 export const pageConfig = slice('page', ({ auth, web }) => ({ web, oauth: oauthInUse(auth) ?? null }));
+
 /** The pages of other origins that may read. */
 export const corsConfig = slice('cors', ({ cors }) => cors);
 
