@@ -1,3 +1,4 @@
+/* global document, Event, fetch, performance, PerformanceObserver, requestAnimationFrame */
 // Figures of the page for people, on a catalogue of 100 000 servers: what its first load weighs, when its largest part is painted on a
 // processor four times slower, and how soon after the last key a search is shown. `npm run build`, then
 // `node scripts/measure-page.mjs [--entries 100000]`; the Chromium is that of CHROMIUM, or /usr/bin/chromium.

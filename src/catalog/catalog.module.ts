@@ -15,6 +15,6 @@ import { BARE_ENTRY_CONTROLLERS } from './bare-entries.controller.js';
   imports: [RegistriesModule, ViewsModule],
   controllers: [RegistryListController, ServersController, ...BARE_ENTRY_CONTROLLERS, ClientConfigController],
   providers: [CatalogService, PageCache, PageReader, Searches],
-  exports: [CatalogService],
+  exports: [CatalogService, Searches],
 })
 export class CatalogModule {}

@@ -6,6 +6,7 @@ import { Answered } from '../ui/answered.js';
 import { Badge } from '../ui/badge.js';
 import { ClaimChips } from '../ui/claims.js';
 import { Plain } from '../ui/plain.js';
+import { wordFor } from '../api/word-for.js';
 import type { Question } from './question.js';
 
 type Step = Explanation['steps'][number];
@@ -111,7 +112,7 @@ function StepRow({ step: of }: { step: Step }): JSX.Element {
       </span>
       <div>
         <p>
-          {STEPS[step] ?? step} <span class="muted">{outcome.replaceAll('_', ' ')}</span>{' '}
+          {wordFor(STEPS, step) ?? step} <span class="muted">{outcome.replaceAll('_', ' ')}</span>{' '}
           {code !== undefined && <code class="muted">{code}</code>}
         </p>
         {(source !== undefined || role !== undefined || shadowedBy !== undefined) && (

@@ -12,7 +12,7 @@ export function EntryCard({ registry, listed }: { registry: string; listed: List
       <EntryIcon name={name} icons={icons} />
       <span class="card-text">
         <span class="card-title">
-          <Plain text={title.trim() || (name.split('/').at(-1) ?? name)} class="cut" />
+          <Plain text={(title.trim() && title) || (name.split('/').at(-1) ?? name)} class="cut" />
           {status !== 'active' && <Badge state={status} />}
         </span>
         <Plain text={name} class="card-name cut" />

@@ -4,6 +4,7 @@ import { callTool } from '../api/mcp.js';
 import { useAnswer } from '../api/use-answer.js';
 import { Code } from '../ui/code.js';
 import { Plain } from '../ui/plain.js';
+import { wordFor } from '../api/word-for.js';
 
 interface Connection {
   readonly client: string;
@@ -54,7 +55,7 @@ export function Connect({ registry, name, version }: Props): JSX.Element {
               onChange={() => setChosen(client)}
             />
             <span>
-              <Plain text={NAMES[client] ?? client} />
+              <Plain text={wordFor(NAMES, client) ?? client} />
             </span>
           </label>
         ))}
@@ -62,11 +63,11 @@ export function Connect({ registry, name, version }: Props): JSX.Element {
       {shown.configuration ? (
         <Code
           text={JSON.stringify(shown.configuration, null, 2)}
-          label={`Configuration of ${NAMES[shown.client] ?? shown.client}`}
+          label={`Configuration of ${wordFor(NAMES, shown.client) ?? shown.client}`}
         />
       ) : (
         <p class="muted">
-          <Plain text={NAMES[shown.client] ?? shown.client} /> cannot be told by its configuration:{' '}
+          <Plain text={wordFor(NAMES, shown.client) ?? shown.client} /> cannot be told by its configuration:{' '}
           <Plain text={shown.omitted?.explanation ?? ''} class="break" />
         </p>
       )}

@@ -82,7 +82,10 @@ function Shown({ registry, type, name, shown, versions }: ShownProps): JSX.Eleme
         <EntryIcon name={name} icons={held.icons ?? []} size={56} />
         <div>
           <h1>
-            <Plain text={held.title?.trim() || (name.split('/').at(-1) ?? name)} class="break" />
+            <Plain
+              text={(held.title?.trim() && held.title) || (name.split('/').at(-1) ?? name)}
+              class="break"
+            />
           </h1>
           <p class="entry-name">
             <Plain text={name} class="break" />

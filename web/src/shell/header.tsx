@@ -4,6 +4,7 @@ import { logOut } from '../session/log-in.js';
 import { offers } from '../session/roles.js';
 import { useSession } from '../session/session.js';
 import { Plain } from '../ui/plain.js';
+import { wordFor } from '../api/word-for.js';
 import { LogInButtons } from './log-in-buttons.js';
 import mark from './mark.svg';
 
@@ -56,7 +57,7 @@ export function Header({ route }: { route: Route }): JSX.Element {
 }
 
 function roleName(role: string): string {
-  return ROLE_NAMES[role] ?? role;
+  return wordFor(ROLE_NAMES, role) ?? role;
 }
 
 const ROLE_NAMES: Readonly<Record<string, string>> = {

@@ -5,6 +5,7 @@ import { EntryPage } from '../entry/entry-page.js';
 import type { Route } from '../navigation/route.js';
 import { Empty } from '../ui/empty.js';
 import { Waiting } from '../ui/waiting.js';
+import { wordFor } from '../api/word-for.js';
 
 type Page = (props: { route: Route }) => JSX.Element;
 
@@ -20,14 +21,14 @@ const LATER: Readonly<Record<string, () => Promise<Page>>> = {
 
 export function Place({ route }: { route: Route }): JSX.Element {
   const [name = 'catalogue', registry, type] = route.path;
-  const title = TITLES[name] ?? 'Registry';
+  const title = wordFor(TITLES, name) ?? 'Registry';
   useEffect(() => {
     document.title = title === 'Registry' ? title : `${title} · Registry`;
   }, [title]);
   if (name === 'catalogue' && registry !== undefined && type !== undefined)
     return <EntryPage route={route} />;
   if (name === 'catalogue') return <CataloguePage key={registry ?? ''} route={route} />;
-  if (LATER[name]) return <Later key={name} name={name} route={route} />;
+  if (wordFor(LATER, name)) return <Later key={name} name={name} route={route} />;
   return (
     <Empty title="There is no such page">
       <a href="#/catalogue">To the catalogue</a>
@@ -39,7 +40,7 @@ function Later({ name, route }: { name: string; route: Route }): JSX.Element {
   const [page, setPage] = useState<{ readonly show: Page }>();
   const [isLost, setLost] = useState(false);
   useEffect(() => {
-    LATER[name]?.().then(
+    wordFor(LATER, name)?.().then(
       (show) => setPage({ show }),
       () => setLost(true),
     );

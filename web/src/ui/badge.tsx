@@ -1,5 +1,6 @@
 import type { JSX } from 'preact';
 import { visible } from './visible.js';
+import { wordFor } from '../api/word-for.js';
 
 const TONES: Readonly<Record<string, string>> = {
   active: 'good',
@@ -20,5 +21,7 @@ const TONES: Readonly<Record<string, string>> = {
 
 /** A state, in its own word; the colour says nothing that the word does not. */
 export function Badge({ state, text = state }: { state: string; text?: string }): JSX.Element {
-  return <span class={`badge ${TONES[state] ?? 'plain'}`}>{visible(text.replaceAll('_', ' '))}</span>;
+  return (
+    <span class={`badge ${wordFor(TONES, state) ?? 'plain'}`}>{visible(text.replaceAll('_', ' '))}</span>
+  );
 }
