@@ -1,11 +1,13 @@
-import { Controller, Get, Header, Inject, Param, Req, Res } from '@nestjs/common';
+import { Controller, Get, Inject, Param, Req, Res } from '@nestjs/common';
 import type { ConfigType } from '@nestjs/config';
-import { ApiExcludeEndpoint, ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
+import { ApiExcludeEndpoint, ApiOperation, ApiTags } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
 import Negotiator from 'negotiator';
 import { Public } from '../auth/route-access.js';
 import { pageConfig } from '../config/slices.js';
 import { ApiError } from '../http/errors.js';
+import { JsonText } from '../http/json-answers.js';
+import { ApiOkWithEtag } from '../http/openapi/api-answers.js';
 import { ApiErrors } from '../http/openapi/api-errors.js';
 import { FILE_CODINGS, type FileCoding, type PageFile } from './page-files.js';
 import { PAGE_FILES, type PageFiles } from './page-folder.js';
@@ -18,14 +20,14 @@ import { PageSettings } from './page.responses.js';
 @Public()
 export class PageController {
   private readonly headers: Readonly<Record<string, string>>;
-  private readonly settings: PageSettings;
+  private readonly settings: JsonText;
 
   constructor(
     @Inject(pageConfig.KEY) { web, oauth }: ConfigType<typeof pageConfig>,
     @Inject(PAGE_FILES) private readonly files: PageFiles,
   ) {
     this.headers = pageHeaders(oauth, web);
-    this.settings = settingsOf(oauth, web);
+    this.settings = new JsonText(JSON.stringify(settingsOf(oauth, web)));
   }
 
   /** For who asks for HTML alone: to a program, there is nothing at `/`. */
@@ -40,14 +42,13 @@ export class PageController {
   }
 
   @Get('config.json')
-  @Header('Cache-Control', 'no-cache')
   @ApiOperation({
     operationId: 'getPageSettings',
-    summary: 'What the page at / has to know: the mode, and where one logs in',
+    summary: 'What the page at / has to know: the mode, and where one logs in; not where it is switched off',
   })
-  @ApiOkResponse({ type: PageSettings })
-  @ApiErrors()
-  config(): PageSettings {
+  @ApiOkWithEtag(PageSettings)
+  @ApiErrors('route_not_found')
+  config(): JsonText {
     return this.settings;
   }
 

@@ -119,7 +119,7 @@ describe('the page at /', () => {
 
   it('is told that no log-in is needed', async () => {
     const reply = await service.get('/config.json');
-    expect(reply.headers['cache-control']).toBe('no-cache');
+    expect(reply.headers['cache-control']).toBe('private, no-cache');
     expect(reply.json).toEqual({ mode: 'anonymous', logins: [], iconOrigins: [] });
   });
 });
@@ -138,8 +138,7 @@ describe('the page of a server that asks for tokens', () => {
 
   it('needs none itself, and does not look at one', async () => {
     for (const headers of [HTML, { ...HTML, Authorization: 'Bearer none' }])
-      for (const path of ['/', '/config.json'])
-        expect((await service.get(path, headers)).status).toBe(200);
+      for (const path of ['/', '/config.json']) expect((await service.get(path, headers)).status).toBe(200);
     expectRefused(await service.get('/registry', HTML), 401, 'token_missing');
   });
 
