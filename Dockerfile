@@ -8,6 +8,7 @@ COPY nest-cli.json tsconfig.json tsconfig.build.json ./
 COPY scripts scripts
 COPY migrations migrations
 COPY src src
+COPY web web
 RUN npm run build
 
 FROM node:22-bookworm-slim AS dependencies

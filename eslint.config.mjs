@@ -26,6 +26,7 @@ export const FOLDERS = [
   'publisher',
   'access',
   'discovery',
+  'page',
   'health',
   'mcp',
   'sync',
@@ -56,11 +57,21 @@ const direction = FOLDERS.map((folder, position) => {
 });
 
 export default tseslint.config(
-  { ignores: ['dist/', 'node_modules/', 'data/', 'coverage/', 'release/', 'test/clients/generated/'] },
+  {
+    ignores: [
+      'dist/',
+      'node_modules/',
+      'data/',
+      'coverage/',
+      'release/',
+      'test/clients/generated/',
+      'web/generated/',
+    ],
+  },
   eslint.configs.recommended,
   tseslint.configs.strict,
   {
-    files: ['**/*.ts'],
+    files: ['**/*.{ts,tsx}'],
     languageOptions: { parserOptions: { projectService: true, tsconfigRootDir: import.meta.dirname } },
     rules: {
       '@typescript-eslint/no-floating-promises': 'error',

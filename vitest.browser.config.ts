@@ -4,7 +4,7 @@ import { defineConfig } from 'vitest/config';
 export default defineConfig({
   test: {
     include: ['test/browser/**/*.spec.ts'],
-    globalSetup: ['test/browser/chromium.setup.ts'],
+    globalSetup: ['test/browser/chromium.setup.ts', 'test/browser/demo.setup.ts'],
     testTimeout: 60_000,
     hookTimeout: 60_000,
   },

@@ -13,6 +13,8 @@ const LOG_IN = /^\/log-in\/[\w-]+$/;
 
 /** What the person at `/docs` gives as client id: a public client, hence without a secret. */
 export const DOCS_CLIENT = 'docs';
+/** What the page at `/` is to the provider; `registry.yaml` names it. */
+const PAGE_CLIENT = 'page';
 
 /** An identity provider for development: it takes everybody at their word. */
 export interface DemoProvider {
@@ -74,10 +76,19 @@ function configuration({ audience, scopes }: DemoProviderOptions): Configuration
           `http://${host}/docs/oauth2-redirect.html`,
         ]),
       },
+      {
+        client_id: PAGE_CLIENT,
+        token_endpoint_auth_method: 'none',
+        application_type: 'native',
+        grant_types: ['authorization_code', 'refresh_token'],
+        response_types: ['code'],
+        redirect_uris: [LOOPBACK, 'localhost'].map((host) => `http://${host}/`),
+      },
     ],
     scopes: ['openid', ...scopes],
     pkce: { required: () => true },
     clientBasedCORS: () => true,
+    issueRefreshToken: (_, client) => Promise.resolve(client.grantTypeAllowed('refresh_token')),
     findAccount: (_, name) =>
       isUser(name) ? { accountId: name, claims: () => ({ sub: name, ...claimsOf(name) }) } : undefined,
     extraTokenClaims: (_, token) => ('accountId' in token ? claimsOf(token.accountId) : undefined),
@@ -102,6 +113,7 @@ function configuration({ audience, scopes }: DemoProviderOptions): Configuration
       Grant: TOKEN_SECONDS,
       IdToken: TOKEN_SECONDS,
       Interaction: 60 * 60,
+      RefreshToken: TOKEN_SECONDS * 2,
       Session: TOKEN_SECONDS,
     },
   };
@@ -117,8 +129,8 @@ function resourceServer({ audience, scopes }: Pick<DemoProviderOptions, 'audienc
   };
 }
 
-// A browser that remembers the last log-in would never let one be somebody else. Nobody is asked for consent, though: the
-// page that is logged in to is the registry's own.
+// A browser that remembers the last log-in would never let one be somebody else; the page at `/` sees to that itself, when
+// somebody logs out. Nobody is asked for consent, though: the page that is logged in to is the registry's own.
 function alwaysAsk(): interactionPolicy.DefaultPolicy {
   const policy = interactionPolicy.base();
   const { Check } = interactionPolicy;
@@ -127,7 +139,9 @@ function alwaysAsk(): interactionPolicy.DefaultPolicy {
     .get('login')
     ?.checks.push(
       new Check('somebody_new', 'whoever logs in says who they are', ({ oidc }) =>
-        oidc.result?.login ? Check.NO_NEED_TO_PROMPT : Check.REQUEST_PROMPT,
+        oidc.result?.login || oidc.client?.clientId === PAGE_CLIENT
+          ? Check.NO_NEED_TO_PROMPT
+          : Check.REQUEST_PROMPT,
       ),
     );
   return policy;

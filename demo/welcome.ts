@@ -14,6 +14,7 @@ export async function welcome({ origin, issuer, tokenFor }: Demo): Promise<strin
   return `
 The demo is ready, for development only: its identity provider asks nobody for a password.
 
+  Page                ${origin}/
   API and log-in      ${origin}/docs
   Identity provider   ${issuer}
 

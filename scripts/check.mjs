@@ -6,6 +6,8 @@ const CHECKS = [
   ['prettier/bin/prettier.cjs', '--check', '.'],
   ['eslint/bin/eslint.js', '.'],
   ['typescript/bin/tsc', '--noEmit', '-p', 'tsconfig.json'],
+  // The types of the API, which `web/` is checked against, are made from the build.
+  ['../scripts/check-web.mjs'],
 ];
 
 const passed = await Promise.all(CHECKS.map(passes));

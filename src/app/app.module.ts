@@ -24,6 +24,7 @@ import { DiscoveryModule } from '../discovery/discovery.module.js';
 import { EntriesModule } from '../entries/entries.module.js';
 import { QueryValidation } from '../http/input/query-validation.pipe.js';
 import { KubernetesModule } from '../kubernetes/kubernetes.module.js';
+import { PageModule } from '../page/page.module.js';
 import { McpModule } from '../mcp/mcp.module.js';
 import { PublisherModule } from '../publisher/publisher.module.js';
 import { RegistriesModule } from '../registries/registries.module.js';
@@ -51,6 +52,7 @@ export class AppModule {
         AuthzModule,
         AuditModule,
         DiscoveryModule,
+        ...(config.web.enabled ? [PageModule] : []),
         SourcesModule,
         RegistriesModule,
         ViewsModule,

@@ -17,6 +17,7 @@ import { DatabaseSettings } from './database/database-settings.dto.js';
 import { RegistrySettings } from './registry-settings.dto.js';
 import { below, type Issue, issue } from '../validation/problems.js';
 import { Checked, Optional, Rule, Section, SectionList, type Unchecked } from '../validation/shape.js';
+import { WebSettings } from './web/web-settings.dto.js';
 import { SourceSettings } from '../source-kinds/source-settings.dto.js';
 import { corsOrigin, host, httpUrl } from '../validation/urls.js';
 
@@ -112,6 +113,7 @@ export class ConfigFile {
   @Optional() @Section(() => TelemetrySettings) telemetry?: TelemetrySettings;
   @Optional() @Section(() => LimitSettings) limits?: LimitSettings;
   @Optional() @Section(() => ShutdownSettings) shutdown?: ShutdownSettings;
+  @Optional() @Section(() => WebSettings) web?: WebSettings;
 }
 
 function absolutePath(value: string): string | undefined {

@@ -4,6 +4,7 @@ import type { LogFormat, LogLevel } from './config-file.dto.js';
 import type { DatabaseTls } from './database/database-tls.js';
 import type { TelemetryConfig } from './opentelemetry/telemetry-config.js';
 import type { ClaimRule, GroupsLocation } from './providers/claim-rules.js';
+import type { WebConfig } from './web/web-config.js';
 import type { RegistryKey } from './registry-key.js';
 import type { SettingsOf, SourceKind } from '../source-kinds/kinds.js';
 
@@ -50,6 +51,7 @@ export interface Config {
   readonly audit: AuditConfig;
   readonly limits: LimitsConfig;
   readonly shutdown: ShutdownConfig;
+  readonly web: WebConfig;
   readonly addresses: { readonly public: Address; readonly internal: Address };
   /** REGISTRY_INSECURE_URLS: providers may be reached without TLS. */
   readonly insecureUrls: boolean;

@@ -23,6 +23,7 @@ import { claimRuleOf, groupsLocationOf } from './providers/claim-settings.dto.js
 import type { DatabaseSettings } from './database/database-settings.dto.js';
 import type { DatabaseTls } from './database/database-tls.js';
 import { type DatabaseUrl, parseDatabaseUrl } from './database/database-url.js';
+import { webOf } from './web/web-config.js';
 import { isKey, keyDigest, type RegistryKey } from './registry-key.js';
 import type { RegistryKeySettings } from './registry-settings.dto.js';
 import { parseDuration } from '../validation/duration.js';
@@ -62,9 +63,11 @@ export function resolveConfig(
   | 'adminAllowPrivateIP'
   | 'adminKubernetesNamespaces'
   | 'log'
+  | 'web'
 > {
+  const auth = authOf(file.auth, files);
   return {
-    auth: authOf(file.auth, files),
+    auth,
     sources: (file.sources ?? []).map((source) => resolveSource(source.name, source, files.directory)),
     registries: (file.registries ?? []).map((registry) => registryOf(registry, files)),
     rootRegistry: file.rootRegistry ?? null,
@@ -78,6 +81,7 @@ export function resolveConfig(
     log: { level: file.log?.level ?? 'info', format: file.log?.format ?? null },
     limits: limitsOf(file.limits),
     shutdown: shutdownOf(file.shutdown),
+    web: webOf(file.web, auth.oauth?.scopesSupported),
   };
 }
 

@@ -50,6 +50,9 @@ export const auditConfig = slice('audit', ({ audit }) => audit);
 /** What this server does at a time, and holds. */
 export const limitsConfig = slice('limits', ({ limits }) => limits);
 
+/** The page for people, and where one logs in. */
+export const pageConfig = slice('page', ({ auth, web }) => ({ web, oauth: oauthInUse(auth) ?? null }));
+
 /** The pages of other origins that may read. */
 export const corsConfig = slice('cors', ({ cors }) => cors);
 
@@ -62,6 +65,7 @@ const SLICES: readonly ConfigurationSlice<object>[] = [
   changesConfig,
   auditConfig,
   limitsConfig,
+  pageConfig,
   corsConfig,
 ];
 

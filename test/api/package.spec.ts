@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process';
+import type { Dirent } from 'node:fs';
 import { chmod, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
@@ -48,14 +49,19 @@ describe('the packed package, installed in an empty directory', () => {
 
   it('holds the program, its licence and how to use it, and nothing of the tests or the development tools', async () => {
     expect((await readdir(installed)).sort()).toEqual(['LICENSE', 'README.md', 'dist', 'package.json']);
-    const built = await readdir(join(installed, 'dist'), { recursive: true, withFileTypes: true });
+    const all = await readdir(join(installed, 'dist'), { recursive: true, withFileTypes: true });
+    const isPage = ({ parentPath }: Dirent) => parentPath.startsWith(join(installed, 'dist', 'web'));
+    const page = all.filter((entry) => entry.isFile() && isPage(entry)).map(({ name }) => name);
+    expect(page).toContain('index.html');
+    expect(page.filter((name) => !/^(index\.html|[\w-]+-[\w-]{8}\.(js|css|svg))$/.test(name))).toEqual([]);
+    const built = all.filter((entry) => !isPage(entry));
     const files = built.filter((entry) => entry.isFile()).map(({ name }) => name);
     expect(files.filter((name) => !/^[a-z0-9.-]+\.js$/.test(name) && name !== 'commit.txt')).toEqual([]);
     expect(files.filter((name) => name.includes('.spec.'))).toEqual([]);
     const folders = (await readdir(join(ROOT, 'src'))).filter((name) => name !== 'main.ts');
     const shipped = await readdir(join(installed, 'dist'));
     expect(shipped.filter((name) => !/\.(js|txt)$/.test(name)).sort()).toEqual(
-      [...folders, 'migrations'].sort(),
+      [...folders, 'migrations', 'web'].sort(),
     );
   });
 

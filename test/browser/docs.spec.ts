@@ -1,22 +1,17 @@
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, inject, it } from 'vitest';
-import { DemoProcess } from './demo-process.js';
 
-const demo = new DemoProcess();
+const demo = inject('demo');
 let browser: Browser;
 let context: BrowserContext;
 let page: Page;
 let complaints: string[];
 
 beforeAll(async () => {
-  await demo.start();
   // In a container there is often no user but root, as whom Chromium runs without a sandbox only.
   browser = await chromium.launch({ executablePath: inject('chromium'), chromiumSandbox: false });
 });
-afterAll(async () => {
-  await browser?.close();
-  expect(await demo.stop()).toBe(0);
-});
+afterAll(() => browser?.close());
 
 beforeEach(async () => {
   context = await browser.newContext({ viewport: { width: 1200, height: 1000 } });
@@ -37,7 +32,7 @@ describe('the page /docs in oauth mode', () => {
   it('takes a pasted token, and "Try it out" then says who that is', async () => {
     await open(`${demo.origin}/docs`);
     const form = page.locator('.auth-container', { hasText: 'bearer' });
-    await form.locator('input').fill(demo.tokenOf('pia'));
+    await form.locator('input').fill(demo.tokens['pia'] ?? '');
     await form.getByRole('button', { name: 'Apply credentials' }).click();
     await page.locator('.modal-ux').getByRole('button', { name: 'Close' }).first().click();
     expect(await tryMe()).toMatchObject({ status: '200', body: { subject: 'pia' } });

@@ -1,5 +1,6 @@
 import { elements, member } from '../../json/members.js';
 import { insecureUrls } from '../auth-settings.dto.js';
+import { webLogins } from '../web/web-config.js';
 import type { ConfigFile } from '../config-file.dto.js';
 import { below, type Issue, issue } from '../../validation/problems.js';
 import type { Unchecked } from '../../validation/shape.js';
@@ -11,6 +12,7 @@ export function crossIssues(file: Unchecked<ConfigFile>, allowInsecureUrls: bool
     ...sameNames('registries', file.registries),
     ...managedSources(file.sources),
     ...unknownSources(file),
+    ...webLogins(file),
     ...(allowInsecureUrls ? [] : insecureUrls(member(file.auth, 'oauth'))),
   ];
 }

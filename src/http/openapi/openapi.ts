@@ -77,7 +77,7 @@ function logInOptions({ scopesSupported }: OAuthConfig): Record<string, unknown>
 }
 
 /** The OpenAPI 3.1 document of every route, but for those that are another name of one. */
-function describeApi(app: NestExpressApplication, { version, oauth }: DescribedServer): OpenAPIObject {
+export function describeApi(app: NestExpressApplication, { version, oauth }: DescribedServer): OpenAPIObject {
   const config = new DocumentBuilder()
     .setOpenAPIVersion('3.1.0')
     .setTitle('Registry Server')
@@ -93,6 +93,7 @@ function describeApi(app: NestExpressApplication, { version, oauth }: DescribedS
     .addTag('sources', 'The admin API: where entries come from')
     .addTag('registries', 'The admin API: which sources are shown together, and to whom')
     .addTag('entries', 'The admin API: publishing to the managed source')
+    .addTag('page', 'The page for people at `/`')
     .addTag('audit', 'The admin API: who did what to what')
     .build();
   const document = SwaggerModule.createDocument(app, config);

@@ -1,0 +1,168 @@
+/* global document, Event, fetch, performance, PerformanceObserver, requestAnimationFrame */
+// Figures of the page for people, on a catalogue of 100 000 servers: what its first load weighs, when its largest part is painted on a
+// processor four times slower, and how soon after the last key a search is shown. `npm run build`, then
+// `node scripts/measure-page.mjs [--entries 100000]`; the Chromium is that of CHROMIUM, or /usr/bin/chromium.
+import { spawn } from 'node:child_process';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import process from 'node:process';
+import { setTimeout as pause } from 'node:timers/promises';
+import { parseArgs } from 'node:util';
+import { chromium } from 'playwright-core';
+
+const { values } = parseArgs({
+  options: { entries: { type: 'string', default: '100000' }, port: { type: 'string', default: '18290' } },
+});
+const ENTRIES = Number(values.entries);
+const ORIGIN = `http://127.0.0.1:${values.port}`;
+const WORDS = [
+  'weather',
+  'ledger',
+  'tickets',
+  'calendar',
+  'search',
+  'files',
+  'images',
+  'maps',
+  'mail',
+  'notes',
+];
+const SEARCHES = 40;
+
+const folder = await mkdtemp(join(tmpdir(), 'registry-page-'));
+const service = await start();
+const browser = await chromium.launch({
+  executablePath: process.env['CHROMIUM'] ?? '/usr/bin/chromium',
+  chromiumSandbox: false,
+});
+try {
+  process.stdout.write(
+    `${JSON.stringify({ entries: ENTRIES, ...(await firstLoad()), ...(await searches()) }, null, 2)}\n`,
+  );
+} finally {
+  await browser.close();
+  service.kill('SIGTERM');
+  await new Promise((done) => service.once('exit', done));
+  await rm(folder, { recursive: true, force: true });
+}
+
+async function start() {
+  const servers = Array.from({ length: ENTRIES }, (_, place) => ({
+    name: `com.example.team${place % 500}/${WORDS[place % WORDS.length]}-${place}`,
+    title: `${WORDS[place % WORDS.length]} ${place}`,
+    description: `Server ${place} for ${WORDS[(place * 7) % WORDS.length]} and ${WORDS[(place * 3) % WORDS.length]}`,
+    version: '1.0.0',
+    remotes: [{ type: 'streamable-http', url: `https://example.com/${place}/mcp` }],
+  }));
+  const catalogue = join(folder, 'catalogue.json');
+  await writeFile(
+    catalogue,
+    JSON.stringify({ version: '1.0.0', meta: { last_updated: '2026-01-01T00:00:00Z' }, data: { servers } }),
+  );
+  const configuration = join(folder, 'registry.yaml');
+  await writeFile(
+    configuration,
+    JSON.stringify({
+      auth: { mode: 'anonymous' },
+      sources: [{ name: 'main', file: { path: catalogue }, syncPolicy: { interval: '1h' } }],
+      registries: [{ name: 'main', sources: ['main'] }],
+      log: { level: 'error' },
+    }),
+  );
+  const child = spawn(
+    process.execPath,
+    [
+      'dist/main.js',
+      'serve',
+      '--config',
+      configuration,
+      '--address',
+      ORIGIN.slice(7),
+      '--internal-address',
+      '127.0.0.1:0',
+    ],
+    {
+      stdio: ['ignore', 'inherit', 'inherit'],
+      env: { ...process.env, REGISTRY_DATA_DIR: join(folder, 'data') },
+    },
+  );
+  for (;;) {
+    await pause(500);
+    const reply = await fetch(`${ORIGIN}/v1/sources/main`).catch(() => undefined);
+    if (reply?.ok && (await reply.json()).sync?.counts?.entries === ENTRIES) return child;
+    if (child.exitCode !== null) throw new Error('The server has ended');
+  }
+}
+
+async function firstLoad() {
+  const painted = [];
+  let bytes = {};
+  for (let run = 0; run < 5; run += 1) {
+    const page = await (await browser.newContext()).newPage();
+    const client = await page.context().newCDPSession(page);
+    await client.send('Network.enable');
+    await client.send('Emulation.setCPUThrottlingRate', { rate: 4 });
+    const kinds = new Map();
+    const loaded = { script: 0, style: 0, all: 0 };
+    client.on('Network.responseReceived', ({ requestId, type, response }) => {
+      if (!response.url.includes('/registry')) kinds.set(requestId, type.toLowerCase());
+    });
+    client.on('Network.loadingFinished', ({ requestId, encodedDataLength }) => {
+      const kind = kinds.get(requestId);
+      if (kind === undefined) return;
+      loaded.all += encodedDataLength;
+      if (kind === 'script') loaded.script += encodedDataLength;
+      if (kind === 'stylesheet') loaded.style += encodedDataLength;
+    });
+    await page.goto(`${ORIGIN}/`);
+    await page.locator('.card').first().waitFor();
+    await pause(500);
+    painted.push(
+      await page.evaluate(
+        () =>
+          new Promise((done) => {
+            new PerformanceObserver((list) => done(list.getEntries().at(-1).startTime)).observe({
+              type: 'largest-contentful-paint',
+              buffered: true,
+            });
+          }),
+      ),
+    );
+    bytes = loaded;
+    await page.context().close();
+  }
+  return { firstLoadBytes: bytes, largestPaintMs: painted.map(Math.round) };
+}
+
+async function searches() {
+  const page = await (await browser.newContext()).newPage();
+  await page.goto(`${ORIGIN}/#/catalogue/main`);
+  await page.locator('.card').first().waitFor();
+  const took = [];
+  for (let run = 0; run < SEARCHES; run += 1) {
+    const text = `${WORDS[run % WORDS.length]}-${(run * 2_477) % (ENTRIES / 10)}`;
+    await page.getByLabel('Search').fill('');
+    await page.waitForFunction(() => document.querySelectorAll('.card').length > 5);
+    took.push(
+      await page.evaluate(async (wanted) => {
+        const field = document.querySelector('input[type=search]');
+        const begin = performance.now();
+        field.value = wanted;
+        field.dispatchEvent(new Event('input', { bubbles: true }));
+        for (;;) {
+          await new Promise((done) => requestAnimationFrame(done));
+          const names = [...document.querySelectorAll('.card-name')].map((one) => one.textContent);
+          const isShown =
+            names.length > 0
+              ? names.every((name) => name.includes(wanted))
+              : document.querySelector('.empty') !== null;
+          if (isShown || performance.now() - begin > 10_000) return performance.now() - begin;
+        }
+      }, text),
+    );
+  }
+  took.sort((one, other) => one - other);
+  const at = (share) => Math.round(took[Math.ceil(took.length * share) - 1]);
+  return { searchShownMs: { median: at(0.5), p95: at(0.95), most: at(1) } };
+}

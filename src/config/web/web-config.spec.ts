@@ -1,0 +1,55 @@
+import { mkdtempSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import { loadConfig } from '../load-config.js';
+
+const file = join(mkdtempSync(join(tmpdir(), 'registry-web-')), 'config.yaml');
+const provider = { name: 'corporate', issuerUrl: 'https://idp.example', audience: 'api' };
+
+function read(web: unknown) {
+  const oauth = { resourceUrl: 'https://registry.example', providers: [provider], scopesSupported: ['read'] };
+  writeFileSync(file, JSON.stringify({ auth: { oauth }, ...(web === undefined ? {} : { web }) }));
+  return loadConfig(file, {}, {}).config.web;
+}
+const login = { provider: 'corporate', clientId: 'page' };
+
+it.each<[unknown, string, string]>([
+  [true, 'web', 'must be a map'],
+  [{ enabled: 'yes' }, 'web.enabled', 'must be true or false'],
+  [{ logins: [{ provider: 'corporate' }] }, 'web.logins[0].clientId', 'is required'],
+  [{ logins: [{ ...login, provider: 'other' }] }, 'web.logins[0].provider', 'is not the name of a provider'],
+  [{ logins: [login, login] }, 'web.logins[1].provider', 'stands in the list already'],
+  [{ logins: [{ ...login, scopes: [] }] }, 'web.logins[0].scopes', 'empty'],
+  [{ logins: [{ ...login, scopes: ['a b'] }] }, 'web.logins[0].scopes[0]', 'must be a scope'],
+  [{ logins: [{ ...login, clientSecret: 'x' }] }, 'web.logins[0].clientSecret', 'is not a known key'],
+  [
+    { logins: [{ ...login, parameters: { audience: 1 } }] },
+    'web.logins[0].parameters',
+    'must hold texts alone',
+  ],
+  [
+    { logins: [{ ...login, parameters: { state: 'x' } }] },
+    'web.logins[0].parameters',
+    'which the log-in itself sets',
+  ],
+  [{ iconOrigins: ['https://icons.example/path'] }, 'web.iconOrigins[0]', 'must be an origin'],
+  [{ iconOrigins: ['*'] }, 'web.iconOrigins[0]', 'must be an origin'],
+])('%j is refused at %s: %s', (web, path, fragment) => {
+  expect(() => read(web)).toThrow(`${path}: `);
+  expect(() => read(web)).toThrow(fragment);
+});
+
+it('without a section there is a page, and nobody can log in at it', () => {
+  expect(read(undefined)).toEqual({ enabled: true, logins: [], iconOrigins: [] });
+});
+
+it('a log-in asks for openid and for what the server supports, unless it says otherwise', () => {
+  expect(read({ logins: [login] }).logins).toEqual([
+    { ...login, scopes: ['openid', 'read'], parameters: {} },
+  ]);
+  expect(read({ logins: [{ ...login, scopes: ['openid', 'x'] }] }).logins[0]?.scopes).toEqual([
+    'openid',
+    'x',
+  ]);
+});

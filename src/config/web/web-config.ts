@@ -1,0 +1,51 @@
+import { elements, member } from '../../json/members.js';
+import { below, type Issue, issue } from '../../validation/problems.js';
+import type { WebSettings } from './web-settings.dto.js';
+
+/** The page for people at `/`. */
+export interface WebConfig {
+  readonly enabled: boolean;
+  /** None: nobody can log in at the page. */
+  readonly logins: readonly WebLogin[];
+  readonly iconOrigins: readonly string[];
+}
+
+export interface WebLogin {
+  readonly provider: string;
+  readonly clientId: string;
+  readonly scopes: readonly string[];
+  readonly parameters: Readonly<Record<string, string>>;
+}
+
+/** @param scopes what is asked for where a log-in names none. */
+export function webOf(web: WebSettings = {}, scopes: readonly string[] = []): WebConfig {
+  return {
+    enabled: web.enabled ?? true,
+    logins: (web.logins ?? []).map((login) => ({
+      provider: login.provider,
+      clientId: login.clientId,
+      scopes: login.scopes ?? [...new Set(['openid', ...scopes])],
+      parameters: login.parameters ?? {},
+    })),
+    iconOrigins: web.iconOrigins ?? [],
+  };
+}
+
+/** Each log-in is one at a provider of the file, and at each there is one at most. */
+export function webLogins(file: { readonly auth?: unknown; readonly web?: unknown }): Issue[] {
+  const oauth = member(file.auth, 'oauth');
+  const known = elements(member(oauth, 'providers')).map((provider) => member(provider, 'name'));
+  const named = elements(member(file.web, 'logins')).map((login) => member(login, 'provider'));
+  return named.flatMap((name, position) => {
+    if (typeof name !== 'string') return [];
+    const path = ['web', 'logins', position, 'provider'];
+    if (!known.includes(name))
+      return below(
+        path,
+        issue(`${JSON.stringify(name)} is not the name of a provider in auth.oauth.providers`),
+      );
+    return named.indexOf(name) < position
+      ? below(path, issue(`${JSON.stringify(name)} stands in the list already: one log-in at a provider`))
+      : [];
+  });
+}

@@ -1,0 +1,53 @@
+import { createHash } from 'node:crypto';
+import { readdirSync, readFileSync } from 'node:fs';
+import { extname, join } from 'node:path';
+import { promisify } from 'node:util';
+import { brotliCompress, constants, gzip } from 'node:zlib';
+
+/** The codings a file may be sent in, the smallest first. */
+export const FILE_CODINGS = ['br', 'gzip'] as const;
+export type FileCoding = (typeof FILE_CODINGS)[number];
+
+const TYPES: Readonly<Record<string, string>> = {
+  '.html': 'text/html; charset=utf-8',
+  '.js': 'text/javascript; charset=utf-8',
+  '.css': 'text/css; charset=utf-8',
+  '.svg': 'image/svg+xml',
+};
+
+const compress: Readonly<Record<FileCoding, (bytes: Buffer) => Promise<Buffer>>> = {
+  br: (bytes) => promisify(brotliCompress)(bytes, { params: { [constants.BROTLI_PARAM_QUALITY]: 9 } }),
+  gzip: (bytes) => promisify(gzip)(bytes, { level: 9 }),
+};
+
+/** A file of the page, as it was built. */
+export class PageFile {
+  readonly type: string;
+  readonly etag: string;
+  private readonly compressed = new Map<FileCoding, Promise<Buffer>>();
+
+  constructor(
+    name: string,
+    readonly bytes: Buffer,
+  ) {
+    this.type = TYPES[extname(name)] ?? 'application/octet-stream';
+    this.etag = `"${createHash('sha256').update(bytes).digest('base64url').slice(0, 22)}"`;
+  }
+
+  /** Each coding is made when it is first asked for, and kept. */
+  in(coding: FileCoding): Promise<Buffer> {
+    const made = this.compressed.get(coding) ?? compress[coding](this.bytes);
+    this.compressed.set(coding, made);
+    return made;
+  }
+}
+
+/** The files of the page by their path below it. They are few, small, and never change while the server runs. */
+export function readPageFiles(folder: string): ReadonlyMap<string, PageFile> {
+  const names = readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name).slice(folder.length + 1));
+  return new Map(
+    names.map((name) => [name.replaceAll('\\', '/'), new PageFile(name, readFileSync(join(folder, name)))]),
+  );
+}

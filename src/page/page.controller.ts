@@ -1,0 +1,112 @@
+import { Controller, Get, Inject, Param, Req, Res } from '@nestjs/common';
+import type { ConfigType } from '@nestjs/config';
+import { ApiExcludeEndpoint, ApiOperation, ApiTags } from '@nestjs/swagger';
+import type { Request, Response } from 'express';
+import Negotiator from 'negotiator';
+import { Public } from '../auth/route-access.js';
+import { pageConfig } from '../config/slices.js';
+import { ApiError } from '../http/errors.js';
+import { JsonText } from '../http/json-answers.js';
+import { ApiOkWithEtag } from '../http/openapi/api-answers.js';
+import { ApiErrors } from '../http/openapi/api-errors.js';
+import { FILE_CODINGS, type FileCoding, type PageFile } from './page-files.js';
+import { PAGE_FILES, type PageFiles } from './page-folder.js';
+import { pageHeaders } from './page-headers.js';
+import { PageSettings } from './page.responses.js';
+
+/** The page for people: its files, and what it has to know before anybody has logged in. */
+@ApiTags('page')
+@Controller()
+@Public()
+export class PageController {
+  private readonly headers: Readonly<Record<string, string>>;
+  private readonly settings: JsonText;
+
+  constructor(
+    @Inject(pageConfig.KEY) { web, oauth }: ConfigType<typeof pageConfig>,
+    @Inject(PAGE_FILES) private readonly files: PageFiles,
+  ) {
+    this.headers = pageHeaders(oauth, web);
+    this.settings = new JsonText(JSON.stringify(settingsOf(oauth, web)));
+  }
+
+  /** For who asks for HTML alone: to a program, there is nothing at `/`. */
+  @Get()
+  @ApiExcludeEndpoint()
+  async index(@Req() request: Request, @Res() response: Response): Promise<void> {
+    response.vary('Accept');
+    const file = this.files.get('index.html');
+    if (!file || !asksForHtml(request)) throw new ApiError('route_not_found');
+    response.setHeader('Cache-Control', 'no-cache');
+    await this.send(request, response, file);
+  }
+
+  @Get('config.json')
+  @ApiOperation({
+    operationId: 'getPageSettings',
+    summary: 'What the page at / has to know: the mode, and where one logs in; not where it is switched off',
+  })
+  @ApiOkWithEtag(PageSettings)
+  @ApiErrors('route_not_found')
+  config(): JsonText {
+    return this.settings;
+  }
+
+  /** Their names hold a digest of what they hold, so they never change. */
+  @Get('assets/:file')
+  @ApiExcludeEndpoint()
+  async asset(
+    @Param('file') name: string,
+    @Req() request: Request,
+    @Res() response: Response,
+  ): Promise<void> {
+    const file = this.files.get(`assets/${name}`);
+    if (!file) throw new ApiError('route_not_found');
+    response.setHeader('Cache-Control', 'public, max-age=31536000, immutable');
+    await this.send(request, response, file);
+  }
+
+  private async send(request: Request, response: Response, file: PageFile): Promise<void> {
+    for (const [name, value] of Object.entries(this.headers)) response.setHeader(name, value);
+    response.vary('Accept-Encoding');
+    response.setHeader('ETag', file.etag);
+    response.setHeader('Content-Type', file.type);
+    if (request.headers['if-none-match']?.includes(file.etag)) {
+      response.removeHeader('Content-Type');
+      response.status(304).end();
+      return;
+    }
+    const coding = codingFor(request);
+    if (coding) response.setHeader('Content-Encoding', coding);
+    const bytes = coding ? await file.in(coding) : file.bytes;
+    response.setHeader('Content-Length', bytes.length);
+    response.end(request.method === 'HEAD' ? undefined : bytes);
+  }
+}
+
+function settingsOf(
+  oauth: ConfigType<typeof pageConfig>['oauth'],
+  { logins, iconOrigins }: ConfigType<typeof pageConfig>['web'],
+): PageSettings {
+  const providers = oauth?.providers ?? [];
+  return {
+    mode: oauth ? 'oauth' : 'anonymous',
+    logins: logins.flatMap(({ provider, clientId, scopes, parameters }) =>
+      providers
+        .filter(({ name }) => name === provider)
+        .map(({ issuerUrl }) => ({ provider, issuer: issuerUrl, clientId, scopes: [...scopes], parameters })),
+    ),
+    iconOrigins: [...iconOrigins],
+  };
+}
+
+// Browsers name it; what takes anything (`*/*`) is a program, for which JSON is the answer.
+function asksForHtml({ headers }: Request): boolean {
+  return /\btext\/html\b/i.test(headers.accept ?? '');
+}
+
+function codingFor(request: Request): FileCoding | undefined {
+  if (request.headers['accept-encoding'] === undefined) return undefined;
+  const [accepted] = new Negotiator(request).encodings([...FILE_CODINGS], { preferred: [...FILE_CODINGS] });
+  return FILE_CODINGS.find((coding) => coding === accepted);
+}

@@ -1,0 +1,184 @@
+import { describe, expect, it } from 'vitest';
+import { aServer } from '../support/documents.js';
+import { call } from '../support/http.js';
+import { expectRefused } from '../support/matchers.js';
+import { aService } from '../support/service.js';
+
+const HTML = { Accept: 'text/html,application/xhtml+xml,*/*;q=0.8' };
+
+const aDesk = () =>
+  aService()
+    .source('main', { servers: [aServer('io.acme/a')] })
+    .registry('main', { sources: ['main'] });
+
+/** The files that the page names, relative to itself. */
+const namedIn = (html: string) => [...html.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, path]) => path ?? '');
+
+describe('the page at /', () => {
+  const service = aDesk().runs();
+  const page = () => service.get('/', HTML);
+
+  it('is there for who asks for HTML, and is asked for anew each time', async () => {
+    const reply = await page();
+    expect({ status: reply.status, headers: reply.headers }).toMatchObject({
+      status: 200,
+      headers: {
+        'content-type': 'text/html; charset=utf-8',
+        'cache-control': 'no-cache',
+        vary: 'Accept, Accept-Encoding',
+      },
+    });
+    const again = await service.get('/', { ...HTML, 'If-None-Match': String(reply.headers['etag']) });
+    expect({ status: again.status, text: again.text }).toEqual({ status: 304, text: '' });
+  });
+
+  it.each(['application/json', '*/*', undefined])(
+    'is nothing to a program that accepts %s',
+    async (accept) => {
+      expectRefused(
+        await service.get('/', accept === undefined ? {} : { Accept: accept }),
+        404,
+        'route_not_found',
+      );
+    },
+  );
+
+  it('holds no script and no style, and names its files so that they are found below any prefix', async () => {
+    const { text } = await page();
+    expect(text).not.toMatch(/<style|style=|<script(?![^>]*\bsrc=)|\son\w+=|javascript:|data:/i);
+    const named = namedIn(text);
+    expect(named.length).toBeGreaterThanOrEqual(3);
+    for (const path of named) {
+      expect(path).toMatch(/^\.\/assets\/[\w.-]+-[\w-]{8}\.(js|css|svg)$/);
+      const reply = await service.get(path.slice(1));
+      expect({ path, status: reply.status, cache: reply.headers['cache-control'] }).toEqual({
+        path,
+        status: 200,
+        cache: 'public, max-age=31536000, immutable',
+      });
+    }
+  });
+
+  it('is loaded with little: each of its files is compressed', async () => {
+    const scripts = namedIn((await page()).text).filter((path) => path.endsWith('.js'));
+    for (const path of scripts) {
+      const whole = await service.get(path.slice(1));
+      for (const coding of ['br', 'gzip']) {
+        const reply = await call(service.origin + path.slice(1), { headers: { 'Accept-Encoding': coding } });
+        expect(reply.headers).toMatchObject({
+          'content-encoding': coding,
+          'content-type': 'text/javascript; charset=utf-8',
+          etag: whole.headers['etag'],
+        });
+        expect(Number(reply.headers['content-length'])).toBeLessThan(whole.text.length / 2);
+      }
+    }
+  });
+
+  it('may load what is its own, run no text, be framed by nobody, and say to nobody where a link was followed', async () => {
+    const reply = await page();
+    const policy = String(reply.headers['content-security-policy']).split(';');
+    expect(policy).toEqual([
+      "default-src 'none'",
+      "script-src 'self'",
+      "style-src 'self'",
+      "img-src 'self'",
+      "connect-src 'self'",
+      "base-uri 'none'",
+      "form-action 'none'",
+      "frame-ancestors 'none'",
+      "require-trusted-types-for 'script'",
+      "trusted-types 'none'",
+    ]);
+    expect(reply.headers).toMatchObject({
+      'x-content-type-options': 'nosniff',
+      'x-frame-options': 'DENY',
+      'referrer-policy': 'no-referrer',
+      'cross-origin-opener-policy': 'same-origin',
+    });
+  });
+
+  it.each([
+    '/assets/none.js',
+    '/assets/',
+    '/assets',
+    '/assets/..%2Findex.html',
+    '/index.html',
+    '/catalogue',
+    '/v1',
+    '/v1/none',
+  ])('is at no other path: %s is a 404 in JSON', async (path) => {
+    expectRefused(await service.get(path, HTML), 404, 'route_not_found');
+  });
+
+  it('takes no other method than GET and HEAD', async () => {
+    expectRefused(await service.send('POST', '/', { headers: HTML, body: {} }), 405, 'method_not_allowed');
+    const head = await service.send('HEAD', '/', { headers: HTML });
+    expect({ status: head.status, text: head.text }).toEqual({ status: 200, text: '' });
+  });
+
+  it('is told that no log-in is needed', async () => {
+    const reply = await service.get('/config.json');
+    expect(reply.headers['cache-control']).toBe('private, no-cache');
+    expect(reply.json).toEqual({ mode: 'anonymous', logins: [], iconOrigins: [] });
+  });
+});
+
+describe('the page of a server that asks for tokens', () => {
+  const service = aService({ mode: 'full' })
+    .source('main', { servers: [aServer('io.acme/a')] })
+    .registry('main', { sources: ['main'] })
+    .configuration({
+      web: {
+        logins: [{ provider: 'corporate', clientId: 'page', parameters: { audience: 'api' } }],
+        iconOrigins: ['https://icons.example'],
+      },
+    })
+    .runs();
+
+  it('needs none itself, and does not look at one', async () => {
+    for (const headers of [HTML, { ...HTML, Authorization: 'Bearer none' }])
+      for (const path of ['/', '/config.json']) expect((await service.get(path, headers)).status).toBe(200);
+    expectRefused(await service.get('/registry', HTML), 401, 'token_missing');
+  });
+
+  it('is told where people log in, and no secret', async () => {
+    expect((await service.get('/config.json')).json).toEqual({
+      mode: 'oauth',
+      logins: [
+        {
+          provider: 'corporate',
+          issuer: service.issuer.url,
+          clientId: 'page',
+          scopes: ['openid', 'mcp-registry:read', 'mcp-registry:write'],
+          parameters: { audience: 'api' },
+        },
+      ],
+      iconOrigins: ['https://icons.example'],
+    });
+  });
+
+  it('may talk to the provider, and load icons from where the configuration says', async () => {
+    const policy = String((await service.get('/', HTML)).headers['content-security-policy']);
+    expect(policy).toContain(`connect-src 'self' ${new URL(service.issuer.url).origin};`);
+    expect(policy).toContain("img-src 'self' https://icons.example;");
+  });
+});
+
+describe('a server whose page is switched off', () => {
+  const service = aDesk()
+    .configuration({ web: { enabled: false } })
+    .runs();
+
+  it.each(['GET /', 'POST /', 'GET /config.json', 'GET /assets/none.js'])(
+    'has nothing at %s',
+    async (route) => {
+      const [method = '', path = ''] = route.split(' ');
+      expectRefused(await service.send(method, path, { headers: HTML }), 404, 'route_not_found');
+    },
+  );
+
+  it('answers its API as ever', async () => {
+    expect((await service.get('/registry')).status).toBe(200);
+  });
+});

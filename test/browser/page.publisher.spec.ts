@@ -1,0 +1,153 @@
+import { describe, expect, it } from 'vitest';
+import { Person } from './person.js';
+
+const NAME = 'com.example.platform/journey';
+const documentOf = (version: string, more: object = {}) =>
+  JSON.stringify(
+    {
+      $schema: 'https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json',
+      name: NAME,
+      description: 'Says where somebody goes',
+      version,
+      ...more,
+    },
+    null,
+    2,
+  );
+
+describe('a publisher', () => {
+  const publisher = new Person('pia').comes();
+  const editor = () => publisher.page.getByLabel('Document');
+  const problems = () => publisher.page.getByLabel('Problems').innerText();
+  const claim = (text: string) => publisher.page.locator('button.chip', { hasText: text });
+  const opens = async () => {
+    await publisher.goes('/publish');
+    await editor().waitFor();
+  };
+
+  it('is offered publishing and what goes with it, and not sources or registries', async () => {
+    expect(await publisher.menu()).toEqual(['Catalogue', 'Publish', 'Access', 'Activity']);
+  });
+
+  it.each(['/sources', '/registries/acme'])('reads at %s what the API says', async (place) => {
+    await publisher.goes(place);
+    expect(await publisher.refusal()).toMatchObject({ code: 'role_required' });
+  });
+
+  it("does not see the other team's entries", async () => {
+    await publisher.goes('/catalogue/acme/server/com.example.data%2Fwarehouse');
+    expect(await publisher.refusal()).toMatchObject({ code: 'entry_not_found' });
+  });
+
+  it('is told what is wrong while typing, at its line', async () => {
+    await opens();
+    await editor().fill(
+      '{\n  "name": "x y",\n  "version": "1.0.0",\n  "remotes": [\n    { "type": "carrier-pigeon" }\n  ]\n}',
+    );
+    await expect.poll(problems).toContain('line 2');
+    const text = await problems();
+    expect(text).toMatch(/line 1\s+description is required/);
+    expect(text).toMatch(/line 5\s+type must be one of/);
+    expect(await publisher.page.locator('.gutter .marked').allInnerTexts()).toEqual(['1', '2', '5']);
+  });
+
+  it('is told where a document stops being JSON', async () => {
+    await opens();
+    await editor().fill('{\n  "name": "a",\n  version: 1\n}');
+    await expect.poll(problems).toMatch(/line 3\s+A name in quotes is expected, not "v"/);
+    expect(await publisher.button('Publish').isDisabled()).toBe(true);
+  });
+
+  it('is told that claims are needed, in the words of the API', async () => {
+    await opens();
+    await editor().fill(documentOf('1.0.0'));
+    expect(await publisher.refusal()).toMatchObject({ code: 'claims_required', hasRequest: true });
+  });
+
+  it('is told which claim is not theirs to give', async () => {
+    await opens();
+    await editor().fill(documentOf('1.0.0'));
+    await publisher.page.getByText('Others', { exact: true }).click();
+    await publisher.page.getByLabel('Claim: key').fill('team');
+    await publisher.page.getByLabel('Claim: value').fill('data');
+    await publisher.page.keyboard.press('Enter');
+    await expect.poll(async () => (await publisher.refusal()).code).toBe('claims_not_subset');
+    expect((await publisher.refusal()).sentence).toContain('team=data');
+    await publisher.page.getByRole('button', { name: 'Remove team data' }).click();
+  });
+
+  it('publishes with claims of their token, and finds it in the catalogue', async () => {
+    await opens();
+    await editor().fill(documentOf('1.0.0'));
+    for (const text of ['acme', 'platform'])
+      if ((await claim(text).getAttribute('aria-pressed')) === 'false') await claim(text).click();
+    await publisher.page.getByText('It could be published.').waitFor();
+    await publisher.button('Publish').click();
+    await publisher.page.getByText(`Published: ${NAME} 1.0.0`).waitFor();
+    await publisher.page.locator('.published').getByRole('link', { name: NAME }).waitFor();
+    await publisher.goes('/catalogue/acme?search=journey');
+    await expect.poll(() => publisher.cards()).toEqual([NAME]);
+  });
+
+  it('is told that a version is published already, before trying', async () => {
+    await opens();
+    await editor().fill(documentOf('1.0.0'));
+    for (const text of ['acme', 'platform']) await claim(text).click();
+    await expect.poll(async () => (await publisher.refusal()).code).toBe('version_exists');
+  });
+
+  it('drops a file with the next version', async () => {
+    await opens();
+    await publisher.page.locator('input[type=file]').setInputFiles({
+      name: 'server.json',
+      mimeType: 'application/json',
+      buffer: Buffer.from(documentOf('1.1.0', { title: 'Journey' })),
+    });
+    await expect.poll(() => editor().inputValue()).toContain('"1.1.0"');
+    for (const text of ['acme', 'platform'])
+      if ((await claim(text).getAttribute('aria-pressed')) === 'false') await claim(text).click();
+    await publisher.page.getByText('It could be published.').waitFor();
+    await publisher.button('Publish').click();
+    await publisher.page.getByText(`Published: ${NAME} 1.1.0`).waitFor();
+  });
+
+  it('deprecates a version, and its readers are told why', async () => {
+    await publisher.goes(`/publish/server/${encodeURIComponent(NAME)}`);
+    await publisher.page.getByLabel('Status of 1.1.0').selectOption('deprecated');
+    await publisher.page.getByLabel('Message of 1.1.0').fill('Go by com.example.platform/way');
+    await publisher.button('Set').click();
+    await publisher.page.locator('td .badge', { hasText: 'deprecated' }).waitFor();
+    await publisher.goes(`/catalogue/acme/server/${encodeURIComponent(NAME)}/1.1.0`);
+    await publisher.page.getByText('Go by com.example.platform/way').waitFor();
+  });
+
+  it('changes the claims of an entry', async () => {
+    await publisher.goes(`/publish/server/${encodeURIComponent(NAME)}`);
+    await publisher.button('Change').click();
+    await claim('platform').click();
+    await publisher.button('Save claims').click();
+    await publisher.button('Change').waitFor();
+    expect(await publisher.page.locator('main .chip').allInnerTexts()).toEqual(['org acme']);
+  });
+
+  it('reads in the activity what they did', async () => {
+    await publisher.goes(`/activity?target=${encodeURIComponent(NAME)}`);
+    await expect.poll(() => publisher.page.locator('.events tbody tr').count()).toBe(4);
+    expect(await publisher.page.locator('.events tbody').innerText()).toContain('entry.claims.update');
+  });
+
+  it('deletes a version once they have confirmed it, and the entry with its last one', async () => {
+    await publisher.goes(`/publish/server/${encodeURIComponent(NAME)}`);
+    for (const version of ['1.1.0', '1.0.0']) {
+      const row = publisher.page.locator('tr', { hasText: version });
+      await row.getByRole('button', { name: 'Delete' }).click();
+      const dialog = publisher.page.getByRole('dialog');
+      await dialog.getByText(`Delete version ${version}?`).waitFor();
+      await dialog.getByRole('button', { name: 'Delete' }).click();
+      await row.waitFor({ state: 'detached' });
+    }
+    await publisher.page.waitForURL(/#\/publish$/);
+    await publisher.goes('/catalogue/acme?search=journey');
+    await publisher.page.getByText('Nothing you may see matches').waitFor();
+  });
+});

@@ -1,0 +1,212 @@
+import type { JSX } from 'preact';
+import { useId } from 'preact/hooks';
+import type { Claims } from '../api/types.js';
+import { Plain } from '../ui/plain.js';
+import { ClaimsEditor } from './claims-editor.js';
+import { isClaims, labelOf, problemsAt, resolved, type Schema, type Schemas } from './schema.js';
+
+export type Values = Readonly<Record<string, unknown>>;
+
+interface FieldProps {
+  readonly name: string;
+  readonly path: string;
+  readonly schema: Schema;
+  readonly schemas: Schemas;
+  readonly isRequired: boolean;
+  readonly value: unknown;
+  readonly details: readonly string[];
+  readonly change: (value: unknown) => void;
+}
+
+/** The members of an object, each as the field that its shape asks for. */
+export function SchemaFields({
+  schema,
+  leaveOut = [],
+  value,
+  change,
+  path,
+  ...rest
+}: Omit<FieldProps, 'name' | 'isRequired' | 'value' | 'change'> & {
+  leaveOut?: readonly string[];
+  value: Values;
+  change: (value: Values) => void;
+}): JSX.Element {
+  const members = Object.entries(schema.properties ?? {}).filter(([name]) => !leaveOut.includes(name));
+  const order = (name: string) => (schema.required?.includes(name) ? 0 : name === 'claims' ? 2 : 1);
+  return (
+    <>
+      {members
+        .sort(([one], [other]) => order(one) - order(other))
+        .map(([name, member]) => (
+          <Field
+            {...rest}
+            key={name}
+            name={name}
+            path={path === '' ? name : `${path}.${name}`}
+            schema={resolved(member, rest.schemas)}
+            isRequired={schema.required?.includes(name) ?? false}
+            value={value[name]}
+            change={(to) => change({ ...value, [name]: to })}
+          />
+        ))}
+    </>
+  );
+}
+
+function Field(props: FieldProps): JSX.Element {
+  const { name, path, schema, value, details, isRequired, change } = props;
+  const id = useId();
+  const problems = problemsAt(details, path);
+  const hint = schema.description;
+  const described = { id, 'aria-describedby': `${id}-hint`, 'aria-invalid': problems.length > 0 };
+  if (isClaims(schema) || (schema.type === 'array' && schema.items?.type !== 'string') || schema.properties) {
+    const inside = (
+      <>
+        <Problems id={`${id}-hint`} problems={problems} hint={hint} />
+        <Group {...props} />
+      </>
+    );
+    // What few people fill is out of their way, until they look for it or the API has something to say about it.
+    const isOut =
+      !isRequired &&
+      value === undefined &&
+      schema.properties !== undefined &&
+      !details.some((line) => line.startsWith(path));
+    return isOut ? (
+      <details class="field group">
+        <summary>
+          {labelOf(name)} <span class="muted">optional</span>
+        </summary>
+        {inside}
+      </details>
+    ) : (
+      <fieldset class="field group">
+        <legend>
+          {labelOf(name)} {!isRequired && <span class="muted">optional</span>}
+        </legend>
+        {inside}
+      </fieldset>
+    );
+  }
+  if (schema.type === 'boolean')
+    return (
+      <div class="field">
+        <label class="check">
+          <input
+            {...described}
+            type="checkbox"
+            checked={value === true}
+            onChange={(event) => change(event.currentTarget.checked || undefined)}
+          />{' '}
+          {labelOf(name)}
+        </label>
+        <Problems id={`${id}-hint`} problems={problems} hint={hint} />
+      </div>
+    );
+  return (
+    <div class="field">
+      <label for={id}>
+        {labelOf(name)} {!isRequired && <span class="muted">optional</span>}
+      </label>
+      {schema.type === 'array' ? (
+        <textarea
+          {...described}
+          rows={2}
+          class="code-field"
+          value={[value ?? []].flat().join('\n')}
+          placeholder="One on each line"
+          onInput={(event) => change(event.currentTarget.value.split('\n'))}
+          onBlur={(event) =>
+            change(
+              event.currentTarget.value
+                .split('\n')
+                .map((line) => line.trim())
+                .filter(Boolean),
+            )
+          }
+        />
+      ) : (
+        <input
+          {...described}
+          type="text"
+          autocomplete="off"
+          spellcheck={false}
+          required={isRequired}
+          value={typeof value === 'string' ? value : ''}
+          placeholder={typeof schema.example === 'string' ? `such as ${schema.example}` : ''}
+          onInput={(event) => change(event.currentTarget.value)}
+        />
+      )}
+      <Problems id={`${id}-hint`} problems={problems} hint={hint} />
+    </div>
+  );
+}
+
+function Group(props: FieldProps): JSX.Element {
+  const { schema, schemas, path, value, details, change } = props;
+  if (isClaims(schema))
+    return <ClaimsEditor claims={(value ?? {}) as Claims} change={change} label={pathLabel(path)} />;
+  if (schema.properties)
+    return (
+      <SchemaFields
+        schema={schema}
+        schemas={schemas}
+        path={path}
+        details={details}
+        value={(value ?? {}) as Values}
+        change={(to) =>
+          change(Object.values(to).every((member) => member === undefined || member === '') ? undefined : to)
+        }
+      />
+    );
+  const items = (Array.isArray(value) ? value : []) as readonly Values[];
+  const item = resolved(schema.items ?? {}, schemas);
+  return (
+    <>
+      {items.map((each, place) => (
+        <div class="block" key={place}>
+          <SchemaFields
+            schema={item}
+            schemas={schemas}
+            path={`${path}[${place}]`}
+            details={details}
+            value={each}
+            change={(to) => change(items.map((one, at) => (at === place ? to : one)))}
+          />
+          <button type="button" class="small" onClick={() => change(items.filter((_, at) => at !== place))}>
+            Remove
+          </button>
+        </div>
+      ))}
+      <button type="button" class="small" onClick={() => change([...items, {}])}>
+        Add
+      </button>
+    </>
+  );
+}
+
+/** `anonymous.claims` → `Anonymous claims`: on one form there are several. */
+function pathLabel(path: string): string {
+  return labelOf(path.replaceAll(/[.[\]]+/g, ' ').trim());
+}
+
+function Problems({
+  id,
+  problems,
+  hint,
+}: {
+  id: string;
+  problems: readonly string[];
+  hint?: string | undefined;
+}): JSX.Element {
+  return (
+    <div id={id}>
+      {hint !== undefined && <p class="hint">{hint}</p>}
+      {problems.map((problem) => (
+        <p class="problem" key={problem}>
+          <Plain text={problem} class="break" />
+        </p>
+      ))}
+    </div>
+  );
+}
