@@ -16,6 +16,7 @@ const CONNECTIONS = 3;
 /** One service of the model check: in process, quiet, asked over connections that stay open. */
 export interface Replica {
   get(path: string, token?: string | null): Promise<{ status: number; text: string }>;
+  post(path: string, body: object, token?: string | null): Promise<{ status: number; text: string }>;
   stop(): Promise<void>;
 }
 
@@ -37,12 +38,18 @@ export async function startReplica(
   const version = { version: '0', commit: '', build_date: '', node_version, platform };
   const service = await startService(config, version, createLogger('silent'));
   const pool = new Pool(`http://127.0.0.1:${service.publicPort}`, { connections: CONNECTIONS });
+  const send = async (method: 'GET' | 'POST', path: string, token?: string | null, sent?: object) => {
+    const headers = {
+      ...(token == null ? {} : { authorization: `Bearer ${token}` }),
+      ...(sent ? { 'content-type': 'application/json' } : {}),
+    };
+    const request = { method, path, headers, ...(sent ? { body: JSON.stringify(sent) } : {}) };
+    const { statusCode, body } = await pool.request(request);
+    return { status: statusCode, text: await body.text() };
+  };
   return {
-    get: async (path, token) => {
-      const headers = token == null ? {} : { authorization: `Bearer ${token}` };
-      const { statusCode, body } = await pool.request({ method: 'GET', path, headers });
-      return { status: statusCode, text: await body.text() };
-    },
+    get: (path, token) => send('GET', path, token),
+    post: (path, body, token) => send('POST', path, token, body),
     stop: async () => {
       await pool.close();
       await service.stop();
