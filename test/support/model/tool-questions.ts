@@ -4,7 +4,7 @@ import { toldBy, toolCall } from '../mcp.js';
 
 type Row = Record<string, unknown>;
 
-/** The tool of the MCP endpoint that a question can be asked of: it has none for deleted versions, and none for all versions. */
+/** Whether the MCP endpoint is asked, too: it has a tool for neither deleted versions nor all versions of an entry. */
 export function isForTool(question: Question): question is ConsumerQuestion {
   return 'byTool' in question && Boolean(question.byTool) && !question.deleted && question.ask !== 'versions';
 }
@@ -31,9 +31,10 @@ export function expectedOfTool({ ask, type }: ConsumerQuestion, answer: Answer):
 export function toldByTool({ ask, type }: ConsumerQuestion, reply: { status: number; text: string }): Answer {
   const json = JSON.parse(reply.text) as Row;
   if (reply.status !== 200) return { status: reply.status, code: String(json['code']) };
-  const told = toldBy({ json }) as Row | string;
+  const told: unknown = toldBy({ json: json as never });
   if (typeof told === 'string') return { status: 404, code: told.replace(/:.*/s, '') };
-  const rows = (ask === 'list' ? told[`${type}s`] : [told[type]]) as Row[];
+  const answer = told as Row;
+  const rows = (ask === 'list' ? answer[`${type}s`] : [answer[type]]) as Row[];
   const nameOf = ({ namespace, name }: Row) =>
     type === 'server' ? name : `${String(namespace)}/${String(name)}`;
   return { status: 200, shown: rows.map((row) => ({ name: nameOf(row), version: row['version'] })) };
