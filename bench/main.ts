@@ -10,6 +10,7 @@ import { topOfNewestProfile } from './harness/profile.js';
 import { describeMachine, say, table, writeJson } from './harness/report.js';
 import { Stage } from './harness/stage.js';
 import { measureLists } from './lists.js';
+import { measureMcp } from './mcp.js';
 import { measureMemory } from './memory.js';
 import { measurePublishing } from './publishing.js';
 import { measureSearches } from './search.js';
@@ -29,6 +30,7 @@ const BENCHMARKS: Record<string, Measure> = {
   sync: (_stage, quick) => measureSync(quick),
   authentication: measureAuthentication,
   lists: measureLists,
+  mcp: measureMcp,
   'first-reads': measureFirstReads,
   telemetry: measureTelemetry,
   memory: measureMemory,

@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer, type AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Pool } from 'undici';
+import { type Dispatcher, Pool } from 'undici';
 import type { Usage } from './probe.js';
 
 const PROBE = new URL('./probe.js', import.meta.url).href;
@@ -48,10 +48,19 @@ export class Child {
 
   /** @throws Error for any answer but 200. */
   async get(path: string, token: string): Promise<string> {
-    const headers = { authorization: `Bearer ${token}` };
-    const { statusCode, body } = await this.http.request({ method: 'GET', path, headers });
+    return this.send({ method: 'GET', path, headers: { authorization: `Bearer ${token}` } });
+  }
+
+  /** @throws Error for any answer but 200. */
+  async post(path: string, token: string, sent: object): Promise<string> {
+    const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
+    return this.send({ method: 'POST', path, headers, body: JSON.stringify(sent) });
+  }
+
+  private async send(request: Dispatcher.RequestOptions): Promise<string> {
+    const { statusCode, body } = await this.http.request(request);
     const text = await body.text();
-    if (statusCode !== 200) throw new Error(`${path}: ${statusCode} ${text.slice(0, 500)}`);
+    if (statusCode !== 200) throw new Error(`${request.path}: ${statusCode} ${text.slice(0, 500)}`);
     return text;
   }
 

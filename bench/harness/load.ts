@@ -1,9 +1,16 @@
 import autocannon from 'autocannon';
 
+export interface LoadRequest {
+  readonly path: string;
+  readonly token?: string;
+  /** Of a POST, as JSON; without one it is a GET. */
+  readonly body?: object;
+}
+
 export interface Load {
   readonly url: string;
   /** What is asked for, in turn. */
-  readonly requests: readonly { path: string; token?: string }[];
+  readonly requests: readonly LoadRequest[];
   readonly connections: number;
   readonly seconds: number;
 }
@@ -15,9 +22,13 @@ export async function requestsPerSecond({ url, requests, connections, seconds }:
     connections,
     duration: seconds,
     workers: 1,
-    requests: requests.map(({ path, token }) => ({
+    requests: requests.map(({ path, token, body }) => ({
       path,
-      ...(token === undefined ? {} : { headers: { authorization: `Bearer ${token}` } }),
+      headers: {
+        ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+      },
+      ...(body === undefined ? {} : { method: 'POST' as const, body: JSON.stringify(body) }),
     })),
   });
   const { non2xx, errors } = result;

@@ -62,8 +62,15 @@ export class McpController {
     const { status, text } = await this.endpoint.answer(access, request, message);
     response.setHeader('Cache-Control', 'no-store');
     response.status(status);
-    if (text === '') response.end();
-    else response.type('application/json').send(text);
+    if (text === '') {
+      response.end();
+      return;
+    }
+    // Not by Express, which makes a tag of each answer: nobody may keep it.
+    const bytes = Buffer.from(text);
+    response.setHeader('Content-Type', 'application/json; charset=utf-8');
+    response.setHeader('Content-Length', bytes.length);
+    response.end(bytes);
   }
 
   @Get()

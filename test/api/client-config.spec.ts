@@ -4,6 +4,7 @@ import { Cli } from '../support/cli.js';
 import { aServer, type Document } from '../support/documents.js';
 import { aFolder } from '../support/folder.js';
 import type { Reply, Sender } from '../support/http.js';
+import { addCopies } from '../support/managed-entries.js';
 import { expectChallenge, expectRefused } from '../support/matchers.js';
 import { aKey } from '../support/registry-keys.js';
 import { aService } from '../support/service.js';
@@ -38,14 +39,7 @@ const service = aService({ mode: 'full' })
     servers: [aServer('io.acme/deploy', '1.0.0', remote('https://deploy.acme.example/mcp'))],
   })
   .source('published', { kind: 'managed' })
-  .source('many', {
-    claims: { org: 'acme' },
-    servers: Array.from({ length: 10_001 }, (_, at) => ({
-      name: `io.many/server-${at}`,
-      description: 'One of many',
-      version: '1.0.0',
-    })),
-  })
+  .source('many', { claims: { org: 'acme' }, servers: [aServer('io.many/one', '1.0.0', npm('one'))] })
   .registry('main', { sources: ['open', 'platform', 'published'], claims: { org: 'acme' } })
   .registry('many', { sources: ['many'], claims: { org: 'acme' } })
   .registry('ide', {
@@ -146,6 +140,8 @@ describe('the configuration of a client', () => {
   );
 
   it('is refused for more servers than a file may hold', async () => {
+    expect(serversOf(await of(service.as(ACME), 'client=cursor', 'many'))).toEqual(['io.many/one']);
+    await addCopies(service, 'io.many/one', 10_000);
     expectRefused(await of(service.as(ACME), 'client=cursor', 'many'), 400, 'too_many_servers');
   });
 

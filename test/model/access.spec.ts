@@ -10,6 +10,7 @@ import { type Replica, startReplica, tokenFor } from '../support/model/replica.j
 import { inSoak } from '../support/soak.js';
 import type { Setting } from '../support/model/model.js';
 import { pathOf, sorted, told } from '../support/model/questions.js';
+import { expectedOfTool, isForTool, toldByTool, toolRequest } from '../support/model/tool-questions.js';
 import { ModelRows } from '../support/model/model-rows.js';
 import { type Asked, aModelState, settings } from '../support/model/arbitraries.js';
 
@@ -29,7 +30,7 @@ describe('what callers are shown', () => {
   const replicas = new Map<Setting, Replica>();
   let database: TestDatabase;
   let rows: ModelRows;
-  const done = { states: 0, answers: 0, refused: 0, explained: 0, batches: 0 };
+  const done = { states: 0, answers: 0, refused: 0, explained: 0, byTools: 0, batches: 0 };
 
   beforeAll(async () => {
     database = await aDatabase();
@@ -60,9 +61,10 @@ describe('what callers are shown', () => {
   ): Promise<string | undefined> {
     const root = state.setting.mode === 'anonymous' ? null : tokenFor(issuer, superAdminOf(state.setting));
     const tokens = state.callers.map((caller) => caller && tokenFor(issuer, caller));
+    const replica = replicas.get(state.setting);
     for (const question of questions) {
       const expected = sorted(question, answer(state, question));
-      const reply = await replicas.get(state.setting)?.get(pathOf(question, prefix), tokens[question.by]);
+      const reply = await replica?.get(pathOf(question, prefix), tokens[question.by]);
       const shown = reply && sorted(question, told(question, prefix, reply.status, reply.text));
       if (!isDeepStrictEqual(shown, expected)) return inspect({ state, question, expected, shown }, INSPECT);
       if (isExplained && 'type' in question) {
@@ -70,6 +72,14 @@ describe('what callers are shown', () => {
         const explained = { state, question, prefix, expected, text: reply?.text ?? '', token, root };
         const difference = await findInExplained(explained);
         if (difference) return inspect({ state, question, difference }, INSPECT);
+      }
+      if (isForTool(question)) {
+        const { path, body } = toolRequest(question, prefix);
+        const replyOfTool = await replica?.post(path, body, tokens[question.by]);
+        const byTool = replyOfTool && toldByTool(question, replyOfTool);
+        if (!isDeepStrictEqual(byTool, expectedOfTool(question, expected)))
+          return inspect({ state, question, expected, byTool }, INSPECT);
+        done.byTools += 1;
       }
       done.answers += 1;
       done.refused += expected.status === 200 ? 0 : 1;

@@ -39,6 +39,27 @@ export async function addManaged(
   await service.database.query(`update source set revision = revision + 1 where name = $1`, [source]);
 }
 
+/** Puts so many copies of a server with one version beside it, each under a name of its own. A sync of as many takes seconds. */
+export async function addCopies(service: ServiceUnderTest, name: string, copies: number): Promise<void> {
+  await service.database.query(
+    `with added as (
+       insert into entry (source_id, type, name, claim_set_id)
+       select source_id, type, name || '-' || n, claim_set_id from entry, generate_series(1, $2::int) n where name = $1
+       returning id
+     )
+     insert into entry_version (entry_id, version, version_key, document, digest, status, status_changed_at,
+       published_at, updated_at, is_latest, search)
+     select a.id, v.version, v.version_key, v.document, v.digest, v.status, v.status_changed_at,
+       v.published_at, v.updated_at, v.is_latest, v.search
+     from added a, entry_version v join entry e on e.id = v.entry_id where e.name = $1`,
+    [name, copies],
+  );
+  await service.database.query(
+    `update source s set revision = revision + 1 from entry e where e.name = $1 and s.id = e.source_id`,
+    [name],
+  );
+}
+
 function sha256(text: string): Buffer {
   return createHash('sha256').update(text).digest();
 }

@@ -24,7 +24,7 @@ interface ToolAnswer {
 }
 
 /** What a tool answered with, as JSON; `entry_not_found: …` of a call that failed. */
-export function toldBy(reply: Reply): never {
+export function toldBy(reply: Pick<Reply, 'json'>): never {
   const { isError, structuredContent, content } = (reply.json as ToolAnswer).result;
   return isError ? (content[0]?.text as never) : (structuredContent as never);
 }

@@ -148,6 +148,7 @@ const aDraft = fc.record({
   version: fc.constantFrom('latest', ...VERSIONS),
   deleted: fc.boolean(),
   key: fc.option(fc.constantFrom('right' as const, 'right' as const, 'wrong' as const), { freq: 2 }),
+  byTool: fc.constantFrom(false, false, true),
 });
 type Draft = typeof aDraft extends fc.Arbitrary<infer T> ? T : never;
 

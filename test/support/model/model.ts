@@ -95,6 +95,8 @@ export interface ConsumerQuestion extends By {
   readonly deleted: boolean;
   /** The key in the path of the registry: that of this registry, or another one. */
   readonly key?: 'right' | 'wrong' | null;
+  /** Whether the MCP endpoint is asked, too, if it has a tool for it. */
+  readonly byTool?: boolean;
 }
 
 /** What counts of an answer: the rows it shows, or why it shows none. */

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { Answer, Question } from './model.js';
+import type { Answer, ConsumerQuestion, Question } from './model.js';
 
 type Row = Record<string, unknown>;
 
@@ -21,9 +21,8 @@ export function pathOf(question: Question, prefix: string): string {
     case 'registry entries':
       return `/v1/registries/${prefix}${question.of}${question.ask === 'registry' ? '' : '/entries'}`;
     default: {
-      const { ask, of, type, name, version, deleted, key } = question;
-      const withKey = key ? `/k/${keyOf(key === 'right' ? prefix + of : key)}` : '';
-      const base = `/registry/${prefix}${of}${withKey}/v0.1`;
+      const { ask, type, name, version, deleted } = question;
+      const base = `${registryPath(question, prefix)}/v0.1`;
       const list = type === 'server' ? `${base}/servers` : `${base}/x/dev.toolhive/skills`;
       const entry = `${list}/${type === 'server' ? encodeURIComponent(name) : name}`;
       const query = deleted ? '?include_deleted=true' : '';
@@ -31,6 +30,12 @@ export function pathOf(question: Question, prefix: string): string {
       return ask === 'versions' ? `${entry}/versions${query}` : `${entry}/versions/${version}${query}`;
     }
   }
+}
+
+/** Of the registry, with the key if the question has one. */
+export function registryPath({ of, key }: ConsumerQuestion, prefix: string): string {
+  const withKey = key ? `/k/${keyOf(key === 'right' ? prefix + of : key)}` : '';
+  return `/registry/${prefix}${of}${withKey}`;
 }
 
 /** The key of a registry, whether it has one or not. */

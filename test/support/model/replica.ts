@@ -48,8 +48,8 @@ export async function startReplica(
       ...(token == null ? {} : { authorization: `Bearer ${token}` }),
       ...(sent ? { 'content-type': 'application/json' } : {}),
     };
-    const content = sent ? { body: JSON.stringify(sent) } : {};
-    const { statusCode, body } = await pool.request({ method, path, headers, ...content });
+    const request = { method, path, headers, ...(sent ? { body: JSON.stringify(sent) } : {}) };
+    const { statusCode, body } = await pool.request(request);
     return { status: statusCode, text: await body.text() };
   };
   return {
