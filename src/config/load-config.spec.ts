@@ -225,6 +225,7 @@ describe('the other sections', () => {
       auth: { mode: 'anonymous' },
       sources: [],
       shutdown: { noticeMs: null },
+      web: { enabled: true, logins: [], iconOrigins: [] },
       registries: [],
       rootRegistry: null,
       database: null,

@@ -14,7 +14,8 @@ describe('a caller without a good token', () => {
   const { issuer } = service;
 
   /** What the OpenAPI document describes and nobody needs a token for. */
-  const PUBLIC = /^\/\.well-known\/|\/openapi\.yaml$|^\/registry\/.*\/(validate|github-oidc)$/;
+  const PUBLIC =
+    /^\/\.well-known\/|\/openapi\.yaml$|^\/config\.json$|^\/registry\/.*\/(validate|github-oidc)$/;
 
   it('is challenged on every route that is not public, before anything else is judged', async () => {
     const { paths } = (await service.get('/openapi.json')).json as { paths: Record<string, object> };

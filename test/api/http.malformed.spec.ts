@@ -74,9 +74,9 @@ type Row = {
 };
 
 /** Below a registry, what would change an entry is told where to go; elsewhere a path says which methods it takes. */
-function statusOf(method: string, path: string): number {
+function statusOf(method: string, path: string): 405 | 501 {
   if (path.startsWith('/registry/') && ['POST', 'PUT', 'PATCH', 'DELETE'].includes(method)) return 501;
-  return path === '/' ? 404 : 405;
+  return 405;
 }
 
 const short = (text: string) => (text.length > 60 ? `${text.slice(0, 57)}...` : text);
