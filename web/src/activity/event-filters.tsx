@@ -1,5 +1,5 @@
 import type { JSX } from 'preact';
-import { useEffect, useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 
 export interface EventFilter extends Record<string, string> {
   readonly action: string;
@@ -33,6 +33,7 @@ const ACTIONS = [
   'auth.refused',
   'request.refused',
   'catalog.read',
+  'access.read',
 ];
 const PAUSE_MS = 300;
 
@@ -112,7 +113,12 @@ interface TextFilterProps {
 
 function TextFilter({ label, placeholder, value, change }: TextFilterProps): JSX.Element {
   const [text, setText] = useState(value);
-  useEffect(() => setText(value), [value]);
+  const applied = useRef(value);
+  // Only when the address has changed: what somebody types before the first effect runs must stay.
+  useEffect(() => {
+    if (applied.current !== value) setText(value);
+    applied.current = value;
+  }, [value]);
   useEffect(() => {
     if (text === value) return undefined;
     const timer = setTimeout(() => change(text.trim()), PAUSE_MS);
