@@ -109,14 +109,10 @@ export async function measureTelemetry(stage: Stage, quick: boolean): Promise<Fi
 /** What it costs to record who published what: publications, each with its audit event, and without. */
 async function measureAudit(stage: Stage, quick: boolean): Promise<Figure> {
   const catalogue = await stage.catalogue(10_000, 200);
-  const configuration = { sources: [{ name: 'published', managed: {} }] };
   const token = stage.issuer.tokenOf({ sub: 'publisher', ...SUPER_ADMIN });
   const services = {
-    audited: await startService(stage, catalogue, { configuration }),
-    unaudited: await startService(stage, catalogue, {
-      configuration,
-      nodeArguments: ['--import', UNAUDITED],
-    }),
+    audited: await startService(stage, catalogue),
+    unaudited: await startService(stage, catalogue, { nodeArguments: ['--import', UNAUDITED] }),
   };
   const publish = (kind: keyof typeof services, round: number) =>
     publicationsPerSecond(services[kind].url, token, {
