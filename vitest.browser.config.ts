@@ -5,6 +5,8 @@ export default defineConfig({
   test: {
     include: ['test/browser/**/*.spec.ts'],
     globalSetup: ['test/browser/chromium.setup.ts', 'test/browser/demo.setup.ts'],
+    // A page shows what has changed when it has asked for it again.
+    expect: { poll: { timeout: 15_000 } },
     testTimeout: 60_000,
     hookTimeout: 60_000,
   },

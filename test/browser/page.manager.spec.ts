@@ -36,7 +36,7 @@ describe('a manager', () => {
     await manager.goes('/registries/acme');
     await manager.link('Catalogue').waitFor();
     expect(await manager.button('Delete').count()).toBe(0);
-    expect(await manager.page.locator('.handle').count()).toBe(0);
+    await expect.poll(() => manager.page.locator('.handle').count()).toBe(0);
   });
 
   it('makes a source by a form, and is told at the field what is wrong', async () => {
@@ -63,7 +63,9 @@ describe('a manager', () => {
   it('reads in words why a source could not be synced', async () => {
     await manager.goes('/sources/elsewhere');
     await manager.page.locator('h1 .badge', { hasText: 'failed' }).waitFor();
-    expect(await manager.page.locator('.refusal-sentence').innerText()).toContain('registry.invalid');
+    await expect
+      .poll(() => manager.page.locator('.refusal-sentence').innerText())
+      .toContain('registry.invalid');
     await manager.goes('/sources');
     await manager.page.getByText('1 of 6 could not be synced').waitFor();
   });
@@ -148,9 +150,9 @@ describe('a manager', () => {
     const claims = as({ org: 'acme', team: ['data'], groups: ['everyone'] });
     await manager.goes(`/access?registry=acme&entry=com.example.platform%2FSecrets-Audit&as=${claims}`);
     await manager.page.locator('.decision .badge', { hasText: 'hidden' }).waitFor();
-    expect(await manager.page.locator('.missing').first().innerText()).toContain(
-      'team needs platform, held: data',
-    );
+    await expect
+      .poll(() => manager.page.locator('.missing').first().innerText())
+      .toContain('team needs platform, held: data');
   });
 
   it('sees what somebody else sees', async () => {
@@ -191,7 +193,7 @@ describe('a manager', () => {
       .selectOption('registry.create');
     await expect.poll(() => manager.page.locator('.events tbody tr').count()).toBe(1);
     await manager.button('More').click();
-    expect(await manager.page.getByLabel('After').innerText()).toContain('community');
+    await expect.poll(() => manager.page.getByLabel('After').innerText()).toContain('community');
   });
 });
 
@@ -227,8 +229,8 @@ describe('a super-admin', () => {
     const claims = encodeURIComponent(JSON.stringify({ org: 'contoso' }));
     await admin.goes(`/access?registry=acme&as=${claims}`);
     await admin.page.locator('.decision .badge', { hasText: 'refused' }).waitFor();
-    expect(await admin.page.locator('.missing').first().innerText()).toContain(
-      'org needs acme, held: contoso',
-    );
+    await expect
+      .poll(() => admin.page.locator('.missing').first().innerText())
+      .toContain('org needs acme, held: contoso');
   });
 });

@@ -48,7 +48,9 @@ describe('a publisher', () => {
     const text = await problems();
     expect(text).toMatch(/line 1\s+description is required/);
     expect(text).toMatch(/line 5\s+type must be one of/);
-    expect(await publisher.page.locator('.gutter .marked').allInnerTexts()).toEqual(['1', '2', '5']);
+    await expect
+      .poll(() => publisher.page.locator('.gutter .marked').allInnerTexts())
+      .toEqual(['1', '2', '5']);
   });
 
   it('is told where a document stops being JSON', async () => {
@@ -127,13 +129,15 @@ describe('a publisher', () => {
     await claim('platform').click();
     await publisher.button('Save claims').click();
     await publisher.button('Change').waitFor();
-    expect(await publisher.page.locator('main .chip').allInnerTexts()).toEqual(['org acme']);
+    await expect.poll(() => publisher.page.locator('main .chip').allInnerTexts()).toEqual(['org acme']);
   });
 
   it('reads in the activity what they did', async () => {
     await publisher.goes(`/activity?target=${encodeURIComponent(NAME)}`);
     await expect.poll(() => publisher.page.locator('.events tbody tr').count()).toBe(4);
-    expect(await publisher.page.locator('.events tbody').innerText()).toContain('entry.claims.update');
+    await expect
+      .poll(() => publisher.page.locator('.events tbody').innerText())
+      .toContain('entry.claims.update');
   });
 
   it('deletes a version once they have confirmed it, and the entry with its last one', async () => {

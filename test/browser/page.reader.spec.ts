@@ -61,10 +61,9 @@ describe('a reader', () => {
   it('comes to the first registry they may enter', async () => {
     await reader.page.locator('.card').first().waitFor();
     expect(reader.page.url()).toMatch(/#\/catalogue\/acme$/);
-    expect(await reader.page.getByLabel('Registry').locator('option').allInnerTexts()).toEqual([
-      'acme',
-      'community',
-    ]);
+    await expect
+      .poll(() => reader.page.getByLabel('Registry').locator('option').allInnerTexts())
+      .toEqual(['acme', 'community']);
   });
 
   it('is offered what readers do, and nothing of managers', async () => {
@@ -113,7 +112,7 @@ describe('a reader', () => {
     await reader.page.getByRole('heading', { name: 'Ledger' }).waitFor();
     await reader.page.goBack();
     await expect.poll(() => reader.cards()).toEqual(['com.example.payments/ledger']);
-    expect(await reader.page.getByLabel('Search').inputValue()).toBe('ledger');
+    await expect.poll(() => reader.page.getByLabel('Search').inputValue()).toBe('ledger');
   });
 
   it('looks at an entry: what it is, its versions, packages, tools and document', async () => {
@@ -133,7 +132,7 @@ describe('a reader', () => {
     await reader.page.getByRole('link', { name: '1.9.0' }).click();
     await reader.page.getByText('There is a newer version').waitFor();
     await reader.page.getByText('The document as it was published').click();
-    expect(await reader.page.getByLabel('Document').innerText()).toContain('"version": "1.9.0"');
+    await expect.poll(() => reader.page.getByLabel('Document').innerText()).toContain('"version": "1.9.0"');
   });
 
   it('copies the configuration that connects their client to it', async () => {
