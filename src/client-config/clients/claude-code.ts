@@ -1,6 +1,6 @@
 import { allowedServer, type AllowedServer } from '../allowed.js';
 import type { ClientFormat } from '../client-format.js';
-import { commandOf, environmentToSet } from './entries.js';
+import { commandOf, environmentToSet, typedEntry } from './entries.js';
 
 /**
  * Claude Code: `.mcp.json` (https://code.claude.com/docs/en/mcp#project-scope), and `allowedMcpServers` of the managed settings
@@ -13,19 +13,7 @@ export const CLAUDE_CODE: ClientFormat<AllowedServer> = {
     usesShell: () => false,
     refer: ({ variable, isRequired }) => (isRequired ? `\${${variable}}` : `\${${variable}:-}`),
   },
-  entry: (connection, writer) =>
-    connection.kind === 'remote'
-      ? {
-          type: connection.transport,
-          url: writer.text(connection.url),
-          ...writer.members('headers', connection.headers),
-        }
-      : {
-          type: 'stdio',
-          command: connection.command,
-          args: writer.args(connection.command, connection.args),
-          ...writer.members('env', connection.environment),
-        },
+  entry: typedEntry,
   servers: (mcpServers, inputs) => ({ mcpServers, ...environmentToSet(inputs) }),
   allowed: (connection, entry) => allowedServer(connection, commandOf(entry), true),
   // Without it users could add to the list in settings of their own.

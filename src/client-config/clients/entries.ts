@@ -1,6 +1,27 @@
 import type { ServerEntry } from '../client-format.js';
+import type { Connection } from '../connection.js';
 import { elements } from '../../json/members.js';
-import type { NamedInput } from '../server-writer.js';
+import type { NamedInput, ServerWriter } from '../server-writer.js';
+
+/**
+ * An entry with its transport as `type`, as VS Code and Claude Code have it.
+ *
+ * @throws Inexpressible
+ */
+export function typedEntry(connection: Connection, writer: ServerWriter): ServerEntry {
+  if (connection.kind === 'remote')
+    return {
+      type: connection.transport,
+      url: writer.text(connection.url),
+      ...writer.members('headers', connection.headers),
+    };
+  return {
+    type: 'stdio',
+    command: connection.command,
+    args: writer.args(connection.command, connection.args),
+    ...writer.members('env', connection.environment),
+  };
+}
 
 /** The command of an entry with its arguments. */
 export function commandOf({ command, args }: ServerEntry): string[] {

@@ -1,7 +1,7 @@
 import { allowedServer, type AllowedServer } from '../allowed.js';
 import type { ClientFormat } from '../client-format.js';
 import { isBatchFileOnWindows, type NamedInput } from '../server-writer.js';
-import { commandOf } from './entries.js';
+import { commandOf, typedEntry } from './entries.js';
 
 /**
  * VS Code: `mcp.json` with `servers` and `inputs` (https://code.visualstudio.com/docs/copilot/reference/mcp-configuration). Values given
@@ -18,19 +18,7 @@ export const VSCODE: ClientFormat<AllowedServer> = {
     usesShell: isBatchFileOnWindows,
     refer: ({ id }) => `\${input:${id}}`,
   },
-  entry: (connection, writer) =>
-    connection.kind === 'remote'
-      ? {
-          type: connection.transport,
-          url: writer.text(connection.url),
-          ...writer.members('headers', connection.headers),
-        }
-      : {
-          type: 'stdio',
-          command: connection.command,
-          args: writer.args(connection.command, connection.args),
-          ...writer.members('env', connection.environment),
-        },
+  entry: typedEntry,
   servers: (servers, inputs) => ({ servers, ...(inputs.length > 0 ? { inputs: inputs.map(prompt) } : {}) }),
   allowed: (connection, entry) => allowedServer(connection, commandOf(entry), false),
   allowlist: (allowedMcpServers) => ({ allowedMcpServers }),
