@@ -14,6 +14,7 @@ const LONGER_HERE = [
   'test/api/entries.concurrency.spec.ts',
   'test/api/catalog.paging.spec.ts',
   'test/api/catalogue.files.spec.ts',
+  'test/api/versions.order.spec.ts',
 ];
 
 // Apart from the other tests: it takes many minutes, and some of it measures speed and memory, for which the machine has to

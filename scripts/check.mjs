@@ -1,4 +1,5 @@
-// What a change must pass beside its tests, all at a time: formatting, lint, types. What each says is shown when it ends.
+// What a change must pass beside its tests: formatting, lint, types. All at a time, or with --in-turn one after the other, for
+// where something else needs the processor as well. What each says is shown when it ends.
 import { spawn } from 'node:child_process';
 import process from 'node:process';
 
@@ -10,7 +11,8 @@ const CHECKS = [
   ['../scripts/check-web.mjs'],
 ];
 
-const passed = await Promise.all(CHECKS.map(passes));
+const passed = process.argv.includes('--in-turn') ? [] : await Promise.all(CHECKS.map(passes));
+while (passed.length < CHECKS.length) passed.push(await passes(CHECKS[passed.length]));
 process.exitCode = passed.every(Boolean) ? 0 : 1;
 
 function passes([script, ...args]) {

@@ -1,13 +1,39 @@
 // `npm test` is everything CI runs. `npm test -- <file>` builds, because tests run what is in dist, and runs that file alone.
-import { spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
+import { constants, setPriority } from 'node:os';
 import process from 'node:process';
 
 const filters = process.argv.slice(2);
+const VITEST = 'node_modules/vitest/vitest.mjs';
 
-run(process.env.npm_execpath, 'run', filters.length > 0 ? 'build' : 'check');
-run('node_modules/vitest/vitest.mjs', 'run', ...filters);
+const { status } = run(process.env.npm_execpath, 'run', 'build');
+if (status !== 0) process.exit(status ?? 1);
+if (filters.length > 0) process.exit(run(VITEST, 'run', ...filters).status ?? 1);
+
+// Formatting, lint and types take the processor time that the tests leave, and have their say once the tests have had theirs.
+const checks = spawn(process.execPath, ['scripts/check.mjs', '--in-turn'], {
+  stdio: ['ignore', 'pipe', 'pipe'],
+});
+if (checks.pid !== undefined) setPriority(checks.pid, constants.priority.PRIORITY_LOW);
+let said = '';
+for (const stream of [checks.stdout, checks.stderr])
+  stream.setEncoding('utf8').on('data', (text) => (said += text));
+const tests = spawn(process.execPath, [VITEST, 'run'], { stdio: 'inherit' });
+
+const [testsPassed, checksPassed] = await Promise.all([tests, checks].map(passes));
+process.stdout.write(said);
+process.exitCode = testsPassed && checksPassed ? 0 : 1;
 
 function run(script, ...args) {
-  const { status } = spawnSync(process.execPath, [script, ...args], { stdio: 'inherit' });
-  if (status !== 0) process.exit(status ?? 1);
+  return spawnSync(process.execPath, [script, ...args], { stdio: 'inherit' });
+}
+
+function passes(child) {
+  return new Promise((resolve) => {
+    child.on('error', (error) => {
+      process.stderr.write(`${error}\n`);
+      resolve(false);
+    });
+    child.on('close', (code) => resolve(code === 0));
+  });
 }

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { loadConfig } from './load-config.js';
-import { ConfigurationError } from '../validation/problems.js';
+import { refusal } from '../../test/support/refused-configuration.js';
 
 const directory = mkdtempSync(join(tmpdir(), 'registry-config-'));
 const PEM = '-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----';
@@ -237,13 +237,3 @@ describe('a token file of a provider that can not be read yet', () => {
 
   it('is not warned of when it is there', () => expect(load('secret').warnings).toEqual([]));
 });
-
-function refusal(act: () => unknown): ConfigurationError {
-  try {
-    act();
-  } catch (error) {
-    if (error instanceof ConfigurationError) return error;
-    throw error;
-  }
-  throw new Error('Nothing was refused');
-}

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { loadConfig } from './load-config.js';
-import { ConfigurationError } from '../validation/problems.js';
+import { refusalOf } from '../../test/support/refused-configuration.js';
 
 const directory = mkdtempSync(join(tmpdir(), 'registry-config-'));
 const secret = join(directory, 'secret');
@@ -30,13 +30,8 @@ function read(source: unknown, registry: unknown = { sources: ['s'] }) {
 }
 
 function problems(source: unknown, registry?: unknown): string[] {
-  try {
-    read(source, registry);
-    return [];
-  } catch (error) {
-    if (!(error instanceof ConfigurationError)) throw error;
-    return error.problems.map(({ path, message }) => `${path}: ${message}`);
-  }
+  const found = refusalOf(() => read(source, registry))?.problems ?? [];
+  return found.map(({ path, message }) => `${path}: ${message}`);
 }
 
 function isMap(value: unknown): value is object {

@@ -4,7 +4,7 @@ import { join, resolve } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { Flags } from './config.js';
 import { loadConfig } from './load-config.js';
-import { ConfigurationError } from '../validation/problems.js';
+import { refusal } from '../../test/support/refused-configuration.js';
 
 const directory = mkdtempSync(join(tmpdir(), 'registry-config-'));
 const file = join(directory, 'config.yaml');
@@ -21,16 +21,6 @@ const url = 'postgres://me@db/reg';
 function read(tree: unknown, environment: NodeJS.ProcessEnv = {}, flags: Flags = {}) {
   writeFileSync(file, typeof tree === 'string' ? tree : JSON.stringify(tree));
   return loadConfig(file, environment, flags);
-}
-
-function refusal(act: () => unknown): ConfigurationError {
-  try {
-    act();
-  } catch (error) {
-    if (error instanceof ConfigurationError) return error;
-    throw error;
-  }
-  throw new Error('Nothing was refused');
 }
 
 describe('the other sections', () => {

@@ -186,18 +186,22 @@ describe('the order of 200 versions that have been published', () => {
 
   it('is total: each stands before or behind each other one, and all pairs agree on one row', () => {
     const place = new Map(sorted.map((version, index) => [version, index]));
-    for (const [one, other] of pairs) {
-      const expected = Math.sign((place.get(one) ?? 0) - (place.get(other) ?? 0));
-      expect([one, other, Math.sign(compare(one, other))]).toEqual([one, other, expected]);
-    }
+    const others = pairs.filter(
+      ([one, other]) =>
+        Math.sign(compare(one, other)) !== Math.sign((place.get(one) ?? 0) - (place.get(other) ?? 0)),
+    );
+    expect(others).toEqual([]);
   });
 
   it('is that of the semver library for all pairs it knows', () => {
-    for (const [one, other] of pairs) {
-      if (!isSemver(one) || !isSemver(other) || one === other) continue;
-      const expected = compareBuild(one, other) || (one.startsWith('v') ? -1 : 1);
-      expect([one, other, Math.sign(compare(one, other))]).toEqual([one, other, expected]);
-    }
+    const known = new Set(REAL_VERSIONS.filter(isSemver));
+    const compared = pairs.filter(([one, other]) => known.has(one) && known.has(other) && one !== other);
+    expect(compared.length).toBeGreaterThan(10_000);
+    const others = compared.filter(
+      ([one, other]) =>
+        Math.sign(compare(one, other)) !== (compareBuild(one, other) || (one.startsWith('v') ? -1 : 1)),
+    );
+    expect(others).toEqual([]);
   });
 
   it('puts all that are not semver below all that are, in the order of their publication', () => {

@@ -1,10 +1,10 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { beforeAll, describe, expect, it, vi } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { stringify } from 'yaml';
 import { explain } from '../../dist/cli/access/explain.js';
 import { type AccessChecks, check as checkConfiguration } from '../../dist/cli/check.js';
-import { Cli } from '../support/cli.js';
+import { Cli, printed } from '../support/cli.js';
 import { aDatabase } from '../support/database.js';
 import { aCatalogue, aServer } from '../support/documents.js';
 import { aFolder } from '../support/folder.js';
@@ -13,22 +13,6 @@ const folder = aFolder();
 const path = (name: string) => join(folder.path, name);
 /** As a process of its own. */
 const run = (...args: string[]) => new Cli(args).finished;
-
-/** The same as what the commands do: a process for each of them would take much longer than they do. */
-async function printed(command: () => Promise<number>): Promise<{ code: number; output: string }> {
-  let output = '';
-  const writes = [process.stdout, process.stderr].map((stream) =>
-    vi.spyOn(stream, 'write').mockImplementation((text) => {
-      output += String(text);
-      return true;
-    }),
-  );
-  try {
-    return { code: await command(), output };
-  } finally {
-    for (const write of writes) write.mockRestore();
-  }
-}
 
 interface Edit {
   catalogClaims?: object;

@@ -1,15 +1,16 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
+import { check } from '../../dist/cli/check.js';
 import { type DownOptions, migrate, type MigrateAction } from '../../dist/cli/migrate.js';
 import { loadConfig } from '../../dist/config/load-config.js';
 import { openDatabase } from '../../dist/database/open-database.js';
 import { migrations } from '../../dist/migrations/index.js';
-import { Cli } from '../support/cli.js';
+import { Cli, printed } from '../support/cli.js';
 import { aDatabase } from '../support/database.js';
 import { aCatalogue, aServer } from '../support/documents.js';
-import { call } from '../support/http.js';
+import { call, callWith } from '../support/http.js';
 
 let folder = '';
 beforeAll(async () => {
@@ -63,6 +64,12 @@ const rulingBy = (rule: string) =>
 const OPEN = '  - { name: open, sources: [catalog], anonymous: { claims: { audience: ide } } }\n';
 
 describe('check', () => {
+  const checked = async (text: string) => {
+    const config = await file(text);
+    return printed(() => check(config, {}));
+  };
+  afterEach(() => void vi.unstubAllEnvs());
+
   it('says that a good configuration is valid', async () => {
     const { code, output } = await new Cli(['check', '--config', await file(GOOD)]).finished;
     expect({ code, output }).toMatchObject({
@@ -78,10 +85,9 @@ describe('check', () => {
       "'https://partner.example',",
       `'https://partner.example', ${claims},`,
     );
-    const { code, output } = await new Cli(['check', '--config', await file(mapped)], {
-      HTTPS_PROXY: 'http://me:the-password@proxy.example:3128',
-      NO_PROXY: 'partner.example',
-    }).finished;
+    vi.stubEnv('HTTPS_PROXY', 'http://me:the-password@proxy.example:3128');
+    vi.stubEnv('NO_PROXY', 'partner.example');
+    const { code, output } = await checked(mapped);
     expect(code).toBe(0);
     expect(output).toContain('\nprovider corporate: claims: any; roles: superAdmin\n');
     expect(output).toContain('\nprovider partner: claims: iss, sub, team, role; roles: none\n');
@@ -93,28 +99,26 @@ describe('check', () => {
   });
 
   it('warns of roles that several identity providers could give, and says what opens without a token', async () => {
-    const checked = async (rule: string) =>
-      new Cli(['check', '--config', await file(rulingBy(rule) + OPEN)]).finished;
-    const warned = await checked('{ role: admin }');
+    const warned = await checked(rulingBy('{ role: admin }') + OPEN);
     expect(warned.code).toBe(0);
     expect(warned.output).toMatch(
       /^warning: .*corporate, partner.* auth\.authz\.roles\.superAdmin\[0\]\. Add iss/m,
     );
-    const fine = await checked('{ role: admin, iss: https://corporate.example }');
+    const fine = await checked(rulingBy('{ role: admin, iss: https://corporate.example }') + OPEN);
     expect(fine.code).toBe(0);
     expect(fine.output).not.toContain('warning');
     expect(fine.output).toMatch(/^registry open opens without a token, to the claims \{"audience":"ide"\}$/m);
   });
 
   it('warns of what has no effect', async () => {
-    const { code, output } = await new Cli(['check', '--config', await file(WITHOUT_EFFECT)]).finished;
+    const { code, output } = await checked(WITHOUT_EFFECT);
     expect(code).toBe(0);
     expect(output).toMatch(/^warning: auth\.authz: has no effect in mode anonymous/m);
     expect(output).toMatch(/^warning: sources\[0\]\.filter \(made\): has no effect/m);
   });
 
   it('recognises the configuration of a ToolHive registry server', async () => {
-    const foreign = await new Cli(['check', '--config', await file(TOOLHIVE)]).finished;
+    const foreign = await checked(TOOLHIVE);
     expect(foreign.code).toBe(1);
     expect(foreign.output).toMatch(
       /registry\.yaml: looks like the configuration of a ToolHive registry server: docs\/migrating\.md .*\n.*database\.maxOpenConns: is database\.pool\.max here \(line 6\)/,
@@ -159,13 +163,6 @@ describe('serve', () => {
     expect(output).not.toMatch(/ at .*\.js:\d+/);
   });
 
-  it('warns of roles that several identity providers could give', async () => {
-    const waiting = serving(await file(rulingBy('{ role: admin }').concat(DATABASE_AWAY)));
-    expect(await waiting.logs('waiting for it')).toMatch(/"warn".*superAdmin\[0\]\. Add iss/);
-    waiting.child.kill('SIGTERM');
-    expect((await waiting.finished).code).toBe(0);
-  });
-
   it('warns of what has no effect, waits for a database that does not answer yet, and says why it does not', async () => {
     const waiting = serving(await file(WITHOUT_EFFECT.concat(DATABASE_AWAY)));
     const log = await waiting.logs('waiting for it');
@@ -200,30 +197,33 @@ describe('serve', () => {
   });
 });
 
-describe.each([
-  ['no source is read from a cluster', GOOD, false],
-  [
-    'a source is read from a cluster',
-    GOOD.replace('sources:', 'sources:\n  - { name: pods, kubernetes: {} }'),
-    true,
-  ],
-])('a start where %s', (_what, text, isLoaded) => {
-  it(`${isLoaded ? 'loads' : 'does not load'} the client of Kubernetes`, async () => {
+describe('the client of Kubernetes', () => {
+  it('is not loaded before a source is read from a cluster', async () => {
     const database = await aDatabase();
-    const config = await file(`${text}database: ${JSON.stringify(database.connection)}\n`);
+    const config = await file(
+      `${GOOD}adminKubernetesNamespaces: [tools]\ndatabase: ${JSON.stringify(database.connection)}\n`,
+    );
     const hooks = new URL('../support/loaded-modules.mjs', import.meta.url).href;
     const served = Cli.serve(config, { NODE_OPTIONS: `--import ${hooks}` });
-    await served.logs('"Ready"');
-    if (isLoaded) await served.logs('loads file:');
+    const origin = await served.origin();
+    const body = { kubernetes: { namespaces: ['tools'] } };
+    expect(served.output).not.toContain('/@kubernetes/client-node/');
+    expect((await callWith(`${origin}/v1/sources/pods`, 'PUT', { body })).status).toBe(201);
+    await served.logs(/loads file:\S+\/@kubernetes\/client-node\//);
     served.child.kill('SIGTERM');
-    const { code, output } = await served.finished;
-    expect(code).toBe(0);
-    expect(output.includes('/@kubernetes/client-node/')).toBe(isLoaded);
+    expect((await served.finished).code).toBe(0);
     await database.drop();
   });
 });
 
 describe('migrate', () => {
+  const here = async (config: string, action: MigrateAction, options: Partial<DownOptions> = {}) => {
+    const { code, output } = await printed(() =>
+      migrate(action, config, { steps: 1, yes: false, destructive: false, ...options }),
+    );
+    return `${code}: ${output}`;
+  };
+
   it('applies, lists and takes back', async () => {
     const database = await aDatabase({ migrated: false });
     const text = `${GOOD}database: ${JSON.stringify(database.connection)}\n`;
@@ -239,12 +239,12 @@ describe('migrate', () => {
     expect(await run('status')).toMatch(/^pending {2}InitialSchema/);
     expect(await run('up')).toMatch(/^applied InitialSchema/);
     expect(await tables()).toBe(12);
-    expect(await run('up')).toMatch(/nothing to apply/);
-    expect(await run('status')).toMatch(/^applied {2}InitialSchema/);
+    expect(await here(config, 'up')).toMatch(/^0: .*nothing to apply/);
+    expect(await here(config, 'status')).toMatch(/^0: applied {2}InitialSchema/);
     const newestFirst = migrations.map(({ name }) => name).reverse();
     expect(await run('down', '--yes')).toBe(`took back ${newestFirst[0]}\n`);
-    expect(await run('status')).toMatch(
-      new RegExp(`^applied {2}InitialSchema.*\npending {2}${newestFirst[0]}`, 's'),
+    expect(await here(config, 'status')).toMatch(
+      new RegExp(`^0: applied {2}InitialSchema.*\npending {2}${newestFirst[0]}`, 's'),
     );
     // The others without a process for each.
     const { config: loaded } = loadConfig(config, {}, {});
@@ -261,34 +261,25 @@ describe('migrate', () => {
   it('takes nothing back unasked, nor what loses data, nor goes on where a newer version was', async () => {
     const database = await aDatabase();
     const config = await file(`${GOOD}database: ${JSON.stringify(database.connection)}\n`);
-    const here = async (action: MigrateAction, options: Partial<DownOptions> = {}) => {
-      const written: string[] = [];
-      const spies = [process.stdout, process.stderr].map((stream) =>
-        vi.spyOn(stream, 'write').mockImplementation((text) => written.push(String(text)) > 0),
-      );
-      const code = await migrate(action, config, { steps: 1, yes: false, destructive: false, ...options });
-      for (const spy of spies) spy.mockRestore();
-      return `${code}: ${written.join('')}`;
-    };
     const applied = async () =>
-      (await here('status')).split('\n').filter((line) => line.includes('applied ')).length;
-    expect(await here('down')).toBe(
+      (await here(config, 'status')).split('\n').filter((line) => line.includes('applied ')).length;
+    expect(await here(config, 'down')).toBe(
       '1: migrate down: nobody can be asked here, and nothing was taken back: --yes says that it is meant\n',
     );
-    expect(await here('down', { yes: true, steps: 99 })).toMatch(
+    expect(await here(config, 'down', { yes: true, steps: 99 })).toMatch(
       /^1: migrate down: data would be lost, and nothing was taken back: .*InitialSchema\w* \(all sources.*--destructive allows it$/m,
     );
     expect(await applied()).toBe(migrations.length);
-    expect(await here('down', { yes: true, steps: 2, destructive: true })).toMatch(
+    expect(await here(config, 'down', { yes: true, steps: 2, destructive: true })).toMatch(
       /^0: took back \w+\ntook back \w+\n$/,
     );
     expect(await applied()).toBe(migrations.length - 2);
     await database.query(
       `insert into schema_migration (timestamp, name) values (9999999999999, 'Newer9999999999999')`,
     );
-    expect(await here('status')).toMatch(/\nunknown {2}Newer9999999999999\n$/);
+    expect(await here(config, 'status')).toMatch(/\nunknown {2}Newer9999999999999\n$/);
     for (const action of ['up', 'down'] as const)
-      expect(await here(action, { yes: true })).toMatch(/^1: .*Newer9999999999999.* newer version/);
+      expect(await here(config, action, { yes: true })).toMatch(/^1: .*Newer9999999999999.* newer version/);
     await database.drop();
   });
 

@@ -50,16 +50,12 @@ async function expectStart(): Promise<void> {
 }
 
 describe(
-  'after service, guard and PostgreSQL were all killed with -9, a start succeeds',
+  'after its owner, guard and PostgreSQL were all killed with -9, a start succeeds',
   { timeout: 90_000 },
   () => {
     it('at once', async () => {
-      const killed = await folder.serving(DATA);
-      await killNine(killed.child, await childrenOf(killed.child.pid ?? 0));
-      const service = await folder.serving(DATA);
-      expect(isAlive(folder.postmaster(DATA).pid)).toBe(true);
-      service.child.kill('SIGTERM');
-      expect((await service.finished).code).toBe(0);
+      await killAll();
+      await expectStart();
     });
 
     it('while the dead PostgreSQL is a zombie', async () => {

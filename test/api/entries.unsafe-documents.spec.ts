@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { exported, listed, syncOf, watching } from '../support/cluster-objects.js';
+import { aWatchedCluster, exported, listed, syncOf } from '../support/cluster-objects.js';
 import type { Document } from '../support/documents.js';
-import { aCluster } from '../support/kubernetes-api.js';
 import { expectRefused } from '../support/matchers.js';
 import { aDocument, aName, entryAt, listAt, outcome, type Type, TYPES } from '../support/publishing.js';
 import { aService } from '../support/service.js';
@@ -96,11 +95,7 @@ describe.each(TYPES)('a %s that is unsafe to show', (type) => {
 });
 
 describe('an object of a cluster that is unsafe to show', () => {
-  const cluster = aCluster().runs();
-  const service = watching(cluster, aService())
-    .source('cluster', { kind: 'kubernetes' })
-    .registry('main', { sources: ['cluster'] })
-    .runs();
+  const { cluster, service } = aWatchedCluster();
 
   it('is skipped with its reason', async () => {
     cluster.put('MCPServer', 'tools/script', exported('script', { 'registry-url': SCRIPT }));

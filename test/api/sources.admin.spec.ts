@@ -7,16 +7,17 @@ import { aService } from '../support/service.js';
 
 const DATE = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/) as string;
 
+const folder = aFolder();
+const service = aService({ mode: 'full' })
+  .source('tools', { claims: { org: 'acme' }, servers: [aServer('io.acme/a')] })
+  .registry('tools', { sources: ['tools'] })
+  .configuration({ adminFileRoot: folder.path })
+  .runs();
+const admin = () => service.as(ACME_ADMIN);
+
 describe('a source made through the API', () => {
-  const folder = aFolder();
   const path = folder.catalogue('made', [aServer('io.acme/made'), aServer('com.other/made')]);
   const settings = { file: { path }, syncPolicy: { interval: '1h' }, claims: { org: 'acme' } };
-  const service = aService({ mode: 'full' })
-    .source('tools', { claims: { org: 'acme' }, servers: [aServer('io.acme/a')] })
-    .registry('tools', { sources: ['tools'] })
-    .configuration({ adminFileRoot: folder.path })
-    .runs();
-  const admin = () => service.as(ACME_ADMIN);
   const stored = async (name: string) =>
     (await admin().get(`/v1/sources/${name}`)).json as { createdAt: string; updatedAt: string };
 
@@ -157,13 +158,6 @@ describe('a source made through the API', () => {
 });
 
 describe('the managed source', () => {
-  const folder = aFolder();
-  const service = aService({ mode: 'full' })
-    .source('tools', { claims: { org: 'acme' }, servers: [aServer('io.acme/a')] })
-    .registry('tools', { sources: ['tools'] })
-    .configuration({ adminFileRoot: folder.path })
-    .runs();
-  const admin = () => service.as(ACME_ADMIN);
   const managed = { managed: {}, claims: { org: 'acme' } };
 
   it('is one at most, is not synced, and makes room when it goes', async () => {

@@ -1,16 +1,10 @@
-import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { aServer, aSkill } from '../support/documents.js';
 import { versionsIn } from '../support/matchers.js';
-import { aService } from '../support/service.js';
-import { anUpstreamRegistry, OFFICIAL } from '../support/upstream-registry.js';
+import { aMirror } from '../support/mirror.js';
+import { OFFICIAL } from '../support/upstream-registry.js';
 
-const upstream = anUpstreamRegistry().runs();
-const mirror = aService();
-beforeAll(() => {
-  mirror.source('main', { kind: 'api', settings: { endpoint: upstream.url } });
-  upstream.put([aServer('io.acme/first')]);
-});
-mirror.registry('main', { sources: ['main'] }).runs();
+const { upstream, mirror, forget } = aMirror();
 
 const list = async (query = '') =>
   versionsIn(await mirror.get(`/registry/main/v0.1/servers?limit=100${query}`));
@@ -21,9 +15,6 @@ const official = async (name: string, version = '1.0.0') => {
   return (reply.json as { _meta: Record<string, Record<string, unknown>> })._meta[OFFICIAL];
 };
 
-/** Makes the next run of the source its first one, which reads everything. */
-const forget = () =>
-  mirror.database.query(`update source_sync set fetch_state = null where next_run_at is not null`);
 /** Makes the last run one of this long ago. */
 const ago = (ms: number) =>
   mirror.database.query(

@@ -1,16 +1,10 @@
-import { beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { aServer, aSkill } from '../support/documents.js';
+import { aMirror } from '../support/mirror.js';
 import { aName, consumerAt, listAt, type Type } from '../support/publishing.js';
-import { aService } from '../support/service.js';
-import { anUpstreamRegistry, OFFICIAL } from '../support/upstream-registry.js';
+import { OFFICIAL } from '../support/upstream-registry.js';
 
-const upstream = anUpstreamRegistry().runs();
-const mirror = aService();
-beforeAll(() => {
-  mirror.source('main', { kind: 'api', settings: { endpoint: upstream.url } });
-  upstream.put([aServer('io.acme/first')]);
-});
-mirror.registry('main', { sources: ['main'] }).runs();
+const { upstream, mirror, forget } = aMirror();
 
 const at = (day: number) => new Date(Date.UTC(2026, 0, day)).toISOString();
 
@@ -24,10 +18,6 @@ async function shown(name: string): Promise<string> {
   const versions = servers.map((item) => `${item.server.version}${item._meta[OFFICIAL].isLatest ? '*' : ''}`);
   return `${versions.join(' ')}, ${latest.server?.version ?? latest.code}`;
 }
-
-/** The next run reads everything. */
-const forget = () =>
-  mirror.database.query(`update source_sync set fetch_state = null where next_run_at is not null`);
 
 describe('the latest version of a server of another registry', () => {
   it('is the one it calls so, also when a back-port was published later', async () => {

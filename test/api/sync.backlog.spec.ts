@@ -1,8 +1,7 @@
-import { once } from 'node:events';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { aCatalogue, aServer } from '../support/documents.js';
+import { listensMeanwhile, urlOf } from '../support/loopback.js';
 import { aService } from '../support/service.js';
 
 const SOURCES = 48;
@@ -15,16 +14,13 @@ describe('many sources that are due at once', () => {
     asked.push(performance.now());
     response.end(JSON.stringify(aCatalogue([aServer(`io.acme/${request.url?.slice(1)}`)])));
   });
+  listensMeanwhile(upstream);
   const service = aService();
-  beforeAll(async () => {
-    upstream.listen(0, '127.0.0.1');
-    await once(upstream, 'listening');
-    const { port } = upstream.address() as AddressInfo;
+  beforeAll(() => {
     for (let index = 0; index < SOURCES; index += 1)
-      service.source(`s${index}`, { settings: { url: `http://127.0.0.1:${port}/s${index}` } });
+      service.source(`s${index}`, { settings: { url: `${urlOf(upstream)}/s${index}` } });
   });
   service.runs();
-  afterAll(() => upstream.close());
 
   it('are read one right after the other, without a wait after each few', () => {
     expect(asked.length).toBe(SOURCES);

@@ -32,7 +32,7 @@ describe('a large repository', () => {
   const path = 'catalogue/registry.json';
   const service = readsGit(aService(), git, async () => {
     const large = Object.fromEntries(
-      Array.from({ length: 20 }, (_, n) => [`data/${n}.bin`, { bytes: 5 * MIB, chunks: random(5 * MIB) }]),
+      Array.from({ length: 8 }, (_, n) => [`data/${n}.bin`, { bytes: 5 * MIB, chunks: random(5 * MIB) }]),
     );
     await repository.commit({ [path]: aFileOf('one') }, { large, compression: 0 });
     return { branch: 'main', path };
@@ -88,7 +88,7 @@ describe('the disk', () => {
 
   it('is not filled by a server that sends whole snapshots', async () => {
     const settings = { repository: git.url('acme'), branch: 'main' };
-    const bytes = 24 * MIB;
+    const bytes = 12 * MIB;
     const large = { other: { bytes, chunks: random(bytes) } };
     await repository.commit({ 'registry.json': aFileOf('one') }, { large, compression: 0 });
     const signal = new AbortController().signal;

@@ -1,19 +1,13 @@
 import { describe, expect, it } from 'vitest';
-import { exported, listed, syncOf, watching } from '../support/cluster-objects.js';
-import { aCluster } from '../support/kubernetes-api.js';
+import { aWatchedCluster, exported, listed, syncOf } from '../support/cluster-objects.js';
 import { makeCertificates } from '../support/certificates.js';
-import { aService } from '../support/service.js';
 import { within } from '../support/within.js';
 
 /** Long enough for the pauses between attempts, also on a busy machine. */
 const A_WHILE = 20_000;
 
 describe('a watch that ends', () => {
-  const cluster = aCluster().runs();
-  const service = watching(cluster, aService())
-    .source('cluster', { kind: 'kubernetes' })
-    .registry('main', { sources: ['cluster'] })
-    .runs();
+  const { cluster, service } = aWatchedCluster();
   const sees = (names: string[]) => within(A_WHILE, async () => expect(await listed(service)).toEqual(names));
   const isWatched = () => within(A_WHILE, () => expect(cluster.watching).toBe(3));
 
@@ -127,11 +121,7 @@ describe('a watch that ends', () => {
 });
 
 describe('a cluster that can not be listed at first', () => {
-  const cluster = aCluster().runs();
-  const service = watching(cluster, aService())
-    .source('cluster', { kind: 'kubernetes' })
-    .registry('main', { sources: ['cluster'] })
-    .runs();
+  const { cluster, service } = aWatchedCluster();
   const becomes = (status: string, error?: RegExp) =>
     within(A_WHILE, async () => {
       const sync = await syncOf(service);
@@ -200,13 +190,9 @@ describe('a cluster that can not be listed at first', () => {
 });
 
 describe('a cluster without some of the kinds', () => {
-  const cluster = aCluster().runs();
+  const { cluster, service } = aWatchedCluster();
   cluster.served['mcpservers'] = ['v1alpha1'];
   cluster.served['virtualmcpservers'] = [];
-  const service = watching(cluster, aService())
-    .source('cluster', { kind: 'kubernetes' })
-    .registry('main', { sources: ['cluster'] })
-    .runs();
 
   it('is followed in the version it has, and in the others when they come', async () => {
     cluster.put('MCPServer', 'tools/old', exported('old'));

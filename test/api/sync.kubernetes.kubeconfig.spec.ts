@@ -1,22 +1,16 @@
 import { chmodSync, readFileSync } from 'node:fs';
 import { delimiter } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { exported, listed, syncOf, watching } from '../support/cluster-objects.js';
+import { aWatchedCluster, exported, listed, syncOf } from '../support/cluster-objects.js';
 import type { Document } from '../support/documents.js';
 import { aKubeconfig } from '../support/kubeconfig.js';
-import { aCluster } from '../support/kubernetes-api.js';
 import { keepSecret } from '../support/secrets.js';
-import { aService } from '../support/service.js';
 import { within } from '../support/within.js';
 
 const A_WHILE = 20_000;
 const API_VERSION = 'client.authentication.k8s.io/v1';
 
-const cluster = aCluster().runs();
-const service = watching(cluster, aService())
-  .source('cluster', { kind: 'kubernetes' })
-  .registry('main', { sources: ['cluster'] })
-  .runs();
+const { cluster, service } = aWatchedCluster();
 const server = () => ({ server: `https://127.0.0.1:${cluster.port}`, ca: cluster.certificates.ca });
 
 /** Starts again with these kubeconfigs, and changes something that shows once it is watched with them. */

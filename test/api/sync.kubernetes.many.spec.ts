@@ -1,7 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { exported, syncOf, watching } from '../support/cluster-objects.js';
-import { aCluster } from '../support/kubernetes-api.js';
-import { aService } from '../support/service.js';
+import { aWatchedCluster, exported, syncOf } from '../support/cluster-objects.js';
 import { longestBlock } from '../support/event-loop.js';
 import { within } from '../support/within.js';
 
@@ -11,11 +9,7 @@ const A_WHILE = 60_000;
 const STRETCH_MS = 500;
 
 describe('5 000 objects of a cluster', () => {
-  const cluster = aCluster().runs();
-  const service = watching(cluster, aService())
-    .source('cluster', { kind: 'kubernetes' })
-    .registry('main', { sources: ['cluster'] })
-    .runs();
+  const { cluster, service } = aWatchedCluster();
   const definitions = JSON.stringify([{ name: 'now', description: 'x'.repeat(1_500) }]);
   const annotations = (index: number) =>
     exported(`s${index}`, {

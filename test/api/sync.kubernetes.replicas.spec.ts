@@ -1,9 +1,7 @@
 import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { Cli } from '../support/cli.js';
-import { exported, listed, syncOf, watching } from '../support/cluster-objects.js';
-import { aCluster } from '../support/kubernetes-api.js';
-import { aService } from '../support/service.js';
+import { aWatchedCluster, exported, listed, syncOf } from '../support/cluster-objects.js';
 import { within } from '../support/within.js';
 
 const A_WHILE = 20_000;
@@ -11,11 +9,7 @@ const A_WHILE = 20_000;
 const TAKEOVER_MS = 15_000;
 
 describe('two replicas of a service', () => {
-  const cluster = aCluster().runs();
-  const service = watching(cluster, aService())
-    .source('cluster', { kind: 'kubernetes' })
-    .registry('main', { sources: ['cluster'] })
-    .runs();
+  const { cluster, service } = aWatchedCluster();
   const owner = async () =>
     (await service.database.query<{ owner: string }>(`select lease_owner as owner from source_sync`))[0]
       ?.owner;

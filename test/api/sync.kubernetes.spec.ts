@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { ACME_DATA, ACME_PLATFORM, CONTOSO_READER, NOBODY, SUPER_ADMIN } from '../support/callers.js';
-import { exported, listed, syncOf, watching } from '../support/cluster-objects.js';
+import { aWatchedCluster, exported, listed, syncOf, watching } from '../support/cluster-objects.js';
 import { aCluster } from '../support/kubernetes-api.js';
 import { expectRefused } from '../support/matchers.js';
 import { aService } from '../support/service.js';
@@ -11,11 +11,7 @@ const SECOND = 1_000;
 const A_WHILE = 20_000;
 
 describe('a source of a cluster', () => {
-  const cluster = aCluster().runs();
-  const service = watching(cluster, aService())
-    .source('cluster', { kind: 'kubernetes' })
-    .registry('main', { sources: ['cluster'] })
-    .runs();
+  const { cluster, service } = aWatchedCluster();
   const sees = (names: string[]) => within(A_WHILE, async () => expect(await listed(service)).toEqual(names));
 
   it('follows what is created, changed, no longer exported and deleted, within a second', async () => {

@@ -1,8 +1,8 @@
 import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { aCatalogue, aServer } from '../support/documents.js';
+import { listensMeanwhile, urlOf } from '../support/loopback.js';
 import { versionsIn } from '../support/matchers.js';
 import { aService } from '../support/service.js';
 
@@ -14,17 +14,10 @@ const asked = async (): Promise<ServerResponse> => {
 };
 const answer = (response: ServerResponse, name: string) =>
   response.end(JSON.stringify(aCatalogue([aServer(name)], [])));
-const url = (path: string) => `http://127.0.0.1:${(upstream.address() as AddressInfo).port}/${path}`;
+const url = (path: string) => `${urlOf(upstream)}/${path}`;
 
 describe('a lease that is lost while its source is read', () => {
-  beforeAll(async () => {
-    upstream.listen(0, '127.0.0.1');
-    await once(upstream, 'listening');
-  });
-  afterAll(() => {
-    upstream.close();
-    upstream.closeAllConnections();
-  });
+  listensMeanwhile(upstream);
   const service = aService().configuration({ adminAllowPrivateIP: true }).runs();
   const put = (name: string, path: string) =>
     service.put(`/v1/sources/${name}`, { file: { url: url(path) }, syncPolicy: { interval: '1h' } });

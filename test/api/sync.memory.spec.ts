@@ -1,13 +1,12 @@
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
-import { once } from 'node:events';
-import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { stringify } from 'yaml';
 import { Cli } from '../support/cli.js';
 import { aDatabase, type TestDatabase } from '../support/database.js';
 import { aServer, type Document } from '../support/documents.js';
 import { aFolder } from '../support/folder.js';
+import { close, listen, urlOf } from '../support/loopback.js';
 
 const MIB = 1024 * 1024;
 
@@ -42,10 +41,9 @@ describe.each(Object.keys(ENDLESS))('a registry without end, %s', (kind) => {
     response.end(JSON.stringify({ servers, metadata: { nextCursor: `c${number}` } }));
   });
   beforeAll(async () => {
-    upstream.listen(0, '127.0.0.1');
-    await once(upstream, 'listening');
+    await listen(upstream);
     database = await aDatabase();
-    const endpoint = `http://127.0.0.1:${(upstream.address() as AddressInfo).port}`;
+    const endpoint = urlOf(upstream);
     const configuration = {
       auth: { mode: 'anonymous' },
       database: database.connection,
@@ -62,7 +60,7 @@ describe.each(Object.keys(ENDLESS))('a registry without end, %s', (kind) => {
   afterAll(async () => {
     served.child.kill('SIGTERM');
     await served.finished;
-    upstream.close();
+    await close(upstream);
     await database.drop();
   });
 

@@ -1,7 +1,5 @@
-import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -10,6 +8,7 @@ import { stringify } from 'yaml';
 import { Cli } from '../support/cli.js';
 import { aDatabase, type TestDatabase } from '../support/database.js';
 import { aCatalogue, aServer } from '../support/documents.js';
+import { close, listen, urlOf } from '../support/loopback.js';
 import { inSoak } from '../support/soak.js';
 import { within } from '../support/within.js';
 
@@ -42,9 +41,7 @@ describe(`two replicas that share ${SOURCES} sources`, () => {
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), 'registry-leases-'));
     database = await aDatabase();
-    upstream.listen(0, '127.0.0.1');
-    await once(upstream, 'listening');
-    const { port } = upstream.address() as AddressInfo;
+    await listen(upstream);
     const names = Array.from({ length: SOURCES }, (_, index) => `s${index}`);
     configuration = join(folder, 'registry.yaml');
     await writeFile(
@@ -53,7 +50,7 @@ describe(`two replicas that share ${SOURCES} sources`, () => {
         auth: { mode: 'anonymous' },
         sources: names.map((name) => ({
           name,
-          file: { url: `http://127.0.0.1:${port}/${name}` },
+          file: { url: `${urlOf(upstream)}/${name}` },
           syncPolicy: { interval: '1h' },
         })),
         registries: [{ name: 'main', sources: names }],
@@ -62,7 +59,7 @@ describe(`two replicas that share ${SOURCES} sources`, () => {
     );
   });
   afterAll(async () => {
-    upstream.close();
+    await close(upstream);
     await database.drop();
     await rm(folder, { recursive: true, force: true });
   });

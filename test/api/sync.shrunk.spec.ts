@@ -1,10 +1,9 @@
-import { once } from 'node:events';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { outcomeOf } from '../support/answers.js';
 import { aCatalogue, aServer } from '../support/documents.js';
 import { aFolder } from '../support/folder.js';
+import { listensMeanwhile, urlOf } from '../support/loopback.js';
 import { expectRefused } from '../support/matchers.js';
 import { aService, type ServiceUnderTest } from '../support/service.js';
 import { anUpstreamRegistry } from '../support/upstream-registry.js';
@@ -193,13 +192,9 @@ describe('a file that loses its entries', () => {
   let content = '';
   const upstream = createServer((_request, response) => void response.end(content));
   const service = aService().configuration({ adminAllowPrivateIP: true, adminFileRoot: folder.path }).runs();
-  beforeAll(async () => {
-    upstream.listen(0, '127.0.0.1');
-    await once(upstream, 'listening');
-  });
-  afterAll(() => void upstream.close());
+  listensMeanwhile(upstream);
   beforeEach(() => void (content = JSON.stringify(aCatalogue(servers(20)))));
-  const url = () => `http://127.0.0.1:${(upstream.address() as AddressInfo).port}/catalogue.json`;
+  const url = () => `${urlOf(upstream)}/catalogue.json`;
 
   it.each([0, 9])('fails behind a URL, down to %d, until a sync allows it', async (after) => {
     const name = `url-${after}`;

@@ -1,8 +1,8 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { aCatalogue, aServer } from '../support/documents.js';
+import { listensMeanwhile, urlOf } from '../support/loopback.js';
 import { aService, type SourceReport } from '../support/service.js';
 
 describe('a service that is stopped while it reads a source', () => {
@@ -11,18 +11,10 @@ describe('a service that is stopped while it reads a source', () => {
     if (answers === 'well') response.end(JSON.stringify(aCatalogue([aServer('io.acme/a')])));
     if (answers === 'an error') response.writeHead(500).end();
   });
+  listensMeanwhile(upstream);
   const service = aService();
-  beforeAll(async () => {
-    upstream.listen(0, '127.0.0.1');
-    await once(upstream, 'listening');
-    const { port } = upstream.address() as AddressInfo;
-    service.source('main', { settings: { url: `http://127.0.0.1:${port}/` } });
-  });
+  beforeAll(() => void service.source('main', { settings: { url: `${urlOf(upstream)}/` } }));
   service.runs();
-  afterAll(() => {
-    upstream.close();
-    upstream.closeAllConnections();
-  });
 
   async function leftByAStop(): Promise<Partial<SourceReport>> {
     answers = 'never';

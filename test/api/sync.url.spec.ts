@@ -1,8 +1,7 @@
-import { once } from 'node:events';
 import { createServer, type IncomingMessage } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { aCatalogue, aServer } from '../support/documents.js';
+import { close, listen, urlOf } from '../support/loopback.js';
 import { pauseInSeconds, versionsIn } from '../support/matchers.js';
 import { aService } from '../support/service.js';
 
@@ -21,15 +20,14 @@ const upstream = createServer((request, response) => {
   if (retryAfter !== undefined) response.setHeader('Retry-After', retryAfter);
   response.writeHead(status, { ETag: etag, 'Content-Type': 'application/json' }).end(content);
 });
-const url = () => `http://127.0.0.1:${(upstream.address() as AddressInfo).port}/catalogue.json`;
+const url = () => `${urlOf(upstream)}/catalogue.json`;
 
 describe('a registry file behind a URL', () => {
   beforeAll(async () => {
-    upstream.listen(0, '127.0.0.1');
-    await once(upstream, 'listening');
+    await listen(upstream);
     service.source('main', { settings: { url: url() }, missing: true });
   });
-  afterAll(() => upstream.close());
+  afterAll(() => close(upstream));
   beforeEach(() => {
     redirect = retryAfter = undefined;
     status = 200;

@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { versionKey } from '../../dist/documents/version-order.js';
 import { aServer } from '../support/documents.js';
 import { aService } from '../support/service.js';
+import { inSoak } from '../support/soak.js';
 import { REAL_VERSIONS } from '../support/versions.js';
 
 interface Item {
@@ -81,7 +82,10 @@ describe('servers with a few versions each', () => {
   });
 });
 
-describe('one server whose 200 versions are published one after another, in shuffled order', () => {
+/** Some of every kind. How any two of them compare is asked of all, in src/documents/version-order.spec.ts. */
+const SOME = REAL_VERSIONS.filter((_version, index) => index % inSoak(1, 4) === 0);
+
+describe(`one server whose ${SOME.length} versions are published one after another, in shuffled order`, () => {
   const service = aService()
     .source('tools', { kind: 'managed' })
     .registry('main', { sources: ['tools'] })
@@ -104,7 +108,7 @@ describe('one server whose 200 versions are published one after another, in shuf
       const name = `io.acme/${what.replace(' ', '-')}`;
       const path = `/registry/main/v0.1/servers/${encodeURIComponent(name)}/versions`;
       const published: string[] = [];
-      for (const version of shuffled(REAL_VERSIONS).sort((one, other) => rank(one) - rank(other))) {
+      for (const version of shuffled(SOME).sort((one, other) => rank(one) - rank(other))) {
         const reply = await service.post('/v1/entries', { server: aServer(name, version) });
         expect([version, reply.status]).toEqual([version, 201]);
         published.push(version);
@@ -122,7 +126,7 @@ describe('one server whose 200 versions are published one after another, in shuf
         const { isLatest } = (reply.json as Item)._meta['io.modelcontextprotocol.registry/official'];
         expect([version, isLatest]).toEqual([version, version === expected]);
       }
-      expect(published).toHaveLength(REAL_VERSIONS.length);
+      expect(published).toHaveLength(SOME.length);
 
       const { servers } = (await service.get(path)).json as { servers: Item[] };
       const listed = servers.map((item) => item.server.version);

@@ -16,6 +16,14 @@ describe('the search for secrets after each test of a service', () => {
     expect(findSecrets(`{"level":"info","msg":"Refused ${leaked}"}\n`)).not.toEqual([]);
   });
 
+  it('finds each 16 characters of a signature, wherever in a longer word they stand', () => {
+    for (let from = 0; from + 16 <= signature.length; from += 1)
+      for (let before = 0; before < 12; before += 1) {
+        const leaked = signature.slice(from, from + 16);
+        expect(findSecrets(`${'-'.repeat(before)}${leaked}${'-'.repeat(from % 12)}`)).toContain(leaked);
+      }
+  });
+
   it.each([
     ['15 characters of a signature', signature.slice(20, 35)],
     ['the header of a token, which is that of every token', header],

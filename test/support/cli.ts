@@ -1,11 +1,31 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { resolve } from 'node:path';
+import { vi } from 'vitest';
 
 const MAIN = resolve(import.meta.dirname, '../../dist/main.js');
 
 export interface Finished {
   readonly code: number | null;
   readonly output: string;
+}
+
+/**
+ * What a command does and writes, in this process: for all that does not need a process of its own, which takes much longer to start than
+ * most commands take.
+ */
+export async function printed(command: () => Promise<number>): Promise<Finished> {
+  let output = '';
+  const writes = [process.stdout, process.stderr].map((stream) =>
+    vi.spyOn(stream, 'write').mockImplementation((text) => {
+      output += String(text);
+      return true;
+    }),
+  );
+  try {
+    return { code: await command(), output };
+  } finally {
+    for (const write of writes) write.mockRestore();
+  }
 }
 
 /** The program as a process of its own, as an administrator starts it. */

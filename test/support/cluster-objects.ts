@@ -1,7 +1,7 @@
 import type { Sender } from './http.js';
-import type { KubernetesApi } from './kubernetes-api.js';
+import { aCluster, type KubernetesApi } from './kubernetes-api.js';
 import { versionsIn } from './matchers.js';
-import type { ServiceUnderTest } from './service.js';
+import { aService, type ServiceUnderTest } from './service.js';
 
 /** The annotations that an object needs to be an entry, and more. */
 export function exported(name: string, more: Record<string, string> = {}): Record<string, string> {
@@ -17,6 +17,16 @@ export function exported(name: string, more: Record<string, string> = {}): Recor
 export function watching(cluster: KubernetesApi, service: ServiceUnderTest): ServiceUnderTest {
   service.environment['REGISTRY_KUBECONFIG'] = cluster.kubeconfig;
   return service;
+}
+
+/** A cluster, and a service whose registry `main` shows what is in it: both run during the tests of the file, or of the group. */
+export function aWatchedCluster(): { cluster: KubernetesApi; service: ServiceUnderTest } {
+  const cluster = aCluster().runs();
+  const service = watching(cluster, aService())
+    .source('cluster', { kind: 'kubernetes' })
+    .registry('main', { sources: ['cluster'] })
+    .runs();
+  return { cluster, service };
 }
 
 /** The entries of a cluster that somebody sees, as `namespace/name@version`. */

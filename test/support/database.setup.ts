@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { chmod, mkdtemp, readdir, rm, statfs } from 'node:fs/promises';
+import { freemem, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
 import type { TestProject } from 'vitest/node';
@@ -15,6 +15,11 @@ declare module 'vitest' {
   }
 }
 
+const PREFIX = 'registry-test-';
+const IN_MEMORY = '/dev/shm';
+/** Many times what a run takes at a time. */
+const ROOM_BYTES = 6 * 1024 ** 3;
+
 /**
  * One PostgreSQL a run, or that of TEST_POSTGRES, such as `postgres://registry@127.0.0.1:5414/postgres`, to test with another
  * version; with TEST_POOLER_PORT, services reach it through a pooler there. Test files take copies of a database that is migrated once.
@@ -22,9 +27,8 @@ declare module 'vitest' {
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const other = process.env['TEST_POSTGRES'];
   if (other) return useOther(project, new URL(other));
-  const directory = await mkdtemp(join(tmpdir(), 'registry-test-'));
+  const directory = await mkdtemp(join(await roomyFolder(), `${PREFIX}${process.pid}-`));
   // mkdtemp makes it 0700 for us; when we are root, PostgreSQL runs as somebody else and has to get in.
-  const { chmod } = await import('node:fs/promises');
   await chmod(directory, 0o755);
   const server = await startEmbeddedPostgres(join(directory, 'postgres'), {
     settings: { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off', max_connections: '200' },
@@ -36,6 +40,30 @@ export default async function setup(project: TestProject): Promise<() => Promise
     await server.stop();
     await rm(directory, { recursive: true, force: true });
   };
+}
+
+/** In memory, where Linux has room for that: a file system would write what is thrown away in a moment. */
+async function roomyFolder(): Promise<string> {
+  try {
+    for (const name of await readdir(IN_MEMORY))
+      if (isLeftOver(name)) await rm(join(IN_MEMORY, name), { recursive: true });
+    const { bavail, bsize } = await statfs(IN_MEMORY);
+    if (Math.min(bavail * bsize, freemem()) > ROOM_BYTES) return IN_MEMORY;
+  } catch {
+    // There is none.
+  }
+  return tmpdir();
+}
+
+/** Of a run that was killed. */
+function isLeftOver(name: string): boolean {
+  const [, pid] = new RegExp(`^${PREFIX}(\\d+)-`).exec(name) ?? [];
+  if (pid === undefined) return false;
+  try {
+    return !process.kill(Number(pid), 0);
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'ESRCH';
+  }
 }
 
 async function useOther(

@@ -1,14 +1,12 @@
-import { once } from 'node:events';
 import { renameSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { afterAll, beforeAll } from 'vitest';
 import { aDated, keyOf, type Listing, listingOf, Shelf } from './day-content.js';
 import { aCatalogue, type Document } from './documents.js';
 import type { Folder } from './folder.js';
 import type { GitRepository } from './git-repository.js';
 import type { GitServer } from './git-server.js';
 import type { InjectedFault } from './fault-injection.js';
+import { listensMeanwhile, urlOf } from './loopback.js';
 import type { Random } from './random.js';
 import type { UpstreamRegistry } from './upstream-registry.js';
 
@@ -168,19 +166,12 @@ export class DaySite {
   });
 
   runs(): this {
-    beforeAll(async () => {
-      this.server.listen(0, '127.0.0.1');
-      await once(this.server, 'listening');
-    });
-    afterAll(() => {
-      this.server.close();
-      this.server.closeAllConnections();
-    });
+    listensMeanwhile(this.server);
     return this;
   }
 
   get origin(): string {
-    return `http://127.0.0.1:${(this.server.address() as AddressInfo).port}`;
+    return urlOf(this.server);
   }
 }
 

@@ -39,13 +39,6 @@ export class EmbeddedFolder {
     return Cli.serve(join(this.path, 'registry.yaml'), { REGISTRY_DATA_DIR: join(this.path, data) });
   }
 
-  /** The service, once it is ready. */
-  async serving(data: string): Promise<Cli> {
-    const cli = this.serve(data);
-    await cli.logs('"Ready"');
-    return cli;
-  }
-
   /** Where such a service has its PostgreSQL. */
   postgres(data: string): string {
     return join(this.path, data, 'postgres');

@@ -10,12 +10,12 @@ import {
   type ServerResponse,
 } from 'node:http';
 import { createServer as createSecureServer } from 'node:https';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll } from 'vitest';
 import type { Certificates } from './certificates.js';
 import { GitRepository } from './git-repository.js';
+import { close, listen, portOf } from './loopback.js';
 
 /** Answers a request itself: then git is not asked. */
 export type Misbehave = (request: IncomingMessage, response: ServerResponse) => void;
@@ -58,13 +58,11 @@ export class GitServer {
     this.server = this.certificates
       ? createSecureServer(this.certificates, listener)
       : createServer(listener);
-    this.server.listen(0, '127.0.0.1');
-    await once(this.server, 'listening');
+    await listen(this.server);
   }
 
   async stop(): Promise<void> {
-    this.server?.closeAllConnections();
-    this.server?.close();
+    if (this.server) await close(this.server);
     await rm(this.root, { recursive: true, force: true });
   }
 
@@ -78,7 +76,7 @@ export class GitServer {
   }
 
   get port(): number {
-    return (this.server?.address() as AddressInfo).port;
+    return this.server ? portOf(this.server) : 0;
   }
 
   /** How many are connected. */

@@ -1,12 +1,11 @@
 import { randomUUID } from 'node:crypto';
-import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
-import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll } from 'vitest';
 import { type Certificates, makeCertificates } from './certificates.js';
 import { type InjectedFault, injectFault, send } from './fault-injection.js';
+import { close, listen, portOf } from './loopback.js';
 import { keepSecret } from './secrets.js';
 import { type Algorithm, type KeyPair, makeKeyPair, makeToken, type RawToken } from './tokens.js';
 
@@ -87,19 +86,15 @@ export class Issuer {
   }
 
   async start(port = 0): Promise<void> {
-    this.server.listen(port, '127.0.0.1');
-    await once(this.server, 'listening');
+    await listen(this.server, port);
   }
 
   async stop(): Promise<void> {
-    if (!this.server.listening) return;
-    this.server.close();
-    this.server.closeAllConnections();
-    await once(this.server, 'close');
+    await close(this.server);
   }
 
   get port(): number {
-    return (this.server.address() as AddressInfo | null)?.port ?? 0;
+    return portOf(this.server);
   }
 
   /** Where it listens. */

@@ -1,9 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer, type Server } from 'node:https';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll } from 'vitest';
@@ -12,6 +10,7 @@ import type { Document } from './documents.js';
 import { aKubeconfig } from './kubeconfig.js';
 import { type Backup, GROUP, type Kind, KubernetesStorage, PLURALS } from './kubernetes-storage.js';
 import { bookmark, metadataOf, status, tell, type Watcher, write } from './kubernetes-watchers.js';
+import { close, listen, portOf } from './loopback.js';
 import { keepSecret } from './secrets.js';
 
 const PATH = new RegExp(
@@ -78,20 +77,16 @@ export class KubernetesApi {
   }
 
   async start(port = 0): Promise<void> {
-    this.server.listen(port, '127.0.0.1');
-    await once(this.server, 'listening');
+    await listen(this.server, port);
     this.writeKubeconfig();
   }
 
   async stop(): Promise<void> {
-    if (!this.server.listening) return;
-    this.server.close();
-    this.server.closeAllConnections();
-    await once(this.server, 'close');
+    await close(this.server);
   }
 
   get port(): number {
-    return (this.server.address() as AddressInfo | null)?.port ?? 0;
+    return portOf(this.server);
   }
 
   /** Writes the kubeconfig anew; what is wrong with it can be said. */

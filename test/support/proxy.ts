@@ -1,8 +1,8 @@
-import { once } from 'node:events';
 import { createServer, type IncomingMessage, request, type Server, type ServerResponse } from 'node:http';
-import { type AddressInfo, connect, type Socket } from 'node:net';
+import { connect, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { afterAll, beforeAll } from 'vitest';
+import { listen, portOf } from './loopback.js';
 import { keepSecret } from './secrets.js';
 
 /** Describes a proxy on 127.0.0.1; `runs()` starts it before the tests of the file and stops it after them. */
@@ -28,10 +28,7 @@ export class Proxy {
   }
 
   runs(): this {
-    beforeAll(async () => {
-      this.server.listen(0, '127.0.0.1');
-      await once(this.server, 'listening');
-    });
+    beforeAll(() => listen(this.server));
     afterAll(() => {
       this.server.close();
       for (const socket of this.sockets) socket.destroy();
@@ -40,7 +37,7 @@ export class Proxy {
   }
 
   get host(): string {
-    return `127.0.0.1:${(this.server.address() as AddressInfo | null)?.port ?? 0}`;
+    return `127.0.0.1:${portOf(this.server)}`;
   }
 
   /** As a variable of the environment names it. */

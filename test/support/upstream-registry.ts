@@ -1,10 +1,8 @@
-import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { compare, valid } from 'semver';
-import { afterAll, beforeAll } from 'vitest';
 import type { Document } from './documents.js';
 import { type InjectedFault, injectFault, send } from './fault-injection.js';
+import { listensMeanwhile, urlOf } from './loopback.js';
 
 export const OFFICIAL = 'io.modelcontextprotocol.registry/official';
 
@@ -70,20 +68,12 @@ export class UpstreamRegistry {
   });
 
   runs(): this {
-    beforeAll(async () => {
-      this.server.listen(0, '127.0.0.1');
-      await once(this.server, 'listening');
-    });
-    afterAll(async () => {
-      this.server.close();
-      this.server.closeAllConnections();
-      await once(this.server, 'close');
-    });
+    listensMeanwhile(this.server);
     return this;
   }
 
   get url(): string {
-    return `http://127.0.0.1:${(this.server.address() as AddressInfo | null)?.port ?? 0}`;
+    return urlOf(this.server);
   }
 
   /** Puts versions in, or in the place of those it has, as changed now. */

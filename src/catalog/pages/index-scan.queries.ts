@@ -1,5 +1,5 @@
 import type { EntryType } from '../../documents/entry-types.js';
-import { CURRENCY, IS_WORTH_READING } from '../../views/views.queries.js';
+import { CURRENCY } from '../../views/views.queries.js';
 import type { IndexScan } from './index-scan.js';
 import {
   changedSince,
@@ -7,6 +7,7 @@ import {
   isVisible,
   nameFrom,
   passes,
+  rankedBy,
   versionAfter,
 } from './list-conditions.js';
 import type { ListRequest } from './list-request.js';
@@ -43,10 +44,7 @@ export function scanInOrder(
   return sql.query<ScanRow>(
     `
 with ${CURRENCY},
-ranked as materialized (
-  select source_id, rank::int from unnest($rankedSources::int[]) with ordinality as r(source_id, rank)
-  where ${IS_WORTH_READING}
-),
+${rankedBy('$rankedSources::int[]')},
 total as materialized (
   select count(*) as n, count(*) <= $maxCandidates as complete from (
     select v.${scan.column} from entry_version v
@@ -82,10 +80,7 @@ export function scanChanges(
   return sql.query<ScanRow>(
     `
 with ${CURRENCY},
-ranked as materialized (
-  select source_id, rank::int from unnest($rankedSources::int[]) with ordinality as r(source_id, rank)
-  where ${IS_WORTH_READING}
-),
+${rankedBy('$rankedSources::int[]')},
 relabeled as materialized (
   select e.id from entry e
   where e.claims_changed_at >= (select $updatedSince::timestamptz)

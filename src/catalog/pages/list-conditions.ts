@@ -1,4 +1,5 @@
 import type { EntryType } from '../../documents/entry-types.js';
+import { IS_WORTH_READING } from '../../views/views.queries.js';
 import type { NamedValues } from './bind.js';
 import type { ListFilter, ListRequest, Position } from './list-request.js';
 
@@ -42,7 +43,7 @@ export function changedSince(
  * SQL: what the filter asks of the version `o` that an index of one entry's versions can answer. The exact version stands in
  * a subquery, which the planner cannot look into: the plan is the same whatever the statistics say of the value.
  */
-export function isVersionAsked({ version }: ListFilter): string {
+function isVersionAsked({ version }: ListFilter): string {
   if (version === 'latest') return 'o.is_latest';
   return version === undefined ? 'true' : 'o.version = (select $version::text)';
 }
@@ -55,6 +56,33 @@ export function nameFrom(position: Position | null, name: string): string {
 /** SQL: whether a version comes after a position, of the names that `nameFrom` keeps. */
 export function versionAfter(position: Position | null, name: string, key: string): string {
   return position ? `(${name} > $afterName or ${key} < $afterKey)` : 'true';
+}
+
+/**
+ * SQL: of an entry, the versions that the filter and the position leave, newest first. `entry` names the columns that have its id,
+ * its name and when its claims changed.
+ */
+export function passingVersions(
+  { filter, after }: Pick<ListRequest, 'filter' | 'after'>,
+  entry: { readonly id: string; readonly name: string; readonly claimsChangedAt: string },
+  limit: string,
+): string {
+  return `select * from (
+      select * from entry_version o where o.entry_id = ${entry.id} and ${isVersionAsked(filter)}
+      order by o.version_key desc offset 0
+    ) v
+    where ${passes(filter)}
+      and ${changedSince(filter, 'v.updated_at', entry.claimsChangedAt)}
+      and ${versionAfter(after, entry.name, 'v.version_key')}
+    order by v.version_key desc limit ${limit}`;
+}
+
+/** SQL: the sources in which anything is visible, with their ranks. Into a subquery the planner cannot look. */
+export function rankedBy(sources: '$rankedSources::int[]' | '(select $rankedSources::int[])'): string {
+  return `ranked as materialized (
+  select source_id, rank::int from unnest(${sources}) with ordinality as r(source_id, rank)
+  where ${IS_WORTH_READING}
+)`;
 }
 
 /** Values for everything that the conditions here may name. */

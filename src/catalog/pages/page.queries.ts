@@ -1,14 +1,12 @@
 import type { EntryType } from '../../documents/entry-types.js';
 import { CURRENCY, IS_WORTH_READING } from '../../views/views.queries.js';
 import {
-  changedSince,
   conditionValues,
-  isVersionAsked,
   isVisible,
   nameFrom,
   NOT_DELETED,
-  passes,
-  versionAfter,
+  passingVersions,
+  rankedBy,
 } from './list-conditions.js';
 import type { ListRequest } from './list-request.js';
 import type { CurrencyRow } from './snapshot-check.js';
@@ -54,7 +52,7 @@ export type WalkRow = MaybeVersion &
  * visible entries of one name are among those, so the first in the order of the registry shadows the others (contract §6).
  */
 export function walkByPartition(sql: ViewSql, { type, request, ...sizes }: WalkStep): Promise<WalkRow[]> {
-  const { filter, after } = request;
+  const { after } = request;
   return sql.query<WalkRow>(
     `
 with ${CURRENCY},
@@ -88,24 +86,7 @@ progress as (
     else (select last_name from complete) end as reached
 )
 select (select "isCurrent" from currency), progress.reached, 1 as "visibleShare",
-    ${FOUND_COLUMNS}
-from progress left join (
-  select n.name,
-    ${VERSION_COLUMNS}
-  from names n cross join lateral (
-    select * from (
-      select * from entry_version o where o.entry_id = n.id and ${isVersionAsked(filter)}
-      order by o.version_key desc offset 0
-    ) v
-    where ${passes(filter)}
-      and ${changedSince(filter, 'v.updated_at', 'n.claims_changed_at')}
-      and ${versionAfter(after, 'n.name', 'v.version_key')}
-    order by v.version_key desc limit (select $rows::int)
-  ) v
-  order by n.name, v.version_key desc limit (select $rows::int)
-) found on true
-window page as ${PAGE_WINDOW}
-order by found.name, found.key desc`,
+    ${versionsOfNames(request)}`,
     { ...conditionValues(type, request), ...partitionValues(sql.view), ...sizes },
   );
 }
@@ -115,14 +96,11 @@ order by found.name, found.key desc`,
  * visible is left out before names are compared, so that it shadows nothing.
  */
 export function walkBySource(sql: ViewSql, { type, request, ...sizes }: WalkStep): Promise<WalkRow[]> {
-  const { filter, after } = request;
+  const { after } = request;
   return sql.query<WalkRow>(
     `
 with ${CURRENCY},
-ranked as materialized (
-  select source_id, rank::int from unnest((select $rankedSources::int[])) with ordinality as r(source_id, rank)
-  where ${IS_WORTH_READING}
-),
+${rankedBy('(select $rankedSources::int[])')},
 next_entries as materialized (
   select r.source_id, r.rank, e.id, e.name, e.claims_changed_at, ${isVisible('e')} as visible
   from ranked r cross join lateral (
@@ -148,26 +126,25 @@ progress as (
     (select avg(visible::int)::float8 from next_entries) as "visibleShare"
 )
 select (select "isCurrent" from currency), progress.reached, progress."visibleShare",
-    ${FOUND_COLUMNS}
+    ${versionsOfNames(request)}`,
+    { ...conditionValues(type, request), ...sizes },
+  );
+}
+
+/** SQL: the end of both walks: of the `names`, the versions that pass and have room on the page. */
+function versionsOfNames(request: ListRequest): string {
+  const entry = { id: 'n.id', name: 'n.name', claimsChangedAt: 'n.claims_changed_at' };
+  return `${FOUND_COLUMNS}
 from progress left join (
   select n.name,
     ${VERSION_COLUMNS}
   from names n cross join lateral (
-    select * from (
-      select * from entry_version o where o.entry_id = n.id and ${isVersionAsked(filter)}
-      order by o.version_key desc offset 0
-    ) v
-    where ${passes(filter)}
-      and ${changedSince(filter, 'v.updated_at', 'n.claims_changed_at')}
-      and ${versionAfter(after, 'n.name', 'v.version_key')}
-    order by v.version_key desc limit (select $rows::int)
+    ${passingVersions(request, entry, '(select $rows::int)')}
   ) v
   order by n.name, v.version_key desc limit (select $rows::int)
 ) found on true
 window page as ${PAGE_WINDOW}
-order by found.name, found.key desc`,
-    { ...conditionValues(type, request), ...sizes },
-  );
+order by found.name, found.key desc`;
 }
 
 /** SQL: which versions `v` of a name are meant. */
@@ -206,10 +183,7 @@ export function versionsOfName(
   return sql.query<MaybeVersion & CurrencyRow>(
     `
 with ${CURRENCY},
-ranked as materialized (
-  select source_id, rank::int from unnest((select $rankedSources::int[])) with ordinality as r(source_id, rank)
-  where ${IS_WORTH_READING}
-),
+${rankedBy('(select $rankedSources::int[])')},
 first_entry as materialized (
   select e.id, e.name
   from ranked r cross join lateral (

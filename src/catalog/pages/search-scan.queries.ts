@@ -1,15 +1,7 @@
 import type { EntryType } from '../../documents/entry-types.js';
-import { CURRENCY, IS_WORTH_READING } from '../../views/views.queries.js';
+import { CURRENCY } from '../../views/views.queries.js';
 import { countPartitions, type View } from '../../views/view.js';
-import {
-  changedSince,
-  conditionValues,
-  isVersionAsked,
-  isVisible,
-  nameFrom,
-  passes,
-  versionAfter,
-} from './list-conditions.js';
+import { conditionValues, isVisible, nameFrom, passingVersions, rankedBy } from './list-conditions.js';
 import type { ListRequest } from './list-request.js';
 import type { CurrencyRow } from './snapshot-check.js';
 import { FOUND_COLUMNS, type MaybeVersion, PAGE_WINDOW, VERSION_COLUMNS } from './version-row.js';
@@ -79,15 +71,13 @@ const OF_ALL = `texts as (
  * their versions pass.
  */
 export function scanSearchTexts(sql: ViewSql, { type, request, ...sizes }: SearchStep): Promise<SearchRow[]> {
-  const { filter, after } = request;
+  const { after } = request;
+  const entry = { id: 'c.entry_id', name: 'c.name', claimsChangedAt: 'e.claims_changed_at' };
   const byPartition = looksByPartition(sql.view);
   return sql.query<SearchRow>(
     `
 with ${CURRENCY},
-ranked as materialized (
-  select source_id, rank::int from unnest($rankedSources::int[]) with ordinality as r(source_id, rank)
-  where ${IS_WORTH_READING}
-),
+${rankedBy('$rankedSources::int[]')},
 ${byPartition ? OF_PARTITIONS : OF_ALL},
 candidates as materialized (
   select t.entry_id, t.name from texts t
@@ -124,14 +114,7 @@ from total left join (
     ) offset 0
   ) first
   cross join lateral (
-    select * from (
-      select * from entry_version o where o.entry_id = c.entry_id and ${isVersionAsked(filter)}
-      order by o.version_key desc offset 0
-    ) v
-    where ${passes(filter)}
-      and ${changedSince(filter, 'v.updated_at', 'e.claims_changed_at')}
-      and ${versionAfter(after, 'c.name', 'v.version_key')}
-    order by v.version_key desc limit $rows
+    ${passingVersions(request, entry, '$rows')}
   ) v
   order by c.name, v.version_key desc limit $rows
 ) found on true

@@ -2,7 +2,7 @@ import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { ConfigurationError } from '../../validation/problems.js';
+import { refusalOf } from '../../../test/support/refused-configuration.js';
 import { loadConfig } from '../load-config.js';
 import { providerReaches } from './provider-claims.js';
 
@@ -24,13 +24,8 @@ function loaded(changed: object, rules: object | undefined = authz) {
 }
 
 function problemsOf(changed: object): string {
-  try {
-    loaded(changed);
-    return '';
-  } catch (error) {
-    if (!(error instanceof ConfigurationError)) throw error;
-    return error.problems.map(({ path, message }) => `${path}: ${message}`).join('\n');
-  }
+  const found = refusalOf(() => loaded(changed))?.problems ?? [];
+  return found.map(({ path, message }) => `${path}: ${message}`).join('\n');
 }
 
 const P = 'auth.oauth.providers[0]';

@@ -3,7 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { stringify } from 'yaml';
-import { ConfigurationError, type Problem } from '../../validation/problems.js';
+import { refusalOf } from '../../../test/support/refused-configuration.js';
+import type { Problem } from '../../validation/problems.js';
 import { checkShape } from '../../validation/shape.js';
 import { formatPath } from '../../validation/path.js';
 import { ConfigFile } from '../config-file.dto.js';
@@ -14,13 +15,7 @@ const file = join(mkdtempSync(join(tmpdir(), 'registry-toolhive-')), 'config.yam
 
 function problemsOf(text: string): readonly Problem[] {
   writeFileSync(file, text);
-  try {
-    loadConfig(file, {}, {});
-    return [];
-  } catch (error) {
-    if (!(error instanceof ConfigurationError)) throw error;
-    return error.problems;
-  }
+  return refusalOf(() => loadConfig(file, {}, {}))?.problems ?? [];
 }
 
 const said = (text: string) => problemsOf(text).map(({ path, message }) => `${path}: ${message}`);
