@@ -200,7 +200,9 @@ describe('an answer that is made while it is sent', () => {
     const application = express();
     application.use(limitUnreadBytes(20_000_000));
     const adapter = new JsonAnswersAdapter(application);
+    let begun = 0;
     application.get('/', (_, response) => {
+      begun += 1;
       const gone = new AbortController();
       response.once('close', () => gone.abort());
       async function* chunks() {
@@ -215,6 +217,7 @@ describe('an answer that is made while it is sent', () => {
     const idle = Array.from({ length: CLIENTS }, () => connect(port, '127.0.0.1'));
     sockets.push(...idle);
     for (const socket of idle) socket.pause().write(`GET / ${KEEP_ALIVE}`);
+    await expect.poll(() => begun, { timeout: 10_000, interval: 20 }).toBe(CLIENTS);
     const open = () => new Promise<number>((done) => server.getConnections((_, count) => done(count)));
     await expect.poll(open, { timeout: 10_000, interval: 20 }).toBeLessThan(CLIENTS / 2);
     const reply = await call(`http://127.0.0.1:${port}/`);
