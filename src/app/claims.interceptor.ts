@@ -18,7 +18,7 @@ import { Places } from '../database/pools/places.js';
 import { PoolShares, TURN_TIMEOUT_MS } from '../database/pools/pool-shares.js';
 import { EntriesService } from '../entries/entries.service.js';
 import { ApiError } from '../http/errors.js';
-import { bodyBytes, forgetBody, HasBody, parseBody, receiveBody } from '../http/input/body.js';
+import { bodyBytes, type BodyLimits, forgetBody, HasBody, parseBody, receiveBody } from '../http/input/body.js';
 import { FairLimit } from '../http/limits/fair-limit.js';
 import { PublisherGate } from '../publisher/publisher-gate.js';
 import { RegistriesService } from '../registries/registries.service.js';
@@ -93,7 +93,7 @@ export class ClaimsInterceptor implements NestInterceptor {
     try {
       if (maxBytes !== undefined) {
         held.push(() => forgetBody(request));
-        await this.receive(context, who, held, maxBytes);
+        await this.receive(context, who, held, { maxBytes, mayInflate: publishing !== 'anybody' });
       }
       const places = isLong ? this.shares.lists : this.shares.changes;
       held.push(await places.take(who, TURN_TIMEOUT_MS, client.gone()));
@@ -119,7 +119,7 @@ export class ClaimsInterceptor implements NestInterceptor {
     const held = new Held();
     held.push(() => forgetBody(request));
     try {
-      await this.receive(context, who, held, maxBytes);
+      await this.receive(context, who, held, { maxBytes, mayInflate: true });
       held.push(await this.parsed.take(who, TURN_TIMEOUT_MS, client.departure));
       parseBody(request);
     } catch (error) {
@@ -150,14 +150,14 @@ export class ClaimsInterceptor implements NestInterceptor {
     context: ExecutionContext,
     who: string,
     held: Held,
-    maxBytes: number,
+    limits: BodyLimits,
   ): Promise<void> {
     const http = context.switchToHttp();
     const request = http.getRequest<LoadedRequest>();
-    const bytes = bodyBytes(request, maxBytes);
+    const bytes = bodyBytes(request, limits);
     if (!this.bodies.take(who, bytes)) throw new ApiError('overloaded');
     held.push(() => this.bodies.give(who, bytes));
-    await receiveBody(request, http.getResponse<Response>(), maxBytes);
+    await receiveBody(request, http.getResponse<Response>(), limits);
   }
 
   /** @throws ApiError 404 for what is not there or hidden from the caller, 403 for a change of what is read-only. */

@@ -100,7 +100,7 @@ export class CatalogService {
     if (known) return known;
     this.refuseTooMany(cacheKey(access.view, request));
     const who = access.client.keyOf(access.caller);
-    const giveBack = await this.shares.lists.take(who, TURN_TIMEOUT_MS, access.client.gone());
+    const giveBack = await this.shares.exports.take(who, TURN_TIMEOUT_MS, access.client.gone());
     try {
       // It may have had to wait for its turn.
       const current = await this.views.refresh(access);

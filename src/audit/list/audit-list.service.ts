@@ -114,7 +114,7 @@ export class AuditListService {
     { who, gone }: Pick<Reader, 'who' | 'gone'>,
     read: (statements: StatementRunner) => Promise<T>,
   ): Promise<T> {
-    const giveBack = await this.shares.lists.take(who, TURN_TIMEOUT_MS, gone);
+    const giveBack = await this.shares.exports.take(who, TURN_TIMEOUT_MS, gone);
     try {
       const end = { who, deadline: performance.now() + TIMEOUT_MS, abandoned: gone };
       return await this.searches.run(end, read);

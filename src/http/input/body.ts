@@ -51,16 +51,24 @@ export const SentJson = createParamDecorator((_: unknown, context: ExecutionCont
   return { body: body as unknown, raw: rawBody };
 });
 
-const readers = new Map<number, ReturnType<typeof express.raw>>();
+const readers = new Map<string, ReturnType<typeof express.raw>>();
 
-function readerFor(maxBytes: number): ReturnType<typeof express.raw> {
-  const reader = readers.get(maxBytes) ?? express.raw({ type: () => true, limit: maxBytes });
-  readers.set(maxBytes, reader);
+function readerFor({ maxBytes, mayInflate }: BodyLimits): ReturnType<typeof express.raw> {
+  const key = `${maxBytes} ${mayInflate}`;
+  const options = { type: () => true, limit: maxBytes, inflate: mayInflate };
+  const reader = readers.get(key) ?? express.raw(options);
+  readers.set(key, reader);
   return reader;
 }
 
+export interface BodyLimits {
+  readonly maxBytes: number;
+  /** A thousand bytes may hold a mebibyte, which costs nothing but its sender's time to send: that is for callers who are known. */
+  readonly mayInflate: boolean;
+}
+
 /** How many bytes the body of a request may take, by its headers: as many as it says, or as may be. */
-export function bodyBytes({ headers }: Request, maxBytes: number): number {
+export function bodyBytes({ headers }: Request, { maxBytes }: BodyLimits): number {
   const told = Number(headers['content-length'] ?? maxBytes);
   return headers['content-encoding'] === undefined ? Math.min(told, maxBytes) : maxBytes;
 }
@@ -74,14 +82,14 @@ export function bodyBytes({ headers }: Request, maxBytes: number): number {
 export async function receiveBody(
   request: RequestWithBody,
   response: Response,
-  maxBytes: number,
+  limits: BodyLimits,
 ): Promise<void> {
   if (!hasBody(request)) return;
   // RFC 8259 §8.1: JSON is UTF-8.
   if (request.is('application/json') === false || !/^utf-8$/i.test(charsetOf(request)))
     throw new ApiError('unsupported_media_type');
   await new Promise<void>((resolve, reject) => {
-    readerFor(maxBytes)(request, response, (problem?: unknown) =>
+    readerFor(limits)(request, response, (problem?: unknown) =>
       problem === undefined ? resolve() : reject(problem as Error),
     );
   });
