@@ -51,7 +51,7 @@ export class AccessController {
   @HttpCode(200)
   @TakesBody()
   @RequiresRole('manageRegistries')
-  @MayBeLong()
+  @MayBeLong('always')
   @Audited('access.read')
   @WritesNothing(() => true)
   @ApiOperation({

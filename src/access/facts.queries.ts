@@ -36,7 +36,7 @@ export interface RegistryFacts {
   readonly sources: readonly SourceFacts[];
 }
 
-const OF_REGISTRIES = `
+const ofRegistries = (which: string, sources = '') => `
 select r.name, c.claims, r.given_claims as "givenClaims", r.anonymous_claims as "anonymousClaims", (
   select coalesce(json_agg(json_build_object(
       'name', s.name, 'kind', s.kind, 'claims', sc.claims, 'givenClaims', s.given_claims,
@@ -52,15 +52,19 @@ select r.name, c.claims, r.given_claims as "givenClaims", r.anonymous_claims as 
   left join entry_version latest on latest.entry_id = e.id and latest.is_latest
   left join entry_version asked on asked.entry_id = e.id
     and case when $4::text is null then asked.is_latest else asked.version = $4 end
-  where p.registry_id = r.id
+  where p.registry_id = r.id ${sources}
 ) as sources
 from registry r join claim_set c on c.id = r.claim_set_id
-where `;
-const BY_NAME = `${OF_REGISTRIES} r.name = $1`;
-const BY_SOURCE = `${OF_REGISTRIES} exists (
+where ${which}`;
+const BY_NAME = ofRegistries('r.name = $1');
+// Anybody who manages registries may make many, of many sources each.
+const BY_SOURCE = ofRegistries(
+  `exists (
   select from registry_source p join source s on s.id = p.source_id where p.registry_id = r.id and s.name = $1
 )
-order by r.origin desc, r.position, r.id`;
+order by r.origin desc, r.position, r.id`,
+  'and e.id is not null',
+);
 
 /** What explanations need to know beside the answer: the steps behind it too. */
 @Injectable()
@@ -73,8 +77,8 @@ export class FactsQueries {
     return found;
   }
 
-  /** Those that have this source, in their order. */
-  async withSource(source: string, entry?: AskedEntry): Promise<RegistryFacts[]> {
+  /** Those that have this source, in their order, each with those of its sources that have the name. */
+  async withSource(source: string, entry: AskedEntry): Promise<RegistryFacts[]> {
     return this.read(BY_SOURCE, source, entry);
   }
 

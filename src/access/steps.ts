@@ -27,6 +27,11 @@ export type Outcome = (typeof OUTCOMES)[number];
 export const DECISIONS = ['shown', 'hidden', 'refused', 'absent'] as const;
 export type Decision = (typeof DECISIONS)[number];
 
+/** Missing values that one step tells: more than are looked at together, see `leastMissing`. */
+const MAX_MISSING = 100;
+/** Characters of each value that is held. */
+const MAX_HELD_TEXT = 100;
+
 /** A value that is missing, and which policy asks for it. */
 export interface ExplainedMissing extends MissingClaim {
   readonly because?: string;
@@ -83,16 +88,29 @@ export function judgedStep(
   };
 }
 
-/** What is missing of required claims; `because` says how an array of several values is read. */
+/**
+ * What is missing of required claims, as far as anybody would read it; `because` says how an array of several values is read. What is
+ * held may be as long as a token, and stands beside each missing value.
+ */
 export function explainMissing(
   held: Readonly<Record<string, unknown>>,
   required: Claims,
   arrays: 'all' | 'any',
 ): ExplainedMissing[] {
-  return findMissing(held, required, arrays).map((missing) => {
-    const isList = [required[missing.key] ?? []].flat().length > 1;
-    return isList ? { ...missing, because: `arrayValues: ${arrays}` } : missing;
-  });
+  return findMissing(held, required, arrays)
+    .slice(0, MAX_MISSING)
+    .map((missing) => {
+      const isList = [required[missing.key] ?? []].flat().length > 1;
+      return {
+        ...missing,
+        held: missing.held.map(shortened),
+        ...(isList ? { because: `arrayValues: ${arrays}` } : {}),
+      };
+    });
+}
+
+function shortened(text: string): string {
+  return text.length > MAX_HELD_TEXT ? `${text.slice(0, MAX_HELD_TEXT)}…` : text;
 }
 
 /** contract §10: what became of the request. What is refused by 404 is hidden where something that is there was refused. */

@@ -8,15 +8,17 @@ import { callerOf } from '../auth/current-caller.js';
 import {
   IsRegistryRoute,
   type LoadedRequest,
+  type LongWhen,
   MayBeLong,
   type NamedResource,
   NamedResourceOf,
   PublisherAccessOf,
 } from '../auth/route-resource.js';
+import { Places } from '../database/pools/places.js';
 import { PoolShares, TURN_TIMEOUT_MS } from '../database/pools/pool-shares.js';
 import { EntriesService } from '../entries/entries.service.js';
 import { ApiError } from '../http/errors.js';
-import { bodyBytes, forgetBody, HasBody, parseBody, receiveBody } from '../http/input/body.js';
+import { bodyBytes, type BodyLimits, forgetBody, HasBody, parseBody, receiveBody } from '../http/input/body.js';
 import { FairLimit } from '../http/limits/fair-limit.js';
 import { PublisherGate } from '../publisher/publisher-gate.js';
 import { RegistriesService } from '../registries/registries.service.js';
@@ -26,6 +28,8 @@ import type { RegistryAccess } from '../views/view.js';
 
 /** Of bodies that arrive or wait for their turn, of all requests: see FairLimit. */
 const MAX_HELD_BYTES = 48 * 1_024 * 1_024;
+/** Reads that have a body, once it is parsed: at a time. */
+const MAX_PARSED = 32;
 
 /** What a request holds that others wait for. */
 class Held {
@@ -48,6 +52,7 @@ class Held {
 @Injectable()
 export class ClaimsInterceptor implements NestInterceptor {
   private readonly bodies = new FairLimit(MAX_HELD_BYTES);
+  private readonly parsed = new Places(MAX_PARSED);
 
   constructor(
     private readonly reflector: Reflector,
@@ -71,31 +76,28 @@ export class ClaimsInterceptor implements NestInterceptor {
       const access = await this.views.enter(callerOf(context), client, String(request.params['registry']));
       request.loaded = access;
       request.entered = access.entered;
-      if (this.reflector.getAllAndOverride(HasBody, route) !== undefined)
-        return this.readByPost(context, access, next);
+      const maxBytes = this.maxBytesOf(context);
+      if (maxBytes !== undefined) return this.readByPost(context, access, maxBytes, next);
       if (!access.remembered) return next.handle();
       return next.handle().pipe(catchError((error) => this.refuse(access, error)));
     } else {
       const named = this.reflector.getAllAndOverride(NamedResourceOf, route);
       if (named) request.loaded = await this.load(callerOf(context), request, named);
     }
-    const takesBody = this.reflector.getAllAndOverride(HasBody, route) !== undefined;
-    const { limit, cursor } = request.query;
-    const isLong =
-      limit === undefined &&
-      cursor === undefined &&
-      this.reflector.getAllAndOverride(MayBeLong, route) !== undefined;
+    const maxBytes = this.maxBytesOf(context);
+    const longWhen = this.reflector.getAllAndOverride(MayBeLong, route) as LongWhen | undefined;
+    const isLong = longWhen === 'always' || (longWhen === 'unless paged' && !isPaged(request));
     if (['GET', 'HEAD'].includes(request.method) && !isLong) return next.handle();
     const who = client.keyOf(caller ?? callerOf(context));
     const held = new Held();
     try {
-      if (takesBody) {
+      if (maxBytes !== undefined) {
         held.push(() => forgetBody(request));
-        await this.receive(context, who, held);
+        await this.receive(context, who, held, { maxBytes, mayInflate: publishing !== 'anybody' });
       }
       const places = isLong ? this.shares.lists : this.shares.changes;
       held.push(await places.take(who, TURN_TIMEOUT_MS, client.gone()));
-      if (takesBody) parseBody(request);
+      if (maxBytes !== undefined) parseBody(request);
     } catch (error) {
       held.giveBack();
       throw error;
@@ -104,17 +106,21 @@ export class ClaimsInterceptor implements NestInterceptor {
     return next.handle().pipe(finalize(() => held.giveBack()));
   }
 
-  // It takes its places of the reads by itself, as a GET does.
+  // It takes its places of the reads by itself, as a GET does. What is parsed may take twenty times the memory of the body.
   private async readByPost(
     context: ExecutionContext,
     access: RegistryAccess,
+    maxBytes: number,
     next: CallHandler,
   ): Promise<Observable<unknown>> {
     const request = context.switchToHttp().getRequest<LoadedRequest>();
+    const { client, caller } = access;
+    const who = client.keyOf(caller);
     const held = new Held();
     held.push(() => forgetBody(request));
     try {
-      await this.receive(context, access.client.keyOf(access.caller), held);
+      await this.receive(context, who, held, { maxBytes, mayInflate: true });
+      held.push(await this.parsed.take(who, TURN_TIMEOUT_MS, client.departure));
       parseBody(request);
     } catch (error) {
       held.giveBack();
@@ -135,13 +141,23 @@ export class ClaimsInterceptor implements NestInterceptor {
     throw error;
   }
 
-  private async receive(context: ExecutionContext, who: string, held: Held): Promise<void> {
+  private maxBytesOf(context: ExecutionContext): number | undefined {
+    const route = [context.getHandler(), context.getClass()];
+    return this.reflector.getAllAndOverride(HasBody, route) as number | undefined;
+  }
+
+  private async receive(
+    context: ExecutionContext,
+    who: string,
+    held: Held,
+    limits: BodyLimits,
+  ): Promise<void> {
     const http = context.switchToHttp();
     const request = http.getRequest<LoadedRequest>();
-    const bytes = bodyBytes(request);
+    const bytes = bodyBytes(request, limits);
     if (!this.bodies.take(who, bytes)) throw new ApiError('overloaded');
     held.push(() => this.bodies.give(who, bytes));
-    await receiveBody(request, http.getResponse<Response>());
+    await receiveBody(request, http.getResponse<Response>(), limits);
   }
 
   /** @throws ApiError 404 for what is not there or hidden from the caller, 403 for a change of what is read-only. */
@@ -164,4 +180,9 @@ export class ClaimsInterceptor implements NestInterceptor {
         );
     }
   }
+}
+
+// contract §6: an empty parameter counts as absent.
+function isPaged({ query: { limit, cursor } }: LoadedRequest): boolean {
+  return Boolean(limit) || Boolean(cursor);
 }

@@ -12,7 +12,7 @@ import { requestCaller } from '../auth/current-caller.js';
 import type { Config, OAuthConfig } from '../config/config.js';
 import { oauthInUse } from '../config/oauth-in-use.js';
 import type { OpenDatabase } from '../database/open-database.js';
-import { answerConnectionErrors, refuseMissingHost } from '../http/connection-errors.js';
+import { answerConnectionErrors, refuseUnclearHost } from '../http/connection-errors.js';
 import { corsFor } from '../http/cors.js';
 import {
   answerInTurn,
@@ -69,7 +69,7 @@ export async function createPublicApp(
   app.use(resumeTrace);
   app.use(limitRequests(config.limits));
   app.use(limitUnreadBytes());
-  app.use(refuseMissingHost);
+  app.use(refuseUnclearHost);
   if (!oauth) app.use(refuseForeignHosts(httpServer));
   app.use(setHeaders(securityHeaders(oauth)));
   app.enableCors(corsFor(config.cors.origins));

@@ -19,7 +19,9 @@ const MAX_WAITING = 8 * 1_024 * 1_024;
 const BYTES_PER_EVENT = 2_048;
 /** Refusals of those who are not known, in so long: whoever can reach the port must not be able to fill the disk, about 1 GiB a day. */
 const MAX_UNKNOWN = 1_000;
-const UNKNOWN_WINDOW_MS = 60_000;
+/** The same of each who is known: with a provider that gives tokens to everybody, that may be anybody. */
+const MAX_OF_CALLER = 1_000;
+const REFUSALS_WINDOW_MS = 60_000;
 const STOP_TIMEOUT_MS = 2_000;
 
 interface Waiting {
@@ -52,7 +54,8 @@ export class AuditRecorder implements OnApplicationShutdown {
   private waiting: Waiting[] = [];
   private readonly room = new FairLimit(MAX_WAITING);
   private unknown = new FairLimit(MAX_UNKNOWN);
-  private unknownSince = performance.now();
+  private readonly known = new Map<string, number>();
+  private windowBegan = performance.now();
   /** Not told yet. */
   private dropped = 0;
   private timer: NodeJS.Timeout | undefined;
@@ -97,14 +100,21 @@ export class AuditRecorder implements OnApplicationShutdown {
     if (this.waiting.length > 0) this.drop(this.waiting.filter(({ isKept }) => isKept).length);
   }
 
-  private mayWait({ outcome, actor }: AuditEvent, client: string, bytes: number): boolean {
-    if (performance.now() - this.unknownSince > UNKNOWN_WINDOW_MS) {
-      this.unknown = new FairLimit(MAX_UNKNOWN);
-      this.unknownSince = performance.now();
-    }
-    const isUnknown = outcome === 'refused' && actor.subject === null;
-    if (isUnknown && !this.unknown.take(client)) return false;
+  private mayWait(event: AuditEvent, client: string, bytes: number): boolean {
+    if (event.outcome === 'refused' && !this.mayBeRefused(event, client)) return false;
     return this.room.take(client, bytes);
+  }
+
+  private mayBeRefused({ actor }: AuditEvent, client: string): boolean {
+    if (performance.now() - this.windowBegan > REFUSALS_WINDOW_MS) {
+      this.unknown = new FairLimit(MAX_UNKNOWN);
+      this.known.clear();
+      this.windowBegan = performance.now();
+    }
+    if (actor.subject === null) return this.unknown.take(client);
+    const before = this.known.get(client) ?? 0;
+    this.known.set(client, before + 1);
+    return before < MAX_OF_CALLER;
   }
 
   private tick(): void {

@@ -76,8 +76,10 @@ export const PublisherRoute = (access: PublisherAccess) =>
     ...(access === 'publishers' ? [ApiErrors('read_only', 'role_required', 'registry_forbidden')] : []),
   );
 
-/** Lists that are complete unless `limit` is given, however long they are: few are made at a time. */
-export const MayBeLong = Reflector.createDecorator();
+export type LongWhen = 'always' | 'unless paged';
+
+/** Answers that may take long to make, of which few are made at a time: always, or where no page of them is asked for. */
+export const MayBeLong = Reflector.createDecorator<LongWhen>();
 
 /** Admin routes: what `:name` says must be there for this caller, before the body is looked at. */
 export const ResourceRoute = (named: NamedResource) =>

@@ -1,5 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import { Injectable } from '@nestjs/common';
+import { LRUCache } from 'lru-cache';
 import { PoolShares, TURN_TIMEOUT_MS } from '../database/pools/pool-shares.js';
 import type { SearchEnd } from '../database/pools/search-pool.js';
 import { SharedReads } from '../database/shared-reads.js';
@@ -23,6 +24,9 @@ const MAX_READS = 5;
  */
 const BYTES_A_TURN = 64 * 1_024;
 const MAX_TURNS = 8;
+const TOO_MANY = 'too_many_servers';
+/** Configurations of which that is remembered. */
+const MAX_TOO_MANY = 1_000;
 const CHANGES_TOO_FAST = 'The catalogue changes faster than it can be read: try again shortly';
 
 /** What reading has led to: a page, or an error such as that there is no such entry. */
@@ -37,6 +41,8 @@ interface ReadResult {
 @Injectable()
 export class CatalogService {
   private readonly pending = new SharedReads<string, ReadResult>();
+  /** Keys of configurations that would hold more servers than they may. */
+  private readonly tooMany = new LRUCache<string, true>({ max: MAX_TOO_MANY });
 
   constructor(
     private readonly cache: PageCache,
@@ -92,14 +98,26 @@ export class CatalogService {
     if (access.remembered) access = await this.views.refresh(access);
     const known = this.cache.get(cacheKey(access.view, request));
     if (known) return known;
+    this.refuseTooMany(cacheKey(access.view, request));
     const who = access.client.keyOf(access.caller);
-    const giveBack = await this.shares.lists.take(who, TURN_TIMEOUT_MS, access.client.gone());
+    const giveBack = await this.shares.exports.take(who, TURN_TIMEOUT_MS, access.client.gone());
     try {
       // It may have had to wait for its turn.
-      return await this.page(await this.views.refresh(access), request);
+      const current = await this.views.refresh(access);
+      const key = cacheKey(current.view, request);
+      this.refuseTooMany(key);
+      return await this.page(current, request).catch((error: unknown) => {
+        if (error instanceof ApiError && error.code === TOO_MANY) this.tooMany.set(key, true);
+        throw error;
+      });
     } finally {
       giveBack();
     }
+  }
+
+  // To find out takes as long as to write the longest configuration there can be, and whoever is refused may ask again at once.
+  private refuseTooMany(key: string): void {
+    if (this.tooMany.has(key)) throw new ApiError(TOO_MANY);
   }
 
   /**

@@ -151,9 +151,21 @@ export function implies(claims: Claims, required: unknown, arrays: 'all' | 'any'
   );
 }
 
+/** Lists of more values than that are made ready to be compared once: thousands of claim sets may ask for the same key. */
+const LONG_LIST = 16;
+// Nobody changes what was read from a token.
+const readyLists = new WeakMap<readonly unknown[], ReadonlySet<string>>();
+
 /** What of a claim that is held can be compared, as texts. */
-export function heldValues(value: unknown): Set<string> {
-  const values: unknown[] = Array.isArray(value) ? value : [value];
+export function heldValues(value: unknown): ReadonlySet<string> {
+  if (!Array.isArray(value)) return comparable([value]);
+  if (value.length <= LONG_LIST) return comparable(value);
+  const ready = readyLists.get(value) ?? comparable(value);
+  readyLists.set(value, ready);
+  return ready;
+}
+
+function comparable(values: readonly unknown[]): ReadonlySet<string> {
   return new Set(values.flatMap((element) => claimText(element) ?? []));
 }
 

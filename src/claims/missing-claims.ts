@@ -1,5 +1,6 @@
 import { type Claims, covers, heldValues } from './claims.js';
 
+const NONE: ReadonlySet<string> = new Set();
 /** Values that are shown of what is held of one key. */
 const MAX_HELD = 20;
 
@@ -27,7 +28,7 @@ export function findMissing(
 ): MissingClaim[] {
   return Object.entries(required).flatMap(([key, wanted]) => {
     if (covers(held, { [key]: wanted }, arrays)) return [];
-    const own = Object.hasOwn(held, key) ? heldValues(held[key]) : new Set<string>();
+    const own = Object.hasOwn(held, key) ? heldValues(held[key]) : NONE;
     const texts = [...own].slice(0, MAX_HELD);
     const values = [...new Set([wanted].flat())];
     const lacking = values.filter((value) => !own.has(value));

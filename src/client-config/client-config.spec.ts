@@ -256,3 +256,71 @@ describe('the allow-list', () => {
     expect(omitted?.[0]?.reason ?? (allowedMcpServers as unknown[])[0]).toEqual(expected);
   });
 });
+
+describe('a document that stands for much more than it holds', () => {
+  const names = (count: number) => Array.from({ length: count }, (_, index) => `x${index}`);
+  const long = 'x'.repeat(50_000);
+
+  it.each<[string, Document]>([
+    [
+      'a long value, named again and again',
+      remote(`https://a.example/${'{id}'.repeat(20_000)}`, { variables: { id: { value: long } } }),
+    ],
+    [
+      'a long description of what the user gives',
+      remote(`https://a.example/${'{id}'.repeat(2_000)}`, { variables: { id: { description: long } } }),
+    ],
+    [
+      'very many choices',
+      remote(`https://a.example/${'{id}'.repeat(2_000)}`, { variables: { id: { choices: names(9_000) } } }),
+    ],
+    [
+      'very many headers for the user to give',
+      remote('https://a.example/', { headers: names(20_000).map((name) => ({ name, isSecret: true })) }),
+    ],
+    [
+      'very many variables',
+      run('npm', 'weather', { environmentVariables: names(20_000).map((name) => ({ name, value: '1' })) }),
+    ],
+    ['a long argument', run('npm', 'weather', value('x'.repeat(70_000)))],
+    [
+      'very many flags',
+      run('npm', 'weather', { packageArguments: names(20_000).map((name) => ({ type: 'named', name })) }),
+    ],
+  ])('by %s has no entry', (_, document) => {
+    for (const client of CLIENTS) expect(entryOf(client, document)).toBe('too_long');
+  });
+
+  it('has one where all of it is as long as people write', () => {
+    const headers = names(50).map((name) => ({ name, isSecret: true, description: 'y'.repeat(200) }));
+    const document = remote('https://a.example/{id}{id}', {
+      variables: { id: { value: 'x'.repeat(500) } },
+      headers,
+    });
+    expect(configOf('vscode', 'servers', document).inputs).toHaveLength(50);
+  });
+
+  it('is not looked through for ever for a way to the server', () => {
+    const remotes = names(40_000).map(() => ({ type: 'sse', url: 'x' }));
+    const packages = [{ registryType: 'npm', identifier: 'weather', transport: { type: 'stdio' } }];
+    expect(entryOf('cursor', server({ remotes: remotes.slice(0, 49), packages }))).toMatchObject({
+      command: 'npx',
+    });
+    expect(entryOf('cursor', server({ remotes, packages }))).toBe('invalid_url');
+  });
+
+  it('gives inputs of one name ids of their own', () => {
+    const packageArguments = names(300).map((description) => ({
+      type: 'positional',
+      valueHint: 'folder',
+      isRequired: true,
+      description,
+    }));
+    const { inputs = [] } = configOf('vscode', 'servers', run('npm', 'weather', { packageArguments }));
+    const ids = inputs.map(({ id }) => id);
+    expect(new Set(ids).size).toBe(300);
+    expect([ids[0], ids[1], ids[299]]).toEqual(
+      ['', '_2', '_300'].map((end) => `io.acme/weather/folder${end}`),
+    );
+  });
+});

@@ -7,6 +7,7 @@ import { VSCODE } from './clients/vscode.js';
 import { Inexpressible, type Omission, type OmissionReason } from './omission.js';
 import { type NamedInput, ServerWriter } from './server-writer.js';
 import { textMember } from './template.js';
+import { TextLimit } from './text-limit.js';
 
 /** contract §6.3. */
 export const CLIENTS = ['vscode', 'copilot', 'claude-code', 'cursor'] as const;
@@ -38,6 +39,7 @@ export class ClientConfig {
   private readonly inputs: NamedInput[] = [];
   private readonly allowed: unknown[] = [];
   private readonly omitted: Omission[] = [];
+  private taken = 0;
 
   constructor(
     client: ClientName,
@@ -50,14 +52,21 @@ export class ClientConfig {
     return this.omitted.length;
   }
 
+  /** Of all texts in it, about. */
+  get characters(): number {
+    return this.taken;
+  }
+
   /** @param document of a server, in the order of their names, each once. */
   add(document: unknown): void {
     const name = textMember(document, 'name') ?? '';
-    const expressed = this.express(name, document);
+    const limit = new TextLimit();
+    const expressed = this.express(name, document, limit);
     if (typeof expressed === 'string') {
       this.omitted.push({ name, version: textMember(document, 'version') ?? '', reason: expressed });
       return;
     }
+    this.taken += limit.characters;
     this.entries.push([name, expressed.entry]);
     this.inputs.push(...expressed.inputs);
     this.allowed.push(expressed.allowed);
@@ -74,9 +83,9 @@ export class ClientConfig {
   }
 
   // Both forms are of the same connection: the first that the client can be configured with.
-  private express(name: string, document: unknown): Expressed | OmissionReason {
+  private express(name: string, document: unknown, limit: TextLimit): Expressed | OmissionReason {
     let reason: OmissionReason = 'no_connection';
-    for (const [position, connect] of connectionsOf(document).entries()) {
+    for (const [position, connect] of connectionsOf(document, limit).entries()) {
       const writer = new ServerWriter(name, this.format.rules);
       try {
         const connection = connect();

@@ -17,6 +17,7 @@ export const OMISSIONS = {
   chosen_by_user:
     'What is to be allowed holds a value that each user chooses, and the client has no pattern for it',
   wildcard: 'What is to be allowed holds a character that the client takes for a wildcard',
+  too_long: 'The texts of its connection are too long once their variables are filled in',
 } as const satisfies Record<string, string>;
 
 export type OmissionReason = keyof typeof OMISSIONS;

@@ -2,6 +2,7 @@ import { elements, member } from '../json/members.js';
 import type { CommandConnection, NamedTemplate } from './connection.js';
 import { Inexpressible } from './omission.js';
 import { isOpen, type Template, templateOf, textMember } from './template.js';
+import type { TextLimit } from './text-limit.js';
 
 type Package = Readonly<Record<string, unknown>>;
 
@@ -100,7 +101,7 @@ const OF_DOCKER =
  *
  * @throws Inexpressible
  */
-export function packageConnection(document: Package): CommandConnection {
+export function packageConnection(document: Package, limit: TextLimit): CommandConnection {
   const type = PACKAGE_TYPES.get(textMember(document, 'registryType') ?? '');
   if (!type) throw new Inexpressible('unsupported_registry_type');
   if (textMember(member(document, 'transport'), 'type') !== 'stdio')
@@ -112,12 +113,12 @@ export function packageConnection(document: Package): CommandConnection {
   const version = textMember(document, 'version');
   if (!type.identifier.test(identifier) || (version !== undefined && !type.version.test(version)))
     throw new Inexpressible('invalid_package');
-  const runtimeArguments = argumentsOf(document['runtimeArguments']);
+  const runtimeArguments = argumentsOf(document['runtimeArguments'], limit);
   const hint = textMember(document, 'runtimeHint');
   if (runtimeArguments.length > 0 && hint !== undefined && hint !== type.command)
     throw new Inexpressible('unsupported_runtime');
-  const environment = environmentOf(document['environmentVariables']);
-  const packageArguments = argumentsOf(document['packageArguments']);
+  const environment = environmentOf(document['environmentVariables'], limit);
+  const packageArguments = argumentsOf(document['packageArguments'], limit);
   const run = { identifier, version, runtimeArguments, packageArguments, environment };
   return {
     kind: 'command',
@@ -128,14 +129,15 @@ export function packageConnection(document: Package): CommandConnection {
   };
 }
 
-function argumentsOf(list: unknown): readonly Template[] {
+function argumentsOf(list: unknown, limit: TextLimit): readonly Template[] {
   return elements(list).flatMap((argument): Template[] => {
     const flag = textMember(argument, 'type') === 'named' ? textMember(argument, 'name') : undefined;
+    limit.take(flag?.length ?? 0);
     const hasValue = ['value', 'default'].some((key) => textMember(argument, key) !== undefined);
     const isRequired = member(argument, 'isRequired') === true;
     // A flag may stand alone; what need not be given is left out.
     if (!hasValue && !isRequired) return flag === undefined || asksForMore(argument) ? [] : [[flag]];
-    const value = templateOf(argument, flag ?? textMember(argument, 'valueHint') ?? 'argument');
+    const value = templateOf(argument, flag ?? textMember(argument, 'valueHint') ?? 'argument', limit);
     return flag === undefined ? [value] : [[flag], value];
   });
 }
@@ -145,13 +147,14 @@ function asksForMore(argument: unknown): boolean {
   return ['valueHint', 'placeholder', 'choices', 'format'].some((key) => member(argument, key) !== undefined);
 }
 
-function environmentOf(list: unknown): readonly NamedTemplate[] {
+function environmentOf(list: unknown, limit: TextLimit): readonly NamedTemplate[] {
   const names = new Set<string>();
   return elements(list).map((variable) => {
     const name = textMember(variable, 'name') ?? '';
     if (!VARIABLE_NAME.test(name) || names.has(name)) throw new Inexpressible('invalid_environment_variable');
     names.add(name);
-    return { name, value: templateOf(variable, name) };
+    limit.take(name.length);
+    return { name, value: templateOf(variable, name, limit) };
   });
 }
 

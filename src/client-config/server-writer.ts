@@ -38,6 +38,9 @@ const SHELL_SYNTAX = /["'`$&|;<>^%!()\\\n\r\t]/;
 /** Writes the templates of one server for one client. */
 export class ServerWriter {
   private readonly named = new Map<string, NamedInput>();
+  private readonly ids = new Set<string>();
+  /** How many inputs have been given an id that begins so. */
+  private readonly counts = new Map<string, number>();
 
   /** @param server its name. */
   constructor(
@@ -87,10 +90,12 @@ export class ServerWriter {
     const key = JSON.stringify(input);
     const known = this.named.get(key);
     if (known) return known;
-    const taken = new Set(this.inputs.map(({ id }) => id));
     const base = `${this.server}/${wordOf(input.name, 60)}`;
-    let id = base;
-    for (let count = 2; taken.has(id); count += 1) id = `${base}_${count}`;
+    let count = (this.counts.get(base) ?? 0) + 1;
+    let id = count === 1 ? base : `${base}_${count}`;
+    while (this.ids.has(id)) id = `${base}_${(count += 1)}`;
+    this.counts.set(base, count);
+    this.ids.add(id);
     const named = { ...input, server: this.server, id, variable: variableOf(this.server, id) };
     this.named.set(key, named);
     return named;

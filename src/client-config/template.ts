@@ -1,4 +1,5 @@
 import { elements, member } from '../json/members.js';
+import type { TextLimit } from './text-limit.js';
 
 /** A value that is for the user to give. */
 export interface Input {
@@ -22,15 +23,21 @@ const VARIABLE = /\{([^{}]+)\}/g;
  * `variables` does not have stays as it is.
  *
  * @param name what it is called for the user.
+ * @throws Inexpressible beyond the limit.
  */
-export function templateOf(input: unknown, name: string): Template {
+export function templateOf(input: unknown, name: string, limit: TextLimit): Template {
   const value = textMember(input, 'value');
-  if (value !== undefined) return fill(value, member(input, 'variables'));
-  return withoutVariables(input, name);
+  if (value !== undefined) return fill(value, member(input, 'variables'), limit);
+  return withoutVariables(input, name, limit);
 }
 
-/** The text with its `{variables}` in place. */
-export function fill(text: string, variables: unknown): Template {
+/**
+ * The text with its `{variables}` in place.
+ *
+ * @throws Inexpressible beyond the limit.
+ */
+export function fill(text: string, variables: unknown, limit: TextLimit): Template {
+  limit.take(text.length);
   const parts: (string | Input)[] = [];
   let end = 0;
   for (const match of text.matchAll(VARIABLE)) {
@@ -38,9 +45,10 @@ export function fill(text: string, variables: unknown): Template {
     const variable = member(variables, name);
     if (variable === undefined) continue;
     const value = textMember(variable, 'value');
+    if (value !== undefined) limit.take(value.length);
     parts.push(
       text.slice(end, match.index),
-      ...(value === undefined ? withoutVariables(variable, name) : [value]),
+      ...(value === undefined ? withoutVariables(variable, name, limit) : [value]),
     );
     end = match.index + match[0].length;
   }
@@ -67,18 +75,23 @@ export function textMember(value: unknown, key: string): string | undefined {
   return typeof text === 'string' ? text : undefined;
 }
 
-function withoutVariables(input: unknown, name: string): Template {
+function withoutVariables(input: unknown, name: string, limit: TextLimit): Template {
   const isSecret = member(input, 'isSecret') === true;
   const preset = textMember(input, 'default');
+  limit.take(preset?.length ?? 0);
   if (preset !== undefined && !isSecret) return [preset];
+  const description = textMember(input, 'description') ?? '';
+  limit.take(name.length + description.length);
+  const choices = elements(member(input, 'choices')).filter((choice) => typeof choice === 'string');
+  for (const choice of choices) limit.take(choice.length);
   return [
     {
       name,
-      description: textMember(input, 'description') ?? '',
+      description,
       isSecret,
       isRequired: member(input, 'isRequired') === true,
       default: preset,
-      choices: elements(member(input, 'choices')).filter((choice) => typeof choice === 'string'),
+      choices,
     },
   ];
 }

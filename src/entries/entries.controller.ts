@@ -53,7 +53,7 @@ export class EntriesController {
   ) {}
 
   @Get()
-  @MayBeLong()
+  @MayBeLong('unless paged')
   @Audited('entry.list')
   @ApiOperation({ operationId: 'listEntries', summary: 'The published entries this caller may manage' })
   @ApiOkWithEtag(EntryList)

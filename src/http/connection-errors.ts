@@ -9,7 +9,7 @@ import { TimeSlice } from '../json/time-slice.js';
  * limit, requests that stall, CONNECT, and an Expect header we do not know.
  */
 export function answerConnectionErrors(server: Server): void {
-  // Node would answer a request without a Host header itself, and without a body; `refuseMissingHost` does it instead.
+  // Node would answer a request without a Host header itself, and without a body; `refuseUnclearHost` does it instead.
   Object.assign(server, { requireHostHeader: false });
   const answered = new WeakSet<Duplex>();
   const slice = new TimeSlice();
@@ -41,14 +41,22 @@ export function answerConnectionErrors(server: Server): void {
   });
 }
 
-/** RFC 9112 §3.2: a request of HTTP/1.1 without a Host header is answered with 400. */
-export function refuseMissingHost(
-  request: IncomingMessage,
+/** RFC 9112 §3.2: a request of HTTP/1.1 without a Host header is answered with 400, and so is any with more than one. */
+export function refuseUnclearHost(
+  { headers, httpVersion, rawHeaders }: IncomingMessage,
   _response: ServerResponse,
   next: (error?: unknown) => void,
 ): void {
-  const missing = request.headers.host === undefined && request.httpVersion === '1.1';
-  next(missing ? new ApiError('malformed_request') : undefined);
+  const isMissing = headers.host === undefined && httpVersion === '1.1';
+  next(isMissing || hasTwoHosts(rawHeaders) ? new ApiError('malformed_request') : undefined);
+}
+
+// Node keeps the first one; a proxy in front may have looked at the other.
+function hasTwoHosts(rawHeaders: readonly string[]): boolean {
+  let hosts = 0;
+  for (let position = 0; position < rawHeaders.length; position += 2)
+    if (rawHeaders[position]?.length === 4 && rawHeaders[position]?.toLowerCase() === 'host') hosts += 1;
+  return hosts > 1;
 }
 
 function codeOf(error: NodeJS.ErrnoException): ErrorCode {

@@ -3,6 +3,7 @@ import { Logger } from '@nestjs/common';
 import { ExpressAdapter } from '@nestjs/platform-express';
 import type { Response } from 'express';
 import Negotiator from 'negotiator';
+import { UNREAD } from './limits/server-limits.js';
 import { type Coding, CODINGS, JsonLines, JsonText, CachedJson, LINES_TYPE } from './json-answers.js';
 
 /** Nest's adapter for Express, which also sends JSON that is text or bytes already, as it is. */
@@ -47,8 +48,12 @@ async function sendLines(response: Response, { chunks, gone }: JsonLines, status
     return;
   }
   try {
-    for await (const chunk of chunks)
-      if (!response.write(chunk)) await once(response, 'drain', { signal: gone });
+    for await (const chunk of chunks) {
+      if (response.write(chunk)) continue;
+      response.emit(UNREAD);
+      await once(response, 'drain', { signal: gone });
+      response.emit(UNREAD);
+    }
     response.end();
   } catch (error) {
     if (!gone.aborted)

@@ -22,7 +22,7 @@ export function repeatedKey(text: string): string | null {
         const start = position;
         position = closingQuote(text, start);
         if (!level?.keys || !level.expectsKey) break;
-        const key = JSON.parse(text.slice(start, position + 1)) as string;
+        const key = unescaped(text.slice(start, position + 1));
         level.segment = key;
         level.expectsKey = false;
         if (level.keys.has(key)) return pathOf(levels.map(({ segment }) => segment));
@@ -55,8 +55,19 @@ export function countKeys(value: unknown): number {
   return Object.values(value).reduce<number>((sum, item) => sum + countKeys(item), Object.keys(value).length);
 }
 
+function unescaped(quoted: string): string {
+  return quoted.includes('\\') ? (JSON.parse(quoted) as string) : quoted.slice(1, -1);
+}
+
 function closingQuote(text: string, opening: number): number {
-  let position = opening + 1;
-  while (text[position] !== '"') position += text[position] === '\\' ? 2 : 1;
+  let position = text.indexOf('"', opening + 1);
+  while (isEscaped(text, position)) position = text.indexOf('"', position + 1);
   return position;
+}
+
+// Behind an odd number of backslashes; those of a text are looked at once each, but for the few before a quote.
+function isEscaped(text: string, quote: number): boolean {
+  let position = quote - 1;
+  while (text[position] === '\\') position -= 1;
+  return (quote - 1 - position) % 2 === 1;
 }

@@ -26,6 +26,12 @@ export interface McpAnswer {
   readonly text: string;
 }
 
+/** What has become of the calls of tools in one message. */
+interface Calls {
+  readonly refusals: unknown[];
+  hasRun: boolean;
+}
+
 /** What somebody may put right by calling again in another way. All other refusals are those of the request, as in the REST API. */
 const OF_THE_CALL: ReadonlySet<RefusalCode> = new Set([
   'entry_not_found',
@@ -80,15 +86,17 @@ export class McpEndpoint {
     // The specification has none since 2025-06-18; here it would be many requests for one.
     if (Array.isArray(message))
       throw new ApiError('invalid_body', 'The body is one message: batches are not taken');
-    const refusals: unknown[] = [];
-    const server = this.serverFor(access, request, refusals);
+    const calls: Calls = { refusals: [], hasRun: false };
+    const server = this.serverFor(access, request, calls);
     const transport = new WebStandardStreamableHTTPServerTransport({ enableJsonResponse: true });
     await server.connect(transport);
     try {
       const response = await transport.handleRequest(asWebRequest(request), { parsedBody: message });
-      if (refusals.length > 0) throw refusals[0];
+      if (calls.refusals.length > 0) throw calls.refusals[0];
       const text = await response.text();
       if (response.status >= 400) throw new ApiError('invalid_body', sentenceIn(text));
+      // Tools say by their statements that the caller may still enter. Of all other messages nothing else asks.
+      if (access.remembered && !calls.hasRun) await this.views.refresh(access);
       return { status: response.status, text };
     } finally {
       await server.close();
@@ -96,7 +104,7 @@ export class McpEndpoint {
   }
 
   // The low-level server: a tool of the other one is made of schemas of zod, anew for each request.
-  private serverFor(access: RegistryAccess, request: LoadedRequest, refusals: unknown[]): Server {
+  private serverFor(access: RegistryAccess, request: LoadedRequest, calls: Calls): Server {
     const server = new Server(this.info, {
       capabilities: { tools: {} },
       instructions: `The MCP servers and skills of the registry "${access.registryName}", as far as the caller may see them.`,
@@ -107,9 +115,11 @@ export class McpEndpoint {
       const tool = this.tools.get(params.name);
       if (!tool) throw new McpError(ErrorCode.InvalidParams, 'There is no such tool');
       try {
-        return await this.call(tool, access, request, params.arguments ?? {});
+        const result = await this.call(tool, access, request, params.arguments ?? {});
+        calls.hasRun = true;
+        return result;
       } catch (error) {
-        refusals.push(error);
+        calls.refusals.push(error);
         throw error;
       }
     });

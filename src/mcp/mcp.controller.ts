@@ -13,6 +13,9 @@ import { McpEndpoint } from './mcp-endpoint.js';
 import { McpMessage } from './mcp.responses.js';
 import { McpOrigins } from './mcp-origins.js';
 
+/** What the tools take is short; the rest is what clients say of themselves. */
+const MAX_MESSAGE_BYTES = 64 * 1_024;
+
 /** MCP 2025-11-25 basic/transports: there is no stream to listen to, and no session to end. */
 class TakesPostAlone implements CanActivate {
   canActivate(): never {
@@ -36,7 +39,7 @@ export class McpController {
   @RegistryRoute()
   @ReadByPost()
   @WritesNothing(() => true)
-  @TakesBody()
+  @TakesBody(MAX_MESSAGE_BYTES)
   @Audited('catalog.read')
   @ApiOperation({
     operationId: 'callMcp',

@@ -31,7 +31,11 @@ const service = aService({ mode: 'full' })
     skills: [aSkill('io.acme/code-review')],
     claims: { org: 'acme' },
   })
-  .source('published', { kind: 'managed', claims: { org: 'acme' } })
+  .source('published', {
+    kind: 'managed',
+    settings: { names: [{ include: ['com.blue/*'], claims: { org: 'blue' } }] },
+    claims: { org: 'acme' },
+  })
   .source('elsewhere', { servers: [aServer('com.contoso/x')], claims: { org: 'contoso' } })
   .registry('acme', { sources: ['first', 'catalog', 'published'], claims: { org: 'acme' } })
   .registry('contoso', { sources: ['elsewhere', 'published'], claims: { org: 'contoso' } })
@@ -39,6 +43,7 @@ const service = aService({ mode: 'full' })
   .runs();
 
 const TEAMS = { org: 'acme', team: ['platform', 'data'] };
+const BLUE_WRITER = { sub: 'bea', org: 'blue', role: 'writer' };
 const WRITER_OF_BOTH = { sub: 'wanda', org: 'acme', team: ['platform', 'data'], role: 'writer' };
 
 const ask = async (sender: Sender, question: object): Promise<Explanation> => {
@@ -62,6 +67,8 @@ beforeAll(async () => {
     writer.post('/v1/entries', { server: aServer(name), claims });
   expect((await publish('io.acme/teams', TEAMS)).status).toBe(201);
   expect((await publish('io.acme/cleared', { org: 'acme' })).status).toBe(201);
+  const blue = { server: aServer('com.blue/payments'), claims: { org: 'blue' } };
+  expect((await service.as(BLUE_WRITER).post('/v1/entries', blue)).status).toBe(201);
   const cleared = await writer.put('/v1/entries/server/io.acme%2Fcleared/claims', { claims: {} });
   expect(cleared.status).toBe(204);
 });
@@ -327,6 +334,49 @@ describe('who may publish', () => {
     );
     const exists = await ask(service.as(WRITER_OF_BOTH), publishing('io.acme/teams', { claims: TEAMS }));
     expect(exists.answer).toEqual({ status: 409, code: 'version_exists' });
+  });
+});
+
+describe('a name that is reserved for others', () => {
+  const tell = async (claims: object, name: string, more: object = {}) => {
+    const question = { registry: 'lobby', entry: server(name, '1.0.0'), action: 'publish', ...more };
+    return (await service.as({ ...claims }).post('/v1/access/explain', question)).text;
+  };
+
+  it.each([
+    ['the claims of the registry', {}],
+    ['claims of their own', { claims: { org: 'acme', team: 'platform' } }],
+    ['claims of others', { claims: { org: 'blue' } }],
+  ])('is told of alike whether anything has it, with %s', async (_, more) => {
+    const taken = await tell(ACME_WRITER, 'com.blue/payments', more);
+    expect(taken).toContain('"name_reserved"');
+    expect(taken).toBe(await tell(ACME_WRITER, 'com.blue/nothing', more));
+    const ownTaken = await tell(BLUE_WRITER, 'com.blue/payments', { claims: { org: 'blue' } });
+    expect(ownTaken).toContain('"version_exists"');
+    const ownFree = await tell(BLUE_WRITER, 'com.blue/nothing', { claims: { org: 'blue' } });
+    expect(ownFree).toContain('the name is new');
+  });
+});
+
+describe('a question with very many claims', () => {
+  const values = (count: number, prefix: string) => Array.from({ length: count }, (_, n) => `${prefix}${n}`);
+
+  it('is answered with as many of those that are missing as anybody reads', async () => {
+    const claims = Object.fromEntries(values(60, 'k').map((key) => [key, values(1_000, 'v')]));
+    const told = await ask(service.as(ACME_PLATFORM), { registry: 'lobby', action: 'publish', claims });
+    const missing = told.steps.flatMap(({ step, missing: lacking }) => (step === 'claims' ? lacking : []));
+    expect(missing).toHaveLength(100);
+    const few = { registry: 'lobby', action: 'publish', claims: { k0: values(99, 'v') } };
+    const toldFew = await ask(service.as(ACME_PLATFORM), few);
+    expect(toldFew.steps.at(-1)).toMatchObject({ step: 'claims', missing: { length: 99 } });
+  });
+
+  it('tells of long values that are held no more than their beginning', async () => {
+    const as = { claims: { org: values(20, 'x'.repeat(3_000)) } };
+    const reply = await service.as(SUPER_ADMIN).post('/v1/access/explain', aboutAcme('io.acme/open', { as }));
+    expect(reply.status).toBe(200);
+    expect(reply.text.length).toBeLessThan(20_000);
+    expect(reply.text).toContain(`"${'x'.repeat(100)}…"`);
   });
 });
 

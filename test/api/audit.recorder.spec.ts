@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { type AuditEvent, auditOf, eventsOf, linesIn } from '../support/audit.js';
 import { SUPER_ADMIN } from '../support/callers.js';
 import { aServer, aSkill } from '../support/documents.js';
-import { call } from '../support/http.js';
+import { call, type Sender } from '../support/http.js';
 import { expectRefused } from '../support/matchers.js';
 import { findSecrets, keepSecret } from '../support/secrets.js';
 import { aService } from '../support/service.js';
@@ -188,19 +188,21 @@ describe('refusals of those who are not known', () => {
     expect(findSecrets(JSON.stringify(await auditOf(sigrid())))).toEqual([]);
   });
 
-  it('are taken up to a number a minute, and told as lost beyond it', async () => {
+  it('are taken up to a number a minute, as are those of each who is, and told as lost beyond it', async () => {
     await service.restart();
     const since = new Date().toISOString();
     const before = await dropped();
-    const refuse = async () => {
-      for (let count = 0; count < 55; count += 1) await service.get('/v1/sources');
+    const refuse = async (sender: Sender) => {
+      for (let count = 0; count < 55; count += 1) await sender.get('/v1/sources');
     };
-    await Promise.all(Array.from({ length: 20 }, refuse));
-    expect((await dropped()) - before).toBe(100);
+    const carl = service.as({ sub: 'carl', org: 'contoso' });
+    for (const sender of [service, carl]) await Promise.all(Array.from({ length: 20 }, () => refuse(sender)));
+    expect((await dropped()) - before).toBe(200);
     await eventsOf(sigrid(), await rita().get('/v1/sources'), 'actor=rita');
     const refused = linesIn(await sigrid().get(`/v1/audit?since=${since}`, LINES));
     expect(refused.filter(({ action }) => action === 'auth.refused')).toHaveLength(1_000);
-    expect(refused.reduce((sum, event) => sum + (event.dropped ?? 0), 0)).toBe(100);
+    expect(refused.filter(({ actor }) => actor.subject === 'carl')).toHaveLength(1_000);
+    expect(refused.reduce((sum, event) => sum + (event.dropped ?? 0), 0)).toBe(200);
   });
 });
 

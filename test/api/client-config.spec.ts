@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { Cli } from '../support/cli.js';
 import { aServer, type Document } from '../support/documents.js';
 import { aFolder } from '../support/folder.js';
-import type { Reply, Sender } from '../support/http.js';
+import { call, type Reply, type Sender } from '../support/http.js';
 import { addCopies } from '../support/managed-entries.js';
 import { expectChallenge, expectRefused } from '../support/matchers.js';
 import { aKey } from '../support/registry-keys.js';
@@ -134,6 +134,29 @@ describe('the configuration of a client', () => {
     expect(serversOf(await of(service.as(WRITER)))).not.toContain('io.acme/new');
   });
 
+  it('is had by everybody, whatever one document would make of it', async () => {
+    const claims = { org: 'acme' };
+    const server = aServer('io.acme/vast', '1.0.0', {
+      remotes: [
+        {
+          type: 'streamable-http',
+          url: `https://vast.acme.example/${'{id}'.repeat(50_000)}`,
+          variables: { id: { value: 'x'.repeat(500_000) } },
+        },
+      ],
+    });
+    expect((await service.as(WRITER).post('/v1/entries', { server, claims })).status).toBe(201);
+    const reply = await of(service.as(ACME));
+    expect(serversOf(reply)).toEqual(['io.acme/build', 'io.acme/weather']);
+    expect((reply.json as Config)['x-omitted']).toContainEqual({
+      name: 'io.acme/vast',
+      version: '1.0.0',
+      reason: 'too_long',
+    });
+    const version = '/v1/entries/server/io.acme%2Fvast/versions/1.0.0';
+    expect((await service.as(WRITER).delete(version)).status).toBe(204);
+  });
+
   it.each(['', 'client=', 'client=emacs', 'client=vscode&client=cursor', 'client=vscode&form=all'])(
     'is refused for the query "%s"',
     async (query) => expectRefused(await of(service.as(ACME), query), 400, 'invalid_parameter'),
@@ -143,6 +166,14 @@ describe('the configuration of a client', () => {
     expect(serversOf(await of(service.as(ACME), 'client=cursor', 'many'))).toEqual(['io.many/one']);
     await addCopies(service, 'io.many/one', 10_000);
     expectRefused(await of(service.as(ACME), 'client=cursor', 'many'), 400, 'too_many_servers');
+    const pagesRead = async () => {
+      const { text } = await call(`${service.internalOrigin}/metrics`);
+      return /^registry_page_cache_requests_total\{outcome="miss"\} (\d+)$/m.exec(text)?.[1];
+    };
+    const before = await pagesRead();
+    expect(before).toBeDefined();
+    expectRefused(await of(service.as(ACME), 'client=cursor', 'many'), 400, 'too_many_servers');
+    expect(await pagesRead()).toBe(before);
   });
 
   it('is behind the gate, and asks for a token', async () => {

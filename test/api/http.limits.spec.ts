@@ -1,6 +1,11 @@
-import { connect, type Socket } from 'node:net';
+import { type AddressInfo, connect, type Socket } from 'node:net';
+import express from 'express';
 import { afterEach, describe, expect, it } from 'vitest';
+import { JsonLines } from '../../dist/http/json-answers.js';
+import { JsonAnswersAdapter } from '../../dist/http/json-answers.adapter.js';
+import { limitUnreadBytes } from '../../dist/http/limits/server-limits.js';
 import { aServer } from '../support/documents.js';
+import { call } from '../support/http.js';
 import { expectRefused, versionsIn } from '../support/matchers.js';
 import { sendRaw } from '../support/raw.js';
 import { aService, type ServiceUnderTest } from '../support/service.js';
@@ -185,6 +190,41 @@ describe('clients that ask for large pages and do not read them', () => {
     await service.get(LIST);
     for (const socket of late) expect(await bytesUntil(socket, AHEAD * whole)).toBeGreaterThan(AHEAD * whole);
   }, 60_000);
+});
+
+describe('an answer that is made while it is sent', () => {
+  const CHUNK = 'x'.repeat(8_000_000);
+  const CLIENTS = 12;
+
+  it('is cut off where its clients do not read it, and whole where they do', async () => {
+    const application = express();
+    application.use(limitUnreadBytes(20_000_000));
+    const adapter = new JsonAnswersAdapter(application);
+    let begun = 0;
+    application.get('/', (_, response) => {
+      begun += 1;
+      const gone = new AbortController();
+      response.once('close', () => gone.abort());
+      async function* chunks() {
+        yield CHUNK;
+        yield CHUNK;
+      }
+      adapter.reply(response, new JsonLines(chunks(), gone.signal));
+    });
+    const server = application.listen(0, '127.0.0.1');
+    await new Promise((resolve) => server.once('listening', resolve));
+    const { port } = server.address() as AddressInfo;
+    const idle = Array.from({ length: CLIENTS }, () => connect(port, '127.0.0.1'));
+    sockets.push(...idle);
+    for (const socket of idle) socket.pause().write(`GET / ${KEEP_ALIVE}`);
+    await expect.poll(() => begun, { timeout: 10_000, interval: 20 }).toBe(CLIENTS);
+    const open = () => new Promise<number>((done) => server.getConnections((_, count) => done(count)));
+    await expect.poll(open, { timeout: 10_000, interval: 20 }).toBeLessThan(CLIENTS / 2);
+    const reply = await call(`http://127.0.0.1:${port}/`);
+    expect(reply.bytes.length).toBe(2 * CHUNK.length);
+    for (const socket of idle) socket.destroy();
+    server.close();
+  });
 });
 
 /** Reads on until so many bytes have come, or the other side has closed. */

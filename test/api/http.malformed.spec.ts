@@ -139,6 +139,7 @@ const RAW: [string, string, number][] = [
   ['no HTTP at all', 'hello\r\n\r\n', 400],
   ['a TLS greeting', '\x16\x03\x01\x02\x00\x01\x00', 400],
   ['no host', 'GET / HTTP/1.1\r\n\r\n', 400],
+  ['two hosts', 'GET /registry HTTP/1.1\r\nHost: localhost\r\nhost: other.example\r\n\r\n', 400],
   ['a bad version', 'GET / HTTP/9.9\r\nHost: localhost\r\n\r\n', 400],
   ['a blank in the path', 'GET /a b HTTP/1.1\r\nHost: localhost\r\n\r\n', 400],
   ['a control character in a header', 'GET / HTTP/1.1\r\nHost: localhost\r\nX: a\x00b\r\n\r\n', 400],

@@ -1,5 +1,6 @@
 import { connect, type Socket } from 'node:net';
 import { afterAll, describe, expect, it } from 'vitest';
+import pg from 'pg';
 import { stringify } from 'yaml';
 import { ACME_ADMIN, ACME_WRITER, SUPER_ADMIN } from '../support/callers.js';
 import { Cli } from '../support/cli.js';
@@ -59,6 +60,32 @@ describe('somebody who asks for much', () => {
     expect((await all).status).toBe(200);
     await both;
     expect(isGreedyDone).toBe(true);
+  });
+
+  it.each([
+    ['/v1/registries/main/entries', '?limit=10'],
+    ['/v1/registries/main/entries?cursor=', '?limit=10'],
+    ['/v1/sources/main/entries?cursor=', '?limit=10'],
+    ['/v1/registries/main/access?limit=1', undefined],
+    ['/v1/registries/main/access?cursor=x', undefined],
+  ])('has what is long made one at a time, whatever else they ask for: %s', async (path, page) => {
+    const admin = service.as(ACME_ADMIN);
+    const client = new pg.Client(service.database.connection);
+    await client.connect();
+    await client.query('begin; lock table entry in access exclusive mode');
+    const waiting = async () => {
+      const { rows } = await client.query<{ count: number }>(
+        `select count(*)::int as count from pg_locks where not granted and relation = 'entry'::regclass`,
+      );
+      return rows[0]?.count;
+    };
+    const asked = [1, 2, 3, 4].map(() => admin.get(path));
+    await expect.poll(waiting, { timeout: 5_000, interval: 20 }).toBe(1);
+    const paged = page === undefined ? [] : [1, 2].map(() => admin.get(path.split('?')[0] + page));
+    await expect.poll(waiting, { timeout: 5_000, interval: 20 }).toBe(1 + paged.length);
+    await client.query('rollback');
+    await client.end();
+    for (const reply of await Promise.all([...asked, ...paged])) expect(reply.status).toBe(200);
   });
 
   it('writes the same claims in many ways uses one claim set', async () => {

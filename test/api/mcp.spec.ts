@@ -1,3 +1,4 @@
+import { gzipSync } from 'node:zlib';
 import { checkResourceAllowed } from '@modelcontextprotocol/sdk/shared/auth-utils.js';
 import { Ajv } from 'ajv';
 import { describe, expect, it } from 'vitest';
@@ -238,6 +239,37 @@ describe('who may call it', () => {
   });
 });
 
+describe('a caller whom a registry has let in before', () => {
+  const initialize = {
+    jsonrpc: '2.0',
+    id: 1,
+    method: 'initialize',
+    params: { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { name: 'x', version: '1' } },
+  };
+
+  it.each<[string, object, number]>([
+    ['what it is', initialize, 200],
+    ['what tools there are', { jsonrpc: '2.0', id: 1, method: 'tools/list' }, 200],
+    ['for a sign of life', { jsonrpc: '2.0', id: 1, method: 'ping' }, 200],
+    ['for a tool that is not there', toolCall('delete_server'), 200],
+    ['nothing', { jsonrpc: '2.0', method: 'notifications/initialized' }, 202],
+    ['for servers', toolCall('search_servers'), 200],
+  ])('is refused once it does not any more, also when they ask %s', async (_, message, status) => {
+    const brief = '/v1/registries/brief';
+    const put = async (org: string) => {
+      const reply = await service.as(SUPER_ADMIN).put(brief, { sources: ['acme'], claims: { org } });
+      expect(reply.status).toBeOneOf([200, 201]);
+    };
+    await put('acme');
+    expect((await callTool(platform(), 'brief', 'search_servers')).status).toBe(200);
+    expect((await platform().post('/registry/brief/mcp', message)).status).toBe(status);
+    await put('contoso');
+    expectRefused(await platform().post('/registry/brief/mcp', message), 403, 'registry_forbidden');
+    expect((await service.as(SUPER_ADMIN).delete(brief)).status).toBe(204);
+    expectRefused(await platform().post('/registry/brief/mcp', message), 404, 'registry_not_found');
+  });
+});
+
 describe('a message', () => {
   const post = (body: unknown, headers = {}) => platform().post(MAIN, body, headers);
 
@@ -262,6 +294,17 @@ describe('a message', () => {
 
   it('that is too long, or no JSON, is refused', async () => {
     expectRefused(await post(toolCall('get_server', { name: 'x'.repeat(1_300_000) })), 413, 'body_too_large');
+    const clientInfo = (length: number) => ({ name: 'x', version: '1', title: 'x'.repeat(length) });
+    const initialize = (length: number) => ({
+      jsonrpc: '2.0',
+      id: 1,
+      method: 'initialize',
+      params: { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: clientInfo(length) },
+    });
+    expectRefused(await post(initialize(70_000)), 413, 'body_too_large');
+    expect((await post(initialize(60_000))).status).toBe(200);
+    const packed = gzipSync(JSON.stringify(initialize(70_000)));
+    expectRefused(await post(packed, { 'Content-Encoding': 'gzip', 'Content-Type': 'application/json' }), 413, 'body_too_large');
     const text = { 'Content-Type': 'text/plain' };
     expectRefused(await post('x', text), 415, 'unsupported_media_type');
   });

@@ -1,3 +1,4 @@
+import { gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import { serversIn } from '../support/answers.js';
 import { aServer, type Document } from '../support/documents.js';
@@ -184,6 +185,19 @@ describe('mcp-publisher in a workflow', () => {
         severity: 'error',
         reference: '',
       });
+  });
+
+  it('takes what is compressed of those alone who are known', async () => {
+    const sent = { 'Content-Type': 'application/json', 'Content-Encoding': 'gzip' };
+    const body = gzipSync(JSON.stringify(aWrittenServer(aName())));
+    for (const path of ['validate', 'auth/github-oidc'])
+      expectRefused(
+        await service.post(`/registry/main/v0/${path}`, body, sent),
+        415,
+        'unsupported_media_type',
+      );
+    const reply = await service.as(COLLEAGUE).post('/registry/main/v0/publish', body, sent);
+    expect(reply.status).toBe(201);
   });
 
   it('validates without a token, and writes nothing', async () => {

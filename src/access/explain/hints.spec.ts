@@ -39,6 +39,15 @@ describe('a hint is given', () => {
     expect(hintsFor(held, steps)).toEqual([expect.stringMatching(hint)]);
   });
 
+  it('of a few among very many, in little time', () => {
+    const many = (count: number, prefix: string) => Array.from({ length: count }, (_, n) => `${prefix}${n}`);
+    const below = Object.fromEntries(many(5_000, 'k').map((key) => [key, {}]));
+    const held = { below, team: [...many(5_000, 'Held'), 'NEEDED1'] };
+    const steps = many(10_000, 'needed').map((needs) => missing('team', needs));
+    steps.push(...many(10_000, 'absent').map((key) => missing(key, 'x')));
+    expect(hintsFor(held, steps)).toEqual([expect.stringMatching(/"NEEDED1": case and spaces count/)]);
+  });
+
   it.each<[string, Record<string, unknown>, Step[]]>([
     ['of numbers that are whole', { tenant: 12 }, []],
     ['of one scope', { scope: 'read' }, []],

@@ -1,10 +1,12 @@
 import { claimHints } from '../../auth/claim-hints.js';
 import { claimText } from '../../claims/claims.js';
-import { isObject } from '../../json/is-object.js';
-import type { Step } from '../steps.js';
+import type { ExplainedMissing, Step } from '../steps.js';
+import { Spellings } from './spellings.js';
 
 const MAX_HINTS = 20;
-const MAX_DEPTH = 4;
+/** Missing values that hints are looked for: what comes behind them is much the same. */
+const MAX_LOOKED_AT = 200;
+const MAX_PATH = 500;
 
 /** Providers whose claims are mapped: nothing else of their tokens counts (contract §5). */
 export interface MappedProvider {
@@ -34,12 +36,13 @@ export function providerHints(
  * told, and so give away nothing beside them.
  */
 export function hintsFor(held: Readonly<Record<string, unknown>>, steps: readonly Step[]): string[] {
-  const missing = steps.flatMap((step) => step.missing ?? []);
+  const missing = distinct(steps.flatMap((step) => step.missing ?? [])).slice(0, MAX_LOOKED_AT);
+  const spellings = new Spellings(held);
   const hints = [
     ...claimHints(held),
     ...Object.keys(held).flatMap((key) => (isTooLarge(held[key]) ? [tooLarge(key)] : [])),
     ...scopeHint(held),
-    ...missing.flatMap(({ key, needs }) => [...spelledElse(held, key, needs), ...nested(held, key)]),
+    ...missing.flatMap(({ key, needs }) => [...spelledElse(spellings, key, needs), ...nested(spellings, key)]),
     ...steps.flatMap(ofStep),
   ];
   return [...new Set(hints)].slice(0, MAX_HINTS);
@@ -73,12 +76,9 @@ function scopeHint({ scope }: Readonly<Record<string, unknown>>): string[] {
     : [];
 }
 
-function spelledElse(held: Readonly<Record<string, unknown>>, key: string, needs: string): string[] {
-  const alike = Object.keys(held).find((other) => other !== key && sameLetters(other, key));
-  const values = Object.hasOwn(held, key) ? [held[key]].flat() : [];
-  const value = values.find(
-    (other) => typeof other === 'string' && other !== needs && sameLetters(other, needs),
-  );
+function spelledElse(held: Spellings, key: string, needs: string): string[] {
+  const alike = held.keyLike(key);
+  const value = held.valueLike(key, needs);
   return [
     ...(alike === undefined
       ? []
@@ -86,36 +86,20 @@ function spelledElse(held: Readonly<Record<string, unknown>>, key: string, needs
     ...(value === undefined
       ? []
       : [
-          `${quoted(key)} is to be ${quoted(needs)}, and the caller holds ${quoted(String(value))}: case and spaces count`,
+          `${quoted(key)} is to be ${quoted(needs)}, and the caller holds ${quoted(value)}: case and spaces count`,
         ]),
   ];
 }
 
-function sameLetters(one: string, other: string): boolean {
-  return one.trim().toLowerCase() === other.trim().toLowerCase();
-}
-
-function nested(held: Readonly<Record<string, unknown>>, key: string): string[] {
-  if (Object.hasOwn(held, key)) return [];
-  const path = findBelow(held, key, MAX_DEPTH);
+function nested(held: Spellings, key: string): string[] {
+  const path = held.pathTo(key);
   return path === undefined
     ? []
-    : [`${quoted(key)} is asked for at the top level, and the caller holds it at ${path.join('.')}`];
+    : [`${quoted(key)} is asked for at the top level, and the caller holds it at ${path.join('.').slice(0, MAX_PATH)}`];
 }
 
-function findBelow(
-  value: Readonly<Record<string, unknown>>,
-  key: string,
-  depth: number,
-): string[] | undefined {
-  if (depth === 0) return undefined;
-  for (const [name, member] of Object.entries(value)) {
-    if (!isObject(member)) continue;
-    if (Object.hasOwn(member, key)) return [name, key];
-    const below = findBelow(member, key, depth - 1);
-    if (below) return [name, ...below];
-  }
-  return undefined;
+function distinct(missing: readonly ExplainedMissing[]): ExplainedMissing[] {
+  return [...new Map(missing.map((one) => [JSON.stringify([one.key, one.needs]), one])).values()];
 }
 
 function quoted(text: string): string {

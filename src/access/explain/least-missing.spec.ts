@@ -30,4 +30,13 @@ describe('the least that is missing', () => {
   ])('%s', (_, candidates, least) => {
     expect(leastMissing({}, candidates, opens)).toEqual(least);
   });
+
+  it('is found without asking very often', () => {
+    const candidates = Array.from({ length: 1_000 }, (_, n) => need('org=a', 'tier=1', `k=${n}`, 'team=x'));
+    let asked = 0;
+    const counted = (held: Readonly<Record<string, unknown>>) => (asked += 1) > 0 && opens(held);
+    expect(leastMissing({}, candidates, counted)).toEqual(need('org=a', 'tier=1'));
+    expect(asked).toBeLessThan(5_000);
+    expect(leastMissing({}, candidates, counted, 1_000)).toBeUndefined();
+  });
 });

@@ -104,19 +104,22 @@ export class PublishService {
     const name: Step = mayKnowNames
       ? await this.rule('name', () => this.rules.checkName(asking.subject, entry, claims, names))
       : { step: 'name', outcome: 'unknown_to_you' };
-    return [source, name, ...(await this.entrySteps(asking, entry, claims))];
+    const isRefused = this.manage.readOnlyStep().outcome === 'refused' || name.outcome === 'refused';
+    return [source, name, ...(await this.entrySteps(asking, entry, claims, isRefused))];
   }
 
-  // contract §7: who tries it learns that the claims differ from those of an entry they may not see, and nothing more.
+  // contract §7: who tries it learns that the claims differ from those of an entry they may not see, and nothing more; and not even
+  // that where the name is reserved, or nothing is published at all.
   private async entrySteps(
     asking: Asking,
     { type, name, version }: AskedEntry,
     claims: Claims,
+    isRefused: boolean,
   ): Promise<Step[]> {
     const knows = await this.manage.whoKnows(asking);
     const found = isEntryType(type) ? await this.entries.findByName({ type, name }, version ?? '') : null;
     const isKnown = found !== null && knows(found.claims);
-    if (asking.isAssumed && !isKnown && !asking.rights.superAdmin)
+    if ((asking.isAssumed || isRefused) && !isKnown && !asking.rights.superAdmin)
       return [{ step: 'entry', outcome: 'unknown_to_you' }];
     if (!found) return [{ step: 'entry', outcome: 'passed', because: 'the name is new' }];
     const later = await this.rule('entry', () => this.rules.checkLater(asking.subject, found, claims));

@@ -153,10 +153,12 @@ export class SeeService {
           ...(judgedStep('entry', judgement, held).missing ?? []),
         ])
       : [atGate];
-    const missing = leastMissing(held, candidates, (claims) => {
+    const opens = (claims: Readonly<Record<string, unknown>>) => {
       const { isIn, judged } = judge(claims);
       return isIn && (!entry || entryAnswer(judged, entry).status === 200);
-    });
+    };
+    const weight = withEntry(now.judged).length;
+    const missing = leastMissing(held, candidates, opens, Math.max(1, weight));
     return missing ? { missing } : {};
   }
 }

@@ -32,9 +32,9 @@ export function bothOf(one: Claims, other: Claims, arrays: ArrayValues): Claims 
       joined.set(key, wanted);
       continue;
     }
-    const [held, more] = [[before].flat(), [wanted].flat()];
+    const [held, more] = [[before].flat(), new Set([wanted].flat())];
     const values =
-      arrays === 'all' ? [...new Set([...held, ...more])] : held.filter((value) => more.includes(value));
+      arrays === 'all' ? [...new Set([...held, ...more])] : held.filter((value) => more.has(value));
     const [first] = values;
     if (first === undefined) return undefined;
     joined.set(key, values.length === 1 ? first : values);

@@ -36,7 +36,7 @@ export class WhoController {
   @Get('registries/:name/access')
   @Audited('registry.read')
   @RequiresRole('manageRegistries')
-  @MayBeLong()
+  @MayBeLong('always')
   @ResourceRoute({ resource: 'registry', use: 'read' })
   @ApiOperation({
     operationId: 'getRegistryAccess',

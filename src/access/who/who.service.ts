@@ -7,6 +7,7 @@ import type { Judgement, Recorder } from '../../authz/judgement.js';
 import type { Claims } from '../../claims/claims.js';
 import type { Entry } from '../../entries/entry.entity.js';
 import { ApiError } from '../../http/errors.js';
+import { TimeSlice } from '../../json/time-slice.js';
 import type { Registry } from '../../registries/registry.entity.js';
 import type { ClaimSetAccess, ManagedBy, WhoHasAccess } from '../access.responses.js';
 import { ClaimSetCounts } from '../claim-set-counts.queries.js';
@@ -17,6 +18,8 @@ import { bothOf, type Condition, sentenceOf } from './sentence.js';
 
 /** Claim sets of one answer. */
 const MAX_CLAIM_SETS = 1_000;
+/** Sources of one name: each is told with all that come before it. */
+const MAX_SHADOWING = 100;
 const EVERYBODY = 'every caller';
 const SUPER_ADMINS = 'super-admins only';
 /** Somebody who holds nothing: what the policy asks of them, it asks of everybody. */
@@ -36,7 +39,8 @@ export class WhoService {
   async ofEntry(asker: Caller, { type, name, shownClaims: claims, source }: Entry): Promise<WhoHasAccess> {
     const rights = rightsOf(this.policy, asker);
     const found = await this.facts.withSource(source.name, { type, name });
-    const registries = found.filter((registry) => this.policy.mayReach(asker, registry.claims));
+    const reachable = found.filter((registry) => this.policy.mayReach(asker, registry.claims));
+    const registries = reachable.slice(0, MAX_CLAIM_SETS);
     const shadowedBy = registries.flatMap((registry) =>
       shadowing(registry.name, knownOf(this.policy, { asker, rights }, registry).sources).filter(
         (shadowed) => shadowed.source === source.name,
@@ -47,7 +51,8 @@ export class WhoService {
         registry: registry.name,
         ...this.opening(registry.claims, claims, 1),
       })),
-      anonymous: registries.some((registry) => this.isOpen(registry, claims)),
+      ...(reachable.length > registries.length ? { isCut: true } : {}),
+      anonymous: reachable.some((registry) => this.isOpen(registry, claims)),
       managedBy: this.managers('manageEntries', (caller, record) =>
         this.policy.mayManage(caller, claims, record),
       ),
@@ -59,10 +64,14 @@ export class WhoService {
   async ofRegistry(registry: Registry): Promise<WhoHasAccess> {
     const ids = registry.sources.map(({ sourceId }) => sourceId);
     const found = await this.counts.ofSources(ids, MAX_CLAIM_SETS + 1);
+    const slice = new TimeSlice();
+    const claimSets: ClaimSetAccess[] = [];
+    for (const { claims, count } of found.slice(0, MAX_CLAIM_SETS)) {
+      await slice.pause();
+      claimSets.push(this.opening(registry.shownClaims, claims, count));
+    }
     return {
-      claimSets: found
-        .slice(0, MAX_CLAIM_SETS)
-        .map(({ claims, count }) => this.opening(registry.shownClaims, claims, count)),
+      claimSets,
       ...(found.length > MAX_CLAIM_SETS ? { isCut: true } : {}),
       anonymous: this.isOpen(registry),
       managedBy: this.managersOf(registry.shownClaims),
@@ -157,6 +166,9 @@ function asks(check: (record: Recorder) => boolean): Condition | typeof EVERYBOD
 }
 
 function shadowing(registry: string, sources: RegistryFacts['sources']) {
-  const having = sources.filter(({ entry }) => entry !== null).map(({ name }) => name);
+  const having = sources
+    .filter(({ entry }) => entry !== null)
+    .map(({ name }) => name)
+    .slice(0, MAX_SHADOWING);
   return having.slice(1).map((source, index) => ({ registry, source, by: having.slice(0, index + 1) }));
 }

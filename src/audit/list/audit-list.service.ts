@@ -11,8 +11,10 @@ import type { AuditListParameters } from './audit-list.dto.js';
 import { type AuditListRequest, auditListRequest, nextCursor } from './audit-list-request.js';
 import { type EventRow, knownScopes, newestEvents } from './audit-page.queries.js';
 
-/** Of one page, and of one statement of a stream. */
+/** Of one page. */
 const MAX_CHARACTERS = 1_024 * 1_024;
+/** Of what is read at a time of a stream: each holds as much while its client does not read. */
+const MAX_CHUNK_CHARACTERS = 256 * 1_024;
 const EVENTS_PER_CHUNK = 500;
 const TIMEOUT_MS = 10_000;
 
@@ -21,6 +23,13 @@ interface Reader {
   readonly who: string;
   readonly gone: AbortSignal;
   readonly scopes: readonly Buffer[] | null;
+}
+
+/** A part of a stream, and what is to be read next. */
+interface Lines {
+  readonly text: string;
+  readonly count: number;
+  readonly rest: AuditListRequest | undefined;
 }
 
 /**
@@ -51,18 +60,15 @@ export class AuditListService {
     const reader = await this.readerOf(caller, client);
     const most = query.limit ? request.limit : Infinity;
     // Before the answer begins: it can still be a refusal.
-    const first = await this.read(reader, request, Math.min(most, EVENTS_PER_CHUNK));
-    const following = (rest: AuditListRequest, left: number) =>
-      this.read(reader, rest, Math.min(left, EVENTS_PER_CHUNK));
-    async function* chunks(): AsyncGenerator<string> {
-      let left = most;
-      for (let { rows, rest } = first; ; { rows, rest } = await following(rest, left)) {
-        if (rows.length > 0) yield rows.map((row) => `${describe(row, reader)}\n`).join('');
-        left -= rows.length;
-        if (!rest || left <= 0) return;
-      }
-    }
-    return new JsonLines(chunks(), reader.gone);
+    const first = await this.readLines(reader, request, most);
+    const following = (rest: AuditListRequest, left: number) => this.readLines(reader, rest, left);
+    return new JsonLines(linesFrom(first, most, following), reader.gone);
+  }
+
+  private async readLines(reader: Reader, request: AuditListRequest, most: number): Promise<Lines> {
+    const limit = Math.min(most, EVENTS_PER_CHUNK);
+    const { rows, rest } = await this.read(reader, request, limit, MAX_CHUNK_CHARACTERS);
+    return { text: rows.map((row) => `${describe(row, reader)}\n`).join(''), count: rows.length, rest };
   }
 
   private async readerOf(caller: Caller, client: Client): Promise<Reader> {
@@ -91,14 +97,15 @@ export class AuditListService {
     reader: Reader,
     request: AuditListRequest,
     limit: number,
+    characters = MAX_CHARACTERS,
   ): Promise<{ rows: readonly EventRow[]; rest: AuditListRequest | undefined }> {
-    const most = { events: limit + 1, characters: MAX_CHARACTERS };
+    const most = { events: limit + 1, characters };
     const found = await this.run(reader, (statements) =>
       newestEvents(statements, request.conditions, reader.scopes, most),
     );
     const rows = found.slice(0, limit);
     const last = rows.at(-1);
-    const isFull = found.length > limit || sizeOf(found) >= MAX_CHARACTERS;
+    const isFull = found.length > limit || sizeOf(found) >= characters;
     if (!last || !isFull) return { rows, rest: undefined };
     return { rows, rest: { ...request, conditions: { ...request.conditions, before: last.id } } };
   }
@@ -107,7 +114,7 @@ export class AuditListService {
     { who, gone }: Pick<Reader, 'who' | 'gone'>,
     read: (statements: StatementRunner) => Promise<T>,
   ): Promise<T> {
-    const giveBack = await this.shares.lists.take(who, TURN_TIMEOUT_MS, gone);
+    const giveBack = await this.shares.exports.take(who, TURN_TIMEOUT_MS, gone);
     try {
       const end = { who, deadline: performance.now() + TIMEOUT_MS, abandoned: gone };
       return await this.searches.run(end, read);
@@ -116,6 +123,20 @@ export class AuditListService {
     } finally {
       giveBack();
     }
+  }
+}
+
+async function* linesFrom(
+  first: Lines,
+  most: number,
+  read: (rest: AuditListRequest, left: number) => Promise<Lines>,
+): AsyncGenerator<string> {
+  let [lines, left] = [first, most];
+  for (;;) {
+    if (lines.count > 0) yield lines.text;
+    left -= lines.count;
+    if (!lines.rest || left <= 0) return;
+    lines = await read(lines.rest, left);
   }
 }
 

@@ -1,5 +1,7 @@
 import { ClientConfig, type ClientName, type ConfigForm } from '../../client-config/client-config.js';
 import { ApiError } from '../../http/errors.js';
+import { indentedJson } from '../../json/indented-json.js';
+import { TimeSlice } from '../../json/time-slice.js';
 import { MAX_PAGE } from '../../validation/query-checks.js';
 import { readList } from '../pages/list-reader.js';
 import type { Position } from '../pages/list-request.js';
@@ -10,6 +12,8 @@ import type { ViewSql } from '../pages/view-sql.queries.js';
 /** No client is meant to have as many, and all of them stand in memory at once. */
 const MAX_SERVERS = 10_000;
 const MAX_DOCUMENT_BYTES = 32 * 1_024 * 1_024;
+/** A document that is small may have a long configuration. */
+const MAX_CHARACTERS = 16 * 1_024 * 1_024;
 
 /**
  * The configuration of a client, or its allow-list, of the latest versions of all servers of the view (contract §6.3). Its statements
@@ -23,6 +27,7 @@ export async function clientConfigPage(
   rowsPerName: RowsPerName,
 ): Promise<PageBody> {
   const config = new ClientConfig(client, form);
+  const slice = new TimeSlice();
   let [servers, bytes, isDone] = [0, 0, false];
   for (let after: Position | null = null; !isDone;) {
     const request = { filter: { version: 'latest' }, limit: MAX_PAGE, after };
@@ -30,15 +35,17 @@ export async function clientConfigPage(
     const rows = withinPage(found.slice(0, MAX_PAGE));
     servers += rows.length;
     for (const { document } of rows) {
+      await slice.pause();
       bytes += document.length;
       config.add(JSON.parse(document));
     }
-    if (servers > MAX_SERVERS || bytes > MAX_DOCUMENT_BYTES) throw new ApiError('too_many_servers');
+    if (servers > MAX_SERVERS || bytes > MAX_DOCUMENT_BYTES || config.characters > MAX_CHARACTERS)
+      throw new ApiError('too_many_servers');
     after = rows.at(-1) ?? null;
     isDone = found.length === rows.length || !sql.isCurrent;
   }
   return {
-    text: `${JSON.stringify(config.toJson(), null, 2)}\n`,
+    text: `${await indentedJson(config.toJson())}\n`,
     headers: { 'X-Omitted-Count': String(config.omittedCount) },
   };
 }

@@ -16,6 +16,8 @@ export class PoolShares {
   readonly changes: Places;
   /** For complete lists of entries, which are made in memory. */
   readonly lists = new Places(LISTS);
+  /** For what readers ask for that is as long: they do not wait for those who manage something. */
+  readonly exports = new Places(LISTS);
 
   /** @param connections of the pool. */
   constructor(connections: number) {

@@ -20,7 +20,7 @@ export class EntryListController {
   @Get('sources/:name/entries')
   @Audited('source.read')
   @RequiresRole('manageSources')
-  @MayBeLong()
+  @MayBeLong('unless paged')
   @ResourceRoute({ resource: 'source', use: 'read' })
   @ApiTags('sources')
   @ApiOperation({
@@ -35,7 +35,7 @@ export class EntryListController {
   @Get('registries/:name/entries')
   @Audited('registry.read')
   @RequiresRole('manageRegistries')
-  @MayBeLong()
+  @MayBeLong('unless paged')
   @ResourceRoute({ resource: 'registry', use: 'read' })
   @ApiTags('registries')
   @ApiOperation({

@@ -13,13 +13,17 @@ const MAX_BODY_BYTES = 1_200 * 1_024;
 /** Documents may be nested 100 levels deep, and stand a level or two below the top of a body. */
 const MAX_BODY_DEPTH = 128;
 
-/** What the ClaimsInterceptor reads of a route. */
-export const HasBody = Reflector.createDecorator();
+/** What the ClaimsInterceptor reads of a route: how many bytes its body may have. */
+export const HasBody = Reflector.createDecorator<number>();
 
-/** A route that takes a JSON body. On all others a body is neither inflated nor parsed. */
-export const TakesBody = () =>
+/**
+ * A route that takes a JSON body. On all others a body is neither inflated nor parsed.
+ *
+ * @param maxBytes also of what a compressed one holds.
+ */
+export const TakesBody = (maxBytes = MAX_BODY_BYTES) =>
   applyDecorators(
-    HasBody(),
+    HasBody(maxBytes),
     ApiErrors(
       'malformed_json',
       'malformed_body',
@@ -47,12 +51,26 @@ export const SentJson = createParamDecorator((_: unknown, context: ExecutionCont
   return { body: body as unknown, raw: rawBody };
 });
 
-const readBytes = express.raw({ type: () => true, limit: MAX_BODY_BYTES });
+const readers = new Map<string, ReturnType<typeof express.raw>>();
+
+function readerFor({ maxBytes, mayInflate }: BodyLimits): ReturnType<typeof express.raw> {
+  const key = `${maxBytes} ${mayInflate}`;
+  const options = { type: () => true, limit: maxBytes, inflate: mayInflate };
+  const reader = readers.get(key) ?? express.raw(options);
+  readers.set(key, reader);
+  return reader;
+}
+
+export interface BodyLimits {
+  readonly maxBytes: number;
+  /** A thousand bytes may hold a mebibyte, which costs nothing but its sender's time to send: that is for callers who are known. */
+  readonly mayInflate: boolean;
+}
 
 /** How many bytes the body of a request may take, by its headers: as many as it says, or as may be. */
-export function bodyBytes({ headers }: Request): number {
-  const told = Number(headers['content-length'] ?? MAX_BODY_BYTES);
-  return headers['content-encoding'] === undefined ? Math.min(told, MAX_BODY_BYTES) : MAX_BODY_BYTES;
+export function bodyBytes({ headers }: Request, { maxBytes }: BodyLimits): number {
+  const told = Number(headers['content-length'] ?? maxBytes);
+  return headers['content-encoding'] === undefined ? Math.min(told, maxBytes) : maxBytes;
 }
 
 /**
@@ -61,13 +79,17 @@ export function bodyBytes({ headers }: Request): number {
  *
  * @throws ApiError 415 for what is no JSON in UTF-8; and what Express' parser throws: 413, 400, 415.
  */
-export async function receiveBody(request: RequestWithBody, response: Response): Promise<void> {
+export async function receiveBody(
+  request: RequestWithBody,
+  response: Response,
+  limits: BodyLimits,
+): Promise<void> {
   if (!hasBody(request)) return;
   // RFC 8259 §8.1: JSON is UTF-8.
   if (request.is('application/json') === false || !/^utf-8$/i.test(charsetOf(request)))
     throw new ApiError('unsupported_media_type');
   await new Promise<void>((resolve, reject) => {
-    readBytes(request, response, (problem?: unknown) =>
+    readerFor(limits)(request, response, (problem?: unknown) =>
       problem === undefined ? resolve() : reject(problem as Error),
     );
   });

@@ -86,6 +86,9 @@ export function answerInTurn({ requestsInFlight }: Pick<ServerLimits, 'requestsI
   };
 }
 
+/** Emitted by an answer that is made while it is sent, whenever its client has not taken what there is of it, and again when it has. */
+export const UNREAD = 'unread';
+
 /** Answers 503 `overloaded` while too many requests are under way. */
 export function limitRequests({ requestsInFlight }: Pick<ServerLimits, 'requestsInFlight'>): Middleware {
   const limit = new FairLimit(requestsInFlight);
@@ -113,6 +116,7 @@ export function limitUnreadBytes(maxBytes = MAX_UNREAD_BYTES): Middleware {
     waiting.delete(response);
   };
   const measure = (response: ServerResponse) => {
+    forget(response);
     const bytes = response.socket?.writableLength ?? 0;
     if (bytes === 0 || response.writableFinished || response.destroyed) return;
     waiting.set(response, bytes);
@@ -126,6 +130,7 @@ export function limitUnreadBytes(maxBytes = MAX_UNREAD_BYTES): Middleware {
   return (_request, response, next) => {
     // What the system has taken already is not counted: Node hands it over in the turn after this event.
     response.once('prefinish', () => setImmediate(measure, response));
+    response.on(UNREAD, () => setImmediate(measure, response));
     response.once('close', () => forget(response));
     next();
   };
