@@ -11,6 +11,7 @@ import { BINARIES, giveToPostgres, inFolder, MAIN, Postgres, readArguments } fro
 const USAGE = `node scripts/operations/database-tls.mjs [--binaries ${BINARIES}]`;
 const { values } = readArguments(USAGE, { options: { binaries: { type: 'string', default: BINARIES } } });
 const run = promisify(execFile);
+const NEW_KEY = ['req', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes'];
 
 await inFolder(async (folder, atEnd) => {
   const [ca, otherCa] = [await authority(folder, 'ca'), await authority(folder, 'other-ca')];
@@ -100,8 +101,6 @@ function pair(folder, name) {
     csr: join(folder, `${name}.csr`),
   };
 }
-
-const NEW_KEY = ['req', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes'];
 
 async function authority(folder, name) {
   const made = pair(folder, name);

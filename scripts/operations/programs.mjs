@@ -37,11 +37,16 @@ export async function inFolder(work) {
   const folder = await mkdtemp(join(tmpdir(), 'registry-operations-'));
   await chmod(folder, 0o755);
   const ends = [];
-  try {
-    return await work(folder, (end) => void ends.unshift(end));
-  } finally {
-    for (const end of ends) await end();
+  const endAll = async () => {
+    for (const end of ends.splice(0)) await end();
     await rm(folder, { recursive: true, force: true });
+  };
+  for (const signal of ['SIGINT', 'SIGTERM'])
+    process.once(signal, () => void endAll().then(() => process.exit(1)));
+  try {
+    await work(folder, (end) => void ends.unshift(end));
+  } finally {
+    await endAll();
   }
 }
 
@@ -172,15 +177,16 @@ export class Replica {
     });
     for (const stream of [this.child.stdout, this.child.stderr])
       stream.setEncoding('utf8').on('data', (text) => (this.output += text));
-    return until('the replica is ready', () => {
-      if (this.child.exitCode !== null) throw new Error(this.output);
-      return this.isReady();
-    });
+    const hasEnded = () => this.child.exitCode !== null;
+    const tookMs = await until('the replica is ready', async () => hasEnded() || (await this.isReady()), 120_000);
+    if (hasEnded()) throw new Error(`The replica has ended:\n${this.output}`);
+    return tookMs;
   }
 
   /** Resolves with the milliseconds that it took. */
   async stop() {
     const began = Date.now();
+    if (this.child.exitCode !== null || this.child.signalCode !== null) return 0;
     const ended = new Promise((done) => this.child.once('exit', done));
     this.child.kill('SIGTERM');
     const code = await ended;

@@ -50,7 +50,7 @@ await inFolder(async (folder, atEnd) => {
     }
   };
   const shell = (command, environment) => {
-    const program = `registry-server() { '${process.execPath}' '${MAIN}' "$@"; }\nset -e\n${command}`;
+    const program = `set -e\n${command.replaceAll('registry-server ', `'${process.execPath}' '${MAIN}' `)}`;
     const env = { ...process.env, PATH: `${values.binaries}:${process.env['PATH']}`, ...environment };
     return promisify(execFile)('sh', ['-c', program], { cwd: folder, env });
   };
