@@ -3,7 +3,8 @@
 FROM node:22-bookworm-slim AS build
 WORKDIR /build
 COPY package.json package-lock.json .npmrc ./
-RUN npm ci --omit=optional --ignore-scripts
+# With optional dependencies: what Vite builds by is one, a binary for each platform.
+RUN npm ci --ignore-scripts
 COPY nest-cli.json tsconfig.json tsconfig.build.json ./
 COPY scripts scripts
 COPY migrations migrations
@@ -18,11 +19,11 @@ COPY package.json package-lock.json .npmrc ./
 RUN npm ci --omit=dev --omit=optional --ignore-scripts
 
 FROM node:22-bookworm-slim
-# What sources of kind git need.
+# What sources of kind git need; and as the first process one that ends those whose parent has gone, such as Git's when a fetch is cut off.
 RUN apt-get update \
- && apt-get install --yes --no-install-recommends ca-certificates git openssh-client \
+ && apt-get install --yes --no-install-recommends ca-certificates git openssh-client tini \
  && rm -rf /var/lib/apt/lists/*
-# As `node scripts/release.mjs` prints them: docker build --build-arg VERSION=… --build-arg COMMIT=… --build-arg BUILD_DATE=… .
+# As `npm run release` prints them: docker build --build-arg VERSION=… --build-arg COMMIT=… --build-arg BUILD_DATE=… .
 ARG VERSION=unknown
 ARG COMMIT=unknown
 ARG BUILD_DATE=unknown
@@ -44,5 +45,5 @@ USER 1000:1000
 EXPOSE 8080 8081
 HEALTHCHECK --interval=10s --timeout=3s --start-period=30s \
   CMD ["node", "health-check.mjs"]
-ENTRYPOINT ["node", "dist/main.js"]
+ENTRYPOINT ["tini", "--", "node", "dist/main.js"]
 CMD ["serve", "--config", "/etc/registry/registry.yaml"]

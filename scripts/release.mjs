@@ -71,4 +71,4 @@ const commit =
   readFileSync(join(ROOT, 'dist/commit.txt'), { encoding: 'utf8', flag: 'a+' }).trim() || 'unknown';
 const labels = { VERSION: version, COMMIT: commit, BUILD_DATE: new Date().toISOString() };
 const args = Object.entries(labels).map(([key, value]) => `--build-arg ${key}=${value}`);
-console.log(`${sums.join('')}The image: docker build ${args.join(' ')} --tag ${name}:${version} .`);
+console.log(`${sums.join('')}The image: docker build --pull ${args.join(' ')} --tag ${name}:${version} .`);

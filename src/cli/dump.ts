@@ -1,6 +1,9 @@
+import type { DataSource } from 'typeorm';
 import { parseDatabaseUrl } from '../config/database/database-url.js';
 import { ENTITIES } from '../app/entities.js';
 import { copyDatabase } from './copy-database.queries.js';
+import { DatabaseStartError } from '../database/connect/start-error.js';
+import { migrationStatus } from '../database/migrate.js';
 import { type DatabaseSettings, type OpenDatabase, openDatabase } from '../database/open-database.js';
 import { configuration } from './configuration.js';
 
@@ -22,12 +25,13 @@ export async function dump(file: string, url: string): Promise<number> {
     const log = (message: string) => process.stderr.write(`${message}\n`);
     const one = await openDatabase({ connection, dataDirectory }, ENTITIES, log);
     opened.push(one);
-    await one.migrate();
-    return one.dataSource;
+    return one;
   };
   try {
-    const from = await open(database);
-    const to = await open({ ...target, poolMax: 2 });
+    const { dataSource: from } = await open(database);
+    await checkMigrated(from);
+    const { dataSource: to, migrate } = await open({ ...target, poolMax: 2 });
+    await migrate();
     const tables = ENTITIES.map((entity) => from.getMetadata(entity).tableName);
     for (const { table, rows } of await copyDatabase(from, to, tables))
       process.stdout.write(`${table}: ${rows} row(s)\n`);
@@ -38,4 +42,14 @@ export async function dump(file: string, url: string): Promise<number> {
   } finally {
     for (const one of opened) await one.close();
   }
+}
+
+// What is only read is not migrated: another version may be at work on it.
+async function checkMigrated(from: DataSource): Promise<void> {
+  const other = (await migrationStatus(from)).find(({ state }) => state !== 'applied');
+  if (other)
+    throw new DatabaseStartError(
+      `The migration ${other.name} is ${other.state} in the database that is to be copied, and nothing was: use the version ` +
+        'that serves it, or "migrate up" before',
+    );
 }

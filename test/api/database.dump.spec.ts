@@ -3,7 +3,7 @@ import { dump } from '../../dist/cli/dump.js';
 import { auditOf } from '../support/audit.js';
 import { ACME_DATA, SUPER_ADMIN } from '../support/callers.js';
 import { Cli } from '../support/cli.js';
-import { aDatabase } from '../support/database.js';
+import { aDatabase, type TestDatabase } from '../support/database.js';
 import { aServer, aSkill } from '../support/documents.js';
 import { aFolder } from '../support/folder.js';
 import { cursorIn, versionsIn } from '../support/matchers.js';
@@ -12,6 +12,9 @@ import { aService } from '../support/service.js';
 const LIST = '/registry/main/v0.1/servers';
 const SKILLS = '/registry/main/v0.1/x/dev.toolhive/skills';
 const names = Array.from({ length: 12 }, (_, index) => `io.acme/s${index}`);
+
+const urlOf = ({ user, host, port, database }: TestDatabase) =>
+  `postgres://${user}@${encodeURIComponent(host)}:${port}/${database}`;
 
 describe('a database that is dumped into another one', () => {
   const folder = aFolder();
@@ -46,7 +49,7 @@ describe('a database that is dumped into another one', () => {
       'registry.yaml',
       JSON.stringify({ auth: { mode: 'anonymous' }, database: old.connection }),
     );
-    const url = `postgres://${other.user}@${encodeURIComponent(other.host)}:${other.port}/${other.database}`;
+    const url = urlOf(other);
     expect(await new Cli(['dump', '--config', config, '--to', url]).finished).toMatchObject({
       code: 0,
       output: expect.stringContaining('\nentry_version: 15 row(s)\n') as string,
@@ -67,5 +70,19 @@ describe('a database that is dumped into another one', () => {
       'io.acme/later@1.0.0',
     ]);
     await old.drop();
+  });
+
+  it('is left as it is by a version that would migrate it, and nothing is copied', async () => {
+    const [old, other] = [await aDatabase({ migrated: false }), await aDatabase({ migrated: false })];
+    const config = folder.write(
+      'old.yaml',
+      JSON.stringify({ auth: { mode: 'anonymous' }, database: old.connection }),
+    );
+    expect(await dump(config, urlOf(other))).toBe(1);
+    for (const database of [old, other])
+      expect(await database.query(`select to_regclass('schema_migration')::text as name`)).toEqual([
+        { name: null },
+      ]);
+    await Promise.all([old.drop(), other.drop()]);
   });
 });

@@ -65,6 +65,17 @@ describe('a sync that somebody asks for', () => {
   });
 });
 
+it('a page of more than 16 MiB is not read, and the earlier entries stay', async () => {
+  upstream.put([aServer('io.acme/stays')]);
+  await mirror.synced('main');
+  const before = await list();
+  upstream.fails(1, { padding: 17 * 1024 * 1024 });
+  const report = await mirror.synced('main');
+  expect(report.status).toBe('failed');
+  expect(report.error).toMatch(/larger than 16 MiB/);
+  expect(await list()).toEqual(before);
+});
+
 describe('what a registry says of a version', () => {
   it('is mirrored, and follows when the document stays as it is', async () => {
     const said = {

@@ -94,7 +94,6 @@ describe('a registry in trouble', () => {
       /None of the 1 entries is valid; .*servers\[0\]/,
     ],
     ['a cursor that is none', { answer: { servers: [], metadata: { nextCursor: 5 } } }, /no cursor/],
-    ['more than 16 MiB', { padding: 17 * 1024 * 1024 }, /larger than 16 MiB/],
     ['one byte at a time', 'drip', /no whole answer within 1 s/],
     ['nothing', 'hang', /no whole answer within 1 s/],
     ['an unauthorized', { status: 401 }, /status 401: .*token/],

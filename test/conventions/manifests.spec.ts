@@ -161,7 +161,7 @@ it('the health check of the image asks where the command line says that the serv
   const folder = await mkdtemp(join(tmpdir(), 'registry-health-'));
   const asked = async (question: string, ...flags: string[]) => {
     const commandLine = join(folder, randomUUID());
-    await writeFile(commandLine, ['node', 'dist/main.js', 'serve', ...flags, ''].join('\0'));
+    await writeFile(commandLine, ['tini', '--', 'node', 'dist/main.js', 'serve', ...flags, ''].join('\0'));
     const run = promisify(execFile)(process.execPath, [HEALTH_CHECK, question, commandLine]);
     return run.then(
       () => 'good',
@@ -182,4 +182,7 @@ it('the health check of the image asks where the command line says that the serv
   const dockerfile = await readFile(join(REPOSITORY, 'Dockerfile'), 'utf8');
   expect(dockerfile).toContain('COPY package.json LICENSE deploy/health-check.mjs ./');
   expect(dockerfile).toContain('CMD ["node", "health-check.mjs"]');
+  // Node alone, as the first process of a container, would let processes that outlive their parent stand for ever.
+  expect(dockerfile).toContain('ENTRYPOINT ["tini", "--", "node", "dist/main.js"]');
+  expect(dockerfile).toMatch(/apt-get install .* tini /);
 });

@@ -117,6 +117,18 @@ it.each(RULES)('$alert is explained in docs/operating.md', ({ alert, annotations
     if (label !== 'instance') expect([...labels, 'db_client_connection_pool_name']).toContain(label);
 });
 
+it('alerts ask for metrics that other programs have too by the job alone that compose and the chart name', () => {
+  const foreign = RULES.flatMap(({ expr }) => [
+    ...expr.matchAll(/\b(?:http_server|db|nodejs|process)_\w+|\bup\b/g),
+  ]);
+  expect(foreign.length).toBeGreaterThan(5);
+  for (const { input, index, 0: name } of foreign)
+    expect(input.slice(index + name.length)).toMatch(/^\{job="registry"[,}]/);
+  expect(textOf(`${FOLDER}/prometheus.yml`)).toContain('job_name: registry\n');
+  const monitor = textOf('test/conventions/chart/ha.yaml').split('kind: ServiceMonitor')[1];
+  expect(monitor).toContain('{ targetLabel: job, replacement: registry }');
+});
+
 interface Service {
   readonly image?: string;
   readonly profiles?: string[];

@@ -89,6 +89,18 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- end -}}
 {{- end -}}
 
+{{- /* How long a stop may take: preStop, shutdown.notice and 10 s. A pod that is killed before loses requests. */ -}}
+{{- define "registry.gracePeriod" -}}
+{{- $seconds := .Values.preStopSeconds | int | add 10 -}}
+{{- range regexFindAll "[0-9]+[sm]" (dig "shutdown" "notice" "5s" .Values.config | toString) -1 -}}
+{{- $seconds = regexFind "[0-9]+" . | int | mul (ternary 60 1 (hasSuffix "m" .)) | add $seconds -}}
+{{- end -}}
+{{- if lt (int .Values.terminationGracePeriodSeconds) (int $seconds) -}}
+{{- fail (printf "terminationGracePeriodSeconds: preStopSeconds, config.shutdown.notice and 10 s are %d s together" $seconds) -}}
+{{- end -}}
+{{- .Values.terminationGracePeriodSeconds -}}
+{{- end -}}
+
 {{- define "registry.rules" -}}
 - apiGroups: [toolhive.stacklok.dev]
   resources: [mcpservers, virtualmcpservers, mcpremoteproxies]

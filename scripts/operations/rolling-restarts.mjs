@@ -1,0 +1,75 @@
+// Restarts two replicas, one after the other, again and again, while requests come through a balancer: none may fail. With --from, the
+// replicas begin as an older version and each is replaced by the build. Needs nginx for the balancer of that name.
+import console from 'node:console';
+import { join } from 'node:path';
+import process from 'node:process';
+import { setTimeout as pause } from 'node:timers/promises';
+import { nginx, pollingBalancer } from './balancers.mjs';
+import { countsOf, Load } from './load.mjs';
+import { inFolder, MAIN, readArguments, Replica, ROOT, writeConfiguration } from './programs.mjs';
+
+const USAGE =
+  'node scripts/operations/rolling-restarts.mjs poll|nginx [--period 5000] [--rounds 10] [--rate 50] [--from OLDER/dist/main.js]';
+const { values, positionals } = readArguments(USAGE, {
+  allowPositionals: true,
+  options: {
+    period: { type: 'string', default: '5000' },
+    rounds: { type: 'string', default: '10' },
+    rate: { type: 'string', default: '50' },
+    from: { type: 'string' },
+  },
+});
+const [period, rounds, rate] = [values.period, values.rounds, values.rate].map(Number);
+const [kind] = positionals;
+if (
+  positionals.length !== 1 ||
+  !['poll', 'nginx'].includes(kind) ||
+  ![period, rounds, rate].every((one) => one > 0)
+) {
+  console.error(`Usage: ${USAGE}`);
+  process.exit(2);
+}
+
+await inFolder(async (folder, atEnd) => {
+  const { startEmbeddedPostgres } = await import(join(ROOT, 'dist/database/embedded/embedded-postgres.js'));
+  const postgres = await startEmbeddedPostgres(join(folder, 'postgres'));
+  atEnd(() => postgres.stop());
+  const { host, port, user, database } = postgres.connection;
+  const names = Array.from({ length: 200 }, (_, index) => `io.acme/s${index}`);
+  const config = await writeConfiguration(folder, { host, port, user, database }, names);
+  const replicas = [await Replica.at(config), await Replica.at(config)];
+  for (const replica of replicas) {
+    await replica.start(values.from ?? MAIN);
+    atEnd(() => replica.stop());
+  }
+  const balancer = await (kind === 'nginx' ? nginx(replicas, folder) : pollingBalancer(replicas, period));
+  atEnd(() => balancer.close());
+  const load = new Load({ portOf: () => balancer.port, rate, publicationEvery: 5, names });
+  await pause(2_000);
+  for (let round = 1; round <= (values.from ? 1 : rounds); round += 1)
+    for (const replica of replicas) {
+      // An older version may stop at once: it is taken out before, as the preStop of a pod does.
+      replica.isOut = replica.main !== MAIN;
+      if (replica.isOut) await pause(5_500);
+      const stoppedMs = await replica.stop();
+      const readyMs = await replica.start(MAIN);
+      replica.isOut = false;
+      await pause(Math.max(period, 5_000) + 500);
+      console.log(
+        `${round}: stopped in ${stoppedMs} ms, ready in ${readyMs} ms, ${load.failed.length} of ${load.answers.length} failed`,
+      );
+    }
+  await load.stop();
+  const { failed, answers, acknowledged } = load;
+  for (const { at, method, status, text, replica } of failed.slice(0, 20))
+    console.log(new Date(at).toISOString(), method, status, replica ?? '', text);
+  const slowest = Math.max(...answers.map(({ tookMs }) => tookMs));
+  const missing = await load.missing(replicas[0].port);
+  console.log(
+    `${kind === 'poll' ? `${period} ms` : kind}: ${failed.length} of ${answers.length} failed ${countsOf(failed)}, the slowest took ${slowest} ms;`,
+  );
+  console.log(
+    `${missing.length} of ${acknowledged.length} acknowledged publications are missing; load of the machine ${load.machineLoad}`,
+  );
+  process.exitCode = failed.length + missing.length > 0 ? 1 : 0;
+});
