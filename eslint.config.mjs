@@ -35,6 +35,13 @@ export const FOLDERS = [
   'cli',
 ];
 
+const PROJECTS = [
+  'tsconfig.json',
+  'web/tsconfig.json',
+  'test/browser/tsconfig.json',
+  'test/clients/tsconfig.json',
+];
+
 // Says so in the editor already; test/conventions/structure.spec.ts also follows types, cycles and the other forms of import.
 const direction = FOLDERS.map((folder, position) => {
   const above = [...FOLDERS.slice(position + 1).map((name) => `${name}/`), 'main\\.js$'];
@@ -72,7 +79,8 @@ export default tseslint.config(
   tseslint.configs.strict,
   {
     files: ['**/*.{ts,tsx}'],
-    languageOptions: { parserOptions: { projectService: true, tsconfigRootDir: import.meta.dirname } },
+    // Each program is made once; the service of the editor, which `projectService` would ask, takes a third longer for all files.
+    languageOptions: { parserOptions: { project: PROJECTS, tsconfigRootDir: import.meta.dirname } },
     rules: {
       '@typescript-eslint/no-floating-promises': 'error',
       '@typescript-eslint/no-misused-promises': ['error', { checksVoidReturn: { attributes: false } }],

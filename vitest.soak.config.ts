@@ -2,6 +2,7 @@ import { defineConfig } from 'vitest/config';
 
 /** Tests of `npm test` that do more of the same here (`test/support/soak.ts`). */
 const LONGER_HERE = [
+  'src/config/load-config.fuzz.spec.ts',
   'test/model/access.spec.ts',
   'test/model/audit.spec.ts',
   'test/api/sync.day.spec.ts',

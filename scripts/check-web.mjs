@@ -2,7 +2,7 @@
 import { spawnSync } from 'node:child_process';
 import process from 'node:process';
 
-const TSC = 'node_modules/typescript/bin/tsc';
+const TSC = 'node_modules/typescript-7/bin/tsc';
 
 for (const args of [['scripts/web-types.mjs'], [TSC, '-p', 'web'], [TSC, '-p', 'test/browser']]) {
   const { status } = spawnSync(process.execPath, args, { stdio: 'inherit' });

@@ -6,7 +6,8 @@ import process from 'node:process';
 const CHECKS = [
   ['prettier/bin/prettier.cjs', '--check', '.'],
   ['eslint/bin/eslint.js', '.'],
-  ['typescript/bin/tsc', '--noEmit', '-p', 'tsconfig.json'],
+  // TypeScript 7 takes a quarter of the time; what is built, and what eslint asks, is still of the version before, whose API they use.
+  ['typescript-7/bin/tsc', '--noEmit', '-p', 'tsconfig.json'],
   // The types of the API, which `web/` is checked against, are made from the build.
   ['../scripts/check-web.mjs'],
 ];

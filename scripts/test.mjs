@@ -14,7 +14,7 @@ if (filters.length > 0) process.exit(run(VITEST, 'run', ...filters).status ?? 1)
 const checks = spawn(process.execPath, ['scripts/check.mjs', '--in-turn'], {
   stdio: ['ignore', 'pipe', 'pipe'],
 });
-if (checks.pid !== undefined) setPriority(checks.pid, constants.priority.PRIORITY_LOW);
+if (checks.pid !== undefined) setPriority(checks.pid, constants.priority.PRIORITY_BELOW_NORMAL);
 let said = '';
 for (const stream of [checks.stdout, checks.stderr])
   stream.setEncoding('utf8').on('data', (text) => (said += text));

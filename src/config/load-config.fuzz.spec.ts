@@ -5,6 +5,7 @@ import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { loadConfig } from './load-config.js';
 import { refusalOf } from '../../test/support/refused-configuration.js';
+import { inSoak } from '../../test/support/soak.js';
 import { parseYaml } from './yaml/yaml-tree.js';
 
 const directory = mkdtempSync(join(tmpdir(), 'registry-config-'));
@@ -158,7 +159,7 @@ it('a configuration with odd values is read or refused with problems, never anyt
         loadConfig(file, { REGISTRY_LOG_LEVEL: 'debug', REGISTRY_DATABASE_PORT: '5433' }, {}),
       );
     }),
-    { numRuns: 1_000 },
+    { numRuns: inSoak(5_000, 400) },
   );
 });
 

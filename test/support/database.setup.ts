@@ -31,7 +31,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
   // mkdtemp makes it 0700 for us; when we are root, PostgreSQL runs as somebody else and has to get in.
   await chmod(directory, 0o755);
   const server = await startEmbeddedPostgres(join(directory, 'postgres'), {
-    settings: { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off', max_connections: '200' },
+    settings: { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off', max_connections: '300' },
   });
   const { host, port, user, database } = server.connection;
   await migrated({ host, port, user, database });

@@ -16,6 +16,9 @@ export interface TestDatabase {
 /** The version, as PostgreSQL counts them. */
 const KNOWS_STRATEGIES = 150_000;
 
+/** The connection of this process by which databases are made and dropped. */
+let administrator: Promise<pg.Client> | undefined;
+
 /** A database of its own for one test file or service: a copy of the migrated template, or an empty one. */
 export async function aDatabase(options: { migrated?: boolean } = {}): Promise<TestDatabase> {
   const { host, port, user, template, pooler } = inject('postgres');
@@ -26,18 +29,18 @@ export async function aDatabase(options: { migrated?: boolean } = {}): Promise<T
     await client.connect();
     return client;
   };
-  const admin = await connect('postgres');
-  // Copies of one template must not overlap: PostgreSQL refuses while another session is connected to it.
+  const admin = await (administrator ??= connect('postgres'));
+  admin.unref();
   const { rows } = await admin.query<{ strategy: string }>(
-    `select case when current_setting('server_version_num')::int >= ${KNOWS_STRATEGIES} then 'strategy file_copy' else '' end as strategy,
-       pg_advisory_lock(1)`,
+    `select case when current_setting('server_version_num')::int >= ${KNOWS_STRATEGIES} then 'strategy file_copy' else '' end as strategy`,
   );
-  // Block by block, through the log, which is what PostgreSQL does unless told, takes three times as long.
+  // Copies of one template must not overlap: PostgreSQL refuses while another session is connected to it. Block by block, through
+  // the log, which is what PostgreSQL does unless told, takes three times as long.
+  await admin.query(`select pg_advisory_lock(1)`);
   await admin.query(
     `create database ${name} template ${options.migrated === false ? 'template1' : template} ${rows[0]?.strategy ?? ''}`,
   );
   await admin.query(`select pg_advisory_unlock(1)`);
-  await admin.end();
   const client = await connect(name);
   return {
     host,
@@ -49,9 +52,7 @@ export async function aDatabase(options: { migrated?: boolean } = {}): Promise<T
       (await client.query<T>(sql, values)).rows,
     drop: async () => {
       await client.end();
-      const last = await connect('postgres');
-      await last.query(`drop database ${name} with (force)`);
-      await last.end();
+      await admin.query(`drop database ${name} with (force)`);
     },
   };
 }
