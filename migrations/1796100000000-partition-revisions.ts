@@ -1,4 +1,5 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
+import { lockTables } from './lock-tables.js';
 
 /**
  * What `source_partition` says of a source is what its entries carry now, and each change of it has a number of its own: a list
@@ -9,9 +10,13 @@ import type { MigrationInterface, QueryRunner } from 'typeorm';
  */
 export class PartitionRevisions1796100000000 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
-    // In the order in which writers lock them, so that one of the version before, still at work, is waited for. Readers are
-    // kept from `source` first: no statement reads it after `source_partition`, which they are kept from then.
-    await runner.query(`lock table claim_set, entry, source in share row exclusive mode`);
+    // Writers of the version before, still at work, are waited for. Readers are kept from `source` first: no statement reads it
+    // after `source_partition`, which they are kept from then.
+    await lockTables(
+      runner,
+      `lock table claim_set, entry, source in share row exclusive mode`,
+      `lock table source in access exclusive mode`,
+    );
     await runner.query(`alter table source add column partition_revision bigint not null default 0`);
     // Whether anything refers to a claim set is asked before it is deleted.
     await runner.query(`create index source_partition_claim_set on source_partition (claim_set_id)`);

@@ -1,8 +1,13 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { type DataSource, MigrationExecutor, type QueryRunner } from 'typeorm';
 import { DatabaseStartError } from './connect/start-error.js';
+import { isStatementTimeout } from './unreachable.js';
 
 /** Any constant will do as long as it never changes: replicas that start together queue on it. */
 const MIGRATION_LOCK = 7_264_018_531;
+/** How often a migration is tried that waits for others who wait for it. */
+const ATTEMPTS = 20;
+const PAUSE_MS = 500;
 
 export interface MigrationStatus {
   readonly name: string;
@@ -19,21 +24,48 @@ export interface LosingMigration {
 }
 
 /**
- * Applies what is pending, in one transaction. Safely called by several replicas at once. Returns the names applied.
+ * Applies what is pending, each migration in a transaction of its own: what one has locked does not wait for the locks of the next,
+ * against writers of the version before and their readers. Safely called by several replicas at once. Returns the names applied.
  *
  * @throws DatabaseStartError when the database was migrated by a newer version.
  */
 export async function migrateUp(dataSource: DataSource): Promise<string[]> {
-  return inTransaction(dataSource, async (runner) => {
-    const unknown = unknownOf(dataSource, await appliedNames(runner));
-    if (unknown.length > 0)
-      throw new DatabaseStartError(
-        `The database has migrations that this version does not know: ${unknown.join(', ')}. A newer version has made them: ` +
-          'run that one, or take them back with its "migrate down"',
-      );
-    const done = await executor(dataSource, runner).executePendingMigrations();
-    return done.map((migration) => migration.name);
-  });
+  const applied: string[] = [];
+  for (;;) {
+    const name = await patiently(() => inTransaction(dataSource, (runner) => applyNext(dataSource, runner)));
+    if (name === null) return applied;
+    applied.push(name);
+  }
+}
+
+async function applyNext(dataSource: DataSource, runner: QueryRunner): Promise<string | null> {
+  const unknown = unknownOf(dataSource, await appliedNames(runner));
+  if (unknown.length > 0)
+    throw new DatabaseStartError(
+      `The database has migrations that this version does not know: ${unknown.join(', ')}. A newer version has made them: ` +
+        'run that one, or take them back with its "migrate down"',
+    );
+  const made = executor(dataSource, runner);
+  const [next] = await made.getPendingMigrations();
+  if (!next) return null;
+  try {
+    await made.executeMigration(next);
+  } catch (error) {
+    if (error instanceof Error) error.message = `${next.name}: ${error.message}`;
+    throw error;
+  }
+  return next.name;
+}
+
+/** A migration and those at work who wait for each other: it is taken back as a whole, and tried again. */
+async function patiently<T>(migrate: () => Promise<T>): Promise<T> {
+  for (let attempt = 1; ; attempt += 1)
+    try {
+      return await migrate();
+    } catch (error) {
+      if (!isStatementTimeout(error) || attempt === ATTEMPTS) throw error;
+      await sleep(PAUSE_MS);
+    }
 }
 
 /**

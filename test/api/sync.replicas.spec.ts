@@ -26,8 +26,9 @@ describe(`two replicas that share ${SOURCES} sources`, () => {
   /** Requests under way, by path, and the most there ever were of one path. */
   const open = new Map<string, number>();
   const most = new Map<string, number>();
-  /** Answers that are held back, while they are. */
-  let heldBack: (() => void)[] | undefined;
+  /** Answers that are held back: all, once so many sources have been asked for. */
+  const heldBack: (() => void)[] = [];
+  let holdFrom = SOURCES / 4;
   const upstream = createServer((request, response) => {
     const path = request.url ?? '';
     open.set(path, (open.get(path) ?? 0) + 1);
@@ -35,7 +36,7 @@ describe(`two replicas that share ${SOURCES} sources`, () => {
     response.on('close', () => open.set(path, (open.get(path) ?? 0) - 1));
     const name = `io.acme/${path.slice(1)}`;
     const answer = () => response.end(JSON.stringify(aCatalogue([aServer(name)], [])));
-    setTimeout(() => (heldBack ? heldBack.push(answer) : answer()), ANSWER_MS);
+    setTimeout(() => (most.size >= holdFrom ? heldBack.push(answer) : answer()), ANSWER_MS);
   });
 
   beforeAll(async () => {
@@ -77,17 +78,15 @@ describe(`two replicas that share ${SOURCES} sources`, () => {
     await first.logs('"changes"');
     const second = serve();
     await second.logs('"changes"');
-    while (most.size < SOURCES / 4) await pause(10);
     // With every place of both taken, the one that dies is in the middle of some.
-    const answers: (() => void)[] = (heldBack = []);
     await within(TAKEOVER_MS, async () =>
       expect(await count('lease_owner is not null')).toBe(2 * MAX_CONCURRENT),
     );
     first.child.kill('SIGKILL');
     const killedAt = Date.now();
     await first.finished;
-    heldBack = undefined;
-    for (const answer of answers) answer();
+    holdFrom = Infinity;
+    for (const answer of heldBack.splice(0)) answer();
     while ((await count(`status = 'complete'`)) < SOURCES) {
       expect(Date.now() - killedAt, 'until all are read').toBeLessThan(TAKEOVER_MS);
       await pause(50);
