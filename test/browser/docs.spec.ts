@@ -8,8 +8,7 @@ let page: Page;
 let complaints: string[];
 
 beforeAll(async () => {
-  // In a container there is often no user but root, as whom Chromium runs without a sandbox only.
-  browser = await chromium.launch({ executablePath: inject('chromium'), chromiumSandbox: false });
+  browser = await chromium.connect(inject('browser'));
 });
 afterAll(() => browser?.close());
 
