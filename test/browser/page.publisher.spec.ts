@@ -1,7 +1,7 @@
 import { describe, expect, inject, it } from 'vitest';
 import { Person } from './person.js';
 
-const NAME = 'com.example.platform/journey';
+const NAME = 'com.example.journeys/journey';
 const documentOf = (version: string, more: object = {}) =>
   JSON.stringify(
     {
