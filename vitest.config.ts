@@ -43,7 +43,7 @@ class LongestFirst extends BaseSequencer {
 export default defineConfig({
   test: {
     // Rules are tested on their source; everything else on dist, so that what is tested is what ships.
-    include: ['src/**/*.spec.ts', 'test/**/*.spec.ts'],
+    include: ['src/**/*.spec.ts', 'test/**/*.spec.ts', 'web/src/**/*.spec.ts'],
     exclude: [...configDefaults.exclude, 'test/browser/**', 'test/soak/**'],
     globalSetup: ['test/support/database.setup.ts'],
     setupFiles: ['test/support/secrets.setup.ts'],

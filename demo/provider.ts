@@ -15,6 +15,7 @@ const LOG_IN = /^\/log-in\/[\w-]+$/;
 export const DOCS_CLIENT = 'docs';
 /** What the page at `/` is to the provider; `registry.yaml` names it. */
 const PAGE_CLIENT = 'page';
+const PAGE_PREFIX = '/registries';
 
 /** An identity provider for development: it takes everybody at their word. */
 export interface DemoProvider {
@@ -82,7 +83,11 @@ function configuration({ audience, scopes }: DemoProviderOptions): Configuration
         application_type: 'native',
         grant_types: ['authorization_code', 'refresh_token'],
         response_types: ['code'],
-        redirect_uris: [LOOPBACK, 'localhost'].map((host) => `http://${host}/`),
+        // At the root, and below the prefix that a proxy may put before it.
+        redirect_uris: [LOOPBACK, 'localhost'].flatMap((host) => [
+          `http://${host}/`,
+          `http://${host}${PAGE_PREFIX}/`,
+        ]),
       },
     ],
     scopes: ['openid', ...scopes],

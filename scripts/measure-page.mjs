@@ -1,6 +1,6 @@
-/* global document, Event, fetch, performance, PerformanceObserver, requestAnimationFrame */
+/* global document, window, Event, fetch, performance, PerformanceObserver, requestAnimationFrame */
 // Figures of the page for people, on a catalogue of 100 000 servers: what its first load weighs, when its largest part is painted on a
-// processor four times slower, and how soon after the last key a search is shown. `npm run build`, then
+// processor four times slower, how soon after the last key a search is shown, and how smoothly a list scrolls to its end. `npm run build`, then
 // `node scripts/measure-page.mjs [--entries 100000]`; the Chromium is that of CHROMIUM, or /usr/bin/chromium.
 import { spawn } from 'node:child_process';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -37,9 +37,8 @@ const browser = await chromium.launch({
   chromiumSandbox: false,
 });
 try {
-  process.stdout.write(
-    `${JSON.stringify({ entries: ENTRIES, ...(await firstLoad()), ...(await searches()) }, null, 2)}\n`,
-  );
+  for (const measure of [firstLoad, searches, scrolling])
+    process.stdout.write(`${JSON.stringify({ entries: ENTRIES, ...(await measure()) })}\n`);
 } finally {
   await browser.close();
   service.kill('SIGTERM');
@@ -165,4 +164,51 @@ async function searches() {
   took.sort((one, other) => one - other);
   const at = (share) => Math.round(took[Math.ceil(took.length * share) - 1]);
   return { searchShownMs: { median: at(0.5), p95: at(0.95), most: at(1) } };
+}
+
+/** Ten seconds of steady scrolling, page after page; then to the end of what is there, again and again, until all is. */
+async function scrolling() {
+  const page = await (await browser.newContext({ viewport: { width: 1280, height: 800 } })).newPage();
+  await page.goto(`${ORIGIN}/#/catalogue/main`);
+  await page.locator('.card').first().waitFor();
+  const steady = await page.evaluate(watched, { ms: 10_000, pixelsPerFrame: 80 });
+  const toTheEnd = await page.evaluate(watched, { ms: 25_000, pixelsPerFrame: Infinity });
+  const cards = await page.locator('.card').count();
+  const listed = await page.locator('.count').innerText();
+  return { scrolling: { steady, toTheEnd, listed, cardsInTheDocument: cards } };
+}
+
+/** Runs in the page: frames, in milliseconds, and what kept the page busy for longer than 50. */
+async function watched({ ms, pixelsPerFrame }) {
+  const longTasks = [];
+  const observer = new PerformanceObserver((list) =>
+    longTasks.push(...list.getEntries().map(({ duration }) => Math.round(duration))),
+  );
+  observer.observe({ type: 'longtask' });
+  const frames = [];
+  let framesWithoutCard = 0;
+  const begin = performance.now();
+  let before = begin;
+  while (performance.now() - begin < ms) {
+    const now = await new Promise((done) => requestAnimationFrame(done));
+    frames.push(now - before);
+    before = now;
+    const end = document.documentElement.scrollHeight - window.innerHeight;
+    window.scrollTo(0, Math.min(end, window.scrollY + pixelsPerFrame));
+    // Between two rows there is a gap, which is smaller than this.
+    const isCard = (down) =>
+      document.elementFromPoint(window.innerWidth / 2, window.innerHeight / 2 + down)?.closest('.card');
+    if (![0, 30].some(isCard)) framesWithoutCard += 1;
+    const isWhole = !document.querySelector('.count')?.textContent.includes('so far');
+    if (isWhole && window.scrollY >= end - 1) break;
+  }
+  observer.disconnect();
+  frames.sort((one, other) => one - other);
+  const at = (share) => Math.round(frames[Math.ceil(frames.length * share) - 1]);
+  return {
+    seconds: Math.round((performance.now() - begin) / 100) / 10,
+    frames: { count: frames.length, median: at(0.5), p95: at(0.95), p99: at(0.99), most: at(1) },
+    framesWithoutCard,
+    longTasks: { count: longTasks.length, most: Math.max(0, ...longTasks) },
+  };
 }

@@ -37,11 +37,13 @@ export interface Requester {
 /** Writes the event of a change. Before what others wait for is locked, where that is possible: it is one statement more. */
 export type RecordChange = (event: ChangeEvent) => Promise<void>;
 
-/** Counts of a sync that changed something. */
-export interface SyncCounts {
+/** What a sync that changed something has done. */
+export interface SyncResult {
   readonly added: number;
   readonly changed: number;
   readonly removed: number;
+  /** From its start to the writing of this; a watch has none, as it never ends. */
+  readonly durationMs?: number;
 }
 
 /**
@@ -88,7 +90,7 @@ export class AuditTrail {
     manager: EntityManager,
     source: string,
     claimSetId: number,
-    { added, changed, removed }: SyncCounts,
+    { added, changed, removed, durationMs }: SyncResult,
   ): Promise<WrittenEvent[]> {
     if (added + changed + removed === 0) return [];
     const { claims } = await manager.findOneByOrFail(ClaimSet, { id: claimSetId });
@@ -96,7 +98,7 @@ export class AuditTrail {
       action: 'sync.run',
       target: { type: 'source', name: source },
       claims: [claims],
-      change: { after: { added, changed, removed } },
+      change: { after: { added, changed, removed, ...(durationMs === undefined ? {} : { durationMs }) } },
     };
     return [await this.queries.insertChange(manager, eventOf(change, SYNC_ACTOR, null))];
   }

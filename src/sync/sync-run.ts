@@ -112,7 +112,8 @@ export class SyncRun {
         ? reportAfterChanges(await this.states.lastReport(manager, id), content, gone, counts)
         : reportOf(content, counts);
       const changed = counts.changed + relabeled;
-      events = await this.audit.writeSync(manager, name, claimSetId, { ...counts, changed });
+      const durationMs = Math.round(performance.now() - started);
+      events = await this.audit.writeSync(manager, name, claimSetId, { ...counts, changed, durationMs });
       const result = { contentDigest, fetchState, ...report };
       return (await this.states.complete(manager, owner, id, intervalMs, result)) ? report : null;
     });

@@ -289,15 +289,18 @@ describe('what the server does by itself leaves an event', () => {
       change,
     }));
 
-  it('of a sync that changes something, with its counts, and none of one that does not', async () => {
+  it('of a sync that changes something, with its counts and duration, and none of one that does not', async () => {
     await service.synced('declared');
     const before = await events('sync.run', 'declared');
-    expect(before).toEqual([{ actor: 'sync', change: { after: { added: 1, changed: 0, removed: 0 } } }]);
+    const durationMs = expect.any(Number) as number;
+    expect(before).toEqual([
+      { actor: 'sync', change: { after: { added: 1, changed: 0, removed: 0, durationMs } } },
+    ]);
     await service.rewrite('declared', { servers: [aServer('io.acme/b'), aServer('io.acme/c')] });
     await service.synced('declared');
     await service.synced('declared');
     expect(await events('sync.run', 'declared')).toEqual([
-      { actor: 'sync', change: { after: { added: 2, changed: 0, removed: 1 } } },
+      { actor: 'sync', change: { after: { added: 2, changed: 0, removed: 1, durationMs } } },
       ...before,
     ]);
   });

@@ -1,10 +1,12 @@
 import { accessSync, constants, statSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
+import { chromium } from 'playwright-core';
 import type { TestProject } from 'vitest/node';
 
 declare module 'vitest' {
   export interface ProvidedContext {
-    chromium: string;
+    /** Where the browser is, which all files share: each person has a context of their own in it. */
+    browser: string;
   }
 }
 
@@ -16,10 +18,17 @@ const ELSEWHERE = [
   '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome',
 ];
 
-/** Finds the browser; without one there is nothing to test. */
-export default function setup(project: TestProject): void {
+/** Starts the browser; without one there is nothing to test. */
+export default async function setup(project: TestProject): Promise<() => Promise<void>> {
+  // In a container there is often no user but root, as whom Chromium runs without a sandbox only.
+  const server = await chromium.launchServer({ executablePath: found(), chromiumSandbox: false });
+  project.provide('browser', server.wsEndpoint());
+  return () => server.close();
+}
+
+function found(): string {
   try {
-    project.provide('chromium', findChromium());
+    return findChromium();
   } catch (error) {
     // Thrown on, the sentence would stand below a stack and "No test files found".
     process.stderr.write(`${(error as Error).message}\n`);

@@ -8,8 +8,7 @@ let page: Page;
 let complaints: string[];
 
 beforeAll(async () => {
-  // In a container there is often no user but root, as whom Chromium runs without a sandbox only.
-  browser = await chromium.launch({ executablePath: inject('chromium'), chromiumSandbox: false });
+  browser = await chromium.connect(inject('browser'));
 });
 afterAll(() => browser?.close());
 
@@ -29,13 +28,25 @@ afterEach(async () => {
 });
 
 describe('the page /docs in oauth mode', () => {
-  it('takes a pasted token, and "Try it out" then says who that is', async () => {
-    await open(`${demo.origin}/docs`);
+  it('says 401 without a token, offers the code flow alone, and takes a pasted token', async () => {
+    await page.goto(`${demo.origin}/docs`);
+    expect(await tryMe()).toMatchObject({ status: '401', body: { code: 'token_missing' } });
+    // The browser itself complains about a 401.
+    complaints = complaints.filter((text) => !text.includes('401'));
+    await authorize();
+    const forms = page.locator('.auth-container');
+    await forms.nth(1).waitFor();
+    expect(await forms.count()).toBe(2);
+    expect(await forms.nth(1).locator('.scopes .checkbox').allInnerTexts()).toEqual([
+      'openid',
+      'mcp-registry:read',
+      'mcp-registry:write',
+    ]);
     const form = page.locator('.auth-container', { hasText: 'bearer' });
     await form.locator('input').fill(demo.tokens['pia'] ?? '');
     await form.getByRole('button', { name: 'Apply credentials' }).click();
     await page.locator('.modal-ux').getByRole('button', { name: 'Close' }).first().click();
-    expect(await tryMe()).toMatchObject({ status: '200', body: { subject: 'pia' } });
+    expect(await executeMe()).toMatchObject({ status: '200', body: { subject: 'pia' } });
   });
 
   it.each([
@@ -58,40 +69,36 @@ describe('the page /docs in oauth mode', () => {
     await form.getByRole('button', { name: 'Close' }).click();
     expect(await tryMe()).toMatchObject({ status: '200', body: { subject: 'dev' } });
   });
-
-  it('offers the code flow alone, with the scopes of the registry', async () => {
-    await open(`${demo.origin}/docs`);
-    const forms = page.locator('.auth-container');
-    await forms.nth(1).waitFor();
-    expect(await forms.count()).toBe(2);
-    expect(await forms.nth(1).locator('.scopes .checkbox').allInnerTexts()).toEqual([
-      'openid',
-      'mcp-registry:read',
-      'mcp-registry:write',
-    ]);
-  });
-
-  it('says 401 without a token', async () => {
-    await page.goto(`${demo.origin}/docs`);
-    expect(await tryMe()).toMatchObject({ status: '401', body: { code: 'token_missing' } });
-    // The browser itself complains about a 401.
-    complaints = complaints.filter((text) => !text.includes('401'));
-  });
 });
 
 async function open(address: string): Promise<void> {
   await page.goto(address);
+  await authorize();
+}
+
+async function authorize(): Promise<void> {
   await page.locator('.scheme-container').getByRole('button', { name: 'Authorize' }).click();
 }
 
 /** GET /v1/me, as somebody at the page sends it. */
 async function tryMe(): Promise<{ status: string; body: unknown }> {
-  const operation = page.locator('.opblock', { has: page.locator('[data-path="/v1/me"]') });
-  await operation.locator('.opblock-summary-control').click();
-  await operation.getByRole('button', { name: 'Try it out' }).click();
-  await operation.getByRole('button', { name: 'Execute' }).click();
-  const answer = operation.locator('.live-responses-table tbody tr').first();
+  await me().locator('.opblock-summary-control').click();
+  await me().getByRole('button', { name: 'Try it out' }).click();
+  return executeMe();
+}
+
+async function executeMe(): Promise<{ status: string; body: unknown }> {
+  const [answered] = await Promise.all([
+    page.waitForResponse('**/v1/me'),
+    me().getByRole('button', { name: 'Execute' }).click(),
+  ]);
+  const answer = me().locator('.live-responses-table tbody tr').first();
+  await answer.locator('.response-col_status', { hasText: String(answered.status()) }).waitFor();
   const status = await answer.locator('.response-col_status').innerText();
   const text = await answer.locator('.highlight-code code').first().innerText();
   return { status: status.trim(), body: JSON.parse(text) };
+}
+
+function me() {
+  return page.locator('.opblock', { has: page.locator('[data-path="/v1/me"]') });
 }

@@ -1,4 +1,5 @@
 import { describe, expect, inject, it } from 'vitest';
+import { shrunkSentence } from '../../dist/sync/shrinking.js';
 import { Person } from './person.js';
 
 describe('a manager', () => {
@@ -25,8 +26,34 @@ describe('a manager', () => {
   it('sees the last runs of a source, and starts one', async () => {
     await manager.goes('/sources/platform');
     await manager.page.getByRole('img', { name: /\d+ runs?; the last \d+ added/ }).waitFor();
+    await manager.page.getByText('The same as a table').click();
+    expect(await manager.page.locator('details tbody tr').first().innerText()).toMatch(/\d m?s$/);
+    const before = await manager.page.locator('dd time').first().getAttribute('datetime');
     await manager.button('Sync now').click();
+    await expect
+      .poll(() => manager.page.locator('dd time').first().getAttribute('datetime'))
+      .not.toBe(before);
     await manager.page.locator('h1 .badge', { hasText: 'complete' }).waitFor();
+  });
+
+  it('lets a source lose most of its entries by saying so', async () => {
+    const error = shrunkSentence(40, 3);
+    await manager.page.route('**/v1/sources/platform', async (route) => {
+      const response = await route.fetch();
+      const source = (await response.json()) as { sync: object };
+      await route.fulfill({
+        response,
+        json: { ...source, sync: { ...source.sync, status: 'failed', error } },
+      });
+    });
+    await manager.goes('/sources');
+    await manager.goes('/sources/platform');
+    const [request] = await Promise.all([
+      manager.page.waitForRequest((sent) => sent.url().endsWith('/sync')),
+      manager.button('Sync and let it lose most of its entries').click(),
+    ]);
+    expect(request.postDataJSON()).toEqual({ allowShrink: true });
+    await manager.page.unrouteAll({ behavior: 'wait' });
   });
 
   it('can only look at what comes from the configuration', async () => {
@@ -36,7 +63,8 @@ describe('a manager', () => {
     await manager.goes('/registries/acme');
     await manager.link('Catalogue').waitFor();
     expect(await manager.button('Delete').count()).toBe(0);
-    await expect.poll(() => manager.page.locator('.handle').count()).toBe(0);
+    await manager.page.locator('.order li').first().waitFor();
+    expect(await manager.page.locator('.order button').count()).toBe(0);
   });
 
   it('makes a source by a form, and is told at the field what is wrong', async () => {
@@ -47,6 +75,11 @@ describe('a manager', () => {
     await manager.page.getByLabel('Claims: key').fill('org');
     await manager.page.getByLabel('Claims: value').fill('acme');
     await manager.page.keyboard.press('Enter');
+    await manager.page.locator('summary', { hasText: 'Filter' }).click();
+    await manager.page.locator('summary', { hasText: 'Names' }).click();
+    await manager.page.getByLabel('Include').first().focus();
+    await manager.page.keyboard.type('com.example/*');
+    expect(await manager.page.getByLabel('Include').first().inputValue()).toBe('com.example/*');
     await manager.button('Create').click();
     expect(await manager.refusal()).toMatchObject({ code: 'invalid_body' });
     expect(
@@ -90,16 +123,18 @@ describe('a manager', () => {
     }
     await manager.page.getByLabel('Claims: key', { exact: true }).fill('org');
     await manager.page.getByLabel('Claims: value', { exact: true }).fill('acme');
-    await manager.page.keyboard.press('Enter');
+    // Left without pressing anything: it counts.
+    await manager.page.keyboard.press('Tab');
     await manager.button('Create').click();
     await manager.page.getByRole('heading', { name: 'mixed' }).waitFor();
+    expect(await manager.page.locator('.facts .chip').allInnerTexts()).toEqual(['org acme']);
   });
 
   const order = () => manager.page.locator('.order li bdi').allInnerTexts();
 
   it('changes the order of sources by keyboard', async () => {
     await manager.goes('/registries/mixed');
-    await manager.page.getByRole('button', { name: /Move community/ }).focus();
+    await manager.page.getByRole('button', { name: 'Move community up' }).focus();
     await manager.page.keyboard.press('ArrowUp');
     await expect.poll(order).toEqual(['community', 'company', 'published']);
     await manager.page.keyboard.press('ArrowDown');
@@ -110,6 +145,13 @@ describe('a manager', () => {
     await manager.page.reload();
     await manager.page.locator('.order li').first().waitFor();
     expect(await order()).toEqual(['company', 'published', 'community']);
+  });
+
+  it('changes the order of sources by buttons, as on a phone', async () => {
+    await manager.page.getByRole('button', { name: 'Move community up' }).click();
+    await expect.poll(order).toEqual(['company', 'community', 'published']);
+    await manager.page.getByRole('button', { name: 'Move community down' }).click();
+    await expect.poll(order).toEqual(['company', 'published', 'community']);
   });
 
   it('changes the order of sources by dragging', async () => {
@@ -171,6 +213,9 @@ describe('a manager', () => {
     await manager.button('Explain').click();
     await manager.page.locator('.decision').waitFor();
     expect(decodeURIComponent(manager.page.url())).toContain('registry=community&as={');
+    const again = manager.page.waitForResponse('**/v1/access/explain');
+    await manager.button('Explain').click();
+    await again;
   });
 
   it('sees in one picture who sees how much', async () => {
@@ -184,13 +229,13 @@ describe('a manager', () => {
 
   it('reads who did what, narrowed to one thing', async () => {
     await manager.goes('/activity');
+    // Both at once: neither takes the other back.
     await manager.page.getByLabel('To what').fill('mixed');
-    await expect.poll(() => manager.page.locator('.events tbody').innerText()).toContain('registry.delete');
-    await manager.page.waitForURL(/target=mixed/);
     await manager.page
       .locator('label', { hasText: /^What/ })
       .locator('select')
       .selectOption('registry.create');
+    await manager.page.waitForURL(/action=registry.create&target=mixed/);
     await expect.poll(() => manager.page.locator('.events tbody tr').count()).toBe(1);
     await manager.button('More').click();
     await expect.poll(() => manager.page.getByLabel('After').innerText()).toContain('community');

@@ -1,7 +1,7 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, inject, it } from 'vitest';
 import { Person } from './person.js';
 
-const NAME = 'com.example.platform/journey';
+const NAME = 'com.example.journeys/journey';
 const documentOf = (version: string, more: object = {}) =>
   JSON.stringify(
     {
@@ -69,7 +69,7 @@ describe('a publisher', () => {
   it('is told which claim is not theirs to give', async () => {
     await opens();
     await editor().fill(documentOf('1.0.0'));
-    await publisher.page.getByText('Others', { exact: true }).click();
+    await publisher.page.getByText('Other claims', { exact: true }).click();
     await publisher.page.getByLabel('Claim: key').fill('team');
     await publisher.page.getByLabel('Claim: value').fill('data');
     await publisher.page.keyboard.press('Enter');
@@ -123,18 +123,48 @@ describe('a publisher', () => {
     await publisher.page.getByText('Go by com.example.platform/way').waitFor();
   });
 
+  it('marks a version as deleted, and who has a link to it reads that it was', async () => {
+    await publisher.goes(`/publish/server/${encodeURIComponent(NAME)}`);
+    await publisher.page.getByLabel('Status of 1.1.0').selectOption('deleted');
+    await publisher.button('Set').click();
+    await publisher.page.locator('td .badge', { hasText: 'deleted' }).waitFor();
+    await publisher.goes(`/catalogue/acme/server/${encodeURIComponent(NAME)}/1.1.0`);
+    await publisher.page.locator('.entry-facts .badge', { hasText: 'deleted' }).waitFor();
+    await publisher.page.getByRole('link', { name: '1.0.0' }).click();
+    await publisher.page.locator('.entry-facts .badge', { hasText: 'active' }).waitFor();
+  });
+
+  const chips = () => publisher.page.locator('main .chips').first().locator('.chip').allInnerTexts();
+
+  it('does not write over claims that somebody else has changed meanwhile', async () => {
+    const { origin, tokens } = inject('demo');
+    await publisher.goes(`/publish/server/${encodeURIComponent(NAME)}`);
+    await publisher.button('Change').click();
+    await publisher.button('Save claims').waitFor();
+    const reply = await fetch(`${origin}/v1/entries/server/${encodeURIComponent(NAME)}/claims`, {
+      method: 'PUT',
+      headers: { Authorization: `Bearer ${tokens['max']}`, 'Content-Type': 'application/json' },
+      body: JSON.stringify({ claims: { org: 'acme' } }),
+    });
+    expect(reply.status).toBe(204);
+    await publisher.button('Save claims').click();
+    expect(await publisher.refusal()).toMatchObject({ code: 'precondition_failed' });
+    await publisher.button('Cancel').click();
+    await expect.poll(chips).toEqual(['org acme']);
+  });
+
   it('changes the claims of an entry', async () => {
     await publisher.goes(`/publish/server/${encodeURIComponent(NAME)}`);
     await publisher.button('Change').click();
     await claim('platform').click();
     await publisher.button('Save claims').click();
     await publisher.button('Change').waitFor();
-    await expect.poll(() => publisher.page.locator('main .chip').allInnerTexts()).toEqual(['org acme']);
+    await expect.poll(chips).toEqual(['org acme', 'team platform']);
   });
 
   it('reads in the activity what they did', async () => {
     await publisher.goes(`/activity?target=${encodeURIComponent(NAME)}`);
-    await expect.poll(() => publisher.page.locator('.events tbody tr').count()).toBe(4);
+    await expect.poll(() => publisher.page.locator('.events tbody tr').count()).toBe(6);
     await expect
       .poll(() => publisher.page.locator('.events tbody').innerText())
       .toContain('entry.claims.update');

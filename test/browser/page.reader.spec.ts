@@ -36,6 +36,16 @@ describe('somebody who has not logged in', () => {
     await nobody.page.getByRole('heading', { name: 'Ledger' }).waitFor();
   });
 
+  it('is shown nothing of a page that the browser kept from before somebody else logged in', async () => {
+    await nobody.page.evaluate(() => {
+      sessionStorage.setItem('registry.loaded', 'by another load of the page');
+      window.violations = ['kept'];
+      window.dispatchEvent(new PageTransitionEvent('pageshow', { persisted: true }));
+    });
+    await expect.poll(() => nobody.page.evaluate(() => window.violations)).toEqual([]);
+    await nobody.page.getByRole('heading', { name: 'Ledger' }).waitFor();
+  });
+
   it('sees nothing any more after logging out, and is asked who they are the next time', async () => {
     await nobody.page.locator('.who summary').click();
     await nobody.page.getByRole('button', { name: 'Log out' }).click();
@@ -110,8 +120,10 @@ describe('a reader', () => {
     await reader.page.keyboard.press('ArrowDown');
     await reader.page.keyboard.press('Enter');
     await reader.page.getByRole('heading', { name: 'Ledger' }).waitFor();
+    expect(await reader.page.title()).toBe('com.example.payments/ledger · Catalogue · Registry');
     await reader.page.goBack();
     await expect.poll(() => reader.cards()).toEqual(['com.example.payments/ledger']);
+    expect(await reader.page.title()).toBe('acme · Catalogue · Registry');
     await expect.poll(() => reader.page.getByLabel('Search').inputValue()).toBe('ledger');
   });
 

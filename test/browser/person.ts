@@ -15,16 +15,23 @@ export class Person {
   page!: Page;
   context!: BrowserContext;
   readonly origin = inject('demo').origin;
+  /** Of the page, without a slash. */
+  address = this.origin;
   private browser!: Browser;
   private complaints: string[] = [];
 
-  /** @param user of the demo; null: nobody has logged in. */
-  constructor(private readonly user: string | null) {}
+  /**
+   * @param user of the demo; null: nobody has logged in.
+   * @param at where the page is, if it is not at the root of the demo.
+   */
+  constructor(
+    private readonly user: string | null,
+    private readonly at?: () => Promise<string>,
+  ) {}
 
   comes(): this {
     beforeAll(async () => {
-      // In a container there is often no user but root, as whom Chromium runs without a sandbox only.
-      this.browser = await chromium.launch({ executablePath: inject('chromium'), chromiumSandbox: false });
+      this.browser = await chromium.connect(inject('browser'));
       this.context = await this.browser.newContext({ viewport: { width: 1280, height: 900 } });
       await this.context.grantPermissions(['clipboard-read', 'clipboard-write'], { origin: this.origin });
       this.context.setDefaultTimeout(15_000);
@@ -41,7 +48,8 @@ export class Person {
           this.complaints.push(text);
       });
       this.page.on('pageerror', (error) => this.complaints.push(error.message));
-      await this.page.goto(`${this.origin}/`);
+      if (this.at) this.address = await this.at();
+      await this.page.goto(`${this.address}/`);
       if (this.user !== null) await this.logsIn(this.user);
     });
     afterAll(() => this.browser?.close());
@@ -63,8 +71,8 @@ export class Person {
 
   /** Goes to a place of the page by its address. */
   async opens(place: string): Promise<void> {
-    await this.page.goto('about:blank#', { waitUntil: 'commit' }).catch(() => undefined);
-    await this.page.goto(`${this.origin}/#${place}`);
+    await this.page.goto('about:blank');
+    await this.page.goto(`${this.address}/#${place}`);
   }
 
   /** The same without loading the page again. */

@@ -1,4 +1,5 @@
 import type { JSX } from 'preact';
+import { useState } from 'preact/hooks';
 import { goTo, hashOf, type Route } from '../navigation/route.js';
 import { offers } from '../session/roles.js';
 import { useSession } from '../session/session.js';
@@ -12,11 +13,17 @@ import { QuestionForm } from './question-form.js';
 export function AccessPage({ route }: { route: Route }): JSX.Element {
   const session = useSession();
   const question = questionOf(route.query);
-  const ask = (to: Question) => goTo(hashOf(['access'], queryOf(to)));
+  const [count, setCount] = useState(0);
+  const ask = (to: Question) => {
+    const hash = hashOf(['access'], queryOf(to));
+    // Asked again: the answer may have changed.
+    if (hash === location.hash) setCount(count + 1);
+    else goTo(hash);
+  };
   return (
     <>
       <h1>Access</h1>
-      <div class="columns">
+      <div class="columns even">
         <section>
           <h2>Why is something seen, or not?</h2>
           <QuestionForm key={route.query.toString()} question={question} ask={ask} />
@@ -28,11 +35,13 @@ export function AccessPage({ route }: { route: Route }): JSX.Element {
               missing. What you may not know is told exactly like what is not there.
             </p>
           ) : (
-            <Explained question={question} />
+            <Explained key={count} question={question} />
           )}
         </section>
       </div>
-      {question.registry !== '' && question.as !== null && <Preview question={question} as={question.as} />}
+      {question.registry !== '' && question.as !== null && (
+        <Preview key={count} question={question} as={question.as} />
+      )}
       {offers(session, 'manageRegistries') && <Picture />}
     </>
   );

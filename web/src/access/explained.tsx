@@ -83,7 +83,7 @@ function Explanations({ explanation }: { explanation: Explanation }): JSX.Elemen
       </ol>
       {missing.length > 0 && (
         <>
-          <h3>With exactly this in addition, it would be shown</h3>
+          <h3>With exactly this in addition, the answer would be yes</h3>
           <MissingList missing={missing} />
         </>
       )}

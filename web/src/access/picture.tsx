@@ -5,8 +5,10 @@ import { useAnswer } from '../api/use-answer.js';
 import { hashOf } from '../navigation/route.js';
 import { Answered } from '../ui/answered.js';
 import { ClaimChips, claimsKey } from '../ui/claims.js';
+import { counted } from '../ui/counted.js';
 import { Empty } from '../ui/empty.js';
 import { Plain } from '../ui/plain.js';
+import { visible } from '../ui/visible.js';
 import { queryOf } from './question.js';
 
 interface Row {
@@ -24,6 +26,8 @@ interface Grid {
 }
 
 const MOST_ROWS = 200;
+/** Each is asked about by itself. */
+const MOST_COLUMNS = 30;
 
 /** Claim sets × registries: how many entries each of them opens, where. */
 export function Picture(): JSX.Element {
@@ -70,7 +74,7 @@ function Table({ grid: { registries, rows, isCut } }: { grid: Grid }): JSX.Eleme
           <tbody>
             {rows.map((row) => (
               <tr key={claimsKey(row.claims)}>
-                <th scope="row" title={row.sentence}>
+                <th scope="row" title={visible(row.sentence)}>
                   <ClaimChips claims={row.claims} none="no claims" />
                 </th>
                 {registries.map(({ name }) => (
@@ -81,7 +85,7 @@ function Table({ grid: { registries, rows, isCut } }: { grid: Grid }): JSX.Eleme
           </tbody>
         </table>
       </div>
-      {isCut && <p class="muted">There are more claim sets than are shown.</p>}
+      {isCut && <p class="muted">There is more than is shown: other claim sets, or other registries.</p>}
     </>
   );
 }
@@ -96,7 +100,7 @@ function Cell({ registry, row, most }: { registry: string; row: Row; most: numbe
     <td class={`number heat-${share}`}>
       <a
         href={hashOf(['access'], queryOf(question))}
-        aria-label={`${count} entries of ${registry}: ${row.sentence}`}
+        aria-label={`${counted(count, 'entry', 'entries')} of ${registry}: ${visible(row.sentence)}`}
       >
         {count.toLocaleString('en')}
       </a>
@@ -107,7 +111,7 @@ function Cell({ registry, row, most }: { registry: string; row: Row; most: numbe
 async function readGrid(signal: AbortSignal): Promise<Grid> {
   const { registries } = await answer(api.GET('/v1/registries', { signal }));
   const found = await Promise.all(
-    registries.map(async ({ name }) => ({
+    registries.slice(0, MOST_COLUMNS).map(async ({ name }) => ({
       name,
       access: await answer(api.GET('/v1/registries/{name}/access', { params: { path: { name } }, signal })),
     })),
@@ -116,7 +120,10 @@ async function readGrid(signal: AbortSignal): Promise<Grid> {
   return {
     registries: found.map(({ name, access }) => ({ name, isOpen: access.anonymous })),
     rows: rows.slice(0, MOST_ROWS),
-    isCut: rows.length > MOST_ROWS || found.some(({ access }) => access.isCut === true),
+    isCut:
+      registries.length > MOST_COLUMNS ||
+      rows.length > MOST_ROWS ||
+      found.some(({ access }) => access.isCut === true),
   };
 }
 

@@ -3,6 +3,7 @@ import { answer, api } from '../api/client.js';
 import type { Claims } from '../api/types.js';
 import { useAnswer } from '../api/use-answer.js';
 import { Answered } from '../ui/answered.js';
+import { counted } from '../ui/counted.js';
 import { Plain } from '../ui/plain.js';
 import type { Question } from './question.js';
 
@@ -30,8 +31,8 @@ export function Preview({ question, as }: { question: Question; as: Claims }): J
           ) : (
             <>
               <p>
-                {counts.server.toLocaleString('en')} servers, {counts.skill.toLocaleString('en')} skills,{' '}
-                {counts.plugin.toLocaleString('en')} plugins. The first page:
+                {counted(counts.server, 'server')}, {counted(counts.skill, 'skill')},{' '}
+                {counted(counts.plugin, 'plugin')}. The first page:
               </p>
               <ul class="names">
                 {namesOn(page).map((name, place) => (

@@ -1,20 +1,18 @@
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import { answer, api } from '../api/client.js';
-import type { Claims, EntryType } from '../api/types.js';
+import type { EntryType } from '../api/types.js';
 import { useAnswer } from '../api/use-answer.js';
 import { ClaimsEditor } from '../forms/claims-editor.js';
+import { heldClaims } from '../session/held-claims.js';
 import { useSession } from '../session/session.js';
 import type { Question } from './question.js';
 
 const ACTIONS = [
-  ['see', 'sees it'],
-  ['manage', 'manages it'],
-  ['publish', 'publishes to it'],
+  ['see', 'see it'],
+  ['manage', 'manage it'],
+  ['publish', 'publish there'],
 ] as const;
-
-/** Never asked about: they say when a token was made, and not who holds it. */
-const OF_THE_TOKEN = new Set(['jti', 'iat', 'exp', 'nbf']);
 
 export function QuestionForm({
   question,
@@ -90,7 +88,7 @@ export function QuestionForm({
             type="radio"
             name="who"
             checked={draft.as !== null}
-            onChange={() => change({ as: claimsOf(me?.claims ?? {}) })}
+            onChange={() => change({ as: heldClaims(me) })}
           />{' '}
           Somebody with these claims
         </label>
@@ -99,7 +97,7 @@ export function QuestionForm({
         )}
       </fieldset>
       <div class="field">
-        <label for="access-action">Whether they may</label>
+        <label for="access-action">May they</label>
         <select
           id="access-action"
           value={draft.action}
@@ -107,7 +105,7 @@ export function QuestionForm({
         >
           {ACTIONS.map(([value, words]) => (
             <option key={value} value={value}>
-              {value}: who {words}
+              {words}
             </option>
           ))}
         </select>
@@ -117,15 +115,5 @@ export function QuestionForm({
         <button class="primary">Explain</button>
       </p>
     </form>
-  );
-}
-
-function claimsOf(held: Readonly<Record<string, unknown>>): Claims {
-  return Object.fromEntries(
-    Object.entries(held).flatMap(([key, value]) => {
-      const texts = [value].flat().filter((each): each is string => typeof each === 'string');
-      if (OF_THE_TOKEN.has(key) || texts.length === 0) return [];
-      return [[key, Array.isArray(value) ? texts : (texts[0] ?? '')] as const];
-    }),
   );
 }

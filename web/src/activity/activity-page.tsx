@@ -1,17 +1,17 @@
 import type { JSX } from 'preact';
-import { useState } from 'preact/hooks';
 import { answer, api } from '../api/client.js';
 import type { AuditEvent } from '../api/types.js';
 import { useAnswer } from '../api/use-answer.js';
 import { hashOf, replaceHash, type Route } from '../navigation/route.js';
-import { useAct } from '../ui/act.js';
 import { Answered } from '../ui/answered.js';
+import { CursorList, type CursorPage } from '../ui/cursor-list.js';
 import { Empty } from '../ui/empty.js';
-import { Refusal } from '../ui/refusal.js';
+import { Table } from '../ui/table.js';
 import { EventRow } from './event-row.js';
 import { type EventFilter, EventFilters, filterOf } from './event-filters.js';
 
 const PER_PAGE = 100;
+const COLUMNS = ['When', 'What', 'Who', 'To what', { title: 'More', isHidden: true }];
 
 /** An empty value is absent. */
 function questionOf({ action, actor, target, outcome, since, until }: EventFilter, cursor?: string) {
@@ -31,9 +31,7 @@ function timeOf(local: string): string {
 export function ActivityPage({ route }: { route: Route }): JSX.Element {
   const filter = filterOf(route.query);
   const key = JSON.stringify(filter);
-  const asked = useAnswer(key, (signal) =>
-    answer(api.GET('/v1/audit', { params: { query: questionOf(filter) }, signal })),
-  );
+  const asked = useAnswer(key, (signal) => readEvents(filter, undefined, signal));
   const change = (to: Partial<EventFilter>) =>
     replaceHash(hashOf(['activity'], { ...filter, ...to } as EventFilter));
   const isNarrowed = Object.values(filter).some((value) => value !== '');
@@ -41,14 +39,14 @@ export function ActivityPage({ route }: { route: Route }): JSX.Element {
     <>
       <div class="page-head">
         <h1>Activity</h1>
-        <button type="button" onClick={asked.again}>
+        <button type="button" onClick={asked.again} disabled={asked.isWaiting}>
           Look again
         </button>
       </div>
       <EventFilters filter={filter} change={change} />
       <Answered asked={asked}>
-        {({ events, metadata }) =>
-          events.length === 0 ? (
+        {(first) =>
+          first.items.length === 0 ? (
             <Empty title={isNarrowed ? 'No event that you may see matches' : 'No events that you may see'}>
               {isNarrowed ? (
                 <button type="button" onClick={() => replaceHash('#/activity')}>
@@ -59,7 +57,20 @@ export function ActivityPage({ route }: { route: Route }): JSX.Element {
               )}
             </Empty>
           ) : (
-            <Events key={events[0]?.id} first={events} next={metadata.nextCursor} filter={filter} />
+            <CursorList
+              key={first.items[0]?.id}
+              first={first}
+              read={(cursor) => readEvents(filter, cursor)}
+              moreLabel="Earlier events"
+            >
+              {(all) => (
+                <Table columns={COLUMNS} class="events">
+                  {all.map((event) => (
+                    <EventRow key={event.id} event={event} />
+                  ))}
+                </Table>
+              )}
+            </CursorList>
           )
         }
       </Answered>
@@ -67,50 +78,14 @@ export function ActivityPage({ route }: { route: Route }): JSX.Element {
   );
 }
 
-interface EventsProps {
-  readonly first: readonly AuditEvent[];
-  readonly next: string | undefined;
-  readonly filter: EventFilter;
-}
-
-function Events({ first, next, filter }: EventsProps): JSX.Element {
-  const [state, setState] = useState({ events: first, next });
-  const more = useAct(async () => {
-    const { events, metadata } = await answer(
-      api.GET('/v1/audit', { params: { query: questionOf(filter, state.next) } }),
-    );
-    setState({ events: [...state.events, ...events], next: metadata.nextCursor });
-  });
-  return (
-    <>
-      <div class="table-frame">
-        <table class="events">
-          <thead>
-            <tr>
-              <th scope="col">When</th>
-              <th scope="col">What</th>
-              <th scope="col">Who</th>
-              <th scope="col">To what</th>
-              <th scope="col">
-                <span class="hidden">More</span>
-              </th>
-            </tr>
-          </thead>
-          <tbody>
-            {state.events.map((event) => (
-              <EventRow key={event.id} event={event} />
-            ))}
-          </tbody>
-        </table>
-      </div>
-      {more.failure && <Refusal failure={more.failure} again={more.run} />}
-      {state.next !== undefined && (
-        <p class="paused">
-          <button type="button" onClick={more.run} disabled={more.isUnderWay}>
-            Earlier events
-          </button>
-        </p>
-      )}
-    </>
+async function readEvents(
+  filter: EventFilter,
+  cursor: string | undefined,
+  signal?: AbortSignal,
+): Promise<CursorPage<AuditEvent>> {
+  const query = questionOf(filter, cursor);
+  const { events, metadata } = await answer(
+    api.GET('/v1/audit', { params: { query }, ...(signal ? { signal } : {}) }),
   );
+  return { items: events, next: metadata.nextCursor };
 }

@@ -1,5 +1,5 @@
 import type { JSX } from 'preact';
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useTyped } from '../ui/use-typed.js';
 
 export interface EventFilter extends Record<string, string> {
   readonly action: string;
@@ -84,22 +84,8 @@ export function EventFilters({ filter, change }: Props): JSX.Element {
         value={filter.target}
         change={(target) => change({ target })}
       />
-      <label class="choice">
-        <span>Since</span>
-        <input
-          type="datetime-local"
-          value={filter.since}
-          onChange={(event) => change({ since: event.currentTarget.value })}
-        />
-      </label>
-      <label class="choice">
-        <span>Until</span>
-        <input
-          type="datetime-local"
-          value={filter.until}
-          onChange={(event) => change({ until: event.currentTarget.value })}
-        />
-      </label>
+      <TimeFilter label="Since" value={filter.since} change={(since) => change({ since })} />
+      <TimeFilter label="Until" value={filter.until} change={(until) => change({ until })} />
     </form>
   );
 }
@@ -112,18 +98,7 @@ interface TextFilterProps {
 }
 
 function TextFilter({ label, placeholder, value, change }: TextFilterProps): JSX.Element {
-  const [text, setText] = useState(value);
-  const applied = useRef(value);
-  // Only when the address has changed: what somebody types before the first effect runs must stay.
-  useEffect(() => {
-    if (applied.current !== value) setText(value);
-    applied.current = value;
-  }, [value]);
-  useEffect(() => {
-    if (text === value) return undefined;
-    const timer = setTimeout(() => change(text.trim()), PAUSE_MS);
-    return () => clearTimeout(timer);
-  }, [text]);
+  const [text, type] = useTyped(value, change, PAUSE_MS);
   return (
     <label class="choice">
       <span>{label}</span>
@@ -134,8 +109,17 @@ function TextFilter({ label, placeholder, value, change }: TextFilterProps): JSX
         spellcheck={false}
         autocomplete="off"
         value={text}
-        onInput={(event) => setText(event.currentTarget.value)}
+        onInput={(event) => type(event.currentTarget.value)}
       />
+    </label>
+  );
+}
+
+function TimeFilter({ label, value, change }: Omit<TextFilterProps, 'placeholder'>): JSX.Element {
+  return (
+    <label class="choice">
+      <span>{label}</span>
+      <input type="datetime-local" value={value} onChange={(event) => change(event.currentTarget.value)} />
     </label>
   );
 }

@@ -1,8 +1,5 @@
-import { session } from '../session/session.js';
-import { API_BASE } from './client.js';
+import { API_BASE, send } from './client.js';
 import { Failure, failureOf } from './failure.js';
-
-const PATIENCE_MS = 30_000;
 
 interface ToolAnswer<T> {
   readonly result?: {
@@ -20,22 +17,19 @@ export async function callTool<T>(
   args: Readonly<Record<string, string>>,
   signal: AbortSignal,
 ): Promise<T> {
-  const { token } = session.current;
-  const response = await fetch(`${API_BASE}/registry/${encodeURIComponent(registry)}/mcp`, {
-    method: 'POST',
-    signal: AbortSignal.any([signal, AbortSignal.timeout(PATIENCE_MS)]),
-    headers: {
-      'Content-Type': 'application/json',
-      Accept: 'application/json, text/event-stream',
-      ...(token === null ? {} : { Authorization: `Bearer ${token}` }),
-    },
-    body: JSON.stringify({
-      jsonrpc: '2.0',
-      id: 1,
-      method: 'tools/call',
-      params: { name: tool, arguments: args },
+  const response = await send(
+    new Request(`${API_BASE}/registry/${encodeURIComponent(registry)}/mcp`, {
+      method: 'POST',
+      signal,
+      headers: { 'Content-Type': 'application/json', Accept: 'application/json, text/event-stream' },
+      body: JSON.stringify({
+        jsonrpc: '2.0',
+        id: 1,
+        method: 'tools/call',
+        params: { name: tool, arguments: args },
+      }),
     }),
-  });
+  );
   const body: unknown = await response.json().catch(() => undefined);
   if (!response.ok) throw failureOf(response.status, body);
   const { result, error } = (body ?? {}) as ToolAnswer<T>;

@@ -19,6 +19,7 @@ export type ServerDocument = Schemas['ServerDocument'];
 export type ServerItem = Schemas['ServerItem'];
 export type SkillDocument = Schemas['SkillDocument'];
 export type Source = Schemas['SourceAnswer'];
+export type SourceSync = Schemas['SourceSyncAnswer'];
 export type SourceSettings = Schemas['SourceSettings'];
 export type Status = Schemas['StatusBody']['status'];
 export type Explanation = Schemas['Explanation'];

@@ -1,10 +1,11 @@
 import type { JSX } from 'preact';
+import { counted } from '../ui/counted.js';
 import { Empty } from '../ui/empty.js';
 import { Refusal } from '../ui/refusal.js';
 import { VirtualGrid } from '../ui/virtual-grid.js';
 import { Waiting } from '../ui/waiting.js';
 import { EntryCard } from './entry-card.js';
-import type { Listed, Narrowing } from './listed.js';
+import { isNarrowedHere, type Listed, type Narrowing } from './listed.js';
 import { usePlace } from './use-place.js';
 import { type List, useList } from './use-list.js';
 
@@ -14,58 +15,60 @@ interface Props {
   readonly reset: () => void;
 }
 
-const WORDS = {
-  server: ['server', 'servers'],
-  skill: ['skill', 'skills'],
-  plugin: ['plugin', 'plugins'],
-} as const;
-
 export function CatalogueList({ registry, narrowing, reset }: Props): JSX.Element {
-  const place = usePlace();
+  const place = usePlace(JSON.stringify([registry, narrowing]));
   const list = useList(registry, narrowing, place.count);
   place.keep(list.items.length);
-  const isNarrowed = [narrowing.search, narrowing.status, narrowing.transport, narrowing.packageType].some(
-    Boolean,
-  );
-  if (list.failure && list.items.length === 0) return <Refusal failure={list.failure} again={list.again} />;
-  const isEmpty = list.items.length === 0 && list.isWhole && !list.isWaiting;
+  const { items, isWaiting, isWhole, failure } = list;
+  if (failure && items.length === 0) return <Refusal failure={failure} again={list.again} />;
+  const isEmpty = items.length === 0 && isWhole && !isWaiting;
+  const isLooking = isWaiting && list.looked > 0 && isNarrowedHere(narrowing);
   return (
-    <div class={list.isWaiting ? 'results is-waiting' : 'results'}>
+    <div class={list.isBefore ? 'results is-before' : 'results'}>
       <p class="count" role="status">
-        {isEmpty || (list.items.length === 0 && list.isWaiting) ? ' ' : countText(list, narrowing)}
+        {isLooking || isEmpty || (items.length === 0 && isWaiting) ? ' ' : countText(list, narrowing)}
       </p>
-      {list.items.length === 0 && list.isWaiting && <Waiting />}
-      {isEmpty && (isNarrowed ? <NothingFound reset={reset} /> : <NothingThere narrowing={narrowing} />)}
-      {list.items.length > 0 && (
+      {items.length === 0 && isWaiting && !isLooking && <Waiting />}
+      {isEmpty &&
+        (isNarrowed(narrowing) ? <NothingFound reset={reset} /> : <NothingThere narrowing={narrowing} />)}
+      {items.length > 0 && (
         <VirtualGrid<Listed>
-          items={list.items}
+          items={items}
           rowHeight={144}
           minWidth={330}
-          label={WORDS[narrowing.type][1]}
+          label={`${narrowing.type}s`}
           keyOf={({ type, name, version }) => `${type} ${name} ${version}`}
           nearEnd={list.more}
         >
           {(listed) => <EntryCard registry={registry} listed={listed} />}
         </VirtualGrid>
       )}
-      {list.failure && list.items.length > 0 && <Refusal failure={list.failure} again={list.again} />}
-      {list.hasPaused && (
-        <p class="paused">
-          {list.looked.toLocaleString('en')} entries were looked at.{' '}
-          <button type="button" onClick={list.again}>
-            Look further
-          </button>
-        </p>
-      )}
+      {failure && <Refusal failure={failure} again={list.again} />}
+      {(isLooking || list.hasPaused) && <Looking list={list} narrowing={narrowing} />}
     </div>
   );
 }
 
+/** How far a list was looked through that is narrowed here, while it goes on, and when it no longer does. */
+function Looking({ list, narrowing: { type } }: { list: List; narrowing: Narrowing }): JSX.Element {
+  const { items, looked, hasPaused, stop, again } = list;
+  return (
+    <p class="paused">
+      {`${items.length.toLocaleString('en')} of ${counted(looked, type)} looked at so far${hasPaused ? '.' : '…'} `}
+      <button type="button" class="small" onClick={hasPaused ? again : stop}>
+        {hasPaused ? 'Look further' : 'Stop'}
+      </button>
+    </p>
+  );
+}
+
+function isNarrowed({ search, status, transport, packageType }: Narrowing): boolean {
+  return [search, status, transport, packageType].some(Boolean);
+}
+
 function countText({ items, isWhole, looked, hasPaused }: List, { type }: Narrowing): string {
-  const number = items.length.toLocaleString('en');
-  const [one, many] = WORDS[type];
-  if (hasPaused) return `${number} of the first ${looked.toLocaleString('en')} ${many}`;
-  return `${number} ${items.length === 1 ? one : many}${isWhole ? '' : ' so far'}`;
+  if (hasPaused) return `${items.length.toLocaleString('en')} of the first ${counted(looked, type)}`;
+  return `${counted(items.length, type)}${isWhole ? '' : ' so far'}`;
 }
 
 function NothingFound({ reset }: { reset: () => void }): JSX.Element {
@@ -80,7 +83,7 @@ function NothingFound({ reset }: { reset: () => void }): JSX.Element {
 
 function NothingThere({ narrowing: { type } }: { narrowing: Narrowing }): JSX.Element {
   return (
-    <Empty title={`This registry has no ${WORDS[type][1]} that you may see`}>
+    <Empty title={`This registry has no ${type}s that you may see`}>
       It fills when one of its sources is synced, or when somebody publishes to it.{' '}
       <a href="#/access">Access</a> says why you see an entry, or do not.
     </Empty>

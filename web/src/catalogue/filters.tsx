@@ -1,5 +1,6 @@
 import type { JSX, TargetedKeyboardEvent } from 'preact';
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useRef } from 'preact/hooks';
+import { useTyped } from '../ui/use-typed.js';
 import type { Narrowing } from './listed.js';
 
 interface Props {
@@ -72,24 +73,8 @@ export function Filters({ narrowing, change }: Props): JSX.Element {
 }
 
 function SearchField({ search, change }: { search: string; change: Props['change'] }): JSX.Element {
-  const [text, setText] = useState(search);
+  const [text, type] = useTyped(search, (typed) => change({ search: typed }), PAUSE_MS);
   const field = useRef<HTMLInputElement>(null);
-  const sent = useRef(search);
-  useEffect(() => {
-    // The back button, or a link: what stands in the address counts.
-    if (search !== sent.current) {
-      sent.current = search;
-      setText(search);
-    }
-  }, [search]);
-  useEffect(() => {
-    if (text === sent.current) return undefined;
-    const timer = setTimeout(() => {
-      sent.current = text;
-      change({ search: text });
-    }, PAUSE_MS);
-    return () => clearTimeout(timer);
-  }, [text, change]);
   useEffect(() => {
     const press = (event: KeyboardEvent) => {
       const { target } = event;
@@ -117,7 +102,7 @@ function SearchField({ search, change }: { search: string; change: Props['change
         autocomplete="off"
         spellcheck={false}
         placeholder="Search"
-        onInput={(event) => setText(event.currentTarget.value)}
+        onInput={(event) => type(event.currentTarget.value)}
         onKeyDown={leave}
       />
       <kbd aria-hidden="true">/</kbd>

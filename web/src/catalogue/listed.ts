@@ -97,7 +97,12 @@ export function queryOf({ type, search, status, transport, packageType }: Narrow
   return { type: type === 'server' ? '' : type, search, status, transport, package: packageType };
 }
 
-/** The API searches; by these three it does not narrow, and they are looked at here, in what it has answered. */
+/** Is there anything by which the API does not narrow? It searches, and it knows the status of all but servers. */
+export function isNarrowedHere({ type, status, transport, packageType }: Narrowing): boolean {
+  return transport !== '' || packageType !== '' || (type === 'server' && status !== '');
+}
+
+/** By these three the API does not narrow: they are looked at here, in what it has answered. */
 export function isWithin(listed: Listed, { status, transport, packageType }: Narrowing): boolean {
   return (
     (status === '' || listed.status === status) &&

@@ -14,12 +14,17 @@ interface Kept {
 }
 
 const PAUSE_MS = 100;
+/** Who does this no longer wants to be led anywhere. */
+const OWN_WAYS = ['wheel', 'touchmove', 'keydown', 'pointerdown'] as const;
 
-export function usePlace(): Place {
+/** @param key of the list: with another one, nobody was there before. */
+export function usePlace(key: string): Place {
   const before = useRef<Kept | null>(keptIn(history.state));
-  const count = useRef(0);
   const wanted = useRef(before.current);
+  const firstKey = useRef(key);
+  const count = useRef(0);
   useEffect(() => {
+    if (key !== firstKey.current) wanted.current = null;
     const { hash } = location;
     let timer = 0;
     const remember = () => {
@@ -29,12 +34,17 @@ export function usePlace(): Place {
         history.replaceState({ scrollY: window.scrollY, count: count.current } satisfies Kept, '');
       }, PAUSE_MS);
     };
+    const forget = () => {
+      wanted.current = null;
+    };
     window.addEventListener('scroll', remember, { passive: true });
+    for (const way of OWN_WAYS) window.addEventListener(way, forget, { passive: true });
     return () => {
       clearTimeout(timer);
       window.removeEventListener('scroll', remember);
+      for (const way of OWN_WAYS) window.removeEventListener(way, forget);
     };
-  }, []);
+  }, [key]);
   return {
     count: before.current?.count ?? 0,
     keep(now) {

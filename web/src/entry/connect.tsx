@@ -42,32 +42,35 @@ export function Connect({ registry, name, version }: Props): JSX.Element {
   const shown = connections.find(({ client }) => client === chosen) ?? connections[0];
   // Without it the page is as good: what there is to install stands below.
   if (asked.failure || !shown) return <></>;
+  // What stands in the way of all clients is said once.
+  const isForNone = connections.every(({ configuration }) => !configuration);
+  const clientName = wordFor(NAMES, shown.client) ?? shown.client;
   return (
     <section class="connect">
       <h2>Connect</h2>
-      <div class="segments" role="radiogroup" aria-label="Client">
-        {connections.map(({ client }) => (
-          <label key={client}>
-            <input
-              type="radio"
-              name="client"
-              checked={client === shown.client}
-              onChange={() => setChosen(client)}
-            />
-            <span>
-              <Plain text={wordFor(NAMES, client) ?? client} />
-            </span>
-          </label>
-        ))}
-      </div>
+      {!isForNone && (
+        <div class="segments" role="radiogroup" aria-label="Client">
+          {connections.map(({ client }) => (
+            <label key={client}>
+              <input
+                type="radio"
+                name="client"
+                checked={client === shown.client}
+                onChange={() => setChosen(client)}
+              />
+              <span>
+                <Plain text={wordFor(NAMES, client) ?? client} />
+              </span>
+            </label>
+          ))}
+        </div>
+      )}
       {shown.configuration ? (
-        <Code
-          text={JSON.stringify(shown.configuration, null, 2)}
-          label={`Configuration of ${wordFor(NAMES, shown.client) ?? shown.client}`}
-        />
+        <Code text={JSON.stringify(shown.configuration, null, 2)} label={`Configuration of ${clientName}`} />
       ) : (
-        <p class="muted">
-          <Plain text={wordFor(NAMES, shown.client) ?? shown.client} /> cannot be told by its configuration:{' '}
+        <p class="muted below">
+          Nothing can be written into the configuration of{' '}
+          {isForNone ? 'a client' : <Plain text={clientName} />}:{' '}
           <Plain text={shown.omitted?.explanation ?? ''} class="break" />
         </p>
       )}

@@ -28,7 +28,8 @@ export async function readVersions(
   if (type === 'server') {
     const { servers } = await answer(
       api.GET('/registry/{registry}/v0.1/servers/{name}/versions', {
-        params: { path: { registry, name } },
+        // A version that was deleted is shown as such: links to it stay good.
+        params: { path: { registry, name }, query: { include_deleted: true } },
         signal,
       }),
     );

@@ -1,5 +1,4 @@
 import type { JSX } from 'preact';
-import { useEffect } from 'preact/hooks';
 import type { EntryType, ServerDocument } from '../api/types.js';
 import { useAnswer } from '../api/use-answer.js';
 import { EntryIcon } from '../catalogue/entry-icon.js';
@@ -9,6 +8,7 @@ import { Badge } from '../ui/badge.js';
 import { Code } from '../ui/code.js';
 import { Empty } from '../ui/empty.js';
 import { ExternalLink } from '../ui/external-link.js';
+import { Fact, Facts } from '../ui/facts.js';
 import { Plain } from '../ui/plain.js';
 import { Connect } from './connect.js';
 import { readVersions, toolsOf, type Version } from './documents.js';
@@ -24,9 +24,6 @@ export function EntryPage({ route }: { route: Route }): JSX.Element {
   const asked = useAnswer(isKnown ? JSON.stringify([registry, type, name]) : null, (signal) =>
     readVersions(registry, type as EntryType, name, signal),
   );
-  useEffect(() => {
-    document.title = `${name.slice(0, 100)} · Registry`;
-  }, [name]);
   if (!isKnown) return <Empty title="There is no such page" />;
   return (
     <article class="entry">
@@ -146,35 +143,13 @@ function Shown({ registry, type, name, shown, versions }: ShownProps): JSX.Eleme
 
 function Links({ held }: { held: Version['document'] }): JSX.Element {
   const { repository } = held;
-  const { websiteUrl } = held as { websiteUrl?: string };
-  const { license } = held as { license?: string };
+  const { websiteUrl, license } = held as { websiteUrl?: string; license?: string };
   if (websiteUrl === undefined && repository?.url === undefined && license === undefined) return <></>;
   return (
-    <dl class="facts">
-      {websiteUrl !== undefined && (
-        <>
-          <dt>Website</dt>
-          <dd>
-            <ExternalLink to={websiteUrl} />
-          </dd>
-        </>
-      )}
-      {repository?.url !== undefined && (
-        <>
-          <dt>Repository</dt>
-          <dd>
-            <ExternalLink to={repository.url} />
-          </dd>
-        </>
-      )}
-      {license !== undefined && (
-        <>
-          <dt>Licence</dt>
-          <dd>
-            <Plain text={license} />
-          </dd>
-        </>
-      )}
-    </dl>
+    <Facts>
+      <Fact name="Website">{websiteUrl !== undefined && <ExternalLink to={websiteUrl} />}</Fact>
+      <Fact name="Repository">{repository?.url !== undefined && <ExternalLink to={repository.url} />}</Fact>
+      <Fact name="Licence">{license !== undefined && <Plain text={license} />}</Fact>
+    </Facts>
   );
 }

@@ -1,8 +1,8 @@
 import type { JSX } from 'preact';
 import type { EntryType } from '../api/types.js';
 import { entryHash } from '../catalogue/listed.js';
-import { useState } from 'preact/hooks';
 import { Badge } from '../ui/badge.js';
+import { FirstFew } from '../ui/first-few.js';
 import { Plain } from '../ui/plain.js';
 import { Day } from '../ui/time.js';
 import type { Version } from './documents.js';
@@ -18,46 +18,43 @@ interface Props {
 const FEW = 12;
 
 export function Versions({ registry, type, name, versions, shown }: Props): JSX.Element {
-  const [isWhole, setWhole] = useState(false);
-  const visible = isWhole ? versions : versions.slice(0, FEW);
   return (
     <section>
       <h2>
         Versions <span class="muted">{versions.length}</span>
       </h2>
-      <table class="plain">
-        <thead class="hidden">
-          <tr>
-            <th scope="col">Version</th>
-            <th scope="col">Status</th>
-            <th scope="col">Published</th>
-          </tr>
-        </thead>
-        <tbody>
-          {visible.map((each) => (
-            <tr key={each.version} class={each === shown ? 'current' : undefined}>
-              <th scope="row">
-                <a
-                  href={entryHash(registry, { type, name }, each.isLatest ? undefined : each.version)}
-                  aria-current={each === shown ? 'true' : undefined}
-                >
-                  <Plain text={each.version} class="break" />
-                </a>
-              </th>
-              <td>
-                {each.isLatest && <span class="badge plain">latest</span>}{' '}
-                {each.status !== 'active' && <Badge state={each.status} />}
-              </td>
-              <td class="end muted">{each.publishedAt !== undefined && <Day at={each.publishedAt} />}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-      {versions.length > FEW && !isWhole && (
-        <button type="button" class="small" onClick={() => setWhole(true)}>
-          All {versions.length}
-        </button>
-      )}
+      <FirstFew of={versions} count={FEW}>
+        {(some) => (
+          <table class="plain">
+            <thead class="hidden">
+              <tr>
+                <th scope="col">Version</th>
+                <th scope="col">Status</th>
+                <th scope="col">Published</th>
+              </tr>
+            </thead>
+            <tbody>
+              {some.map((each) => (
+                <tr key={each.version} class={each === shown ? 'current' : undefined}>
+                  <th scope="row">
+                    <a
+                      href={entryHash(registry, { type, name }, each.isLatest ? undefined : each.version)}
+                      aria-current={each === shown ? 'true' : undefined}
+                    >
+                      <Plain text={each.version} class="break" />
+                    </a>
+                  </th>
+                  <td>
+                    {each.isLatest && <span class="badge plain">latest</span>}{' '}
+                    {each.status !== 'active' && <Badge state={each.status} />}
+                  </td>
+                  <td class="end muted">{each.publishedAt !== undefined && <Day at={each.publishedAt} />}</td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        )}
+      </FirstFew>
     </section>
   );
 }

@@ -1,5 +1,5 @@
 import type { JSX } from 'preact';
-import { useId } from 'preact/hooks';
+import { useId, useState } from 'preact/hooks';
 import type { Claims } from '../api/types.js';
 import { Plain } from '../ui/plain.js';
 import { ClaimsEditor } from './claims-editor.js';
@@ -22,17 +22,21 @@ interface FieldProps {
 export function SchemaFields({
   schema,
   leaveOut = [],
+  hints = {},
   value,
   change,
   path,
   ...rest
 }: Omit<FieldProps, 'name' | 'isRequired' | 'value' | 'change'> & {
   leaveOut?: readonly string[];
+  /** What a member means here, where its shape says it for all who use it. */
+  hints?: Readonly<Record<string, string>>;
   value: Values;
   change: (value: Values) => void;
 }): JSX.Element {
   const members = Object.entries(schema.properties ?? {}).filter(([name]) => !leaveOut.includes(name));
-  const order = (name: string) => (schema.required?.includes(name) ? 0 : name === 'claims' ? 2 : 1);
+  // What has to be there first, then who it is for, then what can be left as it is.
+  const order = (name: string) => (schema.required?.includes(name) ? 0 : name === 'claims' ? 1 : 2);
   return (
     <>
       {members
@@ -43,7 +47,7 @@ export function SchemaFields({
             key={name}
             name={name}
             path={path === '' ? name : `${path}.${name}`}
-            schema={resolved(member, rest.schemas)}
+            schema={{ ...resolved(member, rest.schemas), ...(hints[name] && { description: hints[name] }) }}
             isRequired={schema.required?.includes(name) ?? false}
             value={value[name]}
             change={(to) => change({ ...value, [name]: to })}
@@ -58,6 +62,10 @@ function Field(props: FieldProps): JSX.Element {
   const id = useId();
   const problems = problemsAt(details, path);
   const hint = schema.description;
+  const isSpokenOf = details.some((line) => line.startsWith(path));
+  // What few people fill is out of their way, until they look for it or the API has something to say about it. Decided once: the field
+  // that is typed into must stay the same.
+  const [isOut] = useState(!isRequired && value === undefined && schema.properties !== undefined);
   const described = { id, 'aria-describedby': `${id}-hint`, 'aria-invalid': problems.length > 0 };
   if (isClaims(schema) || (schema.type === 'array' && schema.items?.type !== 'string') || schema.properties) {
     const inside = (
@@ -66,14 +74,8 @@ function Field(props: FieldProps): JSX.Element {
         <Group {...props} />
       </>
     );
-    // What few people fill is out of their way, until they look for it or the API has something to say about it.
-    const isOut =
-      !isRequired &&
-      value === undefined &&
-      schema.properties !== undefined &&
-      !details.some((line) => line.startsWith(path));
     return isOut ? (
-      <details class="field group">
+      <details class="field group" open={isSpokenOf || undefined}>
         <summary>
           {labelOf(name)} <span class="muted">optional</span>
         </summary>

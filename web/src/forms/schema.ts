@@ -1,5 +1,5 @@
-import { API_BASE } from '../api/client.js';
-import { failureFrom, failureOf } from '../api/failure.js';
+import { API_BASE, send } from '../api/client.js';
+import { failureOf } from '../api/failure.js';
 
 /** A JSON Schema, as far as the OpenAPI document uses it. */
 export interface Schema {
@@ -29,14 +29,10 @@ export function readSchemas(): Promise<Schemas> {
 }
 
 async function read(): Promise<Schemas> {
-  try {
-    const response = await fetch(`${API_BASE}/openapi.json`, { signal: AbortSignal.timeout(30_000) });
-    if (!response.ok) throw failureOf(response.status, await response.json().catch(() => undefined));
-    const document = (await response.json()) as { components: { schemas: Schemas } };
-    return document.components.schemas;
-  } catch (thrown) {
-    throw failureFrom(thrown);
-  }
+  const response = await send(new Request(`${API_BASE}/openapi.json`));
+  const body: unknown = await response.json().catch(() => undefined);
+  if (!response.ok) throw failureOf(response.status, body);
+  return (body as { components: { schemas: Schemas } }).components.schemas;
 }
 
 /** What a reference leads to, with the description that stands beside it. */
@@ -73,7 +69,12 @@ export function withoutEmpty(value: unknown): unknown {
   return Object.fromEntries(kept);
 }
 
-/** What the API has said of the member at this path. */
+/** What the API has said of the member at this path: of a list of texts, each of which is a line, by that line. */
 export function problemsAt(details: readonly string[], path: string): string[] {
-  return details.flatMap((line) => (line.startsWith(`${path}: `) ? [line.slice(path.length + 2)] : []));
+  return details.flatMap((detail) => {
+    if (!detail.startsWith(path)) return [];
+    const [, place, problem] = /^(?:\[(\d+)\])?: (.*)$/s.exec(detail.slice(path.length)) ?? [];
+    if (problem === undefined) return [];
+    return [place === undefined ? problem : `line ${Number(place) + 1}: ${problem}`];
+  });
 }

@@ -1,19 +1,18 @@
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import { answer, api } from '../api/client.js';
-import { failureOf } from '../api/failure.js';
-import type { Claims, EntryType, ManagedEntry, Status } from '../api/types.js';
+import type { EntryType, ManagedEntry, Status } from '../api/types.js';
 import { useAnswer } from '../api/use-answer.js';
 import { goTo } from '../navigation/route.js';
 import { useSession } from '../session/session.js';
 import { DangerButton, useAct } from '../ui/act.js';
 import { Answered } from '../ui/answered.js';
 import { Badge } from '../ui/badge.js';
-import { ClaimChips, claimsKey } from '../ui/claims.js';
 import { Plain } from '../ui/plain.js';
 import { Refusal } from '../ui/refusal.js';
+import { Table } from '../ui/table.js';
 import { Day } from '../ui/time.js';
-import { OwnClaims } from './own-claims.js';
+import { EntryClaims } from './entry-claims.js';
 
 interface Props {
   readonly type: EntryType;
@@ -22,6 +21,7 @@ interface Props {
 
 type Version = ManagedEntry['versions'][number];
 
+const COLUMNS = ['Version', 'Status', 'Published', 'By', { title: 'Delete', isHidden: true }];
 const STATUSES: Readonly<Record<EntryType, readonly Status[]>> = {
   server: ['active', 'deprecated', 'deleted'],
   skill: ['active', 'deprecated', 'archived'],
@@ -45,104 +45,25 @@ export function ManagedEntryPage({ type, name }: Props): JSX.Element {
       <Answered asked={asked}>
         {(entry) => (
           <div class="stack">
-            <EntryClaims key={claimsKey(entry.claims)} entry={entry} type={type} again={asked.again} />
+            <EntryClaims entry={entry} type={type} again={asked.again} />
             <section>
               <h2>Versions</h2>
-              <div class="table-frame">
-                <table>
-                  <thead>
-                    <tr>
-                      <th scope="col">Version</th>
-                      <th scope="col">Status</th>
-                      <th scope="col">Published</th>
-                      <th scope="col">By</th>
-                      <th scope="col">
-                        <span class="hidden">Delete</span>
-                      </th>
-                    </tr>
-                  </thead>
-                  <tbody>
-                    {entry.versions.map((version) => (
-                      <VersionRow
-                        key={version.version}
-                        {...path}
-                        version={version}
-                        again={asked.again}
-                        isLast={entry.versions.length === 1}
-                      />
-                    ))}
-                  </tbody>
-                </table>
-              </div>
+              <Table columns={COLUMNS}>
+                {entry.versions.map((version) => (
+                  <VersionRow
+                    key={`${version.version} ${version.status} ${version.statusMessage ?? ''}`}
+                    {...path}
+                    version={version}
+                    again={asked.again}
+                    isLast={entry.versions.length === 1}
+                  />
+                ))}
+              </Table>
             </section>
           </div>
         )}
       </Answered>
     </>
-  );
-}
-
-function EntryClaims({
-  entry,
-  type,
-  again,
-}: {
-  entry: ManagedEntry;
-  type: EntryType;
-  again: () => void;
-}): JSX.Element {
-  const { name } = entry;
-  const [isEdited, setEdited] = useState(false);
-  const [claims, setClaims] = useState<Claims>(entry.claims);
-  const save = useAct(async () => {
-    const path = { type, name };
-    const read = await api.GET('/v1/entries/{type}/{name}/claims', { params: { path } });
-    if (!read.data) throw failureOf(read.response.status, read.error);
-    // Somebody else may have changed them since they were shown.
-    if (claimsKey(read.data.claims) !== claimsKey(entry.claims)) again();
-    const etag = read.response.headers.get('ETag');
-    await answer(
-      api.PUT('/v1/entries/{type}/{name}/claims', {
-        params: { path, header: etag === null ? {} : { 'If-Match': etag } },
-        body: { claims: claims as Record<string, string | string[]> },
-      }),
-    );
-    setEdited(false);
-    again();
-  });
-  return (
-    <section>
-      <h2>Claims</h2>
-      <p>
-        <ClaimChips claims={isEdited ? claims : entry.claims} none="none: super-admins only see it" />{' '}
-        {!isEdited && (
-          <button type="button" class="small" onClick={() => setEdited(true)}>
-            Change
-          </button>
-        )}
-      </p>
-      {isEdited && (
-        <>
-          <OwnClaims claims={claims} change={setClaims} />
-          {save.failure && <Refusal failure={save.failure} />}
-          <p class="buttons form-end">
-            <button type="button" class="primary" onClick={save.run} disabled={save.isUnderWay}>
-              Save claims
-            </button>
-            <button
-              type="button"
-              onClick={() => {
-                setEdited(false);
-                setClaims(entry.claims);
-                save.forget();
-              }}
-            >
-              Cancel
-            </button>
-          </p>
-        </>
-      )}
-    </section>
   );
 }
 
@@ -165,7 +86,8 @@ function VersionRow({ type, name, version: of, isLast, again }: RowProps): JSX.E
     );
     again();
   });
-  const isChanged = to !== status || message !== (statusMessage ?? '');
+  const isChanged = to !== status || message.trim() !== (statusMessage ?? '');
+  const isMine = publishedBy?.subject === me?.subject && publishedBy?.issuer === me?.claims?.['iss'];
   return (
     <tr>
       <th scope="row">
@@ -185,7 +107,7 @@ function VersionRow({ type, name, version: of, isLast, again }: RowProps): JSX.E
             ))}
           </select>
           {!isChanged && status !== 'active' && <Badge state={status} />}
-          {(isChanged || message !== '') && (
+          {(isChanged || message !== '' || status !== 'active') && (
             <input
               type="text"
               aria-label={`Message of ${version}`}
@@ -208,7 +130,7 @@ function VersionRow({ type, name, version: of, isLast, again }: RowProps): JSX.E
       </td>
       <td>
         {publishedBy?.subject ? (
-          <Plain text={publishedBy.subject === me?.subject ? 'you' : publishedBy.subject} class="break" />
+          <Plain text={isMine ? 'you' : publishedBy.subject} class="break" />
         ) : (
           <span class="muted">–</span>
         )}

@@ -1,6 +1,8 @@
 import type { JSX } from 'preact';
 import type { Claims } from '../api/types.js';
-import { ClaimsEditor, pairsIn, withClaim, withoutClaim } from '../forms/claims-editor.js';
+import { pairsIn, withClaim, withoutClaim } from '../forms/claim-pairs.js';
+import { ClaimsEditor } from '../forms/claims-editor.js';
+import { heldClaims } from '../session/held-claims.js';
 import { useSession } from '../session/session.js';
 import { Plain } from '../ui/plain.js';
 
@@ -18,9 +20,6 @@ const OF_THE_TOKEN = new Set([
   'acr',
   'amr',
 ]);
-/** These are never claims of an entry. */
-const NEVER = new Set(['jti', 'iat', 'exp', 'nbf']);
-
 interface Props {
   readonly claims: Claims;
   readonly change: (claims: Claims) => void;
@@ -29,7 +28,7 @@ interface Props {
 /** The claims of one's own token, to be picked; others can be named. */
 export function OwnClaims({ claims, change }: Props): JSX.Element {
   const { me } = useSession();
-  const own = pairsIn(textsIn(me?.claims ?? {}));
+  const own = pairsIn(heldClaims(me));
   const usual = own.filter(([key]) => !OF_THE_TOKEN.has(key));
   const rest = own.filter(([key]) => OF_THE_TOKEN.has(key));
   const isHeld = (key: string, value: string) => own.some(([name, each]) => name === key && each === value);
@@ -43,7 +42,7 @@ export function OwnClaims({ claims, change }: Props): JSX.Element {
     <>
       <Choices pairs={usual} claims={claims} change={change} />
       <details class="more-claims" open={own.length === 0 || undefined}>
-        <summary>{own.length === 0 ? 'Claims' : 'Others'}</summary>
+        <summary>{own.length === 0 ? 'Claims' : 'Other claims'}</summary>
         <Choices pairs={rest} claims={claims} change={change} />
         <ClaimsEditor
           label="Claim"
@@ -78,14 +77,5 @@ function Choices({ pairs, claims, change }: Props & { pairs: readonly [string, s
         );
       })}
     </span>
-  );
-}
-
-function textsIn(held: Readonly<Record<string, unknown>>): Claims {
-  return Object.fromEntries(
-    Object.entries(held).flatMap(([key, value]) => {
-      const texts = [value].flat().filter((each): each is string => typeof each === 'string');
-      return NEVER.has(key) || texts.length === 0 ? [] : [[key, texts] as const];
-    }),
   );
 }

@@ -7,10 +7,12 @@ import { hashOf } from '../navigation/route.js';
 import { useAct } from '../ui/act.js';
 import { Plain } from '../ui/plain.js';
 import { Refusal } from '../ui/refusal.js';
-import { DocumentEditor, type Mark } from './document-editor.js';
-import { type Lines, lineOf, parseJson } from './json-lines.js';
+import { DocumentEditor } from './document-editor.js';
+import { parseJson } from './json-lines.js';
 import { ManagedEntries } from './managed-entries.js';
 import { OwnClaims } from './own-claims.js';
+import { problemsOf } from './problems.js';
+import { Verdict } from './verdict.js';
 
 /** So long a pause in typing is worth a question. */
 const PAUSE_MS = 350;
@@ -61,7 +63,9 @@ export function PublishPage(): JSX.Element {
     setChecked(undefined);
   });
   const isChecked = checked !== undefined && checked.text === question;
-  const marks = marksOf(parsed, checked?.failure, type);
+  const problems = problemsOf(parsed, checked?.failure, type);
+  // What was said of another document, or of other claims.
+  useEffect(publish.forget, [question]);
   return (
     <>
       <h1>Publish</h1>
@@ -84,12 +88,15 @@ export function PublishPage(): JSX.Element {
               </select>
             </label>
           </div>
-          <DocumentEditor text={text} change={setText} marks={marks} />
-          <Verdict parsed={parsed} isChecked={isChecked} failure={checked?.failure} marks={marks} />
+          <DocumentEditor text={text} change={setText} marks={problems.marks} />
+          <Verdict isEmpty={!parsed} isChecked={isChecked} failure={checked?.failure} problems={problems} />
         </section>
         <section>
           <h2>Claims</h2>
-          <p class="muted">Who holds all of them sees the entry. Later versions take those of the first.</p>
+          <p class="muted">
+            Pick those that a reader has to hold: whoever holds all of them sees the entry. Later versions
+            take those of the first.
+          </p>
           <OwnClaims claims={claims} change={setClaims} />
           <p class="buttons form-end">
             <button
@@ -120,57 +127,4 @@ function raw(body: string) {
     bodySerializer: () => body,
     headers: { 'Content-Type': 'application/json' },
   };
-}
-
-function marksOf(
-  parsed: ReturnType<typeof parseJson> | undefined,
-  failure: Failure | undefined,
-  type: EntryType,
-): Mark[] {
-  if (!parsed) return [];
-  if (!('value' in parsed)) return [{ line: parsed.line, message: parsed.message }];
-  const { lines } = parsed;
-  return (failure?.details ?? []).flatMap((detail) => markOf(lines, detail, type));
-}
-
-/** `server.remotes[0].url: is required` → the line of `remotes[0]`. */
-function markOf(lines: Lines, detail: string, type: EntryType): Mark[] {
-  const [, path, message] = /^([\w$.[\]/-]+?): (.*)$/s.exec(detail) ?? [];
-  if (path === undefined || message === undefined || !path.startsWith(type)) return [];
-  const inside = path.slice(type.length).replace(/^\./, '');
-  return [
-    {
-      line: lineOf(lines, inside),
-      message: inside === '' ? message : `${inside.split('.').at(-1) ?? ''} ${message}`,
-    },
-  ];
-}
-
-interface VerdictProps {
-  readonly parsed: ReturnType<typeof parseJson> | undefined;
-  readonly isChecked: boolean;
-  readonly failure: Failure | undefined;
-  readonly marks: readonly Mark[];
-}
-
-function Verdict({ parsed, isChecked, failure, marks }: VerdictProps): JSX.Element {
-  if (!parsed)
-    return <p class="muted">It is checked while you type; nothing is published before you say so.</p>;
-  if (!('value' in parsed) || marks.length > 0)
-    return (
-      <ul class="problems" role="status" aria-label="Problems">
-        {marks.map(({ line, message }, place) => (
-          <li key={place}>
-            <span class="muted">line {line}</span> <Plain text={message} class="break" />
-          </li>
-        ))}
-      </ul>
-    );
-  if (!isChecked) return <p class="muted">Checking…</p>;
-  if (failure) return <Refusal failure={failure} />;
-  return (
-    <p class="good-text" role="status">
-      It could be published.
-    </p>
-  );
 }

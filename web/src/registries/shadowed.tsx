@@ -1,11 +1,12 @@
 import type { JSX } from 'preact';
-import { useState } from 'preact/hooks';
 import { answer, api } from '../api/client.js';
 import type { ListedEntry } from '../api/types.js';
 import { useAnswer } from '../api/use-answer.js';
 import { Answered } from '../ui/answered.js';
 import { ClaimChips } from '../ui/claims.js';
+import { FirstFew } from '../ui/first-few.js';
 import { Plain } from '../ui/plain.js';
+import { Table } from '../ui/table.js';
 
 const PER_PAGE = 100;
 const PAGES = 20;
@@ -19,61 +20,53 @@ interface Found {
 
 /** Names that several sources of the registry have, and which source comes first. */
 export function Shadowed({ name, sources }: { name: string; sources: readonly string[] }): JSX.Element {
-  const [isWhole, setWhole] = useState(false);
   const asked = useAnswer(`${name} ${sources.join(' ')}`, (signal) => read(name, sources, signal));
   return (
     <section>
       <h2>Names in several sources</h2>
       <Answered asked={asked}>
-        {({ names, looked, isWhole: isAll }) => (
+        {({ names, looked, isWhole }) => (
           <>
-            {!isAll && <p class="muted">Of the first {looked.toLocaleString('en')} entries.</p>}
+            {!isWhole && <p class="muted">Of the first {looked.toLocaleString('en')} entries.</p>}
             {names.length === 0 ? (
               <p class="muted">None: every name is in one source alone.</p>
             ) : (
-              <div class="table-frame">
-                <table>
-                  <thead>
-                    <tr>
-                      <th scope="col">Name</th>
-                      <th scope="col">Shown first, to who may see it</th>
-                      <th scope="col">Shadowed by it</th>
-                    </tr>
-                  </thead>
-                  <tbody>
-                    {(isWhole ? names : names.slice(0, FEW)).map(([first, ...later]) =>
-                      first ? (
-                        <tr key={`${first.type} ${first.name}`}>
-                          <th scope="row">
-                            <Plain text={first.name} class="break" />
-                            {first.type !== 'server' && <span class="badge plain">{first.type}</span>}
-                          </th>
-                          <td>
-                            <Plain text={first.source} /> <ClaimChips claims={first.claims} />
-                          </td>
-                          <td>
-                            {later.map((entry) => (
-                              <p key={entry.source}>
-                                <Plain text={entry.source} /> <ClaimChips claims={entry.claims} />
-                              </p>
-                            ))}
-                          </td>
-                        </tr>
-                      ) : null,
-                    )}
-                  </tbody>
-                </table>
-              </div>
-            )}
-            {names.length > FEW && !isWhole && (
-              <button type="button" class="small" onClick={() => setWhole(true)}>
-                All {names.length}
-              </button>
+              <FirstFew of={names} count={FEW}>
+                {(shown) => (
+                  <Table columns={['Name', 'Shown first', 'Shadowed by it']}>
+                    {shown.map((entries) => (
+                      <Row key={`${entries[0]?.type} ${entries[0]?.name}`} entries={entries} />
+                    ))}
+                  </Table>
+                )}
+              </FirstFew>
             )}
           </>
         )}
       </Answered>
     </section>
+  );
+}
+
+function Row({ entries: [first, ...later] }: { entries: readonly ListedEntry[] }): JSX.Element {
+  if (!first) return <></>;
+  return (
+    <tr>
+      <th scope="row">
+        <Plain text={first.name} class="break" />{' '}
+        {first.type !== 'server' && <span class="badge plain">{first.type}</span>}
+      </th>
+      <td>
+        <Plain text={first.source} /> <ClaimChips claims={first.claims} />
+      </td>
+      <td>
+        {later.map((entry) => (
+          <p key={entry.source}>
+            <Plain text={entry.source} /> <ClaimChips claims={entry.claims} />
+          </p>
+        ))}
+      </td>
+    </tr>
   );
 }
 

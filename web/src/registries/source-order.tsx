@@ -6,10 +6,11 @@ interface Props {
   readonly sources: readonly string[];
   /** Absent: they are only shown. */
   readonly change?: ((sources: string[]) => void) | undefined;
+  readonly canRemove?: boolean;
 }
 
-/** Sources in their order, moved by dragging, or by the arrow keys on a handle. */
-export function SourceOrder({ sources, change }: Props): JSX.Element {
+/** Sources in their order, moved by dragging, by a button each way, or by the arrow keys on one of them. */
+export function SourceOrder({ sources, change, canRemove = false }: Props): JSX.Element {
   const [dragged, setDragged] = useState<string | null>(null);
   const [said, setSaid] = useState('');
   const list = useRef<HTMLOListElement>(null);
@@ -19,14 +20,19 @@ export function SourceOrder({ sources, change }: Props): JSX.Element {
     change([...others.slice(0, to), name, ...others.slice(to)]);
     setSaid(`${name} is now ${to + 1} of ${sources.length}`);
   };
-  const press = (event: KeyboardEvent, name: string, place: number) => {
+  const moveBy = (name: string, by: 1 | -1) => {
+    move(name, sources.indexOf(name) + by);
+    // The button has moved with its row: the focus stays on it.
+    requestAnimationFrame(() =>
+      list.current
+        ?.querySelector<HTMLElement>(`[data-source="${CSS.escape(name)}"] [data-by="${by}"]`)
+        ?.focus(),
+    );
+  };
+  const press = (event: KeyboardEvent, name: string) => {
     if (event.key !== 'ArrowUp' && event.key !== 'ArrowDown') return;
     event.preventDefault();
-    move(name, place + (event.key === 'ArrowUp' ? -1 : 1));
-    // The handle has moved with its row: the focus stays on it.
-    requestAnimationFrame(() =>
-      list.current?.querySelector<HTMLElement>(`[data-source="${CSS.escape(name)}"] button`)?.focus(),
-    );
+    moveBy(name, event.key === 'ArrowUp' ? -1 : 1);
   };
   return (
     <>
@@ -49,18 +55,37 @@ export function SourceOrder({ sources, change }: Props): JSX.Element {
             }}
             onDrop={(event) => event.preventDefault()}
           >
-            {change && (
-              <button
-                type="button"
-                class="handle"
-                aria-label={`Move ${name}: arrow up, arrow down`}
-                onKeyDown={(event) => press(event, name, place)}
-              >
-                ⠿
-              </button>
-            )}
             <span class="muted number">{place + 1}</span>
             <Plain text={name} class="break" />
+            {change && (
+              <span class="order-moves">
+                {MOVES.map(({ by, word, sign }) => (
+                  <button
+                    key={by}
+                    type="button"
+                    class="small"
+                    data-by={by}
+                    aria-label={`Move ${name} ${word}`}
+                    // Not disabled: that would take the focus from who moves it all the way.
+                    aria-disabled={sources[place + by] === undefined}
+                    onClick={() => moveBy(name, by)}
+                    onKeyDown={(event) => press(event, name)}
+                  >
+                    {sign}
+                  </button>
+                ))}
+                {canRemove && (
+                  <button
+                    type="button"
+                    class="small"
+                    aria-label={`Leave out ${name}`}
+                    onClick={() => change(sources.filter((each) => each !== name))}
+                  >
+                    ✕
+                  </button>
+                )}
+              </span>
+            )}
           </li>
         ))}
       </ol>
@@ -70,3 +95,8 @@ export function SourceOrder({ sources, change }: Props): JSX.Element {
     </>
   );
 }
+
+const MOVES = [
+  { by: -1, word: 'up', sign: '↑' },
+  { by: 1, word: 'down', sign: '↓' },
+] as const;

@@ -20,6 +20,8 @@ const NOBODY: Session = {
 
 class SessionStore {
   current: Session = NOBODY;
+  /** Renews the token when it is about to run out; of whoever has logged somebody in. */
+  keepFresh: () => Promise<void> = () => Promise.resolve();
   private readonly listeners = new Set<() => void>();
 
   change(to: Partial<Session>): void {
@@ -27,9 +29,19 @@ class SessionStore {
     for (const listener of this.listeners) listener();
   }
 
-  /** The API has answered 401. */
-  refused(): void {
-    if (this.current.token !== null) this.change({ token: null, me: null, isOver: true });
+  /** The token for a request. */
+  async freshToken(): Promise<string | null> {
+    await this.keepFresh();
+    return this.current.token;
+  }
+
+  /** The API has answered 401 to a request with this token. It may be late: by now there may be another one. */
+  refused(token: string): void {
+    if (this.current.token === token) this.end();
+  }
+
+  end(): void {
+    this.change({ token: null, me: null, isOver: true });
   }
 
   listen(listener: () => void): () => void {

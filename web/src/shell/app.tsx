@@ -8,6 +8,7 @@ import { Refusal } from '../ui/refusal.js';
 import { Waiting } from '../ui/waiting.js';
 import { Header } from './header.js';
 import { Place } from './place.js';
+import { Unbroken } from './unbroken.js';
 
 export function App(): JSX.Element {
   const route = useRoute();
@@ -54,7 +55,9 @@ export function App(): JSX.Element {
         {failure && <Refusal failure={failure} again={start} />}
         {!hasBegun && <Waiting />}
         {hasBegun && (!failure || failure.code === 'login_failed') && (
-          <Place key={session.me?.subject ?? ''} route={route} />
+          <Unbroken place={place}>
+            <Place key={session.me ? `of ${session.me.subject}` : 'of nobody'} route={route} />
+          </Unbroken>
         )}
       </main>
     </>

@@ -3,6 +3,7 @@ import { hashOf, type Route } from '../navigation/route.js';
 import { logOut } from '../session/log-in.js';
 import { offers } from '../session/roles.js';
 import { useSession } from '../session/session.js';
+import { Menu } from '../ui/menu.js';
 import { Plain } from '../ui/plain.js';
 import { wordFor } from '../api/word-for.js';
 import { LogInButtons } from './log-in-buttons.js';
@@ -36,19 +37,14 @@ export function Header({ route }: { route: Route }): JSX.Element {
       <div class="who">
         {session.settings.mode === 'anonymous' && <span class="muted">no log-in needed</span>}
         {session.me && (
-          <details class="menu">
-            <summary>
-              <Plain text={session.me.subject || 'logged in'} />
-            </summary>
-            <div class="menu-body">
-              <p class="muted">
-                {session.me.roles.length > 0 ? session.me.roles.map(roleName).join(', ') : 'Reader: no role'}
-              </p>
-              <button type="button" onClick={() => void logOut()}>
-                Log out
-              </button>
-            </div>
-          </details>
+          <Menu label={<Plain text={session.me.subject || 'logged in'} />}>
+            <p class="muted">
+              {session.me.roles.length > 0 ? session.me.roles.map(roleName).join(', ') : 'Reader: no role'}
+            </p>
+            <button type="button" onClick={logOut}>
+              Log out
+            </button>
+          </Menu>
         )}
         {session.settings.mode === 'oauth' && session.token === null && <LogInButtons small />}
       </div>

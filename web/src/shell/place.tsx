@@ -3,7 +3,9 @@ import { useEffect, useState } from 'preact/hooks';
 import { CataloguePage } from '../catalogue/catalogue-page.js';
 import { EntryPage } from '../entry/entry-page.js';
 import type { Route } from '../navigation/route.js';
+import { NEW } from '../declared/declared-things.js';
 import { Empty } from '../ui/empty.js';
+import { visible } from '../ui/visible.js';
 import { Waiting } from '../ui/waiting.js';
 import { wordFor } from '../api/word-for.js';
 
@@ -21,9 +23,9 @@ const LATER: Readonly<Record<string, () => Promise<Page>>> = {
 
 export function Place({ route }: { route: Route }): JSX.Element {
   const [name = 'catalogue', registry, type] = route.path;
-  const title = wordFor(TITLES, name) ?? 'Registry';
+  const title = titleOf(route);
   useEffect(() => {
-    document.title = title === 'Registry' ? title : `${title} · Registry`;
+    document.title = title;
   }, [title]);
   if (name === 'catalogue' && registry !== undefined && type !== undefined)
     return <EntryPage route={route} />;
@@ -48,13 +50,28 @@ function Later({ name, route }: { name: string; route: Route }): JSX.Element {
   if (isLost)
     return (
       <Empty title="This part of the page could not be loaded">
-        The server may have been upgraded meanwhile: load the page again.
+        <p>The server may have been upgraded meanwhile.</p>
+        <p>
+          <button type="button" onClick={() => location.reload()}>
+            Load the page again
+          </button>
+        </p>
       </Empty>
     );
   if (!page) return <Waiting />;
   return <page.show route={route} />;
 }
 
+/** The most specific thing that the address names, and the page it stands on. */
+function titleOf({ path: [place = 'catalogue', ...rest] }: Route): string {
+  const page = wordFor(TITLES, place);
+  if (page === undefined) return 'Registry';
+  const name = place === 'catalogue' ? (rest[2] ?? rest[0]) : place === 'publish' ? rest[1] : rest[0];
+  const parts = name === undefined || name === NEW ? [page] : [visible(name.slice(0, LONGEST_NAME)), page];
+  return [...parts, 'Registry'].join(' · ');
+}
+
+const LONGEST_NAME = 100;
 const TITLES: Readonly<Record<string, string>> = {
   catalogue: 'Catalogue',
   publish: 'Publish',

@@ -1,31 +1,39 @@
 import type { JSX } from 'preact';
+import { useEffect, useRef } from 'preact/hooks';
 import { answer, api } from '../api/client.js';
 import type { AuditEvent } from '../api/types.js';
 import { useAnswer } from '../api/use-answer.js';
 import { Refusal } from '../ui/refusal.js';
-import { Ago, exactly } from '../ui/time.js';
+import { Table } from '../ui/table.js';
+import { Ago, durationText } from '../ui/time.js';
+import { Bars } from './bars.js';
+import { MOST_RUNS, type Run, RUN_CHANGES, wordsOf } from './run.js';
 
-interface Run {
-  readonly time: string;
-  readonly added: number;
-  readonly changed: number;
-  readonly removed: number;
+interface Props {
+  readonly name: string;
+  /** When a run has last succeeded: with another one, there is more to show. */
+  readonly after: string | null;
 }
 
-const MOST = 30;
-const HEIGHT = 72;
-const KINDS = ['added', 'changed', 'removed'] as const;
-
-/** The last runs that changed something, as the audit trail has them: a bar for each, newest at the right. */
-export function Runs({ name }: { name: string }): JSX.Element {
+/** The last runs that changed something, as the audit trail has them. */
+export function Runs({ name, after }: Props): JSX.Element {
   const asked = useAnswer(name, (signal) =>
     answer(
-      api.GET('/v1/audit', { params: { query: { action: 'sync.run', target: name, limit: MOST } }, signal }),
+      api.GET('/v1/audit', {
+        params: { query: { action: 'sync.run', target: name, limit: MOST_RUNS } },
+        signal,
+      }),
     ),
   );
+  const { again } = asked;
+  const shown = useRef(after);
+  useEffect(() => {
+    if (shown.current !== after) again();
+    shown.current = after;
+  }, [after, again]);
   if (asked.failure) return <Refusal failure={asked.failure} again={asked.again} />;
-  const runs = (asked.value?.events ?? []).map(runOf).reverse();
-  const last = runs.at(-1);
+  const runs = (asked.value?.events ?? []).map(runOf);
+  const [last] = runs;
   return (
     <section>
       <h2>Last runs that changed something</h2>
@@ -37,7 +45,7 @@ export function Runs({ name }: { name: string }): JSX.Element {
         <>
           <Bars runs={runs} />
           <p class="legend muted">
-            {KINDS.map((kind) => (
+            {[...RUN_CHANGES, 'duration'].map((kind) => (
               <span key={kind} class={`key ${kind}`}>
                 {kind}
               </span>
@@ -46,53 +54,50 @@ export function Runs({ name }: { name: string }): JSX.Element {
               last <Ago at={last.time} />: {wordsOf(last)}
             </span>
           </p>
+          <details class="below">
+            <summary>The same as a table</summary>
+            <RunTable runs={runs} />
+          </details>
         </>
       )}
     </section>
   );
 }
 
-function Bars({ runs }: { runs: readonly Run[] }): JSX.Element {
-  const most = Math.max(...runs.map(({ added, changed, removed }) => added + changed + removed), 1);
-  // By the square root, so that the first run does not press all others flat.
-  const scaled = (count: number) =>
-    count === 0 ? 0 : Math.max(3, (Math.sqrt(count) / Math.sqrt(most)) * HEIGHT);
+const COLUMNS = [
+  'When',
+  ...['Added', 'Changed', 'Removed', 'Took'].map((title) => ({ title, isNumber: true })),
+];
+
+function RunTable({ runs }: { runs: readonly Run[] }): JSX.Element {
   return (
-    <svg
-      class="bars"
-      viewBox={`0 0 ${MOST * 14} ${HEIGHT}`}
-      role="img"
-      aria-label={`${runs.length} runs; the last ${wordsOf(runs.at(-1))}`}
-    >
-      {runs.map((run, place) => {
-        const total = run.added + run.changed + run.removed;
-        const height = scaled(total);
-        let top = HEIGHT - height;
-        return (
-          <g key={run.time}>
-            <title>{`${exactly(run.time)}: ${wordsOf(run)}`}</title>
-            {KINDS.map((kind) => {
-              const part = total === 0 ? 0 : (height * run[kind]) / total;
-              const y = top;
-              top += part;
-              return <rect key={kind} class={kind} x={place * 14} y={y} width="11" height={part} />;
-            })}
-          </g>
-        );
-      })}
-    </svg>
+    <Table columns={COLUMNS} isFigures>
+      {runs.map((run) => (
+        <tr key={run.id}>
+          <th scope="row">
+            <Ago at={run.time} />
+          </th>
+          {RUN_CHANGES.map((kind) => (
+            <td key={kind} class="number">
+              {run[kind].toLocaleString('en')}
+            </td>
+          ))}
+          <td class="number">{run.durationMs === undefined ? '–' : durationText(run.durationMs)}</td>
+        </tr>
+      ))}
+    </Table>
   );
 }
 
-function runOf({ time, change }: AuditEvent): Run {
+function runOf({ id, time, change }: AuditEvent): Run {
   const after = (change?.after ?? {}) as Record<string, unknown>;
-  const count = (key: string) => (typeof after[key] === 'number' ? after[key] : 0);
-  return { time, added: count('added'), changed: count('changed'), removed: count('removed') };
-}
-
-function wordsOf(run: Run | undefined): string {
-  if (!run) return 'nothing';
-  return KINDS.filter((kind) => run[kind] > 0)
-    .map((kind) => `${run[kind].toLocaleString('en')} ${kind}`)
-    .join(', ');
+  const number = (key: string) => (typeof after[key] === 'number' ? after[key] : undefined);
+  return {
+    id,
+    time,
+    added: number('added') ?? 0,
+    changed: number('changed') ?? 0,
+    removed: number('removed') ?? 0,
+    durationMs: number('durationMs'),
+  };
 }

@@ -1,27 +1,30 @@
 import type { JSX } from 'preact';
 import type { Source } from '../api/types.js';
+import { FirstFew } from '../ui/first-few.js';
 import { Plain } from '../ui/plain.js';
+import { Table } from '../ui/table.js';
 
 type SkippedEntry = NonNullable<Source['sync']>['skipped'][number];
 
-export function Skipped({ skipped }: { skipped: readonly SkippedEntry[] }): JSX.Element {
+const FEW = 50;
+
+interface Props {
+  readonly skipped: readonly SkippedEntry[];
+  /** Of all, of which the API names the first ones. */
+  readonly count: number;
+}
+
+export function Skipped({ skipped, count }: Props): JSX.Element {
   if (skipped.length === 0) return <></>;
   return (
     <section>
       <h2>
-        Skipped entries <span class="muted">{skipped.length}</span>
+        Skipped entries <span class="muted">{count.toLocaleString('en')}</span>
       </h2>
-      <div class="table-frame">
-        <table>
-          <thead>
-            <tr>
-              <th scope="col">Entry</th>
-              <th scope="col">Version</th>
-              <th scope="col">Why it is not valid</th>
-            </tr>
-          </thead>
-          <tbody>
-            {skipped.map(({ name, version, reasons }, place) => (
+      <FirstFew of={skipped} count={FEW}>
+        {(shown) => (
+          <Table columns={['Entry', 'Version', 'Problems']}>
+            {shown.map(({ name, version, reasons }, place) => (
               <tr key={place}>
                 <th scope="row">
                   {name === null ? (
@@ -40,9 +43,12 @@ export function Skipped({ skipped }: { skipped: readonly SkippedEntry[] }): JSX.
                 </td>
               </tr>
             ))}
-          </tbody>
-        </table>
-      </div>
+          </Table>
+        )}
+      </FirstFew>
+      {count > skipped.length && (
+        <p class="muted below">The first {skipped.length.toLocaleString('en')} are named.</p>
+      )}
     </section>
   );
 }

@@ -1,156 +1,123 @@
 import type { JSX } from 'preact';
-import { useEffect } from 'preact/hooks';
+import { useEffect, useState } from 'preact/hooks';
 import { answer, api } from '../api/client.js';
-import type { Source } from '../api/types.js';
+import type { Source, SourceSync } from '../api/types.js';
 import { useAnswer } from '../api/use-answer.js';
-import { goTo, hashOf } from '../navigation/route.js';
-import { DangerButton, useAct } from '../ui/act.js';
+import { DeclaredBy, DeclaredHead, ToAll } from '../declared/declared-head.js';
+import { useAct } from '../ui/act.js';
 import { Answered } from '../ui/answered.js';
 import { Badge } from '../ui/badge.js';
 import { ClaimChips } from '../ui/claims.js';
-import { Plain } from '../ui/plain.js';
+import { Fact, Facts } from '../ui/facts.js';
 import { Refusal } from '../ui/refusal.js';
 import { Ago } from '../ui/time.js';
 import { Runs } from './runs.js';
 import { Settings } from './settings.js';
 import { Skipped } from './skipped.js';
+import { SyncError } from './sync-error.js';
 
 const LOOK_AGAIN_MS = 1_500;
+/** A run that somebody has asked for begins soon. When it has not, the server is busy, and the page no longer looks. */
+const BEGINS_WITHIN_MS = 30_000;
+
+/** A run that was asked for, and the last one before it. */
+interface AskedFor {
+  readonly after: string | null;
+  readonly until: number;
+}
 
 export function SourcePage({ name }: { name: string }): JSX.Element {
   const asked = useAnswer(name, (signal) =>
     answer(api.GET('/v1/sources/{name}', { params: { path: { name } }, signal })),
   );
-  const isSyncing = asked.value?.sync?.status === 'syncing' || asked.value?.sync?.status === 'pending';
-  const { again } = asked;
+  const [askedFor, setAskedFor] = useState<AskedFor>();
+  const { again, isWaiting } = asked;
+  const sync = asked.value?.sync;
+  const isAhead =
+    askedFor !== undefined && sync?.lastAttemptAt === askedFor.after && Date.now() < askedFor.until;
+  const isSyncing = isAhead || sync?.status === 'syncing' || sync?.status === 'pending';
   useEffect(() => {
-    if (!isSyncing || asked.isWaiting) return undefined;
+    if (!isSyncing || isWaiting) return undefined;
     const timer = setTimeout(again, LOOK_AGAIN_MS);
     return () => clearTimeout(timer);
-  }, [isSyncing, asked.isWaiting, again]);
+  }, [isSyncing, isWaiting, again]);
+  const start = async (allowShrink: boolean) => {
+    const body = allowShrink ? { allowShrink } : undefined;
+    await answer(api.POST('/v1/sources/{name}/sync', { params: { path: { name } }, ...(body && { body }) }));
+    setAskedFor({ after: sync?.lastAttemptAt ?? null, until: Date.now() + BEGINS_WITHIN_MS });
+    again();
+  };
   return (
     <>
-      <p class="trail">
-        <a href="#/sources">← Sources</a>
-      </p>
-      <Answered asked={asked}>{(source) => <Shown source={source} again={again} />}</Answered>
+      <ToAll place="sources" />
+      <Answered asked={asked}>
+        {(source) => <Shown source={source} isSyncing={isSyncing} start={start} />}
+      </Answered>
     </>
   );
 }
 
-function Shown({ source, again }: { source: Source; again: () => void }): JSX.Element {
+interface ShownProps {
+  readonly source: Source;
+  readonly isSyncing: boolean;
+  readonly start: (allowShrink: boolean) => Promise<void>;
+}
+
+function Shown({ source, isSyncing, start }: ShownProps): JSX.Element {
   const { name, kind, sync, origin, claims } = source;
-  const start = useAct(async () => {
-    await answer(api.POST('/v1/sources/{name}/sync', { params: { path: { name } } }));
-    again();
-  });
-  const startAnyway = useAct(async () => {
-    await answer(
-      api.POST('/v1/sources/{name}/sync', { params: { path: { name } }, body: { allowShrink: true } }),
-    );
-    again();
-  });
+  const starting = useAct(() => start(false));
   return (
     <div class="stack">
-      <div class="page-head">
-        <h1>
-          <Plain text={name} class="break" /> {sync && <Badge state={sync.status} />}
-        </h1>
-        <p class="buttons">
-          {sync && (
-            <button
-              type="button"
-              onClick={start.run}
-              disabled={start.isUnderWay || sync.status === 'syncing'}
-            >
-              Sync now
-            </button>
-          )}
-          {origin === 'api' && (
-            <>
-              <a class="button" href={hashOf(['sources', name, 'edit'])}>
-                Edit
-              </a>
-              <DangerButton
-                label="Delete"
-                question={`Delete the source ${name}?`}
-                act={async () => {
-                  await answer(api.DELETE('/v1/sources/{name}', { params: { path: { name } } }));
-                  goTo('#/sources');
-                }}
-              >
-                Its entries go with it, and whoever reads them in a registry no longer sees them.
-              </DangerButton>
-            </>
-          )}
-        </p>
-      </div>
-      {start.failure && <Refusal failure={start.failure} />}
-      {sync?.error !== undefined && (
-        <div class="refusal">
-          <p class="refusal-sentence">
-            <Plain text={sync.error} class="break" />
-          </p>
-          <p class="refusal-source">
-            {sync.attempts > 1 ? `${sync.attempts} runs in a row have failed; ` : ''}the earlier entries stay.
-          </p>
-          {/^shrunk\b|fewer than half/.test(sync.error) && (
-            <button type="button" onClick={startAnyway.run} disabled={startAnyway.isUnderWay}>
-              Sync and let it lose most of its entries
-            </button>
-          )}
-          {startAnyway.failure && <Refusal failure={startAnyway.failure} />}
-        </div>
-      )}
-      <dl class="facts">
-        <dt>Kind</dt>
-        <dd>{kind}</dd>
-        <dt>Declared</dt>
-        <dd>
-          {origin === 'config' ? 'in the configuration file, and changed there only' : 'through the API'}
-        </dd>
-        <dt>Claims</dt>
-        <dd>
+      <DeclaredHead
+        place="sources"
+        name={name}
+        origin={origin}
+        state={sync && <Badge state={isSyncing ? 'syncing' : sync.status} />}
+        deleting="Its entries go with it, and whoever reads them in a registry no longer sees them."
+        remove={() => answer(api.DELETE('/v1/sources/{name}', { params: { path: { name } } }))}
+      >
+        {sync && (
+          <button type="button" onClick={starting.run} disabled={starting.isUnderWay || isSyncing}>
+            Sync now
+          </button>
+        )}
+      </DeclaredHead>
+      {starting.failure && <Refusal failure={starting.failure} />}
+      {sync?.error !== undefined && <SyncError sync={sync} startAnyway={() => start(true)} />}
+      <Facts>
+        <Fact name="Kind">{kind}</Fact>
+        <DeclaredBy origin={origin} />
+        <Fact name="Claims">
           <ClaimChips claims={claims} />
-        </dd>
+        </Fact>
         {sync && <SyncFacts sync={sync} />}
-      </dl>
-      {sync && <Runs name={name} />}
-      {sync && <Skipped skipped={sync.skipped} />}
+      </Facts>
+      {sync && <Runs name={name} after={sync.lastSuccessAt} />}
+      {sync && <Skipped skipped={sync.skipped} count={sync.counts['skipped'] ?? sync.skipped.length} />}
       <Settings source={source} />
     </div>
   );
 }
 
-function SyncFacts({ sync }: { sync: NonNullable<Source['sync']> }): JSX.Element {
-  const { lastAttemptAt, lastSuccessAt, nextRunAt, counts } = sync;
+function SyncFacts({ sync }: { sync: SourceSync }): JSX.Element {
+  const { status, lastAttemptAt, lastSuccessAt, nextRunAt, counts } = sync;
+  const written = Object.entries(counts)
+    .filter(([key, count]) => count > 0 || key === 'entries')
+    .map(([key, count]) => `${count.toLocaleString('en')} ${key}`);
   return (
     <>
-      <dt>Last success</dt>
-      <dd>{lastSuccessAt ? <Ago at={lastSuccessAt} /> : 'never'}</dd>
-      {sync.status === 'failed' && lastAttemptAt && (
-        <>
-          <dt>Last attempt</dt>
-          <dd>
-            <Ago at={lastAttemptAt} />
-          </dd>
-        </>
+      <Fact name="Last success">{lastSuccessAt ? <Ago at={lastSuccessAt} /> : 'never'}</Fact>
+      {status === 'failed' && lastAttemptAt && (
+        <Fact name="Last attempt">
+          <Ago at={lastAttemptAt} />
+        </Fact>
       )}
       {nextRunAt && (
-        <>
-          <dt>Next run</dt>
-          <dd>
-            <Ago at={nextRunAt} />
-          </dd>
-        </>
+        <Fact name="Next run">
+          <Ago at={nextRunAt} />
+        </Fact>
       )}
-      <dt>Last run that wrote</dt>
-      <dd>
-        {Object.entries(counts)
-          .filter(([key, count]) => count > 0 || key === 'entries')
-          .map(([key, count]) => `${count.toLocaleString('en')} ${key}`)
-          .join(', ') || 'nothing yet'}
-      </dd>
+      <Fact name="Last run that wrote">{written.join(', ') || 'nothing yet'}</Fact>
     </>
   );
 }

@@ -10,7 +10,8 @@ interface Props<T> {
 
 /** An answer, or why there is none, or that it is under way. */
 export function Answered<T>({ asked, children }: Props<T>): JSX.Element {
-  if (asked.failure) return <Refusal failure={asked.failure} again={asked.again} />;
+  if (asked.failure)
+    return <Refusal failure={asked.failure} again={asked.again} isAsking={asked.isWaiting} />;
   if (asked.value === undefined) return <Waiting />;
   return <>{children(asked.value)}</>;
 }

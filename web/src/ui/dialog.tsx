@@ -1,5 +1,6 @@
 import type { ComponentChildren, JSX } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
+import { visible } from './visible.js';
 
 interface Props {
   readonly title: string;
@@ -14,8 +15,8 @@ export function Dialog({ title, close, children }: Props): JSX.Element {
     dialog.current?.showModal();
   }, []);
   return (
-    <dialog ref={dialog} aria-label={title} onClose={close}>
-      <h2>{title}</h2>
+    <dialog ref={dialog} aria-label={visible(title)} onClose={close}>
+      <h2>{visible(title)}</h2>
       {children}
     </dialog>
   );

@@ -40,3 +40,11 @@ export function agoText(at: string, now: number): string {
     return Math.abs(seconds) < 5 ? 'now' : relative.format(seconds, 'second');
   return relative.format(Math.round(seconds / size), unit);
 }
+
+/** `40 ms`, `2.3 s`, `4 min` */
+export function durationText(ms: number): string {
+  if (ms < 1_000) return `${Math.round(ms)} ms`;
+  const seconds = ms / 1_000;
+  if (seconds < 90) return `${seconds.toFixed(seconds < 10 ? 1 : 0)} s`;
+  return `${Math.round(seconds / 60)} min`;
+}

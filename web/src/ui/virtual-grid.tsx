@@ -51,12 +51,13 @@ export function VirtualGrid<T>({
     measure();
     const observer = new ResizeObserver(soon);
     observer.observe(element);
-    window.addEventListener('scroll', soon, { passive: true });
+    // Comes once a frame, before it is drawn: with what is asked for here, nothing empty is shown, however far somebody has jumped.
+    window.addEventListener('scroll', measure, { passive: true });
     window.addEventListener('resize', soon);
     return () => {
       cancelAnimationFrame(frame);
       observer.disconnect();
-      window.removeEventListener('scroll', soon);
+      window.removeEventListener('scroll', measure);
       window.removeEventListener('resize', soon);
     };
   }, [step, minWidth]);
