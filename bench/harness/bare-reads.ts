@@ -54,7 +54,7 @@ class BareReadsController {
   async version(@Headers('authorization') authorization: string, @Param('id') id: string): Promise<string> {
     checkToken(authorization);
     const { rows } = await pool.query<VersionRow>({ name: 'by-id', text: BY_ID, values: [id] });
-    return rows.map((row) => itemBody('server', row)).join('');
+    return rows.flatMap((row) => itemBody('server', row)).join('');
   }
 
   @Get('lists/:page')
@@ -65,7 +65,7 @@ class BareReadsController {
     const { rows } = await pool.query<VersionRow>({ name: 'by-ids', text: BY_IDS, values });
     const last = rows.at(-1);
     const cursor = last && nextCursor('server', { filter: {}, limit, after: null }, last);
-    return listBody('server', rows, cursor);
+    return listBody('server', rows, cursor).join('');
   }
 
   @Get('ready')

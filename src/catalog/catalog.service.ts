@@ -216,7 +216,7 @@ export class CatalogService {
       const body = await this.reader.read(check, request, end);
       // Nothing was read of it: not even those who would make do with a page of another state can use it.
       if (check.remembered && !check.isCurrent) throw new ApiError('database_timeout', CHANGES_TOO_FAST);
-      const page = check.isCurrent ? this.cache.add(key, body) : new CachedJson(body.text, body.headers);
+      const page = check.isCurrent ? this.cache.add(key, body) : new CachedJson(body.parts, body.headers);
       return { page, isCurrent: check.isCurrent };
     } catch (error) {
       return { error, isCurrent: check.isCurrent };

@@ -36,8 +36,8 @@ export class PageCache {
   }
 
   /** Makes a page of a body and caches it. */
-  add(key: string, { text, headers }: PageBody): CachedJson {
-    const page = new CachedJson(text, headers, () => this.measureAgain(key));
+  add(key: string, { parts, headers }: PageBody): CachedJson {
+    const page = new CachedJson(parts, headers, () => this.measureAgain(key));
     this.pages.set(key, page);
     return page;
   }

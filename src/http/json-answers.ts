@@ -52,15 +52,16 @@ export class CachedJson {
   size: number;
 
   /**
+   * @param parts of its text.
    * @param headers to be sent along.
    * @param onGrowth is called when another encoding has been added to `size`.
    */
   constructor(
-    text: string,
+    parts: readonly string[],
     readonly headers: Readonly<Record<string, string>> = {},
     private readonly onGrowth: () => void = () => undefined,
   ) {
-    this.bytes = Buffer.from(text);
+    this.bytes = bytesOf(parts);
     this.digest = digestOf(this.bytes);
     this.size = this.bytes.length;
   }
@@ -100,6 +101,13 @@ const COMPRESS: Record<Coding, (bytes: Buffer) => Promise<Buffer>> = {
     }),
   gzip: (bytes) => promisify(gzip)(bytes),
 };
+
+function bytesOf(parts: readonly string[]): Buffer {
+  const bytes = Buffer.allocUnsafeSlow(parts.reduce((sum, part) => sum + Buffer.byteLength(part), 0));
+  let end = 0;
+  for (const part of parts) end += bytes.write(part, end);
+  return bytes;
+}
 
 function digestOf(content: string | Buffer): string {
   return hash('sha256', content, 'base64url').slice(0, 27);

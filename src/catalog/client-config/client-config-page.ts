@@ -45,7 +45,7 @@ export async function clientConfigPage(
     isDone = found.length === rows.length || !sql.isCurrent;
   }
   return {
-    text: `${await indentedJson(config.toJson())}\n`,
+    parts: [`${await indentedJson(config.toJson())}\n`],
     headers: { 'X-Omitted-Count': String(config.omittedCount) },
   };
 }

@@ -74,10 +74,14 @@ export class PageReader {
   async read(check: SnapshotCheck, request: PageRequest, end?: SearchEnd): Promise<PageBody> {
     if (request.page === 'client-config')
       return clientConfigPage(new ViewSql(this.prepared, check), request, this.rowsPerName);
-    return { text: await this.text(check, request, end) };
+    return { parts: await this.parts(check, request, end) };
   }
 
-  private async text(check: SnapshotCheck, request: TextRequest, end?: SearchEnd): Promise<string> {
+  private async parts(
+    check: SnapshotCheck,
+    request: TextRequest,
+    end?: SearchEnd,
+  ): Promise<readonly string[]> {
     if (request.page === 'list' && end) return this.search(check, request.type, request.list, end);
     const sql = new ViewSql(this.prepared, check);
     switch (request.page) {
@@ -95,7 +99,7 @@ export class PageReader {
     type: EntryType,
     request: ListRequest,
     end: SearchEnd,
-  ): Promise<string> {
+  ): Promise<readonly string[]> {
     try {
       return await this.searches.run(end, (statements) =>
         this.list(new ViewSql(statements, check), type, request),
@@ -108,7 +112,7 @@ export class PageReader {
     }
   }
 
-  private async list(sql: ViewSql, type: EntryType, request: ListRequest): Promise<string> {
+  private async list(sql: ViewSql, type: EntryType, request: ListRequest): Promise<readonly string[]> {
     const found = await readList(sql, type, request, this.rowsPerName);
     const rows = withinPage(found.slice(0, request.limit));
     const last = rows.at(-1);
@@ -121,7 +125,7 @@ export class PageReader {
     type: EntryType,
     name: string,
     request: VersionsRequest,
-  ): Promise<string> {
+  ): Promise<readonly string[]> {
     const { includeDeleted, after } = request;
     const found = await readVersions(sql, { type, name, which: 'all', includeDeleted, after });
     if (found.length === 0 && request.after === null) throw new ApiError('entry_not_found');
@@ -135,14 +139,12 @@ export class PageReader {
   private async version(
     sql: ViewSql,
     { type, name, version, includeDeleted }: PageRequest & { page: 'version' },
-  ): Promise<string> {
+  ): Promise<readonly string[]> {
     const latest = { type, name, which: 'latest', includeDeleted } as const;
     const isLatest = version === 'latest';
     const [row] = await readVersions(sql, isLatest ? latest : { ...latest, which: 'exact', version });
     if (row)
-      return withinPage([row])
-        .map((found) => itemBody(type, found))
-        .join('');
+      return withinPage([row]).flatMap((found) => itemBody(type, found));
     const isThere = !isLatest && (await readVersions(sql, latest)).length > 0;
     throw new ApiError(isThere ? 'version_not_found' : 'entry_not_found');
   }
