@@ -88,7 +88,7 @@ describe('the disk', () => {
 
   it('is not filled by a server that sends whole snapshots', async () => {
     const settings = { repository: git.url('acme'), branch: 'main' };
-    const bytes = 12 * MIB;
+    const bytes = 24 * MIB;
     const large = { other: { bytes, chunks: random(bytes) } };
     await repository.commit({ 'registry.json': aFileOf('one') }, { large, compression: 0 });
     const signal = new AbortController().signal;

@@ -29,8 +29,7 @@ export async function aDatabase(options: { migrated?: boolean } = {}): Promise<T
     await client.connect();
     return client;
   };
-  const admin = await (administrator ??= connect('postgres'));
-  admin.unref();
+  const admin = await (administrator ??= connect('postgres').then(keepsNothingWaiting));
   const { rows } = await admin.query<{ strategy: string }>(
     `select case when current_setting('server_version_num')::int >= ${KNOWS_STRATEGIES} then 'strategy file_copy' else '' end as strategy`,
   );
@@ -55,4 +54,10 @@ export async function aDatabase(options: { migrated?: boolean } = {}): Promise<T
       await admin.query(`drop database ${name} with (force)`);
     },
   };
+}
+
+// The types do not know of it.
+function keepsNothingWaiting(client: pg.Client & { unref?(): void }): pg.Client {
+  client.unref?.();
+  return client;
 }
