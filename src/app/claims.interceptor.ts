@@ -18,7 +18,14 @@ import { Places } from '../database/pools/places.js';
 import { PoolShares, TURN_TIMEOUT_MS } from '../database/pools/pool-shares.js';
 import { EntriesService } from '../entries/entries.service.js';
 import { ApiError } from '../http/errors.js';
-import { bodyBytes, type BodyLimits, forgetBody, HasBody, parseBody, receiveBody } from '../http/input/body.js';
+import {
+  bodyBytes,
+  type BodyLimits,
+  forgetBody,
+  HasBody,
+  parseBody,
+  receiveBody,
+} from '../http/input/body.js';
 import { FairLimit } from '../http/limits/fair-limit.js';
 import { PublisherGate } from '../publisher/publisher-gate.js';
 import { RegistriesService } from '../registries/registries.service.js';

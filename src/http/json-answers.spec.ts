@@ -16,7 +16,9 @@ describe('a cached JSON answer', () => {
 
   it('counts each of its encodings once, and calls back when it has grown', async () => {
     const sizes: number[] = [];
-    const json: CachedJson = new CachedJson(['x'.repeat(1_000), 'x'.repeat(1_000)], {}, () => sizes.push(json.size));
+    const json: CachedJson = new CachedJson(['x'.repeat(1_000), 'x'.repeat(1_000)], {}, () =>
+      sizes.push(json.size),
+    );
     expect(json.size).toBe(2_000);
     const [gzip, same] = await Promise.all([json.compressed('gzip'), json.compressed('gzip')]);
     const brotli = await json.compressed('br');

@@ -304,7 +304,11 @@ describe('a message', () => {
     expectRefused(await post(initialize(70_000)), 413, 'body_too_large');
     expect((await post(initialize(60_000))).status).toBe(200);
     const packed = gzipSync(JSON.stringify(initialize(70_000)));
-    expectRefused(await post(packed, { 'Content-Encoding': 'gzip', 'Content-Type': 'application/json' }), 413, 'body_too_large');
+    expectRefused(
+      await post(packed, { 'Content-Encoding': 'gzip', 'Content-Type': 'application/json' }),
+      413,
+      'body_too_large',
+    );
     const text = { 'Content-Type': 'text/plain' };
     expectRefused(await post('x', text), 415, 'unsupported_media_type');
   });

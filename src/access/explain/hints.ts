@@ -42,7 +42,10 @@ export function hintsFor(held: Readonly<Record<string, unknown>>, steps: readonl
     ...claimHints(held),
     ...Object.keys(held).flatMap((key) => (isTooLarge(held[key]) ? [tooLarge(key)] : [])),
     ...scopeHint(held),
-    ...missing.flatMap(({ key, needs }) => [...spelledElse(spellings, key, needs), ...nested(spellings, key)]),
+    ...missing.flatMap(({ key, needs }) => [
+      ...spelledElse(spellings, key, needs),
+      ...nested(spellings, key),
+    ]),
     ...steps.flatMap(ofStep),
   ];
   return [...new Set(hints)].slice(0, MAX_HINTS);
@@ -95,7 +98,9 @@ function nested(held: Spellings, key: string): string[] {
   const path = held.pathTo(key);
   return path === undefined
     ? []
-    : [`${quoted(key)} is asked for at the top level, and the caller holds it at ${path.join('.').slice(0, MAX_PATH)}`];
+    : [
+        `${quoted(key)} is asked for at the top level, and the caller holds it at ${path.join('.').slice(0, MAX_PATH)}`,
+      ];
 }
 
 function distinct(missing: readonly ExplainedMissing[]): ExplainedMissing[] {

@@ -143,8 +143,7 @@ export class PageReader {
     const latest = { type, name, which: 'latest', includeDeleted } as const;
     const isLatest = version === 'latest';
     const [row] = await readVersions(sql, isLatest ? latest : { ...latest, which: 'exact', version });
-    if (row)
-      return withinPage([row]).flatMap((found) => itemBody(type, found));
+    if (row) return withinPage([row]).flatMap((found) => itemBody(type, found));
     const isThere = !isLatest && (await readVersions(sql, latest)).length > 0;
     throw new ApiError(isThere ? 'version_not_found' : 'entry_not_found');
   }
