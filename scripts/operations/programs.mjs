@@ -178,7 +178,11 @@ export class Replica {
     for (const stream of [this.child.stdout, this.child.stderr])
       stream.setEncoding('utf8').on('data', (text) => (this.output += text));
     const hasEnded = () => this.child.exitCode !== null;
-    const tookMs = await until('the replica is ready', async () => hasEnded() || (await this.isReady()), 120_000);
+    const tookMs = await until(
+      'the replica is ready',
+      async () => hasEnded() || (await this.isReady()),
+      120_000,
+    );
     if (hasEnded()) throw new Error(`The replica has ended:\n${this.output}`);
     return tookMs;
   }
