@@ -40,6 +40,7 @@ class Parts {
   }
 }
 
+/** One version by itself, in parts. */
 export function itemBody(type: EntryType, row: VersionRow): readonly string[] {
   const parts = new Parts();
   parts.addItem(type, row);
