@@ -1,3 +1,4 @@
+import { Ajv } from 'ajv';
 import { describe, expect, it } from 'vitest';
 import { formatProblem } from './document-problem.js';
 import { ENTRY_TYPES } from './entry-types.js';
@@ -200,4 +201,9 @@ it('says every pattern of the schemas in words', () => {
   });
   expect(patterns.length).toBeGreaterThan(4);
   for (const pattern of patterns) expect(pattern).toHaveProperty('rule');
+});
+
+it.each(Object.entries(ENTRY_TYPES))('has a schema of a %s that is one', (_type, { schema }) => {
+  const ajv = new Ajv({ strict: false });
+  expect([ajv.validateSchema(schema), ajv.errors]).toEqual([true, null]);
 });
