@@ -159,24 +159,29 @@ it('a configuration with odd values is read or refused with problems, never anyt
         loadConfig(file, { REGISTRY_LOG_LEVEL: 'debug', REGISTRY_DATABASE_PORT: '5433' }, {}),
       );
     }),
-    { numRuns: inSoak(5_000, 400) },
+    { numRuns: inSoak(5_000, 250) },
   );
 });
 
+/** What every node is replaced with; all of them in the soak, and in each run of the tests the next few for each node. */
+const REPLACEMENTS = [
+  null,
+  'x',
+  5,
+  true,
+  [],
+  {},
+  [null],
+  [[{ constructor: 'x' }]],
+  { constructor: 'x' },
+  { then: 1 },
+];
+const REPLACEMENTS_A_NODE = inSoak(REPLACEMENTS.length, 4);
+
 it('every node of it may be nothing, text, a number, a list or a map', () => {
-  for (const path of nodesOf(GOOD))
-    for (const value of [
-      null,
-      'x',
-      5,
-      true,
-      [],
-      {},
-      [null],
-      [[{ constructor: 'x' }]],
-      { constructor: 'x' },
-      { then: 1 },
-    ]) {
+  for (const [index, path] of nodesOf(GOOD).entries())
+    for (let count = 0; count < REPLACEMENTS_A_NODE; count += 1) {
+      const value = REPLACEMENTS[(index * REPLACEMENTS_A_NODE + count) % REPLACEMENTS.length];
       writeFileSync(file, JSON.stringify(replaced(GOOD, path, value)));
       expectReadOrRefused(() => loadConfig(file, {}, {}));
     }
@@ -214,7 +219,7 @@ it('any text is YAML or refused', () => {
     fc.property(fc.array(fragments, { maxLength: 30 }), (parts) => {
       expectReadOrRefused(() => parseYaml(parts.join(''), 'f.yaml'));
     }),
-    { numRuns: 2_000 },
+    { numRuns: inSoak(2_000, 500) },
   );
 });
 

@@ -7,13 +7,15 @@ import type { Reply } from '../support/http.js';
 import { anIssuer } from '../support/issuer.js';
 import { versionsIn } from '../support/matchers.js';
 import type { ServedProcess } from '../support/process.js';
+import { inSoak } from '../support/soak.js';
 import { type Replicas, startReplicas } from '../support/two-replicas.js';
 import { within } from '../support/within.js';
 
 const LIST = '/registry/main/v0.1/servers';
 /** What issue and contract allow a replica to be late. */
 const LATE_MS = 1_000;
-const ROUNDS = 12;
+/** Each of the two replicas writes the one claims and the other, and is read after both. */
+const ROUNDS = inSoak(12, 6);
 
 interface Expectation {
   readonly caller: Record<string, unknown>;

@@ -8,7 +8,7 @@ import { aServer, type Document } from '../support/documents.js';
 import { call, callWith } from '../support/http.js';
 import { inSoak } from '../support/soak.js';
 
-const ROUNDS = inSoak(20, 3);
+const ROUNDS = inSoak(20, 2);
 /** They publish at the same time, each one version after another. */
 const PUBLISHERS = 8;
 /** Half of what they publish is the first version of a name. */

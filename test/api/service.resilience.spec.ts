@@ -20,9 +20,10 @@ import { inSoak } from '../support/soak.js';
 import { within } from '../support/within.js';
 
 /** How often the connections of a server are cut. */
-const CUTS = inSoak(60, 20);
+const CUTS = inSoak(60, 8);
+const KILLED_ENTRIES = inSoak(3_000, 1_000);
 /** How much of a sync is left to a server before it is killed, roughly: little, all of it, and in between. */
-const SYNC_MS = 1_400;
+const SYNC_MS = inSoak(1_400, 600);
 const KILLS_AFTER_MS = inSoak(
   Array.from({ length: 16 }, (_, round) => 50 + (round * SYNC_MS) / 16),
   [50, 3 * SYNC_MS, SYNC_MS / 2],
@@ -198,7 +199,7 @@ describe('a server whose connections to the database are cut again and again', (
 describe('a server that is killed with -9 during a sync', () => {
   const generation = (round: number) =>
     aCatalogue(
-      Array.from({ length: 3_000 }, (_, i) =>
+      Array.from({ length: KILLED_ENTRIES }, (_, i) =>
         aServer(`io.acme/s${i}`, `1.0.${round}`, { filler: 'x'.repeat(500) }),
       ),
     );
@@ -225,7 +226,7 @@ describe('a server that is killed with -9 during a sync', () => {
         `select version, count(*)::int, count(*) filter (where is_latest)::int as latest from entry_version group by 1`,
       );
       expect(rows).toHaveLength(1);
-      expect(rows[0]).toMatchObject({ count: 3_000, latest: 3_000 });
+      expect(rows[0]).toMatchObject({ count: KILLED_ENTRIES, latest: KILLED_ENTRIES });
       outcomes.add(rows[0]?.version === `1.0.${round}`);
     }
     expect(outcomes).toEqual(new Set([true, false]));
@@ -259,7 +260,8 @@ describe('several replicas that start at once on an empty database', () => {
   it('migrate exactly once and serve the same', async () => {
     const database = await aDatabase({ migrated: false });
     const config = await configuration('replicas', aCatalogue([aServer('io.acme/a')]), database.connection);
-    const replicas = await Promise.all([1, 2, 3].map(() => serving(config)));
+    const starts = Array.from({ length: inSoak(3, 2) }, () => serving(config));
+    const replicas = await Promise.all(starts);
     for (const { cli } of replicas) await cli.logs('"Ready"');
     const applied = replicas.flatMap(({ cli }) => migrationsIn(cli.output));
     expect(applied.toSorted()).toEqual(migrations.map(({ name }) => name).toSorted());

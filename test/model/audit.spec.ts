@@ -16,7 +16,7 @@ import type { ServiceUnderTest } from '../support/service.js';
 import { inSoak } from '../support/soak.js';
 import { nothing, replayed, type State } from '../support/audit-replay.js';
 
-const ROUNDS = inSoak(12, 3);
+const ROUNDS = inSoak(12, 2);
 const WORKERS = 6;
 /** Answers of a round before its process may be killed, and how long after that at most. */
 const ROUND_ANSWERS = inSoak(500, 100);
