@@ -164,7 +164,7 @@ it('a configuration with odd values is read or refused with problems, never anyt
 });
 
 /** What every node is replaced with; all of them in the soak, and in each run of the tests the next few for each node. */
-const REPLACEMENTS = [
+const REPLACEMENTS: readonly unknown[] = [
   null,
   'x',
   5,
