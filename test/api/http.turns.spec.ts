@@ -73,7 +73,7 @@ describe('somebody who asks for much', () => {
     let isGreedyDone = false;
     const all = Promise.all(
       large.map(({ name }) =>
-        greedy.get(`/registry/large/v0.1/servers/${encodeURIComponent(name)}/versions/latest`),
+        greedy.get(`/registry/large/v0.1/servers/${encodeURIComponent(String(name))}/versions/latest`),
       ),
     ).then((replies) => {
       isGreedyDone = true;
