@@ -14,6 +14,7 @@ import { PageCache } from './page-cache.js';
 import { isSearch, type ListRequest, type VersionsRequest } from './pages/list-request.js';
 import { PageReader, type PageRequest, searchTimeMs } from './pages/page-reader.js';
 import { SnapshotCheck } from './pages/snapshot-check.js';
+import { RecentCallers } from './recent-callers.js';
 import { Searches } from './searches.js';
 
 /** How often a page is read because something changed each time. */
@@ -24,6 +25,8 @@ const MAX_READS = 5;
  */
 const BYTES_A_TURN = 64 * 1_024;
 const MAX_TURNS = 8;
+/** How fast one caller is read pages of at least BYTES_A_TURN while others ask too: they take the time of everybody. */
+const SHARED_BYTES_PER_MS = 8 * 1_024;
 const TOO_MANY = 'too_many_servers';
 /** Configurations of which that is remembered. */
 const MAX_TOO_MANY = 1_000;
@@ -43,6 +46,8 @@ export class CatalogService {
   private readonly pending = new SharedReads<string, ReadResult>();
   /** Keys of configurations that would hold more servers than they may. */
   private readonly tooMany = new LRUCache<string, true>({ max: MAX_TOO_MANY });
+
+  private readonly recent = new RecentCallers();
 
   constructor(
     private readonly cache: PageCache,
@@ -131,8 +136,10 @@ export class CatalogService {
    *   during every read.
    */
   private async page(access: RegistryAccess, request: PageRequest, end?: SearchEnd): Promise<CachedJson> {
+    const who = access.client.keyOf(access.caller);
+    this.recent.add(who);
     if (access.remembered) {
-      const page = await this.readAtOnce(access, request);
+      const page = await this.readAtOnce(access, request, who);
       if (page) return page;
       access = await this.views.refresh(access);
     }
@@ -149,7 +156,7 @@ export class CatalogService {
             (abandoned) => this.read(key, check, request, { ...end, abandoned }),
             end.abandoned,
           )
-        : await this.inTurn(access, () => this.pending.share(key, () => this.read(key, check, request)));
+        : await this.inTurn(access, who, () => this.pending.share(key, () => this.read(key, check, request)));
       if (!isCurrent) {
         access = await this.views.refresh(access);
         if (reads < MAX_READS) continue;
@@ -168,11 +175,15 @@ export class CatalogService {
    *
    * @returns undefined when the view has to be refreshed first.
    */
-  private async readAtOnce(access: RegistryAccess, request: PageRequest): Promise<CachedJson | undefined> {
+  private async readAtOnce(
+    access: RegistryAccess,
+    request: PageRequest,
+    who: string,
+  ): Promise<CachedJson | undefined> {
     const key = cacheKey(access.view, request);
     const isKnown = () => this.cache.has(key) || this.pending.has(key);
     if (isKnown()) return undefined;
-    const result = await this.inTurn(access, async () => {
+    const result = await this.inTurn(access, who, async () => {
       if (isKnown() || !this.views.isLatest(access)) return undefined;
       const check = new SnapshotCheck(access.view, access.remembered);
       return this.pending.share(key, () => this.read(key, check, request));
@@ -185,16 +196,18 @@ export class CatalogService {
   // Somebody who asks for many pages at once waits for themselves, and not everybody for them. The turn is that of who asks, also
   // for a page that another one has asked for: they may be far behind in their own.
   private async inTurn<Result extends Pick<ReadResult, 'page'> | undefined>(
-    { caller, client }: RegistryAccess,
+    { client }: RegistryAccess,
+    who: string,
     read: () => Promise<Result>,
   ): Promise<Result> {
     const { reads } = this.shares;
-    const giveBack =
-      reads.takeFree() ?? (await reads.take(client.keyOf(caller), TURN_TIMEOUT_MS, client.departure));
+    const giveBack = reads.takeFree(who) ?? (await reads.take(who, TURN_TIMEOUT_MS, client.departure));
     let turns = MAX_TURNS;
     try {
       const result = await read();
-      turns = Math.min(MAX_TURNS, Math.floor((result?.page?.bytes.length ?? 0) / BYTES_A_TURN));
+      const bytes = result?.page?.bytes.length ?? 0;
+      turns = Math.min(MAX_TURNS, Math.floor(bytes / BYTES_A_TURN));
+      if (turns > 0 && this.recent.areSeveral()) reads.pause(who, bytes / SHARED_BYTES_PER_MS);
       return result;
     } finally {
       if (turns === 0) giveBack();

@@ -1,13 +1,20 @@
 import { once } from 'node:events';
+import { createServer } from 'node:http';
 import { Logger } from '@nestjs/common';
 import { ExpressAdapter } from '@nestjs/platform-express';
-import type { Response } from 'express';
+import type { Express, Response } from 'express';
 import Negotiator from 'negotiator';
 import { UNREAD } from './limits/server-limits.js';
+import { madeForExpress } from './made-for-express.js';
 import { type Coding, CODINGS, JsonLines, JsonText, CachedJson, LINES_TYPE } from './json-answers.js';
 
 /** Nest's adapter for Express, which also sends JSON that is text or bytes already, as it is. */
 export class JsonAnswersAdapter extends ExpressAdapter {
+  override initHttpServer(): void {
+    const app = this.getInstance<Express>();
+    this.httpServer = createServer(madeForExpress(app), app);
+  }
+
   override reply(response: Response, body: unknown, status?: number): unknown {
     if (body instanceof JsonText) return sendText(response, body, status);
     if (body instanceof JsonLines) return sendLines(response, body, status);

@@ -2,14 +2,15 @@ import { type DestinationStream, pino } from 'pino';
 
 /** Bytes that wait for a reader who takes none: with more, lines are dropped, before they fill the memory. */
 const MAX_WAITING = 8 * 1_024 * 1_024;
+/** How long lines are collected to be written together. */
+const COLLECTING_MS = 20;
 
 /**
- * A stream of the process for the log. Lines of one turn of the event loop are written together, asynchronously: a write for each of
+ * A stream of the process for the log. Lines that come soon after each other are written together, asynchronously: a write for each of
  * them would cost as much as all the rest of the log. What is left is written when the process exits.
  */
 export class LogDestination implements DestinationStream {
   private readonly stream;
-  /** Of this turn. */
   private lines = '';
   /** Not told yet. */
   private dropped = 0;
@@ -30,7 +31,7 @@ export class LogDestination implements DestinationStream {
 
   write(line: string): void {
     if (!this.isInUse) this.begin();
-    if (this.lines === '') setImmediate(() => this.pass());
+    if (this.lines === '') setTimeout(() => this.pass(), COLLECTING_MS);
     this.lines += line;
   }
 

@@ -13,9 +13,14 @@ const CLAIMS = { org: 'acme', team: 'platform' };
 
 describe('somebody who asks for much', () => {
   const servers = Array.from({ length: 300 }, (_, number) => aServer(`io.acme/s${number}`));
+  const large = Array.from({ length: 16 }, (_, number) =>
+    aServer(`io.acme/l${number}`, '1.0.0', { _meta: { 'com.example/padding': 'x'.repeat(1_000_000) } }),
+  );
   const service = aService({ mode: 'full' })
     .source('published', { kind: 'managed' })
     .source('main', { servers, claims: { org: 'acme' } })
+    .source('large', { servers: large, claims: { org: 'acme' } })
+    .registry('large', { sources: ['large'], claims: { org: 'acme' } })
     .registry('main', { sources: ['main'], claims: { org: 'acme' } })
     .configuration({ limits: { claimSetsPerSource: 3 } })
     .runs();
@@ -60,6 +65,25 @@ describe('somebody who asks for much', () => {
     expect((await all).status).toBe(200);
     await both;
     expect(isGreedyDone).toBe(true);
+  });
+
+  it('pauses after a large page while others ask', async () => {
+    const greedy = service.as({ sub: 'greedy', org: 'acme' });
+    const modest = service.as({ sub: 'modest', org: 'acme' });
+    let isGreedyDone = false;
+    const all = Promise.all(
+      large.map(({ name }) =>
+        greedy.get(`/registry/large/v0.1/servers/${encodeURIComponent(String(name))}/versions/latest`),
+      ),
+    ).then((replies) => {
+      isGreedyDone = true;
+      return replies;
+    });
+    let lists = 0;
+    for (; !isGreedyDone; lists += 1)
+      expect((await modest.get('/registry/main/v0.1/servers?limit=5')).status).toBe(200);
+    for (const { status } of await all) expect(status).toBe(200);
+    expect(lists).toBeGreaterThan(25);
   });
 
   it.each([

@@ -55,4 +55,36 @@ describe('places', () => {
     await expect(places.take('one', 1_000, client.signal)).rejects.toThrow('gone');
     expect(await places.take('one', 0, STAYS)).toBeTypeOf('function');
   });
+
+  it('are for others while somebody pauses, and for them again when all their pauses have ended', async () => {
+    const places = new Places(1);
+    const giveBack = await places.take('large', 1_000, STAYS);
+    places.pause('large', 100);
+    places.pause('large', 200);
+    giveBack();
+    const order: string[] = [];
+    const take = (who: string) =>
+      places.take(who, 1_000, STAYS).then((release) => {
+        order.push(who);
+        release();
+      });
+    void take('large');
+    void take('small');
+    await vi.advanceTimersByTimeAsync(299);
+    expect(order).toEqual(['small']);
+    await vi.advanceTimersByTimeAsync(1);
+    expect(order).toEqual(['small', 'large']);
+    expect(places.takeFree('large')).toBeTypeOf('function');
+  });
+
+  it('are waited for by those whose pause has ended, as by everybody', async () => {
+    const places = new Places(1);
+    places.pause('large', 100);
+    expect(places.takeFree('large')).toBeUndefined();
+    const giveBack = await places.take('small', 1_000, STAYS);
+    const waiting = places.take('large', 1_000, STAYS);
+    await vi.advanceTimersByTimeAsync(100);
+    giveBack();
+    expect(await waiting).toBeTypeOf('function');
+  });
 });

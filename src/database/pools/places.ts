@@ -18,6 +18,8 @@ export interface Departure {
 export class Places {
   /** By who waits, in the order in which it is their turn. */
   private readonly waiting = new Map<string, Set<() => void>>();
+  /** Until when nothing is for whom, in milliseconds of `performance.now()`. */
+  private readonly pauses = new Map<string, number>();
 
   constructor(private free: number) {}
 
@@ -30,15 +32,37 @@ export class Places {
    */
   take(who: string, timeoutMs: number, gone?: Departure): Promise<() => void> {
     if (gone?.aborted) return Promise.reject(gone.reason as Error);
-    const giveBack = this.takeFree();
+    const giveBack = this.takeFree(who);
     return giveBack ? Promise.resolve(giveBack) : this.wait(who, timeoutMs, gone);
   }
 
-  /** What gives the place back, if one is free: then nobody waits. */
-  takeFree(): (() => void) | undefined {
-    if (this.free === 0) return undefined;
+  /** What gives the place back, if one is free: then nobody waits but those who pause. */
+  takeFree(who: string): (() => void) | undefined {
+    if (this.free === 0 || this.pauses.has(who)) return undefined;
     this.free -= 1;
     return this.giveBack;
+  }
+
+  /** Gives somebody no further place for a time, which begins when the pause that they are in has ended. Others do not wait for that. */
+  pause(who: string, ms: number): void {
+    const until = this.pauses.get(who);
+    this.pauses.set(who, (until ?? performance.now()) + ms);
+    if (until === undefined) this.endPause(who);
+  }
+
+  private endPause(who: string): void {
+    const left = (this.pauses.get(who) ?? 0) - performance.now();
+    if (left > 0) {
+      setTimeout(() => this.endPause(who), left).unref();
+      return;
+    }
+    this.pauses.delete(who);
+    while (this.free > 0) {
+      const next = this.next();
+      if (!next) return;
+      this.free -= 1;
+      next();
+    }
   }
 
   private readonly giveBack = () => {
@@ -73,13 +97,14 @@ export class Places {
 
   // Whose turn it is goes to the end of the line, with what they still wait for.
   private next(): (() => void) | undefined {
-    const [turn] = this.waiting;
-    if (!turn) return undefined;
-    const [who, own] = turn;
-    this.waiting.delete(who);
-    this.waiting.set(who, own);
-    const [first] = own;
-    return first;
+    for (const [who, own] of this.waiting) {
+      if (this.pauses.has(who)) continue;
+      this.waiting.delete(who);
+      this.waiting.set(who, own);
+      const [first] = own;
+      return first;
+    }
+    return undefined;
   }
 
   private forget(who: string, enter: () => void): void {

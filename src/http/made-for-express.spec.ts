@@ -1,0 +1,34 @@
+import { once } from 'node:events';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import express from 'express';
+import { afterEach, expect, it, vi } from 'vitest';
+import { madeForExpress } from './made-for-express.js';
+
+const { setPrototypeOf } = Object;
+
+afterEach(() => void vi.restoreAllMocks());
+
+/** Of requests and responses, how many were given another prototype than they had. */
+async function changedPrototypes(serve: (app: express.Express) => Server): Promise<number> {
+  const app = express();
+  app.get('/', (request, response) => void response.json({ host: request.get('host') }));
+  const server = serve(app).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  let changed = 0;
+  vi.spyOn(Object, 'setPrototypeOf').mockImplementation((object: object, prototype: object | null) => {
+    const isOfExpress = prototype === app.request || prototype === app.response;
+    if (isOfExpress && Object.getPrototypeOf(object) !== prototype) changed += 1;
+    return setPrototypeOf(object, prototype) as unknown;
+  });
+  const { port } = server.address() as AddressInfo;
+  const answer = await fetch(`http://127.0.0.1:${port}/`);
+  expect(await answer.json()).toEqual({ host: `127.0.0.1:${port}` });
+  server.close();
+  return changed;
+}
+
+it('requests and responses have the prototypes that Express gives to those of any other server', async () => {
+  expect(await changedPrototypes((app) => createServer(app))).toBe(2);
+  expect(await changedPrototypes((app) => createServer(madeForExpress(app), app))).toBe(0);
+});
