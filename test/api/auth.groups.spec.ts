@@ -87,6 +87,20 @@ describe('groups that are elsewhere', () => {
     expect(await claimsOf(token)).toMatchObject({ team: 'red' });
   });
 
+  it.each([true, 'true'])(
+    'are asked for where a token says only that there are some (%j)',
+    async (hasgroups) => {
+      const token = told(userinfo, aToken(userinfo, { _claim_names: undefined, hasgroups }), ['g1']);
+      expect(await claimsOf(token)).toMatchObject({ team: 'red' });
+      userinfo.injectFault('userinfo', 'error');
+      await refused(aToken(userinfo, { _claim_names: undefined, hasgroups }));
+      expect(
+        await claimsOf(aToken(userinfo, { _claim_names: undefined, hasgroups: false })),
+      ).not.toHaveProperty('team');
+      expect(await claimsOf(userinfo.sign({ hasgroups, groups: ['g2'] }))).toMatchObject({ team: 'blue' });
+    },
+  );
+
   it('take the place of those that the token has', async () => {
     const token = told(url, aToken(url, { groups: ['g1'] }), ['g2']);
     expect(await claimsOf(token)).toMatchObject({ groups: ['g2'] });
