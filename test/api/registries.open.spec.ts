@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { serversIn } from '../support/answers.js';
+import { eventsOf } from '../support/audit.js';
 import { aServer, aSkill } from '../support/documents.js';
 import { aFolder } from '../support/folder.js';
 import type { Headers, Reply, Sender } from '../support/http.js';
@@ -44,7 +45,7 @@ const service = aService({ mode: 'full' })
     keys: [{ name: 'foreign', secretFile: keyFile('foreign'), claims: { org: 'acme' } }],
   })
   .registry('keyless', { sources: ['open'], claims: { org: 'acme' }, anonymous: { claims: AUDIENCE } })
-  .configuration({ rootRegistry: 'ide' })
+  .configuration({ rootRegistry: 'ide', audit: { reads: true } })
   .runs();
 let other: ServiceUnderTest;
 beforeAll(async () => {
@@ -192,6 +193,22 @@ describe('a key in the address of a registry', () => {
         expectRefused(reply, 404, 'registry_not_found');
         expect(withoutId(reply)).toEqual(withoutId(unknown));
       }
+  });
+
+  it('is called by its name in the audit trail', async () => {
+    const root = service.as({ role: 'super-admin' });
+    for (const [reply, outcome, name] of [
+      [await service.get(at(keys.copilot)), 'allowed', 'ide'],
+      [
+        await service.get(at(keys.copilot, '/v0.1/servers/io.acme%2Fnone/versions')),
+        'refused',
+        'io.acme/none',
+      ],
+    ] as const) {
+      const [event] = await eventsOf(root, reply, `target=${name}`);
+      expect(event).toMatchObject({ outcome, target: { name } });
+      expect(event?.actor).toEqual({ subject: null, issuer: null, key: 'copilot', roles: [] });
+    }
   });
 
   it('stands in no line of the log, where its place is named instead', async () => {
