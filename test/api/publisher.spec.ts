@@ -1,4 +1,4 @@
-import { gzipSync } from 'node:zlib';
+import { gunzipSync, gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import { serversIn } from '../support/answers.js';
 import { aServer, type Document } from '../support/documents.js';
@@ -86,11 +86,15 @@ class McpPublisher {
     return { Authorization: `Bearer ${this.token}` };
   }
 
-  private send(method: string, path: string, body: unknown, headers: Headers = {}): Promise<Reply> {
-    return service.send(method, this.registry + path, {
+  // Go asks for gzip by itself, and undoes it.
+  private async send(method: string, path: string, body: unknown, headers: Headers = {}): Promise<Reply> {
+    const reply = await service.send(method, this.registry + path, {
       body,
-      headers: { 'User-Agent': 'Go-http-client/1.1', ...headers },
+      headers: { 'User-Agent': 'Go-http-client/1.1', 'Accept-Encoding': 'gzip', ...headers },
     });
+    if (reply.headers['content-encoding'] !== 'gzip') return reply;
+    const text = gunzipSync(reply.bytes).toString();
+    return { ...reply, text, json: JSON.parse(text) as never };
   }
 }
 

@@ -3,7 +3,7 @@ import { serversIn } from '../support/answers.js';
 import { eventsOf } from '../support/audit.js';
 import { aServer, aSkill } from '../support/documents.js';
 import { aFolder } from '../support/folder.js';
-import type { Headers, Reply, Sender } from '../support/http.js';
+import { call, type Headers, type Reply, type Sender } from '../support/http.js';
 import { cursorIn, expectChallenge, expectRefused } from '../support/matchers.js';
 import { aKey } from '../support/registry-keys.js';
 import { aService, type ServiceUnderTest } from '../support/service.js';
@@ -102,6 +102,20 @@ describe('a registry that opens without a token', () => {
         etag: without.headers.etag,
       });
     expect((await service.get(LIST, { 'If-None-Match': String(without.headers.etag) })).status).toBe(304);
+  });
+
+  it('keeps one page for all who see the same, however they came', async () => {
+    const path = `${LIST}?limit=7`;
+    expect((await service.as(AUDIENCE).get(path)).status).toBe(200);
+    const missed = async () => {
+      const { text } = await call(`${service.internalOrigin}/metrics`);
+      return /^registry_page_cache_requests_total\{outcome="miss"\} (\d+)$/m.exec(text)?.[1];
+    };
+    const before = await missed();
+    expect((await service.get(path)).status).toBe(200);
+    expect(await missed()).toBe(before);
+    expect((await service.get(`${LIST}?limit=8`)).status).toBe(200);
+    expect(await missed()).not.toBe(before);
   });
 
   it('lets a token count alone where one is sent', async () => {
