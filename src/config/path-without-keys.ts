@@ -1,16 +1,17 @@
 /** What leads to a key where a path is as it should be, and nowhere where it is not. */
-const LEADS_TO_KEY = /^(k|%6b|%4b)$/i;
-/** A slash, also one that is percent-encoded and so is none to whoever routes the request. */
-const SLASH = /(\/|%2f)/i;
+const LEADS_TO_KEY = /^(k|%(?:25)*[46]b)$/i;
+/** A slash, also one that is percent-encoded, perhaps more than once, and so is none to whoever routes the request. */
+const SLASH = /(\/|%(?:25)*2f)/i;
 /** Characters of a key, some of them perhaps percent-encoded; any other escape, so that none of its digits counts as one of a key. */
-const WORD_OR_ESCAPE = /((?:[\w-]|%(?:2d|3\d|4[1-9a-f]|5[0-9af]|6[1-9a-f]|7[0-9a]))+)|%[\da-f]{2}/gi;
+const WORD_OR_ESCAPE =
+  /((?:[\w-]|%(?:25)*(?:2d|3\d|4[1-9a-f]|5[0-9af]|6[1-9a-f]|7[0-9a]))+)|%(?:25)*[\da-f]{2}/gi;
 const KEY_LENGTH = 43;
 
-/** A text that somebody who is not known has sent, `{key}` in place of what may be the key of a registry, or hold one. */
+/** A text that somebody who is not known has sent, `{key}` in place of what may be the key of a registry. */
 export function withoutKeys(text: string): string {
   if (text.length < KEY_LENGTH) return text;
   return text.replaceAll(WORD_OR_ESCAPE, (found, word: string | undefined) =>
-    word !== undefined && word.replaceAll(/%../g, 'x').length >= KEY_LENGTH ? '{key}' : found,
+    word !== undefined && word.replaceAll(/%(?:25)*../g, 'x').length === KEY_LENGTH ? '{key}' : found,
   );
 }
 

@@ -213,6 +213,17 @@ describe('an answer about groups', () => {
     expect(await claimsOf(token)).toMatchObject({ team: 'blue' });
   });
 
+  it('is about one token, and not about its subject: another may tell more or less', async () => {
+    const [one, other] = [{ scope: 'all' }, { scope: 'few' }].map((more) =>
+      userinfo.sign({ ...ELSEWHERE, ...more, sub: 'twice' }),
+    ) as [string, string];
+    told(userinfo, one, ['g1', 'g2']);
+    told(userinfo, other, ['g2']);
+    expect(await claimsOf(one)).toMatchObject({ team: ['red', 'blue'] });
+    expect(await claimsOf(other)).toMatchObject({ team: 'blue' });
+    expect(await claimsOf(one)).toMatchObject({ team: ['red', 'blue'] });
+  });
+
   it('is not used once the token has expired', async () => {
     const token = told(userinfo, aToken(userinfo, { exp: Math.floor(Date.now() / SECOND) + 20 }), ['g1']);
     expect(await claimsOf(token)).toMatchObject({ team: 'red' });
