@@ -9,6 +9,7 @@ import { type Figure, isMet } from './harness/figure.js';
 import { topOfNewestProfile } from './harness/profile.js';
 import { describeMachine, say, table, writeJson } from './harness/report.js';
 import { Stage } from './harness/stage.js';
+import { measureKeys } from './keys.js';
 import { measureLists } from './lists.js';
 import { measureMcp } from './mcp.js';
 import { measureMemory } from './memory.js';
@@ -29,6 +30,7 @@ type Measure = (stage: Stage, quick: boolean) => Promise<Figure[]>;
 const BENCHMARKS: Record<string, Measure> = {
   sync: (_stage, quick) => measureSync(quick),
   authentication: measureAuthentication,
+  keys: measureKeys,
   lists: measureLists,
   mcp: measureMcp,
   'first-reads': measureFirstReads,

@@ -10,7 +10,7 @@ import { ErrorFilter } from '../http/error.filter.js';
 import type { ApiError, ErrorCode } from '../http/errors.js';
 import { refusalStep } from '../http/refusal-step.js';
 import { requestContextOf } from '../http/request-context.js';
-import { withoutKeys } from '../telemetry/path-without-keys.js';
+import { withoutKeys } from '../config/path-without-keys.js';
 import { actorOf, type AuditEvent, type AuditTarget, boundedScope, boundedTarget } from './audit-event.js';
 import type { RoutedRequest } from './audit.guard.js';
 import { AuditRecorder } from './audit-recorder.js';

@@ -18,7 +18,7 @@ const SHAPES: readonly { readonly shows: (claims: Caller['claims']) => boolean; 
     shows: ({ realm_access: realm, resource_access: resource }) => isObject(realm) || isObject(resource),
     hint:
       'The tokens hold roles nested in realm_access or resource_access, as Keycloak writes them; rules compare claims at the ' +
-      'top level alone: let the provider write the roles into a claim of their own, by a mapper',
+      'top level alone: map them with `claims` of the provider, or let it write the roles into a claim of their own',
   },
   {
     shows: ({ _claim_names: elsewhere, hasgroups }) =>
@@ -26,7 +26,8 @@ const SHAPES: readonly { readonly shows: (claims: Caller['claims']) => boolean; 
       [true, 'true'].includes(hasgroups as never),
     hint:
       'The tokens leave the groups out because there are too many (_claim_names, hasgroups), as Entra ID does; rules see none of ' +
-      'them: let the provider write only the groups that are assigned to this application, or use app roles',
+      'them: say where they are with `groups` of the provider, let it write only those that are assigned to this application, or use ' +
+      'app roles',
   },
 ];
 

@@ -35,12 +35,32 @@ describe('the address of a request', () => {
     [`//registry/ide/K/short/v0.1`, '//registry/ide/K/{key}/v0.1'],
     [`/registry/ide/${KEY}/v0.1/servers`, '/registry/ide/{key}/v0.1/servers'],
     [`/${KEY}?k=${KEY}`, '/{key}'],
+    // As some clients and proxies encode slashes, and whatever else they like.
+    [`/registry/ide%2fk%2F${KEY}/v0.1/servers`, '/registry/ide%2fk%2F{key}/v0.1/servers'],
+    [`/registry/ide%252Fk%25252F${KEY}/v0.1/servers`, '/registry/ide%252Fk%25252F{key}/v0.1/servers'],
+    [`/registry/ide/%256b/short%2Fv0.1`, '/registry/ide/%256b/{key}%2Fv0.1'],
+    [`/registry/ide/%254b${KEY.slice(1)}%25`, '/registry/ide/{key}%25'],
+    [`/registry/ide/k%2Fshort/v0.1/servers`, '/registry/ide/k%2F{key}/v0.1/servers'],
+    [`/registry/ide/%0a${KEY}%00`, '/registry/ide/%0a{key}%00'],
+    [`/registry/ide/%4b${KEY.slice(1)}`, '/registry/ide/{key}'],
+    [`/registry/ide/%${KEY}`, '/registry/ide/%{key}'],
+    [`/mcp/registry/ide/k/short/v0.1/servers`, '/mcp/registry/ide/k/{key}/v0.1/servers'],
   ])(
     'that holds a key where none belongs leads nowhere, and is logged without it: %s',
     (target, pathToLog) => {
       expect(followPath(target, null)).toEqual({ url: target, pathToLog });
     },
   );
+
+  it.each([
+    `/registry/ide/v0.1/servers/io.k%2Fk/versions/${'1'.repeat(42)}`,
+    `/registry/ide/v0.1/servers/${'a'.repeat(42)}.${'b'.repeat(42)}%2F%2e${'c'.repeat(42)}`,
+    `/registry/${'a-long-name-'.repeat(4)}of-a-registry/v0.1/servers`,
+    '/registry/k/v0.1/servers',
+    '/k/v0.1/%',
+  ])('that holds none is logged as it was sent: %s', (target) => {
+    expect(followPath(target, null).pathToLog).toBe(target);
+  });
 
   it.each<[string, string]>([
     ['/v0.1/servers?cursor=a', '/registry/ide/v0.1/servers?cursor=a'],

@@ -1,5 +1,24 @@
-import { Body, Controller, Header, HttpCode, Param, Patch, Post, Req } from '@nestjs/common';
-import { ApiBody, ApiCreatedResponse, ApiOkResponse, ApiOperation, ApiParam, ApiTags } from '@nestjs/swagger';
+import {
+  Body,
+  type CanActivate,
+  Controller,
+  Header,
+  HttpCode,
+  Param,
+  Patch,
+  Post,
+  Req,
+  UseGuards,
+} from '@nestjs/common';
+import {
+  ApiBody,
+  ApiCreatedResponse,
+  ApiExcludeEndpoint,
+  ApiOkResponse,
+  ApiOperation,
+  ApiParam,
+  ApiTags,
+} from '@nestjs/swagger';
 import type { Request } from 'express';
 import { Audited } from '../auth/audited.js';
 import type { Caller } from '../auth/caller.js';
@@ -19,6 +38,7 @@ import { TokenExchangeBody } from './publisher.dto.js';
 import { RegistryTokenAnswer, ServerStatusAnswer, ValidationAnswer } from './publisher.responses.js';
 import type { PublishingRegistry } from './publisher-gate.js';
 import { PublisherService } from './publisher.service.js';
+import { useOtherLogin } from './use-admin-api.js';
 
 const NAME = {
   name: 'name',
@@ -26,6 +46,12 @@ const NAME = {
   description: 'The slash in it sent as %2F',
   example: 'io.github.example/weather',
 };
+
+class NoOtherLogin implements CanActivate {
+  canActivate(): never {
+    throw useOtherLogin();
+  }
+}
 
 /** What `mcp-publisher --registry …/registry/{registry}` sends (contract §6.2). */
 @ApiTags('publishing')
@@ -103,6 +129,13 @@ export class PublisherController {
   ): Promise<RegistryTokenAnswer> {
     return this.publisher.exchange((body as TokenExchangeBody).oidc_token, request);
   }
+
+  // Whoever logs in has no token yet: to be asked for one would be no help.
+  @Post('auth/*method')
+  @Public()
+  @UseGuards(NoOtherLogin)
+  @ApiExcludeEndpoint()
+  otherLogin(): void {}
 
   @Patch('servers/:name/status')
   @Audited('entry.status', 'server')

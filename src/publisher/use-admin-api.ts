@@ -12,3 +12,12 @@ export function useAdminApi(method: string): ApiError {
   const instead = INSTEAD[method] ?? 'the routes below /v1/entries';
   return new ApiError('use_admin_api', `Registries are read-only views: use ${instead}`);
 }
+
+/** The refusal of a way to log in that only the official registry has, with a sentence that its client shows. */
+export function useOtherLogin(): ApiError {
+  return new ApiError(
+    'use_admin_api',
+    'This server issues no tokens: in a workflow log in with github-oidc, elsewhere send POST /v1/entries a token of an identity ' +
+      'provider of this server',
+  );
+}

@@ -87,6 +87,20 @@ describe('groups that are elsewhere', () => {
     expect(await claimsOf(token)).toMatchObject({ team: 'red' });
   });
 
+  it.each([true, 'true'])(
+    'are asked for where a token says only that there are some (%j)',
+    async (hasgroups) => {
+      const token = told(userinfo, aToken(userinfo, { _claim_names: undefined, hasgroups }), ['g1']);
+      expect(await claimsOf(token)).toMatchObject({ team: 'red' });
+      userinfo.injectFault('userinfo', 'error');
+      await refused(aToken(userinfo, { _claim_names: undefined, hasgroups }));
+      expect(
+        await claimsOf(aToken(userinfo, { _claim_names: undefined, hasgroups: false })),
+      ).not.toHaveProperty('team');
+      expect(await claimsOf(userinfo.sign({ hasgroups, groups: ['g2'] }))).toMatchObject({ team: 'blue' });
+    },
+  );
+
   it('take the place of those that the token has', async () => {
     const token = told(url, aToken(url, { groups: ['g1'] }), ['g2']);
     expect(await claimsOf(token)).toMatchObject({ groups: ['g2'] });
@@ -197,6 +211,17 @@ describe('an answer about groups', () => {
     userinfo.tells(token, { sub: 'olga', groups: ['g2'] });
     clock.passes(61 * SECOND);
     expect(await claimsOf(token)).toMatchObject({ team: 'blue' });
+  });
+
+  it('is about one token, and not about its subject: another may tell more or less', async () => {
+    const [one, other] = [{ scope: 'all' }, { scope: 'few' }].map((more) =>
+      userinfo.sign({ ...ELSEWHERE, ...more, sub: 'twice' }),
+    ) as [string, string];
+    told(userinfo, one, ['g1', 'g2']);
+    told(userinfo, other, ['g2']);
+    expect(await claimsOf(one)).toMatchObject({ team: ['red', 'blue'] });
+    expect(await claimsOf(other)).toMatchObject({ team: 'blue' });
+    expect(await claimsOf(one)).toMatchObject({ team: ['red', 'blue'] });
   });
 
   it('is not used once the token has expired', async () => {

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { Clock } from '../support/clock.js';
 import { anIssuer } from '../support/issuer.js';
+import { alsoWithMappedClaims } from '../support/mapped-replica.js';
 import { expectChallenge, expectRefused } from '../support/matchers.js';
 import { aService, type ServiceUnderTest } from '../support/service.js';
 
@@ -60,7 +61,7 @@ describe('a provider that publishes a new key', () => {
 });
 
 describe('a provider that takes a key back', () => {
-  const service = aProtectedService();
+  const service = alsoWithMappedClaims(aProtectedService());
   const { issuer } = service;
 
   it('has its tokens refused as soon as the keys are fetched anew, also those that were accepted before', async () => {

@@ -1,4 +1,4 @@
-import { gzipSync } from 'node:zlib';
+import { gunzipSync, gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import { serversIn } from '../support/answers.js';
 import { aServer, type Document } from '../support/documents.js';
@@ -86,11 +86,15 @@ class McpPublisher {
     return { Authorization: `Bearer ${this.token}` };
   }
 
-  private send(method: string, path: string, body: unknown, headers: Headers = {}): Promise<Reply> {
-    return service.send(method, this.registry + path, {
+  // Go asks for gzip by itself, and undoes it.
+  private async send(method: string, path: string, body: unknown, headers: Headers = {}): Promise<Reply> {
+    const reply = await service.send(method, this.registry + path, {
       body,
-      headers: { 'User-Agent': 'Go-http-client/1.1', ...headers },
+      headers: { 'User-Agent': 'Go-http-client/1.1', 'Accept-Encoding': 'gzip', ...headers },
     });
+    if (reply.headers['content-encoding'] !== 'gzip') return reply;
+    const text = gunzipSync(reply.bytes).toString();
+    return { ...reply, text, json: JSON.parse(text) as never };
   }
 }
 
@@ -308,14 +312,19 @@ describe('mcp-publisher is refused', () => {
     },
   );
 
-  it('by what the client has beside: other ways to log in', async () => {
-    expectChallenge(await service.post('/registry/main/v0/auth/none', {}));
-    expectRefused(
-      await service.as(COLLEAGUE).post('/registry/main/v0/auth/github-at', {}),
-      501,
-      'use_admin_api',
-    );
-  });
+  it.each(['none', 'github-at', 'dns', 'http', 'oidc'])(
+    'by another way to log in (%s), and told the one there is: nobody has a token then',
+    async (method) => {
+      for (const base of ['/registry/main/v0', '/registry/nowhere/v0.1', '/v0'])
+        for (const sender of [service, service.as(COLLEAGUE)]) {
+          const reply = await sender.post(`${base}/auth/${method}`, { domain: 'acme.example' });
+          expectRefused(reply, 501, 'use_admin_api');
+          expect(reply.text).toContain('github-oidc');
+        }
+      expectChallenge(await service.post('/registry/main/v0/other/none', {}));
+      expect((await service.get('/registry/main/v0/health')).status).toBe(404);
+    },
+  );
 });
 
 async function loggedInElsewhere(registry: string): Promise<McpPublisher> {

@@ -7,10 +7,11 @@ interface Listed {
   metadata: { count: number; nextCursor?: string };
 }
 
-/** Checks a refusal whole: status, code, the shape of the body, and the id in body and header alike. */
+/** Checks a refusal whole: status, code, the shape of the body, the id in body and header alike, and that it tells no secret. */
 export function expectRefused(reply: Reply, status: number, code: string): void {
   const body: Record<string, unknown> = reply.json ?? {};
-  expect({ status: reply.status, code: body['code'] }).toEqual({ status, code });
+  const told = findSecrets(`${reply.text}${JSON.stringify(reply.headers)}`);
+  expect({ status: reply.status, code: body['code'], told }).toEqual({ status, code, told: [] });
   expect(body['error']).toEqual(expect.stringMatching(/\w+ \w+/));
   expect(body['requestId']).toBe(reply.headers['x-request-id']);
 }
@@ -62,6 +63,5 @@ export function expectChallenge(reply: Reply, expected: Challenge = {}): void {
   const description = /error_description="([\x20-\x7e]+?)"/.exec(challenge)?.[1];
   expect(description === undefined).toBe(error === undefined);
   const refusal = error ? `, error="${error}", error_description="${description}"` : '';
-  expect(findSecrets(JSON.stringify(reply))).toEqual([]);
   expect(challenge).toBe(`Bearer realm="${realm}"${refusal}, resource_metadata="${metadata}"`);
 }

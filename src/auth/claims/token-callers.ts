@@ -8,6 +8,8 @@ import type { FetchedGroups, GroupsFetcher } from './groups-fetcher.js';
 const GROUPS = 'groups';
 /** Of a token that says where else its claims are: OpenID Connect Core 1.0 §5.6.2. */
 const ELSEWHERE = '_claim_names';
+/** Of a token of Entra ID that leaves them out, and says no more than that there are some. */
+const HAS_GROUPS = 'hasgroups';
 
 /** Who a verified token identifies. */
 export interface TokenCaller {
@@ -52,9 +54,12 @@ export class TokenCallers {
   }
 
   // A list of names that can't be read might name the groups.
-  private lacksGroups({ [ELSEWHERE]: names }: Readonly<Record<string, unknown>>): boolean {
-    if (!this.needsGroups || names === undefined) return false;
-    return !isObject(names) || Object.hasOwn(names, GROUPS);
+  private lacksGroups(claims: Readonly<Record<string, unknown>>): boolean {
+    if (!this.needsGroups) return false;
+    const names = claims[ELSEWHERE];
+    if (names !== undefined && (!isObject(names) || Object.hasOwn(names, GROUPS))) return true;
+    const hasSome = claims[HAS_GROUPS] === true || claims[HAS_GROUPS] === 'true';
+    return this.groups !== null && hasSome && !Object.hasOwn(claims, GROUPS);
   }
 
   private fetch(

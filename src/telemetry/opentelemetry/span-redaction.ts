@@ -1,7 +1,7 @@
 import type { Attributes, AttributeValue, Context } from '@opentelemetry/api';
 import type { ReadableSpan, Span, SpanProcessor } from '@opentelemetry/sdk-trace-node';
 import { withoutQuery } from '../../outbound/without-query.js';
-import { pathWithoutKeys } from '../path-without-keys.js';
+import { pathWithoutKeys } from '../../config/path-without-keys.js';
 import { withoutLiterals } from './statement-text.js';
 
 type Kept = (value: AttributeValue) => AttributeValue;
@@ -16,7 +16,7 @@ const KEPT: ReadonlyMap<string, Kept> = new Map(
     'url.scheme': asItIs,
     'url.path': (value) => pathWithoutKeys(String(value)),
     // Of requests of ours. The query may hold what opens the address.
-    'url.full': (value) => pathWithoutKeys(withoutQuery(String(value))),
+    'url.full': (value) => withoutQuery(String(value)),
     'server.address': asItIs,
     'server.port': asItIs,
     'network.protocol.version': asItIs,

@@ -97,7 +97,7 @@ export function aStartingState(): ModelState {
       unlabeled: 'allow',
       registryListing: 'managers',
       roles: ROLES,
-      mapping: [],
+      mappings: [],
     },
     callers: SORTS_OF_CALLERS,
     sources: [

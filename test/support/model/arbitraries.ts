@@ -3,6 +3,7 @@ import { aHeldLabel, aLabel, aMapping, KEYS, someClaims, someHeld } from './clai
 import {
   type Entry,
   type Held,
+  MAPPED,
   type Question,
   type Registry,
   type Role,
@@ -42,7 +43,10 @@ const someRoles = fc.record<Setting['roles']>(
 /** Both modes without authorization, and the full one with every combination of its policies and roles of its own each. */
 export function settings(seed: number): Setting[] {
   const roles = fc.sample(someRoles, { seed, numRuns: 8 });
-  const mappings = fc.sample(aMapping, { seed, numRuns: 10 });
+  const mappings = fc.sample(fc.array(aMapping, { minLength: MAPPED.length, maxLength: MAPPED.length }), {
+    seed,
+    numRuns: 10,
+  });
   const [first] = roles;
   if (!first) throw new Error('No roles were drawn');
   const policies = (['all', 'any'] as const).flatMap((arrayValues) =>
@@ -69,7 +73,7 @@ export function settings(seed: number): Setting[] {
       roles: roles[index] ?? first,
     })),
   ];
-  return drawn.map((setting, index) => ({ ...setting, mapping: mappings[index] ?? [] }));
+  return drawn.map((setting, index) => ({ ...setting, mappings: mappings[index] ?? [] }));
 }
 
 const anOrigin = fc.constantFrom('config' as const, 'api' as const);

@@ -23,11 +23,12 @@ export interface Setting {
   readonly unlabeled: 'allow' | 'deny';
   readonly registryListing: 'managers' | 'readers';
   readonly roles: Readonly<Record<Role, readonly Claims[]>>;
-  /** What the second provider, whose audience is `MAPPED`, may say. The first one may say everything. */
-  readonly mapping: readonly MappingRule[];
+  /** What the providers whose audiences are `MAPPED` may say, each by rules of its own. The first one may say everything. */
+  readonly mappings: readonly (readonly MappingRule[])[];
 }
 
-export const MAPPED = 'mapped';
+/** The audiences of the providers that map claims. */
+export const MAPPED = Array.from({ length: 8 }, (_, index) => `mapped-${index}`);
 
 /** As the configuration spells it. */
 export interface MappingRule {

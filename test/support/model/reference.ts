@@ -24,8 +24,9 @@ import { claimsInOrder } from './questions.js';
 export function answer(state: ModelState, question: Question): Answer {
   const { setting, registries, callers } = state;
   const token = callers[question.by] ?? null;
-  const isMapped = token?.['aud'] === MAPPED;
-  const caller = token && isMapped ? mapped(token, setting.mapping) : token;
+  const mapping = setting.mappings[MAPPED.indexOf(String(token?.['aud']))];
+  const isMapped = mapping !== undefined;
+  const caller = token && isMapped ? mapped(token, mapping) : token;
   if ('type' in question) return consume(state, caller, question);
   if (setting.mode !== 'anonymous' && caller === null) return refuse(401, 'token_missing');
   const rights = rightsOf(setting, caller ?? {});

@@ -74,10 +74,16 @@ export function tokenFor(issuer: Issuer, caller: Held): string {
   });
 }
 
-function authOf({ mode, roles, mapping, ...policy }: Setting, { iss, audience }: Issuer): object {
+function authOf({ mode, roles, mappings, ...policy }: Setting, { iss, audience }: Issuer): object {
   if (mode === 'anonymous') return { mode };
   const provider = { name: 'model', issuerUrl: iss, audience, allowPrivateIP: true };
-  const providers = [provider, { ...provider, name: 'mapped', audience: MAPPED, claims: mapping }];
+  const mapped = MAPPED.map((name, index) => ({
+    ...provider,
+    name,
+    audience: name,
+    claims: mappings[index],
+  }));
+  const providers = [provider, ...mapped];
   const oauth = { resourceUrl: 'https://registry.example.com', providers };
   return { mode: 'oauth', oauth, ...(mode === 'full' ? { authz: { roles, policy } } : {}) };
 }
