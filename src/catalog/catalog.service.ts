@@ -26,7 +26,7 @@ const MAX_READS = 5;
 const BYTES_A_TURN = 64 * 1_024;
 const MAX_TURNS = 8;
 /** How fast one caller is read pages of at least BYTES_A_TURN while others ask too: they take the time of everybody. */
-const SHARED_BYTES_PER_MS = 8 * 1_024;
+const SHARED_BYTES_PER_MS = 4 * 1_024;
 const TOO_MANY = 'too_many_servers';
 /** Configurations of which that is remembered. */
 const MAX_TOO_MANY = 1_000;
