@@ -1,14 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { Server } from '@modelcontextprotocol/sdk/server/index.js';
-import { WebStandardStreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/webStandardStreamableHttp.js';
-import {
-  CallToolRequestSchema,
-  type CallToolResult,
-  ErrorCode,
-  ListToolsRequestSchema,
-  McpError,
-} from '@modelcontextprotocol/sdk/types.js';
-import type { JsonSchemaValidator, jsonSchemaValidator } from '@modelcontextprotocol/sdk/validation/types.js';
+import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js';
 import { Ajv, type ValidateFunction } from 'ajv';
 import type { LoadedRequest } from '../auth/route-resource.js';
 import { versionReport } from '../health/version-report.js';
@@ -17,14 +8,9 @@ import { ApiError, type ErrorCode as RefusalCode } from '../http/errors.js';
 import { member } from '../json/members.js';
 import { RegistryViews } from '../views/registry-views.js';
 import type { RegistryAccess } from '../views/view.js';
+import type { McpAnswer } from './message-handler.js';
 import type { Tool } from './tool.js';
 import { Tools } from './tools.js';
-
-/** An answer to what was posted; a notification has none. */
-export interface McpAnswer {
-  readonly status: number;
-  readonly text: string;
-}
 
 /** What has become of the calls of tools in one message. */
 interface Calls {
@@ -39,13 +25,6 @@ const OF_THE_CALL: ReadonlySet<RefusalCode> = new Set([
   'invalid_cursor',
   'invalid_parameter',
 ]);
-
-/** Schemas that clients send are for elicitation, which this server does not ask for. */
-const NO_SCHEMAS: jsonSchemaValidator = {
-  getValidator: <T>(): JsonSchemaValidator<T> => {
-    throw new Error('This server validates nothing that a client sends by a schema of its own');
-  },
-};
 
 /**
  * The MCP server of each registry (contract §6.3, MCP 2025-11-25 basic/transports): stateless, so each message is a request of its
@@ -87,43 +66,42 @@ export class McpEndpoint {
     if (Array.isArray(message))
       throw new ApiError('invalid_body', 'The body is one message: batches are not taken');
     const calls: Calls = { refusals: [], hasRun: false };
-    const server = this.serverFor(access, request, calls);
-    const transport = new WebStandardStreamableHTTPServerTransport({ enableJsonResponse: true });
-    await server.connect(transport);
-    try {
-      const response = await transport.handleRequest(asWebRequest(request), { parsedBody: message });
-      if (calls.refusals.length > 0) throw calls.refusals[0];
-      const text = await response.text();
-      if (response.status >= 400) throw new ApiError('invalid_body', sentenceIn(text));
-      // Tools say by their statements that the caller may still enter. Of all other messages nothing else asks.
-      if (access.remembered && !calls.hasRun) await this.views.refresh(access);
-      return { status: response.status, text };
-    } finally {
-      await server.close();
-    }
+    // Loaded at the first message: with the SDK and zod, for those who use it.
+    const { handleMessage } = await import('./message-handler.js');
+    const answer = await handleMessage(
+      {
+        info: this.info,
+        instructions: `The MCP servers and skills of the registry "${access.registryName}", as far as the caller may see them.`,
+        tools: this.descriptions,
+        call: (name, args) => this.callNamed(name, args, access, request, calls),
+      },
+      asWebRequest(request),
+      message,
+    );
+    if (calls.refusals.length > 0) throw calls.refusals[0];
+    if (answer.status >= 400) throw new ApiError('invalid_body', sentenceIn(answer.text));
+    // Tools say by their statements that the caller may still enter. Of all other messages nothing else asks.
+    if (access.remembered && !calls.hasRun) await this.views.refresh(access);
+    return answer;
   }
 
-  // The low-level server: a tool of the other one is made of schemas of zod, anew for each request.
-  private serverFor(access: RegistryAccess, request: LoadedRequest, calls: Calls): Server {
-    const server = new Server(this.info, {
-      capabilities: { tools: {} },
-      instructions: `The MCP servers and skills of the registry "${access.registryName}", as far as the caller may see them.`,
-      jsonSchemaValidator: NO_SCHEMAS,
-    });
-    server.setRequestHandler(ListToolsRequestSchema, () => ({ tools: this.descriptions as never }));
-    server.setRequestHandler(CallToolRequestSchema, async ({ params }) => {
-      const tool = this.tools.get(params.name);
-      if (!tool) throw new McpError(ErrorCode.InvalidParams, 'There is no such tool');
-      try {
-        const result = await this.call(tool, access, request, params.arguments ?? {});
-        calls.hasRun = true;
-        return result;
-      } catch (error) {
-        calls.refusals.push(error);
-        throw error;
-      }
-    });
-    return server;
+  private async callNamed(
+    name: string,
+    args: Readonly<Record<string, unknown>>,
+    access: RegistryAccess,
+    request: LoadedRequest,
+    calls: Calls,
+  ): Promise<CallToolResult | undefined> {
+    const tool = this.tools.get(name);
+    if (!tool) return undefined;
+    try {
+      const result = await this.call(tool, access, request, args);
+      calls.hasRun = true;
+      return result;
+    } catch (error) {
+      calls.refusals.push(error);
+      throw error;
+    }
   }
 
   private async call(

@@ -52,6 +52,14 @@ const TROUBLE: [what: string, how: () => InjectedFault][] = [
   ['redirects to no URL', () => ({ redirect: 'http://[' })],
 ];
 
+/** Of the provider in trouble; nobody else was asked meanwhile. */
+async function expectRecovery(): Promise<void> {
+  expect(elsewhere.requests).toEqual([]);
+  troubled.behave();
+  clock.passes(MINUTE);
+  expect((await ask(troubled.sign())).status).toBe(200);
+}
+
 describe('a provider whose key document', () => {
   it.each(TROUBLE)('%s is waited for no longer than 5 s, and the others serve on', async (_what, how) => {
     clock.passes(KEY_LIFETIME);
@@ -68,11 +76,7 @@ describe('a provider whose key document', () => {
     expect(Date.now() - startedAt).toBeLessThan(PATIENCE);
     expect({ other: other.status, ready: ready.status }).toEqual({ other: 200, ready: 200 });
     expectChallenge(missing);
-    expect(elsewhere.requests).toEqual([]);
-
-    troubled.behave();
-    clock.passes(MINUTE);
-    expect((await ask(troubled.sign())).status).toBe(200);
+    await expectRecovery();
   });
 
   it.each<[what: string, how: () => InjectedFault]>([
@@ -109,11 +113,7 @@ describe('a provider whose discovery document', () => {
     const [reply, other] = await Promise.all([ask(troubled.sign()), ask(healthy.sign())]);
     expectUnavailable(reply);
     expect(other.status).toBe(200);
-    expect(elsewhere.requests).toEqual([]);
-
-    troubled.behave();
-    clock.passes(MINUTE);
-    expect((await ask(troubled.sign())).status).toBe(200);
+    await expectRecovery();
   });
 
   const document = (changes: object) => ({

@@ -3,6 +3,7 @@ import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import { outcomeOf } from '../support/answers.js';
 import { ACME_DATA, ACME_PLATFORM, SUPER_ADMIN } from '../support/callers.js';
+import type { TestDatabase } from '../support/database.js';
 import { aServer } from '../support/documents.js';
 import type { Reply, Sender } from '../support/http.js';
 import { expectRefused, versionsIn } from '../support/matchers.js';
@@ -15,6 +16,16 @@ const FOR_DATA = { org: 'acme', team: 'data' };
 const FOR_PLATFORM = { org: 'acme', team: 'platform' };
 
 const tagOf = (reply: Reply) => String(reply.headers['etag']);
+
+/** Until a statement waits for a lock that the test holds. */
+async function oneWaits(database: TestDatabase): Promise<void> {
+  await within(5_000, async () => {
+    const [waiting] = await database.query<{ count: string }>(
+      'select count(*) from pg_locks where not granted and database = (select oid from pg_database where datname = current_database())',
+    );
+    expect(waiting?.count).toBe('1');
+  });
+}
 
 describe('a page that was requested before', () => {
   const service = aService({ mode: 'full' })
@@ -89,12 +100,7 @@ describe('a page that was requested before', () => {
     await database.query('begin');
     await database.query('lock table entry_version in access exclusive mode');
     const asked = data().get(`${LIST}?search=${name}`);
-    await within(5_000, async () => {
-      const [waiting] = await database.query<{ count: string }>(
-        'select count(*) from pg_locks where not granted and database = (select oid from pg_database where datname = current_database())',
-      );
-      expect(waiting?.count).toBe('1');
-    });
+    await oneWaits(database);
     // Visible as before, but for other claims, which did not exist when this list was requested.
     await database.query(
       `with new_set as (insert into claim_set (claims, digest) values ('{"team": "data"}', sha256(convert_to($1::text, 'UTF8'))) returning id)
@@ -157,12 +163,7 @@ describe('a page of a registry whose only source is replaced while it is made', 
     const asked = [LIST, consumerAt('server', ALIKE, '/versions/latest')].map((path) =>
       service.as(ACME_DATA).get(path),
     );
-    await within(5_000, async () => {
-      const [waiting] = await database.query<{ count: string }>(
-        'select count(*) from pg_locks where not granted and database = (select oid from pg_database where datname = current_database())',
-      );
-      expect(waiting?.count).toBe('1');
-    });
+    await oneWaits(database);
     await database.query(
       `update registry_source set source_id = (select id from source where name = 'second')`,
     );

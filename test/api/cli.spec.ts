@@ -197,8 +197,8 @@ describe('serve', () => {
   });
 });
 
-describe('the client of Kubernetes', () => {
-  it('is not loaded before a source is read from a cluster', async () => {
+describe('what a start does not need', () => {
+  it('is loaded when it is used: the client of Kubernetes, the SDK of MCP', async () => {
     const database = await aDatabase();
     const config = await file(
       `${GOOD}adminKubernetesNamespaces: [tools]\ndatabase: ${JSON.stringify(database.connection)}\n`,
@@ -206,10 +206,15 @@ describe('the client of Kubernetes', () => {
     const hooks = new URL('../support/loaded-modules.mjs', import.meta.url).href;
     const served = Cli.serve(config, { NODE_OPTIONS: `--import ${hooks}` });
     const origin = await served.origin();
+    expect(served.output).not.toContain('/node_modules/');
     const body = { kubernetes: { namespaces: ['tools'] } };
-    expect(served.output).not.toContain('/@kubernetes/client-node/');
     expect((await callWith(`${origin}/v1/sources/pods`, 'PUT', { body })).status).toBe(201);
     await served.logs(/loads file:\S+\/@kubernetes\/client-node\//);
+    expect(served.output).not.toContain('/@modelcontextprotocol/');
+    const message = { jsonrpc: '2.0', id: 1, method: 'tools/list' };
+    const post = () => callWith(`${origin}/registry/main/mcp`, 'POST', { body: message });
+    for (const reply of await Promise.all([post(), post()])) expect(reply.text).toContain('search_servers');
+    await served.logs(/loads file:\S+\/@modelcontextprotocol\/sdk\//);
     served.child.kill('SIGTERM');
     expect((await served.finished).code).toBe(0);
     await database.drop();
