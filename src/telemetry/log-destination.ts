@@ -2,8 +2,9 @@ import { type DestinationStream, pino } from 'pino';
 
 /** Bytes that wait for a reader who takes none: with more, lines are dropped, before they fill the memory. */
 const MAX_WAITING = 8 * 1_024 * 1_024;
-/** How long lines are collected to be written together. */
+/** How long lines are collected to be written together, and how many characters of them at most. */
 const COLLECTING_MS = 20;
+const MAX_COLLECTED = 64 * 1_024;
 
 /**
  * A stream of the process for the log. Lines that come soon after each other are written together, asynchronously: a write for each of
@@ -33,6 +34,7 @@ export class LogDestination implements DestinationStream {
     if (!this.isInUse) this.begin();
     if (this.lines === '') setTimeout(() => this.pass(), COLLECTING_MS);
     this.lines += line;
+    if (this.lines.length >= MAX_COLLECTED) this.pass();
   }
 
   /** After a line that may be the last. */
