@@ -13,7 +13,7 @@ const CLAIMS = { org: 'acme', team: 'platform' };
 
 describe('somebody who asks for much', () => {
   const servers = Array.from({ length: 300 }, (_, number) => aServer(`io.acme/s${number}`));
-  const large = Array.from({ length: 16 }, (_, number) =>
+  const large = Array.from({ length: 10 }, (_, number) =>
     aServer(`io.acme/l${number}`, '1.0.0', { _meta: { 'com.example/padding': 'x'.repeat(1_000_000) } }),
   );
   const service = aService({ mode: 'full' })
