@@ -19,7 +19,7 @@ import { nothing, replayed, type State } from '../support/audit-replay.js';
 const ROUNDS = inSoak(12, 2);
 const WORKERS = 6;
 /** Answers of a round before its process may be killed, and how long after that at most. */
-const ROUND_ANSWERS = inSoak(500, 100);
+const ROUND_ANSWERS = inSoak(500, 150);
 const LONGEST_MS = 300;
 const NAMES = ['io.acme/a', 'io.acme/b', 'io.acme/c', 'io.acme/d'];
 const VERSIONS = ['1.0.0', '1.1.0', '2.0.0'];
