@@ -1,11 +1,10 @@
 import { spawnSync } from 'node:child_process';
-import { once } from 'node:events';
-import { createServer, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Demo, startDemo } from '../../demo/demo.js';
 import { DEMO_USERS } from '../../demo/users.js';
 import { welcome } from '../../demo/welcome.js';
+import { freePort } from '../support/free-port.js';
 import { call, type Reply } from '../support/http.js';
 import { expectRefused } from '../support/matchers.js';
 
@@ -114,12 +113,4 @@ function pasted(line: string): Promise<Reply> {
 function groupOf(name: string): string {
   const [, team = 'community'] = /^com\.example\.(\w+)\//.exec(name) ?? [];
   return ['docs', 'payments', 'people'].includes(team) ? 'company' : team;
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await once(server.listen(0, '127.0.0.1'), 'listening');
-  const { port } = server.address() as AddressInfo;
-  await new Promise((done) => server.close(done));
-  return port;
 }

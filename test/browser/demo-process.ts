@@ -1,8 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { createServer } from 'node:net';
-import type { AddressInfo } from 'node:net';
 import { resolve } from 'node:path';
+import { freePort } from '../support/free-port.js';
 
 const MAIN = resolve(import.meta.dirname, '../../dist/demo/main.js');
 
@@ -13,7 +12,7 @@ export class DemoProcess {
   private child: ChildProcess | undefined;
 
   async start(): Promise<void> {
-    const [port, providerPort] = await freePorts();
+    const [port, providerPort] = [await freePort(), await freePort()];
     this.origin = `http://127.0.0.1:${port}`;
     const child = spawn(process.execPath, [MAIN, `--port=${port}`, `--provider-port=${providerPort}`], {
       stdio: ['ignore', 'pipe', 'pipe'],
@@ -45,12 +44,4 @@ export class DemoProcess {
     if (token === undefined) throw new Error(`No token is printed for ${user}:\n${this.output}`);
     return token;
   }
-}
-
-async function freePorts(): Promise<number[]> {
-  const servers = [createServer(), createServer()];
-  await Promise.all(servers.map((server) => once(server.listen(0, '127.0.0.1'), 'listening')));
-  const ports = servers.map((server) => (server.address() as AddressInfo).port);
-  await Promise.all(servers.map((server) => new Promise((done) => server.close(done))));
-  return ports;
 }
