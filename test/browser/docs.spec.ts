@@ -14,7 +14,8 @@ afterAll(() => browser?.close());
 
 beforeEach(async () => {
   context = await browser.newContext({ viewport: { width: 1200, height: 1000 } });
-  context.setDefaultTimeout(15_000);
+  // Swagger UI takes seconds to draw, and several times as long beside other tests.
+  context.setDefaultTimeout(40_000);
   page = await context.newPage();
   complaints = [];
   page.on('console', (message) => {
