@@ -46,7 +46,7 @@ export class CatalogService {
   private readonly pending = new SharedReads<string, ReadResult>();
   /** Keys of configurations that would hold more servers than they may. */
   private readonly tooMany = new LRUCache<string, true>({ max: MAX_TOO_MANY });
-
+  /** Whoever asks alone is read pages as fast as can be. */
   private readonly recent = new RecentCallers();
 
   constructor(
