@@ -1,4 +1,3 @@
-import { setFlagsFromString } from 'node:v8';
 import type { Logger } from 'pino';
 import type { RunningService } from '../app/service.js';
 import type { Config, Flags } from '../config/config.js';
@@ -14,11 +13,6 @@ import { startFailure } from './start-failure.js';
 const STOP_LIMIT_MS = 9_500;
 /** How long balancers have to see that the server is not ready any more. Nobody waits for that who presses Ctrl-C. */
 const NOTICE_MS = 5_000;
-/**
- * How much the heap may grow before it is collected again, in percent. Left alone V8 lets it double and more, and pages and documents in
- * the making are large: with a third, four endless upstreams at once take more memory than is promised.
- */
-const HEAP_GROWTH = 20;
 const STDERR = 2;
 
 /** Serves until a signal arrives. Resolves to the exit code of a start that failed; a stop ends the process. */
@@ -30,7 +24,6 @@ export async function serve(file: string, flags: Flags): Promise<number> {
     return 1;
   }
   const { config, warnings } = loaded;
-  setFlagsFromString(`--heap-growing-percent=${HEAP_GROWTH}`);
   const logger = await createStreamLogger(config.log.level, logFormat(config.log.format, process.stdout));
   for (const warning of warnings) logger.warn(warning);
   const stopping = new AbortController();

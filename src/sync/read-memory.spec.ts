@@ -34,6 +34,19 @@ describe('the memory of runs', () => {
     expect(() => next.add(1)).toThrow(ReadMemoryError);
   });
 
+  it('is told whenever it has changed', () => {
+    const told: number[] = [];
+    const memory = new ReadMemory(100, (bytes) => told.push(bytes));
+    const [one, other] = [memory.begin(), memory.begin()];
+    one.add(30);
+    other.add(20);
+    one.release(10);
+    one.end();
+    one.end();
+    other.end();
+    expect(told).toEqual([30, 50, 40, 20, 0]);
+  });
+
   it('is given back when a run ends, once', () => {
     const memory = new ReadMemory(100);
     const first = memory.begin();

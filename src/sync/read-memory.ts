@@ -23,8 +23,14 @@ export class ReadMemory {
   private readonly shares = new Set<MemoryShare>();
   private total = 0;
 
-  /** @param maxBytes of all runs together. */
-  constructor(private readonly maxBytes = MAX_BYTES) {}
+  /**
+   * @param maxBytes of all runs together.
+   * @param onChange is called with the bytes that all runs hold, whenever that has changed.
+   */
+  constructor(
+    private readonly maxBytes = MAX_BYTES,
+    private readonly onChange: (bytes: number) => void = () => undefined,
+  ) {}
 
   /** What one run holds, until it ends. */
   begin(): MemoryShare {
@@ -38,6 +44,7 @@ export class ReadMemory {
 
   private grow(share: MemoryShare, bytes: number): void {
     this.total += bytes;
+    this.onChange(this.total);
     while (this.total > this.maxBytes) {
       const [largest] = [...this.shares].sort((one, other) => other.bytes - one.bytes);
       if (!largest) return;
@@ -53,7 +60,9 @@ export class ReadMemory {
   }
 
   private end(share: MemoryShare): void {
-    if (this.shares.delete(share)) this.total -= share.bytes;
+    if (!this.shares.delete(share)) return;
+    this.total -= share.bytes;
+    this.onChange(this.total);
   }
 }
 

@@ -12,6 +12,7 @@ import { SourceFiles } from './file/source-files.js';
 import { FileWatch } from './file/file-watch.js';
 import { RegistryFileReader } from './file/registry-file-reader.js';
 import { GitFetcher } from './git/git.fetcher.js';
+import { HeapGrowth } from './heap-growth.js';
 import { ReadMemory, readMemoryFor } from './read-memory.js';
 import { SyncScheduler } from './scheduler.js';
 import { SourceMetrics } from './source-metrics.js';
@@ -40,8 +41,11 @@ const MAX_CONNECTIONS = 8;
     {
       provide: ReadMemory,
       inject: [limitsConfig.KEY],
-      useFactory: ({ mebibytesPerFile }: ConfigType<typeof limitsConfig>) =>
-        new ReadMemory(readMemoryFor(mebibytesPerFile)),
+      useFactory: ({ mebibytesPerFile }: ConfigType<typeof limitsConfig>) => {
+        const heap = new HeapGrowth();
+        heap.fit(0);
+        return new ReadMemory(readMemoryFor(mebibytesPerFile), (bytes) => heap.fit(bytes));
+      },
     },
     SourceMetrics,
     SyncQueries,
