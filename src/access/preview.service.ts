@@ -3,7 +3,7 @@ import type { Caller } from '../auth/caller.js';
 import type { Client } from '../auth/client.js';
 import { CatalogService } from '../catalog/catalog.service.js';
 import { bareListRequest, serverListRequest } from '../catalog/pages/list-request.js';
-import { Searches } from '../catalog/searches.js';
+import { Searches } from '../catalog/search-limits.js';
 import { ENTRY_TYPE_NAMES, type EntryType } from '../documents/entry-types.js';
 import { JsonText } from '../http/json-answers.js';
 import { RegistriesService } from '../registries/registries.service.js';

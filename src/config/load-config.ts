@@ -33,7 +33,7 @@ import {
 import { proxyOf } from './proxy/proxy-variables.js';
 import { readReferencedFiles } from './referenced-files.js';
 import { resolveConfig } from './resolve-config.js';
-import { checkShape, type Unchecked } from '../validation/shape.js';
+import { checkShape, type Unchecked } from '../validation/class-checks.js';
 import { elements, member } from '../json/members.js';
 import { parseYaml } from './yaml/yaml-tree.js';
 

@@ -5,7 +5,7 @@ import type { Caller } from '../auth/caller.js';
 import type { ResourceUse } from '../auth/route-resource.js';
 import { AccessPolicy } from '../authz/access-policy.js';
 import type { Recorder } from '../authz/judgement.js';
-import type { RegistryKey } from '../config/registry-key.js';
+import type { RegistryKey } from '../config/registry-key-format.js';
 import type { RegistrySettings } from '../config/registry-settings.dto.js';
 import { ApiError } from '../http/errors.js';
 import type { RequestContext } from '../http/request-context.js';

@@ -19,8 +19,7 @@ import { Fetchers } from './fetchers.js';
 import { RegistryFileError } from './file/registry-file.js';
 import { RegistryFileReader } from './file/registry-file-reader.js';
 import { countLiveEntries } from './live-entries.queries.js';
-import { hasShrunk, shrunkSentence } from './shrinking.js';
-import { isGuardedFromShrinking } from '../source-kinds/foreign-content.js';
+import { checkHolds, hasShrunk, isGuarded, shrunkSentence } from './shrinking.js';
 import { ReadMemory, ReadMemoryError } from './read-memory.js';
 import { retryInMs } from './retry.js';
 import { reportAfterChanges, reportOf, type SyncReport } from './sync-report.js';
@@ -74,7 +73,8 @@ export class SyncRun {
           ? await this.registryFiles.read(fetched.bytes, source.filter, memory, signal)
           : fetched.content;
       signal.throwIfAborted();
-      if (fetched.kind !== 'changes') await this.checkHolds(source, content);
+      if (fetched.kind !== 'changes')
+        await checkHolds(source, content, () => countLiveEntries(this.dataSource.manager, source.id));
       const gone = fetched.kind === 'changes' ? fetched.gone : null;
       const written = { content, gone, contentDigest, fetchState };
       return await tracing.inSpan('write', { 'registry.sync.entries': content.entries.length }, () =>
@@ -131,16 +131,6 @@ export class SyncRun {
     return 'complete';
   }
 
-  // contract §7: nothing at all is taken for an accident, whatever there was before: it would withdraw everything.
-  private async checkHolds(source: LeasedSource, content: ReadEntries): Promise<void> {
-    const { entries, skipped, filtered } = content;
-    if (entries.length + skipped.length + filtered > 0) return;
-    if (source.mayShrink && isGuardedFromShrinking(source.kind, source.settings)) return;
-    const before = isGuarded(source) ? await countLiveEntries(this.dataSource.manager, source.id) : 0;
-    if (hasShrunk(before, 0)) throw new FetchError(shrunkSentence(before, 0));
-    throw new FetchError(`The ${source.kind === 'api' ? 'registry' : 'file'} holds no entries`);
-  }
-
   private superseded({ name }: LeasedSource): RunOutcome {
     this.logger.log(
       { source: name },
@@ -171,11 +161,6 @@ interface SyncContent {
   readonly gone: readonly VersionName[] | null;
   readonly contentDigest: Buffer | null;
   readonly fetchState: object;
-}
-
-// What another server fills, and what was not read by other settings or another filter before: those are changed on purpose.
-function isGuarded({ kind, settings, mayShrink, fetchState }: LeasedSource): boolean {
-  return !mayShrink && fetchState !== null && isGuardedFromShrinking(kind, settings);
 }
 
 // What was read also depends on the filter and on the rules that read it.

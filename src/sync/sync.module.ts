@@ -13,13 +13,11 @@ import { FileWatch } from './file/file-watch.js';
 import { RegistryFileReader } from './file/registry-file-reader.js';
 import { GitFetcher } from './git/git.fetcher.js';
 import { ReadMemory, readMemoryFor } from './read-memory.js';
+import { MAX_CONNECTIONS } from './upstream-limits.js';
 import { SyncScheduler } from './scheduler.js';
 import { SourceMetrics } from './source-metrics.js';
 import { SyncQueries } from './sync.queries.js';
 import { SyncRun } from './sync-run.js';
-
-/** To one upstream. */
-const MAX_CONNECTIONS = 8;
 
 @Module({
   imports: [AuditModule, EntriesModule, SourcesModule],

@@ -1,6 +1,6 @@
 import { parse, toClientConfig } from 'pg-connection-string';
 import { isObject } from '../../json/is-object.js';
-import { type Check, text } from '../../validation/checks.js';
+import { type Check, text } from '../../validation/value-checks.js';
 import { type DatabaseTls, SSL_MODES, type SslMode } from './database-tls.js';
 
 /** What a connection URL says, in the words of node-postgres. */

@@ -4,7 +4,7 @@ import { adminSourcesConfig, limitsConfig } from '../../config/slices.js';
 import { retryAfterMs } from '../../outbound/retry-after.js';
 import { HttpClient, OutboundError } from '../../outbound/http-client.js';
 import { withoutQuery } from '../../outbound/without-query.js';
-import { maxFileBytes } from './read-file.js';
+import { maxFileBytes } from './file-size.js';
 import { SourceFiles } from './source-files.js';
 import { FetchError, type Fetched, Fetcher, type FetchState } from '../fetcher.js';
 import type { MemoryShare } from '../read-memory.js';

@@ -5,6 +5,7 @@ import { adminSourcesConfig } from '../../config/slices.js';
 import { BARE_TYPES, type BareType, ENTRY_TYPES } from '../../documents/entry-types.js';
 import { parseDuration } from '../../validation/duration.js';
 import { HttpClient } from '../../outbound/http-client.js';
+import { DEFAULTS } from '../../source-kinds/kind-defaults.js';
 import { type ApiPlan, type ApiState, planOf, readApiState, stateAfter } from './read-plan.js';
 import type { EntryFilter } from '../../sources/filter/entry-filter.js';
 import { type Fetched, Fetcher, type FetchState } from '../fetcher.js';
@@ -14,7 +15,6 @@ import { RegistryReader } from './registry-reader.js';
 import { SourceFiles } from '../file/source-files.js';
 import type { LeasedSource } from '../../sources/leased-source.js';
 
-const DEFAULT_TIMEOUT_MS = 10_000;
 /** Statuses by which a server says that it does not know a parameter. */
 const REFUSED = [400, 422];
 /** Statuses by which a server says that it has no entries of a type. */
@@ -44,7 +44,7 @@ export class ApiFetcher extends Fetcher<'api'> {
     const { settings, origin } = source;
     const client = new RegistryClient(this.http, {
       endpoint: settings.endpoint,
-      timeoutMs: parseDuration(settings.timeout ?? '') ?? DEFAULT_TIMEOUT_MS,
+      timeoutMs: parseDuration(settings.timeout ?? '') ?? DEFAULTS.api.timeoutMs,
       bearer: await this.files.token(settings.tokenFile, source),
       allowPrivate: origin === 'config' || this.limits.adminAllowPrivateIP,
       signal,

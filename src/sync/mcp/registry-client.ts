@@ -9,14 +9,12 @@ import { FetchError } from '../fetcher.js';
 import { JsonSliceError } from '../../json/json-slices.js';
 import type { ListKey } from '../../documents/entry-types.js';
 import type { MemoryShare } from '../read-memory.js';
+import { MAX_PAGE_BYTES, MAX_PAGES, MAX_RUN_MS } from '../upstream-limits.js';
 import { type Page, readPage } from './registry-page.js';
 
 const PAGE_SIZE = 100;
-const MAX_PAGE_BYTES = 16 * 1024 * 1024;
 /** What a page takes until it is read, by measurement: its bytes, its texts, and what they are parsed to. */
 const PAGE_FACTOR = 4;
-const MAX_PAGES = 20_000;
-const MAX_RUN_MS = 60 * 60 * 1_000;
 const PAUSES_MS = [500, 1_000, 2_000];
 const LONGEST_PAUSE_MS = 60_000;
 const MAX_PAUSES_MS = 2 * LONGEST_PAUSE_MS;
