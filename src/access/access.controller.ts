@@ -10,7 +10,7 @@ import { WritesNothing } from '../authz/read-only.guard.js';
 import { TakesBody } from '../http/input/body.js';
 import { BodyValidation } from '../http/input/body-validation.pipe.js';
 import { ApiErrors } from '../http/openapi/api-errors.js';
-import { JsonText } from '../http/json-answers.js';
+import { JsonText } from '../http/answers/json-answers.js';
 import { ExplainBody, PreviewBody } from './access.dto.js';
 import { AccessPreview, Explanation } from './access.responses.js';
 import { ExplainService } from './explain/explain.service.js';

@@ -21,7 +21,7 @@ import {
   limitUnreadBytes,
 } from '../http/limits/server-limits.js';
 import { followRegistryPaths } from '../http/paths/registry-paths.js';
-import { JsonAnswersAdapter } from '../http/json-answers.adapter.js';
+import { JsonAnswersAdapter } from '../http/answers/json-answers.adapter.js';
 import { requestIdFor } from '../http/request-id.js';
 import { publishOpenApi } from '../http/openapi/openapi.js';
 import { dropTrailingSlash } from '../http/paths/trailing-slash.js';

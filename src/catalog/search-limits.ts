@@ -9,6 +9,14 @@ const SEARCH_TIME_MS = 1_750;
 /** There is no shorter way to ask for what has another version or status, or has changed since: that goes on for longer. */
 const FILTER_TIME_MS = 30_000;
 
+/**
+ * Whether a list shows few versions of what it has to look through, perhaps none: however many there are that it does not show,
+ * it may take long.
+ */
+export function isSearch({ search, updatedSince, version, status }: ListFilter): boolean {
+  return Boolean(search || updatedSince || status) || (version !== undefined && version !== 'latest');
+}
+
 /** How long a list may take that has to look through much: a search, or one with another filter. */
 export function searchTimeMs({ search }: ListFilter): number {
   return search ? SEARCH_TIME_MS : FILTER_TIME_MS;

@@ -1,5 +1,5 @@
 /**
- * What the settings of the configuration file are where they are absent (contract §2). Those of sources stand in
+ * What settings of the file, of the environment and of the command line are where they are absent (contract §2). Those of sources stand in
  * `source-kinds/kind-defaults.ts`, those of `telemetry` in `opentelemetry/telemetry-config.ts`, the notice of a stop in `app/drain.ts`.
  */
 export const DEFAULTS = {
@@ -10,6 +10,8 @@ export const DEFAULTS = {
   },
   policy: { arrayValues: 'all', unlabeled: 'allow', registryListing: 'managers' },
   database: { host: 'localhost', port: 5432, poolMax: 10 },
+  addresses: { public: ':8080', internal: ':8081' },
+  dataDirectory: './data',
   cors: { origins: ['*'] },
   readOnly: false,
   adminAllowPrivateIP: false,

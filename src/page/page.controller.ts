@@ -6,7 +6,7 @@ import Negotiator from 'negotiator';
 import { Public } from '../auth/route-access.js';
 import { pageConfig } from '../config/slices.js';
 import { ApiError } from '../http/errors.js';
-import { JsonText } from '../http/json-answers.js';
+import { JsonText } from '../http/answers/json-answers.js';
 import { ApiOkWithEtag } from '../http/openapi/api-answers.js';
 import { ApiErrors } from '../http/openapi/api-errors.js';
 import { FILE_CODINGS, type FileCoding, type PageFile } from './page-files.js';

@@ -31,7 +31,7 @@ import { documentClassOf } from '../entries/document-classes.js';
 import { StatusBody } from '../entries/entries.dto.js';
 import { type SentBody, SentJson, TakesBody } from '../http/input/body.js';
 import { BodyValidation } from '../http/input/body-validation.pipe.js';
-import type { JsonText } from '../http/json-answers.js';
+import type { JsonText } from '../http/answers/json-answers.js';
 import { CurrentRequest, type RequestContext } from '../http/request-context.js';
 import { ApiErrors } from '../http/openapi/api-errors.js';
 import { TokenExchangeBody } from './publisher.dto.js';

@@ -11,7 +11,7 @@ import {
   KubernetesSettings,
   ManagedSettings,
 } from './kind-settings.dto.js';
-import { isGuardedFromShrinking } from './shrinking-guard.js';
+import { isGuardedFromShrinking } from './guarded-sources.js';
 import { KINDS, SOURCE_KINDS, type SourceKind, type WrittenSettings } from './kinds.js';
 
 export class SyncPolicy {

@@ -8,7 +8,7 @@ import type { SourceConfig } from '../config/config.js';
 import { resolveSource } from '../config/resolve-config.js';
 import { ApiError } from '../http/errors.js';
 import type { RequestContext } from '../http/request-context.js';
-import { JsonText } from '../http/json-answers.js';
+import { JsonText } from '../http/answers/json-answers.js';
 import { type AdminListQuery, pageOf } from '../http/lists/admin-list.js';
 import { checkPreconditions, type Preconditions } from '../http/preconditions.js';
 import { checkRepeated, type PutBody } from '../http/input/put-body.pipe.js';

@@ -1,6 +1,6 @@
 import type { SyncedKind } from '../source-kinds/kinds.js';
 import type { VersionName } from '../documents/incoming-version.js';
-import type { LeasedSource } from '../sources/leased-source.js';
+import type { LeasedSource } from '../sources/leases/leased-source.js';
 import type { ReadEntries } from './entry-reader.js';
 import type { MemoryShare } from './read-memory.js';
 

@@ -1,5 +1,5 @@
-import { isGuardedFromShrinking } from '../source-kinds/shrinking-guard.js';
-import type { LeasedSource } from '../sources/leased-source.js';
+import { isGuardedFromShrinking } from '../source-kinds/guarded-sources.js';
+import type { LeasedSource } from '../sources/leases/leased-source.js';
 import type { ReadEntries } from './entry-reader.js';
 import { FetchError } from './fetcher.js';
 

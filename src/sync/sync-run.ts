@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import { Injectable, Logger } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import type { VersionName } from '../documents/incoming-version.js';
@@ -7,25 +6,23 @@ import type { WrittenEvent } from '../audit/audit.queries.js';
 import { isDatabaseUnreachable } from '../database/unreachable.js';
 import { EntryWriter } from '../entries/writer/entry-writer.js';
 import { setInheritedClaims } from '../sources/inherited-claims.queries.js';
-import type { LeasedSource } from '../sources/leased-source.js';
-import { SourceLeases } from '../sources/source-leases.queries.js';
+import type { LeasedSource } from '../sources/leases/leased-source.js';
+import { SourceLeases } from '../sources/leases/source-leases.queries.js';
 import { bumpRevision } from '../sources/source-revision.queries.js';
 import { SourceStates } from '../sources/source-states.queries.js';
 import { type RunOutcome, SyncMetrics } from '../telemetry/sync-metrics.js';
 import { tracing } from '../telemetry/tracing.js';
 import type { ReadEntries } from './entry-reader.js';
-import { FetchError, type FetchState } from './fetcher.js';
+import { FetchError } from './fetcher.js';
 import { Fetchers } from './fetchers.js';
 import { RegistryFileError } from './file/registry-file.js';
 import { RegistryFileReader } from './file/registry-file-reader.js';
 import { countLiveEntries } from './live-entries.queries.js';
 import { checkHolds, hasShrunk, isGuarded, shrunkSentence } from './shrinking.js';
 import { ReadMemory, ReadMemoryError } from './read-memory.js';
+import { rulesDigest, stateOf, withRules } from './reader-version.js';
 import { retryInMs } from './retry.js';
 import { reportAfterChanges, reportOf, type SyncReport } from './sync-report.js';
-
-/** Goes up when the reader or the document rules change, so that unchanged content is read again with the new ones. */
-const READER_VERSION = 'reader-4';
 
 /** One run of one leased source. */
 @Injectable()
@@ -161,20 +158,4 @@ interface SyncContent {
   readonly gone: readonly VersionName[] | null;
   readonly contentDigest: Buffer | null;
   readonly fetchState: object;
-}
-
-// What was read also depends on the filter and on the rules that read it.
-function rulesDigest(source: LeasedSource): string {
-  return createHash('sha256')
-    .update(JSON.stringify([READER_VERSION, source.filter]))
-    .digest('base64url');
-}
-
-function withRules(digest: Buffer, rules: string): Buffer {
-  return createHash('sha256').update(rules).update(digest).digest();
-}
-
-function stateOf({ fetchState }: LeasedSource, rules: string): FetchState | null {
-  const kept = fetchState as { rules: string; state: FetchState } | null;
-  return kept?.rules === rules ? kept.state : null;
 }

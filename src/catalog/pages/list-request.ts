@@ -27,14 +27,6 @@ export class ListFilter {
   @Optional() @Checked(storableText) readonly status?: string;
 }
 
-/**
- * Whether a list shows few versions of what it has to look through, perhaps none: however many there are that it does not show,
- * it may take long.
- */
-export function isSearch({ search, updatedSince, version, status }: ListFilter): boolean {
-  return Boolean(search || updatedSince || status) || (version !== undefined && version !== 'latest');
-}
-
 /** The last version of the page before: its name, and its sort key among the versions of that name. */
 export class Position {
   @Checked(storableText) readonly name: string;

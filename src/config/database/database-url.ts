@@ -104,3 +104,10 @@ function whyNot(error: unknown): string {
     return 'needs an sslrootcert for sslmode=verify-ca';
   return 'is not a valid PostgreSQL URL; special characters in user and password must be percent-encoded';
 }
+
+/** Warnings about parameters of `database.url` that change nothing. */
+export function unusedParameters(url: string | undefined): string[] {
+  const parsed = url === undefined ? undefined : parseDatabaseUrl(url);
+  if (parsed === undefined || typeof parsed === 'string') return [];
+  return parsed.unused.map((name) => `database.url: the parameter ${JSON.stringify(name)} has no effect`);
+}

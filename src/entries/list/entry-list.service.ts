@@ -7,7 +7,7 @@ import { MAX_PAGE } from '../../validation/page-limit.js';
 import { Checked, hasShape, Section } from '../../validation/class-checks.js';
 import type { AdminListQuery } from '../../http/lists/admin-list.js';
 import { decodeCursor, encodeCursor } from '../../http/lists/cursor.js';
-import { JsonText } from '../../http/json-answers.js';
+import { JsonText } from '../../http/answers/json-answers.js';
 import { Partitions } from '../../views/partitions.js';
 import { judgeSource } from '../../views/visible-partitions.js';
 import { asGiven, type Claims } from '../../claims/claims.js';

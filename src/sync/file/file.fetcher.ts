@@ -8,7 +8,7 @@ import { maxFileBytes } from './file-size.js';
 import { SourceFiles } from './source-files.js';
 import { FetchError, type Fetched, Fetcher, type FetchState } from '../fetcher.js';
 import type { MemoryShare } from '../read-memory.js';
-import type { LeasedSource } from '../../sources/leased-source.js';
+import type { LeasedSource } from '../../sources/leases/leased-source.js';
 
 /** Longest time for a registry file behind a URL. */
 const URL_TIMEOUT_MS = 60_000;

@@ -12,7 +12,7 @@ import { LIMITS } from './git-limits.js';
 import { GitRemote } from './git-remote.js';
 import { removeLeftOvers } from './git-workspace.js';
 import type { MemoryShare } from '../read-memory.js';
-import type { LeasedSource } from '../../sources/leased-source.js';
+import type { LeasedSource } from '../../sources/leases/leased-source.js';
 
 const SWEEP_EVERY_MS = 10 * 60_000;
 

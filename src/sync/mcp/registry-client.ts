@@ -33,6 +33,11 @@ export class StatusError extends FetchError {
   }
 }
 
+/** Has the upstream answered with one of these statuses? */
+export function isStatus(error: unknown, statuses: readonly number[]): boolean {
+  return error instanceof StatusError && statuses.includes(error.status);
+}
+
 export interface RegistryOptions {
   /** The base of the registry, below which `v0.1` is. */
   readonly endpoint: string;
