@@ -12,7 +12,8 @@ import { requestCaller } from '../auth/current-caller.js';
 import type { Config } from '../config/config.js';
 import { oauthInUse } from '../config/oauth-in-use.js';
 import type { OpenDatabase } from '../database/open-database.js';
-import { answerConnectionErrors, refuseUnclearHost } from '../http/connection-errors.js';
+import { answerConnectionErrors } from '../http/connection-errors.js';
+import { refuseUnclearHost } from '../http/host-header.js';
 import { corsFor } from '../http/cors.js';
 import {
   answerInTurn,

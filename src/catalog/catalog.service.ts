@@ -14,16 +14,13 @@ import { PageCache } from './page-cache.js';
 import type { ListRequest, VersionsRequest } from './pages/list-request.js';
 import { isSearch } from './search-limits.js';
 import { PageReader, type PageRequest } from './pages/page-reader.js';
-import { SnapshotCheck } from './pages/snapshot-check.js';
+import { CHANGES_TOO_FAST, MAX_READS, SnapshotCheck } from './pages/snapshot-check.js';
 import { RecentCallers } from './recent-callers.js';
 import { Searches, searchTimeMs } from './search-limits.js';
 
-/** How often a page is read because something changed each time. */
-const MAX_READS = 5;
 const TOO_MANY = 'too_many_servers';
 /** Configurations of which that is remembered. */
 const MAX_TOO_MANY = 1_000;
-const CHANGES_TOO_FAST = 'The catalogue changes faster than it can be read: try again shortly';
 
 /** What reading has led to: a page, or an error such as that there is no such entry. */
 interface ReadResult {

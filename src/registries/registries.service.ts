@@ -4,6 +4,7 @@ import { AuditTrail } from '../audit/audit-trail.js';
 import type { Caller } from '../auth/caller.js';
 import type { ResourceUse } from '../auth/route-resource.js';
 import { AccessPolicy } from '../authz/access-policy.js';
+import { checkAdminAccess } from '../authz/admin-access.js';
 import type { Recorder } from '../authz/judgement.js';
 import type { RegistrySettings } from '../config/registry-settings.dto.js';
 import { ApiError } from '../http/errors.js';
@@ -46,7 +47,8 @@ export class RegistriesService {
    */
   async load(caller: Caller, name: string, use: ResourceUse, record?: Recorder): Promise<Registry | null> {
     const registry = await this.registries.findByName(name);
-    if (registry || use !== 'put') this.check(caller, registry, use, record);
+    if (registry || use !== 'put')
+      checkAdminAccess(this.policy, caller, registry, use, 'registry_not_found', record);
     return registry;
   }
 
@@ -82,7 +84,7 @@ export class RegistriesService {
     const keys = await this.adminKeys.read(caller, sentKeys, claims);
     return this.audit.transaction({ caller, context }, async (manager, record) => {
       const found = await this.registries.lockByName(manager, name);
-      if (found) this.check(caller, found, 'put');
+      if (found) checkAdminAccess(this.policy, caller, found, 'put', 'registry_not_found');
       checkPreconditions(preconditions, found ? registryTag(found) : null);
       checkRepeated(repeated, found ? this.describe(caller, found) : { name });
       const sources = await this.getSources(manager, caller, sourceNames, found);
@@ -109,7 +111,7 @@ export class RegistriesService {
   ): Promise<void> {
     await this.audit.transaction({ caller, context }, async (manager, record) => {
       const found = await this.registries.lockByName(manager, name);
-      this.check(caller, found, 'change');
+      checkAdminAccess(this.policy, caller, found, 'change', 'registry_not_found');
       checkPreconditions(preconditions, registryTag(found));
       await record({
         action: 'registry.delete',
@@ -146,17 +148,5 @@ export class RegistriesService {
 
   private describe(caller: Caller, registry: Registry): RegistryAnswer {
     return describeRegistry(registry, this.policy.mayAct(caller, 'manageRegistries'));
-  }
-
-  private check(
-    caller: Caller,
-    registry: Registry | null,
-    use: ResourceUse,
-    record?: Recorder,
-  ): asserts registry is Registry {
-    if (!registry || !this.policy.mayReach(caller, registry.claims, record))
-      throw new ApiError('registry_not_found', undefined, undefined, { refusedClaims: registry?.claims });
-    if (use !== 'read' && registry.origin === 'config')
-      throw new ApiError('config_managed', undefined, undefined, { refusedClaims: registry.claims });
   }
 }
