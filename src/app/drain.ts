@@ -2,10 +2,7 @@ import type { Server } from 'node:http';
 import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import type { Express } from 'express';
-import type { ShutdownConfig } from '../config/config.js';
 
-/** How long balancers have to see that the server is not ready any more. Nobody waits for that who presses Ctrl-C. */
-const NOTICE_MS = 5_000;
 /** Hard end of a stop that hangs, after the notice; contract §1 allows 10 s. */
 export const STOP_LIMIT_MS = 9_500;
 /** Requests still running this long after the server has stopped accepting are cut off, to end within the 10 s of contract §1. */
@@ -13,15 +10,6 @@ const DRAIN_MS = 6_000;
 /** While requests go on coming in when the notice is over, a balancer has not looked yet: it is given a little more. */
 const QUIET_MS = 250;
 const LONGEST_EXTRA_MS = 1_000;
-
-/**
- * How long new requests are answered after the signal to stop (contract §1).
- *
- * @param isTerminal whether somebody runs the server by hand.
- */
-export function noticeOf({ noticeMs }: ShutdownConfig, isTerminal: boolean): number {
-  return noticeMs ?? (isTerminal ? 0 : NOTICE_MS);
-}
 
 /**
  * Ends the public application without losing a request (contract §1): new ones are answered for as long as the notice says, and

@@ -1,7 +1,8 @@
 import type { Logger } from 'pino';
-import { noticeOf, STOP_LIMIT_MS } from '../app/drain.js';
+import { STOP_LIMIT_MS } from '../app/drain.js';
 import type { RunningService } from '../app/start-service.js';
 import type { Config, Flags } from '../config/config.js';
+import { noticeOf } from '../config/defaults.js';
 import { buildReport } from '../config/environment.js';
 import { versionReport } from '../health/version-report.js';
 import { createStreamLogger, logFormat } from '../telemetry/logger.js';
@@ -28,7 +29,7 @@ export async function serve(file: string, flags: Flags): Promise<number> {
   const stopping = new AbortController();
   let isReady = false;
   let stop: () => Promise<void> = async () => undefined;
-  const notice = noticeOf(config.shutdown, process.stdout.isTTY);
+  const notice = noticeOf(config.shutdown.noticeMs, process.stdout.isTTY);
   const end = (code: number, noticeMs: number) => {
     if (stopping.signal.aborted) return;
     stopping.abort();

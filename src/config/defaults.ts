@@ -1,6 +1,6 @@
 /**
  * What settings of the file, of the environment and of the command line are where they are absent (contract §2). Those of sources stand in
- * `source-kinds/kind-defaults.ts`, those of `telemetry` in `opentelemetry/telemetry-config.ts`, the notice of a stop in `app/drain.ts`.
+ * `source-kinds/kind-defaults.ts`.
  */
 export const DEFAULTS = {
   auth: {
@@ -15,6 +15,8 @@ export const DEFAULTS = {
   cors: { origins: ['*'] },
   readOnly: false,
   adminAllowPrivateIP: false,
+  telemetry: { sampleRatio: 0.1, metricIntervalMs: 60_000 },
+  web: { enabled: true },
   audit: { reads: false, retention: '90d' },
   log: { level: 'info' },
   limits: {
@@ -26,4 +28,17 @@ export const DEFAULTS = {
     /** Longer than balancers keep theirs, mostly for a minute: what they take for open must not just have been closed. */
     keepAlive: '65s',
   },
+  /** How long balancers have to see that the server is not ready any more. Nobody waits for that who presses Ctrl-C. */
+  shutdown: { noticeMs: 5_000, noticeOnTerminalMs: 0 },
 } as const;
+
+/**
+ * How long new requests are answered after the signal to stop (contract §1).
+ *
+ * @param noticeMs what the configuration says.
+ * @param isTerminal whether somebody runs the server by hand.
+ */
+export function noticeOf(noticeMs: number | null, isTerminal: boolean): number {
+  const { shutdown } = DEFAULTS;
+  return noticeMs ?? (isTerminal ? shutdown.noticeOnTerminalMs : shutdown.noticeMs);
+}
