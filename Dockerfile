@@ -1,6 +1,6 @@
 # syntax=docker/dockerfile:1
 
-FROM node:22-bookworm-slim AS build
+FROM node:24-bookworm-slim AS build
 WORKDIR /build
 COPY package.json package-lock.json .npmrc ./
 # With optional dependencies: what Vite builds by is one, a binary for each platform.
@@ -12,13 +12,13 @@ COPY src src
 COPY web web
 RUN npm run build
 
-FROM node:22-bookworm-slim AS dependencies
+FROM node:24-bookworm-slim AS dependencies
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
 # No development dependencies, and no embedded PostgreSQL: a container has a database of its own.
 RUN npm ci --omit=dev --omit=optional --ignore-scripts
 
-FROM node:22-bookworm-slim
+FROM node:24-bookworm-slim
 # What sources of kind git need; and as the first process one that ends those whose parent has gone, such as Git's when a fetch is cut off.
 RUN apt-get update \
  && apt-get install --yes --no-install-recommends ca-certificates git openssh-client tini \
@@ -33,7 +33,7 @@ LABEL org.opencontainers.image.title="Registry Server" \
       org.opencontainers.image.version="${VERSION}" \
       org.opencontainers.image.revision="${COMMIT}" \
       org.opencontainers.image.created="${BUILD_DATE}" \
-      org.opencontainers.image.base.name="docker.io/library/node:22-bookworm-slim"
+      org.opencontainers.image.base.name="docker.io/library/node:24-bookworm-slim"
 ENV NODE_ENV=production REGISTRY_COMMIT=${COMMIT} REGISTRY_BUILD_DATE=${BUILD_DATE}
 WORKDIR /app
 COPY --from=dependencies /app/node_modules node_modules

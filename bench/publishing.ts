@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { writeFile } from 'node:fs/promises';
 import { Agent, request } from 'node:http';
 import { loadConfig } from '#service/config/load-config.js';
-import { type RunningService, startService } from '#service/app/service.js';
+import { type RunningService, startService } from '#service/app/start-service.js';
 import { createLogger } from '#service/telemetry/logger.js';
 import { nameOf, serverDocument } from './data/documents.js';
 import { atMost, type Figure } from './harness/figure.js';

@@ -13,7 +13,7 @@ import pg from 'pg';
 import { from as copyFrom, to as copyTo } from 'pg-copy-streams';
 import { loadConfig } from '#service/config/load-config.js';
 import { startEmbeddedPostgres } from '#service/database/embedded/embedded-postgres.js';
-import { startService } from '#service/app/service.js';
+import { startService } from '#service/app/start-service.js';
 import { SyncRun } from '#service/sync/sync-run.js';
 import { createLogger } from '#service/telemetry/logger.js';
 import type { WrittenCatalogue } from './data/catalogue-file.js';

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Config, OAuthConfig } from '#service/config/config.js';
 import { loadConfig } from '#service/config/load-config.js';
-import { startService } from '#service/app/service.js';
+import { startService } from '#service/app/start-service.js';
 import { createLogger } from '#service/telemetry/logger.js';
 import { type DemoProvider, startDemoProvider } from './provider.js';
 

@@ -8,9 +8,9 @@ import { AnyCaller, RequiresRole } from '../auth/route-access.js';
 import { MayBeLong } from '../auth/route-resource.js';
 import { WritesNothing } from '../authz/read-only.guard.js';
 import { TakesBody } from '../http/input/body.js';
-import { ShapePipe } from '../http/input/shape.pipe.js';
+import { BodyValidation } from '../http/input/body-validation.pipe.js';
 import { ApiErrors } from '../http/openapi/api-errors.js';
-import { JsonText } from '../http/json-answers.js';
+import { JsonText } from '../http/answers/json-answers.js';
 import { ExplainBody, PreviewBody } from './access.dto.js';
 import { AccessPreview, Explanation } from './access.responses.js';
 import { ExplainService } from './explain/explain.service.js';
@@ -42,7 +42,7 @@ export class AccessController {
   explain(
     @CurrentCaller() caller: Caller,
     @CurrentClient() client: Client,
-    @Body(new ShapePipe(ExplainBody)) { as, ...question }: ExplainBody,
+    @Body(new BodyValidation(ExplainBody)) { as, ...question }: ExplainBody,
   ): Promise<Explanation> {
     return this.explanations.explain(caller, client, question, as?.claims);
   }
@@ -65,7 +65,7 @@ export class AccessController {
   preview(
     @CurrentCaller() caller: Caller,
     @CurrentClient() client: Client,
-    @Body(new ShapePipe(PreviewBody)) body: PreviewBody,
+    @Body(new BodyValidation(PreviewBody)) body: PreviewBody,
   ): Promise<JsonText> {
     return this.previews.preview(caller, client, body);
   }

@@ -10,7 +10,7 @@ import { AuditModule } from '../audit/audit.module.js';
 import { AuthorizationChanges } from './authorization-changes.js';
 import { ClaimsInterceptor } from './claims.interceptor.js';
 import { ConfiguredResources } from './configured-resources.js';
-import { OpenRegistries } from './open-registries.js';
+import { OpenRegistries } from './open-registries-report.js';
 import { Reload } from './reload.js';
 import { ViewsModule } from '../views/views.module.js';
 import { ReadOnlyGuard } from '../authz/read-only.guard.js';

@@ -23,6 +23,8 @@ import {
   type BodyLimits,
   forgetBody,
   HasBody,
+  MAX_HELD_BYTES,
+  MAX_PARSED,
   parseBody,
   receiveBody,
 } from '../http/input/body.js';
@@ -32,11 +34,6 @@ import { RegistriesService } from '../registries/registries.service.js';
 import { SourcesService } from '../sources/sources.service.js';
 import { RegistryViews } from '../views/registry-views.js';
 import type { RegistryAccess } from '../views/view.js';
-
-/** Of bodies that arrive or wait for their turn, of all requests: see FairLimit. */
-const MAX_HELD_BYTES = 48 * 1_024 * 1_024;
-/** Reads that have a body, once it is parsed: at a time. */
-const MAX_PARSED = 32;
 
 /** What a request holds that others wait for. */
 class Held {

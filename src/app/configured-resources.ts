@@ -5,7 +5,7 @@ import { AuthorizationChanges } from './authorization-changes.js';
 import type { Claims } from '../claims/claims.js';
 import type { Config, RegistryConfig, SourceConfig } from '../config/config.js';
 import { lockCatalogue } from '../database/locks.js';
-import { declaredForm as declaredRegistry } from '../registries/registries.service.js';
+import { declaredForm as declaredRegistry } from '../registries/registry-answer.js';
 import { RegistriesRepository } from '../registries/registries.repository.js';
 import { Registry, RegistrySource } from '../registries/registry.entity.js';
 import { RegistryWriter } from '../registries/registry-writer.js';

@@ -3,6 +3,8 @@ import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promi
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import type { Express } from 'express';
 
+/** Hard end of a stop that hangs, after the notice; contract §1 allows 10 s. */
+export const STOP_LIMIT_MS = 9_500;
 /** Requests still running this long after the server has stopped accepting are cut off, to end within the 10 s of contract §1. */
 const DRAIN_MS = 6_000;
 /** While requests go on coming in when the notice is over, a balancer has not looked yet: it is given a little more. */

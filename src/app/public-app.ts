@@ -1,18 +1,19 @@
-import { type ClientRequest, IncomingMessage, type Server, ServerResponse } from 'node:http';
-import { Socket } from 'node:net';
+import type { Server } from 'node:http';
 import { NestFactory } from '@nestjs/core';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import express from 'express';
-import helmet from 'helmet';
 import type { Logger } from 'pino';
 import { AppModule } from './app.module.js';
-import { listensOnLoopback, refuseForeignHosts, refuseForeignOrigins } from './browser-guards.js';
+import { warnIfOpen } from './anonymous-mode-warning.js';
+import { refuseForeignHosts, refuseForeignOrigins } from './browser-guards.js';
+import { securityHeaders, setHeaders } from './security-headers.js';
 import { ClaimHints } from '../auth/claim-hints.js';
 import { requestCaller } from '../auth/current-caller.js';
-import type { Config, OAuthConfig } from '../config/config.js';
+import type { Config } from '../config/config.js';
 import { oauthInUse } from '../config/oauth-in-use.js';
 import type { OpenDatabase } from '../database/open-database.js';
-import { answerConnectionErrors, refuseUnclearHost } from '../http/connection-errors.js';
+import { answerConnectionErrors } from '../http/connection-errors.js';
+import { refuseUnclearHost } from '../http/host-header.js';
 import { corsFor } from '../http/cors.js';
 import {
   answerInTurn,
@@ -20,17 +21,17 @@ import {
   limitRequests,
   limitUnreadBytes,
 } from '../http/limits/server-limits.js';
-import { followRegistryPaths } from '../http/registry-paths.js';
-import { JsonAnswersAdapter } from '../http/json-answers.adapter.js';
+import { followRegistryPaths } from '../http/paths/registry-paths.js';
+import { JsonAnswersAdapter } from '../http/answers/json-answers.adapter.js';
+import { requestIdFor } from '../http/request-id.js';
 import { publishOpenApi } from '../http/openapi/openapi.js';
-import { dropTrailingSlash } from '../http/trailing-slash.js';
+import { dropTrailingSlash } from '../http/paths/trailing-slash.js';
 import { NestLogger } from '../telemetry/logger.js';
 import type { Metrics } from '../telemetry/metrics.js';
 import { RequestTurns } from '../http/limits/request-turns.js';
 import { HttpMetrics } from '../telemetry/http-metrics.js';
 import { requestLog, resumeTrace } from '../telemetry/request-log.js';
-import { RegistryCallers } from '../views/registry-callers.js';
-import { admitKeys } from './admit-keys.js';
+import { admitKeys, RegistryCallers } from '../views/callers-without-token.js';
 
 /** The public application, ready to listen: every step a request passes before Nest's own, in running order. */
 export async function createPublicApp(
@@ -58,7 +59,7 @@ export async function createPublicApp(
   limitConnections(httpServer, config.limits);
   const hints = new ClaimHints();
   app.use(
-    requestLog(logger, new HttpMetrics(metrics), requestCaller, (request, { code }) => {
+    requestLog(logger, new HttpMetrics(metrics), requestIdFor, requestCaller, (request, { code }) => {
       const caller = requestCaller(request);
       if (caller) hints.refused(caller, code, request.id);
     }),
@@ -78,61 +79,4 @@ export async function createPublicApp(
   publishOpenApi(app, { version, oauth });
   if (!oauth && !config.readOnly) warnIfOpen(httpServer, logger);
   return app;
-}
-
-// Whoever reaches the port may then change everything: that is for whoever runs the server to have meant.
-function warnIfOpen(server: Server, logger: Logger): void {
-  server.once('listening', () => {
-    if (!listensOnLoopback(server))
-      logger.warn(
-        { context: 'http' },
-        'Anonymous mode on an address that others can reach: everybody there may change everything, unless readOnly is set',
-      );
-  });
-}
-
-// No HSTS and no upgrade of requests: TLS ends in front of this server, if anywhere. The pages of /docs load only what
-// comes from here; to log in they ask the identity providers for their discovery document and for the token.
-function securityHeaders(oauth: OAuthConfig | undefined): ReadonlyMap<string, string> {
-  const logins = new Set(
-    (oauth?.providers ?? []).flatMap(({ issuerUrl, connectOrigins }) => [
-      new URL(issuerUrl).origin,
-      ...connectOrigins,
-    ]),
-  );
-  const middleware = helmet({
-    strictTransportSecurity: false,
-    crossOriginOpenerPolicy: false,
-    // Answers are meant to be read by pages of the origins that CORS names.
-    crossOriginResourcePolicy: false,
-    contentSecurityPolicy: {
-      useDefaults: false,
-      directives: {
-        defaultSrc: ["'self'"],
-        scriptSrc: ["'self'"],
-        styleSrc: ["'self'", "'unsafe-inline'"],
-        imgSrc: ["'self'", 'data:'],
-        connectSrc: ["'self'", ...logins],
-        frameAncestors: ["'none'"],
-        objectSrc: ["'none'"],
-        baseUri: ["'self'"],
-      },
-    },
-  });
-  // They are the same on every answer: helmet is asked once.
-  const request = new IncomingMessage(new Socket());
-  const response = new ServerResponse(request);
-  middleware(request, response, () => undefined);
-  // With the names as helmet writes them. The types know this of requests alone.
-  const { getRawHeaderNames } = response as unknown as Pick<ClientRequest, 'getRawHeaderNames'>;
-  return new Map(getRawHeaderNames.call(response).map((name) => [name, String(response.getHeader(name))]));
-}
-
-function setHeaders(
-  headers: ReadonlyMap<string, string>,
-): (request: IncomingMessage, response: ServerResponse, next: () => void) => void {
-  return (_request, response, next) => {
-    for (const [name, value] of headers) response.setHeader(name, value);
-    next();
-  };
 }

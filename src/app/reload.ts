@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { Injectable } from '@nestjs/common';
 import type { AccessPolicy } from '../authz/access-policy.js';
 import { policyFor } from '../authz/access-policy-choice.js';
-import { warnIfAuthOnly } from '../authz/authz.module.js';
+import { warnIfAuthOnly } from '../authz/auth-only-warning.js';
 import { PolicyInForce } from '../authz/policy-in-force.js';
 import { StricterPolicy } from '../authz/stricter-policy.js';
 import type { AuthConfig, Config } from '../config/config.js';
@@ -12,7 +12,7 @@ import {
   ConfigurationConflict,
   ConfiguredResources,
 } from './configured-resources.js';
-import { OpenRegistries } from './open-registries.js';
+import { OpenRegistries } from './open-registries-report.js';
 
 /** What a reload has led to. */
 export interface Reloaded {

@@ -8,6 +8,7 @@ import { tracing } from '../telemetry/tracing.js';
 import { type AuditEvent, sizeOf } from './audit-event.js';
 import { AuditTrail } from './audit-trail.js';
 import { AuditQueries } from './audit.queries.js';
+import { RefusalLimit } from './refusal-limit.js';
 
 /** Between two batches. */
 const FLUSH_MS = 250;
@@ -17,11 +18,6 @@ const EVENTS_PER_STATEMENT = 500;
 /** Bytes of events that wait, about. */
 const MAX_WAITING = 8 * 1_024 * 1_024;
 const BYTES_PER_EVENT = 2_048;
-/** Refusals of those who are not known, in so long: whoever can reach the port must not be able to fill the disk, about 1 GiB a day. */
-const MAX_UNKNOWN = 1_000;
-/** The same of each who is known: with a provider that gives tokens to everybody, that may be anybody. */
-const MAX_OF_CALLER = 1_000;
-const REFUSALS_WINDOW_MS = 60_000;
 const STOP_TIMEOUT_MS = 2_000;
 
 interface Waiting {
@@ -53,9 +49,7 @@ export class AuditRecorder implements OnApplicationShutdown {
   private readonly logger = new Logger('audit');
   private waiting: Waiting[] = [];
   private readonly room = new FairLimit(MAX_WAITING);
-  private unknown = new FairLimit(MAX_UNKNOWN);
-  private readonly known = new Map<string, number>();
-  private windowBegan = performance.now();
+  private readonly refusals = new RefusalLimit();
   /** Not told yet. */
   private dropped = 0;
   private timer: NodeJS.Timeout | undefined;
@@ -101,20 +95,9 @@ export class AuditRecorder implements OnApplicationShutdown {
   }
 
   private mayWait(event: AuditEvent, client: string, bytes: number): boolean {
-    if (event.outcome === 'refused' && !this.mayBeRefused(event, client)) return false;
+    const isKnown = event.actor.subject !== null;
+    if (event.outcome === 'refused' && !this.refusals.take(isKnown, client)) return false;
     return this.room.take(client, bytes);
-  }
-
-  private mayBeRefused({ actor }: AuditEvent, client: string): boolean {
-    if (performance.now() - this.windowBegan > REFUSALS_WINDOW_MS) {
-      this.unknown = new FairLimit(MAX_UNKNOWN);
-      this.known.clear();
-      this.windowBegan = performance.now();
-    }
-    if (actor.subject === null) return this.unknown.take(client);
-    const before = this.known.get(client) ?? 0;
-    this.known.set(client, before + 1);
-    return before < MAX_OF_CALLER;
   }
 
   private tick(): void {

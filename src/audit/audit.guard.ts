@@ -1,9 +1,7 @@
 import { type CanActivate, type ExecutionContext, Inject, Injectable } from '@nestjs/common';
 import type { ConfigType } from '@nestjs/config';
 import { Reflector } from '@nestjs/core';
-import type { Response } from 'express';
 import { AuditedAs } from '../auth/audited.js';
-import { clientIn } from '../auth/client.js';
 import {
   IsRegistryRoute,
   type LoadedRequest,
@@ -12,11 +10,9 @@ import {
 } from '../auth/route-resource.js';
 import { AccessPolicy } from '../authz/access-policy.js';
 import { auditConfig } from '../config/slices.js';
-import { refusalStep } from '../http/refusal-step.js';
-import { requestContextOf } from '../http/request-context.js';
-import { actorOf, boundedScope, boundedTarget } from './audit-event.js';
 import { AuditRecorder } from './audit-recorder.js';
-import { type DeclaredRoute, targetOf } from './request-target.js';
+import { recordRead } from './audited-reads.js';
+import type { DeclaredRoute } from './request-target.js';
 
 /** A request that a route of ours has taken. */
 export interface RoutedRequest extends LoadedRequest {
@@ -37,7 +33,11 @@ export class AuditGuard implements CanActivate {
   canActivate(context: ExecutionContext): boolean {
     const request = context.switchToHttp().getRequest<RoutedRequest>();
     request.declaredRoute = () => this.declarationsOf(context);
-    if (this.audit.reads) this.recordRead(context, request);
+    if (this.audit.reads)
+      recordRead(context, request, this.declarationsOf(context), {
+        recorder: this.recorder,
+        policy: this.policy,
+      });
     return true;
   }
 
@@ -49,30 +49,5 @@ export class AuditGuard implements CanActivate {
       isRegistryRoute: this.reflector.getAllAndOverride(IsRegistryRoute, route) !== undefined,
       isPublisherRoute: this.reflector.getAllAndOverride(PublisherAccessOf, route) !== undefined,
     };
-  }
-
-  // contract §9. Also an answer of which not all was taken; what was refused is recorded by the AuditFilter.
-  private recordRead(context: ExecutionContext, request: RoutedRequest): void {
-    const route = this.declarationsOf(context);
-    if (route.audited?.action !== 'catalog.read') return;
-    const response = context.switchToHttp().getResponse<Response>();
-    const client = clientIn(context);
-    response.once('close', () => {
-      const { caller, entered, refusedInAnswer: code } = request;
-      if (!caller || !response.headersSent || response.statusCode >= 400) return;
-      this.recorder.record(
-        {
-          action: 'catalog.read',
-          ...(code === undefined
-            ? { outcome: 'allowed' as const }
-            : { outcome: 'refused' as const, code, step: refusalStep(code) ?? code }),
-          actor: actorOf(caller, this.policy.rolesOf(caller)),
-          target: boundedTarget(targetOf(request, route)),
-          context: requestContextOf(request),
-          scope: entered?.claims ? boundedScope('manageRegistries', [entered.claims]) : null,
-        },
-        { client: client.keyOf(caller), isKept: true },
-      );
-    });
   }
 }

@@ -1,11 +1,21 @@
 import { type CanActivate, type ExecutionContext, Injectable } from '@nestjs/common';
 import { Reflector } from '@nestjs/core';
+import type { Request } from 'express';
 import { sentToken } from './bearer-token.js';
-import { CallersWithoutToken } from './callers-without-token.js';
 import { Authenticator } from './authenticator.js';
+import type { Caller } from './caller.js';
 import type { AuthenticatedRequest } from './current-caller.js';
 import { RouteAccessOf } from './route-access.js';
 import { IsRegistryRoute, ReadByPost } from './route-resource.js';
+
+/** Finds callers who have sent no token, where a registry is open to them (contract §6.1). */
+export abstract class CallersWithoutToken {
+  /**
+   * @param request a read of a registry, of which it is the one at `:registry`.
+   * @returns null where a token is asked for.
+   */
+  abstract find(request: Request): Promise<Caller | null>;
+}
 
 const READS: ReadonlySet<string> = new Set(['GET', 'HEAD']);
 

@@ -1,9 +1,10 @@
-import { Inject, Logger, Module, type OnApplicationBootstrap } from '@nestjs/common';
+import { Inject, Module, type OnApplicationBootstrap } from '@nestjs/common';
 import type { ConfigType } from '@nestjs/config';
 import { AuthModule } from '../auth/auth.module.js';
 import { authorizationConfig } from '../config/slices.js';
 import { AccessPolicy } from './access-policy.js';
-import { authorizationForm, policyFor } from './access-policy-choice.js';
+import { warnIfAuthOnly } from './auth-only-warning.js';
+import { policyFor } from './access-policy-choice.js';
 import { MeController } from './me.controller.js';
 import { PolicyInForce } from './policy-in-force.js';
 import { RolesGuard } from './roles.guard.js';
@@ -31,12 +32,4 @@ export class AuthzModule implements OnApplicationBootstrap {
   onApplicationBootstrap(): void {
     warnIfAuthOnly(this.auth);
   }
-}
-
-/** spec §1.2 prescribes the text. */
-export function warnIfAuthOnly(auth: AuthorizationConfig): void {
-  if (authorizationForm(auth).mode === 'auth-only')
-    new Logger('authz').warn(
-      'Authorization not configured, per-entry claims filtering disabled (auth-only mode)',
-    );
 }

@@ -7,7 +7,7 @@ import { BARE_TYPES, type BareType, ENTRY_TYPES } from '../documents/entry-types
 import type { RegistryAccess } from '../views/view.js';
 import { ApiOkWithEtag } from '../http/openapi/api-answers.js';
 import { ApiErrors } from '../http/openapi/api-errors.js';
-import type { CachedJson } from '../http/json-answers.js';
+import type { CachedJson } from '../http/answers/json-answers.js';
 import { describedClass, documentClassOf, nounOf } from '../entries/document-classes.js';
 import { PageMetadata } from './catalog.responses.js';
 import { CatalogService } from './catalog.service.js';

@@ -6,7 +6,7 @@ import { RegistriesModule } from '../registries/registries.module.js';
 import { ViewsModule } from '../views/views.module.js';
 import { RegistryListController } from './registry-list.controller.js';
 import { ClientConfigController } from './client-config/client-config.controller.js';
-import { Searches } from './searches.js';
+import { Searches } from './search-limits.js';
 import { ServersController } from './servers.controller.js';
 import { BARE_ENTRY_CONTROLLERS } from './bare-entries.controller.js';
 

@@ -1,4 +1,3 @@
-import { setImmediate } from 'node:timers/promises';
 import { Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
 import { PoolShares, TURN_TIMEOUT_MS } from '../database/pools/pool-shares.js';
@@ -7,30 +6,21 @@ import { SharedReads } from '../database/shared-reads.js';
 import type { ClientName, ConfigForm } from '../client-config/client-config.js';
 import type { EntryType } from '../documents/entry-types.js';
 import { ApiError } from '../http/errors.js';
-import { CachedJson } from '../http/json-answers.js';
+import { CachedJson } from '../http/answers/json-answers.js';
 import { RegistryViews } from '../views/registry-views.js';
 import { type RegistryAccess, showsTheSame, type View } from '../views/view.js';
+import { loopTurns, MAX_TURNS, pauseMsAfter, turnsAfter } from './large-pages.js';
 import { PageCache } from './page-cache.js';
-import { isSearch, type ListRequest, type VersionsRequest } from './pages/list-request.js';
-import { PageReader, type PageRequest, searchTimeMs } from './pages/page-reader.js';
-import { SnapshotCheck } from './pages/snapshot-check.js';
+import type { ListRequest, VersionsRequest } from './pages/list-request.js';
+import { isSearch } from './search-limits.js';
+import { PageReader, type PageRequest } from './pages/page-reader.js';
+import { CHANGES_TOO_FAST, MAX_READS, SnapshotCheck } from './pages/snapshot-check.js';
 import { RecentCallers } from './recent-callers.js';
-import { Searches } from './searches.js';
+import { Searches, searchTimeMs } from './search-limits.js';
 
-/** How often a page is read because something changed each time. */
-const MAX_READS = 5;
-/**
- * Turns of the event loop before the next page of those that wait, one for so many bytes of this one. libuv accepts one connection a
- * turn: with a large page in each of them, a few hundred connections would keep all that come later waiting for seconds.
- */
-const BYTES_A_TURN = 64 * 1_024;
-const MAX_TURNS = 8;
-/** How fast one caller is read pages of at least BYTES_A_TURN while others ask too: they take the time of everybody. */
-const SHARED_BYTES_PER_MS = 4 * 1_024;
 const TOO_MANY = 'too_many_servers';
 /** Configurations of which that is remembered. */
 const MAX_TOO_MANY = 1_000;
-const CHANGES_TOO_FAST = 'The catalogue changes faster than it can be read: try again shortly';
 
 /** What reading has led to: a page, or an error such as that there is no such entry. */
 interface ReadResult {
@@ -206,8 +196,8 @@ export class CatalogService {
     try {
       const result = await read();
       const bytes = result?.page?.bytes.length ?? 0;
-      turns = Math.min(MAX_TURNS, Math.floor(bytes / BYTES_A_TURN));
-      if (turns > 0 && this.recent.areSeveral()) reads.pause(who, bytes / SHARED_BYTES_PER_MS);
+      turns = turnsAfter(bytes);
+      if (turns > 0 && this.recent.areSeveral()) reads.pause(who, pauseMsAfter(bytes));
       return result;
     } finally {
       if (turns === 0) giveBack();
@@ -235,10 +225,6 @@ export class CatalogService {
       return { error, isCurrent: check.isCurrent };
     }
   }
-}
-
-async function loopTurns(count: number): Promise<void> {
-  for (let turn = 0; turn < count; turn += 1) await setImmediate();
 }
 
 // The tag of a view changes with the revisions of its sources: nothing in the cache is ever out of date.

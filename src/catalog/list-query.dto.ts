@@ -4,13 +4,12 @@ import {
   cursorParameter,
   emptyOr,
   flagParameter,
-  limitParameter,
-  MAX_PAGE,
   textParameter,
   timestampParameter,
   wordParameter,
 } from '../validation/query-checks.js';
-import { Checked, Optional } from '../validation/shape.js';
+import { limitParameter, MAX_PAGE } from '../validation/page-limit.js';
+import { Checked, Optional } from '../validation/class-checks.js';
 
 /** Parameters arrive as text and stay text here; `list-request.ts` turns them into values. Unknown and empty ones are ignored. */
 export class PageQuery {

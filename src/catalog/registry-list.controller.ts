@@ -6,7 +6,7 @@ import { CurrentCaller } from '../auth/current-caller.js';
 import { AnyCaller } from '../auth/route-access.js';
 import { ApiOkWithEtag } from '../http/openapi/api-answers.js';
 import { ApiErrors } from '../http/openapi/api-errors.js';
-import { JsonText } from '../http/json-answers.js';
+import { JsonText } from '../http/answers/json-answers.js';
 import { RegistriesService } from '../registries/registries.service.js';
 import { RegistryList } from '../registries/registries.responses.js';
 

@@ -6,7 +6,7 @@ import { Loaded, RegistryRoute } from '../auth/route-resource.js';
 import type { RegistryAccess } from '../views/view.js';
 import { ApiOkWithEtag } from '../http/openapi/api-answers.js';
 import { ApiErrors } from '../http/openapi/api-errors.js';
-import type { CachedJson } from '../http/json-answers.js';
+import type { CachedJson } from '../http/answers/json-answers.js';
 import { CatalogService } from './catalog.service.js';
 import { ServerItem, ServerList } from './catalog.responses.js';
 import { ServerListQuery, VersionQuery, VersionsQuery } from './list-query.dto.js';

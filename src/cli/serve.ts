@@ -1,18 +1,16 @@
 import type { Logger } from 'pino';
-import type { RunningService } from '../app/service.js';
+import { STOP_LIMIT_MS } from '../app/drain.js';
+import type { RunningService } from '../app/start-service.js';
 import type { Config, Flags } from '../config/config.js';
+import { noticeOf } from '../config/defaults.js';
 import { buildReport } from '../config/environment.js';
 import { versionReport } from '../health/version-report.js';
 import { createStreamLogger, logFormat } from '../telemetry/logger.js';
 import { Metrics } from '../telemetry/metrics.js';
 import { configuration } from './configuration.js';
-import { ReloadOnSignal } from './reload.js';
+import { ReloadOnSignal } from './reload-on-signal.js';
 import { startFailure } from './start-failure.js';
 
-/** Hard end of a stop that hangs, after the notice; contract §1 allows 10 s. */
-const STOP_LIMIT_MS = 9_500;
-/** How long balancers have to see that the server is not ready any more. Nobody waits for that who presses Ctrl-C. */
-const NOTICE_MS = 5_000;
 const STDERR = 2;
 
 /** Serves until a signal arrives. Resolves to the exit code of a start that failed; a stop ends the process. */
@@ -29,7 +27,7 @@ export async function serve(file: string, flags: Flags): Promise<number> {
   const stopping = new AbortController();
   let isReady = false;
   let stop: () => Promise<void> = async () => undefined;
-  const notice = config.shutdown.noticeMs ?? (process.stdout.isTTY ? 0 : NOTICE_MS);
+  const notice = noticeOf(config.shutdown.noticeMs, process.stdout.isTTY);
   const end = (code: number, noticeMs: number) => {
     if (stopping.signal.aborted) return;
     stopping.abort();
@@ -41,7 +39,7 @@ export async function serve(file: string, flags: Flags): Promise<number> {
   const version = versionReport(buildReport());
   const metrics = new Metrics().withProcess().withBuild(version);
   const telemetry = await startTelemetry(config, version.version, metrics, logger);
-  const { startService } = await import('../app/service.js');
+  const { startService } = await import('../app/start-service.js');
   const starting = startService(config, version, logger, metrics, stopping.signal);
   const stopAll = async (service: RunningService | undefined, noticeMs: number) => {
     await service?.stop(noticeMs);

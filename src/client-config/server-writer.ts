@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { NamedTemplate } from './connection.js';
 import { Inexpressible } from './omission.js';
+import { SHELL_SYNTAX } from './shell-syntax.js';
 import type { Input, Template } from './template.js';
 
 /** What a client does with the texts of a configuration, beside taking them as they are. */
@@ -24,16 +25,6 @@ export interface NamedInput extends Input {
    */
   readonly variable: string;
 }
-
-/**
- * Commands that are batch files on Windows. They run by `cmd.exe`, and clients quote their arguments for white space alone.
- */
-export function isBatchFileOnWindows(command: string): boolean {
-  return command === 'npx' || command === 'dnx';
-}
-
-/** What means something to `cmd.exe` or to a POSIX shell, but for what only names files. */
-const SHELL_SYNTAX = /["'`$&|;<>^%!()\\\n\r\t]/;
 
 /** Writes the templates of one server for one client. */
 export class ServerWriter {

@@ -1,10 +1,10 @@
 import type { Claims } from '../claims/claims.js';
 import { elements, member } from '../json/members.js';
-import { flag, listOf, oneOf, roleRule, text } from '../validation/checks.js';
+import { flag, listOf, oneOf, roleRule, text } from '../validation/value-checks.js';
 import type { Path } from '../validation/path.js';
 import { below, type Issue, issue } from '../validation/problems.js';
 import { ClaimRuleSettings, fewKeys, GroupsSettings } from './providers/claim-settings.dto.js';
-import { Checked, Optional, Rule, Section, SectionList } from '../validation/shape.js';
+import { Checked, Optional, Rule, Section, SectionList } from '../validation/class-checks.js';
 import { httpOrigin, httpUrl, isInsecure, parseHttpUrl } from '../validation/urls.js';
 
 /** spec §2.8: one identity provider. */

@@ -12,11 +12,11 @@ import {
   share,
   text,
   wholeNumber,
-} from '../validation/checks.js';
+} from '../validation/value-checks.js';
 import { DatabaseSettings } from './database/database-settings.dto.js';
 import { RegistrySettings } from './registry-settings.dto.js';
 import { below, type Issue, issue } from '../validation/problems.js';
-import { Checked, Optional, Rule, Section, SectionList, type Unchecked } from '../validation/shape.js';
+import { Checked, Optional, Rule, Section, SectionList, type Unchecked } from '../validation/class-checks.js';
 import { WebSettings } from './web/web-settings.dto.js';
 import { SourceSettings } from '../source-kinds/source-settings.dto.js';
 import { corsOrigin, host, httpUrl } from '../validation/urls.js';

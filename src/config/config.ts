@@ -5,7 +5,7 @@ import type { DatabaseTls } from './database/database-tls.js';
 import type { TelemetryConfig } from './opentelemetry/telemetry-config.js';
 import type { ClaimRule, GroupsLocation } from './providers/claim-rules.js';
 import type { WebConfig } from './web/web-config.js';
-import type { RegistryKey } from './registry-key.js';
+import type { RegistryKey } from './registry-key-format.js';
 import type { SettingsOf, SourceKind } from '../source-kinds/kinds.js';
 
 export type { LogFormat, LogLevel };

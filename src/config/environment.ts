@@ -2,6 +2,7 @@ import { delimiter, resolve } from 'node:path';
 import { isObject } from '../json/is-object.js';
 import { nearest } from '../validation/nearest.js';
 import { formatPath, type Path } from '../validation/path.js';
+import { below, type Issue, issue } from '../validation/problems.js';
 
 /** The one place that reads the environment of the process; everything else is handed what it needs. */
 export function readEnvironment(): NodeJS.ProcessEnv {
@@ -153,4 +154,14 @@ function isServiceLink(name: string, value = ''): boolean {
   if (/^REGISTRY_(\w+_)?SERVICE_(HOST|PORT(_\w+)?)$/.test(name)) return true;
   if (/^REGISTRY_(\w+_)?PORT_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?$/.test(name)) return true;
   return /^REGISTRY_(\w+_)?PORT$/.test(name) && (name === 'REGISTRY_PORT' || /^(tcp|udp|sctp):/.test(value));
+}
+
+/** REGISTRY_AUTH_OAUTH_RESOURCE_URL and …_RESOURCEURL: two answers to one question. */
+export function doubleVariables(overrides: readonly Override[]): Issue[] {
+  return overrides.flatMap(({ path, value, setBy }, position) => {
+    const earlier = overrides.slice(0, position).find((other) => formatPath(other.path) === formatPath(path));
+    return earlier && setBy.startsWith('REGISTRY_') && earlier.value !== value
+      ? below([setBy], issue(`differs from ${earlier.setBy}, which means the same`))
+      : [];
+  });
 }

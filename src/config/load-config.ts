@@ -1,4 +1,3 @@
-import { realpathSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { type Address, collide, parseAddress } from './address.js';
 import type { Config, Flags } from './config.js';
@@ -7,10 +6,13 @@ import { readConfigText } from './yaml/read-text.js';
 import { crossIssues } from './rules/cross-rules.js';
 import { toolhiveKeys, TOOLHIVE_FILE } from './rules/toolhive-keys.js';
 import { openRegistryWarnings, publishWarnings } from './rules/open-registries.js';
+import { adminFileRoots } from './rules/admin-file-roots.js';
 import { sharedClaims, withoutEffect } from './rules/warnings.js';
-import { parseDatabaseUrl } from './database/database-url.js';
+import { unusedParameters } from './database/database-url.js';
+import { DEFAULTS } from './defaults.js';
 import {
   applyOverrides,
+  doubleVariables,
   kubeconfigOf,
   type Override,
   overridesOf,
@@ -33,8 +35,7 @@ import {
 import { proxyOf } from './proxy/proxy-variables.js';
 import { readReferencedFiles } from './referenced-files.js';
 import { resolveConfig } from './resolve-config.js';
-import { checkShape, type Unchecked } from '../validation/shape.js';
-import { elements, member } from '../json/members.js';
+import { checkShape } from '../validation/class-checks.js';
 import { parseYaml } from './yaml/yaml-tree.js';
 
 export interface LoadedConfig {
@@ -78,7 +79,7 @@ export function loadConfig(file: string, environment: NodeJS.ProcessEnv, flags: 
   const telemetry = telemetryOf(value.telemetry, environment);
   const config: Config = {
     ...resolveConfig(value, { directory, contents: referenced.contents }),
-    dataDirectory: resolve(environment['REGISTRY_DATA_DIR'] || './data'),
+    dataDirectory: resolve(environment['REGISTRY_DATA_DIR'] || DEFAULTS.dataDirectory),
     kubeconfig: kubeconfigOf(environment),
     addresses: outside.addresses,
     telemetry: telemetry.config,
@@ -89,7 +90,7 @@ export function loadConfig(file: string, environment: NodeJS.ProcessEnv, flags: 
     config: freeze(config),
     warnings: [
       ...unknownVariables(environment),
-      ...unusedParameters(value),
+      ...unusedParameters(value.database?.url),
       ...referenced.warnings,
       ...telemetry.warnings,
       ...sharedClaims(config),
@@ -147,49 +148,12 @@ function readOutside(
     return address ?? { port: 0 };
   };
   const addresses = {
-    public: read('--address', flags.address ?? ':8080'),
-    internal: read('--internal-address', flags.internalAddress ?? ':8081'),
+    public: read('--address', flags.address ?? DEFAULTS.addresses.public),
+    internal: read('--internal-address', flags.internalAddress ?? DEFAULTS.addresses.internal),
   };
   if (collide(addresses.public, addresses.internal))
     issues.push(...below(['--internal-address'], issue('is the same as --address')));
   if (!['', 'true', 'false'].includes(environment['REGISTRY_INSECURE_URLS'] ?? ''))
     issues.push(...below(['REGISTRY_INSECURE_URLS'], issue('must be true or false')));
   return { addresses, issues };
-}
-
-function adminFileRoots(file: Unchecked<ConfigFile>): Issue[] {
-  const named: [Path, unknown][] = [
-    [['adminFileRoot'], file.adminFileRoot],
-    ...elements(file.adminFileRoots).map((root, position): [Path, unknown] => [
-      ['adminFileRoots', position, 'path'],
-      member(root, 'path'),
-    ]),
-  ];
-  const known = new Set<string>();
-  return named.flatMap(([path, directory]) => {
-    if (typeof directory !== 'string' || !directory.startsWith('/') || directory.includes('\0')) return [];
-    const isDirectory = statSync(directory, { throwIfNoEntry: false })?.isDirectory() ?? false;
-    if (!isDirectory) return below(path, issue('is not a directory'));
-    // Two answers to one question.
-    const real = realpathSync(directory);
-    if (known.has(real)) return below(path, issue(`${JSON.stringify(directory)} stands in the list already`));
-    known.add(real);
-    return [];
-  });
-}
-
-// REGISTRY_AUTH_OAUTH_RESOURCE_URL and …_RESOURCEURL: two answers to one question.
-function doubleVariables(overrides: readonly Override[]): Issue[] {
-  return overrides.flatMap(({ path, value, setBy }, position) => {
-    const earlier = overrides.slice(0, position).find((other) => formatPath(other.path) === formatPath(path));
-    return earlier && setBy.startsWith('REGISTRY_') && earlier.value !== value
-      ? below([setBy], issue(`differs from ${earlier.setBy}, which means the same`))
-      : [];
-  });
-}
-
-function unusedParameters({ database }: ConfigFile): string[] {
-  const parsed = database?.url === undefined ? undefined : parseDatabaseUrl(database.url);
-  if (parsed === undefined || typeof parsed === 'string') return [];
-  return parsed.unused.map((name) => `database.url: the parameter ${JSON.stringify(name)} has no effect`);
 }

@@ -19,12 +19,13 @@ import type {
   RegistryItem,
   ShutdownSettings,
 } from './config-file.dto.js';
+import { DEFAULTS } from './defaults.js';
 import { claimRuleOf, groupsLocationOf } from './providers/claim-settings.dto.js';
 import type { DatabaseSettings } from './database/database-settings.dto.js';
 import type { DatabaseTls } from './database/database-tls.js';
 import { type DatabaseUrl, parseDatabaseUrl } from './database/database-url.js';
 import { webOf } from './web/web-config.js';
-import { isKey, keyDigest, type RegistryKey } from './registry-key.js';
+import { isKey, keyDigest, type RegistryKey } from './registry-key-format.js';
 import type { RegistryKeySettings } from './registry-settings.dto.js';
 import { parseDuration } from '../validation/duration.js';
 import { parseHost } from '../validation/urls.js';
@@ -37,11 +38,6 @@ export interface Files {
   readonly directory: string;
   readonly contents: ReadonlyMap<string, string>;
 }
-
-const POOL_MAX = 10;
-const AUDIT_RETENTION = '90d';
-/** Longer than balancers keep theirs, mostly for a minute: what they take for open must not just have been closed. */
-const KEEP_ALIVE = '65s';
 
 /** Everything of the `Config` that comes from the file, with its defaults. The file must have been checked before. */
 export function resolveConfig(
@@ -72,13 +68,13 @@ export function resolveConfig(
     registries: (file.registries ?? []).map((registry) => registryOf(registry, files)),
     rootRegistry: file.rootRegistry ?? null,
     database: file.database ? databaseOf(file.database, files) : null,
-    cors: { origins: file.cors?.origins ?? ['*'] },
-    readOnly: file.readOnly ?? false,
+    cors: { origins: file.cors?.origins ?? DEFAULTS.cors.origins },
+    readOnly: file.readOnly ?? DEFAULTS.readOnly,
     adminFileRoots: adminFileRootsOf(file),
-    adminAllowPrivateIP: file.adminAllowPrivateIP ?? false,
+    adminAllowPrivateIP: file.adminAllowPrivateIP ?? DEFAULTS.adminAllowPrivateIP,
     adminKubernetesNamespaces: file.adminKubernetesNamespaces ?? [],
     audit: auditOf(file.audit),
-    log: { level: file.log?.level ?? 'info', format: file.log?.format ?? null },
+    log: { level: file.log?.level ?? DEFAULTS.log.level, format: file.log?.format ?? null },
     limits: limitsOf(file.limits),
     shutdown: shutdownOf(file.shutdown),
     web: webOf(file.web, auth.oauth?.scopesSupported),
@@ -95,13 +91,13 @@ function adminFileRootsOf({ adminFileRoot, adminFileRoots = [] }: ConfigFile): A
   }));
 }
 
-function authOf({ mode = 'oauth', oauth, authz }: AuthSettings, files: Files): AuthConfig {
+function authOf({ mode = DEFAULTS.auth.mode, oauth, authz }: AuthSettings, files: Files): AuthConfig {
   return compact({
     mode,
     oauth: oauth && {
       resourceUrl: oauth.resourceUrl,
-      realm: oauth.realm ?? 'mcp-registry',
-      scopesSupported: oauth.scopesSupported ?? ['mcp-registry:read', 'mcp-registry:write'],
+      realm: oauth.realm ?? DEFAULTS.auth.realm,
+      scopesSupported: oauth.scopesSupported ?? DEFAULTS.auth.scopesSupported,
       publicPaths: oauth.publicPaths ?? [],
       ...compact({ resourceDocumentation: oauth.resourceDocumentation }),
       providers: oauth.providers.map((provider) => providerOf(provider, files)),
@@ -114,9 +110,9 @@ function authOf({ mode = 'oauth', oauth, authz }: AuthSettings, files: Files): A
         manageEntries: authz.roles.manageEntries ?? [],
       },
       policy: {
-        arrayValues: authz.policy?.arrayValues ?? 'all',
-        unlabeled: authz.policy?.unlabeled ?? 'allow',
-        registryListing: authz.policy?.registryListing ?? 'managers',
+        arrayValues: authz.policy?.arrayValues ?? DEFAULTS.policy.arrayValues,
+        unlabeled: authz.policy?.unlabeled ?? DEFAULTS.policy.unlabeled,
+        registryListing: authz.policy?.registryListing ?? DEFAULTS.policy.registryListing,
       },
     },
   });
@@ -204,14 +200,14 @@ function databaseOf(settings: DatabaseSettings, files: Files): DatabaseConfig {
     password: migrationPassword ?? contentOf(migrationPasswordFile, files),
   };
   return compact({
-    host: settings.host ?? 'localhost',
-    port: settings.port ?? 5432,
+    host: settings.host ?? DEFAULTS.database.host,
+    port: settings.port ?? DEFAULTS.database.port,
     user: settings.user ?? '',
     database: settings.database ?? '',
     tls: tlsOf(settings, files),
     ...(settings.url === undefined ? {} : partsOf(settings.url)),
     ...compact({ password }),
-    poolMax: pool?.max ?? POOL_MAX,
+    poolMax: pool?.max ?? DEFAULTS.database.poolMax,
     migration: migration ? compact(migration) : undefined,
   });
 }
@@ -238,18 +234,21 @@ function tlsOf(
   );
 }
 
-function auditOf({ reads = false, retention = AUDIT_RETENTION }: AuditSettings = {}): AuditConfig {
+function auditOf({
+  reads = DEFAULTS.audit.reads,
+  retention = DEFAULTS.audit.retention,
+}: AuditSettings = {}): AuditConfig {
   return { reads, retentionMs: parseDuration(retention) ?? 0 };
 }
 
 function limitsOf(limits: LimitSettings = {}): LimitsConfig {
   return {
-    searchesPerCaller: limits.searchesPerCaller ?? 2,
-    requestsInFlight: limits.requestsInFlight ?? 1_000,
-    connections: limits.connections ?? 2_000,
-    claimSetsPerSource: limits.claimSetsPerSource ?? 10_000,
-    mebibytesPerFile: limits.mebibytesPerFile ?? 64,
-    keepAliveMs: parseDuration(limits.keepAlive ?? KEEP_ALIVE) ?? 0,
+    searchesPerCaller: limits.searchesPerCaller ?? DEFAULTS.limits.searchesPerCaller,
+    requestsInFlight: limits.requestsInFlight ?? DEFAULTS.limits.requestsInFlight,
+    connections: limits.connections ?? DEFAULTS.limits.connections,
+    claimSetsPerSource: limits.claimSetsPerSource ?? DEFAULTS.limits.claimSetsPerSource,
+    mebibytesPerFile: limits.mebibytesPerFile ?? DEFAULTS.limits.mebibytesPerFile,
+    keepAliveMs: parseDuration(limits.keepAlive ?? DEFAULTS.limits.keepAlive) ?? 0,
   };
 }
 

@@ -3,9 +3,7 @@ import pg from 'pg';
 import { DataSource, type EntitySchema, type MixedList } from 'typeorm';
 import type { ConnectionConfig } from './connection.js';
 import { poolConfig } from './pools/pool-config.js';
-
-const CONNECT_TIMEOUT_MS = 5_000;
-const STATEMENT_TIMEOUT_MS = 60_000;
+import { CONNECT_TIMEOUT_MS, STATEMENT_TIMEOUT_MS } from './pools/pool-timeouts.js';
 
 /**
  * A TypeORM data source over one PostgreSQL. Not yet connected: call `initialize()`.

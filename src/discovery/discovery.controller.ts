@@ -9,7 +9,7 @@ import { authenticationConfig } from '../config/slices.js';
 import { ApiOkWithEtag } from '../http/openapi/api-answers.js';
 import { ApiErrors } from '../http/openapi/api-errors.js';
 import { ApiError } from '../http/errors.js';
-import { JsonText } from '../http/json-answers.js';
+import { JsonText } from '../http/answers/json-answers.js';
 import { ProtectedResource } from './discovery.responses.js';
 
 /** RFC 9728: tells clients where tokens for this server come from. */

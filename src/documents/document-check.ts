@@ -1,5 +1,6 @@
 import type { IncomingVersion } from './incoming-version.js';
 import { documentDigest } from './document-digest.js';
+import { MAX_DOCUMENT_BYTES } from './document-limits.js';
 import { MAX_PROBLEMS, type Problem } from './document-problem.js';
 import { walkDocument } from './document-walk.js';
 import {
@@ -13,9 +14,6 @@ import {
 import { repeatedKey } from '../json/repeated-key.js';
 
 export { type Problem, formatProblem } from './document-problem.js';
-
-/** The longest document that is stored, as compact JSON in UTF-8. */
-export const MAX_DOCUMENT_BYTES = 1024 * 1024;
 
 /** The text a document was parsed from. */
 export interface SourceText {

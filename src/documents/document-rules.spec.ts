@@ -3,8 +3,8 @@ import { describe, expect, it } from 'vitest';
 import { formatProblem } from './document-problem.js';
 import { ENTRY_TYPES } from './entry-types.js';
 import { checkServer, PUBLISHER_PROVIDED } from './document-rules.js';
-import { serverDocumentSchema } from './server-document.schema.js';
-import { skillDocumentSchema } from './skill-document.schema.js';
+import { serverDocumentSchema } from './schemas/server-document.schema.js';
+import { skillDocumentSchema } from './schemas/skill-document.schema.js';
 
 const SERVER = { name: 'io.acme/a', description: 'd', version: '1.0.0' };
 const SKILL = { namespace: 'io.acme', name: 'review', description: 'd', version: '1.0.0' };

@@ -1,9 +1,10 @@
 import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv';
 import { isObject } from '../json/is-object.js';
 import { pathOf } from '../json/json-path.js';
-import { DOCUMENT_FORMATS } from './document-formats.js';
+import { DOCUMENT_FORMATS } from './schemas/document-formats.js';
+import { MAX_PUBLISHER_BYTES } from './document-limits.js';
 import { MAX_PROBLEMS, preview, type Problem, typeName, withArticle } from './document-problem.js';
-import { serverDocumentSchema } from './server-document.schema.js';
+import { serverDocumentSchema } from './schemas/server-document.schema.js';
 import { packageVersionProblem, versionProblem } from './version-rules.js';
 
 /** The block of `_meta` that belongs to the publisher; `filter.tags` looks into it too. */
@@ -11,7 +12,6 @@ export const PUBLISHER_PROVIDED = 'io.modelcontextprotocol.registry/publisher-pr
 
 /** Above this length only the first problem is looked for: a document can be wrong in 300 000 places. */
 const THOROUGH_LENGTH = 64 * 1024;
-const MAX_PUBLISHER_BYTES = 64 * 1024;
 /** How many times as long a value can become when it is spelled anew: `9e20` becomes `900000000000000000000`. */
 const MAX_GROWTH = 6;
 /** They are compiled at each start. That the schemas are valid is for a test to see, and shorter code would run no faster. */

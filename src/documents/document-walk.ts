@@ -1,8 +1,6 @@
 import { pathOf } from '../json/json-path.js';
+import { MAX_DEPTH } from './document-limits.js';
 import { MAX_PROBLEMS, type Problem } from './document-problem.js';
-
-/** How deep arrays and objects of a document may be nested. */
-export const MAX_DEPTH = 100;
 
 /** What is found by visiting every value of a document. */
 export interface WalkResult {

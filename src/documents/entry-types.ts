@@ -1,10 +1,11 @@
+import { MAX_NAME_LENGTH } from './document-limits.js';
 import { isObject } from '../json/is-object.js';
 import { elements, member } from '../json/members.js';
 import type { Problem } from './document-problem.js';
 import { checkerOf, checkServer, PUBLISHER_PROVIDED } from './document-rules.js';
-import { pluginDocumentSchema } from './plugin-document.schema.js';
-import { serverDocumentSchema } from './server-document.schema.js';
-import { SKILL_STATUSES, skillDocumentSchema } from './skill-document.schema.js';
+import { pluginDocumentSchema } from './schemas/plugin-document.schema.js';
+import { serverDocumentSchema } from './schemas/server-document.schema.js';
+import { SKILL_STATUSES, skillDocumentSchema } from './schemas/skill-document.schema.js';
 
 /** A document that has passed the check of its type. */
 export type Document = Readonly<Record<string, unknown>>;
@@ -38,8 +39,6 @@ interface EntryTypeRow {
   /** What `filter.tags` looks at. */
   readonly tagsOf: (document: Document) => string[];
 }
-
-const MAX_NAME_LENGTH = 255;
 
 const ROWS = {
   server: {

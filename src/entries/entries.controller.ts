@@ -21,7 +21,7 @@ import { ApiErrors } from '../http/openapi/api-errors.js';
 import { type SentBody, SentJson, TakesBody } from '../http/input/body.js';
 import { RequestPreconditions } from '../http/preconditions.decorator.js';
 import type { Preconditions } from '../http/preconditions.js';
-import { JsonText } from '../http/json-answers.js';
+import { JsonText } from '../http/answers/json-answers.js';
 import { CurrentRequest, type RequestContext } from '../http/request-context.js';
 import { ClaimsBody, PublishBody, PublishQuery, StatusBody } from './entries.dto.js';
 import { EntryClaimsAnswer, ManagedEntry, PublishedVersionAnswer } from './entries.responses.js';

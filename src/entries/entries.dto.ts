@@ -1,12 +1,12 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 import type { Claims } from '../claims/claims.js';
 import { CLAIMS_SCHEMA } from '../claims/claims-schema.js';
-import { DOCUMENT_FORMATS, isProse } from '../documents/document-formats.js';
+import { DOCUMENT_FORMATS, isProse } from '../documents/schemas/document-formats.js';
 import { ENTRY_TYPE_NAMES, ENTRY_TYPES, type EntryType, STATUSES } from '../documents/entry-types.js';
-import { anything, claims, storableText, textUpTo } from '../validation/checks.js';
+import { anything, claims, storableText, textUpTo } from '../validation/value-checks.js';
 import { type Issue, issue } from '../validation/problems.js';
 import { flagParameter } from '../validation/query-checks.js';
-import { Checked, Optional, Rule, type Unchecked } from '../validation/shape.js';
+import { Checked, Optional, Rule, type Unchecked } from '../validation/class-checks.js';
 import { documentClassOf } from './document-classes.js';
 
 const MAX_STATUS_MESSAGE = 500;

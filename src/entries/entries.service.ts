@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
-import { type AuditTarget, type Publisher, publisherOf } from '../audit/audit-event.js';
+import { type AuditTarget, publisherOf } from '../audit/audit-event.js';
 import { AuditTrail, type RecordChange, type Requester } from '../audit/audit-trail.js';
 import type { Caller } from '../auth/caller.js';
 import { AccessPolicy } from '../authz/access-policy.js';
@@ -12,16 +12,16 @@ import { hasNul } from '../database/storable.js';
 import { documentDigest } from '../documents/document-digest.js';
 import { isEntryType, withStatus } from '../documents/entry-types.js';
 import type { EntryName, IncomingVersion } from '../documents/incoming-version.js';
-import { officialMeta } from '../documents/official-meta.js';
 import type { SentBody } from '../http/input/body.js';
 import { ApiError } from '../http/errors.js';
 import type { RequestContext } from '../http/request-context.js';
-import { JsonText } from '../http/json-answers.js';
+import { JsonText } from '../http/answers/json-answers.js';
 import { checkPreconditions, contentTag, type Preconditions } from '../http/preconditions.js';
 import { CatalogMetrics } from '../telemetry/catalog-metrics.js';
 import { SourcesRepository } from '../sources/sources.repository.js';
 import { EntriesRepository } from './entries.repository.js';
 import type { Entry, EntryVersion } from './entry.entity.js';
+import { describeEntry, describeVersion, statusOf } from './entry-answer.js';
 import { PublishRules } from './publish-rules.js';
 import {
   type PublishRequest,
@@ -276,10 +276,6 @@ function targetOf({ type, name }: EntryName, source: string, version?: string): 
   return { type, name, ...(version === undefined ? {} : { version }), source };
 }
 
-function statusOf({ status, statusMessage }: Pick<EntryVersion, 'status' | 'statusMessage'>): object {
-  return { status, ...(statusMessage === null ? {} : { statusMessage }) };
-}
-
 // Those that have the status already, message included, do not change.
 async function recordStatus(
   record: RecordChange,
@@ -300,38 +296,5 @@ async function recordStatus(
       before: { versions: changing.map((one) => ({ version: one.version, ...statusOf(one) })) },
       after: statusOf(after),
     },
-  });
-}
-
-function describeVersion(
-  { type, name }: EntryName,
-  claims: Claims,
-  stored: EntryVersion,
-  publishedBy: Publisher | null = null,
-): string {
-  const by = publishedBy ? { publishedBy } : {};
-  const head = JSON.stringify({ type, name, version: stored.version, claims, ...by }).slice(0, -1);
-  return `${head},"${type}":${stored.document},"_meta":${officialMeta(stored)}}`;
-}
-
-function describeEntry(
-  { type, name, shownClaims: claims }: Entry,
-  versions: readonly EntryVersion[],
-): string {
-  return JSON.stringify({
-    type,
-    name,
-    claims,
-    versions: versions.map(
-      ({ version, status, statusMessage, isLatest, publishedAt, updatedAt, publishedBy }) => ({
-        version,
-        status,
-        ...(statusMessage === null ? {} : { statusMessage }),
-        isLatest,
-        publishedAt,
-        updatedAt,
-        ...(publishedBy === null ? {} : { publishedBy }),
-      }),
-    ),
   });
 }

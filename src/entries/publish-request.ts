@@ -1,7 +1,7 @@
 import type { Claims } from '../claims/claims.js';
 import { ApiError } from '../http/errors.js';
-import { invalidBody, readBody } from '../http/input/shape.pipe.js';
-import { oneOf } from '../validation/checks.js';
+import { invalidBody, readBody } from '../http/input/body-validation.pipe.js';
+import { oneOf } from '../validation/value-checks.js';
 import { below, issue } from '../validation/problems.js';
 import { ClaimsBody, PublishBody, StatusBody, typesIn } from './entries.dto.js';
 import type { IncomingVersion } from '../documents/incoming-version.js';

@@ -3,14 +3,14 @@ import { randomUUID } from 'node:crypto';
 import { ApiError, errorBody } from '../http/errors.js';
 import { answerConnectionErrors } from '../http/connection-errors.js';
 import type { Metrics } from '../telemetry/metrics.js';
-import type { HealthState } from './health-state.js';
+import type { Readiness } from './readiness.js';
 import type { VersionReport } from './version-report.js';
 
 /**
  * The internal server (spec §4.7). Plain node:http, listening before the application is built: it has to answer while
  * migrations run and while the database is awaited.
  */
-export function createInternalServer(state: HealthState, version: VersionReport, metrics: Metrics): Server {
+export function createInternalServer(state: Readiness, version: VersionReport, metrics: Metrics): Server {
   const server = createServer((request, response) => {
     const path = (request.url ?? '').split('?', 1)[0];
     const readable = request.method === 'GET' || request.method === 'HEAD';

@@ -13,8 +13,8 @@ import { isDatabaseUnreachable, isStatementTimeout } from '../database/unreachab
 import { routeError } from './route-errors.js';
 import { ApiError, ClientGone, errorBody, type ErrorCode } from './errors.js';
 import { refusalStep } from './refusal-step.js';
+import { retryAfterSeconds } from './retry-after.js';
 
-const RETRY_AFTER_SECONDS = '2';
 /** Not faults of ours: what a provider did is in the log of the one that asked it already, and a search
  * or a write that this server does not take is the caller's. */
 const NOT_LOGGED: ReadonlySet<ErrorCode> = new Set([
@@ -47,7 +47,8 @@ export class ErrorFilter implements ExceptionFilter {
       response.destroy();
       return undefined;
     }
-    if (error.status === 503 || error.status === 429) response.setHeader('Retry-After', RETRY_AFTER_SECONDS);
+    const retryAfter = retryAfterSeconds(error.status);
+    if (retryAfter !== undefined) response.setHeader('Retry-After', retryAfter);
     for (const [name, value] of Object.entries(error.headers)) response.setHeader(name, value);
     response.removeHeader('ETag');
     response.setHeader('Cache-Control', 'no-store');

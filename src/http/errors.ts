@@ -1,4 +1,5 @@
 import type { Claims } from '../claims/claims.js';
+import { refusalDetails } from './refusal-details.js';
 
 /**
  * The catalogue of errors: for each stable code its status and its sentence. Codes never change, sentences may.
@@ -179,11 +180,8 @@ export interface ErrorBody {
   details?: readonly string[];
 }
 
-/** contract §10: where those who are refused can ask why. */
-const WHERE_TO_ASK = 'POST /v1/access/explain says which step has refused this, and what may be missing';
-
-/** The body of an error answer. Every 401 and 403 says where to ask. */
+/** The body of an error answer. */
 export function errorBody({ message, code, status, details = [] }: ApiError, requestId: string): ErrorBody {
-  const all = status === 401 || status === 403 ? [...details, WHERE_TO_ASK] : details;
+  const all = refusalDetails(status, details);
   return { error: message, code, requestId, ...(all.length > 0 ? { details: all } : {}) };
 }

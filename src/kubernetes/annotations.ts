@@ -1,6 +1,6 @@
 import { type Claims, claimsProblems } from '../claims/claims.js';
 import { repeatedKey } from '../json/repeated-key.js';
-import { API_GROUP } from './resources.js';
+import { API_GROUP } from './custom-resources.js';
 
 /** What an annotation is called in sentences, and on objects. */
 export function annotationKey(name: string): string {

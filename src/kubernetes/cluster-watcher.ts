@@ -15,8 +15,9 @@ import { LeaseRenewal } from '../database/lease-renewal.js';
 import { Polling } from '../database/polling.js';
 import { EntryWriter } from '../entries/writer/entry-writer.js';
 import { AdminNamespaces } from '../sources/admin-limits/admin-namespaces.js';
-import type { WatchedSource } from '../sources/leased-source.js';
-import { SourceLeases } from '../sources/source-leases.queries.js';
+import type { WatchedSource } from '../sources/leases/leased-source.js';
+import { WATCH_LEASE } from '../sources/leases/lease-times.js';
+import { SourceLeases } from '../sources/leases/source-leases.queries.js';
 import { SourceStates } from '../sources/source-states.queries.js';
 import { SyncMetrics } from '../telemetry/sync-metrics.js';
 import { Cluster } from './api-server/cluster.js';
@@ -24,8 +25,6 @@ import { SourceWatch } from './source-watch.js';
 import { StoredEntries } from './stored-entries.queries.js';
 
 const POLL_MS = 1_000;
-const LEASE_MS = 10_000;
-const RENEW_MS = 3_000;
 const STOP_TIMEOUT_MS = 3_000;
 
 /**
@@ -39,8 +38,8 @@ export class ClusterWatcher implements OnApplicationBootstrap, OnApplicationShut
   private readonly watches = new Map<number, SourceWatch>();
   private readonly renewal = new LeaseRenewal(
     (ms) => this.leases.renew(this.owner, ms, this.currentIds()),
-    LEASE_MS,
-    RENEW_MS,
+    WATCH_LEASE.ms,
+    WATCH_LEASE.renewMs,
   );
   private readonly polling = new Polling(() => this.watchFree(), POLL_MS, this.logger, {
     failed: 'Finding the clusters to watch failed',
@@ -74,7 +73,7 @@ export class ClusterWatcher implements OnApplicationBootstrap, OnApplicationShut
   }
 
   private async watchFree(): Promise<void> {
-    for (const source of await this.leases.takeUnwatched(this.owner, LEASE_MS)) {
+    for (const source of await this.leases.takeUnwatched(this.owner, WATCH_LEASE.ms)) {
       // One whose settings have changed is free for us again: its watch is out of date.
       await this.watches.get(source.id)?.stop();
       this.watch(source);

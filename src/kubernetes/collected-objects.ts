@@ -3,7 +3,7 @@ import type { LabeledVersion } from '../entries/writer/entry-writer.js';
 import { TimeSlice } from '../json/time-slice.js';
 import type { SkippedEntry } from '../documents/skipped-entry.js';
 import type { ExportedServer, SkippedObject } from './read-object.js';
-import type { Resource } from './resources.js';
+import type { Resource } from './custom-resources.js';
 import type { RetainedEntry } from './retained-entries.js';
 
 /** What became of an object that was read. */

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { type ExportedServer, readObject, type SkippedObject } from './read-object.js';
-import { type Resource, RESOURCES } from './resources.js';
+import { type Resource, RESOURCES } from './custom-resources.js';
 
 const [MCP_SERVER, VIRTUAL, PROXY] = RESOURCES as [Resource, Resource, Resource];
 const URL = 'https://mcp.example.com/weather';

@@ -5,7 +5,7 @@ import { PUBLISHER_PROVIDED } from '../documents/document-rules.js';
 import { isObject } from '../json/is-object.js';
 import { Annotations, annotationKey } from './annotations.js';
 import { isUsableVersion, packageVersionOf, partsOf } from './image-reference.js';
-import type { Resource } from './resources.js';
+import type { Resource } from './custom-resources.js';
 
 const SCHEMA = 'https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json';
 const PUBLISHER = 'io.github.stacklok';

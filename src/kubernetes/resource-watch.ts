@@ -4,7 +4,7 @@ import type { Cluster } from './api-server/cluster.js';
 import { ClusterError } from './api-server/cluster-error.js';
 import { backOffMs, pause } from './back-off.js';
 import { listObjects, readNewestVersion } from './api-server/object-list.js';
-import { API_VERSIONS, collectionOf, type Resource, type ResourceCollection } from './resources.js';
+import { API_VERSIONS, collectionOf, type Resource, type ResourceCollection } from './custom-resources.js';
 import { isEarlierVersion } from './api-server/resource-version.js';
 import { statusError, type WatchEvent, watchEvents } from './api-server/watch-events.js';
 

@@ -7,8 +7,8 @@ import { isDatabaseUnreachable } from '../database/unreachable.js';
 import { EntryWriter, type WriteCounts } from '../entries/writer/entry-writer.js';
 import { passesFilter } from '../sources/filter/entry-filter.js';
 import type { AdminNamespaces } from '../sources/admin-limits/admin-namespaces.js';
-import type { WatchedSource } from '../sources/leased-source.js';
-import { SourceLeases } from '../sources/source-leases.queries.js';
+import type { WatchedSource } from '../sources/leases/leased-source.js';
+import { SourceLeases } from '../sources/leases/source-leases.queries.js';
 import { bumpRevision } from '../sources/source-revision.queries.js';
 import { SourceStates, type WatchState } from '../sources/source-states.queries.js';
 import { SyncMetrics } from '../telemetry/sync-metrics.js';
@@ -17,8 +17,9 @@ import { Cluster } from './api-server/cluster.js';
 import { backOffMs, pause } from './back-off.js';
 import { type CollectedObjects, collectObjects, isSameOutcome, type Outcome } from './collected-objects.js';
 import { ENTRY_PREFIX, readObject } from './read-object.js';
+import { DEFAULTS } from '../source-kinds/kind-defaults.js';
 import { ResourceWatch } from './resource-watch.js';
-import { type Resource, RESOURCES } from './resources.js';
+import { type Resource, RESOURCES } from './custom-resources.js';
 import { RetainedEntries } from './retained-entries.js';
 import { StoredEntries } from './stored-entries.queries.js';
 import { reportOf } from './watch-report.js';
@@ -28,7 +29,6 @@ const BATCH_MS = 100;
 /** How long the first write waits for everything to be listed, or to fail: what is there then is written without the rest. */
 const FIRST_WRITE_MS = 5_000;
 const DATABASE_RETRY_MS = 1_000;
-const RELIST_INTERVAL = '1h';
 
 /** What a watch of a source needs from the rest of the server. */
 export interface WatchDependencies {
@@ -73,7 +73,7 @@ export class SourceWatch {
     readonly source: WatchedSource,
     private readonly dependencies: WatchDependencies,
   ) {
-    const { namespaces = [], relistInterval = RELIST_INTERVAL } = source.settings;
+    const { namespaces = [], relistInterval = DEFAULTS.kubernetes.relistInterval } = source.settings;
     const watched = namespaces.length === 0 ? [null] : namespaces;
     const relistMs = parseDuration(relistInterval) ?? 0;
     const listener = {

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { readObject, readStored } from './read-object.js';
-import { RESOURCES } from './resources.js';
+import { RESOURCES } from './custom-resources.js';
 
 it.each(
   RESOURCES.flatMap((resource) => [

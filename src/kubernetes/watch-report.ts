@@ -1,5 +1,5 @@
 import type { WatchState } from '../sources/source-states.queries.js';
-import { describeCollection } from './resources.js';
+import { describeCollection } from './custom-resources.js';
 
 /** Errors and collections that are named one by one; the others are counted. */
 const MAX_NAMED = 5;

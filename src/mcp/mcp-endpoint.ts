@@ -4,12 +4,13 @@ import { Ajv, type ValidateFunction } from 'ajv';
 import type { LoadedRequest } from '../auth/route-resource.js';
 import { versionReport } from '../health/version-report.js';
 import { toApiError } from '../http/error.filter.js';
-import { ApiError, type ErrorCode as RefusalCode } from '../http/errors.js';
+import { ApiError } from '../http/errors.js';
 import { member } from '../json/members.js';
 import { RegistryViews } from '../views/registry-views.js';
 import type { RegistryAccess } from '../views/view.js';
 import type { McpAnswer } from './message-handler.js';
 import type { Tool } from './tool.js';
+import { isToolError, toolError } from './tool-errors.js';
 import { Tools } from './tools.js';
 
 /** What has become of the calls of tools in one message. */
@@ -17,14 +18,6 @@ interface Calls {
   readonly refusals: unknown[];
   hasRun: boolean;
 }
-
-/** What somebody may put right by calling again in another way. All other refusals are those of the request, as in the REST API. */
-const OF_THE_CALL: ReadonlySet<RefusalCode> = new Set([
-  'entry_not_found',
-  'version_not_found',
-  'invalid_cursor',
-  'invalid_parameter',
-]);
 
 /**
  * The MCP server of each registry (contract §6.3, MCP 2025-11-25 basic/transports): stateless, so each message is a request of its
@@ -59,7 +52,7 @@ export class McpEndpoint {
 
   /**
    * @param message one of JSON-RPC, parsed.
-   * @throws ApiError 400 for what is no message, and what the REST API would refuse with but for `OF_THE_CALL`.
+   * @throws ApiError 400 for what is no message, and what the REST API would refuse with, unless it is a tool error.
    */
   async answer(access: RegistryAccess, request: LoadedRequest, message: unknown): Promise<McpAnswer> {
     // The specification has none since 2025-06-18; here it would be many requests for one.
@@ -130,9 +123,9 @@ export class McpEndpoint {
     thrown: unknown = error,
   ): Promise<CallToolResult> {
     if (access.remembered) await this.views.refresh(access);
-    if (!OF_THE_CALL.has(error.code)) throw thrown;
+    if (!isToolError(error)) throw thrown;
     request.refusedInAnswer = error.code;
-    return { isError: true, content: [{ type: 'text', text: `${error.code}: ${error.message}` }] };
+    return toolError(error);
   }
 
   private resultOf(structuredContent: object): CallToolResult {

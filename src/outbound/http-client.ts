@@ -4,19 +4,12 @@ import type { ProxyServer } from '../config/config.js';
 import { type ConnectionOptions, createDispatcher, createProxyDispatcher } from './dispatcher.js';
 import { DIRECT, proxyFor } from './proxy.js';
 import { checkLiteralAddress } from './public-lookup.js';
+import { REDIRECT_POLICIES, REDIRECT_STATUSES, type RedirectPolicy, redirectTarget } from './redirects.js';
 import { withoutQuery } from './without-query.js';
 
 const MIB = 1024 * 1024;
-const REDIRECT_STATUSES = [301, 302, 303, 307, 308];
 /** How much of a body that is not needed is read all the same, to keep its connection open. */
 const MAX_DISCARDED_BYTES = 64 * 1024;
-
-const REDIRECT_POLICIES = {
-  /** For answers that are trusted because of the origin they come from. */
-  'same-origin': { limit: 3, limitInWords: 'three' },
-  /** Never from https to http. */
-  'any-origin': { limit: 5, limitInWords: 'five' },
-} as const;
 
 /**
  * There is no usable answer. The message is a sentence for the operator that begins with the URL; it holds no query, no
@@ -53,7 +46,7 @@ export interface OutboundRequest {
 }
 
 export interface GetRequest extends OutboundRequest {
-  readonly redirects: keyof typeof REDIRECT_POLICIES;
+  readonly redirects: RedirectPolicy;
 }
 
 export interface OutboundResponse {
@@ -160,13 +153,8 @@ export class HttpClient {
       if (!REDIRECT_STATUSES.includes(response.statusCode) || typeof location !== 'string') return response;
       await discard(response.body);
       if (followed === limit) throw new OutboundError(url, `it redirects more than ${limitInWords} times`);
-      const next = URL.canParse(location, target.href) ? new URL(location, target) : null;
-      if (!next || !['http:', 'https:'].includes(next.protocol))
-        throw new OutboundError(url, 'it redirects to something that is no web address');
-      if (options.redirects === 'same-origin' && next.origin !== origin)
-        throw new OutboundError(url, 'it redirects to another origin, which is not followed');
-      if (target.protocol === 'https:' && next.protocol === 'http:')
-        throw new OutboundError(url, 'it redirects from https to http, which is not followed');
+      const next = redirectTarget(location, target, origin, options.redirects);
+      if (typeof next === 'string') throw new OutboundError(url, next);
       target = next;
     }
   }

@@ -1,6 +1,9 @@
 import type { OAuthConfig } from '../config/config.js';
 import type { WebConfig } from '../config/web/web-config.js';
 
+/** How long browsers may keep the files of the page. The names of assets hold a digest of what they hold, so they never change. */
+export const CACHE_CONTROL = { html: 'no-cache', assets: 'public, max-age=31536000, immutable' } as const;
+
 /**
  * What the page may load, and who may frame it: its own files, the API of this server, and the identity providers when somebody
  * logs in. Scripts and styles are files of ours, never text in the page. CSP Level 3; Trusted Types.

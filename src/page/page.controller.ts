@@ -6,12 +6,12 @@ import Negotiator from 'negotiator';
 import { Public } from '../auth/route-access.js';
 import { pageConfig } from '../config/slices.js';
 import { ApiError } from '../http/errors.js';
-import { JsonText } from '../http/json-answers.js';
+import { JsonText } from '../http/answers/json-answers.js';
 import { ApiOkWithEtag } from '../http/openapi/api-answers.js';
 import { ApiErrors } from '../http/openapi/api-errors.js';
 import { FILE_CODINGS, type FileCoding, type PageFile } from './page-files.js';
 import { PAGE_FILES, type PageFiles } from './page-folder.js';
-import { pageHeaders } from './page-headers.js';
+import { CACHE_CONTROL, pageHeaders } from './page-headers.js';
 import { PageSettings } from './page.responses.js';
 
 /** The page for people: its files, and what it has to know before anybody has logged in. */
@@ -37,7 +37,7 @@ export class PageController {
     response.vary('Accept');
     const file = this.files.get('index.html');
     if (!file || !asksForHtml(request)) throw new ApiError('route_not_found');
-    response.setHeader('Cache-Control', 'no-cache');
+    response.setHeader('Cache-Control', CACHE_CONTROL.html);
     await this.send(request, response, file);
   }
 
@@ -52,7 +52,6 @@ export class PageController {
     return this.settings;
   }
 
-  /** Their names hold a digest of what they hold, so they never change. */
   @Get('assets/:file')
   @ApiExcludeEndpoint()
   async asset(
@@ -62,7 +61,7 @@ export class PageController {
   ): Promise<void> {
     const file = this.files.get(`assets/${name}`);
     if (!file) throw new ApiError('route_not_found');
-    response.setHeader('Cache-Control', 'public, max-age=31536000, immutable');
+    response.setHeader('Cache-Control', CACHE_CONTROL.assets);
     await this.send(request, response, file);
   }
 

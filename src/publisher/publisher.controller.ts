@@ -30,8 +30,8 @@ import { ServerItem } from '../catalog/catalog.responses.js';
 import { documentClassOf } from '../entries/document-classes.js';
 import { StatusBody } from '../entries/entries.dto.js';
 import { type SentBody, SentJson, TakesBody } from '../http/input/body.js';
-import { ShapePipe } from '../http/input/shape.pipe.js';
-import type { JsonText } from '../http/json-answers.js';
+import { BodyValidation } from '../http/input/body-validation.pipe.js';
+import type { JsonText } from '../http/answers/json-answers.js';
 import { CurrentRequest, type RequestContext } from '../http/request-context.js';
 import { ApiErrors } from '../http/openapi/api-errors.js';
 import { TokenExchangeBody } from './publisher.dto.js';
@@ -124,7 +124,7 @@ export class PublisherController {
     'provider_unavailable',
   )
   exchange(
-    @Body(new ShapePipe(TokenExchangeBody)) body: unknown,
+    @Body(new BodyValidation(TokenExchangeBody)) body: unknown,
     @Req() request: Request,
   ): Promise<RegistryTokenAnswer> {
     return this.publisher.exchange((body as TokenExchangeBody).oidc_token, request);

@@ -1,6 +1,6 @@
 import { ApiProperty } from '@nestjs/swagger';
-import { text } from '../validation/checks.js';
-import { Checked } from '../validation/shape.js';
+import { text } from '../validation/value-checks.js';
+import { Checked } from '../validation/class-checks.js';
 
 /** The body of a login by the token of a CI provider. */
 export class TokenExchangeBody {

@@ -2,13 +2,13 @@ import { Injectable } from '@nestjs/common';
 import type { Request } from 'express';
 import { Authenticator } from '../auth/authenticator.js';
 import type { Caller } from '../auth/caller.js';
-import { readJwt } from '../auth/tokens/unverified-jwt.js';
 import { officialMeta, type VersionState } from '../documents/official-meta.js';
 import { EntriesService } from '../entries/entries.service.js';
 import type { SentBody } from '../http/input/body.js';
 import type { RequestContext } from '../http/request-context.js';
-import { JsonText } from '../http/json-answers.js';
+import { JsonText } from '../http/answers/json-answers.js';
 import { readPublishedServer, validationIssues } from './published-server.js';
+import { exchangeToken } from './token-exchange.js';
 import type { PublishingRegistry } from './publisher-gate.js';
 import type { RegistryTokenAnswer, ValidationAnswer } from './publisher.responses.js';
 
@@ -57,14 +57,8 @@ export class PublisherService {
     return new JsonText(`{"updatedCount":${items.length},"servers":[${items.join()}]}`);
   }
 
-  /** Whoever may use a token with this server may use it as it is: what comes back is the same token. */
-  async exchange(token: string, request: Request): Promise<RegistryTokenAnswer> {
-    await this.authenticator.identifyToken(token, request);
-    const expiry = readJwt(token)?.payload['exp'];
-    return {
-      registry_token: token,
-      ...(typeof expiry === 'number' ? { expires_at: Math.floor(expiry) } : {}),
-    };
+  exchange(token: string, request: Request): Promise<RegistryTokenAnswer> {
+    return exchangeToken(this.authenticator, token, request);
   }
 }
 

@@ -3,10 +3,10 @@ import { resolve } from 'node:path';
 import { Injectable } from '@nestjs/common';
 import type { Caller } from '../auth/caller.js';
 import type { Claims } from '../claims/claims.js';
-import { isKey, NO_KEY, type RegistryKey } from '../config/registry-key.js';
+import { isKey, NO_KEY, type RegistryKey } from '../config/registry-key-format.js';
 import type { RegistryKeySettings } from '../config/registry-settings.dto.js';
 import { registryKeyOf } from '../config/resolve-config.js';
-import { invalidBody } from '../http/input/shape.pipe.js';
+import { invalidBody } from '../http/input/body-validation.pipe.js';
 import { AdminFiles } from '../sources/admin-limits/admin-files.js';
 import { below, issue } from '../validation/problems.js';
 

@@ -14,7 +14,7 @@ import { TakesBody } from '../http/input/body.js';
 import { DnsNamePipe } from '../http/input/dns-name.pipe.js';
 import { RequestPreconditions } from '../http/preconditions.decorator.js';
 import type { Preconditions } from '../http/preconditions.js';
-import type { JsonText } from '../http/json-answers.js';
+import type { JsonText } from '../http/answers/json-answers.js';
 import { CurrentRequest, type RequestContext } from '../http/request-context.js';
 import { type PutBody, PutBodyPipe } from '../http/input/put-body.pipe.js';
 import { RegistryAnswer, RegistryAnswerList } from './registries.responses.js';

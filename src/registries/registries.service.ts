@@ -4,20 +4,21 @@ import { AuditTrail } from '../audit/audit-trail.js';
 import type { Caller } from '../auth/caller.js';
 import type { ResourceUse } from '../auth/route-resource.js';
 import { AccessPolicy } from '../authz/access-policy.js';
+import { checkAdminAccess } from '../authz/admin-access.js';
 import type { Recorder } from '../authz/judgement.js';
-import type { RegistryKey } from '../config/registry-key.js';
 import type { RegistrySettings } from '../config/registry-settings.dto.js';
 import { ApiError } from '../http/errors.js';
 import type { RequestContext } from '../http/request-context.js';
-import { JsonText } from '../http/json-answers.js';
+import { JsonText } from '../http/answers/json-answers.js';
 import { type AdminListQuery, pageOf } from '../http/lists/admin-list.js';
-import { checkPreconditions, contentTag, type Preconditions } from '../http/preconditions.js';
+import { checkPreconditions, type Preconditions } from '../http/preconditions.js';
 import { checkRepeated, type PutBody } from '../http/input/put-body.pipe.js';
 import type { Source } from '../sources/source.entity.js';
 import { SourcesRepository } from '../sources/sources.repository.js';
 import { AdminKeys } from './admin-keys.js';
 import { RegistriesRepository } from './registries.repository.js';
-import type { RegistryAnswer, RegistryKeyAnswer } from './registries.responses.js';
+import type { RegistryAnswer } from './registries.responses.js';
+import { declaredForm, describeRegistry, registryTag } from './registry-answer.js';
 import { Registry } from './registry.entity.js';
 import { RegistryWriter } from './registry-writer.js';
 
@@ -46,7 +47,8 @@ export class RegistriesService {
    */
   async load(caller: Caller, name: string, use: ResourceUse, record?: Recorder): Promise<Registry | null> {
     const registry = await this.registries.findByName(name);
-    if (registry || use !== 'put') this.check(caller, registry, use, record);
+    if (registry || use !== 'put')
+      checkAdminAccess(this.policy, caller, registry, use, 'registry_not_found', record);
     return registry;
   }
 
@@ -58,7 +60,7 @@ export class RegistriesService {
   }
 
   get(caller: Caller, registry: Registry): JsonText {
-    return new JsonText(JSON.stringify(this.describe(caller, registry)), tagOf(registry));
+    return new JsonText(JSON.stringify(this.describe(caller, registry)), registryTag(registry));
   }
 
   /** spec §4.4: the existing claims must be the caller's to satisfy, and the new ones a subset of the caller's. */
@@ -82,8 +84,8 @@ export class RegistriesService {
     const keys = await this.adminKeys.read(caller, sentKeys, claims);
     return this.audit.transaction({ caller, context }, async (manager, record) => {
       const found = await this.registries.lockByName(manager, name);
-      if (found) this.check(caller, found, 'put');
-      checkPreconditions(preconditions, found ? tagOf(found) : null);
+      if (found) checkAdminAccess(this.policy, caller, found, 'put', 'registry_not_found');
+      checkPreconditions(preconditions, found ? registryTag(found) : null);
       checkRepeated(repeated, found ? this.describe(caller, found) : { name });
       const sources = await this.getSources(manager, caller, sourceNames, found);
       const anonymousClaims = anonymous?.claims ?? null;
@@ -109,8 +111,8 @@ export class RegistriesService {
   ): Promise<void> {
     await this.audit.transaction({ caller, context }, async (manager, record) => {
       const found = await this.registries.lockByName(manager, name);
-      this.check(caller, found, 'change');
-      checkPreconditions(preconditions, tagOf(found));
+      checkAdminAccess(this.policy, caller, found, 'change', 'registry_not_found');
+      checkPreconditions(preconditions, registryTag(found));
       await record({
         action: 'registry.delete',
         target: { type: 'registry', name },
@@ -119,23 +121,6 @@ export class RegistriesService {
       });
       await this.registries.remove(manager, found);
     });
-  }
-
-  // With `registryListing: readers` everybody who reads a registry may get it: which keys there are is for its managers.
-  private describe(caller: Caller, registry: Registry): RegistryAnswer {
-    const { anonymousClaims, publishClaims } = registry;
-    const keys = this.policy.mayAct(caller, 'manageRegistries') ? registry.keys : [];
-    return {
-      name: registry.name,
-      sources: registry.sourceNames,
-      claims: registry.shownClaims,
-      ...(anonymousClaims ? { anonymous: { claims: anonymousClaims } } : {}),
-      ...(keys.length > 0 ? { keys: keys.map(describeKey) } : {}),
-      ...(publishClaims ? { publishClaims } : {}),
-      origin: registry.origin,
-      createdAt: registry.createdAt.toISOString(),
-      updatedAt: registry.updatedAt.toISOString(),
-    };
   }
 
   // A source that is hidden from the caller does not exist for them, unless the registry, which they may see, has it.
@@ -161,36 +146,7 @@ export class RegistriesService {
     return sources;
   }
 
-  private check(
-    caller: Caller,
-    registry: Registry | null,
-    use: ResourceUse,
-    record?: Recorder,
-  ): asserts registry is Registry {
-    if (!registry || !this.policy.mayReach(caller, registry.claims, record))
-      throw new ApiError('registry_not_found', undefined, undefined, { refusedClaims: registry?.claims });
-    if (use !== 'read' && registry.origin === 'config')
-      throw new ApiError('config_managed', undefined, undefined, { refusedClaims: registry.claims });
+  private describe(caller: Caller, registry: Registry): RegistryAnswer {
+    return describeRegistry(registry, this.policy.mayAct(caller, 'manageRegistries'));
   }
-}
-
-function tagOf({ sourceNames, shownClaims, anonymousClaims, keys, publishClaims }: Registry): string {
-  return contentTag([sourceNames, shownClaims, anonymousClaims, keys, publishClaims]);
-}
-
-// Never the digest: it tells whether a guess is right.
-function describeKey({ name, secretFile, claims, expires }: RegistryKey): RegistryKeyAnswer {
-  return { name, secretFile, claims, ...(expires === null ? {} : { expires }) };
-}
-
-/** A registry as it is declared (contract §7), for the audit trail. */
-export function declaredForm(registry: Registry): object {
-  const { anonymousClaims, keys, publishClaims } = registry;
-  return {
-    sources: registry.sourceNames,
-    claims: registry.shownClaims,
-    ...(anonymousClaims ? { anonymous: { claims: anonymousClaims } } : {}),
-    ...(keys.length > 0 ? { keys: keys.map(describeKey) } : {}),
-    ...(publishClaims ? { publishClaims } : {}),
-  };
 }

@@ -1,8 +1,8 @@
 import { ApiProperty } from '@nestjs/swagger';
 import type { Claims } from '../claims/claims.js';
 import { CLAIMS_SCHEMA } from '../claims/claims-schema.js';
-import { Checked, Optional, Rule, Section, SectionList, type Unchecked } from '../validation/shape.js';
-import { claims, dnsLabel, duration, globs, listOf, text } from '../validation/checks.js';
+import { Checked, Optional, Rule, Section, SectionList, type Unchecked } from '../validation/class-checks.js';
+import { claims, dnsLabel, duration, globs, listOf, text } from '../validation/value-checks.js';
 import { parseGitRepository } from './git-repository.js';
 import { parseDuration } from '../validation/duration.js';
 import { below, type Issue, issue } from '../validation/problems.js';

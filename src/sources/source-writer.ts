@@ -4,8 +4,7 @@ import type { EntityManager } from 'typeorm';
 import { givenForm } from '../claims/claims.js';
 import { ClaimSetsRepository } from '../claim-sets/claim-sets.repository.js';
 import type { SourceConfig } from '../config/config.js';
-import { KINDS } from '../source-kinds/kinds.js';
-import { setInheritedClaims } from './inherited-claims.queries.js';
+import { inheritClaims } from './inherited-claims.js';
 import { type Origin, Source } from './source.entity.js';
 import { SourceStates } from './source-states.queries.js';
 
@@ -16,9 +15,8 @@ export interface WrittenSource {
 
 /**
  * Writes what the configuration file and the admin API declare of a source, alike. Runs inside its caller's transaction. A
- * change of claims re-labels inherited entries at once (contract §5); a change of settings or filter makes the next sync
- * read everything anew, and one that is under way write nothing. As long as that has not been read, new claims do not open
- * what is there: it came from another place, or by another filter, and is hidden until the next sync.
+ * change of claims re-labels inherited entries (see `inheritClaims`); a change of settings or filter makes the next sync
+ * read everything anew, and one that is under way write nothing.
  */
 @Injectable()
 export class SourceWriter {
@@ -106,11 +104,8 @@ export class SourceWriter {
       source.state.nextRunAt = await this.states.forget(manager, source.id, intervalMs !== null);
     else if (hasNewInterval)
       source.state.nextRunAt = await this.states.reschedule(manager, source.id, intervalMs);
-    if (KINDS[source.kind].inheritsClaims && hasNewClaims) {
-      const isRead = await this.states.isRead(manager, source.id);
-      const inherited = isRead ? claimSet : await this.claimSets.findOrCreate(manager, {});
-      await setInheritedClaims(manager, source.id, inherited.id);
-    }
+    if (hasNewClaims)
+      await inheritClaims(manager, source, claimSet, { claimSets: this.claimSets, states: this.states });
     const changed = {
       settings,
       filter,

@@ -6,7 +6,7 @@ import { ClaimSetsModule } from '../claim-sets/claim-sets.module.js';
 import { AdminFiles } from './admin-limits/admin-files.js';
 import { AdminNamespaces } from './admin-limits/admin-namespaces.js';
 import { Source } from './source.entity.js';
-import { SourceLeases } from './source-leases.queries.js';
+import { SourceLeases } from './leases/source-leases.queries.js';
 import { SourceStates } from './source-states.queries.js';
 import { SourceWriter } from './source-writer.js';
 import { SourcesController } from './sources.controller.js';

@@ -4,11 +4,12 @@ import { AuditTrail, type RecordChange, type Requester } from '../audit/audit-tr
 import type { Caller } from '../auth/caller.js';
 import type { ResourceUse } from '../auth/route-resource.js';
 import { AccessPolicy } from '../authz/access-policy.js';
+import { checkAdminAccess } from '../authz/admin-access.js';
 import type { SourceConfig } from '../config/config.js';
 import { resolveSource } from '../config/resolve-config.js';
 import { ApiError } from '../http/errors.js';
 import type { RequestContext } from '../http/request-context.js';
-import { JsonText } from '../http/json-answers.js';
+import { JsonText } from '../http/answers/json-answers.js';
 import { type AdminListQuery, pageOf } from '../http/lists/admin-list.js';
 import { checkPreconditions, type Preconditions } from '../http/preconditions.js';
 import { checkRepeated, type PutBody } from '../http/input/put-body.pipe.js';
@@ -43,7 +44,7 @@ export class SourcesService {
    */
   async load(caller: Caller, name: string, use: ResourceUse): Promise<Source | null> {
     const source = await this.sources.findByName(name);
-    if (source || use !== 'put') this.check(caller, source, use);
+    if (source || use !== 'put') checkAdminAccess(this.policy, caller, source, use, 'source_not_found');
     return source;
   }
 
@@ -69,7 +70,7 @@ export class SourcesService {
     this.policy.checkGrant(caller, declared.claims);
     return this.write({ caller, context }, async (manager, record) => {
       const found = await this.sources.lockByName(manager, name);
-      if (found) this.check(caller, found, 'put');
+      if (found) checkAdminAccess(this.policy, caller, found, 'put', 'source_not_found');
       checkPreconditions(preconditions, found ? sourceTag(found) : null);
       if (found && found.kind !== declared.kind) throw new ApiError('kind_immutable');
       checkRepeated(repeated, found ? describeSource(found) : { name, kind: declared.kind });
@@ -94,7 +95,7 @@ export class SourcesService {
   ): Promise<void> {
     await this.write({ caller, context }, async (manager, record) => {
       const found = await this.sources.lockByName(manager, name);
-      this.check(caller, found, 'change');
+      checkAdminAccess(this.policy, caller, found, 'change', 'source_not_found');
       checkPreconditions(preconditions, sourceTag(found));
       await this.checkUnused(caller, manager, found);
       await record({
@@ -139,13 +140,6 @@ export class SourcesService {
       `The source is part of ${names.join(', ')}: remove it from there first`,
       names.map((name) => `registry ${name}`),
     );
-  }
-
-  private check(caller: Caller, source: Source | null, use: ResourceUse): asserts source is Source {
-    if (!source || !this.policy.mayReach(caller, source.claims))
-      throw new ApiError('source_not_found', undefined, undefined, { refusedClaims: source?.claims });
-    if (use !== 'read' && source.origin === 'config')
-      throw new ApiError('config_managed', undefined, undefined, { refusedClaims: source.claims });
   }
 
   private async resolve(caller: Caller, name: string, settings: SourceSettings): Promise<SourceConfig> {

@@ -1,8 +1,8 @@
 import type { SyncedKind } from '../source-kinds/kinds.js';
 import type { VersionName } from '../documents/incoming-version.js';
-import type { LeasedSource } from '../sources/leased-source.js';
+import type { LeasedSource } from '../sources/leases/leased-source.js';
 import type { ReadEntries } from './entry-reader.js';
-import type { MemoryShare } from './read-memory.js';
+import type { MemoryShare } from './memory/read-memory.js';
 
 /** Why a source could not be fetched, as a sentence for the operator. It names no secret. */
 export class FetchError extends Error {

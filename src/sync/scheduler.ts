@@ -3,16 +3,15 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Injectable, Logger, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
 import { LeaseRenewal } from '../database/lease-renewal.js';
 import { Polling } from '../database/polling.js';
-import type { LeasedSource } from '../sources/leased-source.js';
-import { SourceLeases } from '../sources/source-leases.queries.js';
+import type { LeasedSource } from '../sources/leases/leased-source.js';
+import { SYNC_LEASE } from '../sources/leases/lease-times.js';
+import { SourceLeases } from '../sources/leases/source-leases.queries.js';
 import { type RunOutcome, SyncMetrics } from '../telemetry/sync-metrics.js';
 import { tracing } from '../telemetry/tracing.js';
 import { SyncQueries } from './sync.queries.js';
 import { SyncRun } from './sync-run.js';
 
 const POLL_MS = 500;
-const LEASE_MS = 15_000;
-const RENEW_MS = 5_000;
 const MAX_CONCURRENT = 4;
 /** A run that has gone on for this long is slow: it does not keep others from being started, unless there are very many. */
 const SLOW_AFTER_MS = 30_000;
@@ -63,7 +62,7 @@ export class SyncScheduler implements OnApplicationBootstrap, OnApplicationShutd
   private async startDue(): Promise<void> {
     while (!this.polling.hasEnded && !this.isFull()) {
       const owner = randomUUID();
-      const source = await this.leases.takeDue(owner, LEASE_MS);
+      const source = await this.leases.takeDue(owner, SYNC_LEASE.ms);
       if (!source) return;
       const run = this.run(owner, source).finally(() => {
         const wasFull = this.isFull();
@@ -84,7 +83,7 @@ export class SyncScheduler implements OnApplicationBootstrap, OnApplicationShutd
   // Never rejects.
   private async run(owner: string, source: LeasedSource): Promise<void> {
     const end = this.metrics.begin(source.kind);
-    const renewal = new LeaseRenewal((ms) => this.leases.renew(owner, ms), LEASE_MS, RENEW_MS);
+    const renewal = new LeaseRenewal((ms) => this.leases.renew(owner, ms), SYNC_LEASE.ms, SYNC_LEASE.renewMs);
     const { taken, expired } = renewal.hold(source.id);
     const signal = AbortSignal.any([this.stopping.signal, taken, expired]);
     try {

@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import { Injectable, Logger } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import type { VersionName } from '../documents/incoming-version.js';
@@ -7,26 +6,23 @@ import type { WrittenEvent } from '../audit/audit.queries.js';
 import { isDatabaseUnreachable } from '../database/unreachable.js';
 import { EntryWriter } from '../entries/writer/entry-writer.js';
 import { setInheritedClaims } from '../sources/inherited-claims.queries.js';
-import type { LeasedSource } from '../sources/leased-source.js';
-import { SourceLeases } from '../sources/source-leases.queries.js';
+import type { LeasedSource } from '../sources/leases/leased-source.js';
+import { SourceLeases } from '../sources/leases/source-leases.queries.js';
 import { bumpRevision } from '../sources/source-revision.queries.js';
 import { SourceStates } from '../sources/source-states.queries.js';
 import { type RunOutcome, SyncMetrics } from '../telemetry/sync-metrics.js';
 import { tracing } from '../telemetry/tracing.js';
 import type { ReadEntries } from './entry-reader.js';
-import { FetchError, type FetchState } from './fetcher.js';
+import { FetchError } from './fetcher.js';
 import { Fetchers } from './fetchers.js';
 import { RegistryFileError } from './file/registry-file.js';
 import { RegistryFileReader } from './file/registry-file-reader.js';
 import { countLiveEntries } from './live-entries.queries.js';
-import { hasShrunk, shrunkSentence } from './shrinking.js';
-import { isGuardedFromShrinking } from '../source-kinds/foreign-content.js';
-import { ReadMemory, ReadMemoryError } from './read-memory.js';
+import { checkHolds, hasShrunk, isGuarded, shrunkSentence } from './shrinking.js';
+import { ReadMemory, ReadMemoryError } from './memory/read-memory.js';
+import { rulesDigest, stateOf, withRules } from './reader-version.js';
 import { retryInMs } from './retry.js';
 import { reportAfterChanges, reportOf, type SyncReport } from './sync-report.js';
-
-/** Goes up when the reader or the document rules change, so that unchanged content is read again with the new ones. */
-const READER_VERSION = 'reader-4';
 
 /** One run of one leased source. */
 @Injectable()
@@ -74,7 +70,8 @@ export class SyncRun {
           ? await this.registryFiles.read(fetched.bytes, source.filter, memory, signal)
           : fetched.content;
       signal.throwIfAborted();
-      if (fetched.kind !== 'changes') await this.checkHolds(source, content);
+      if (fetched.kind !== 'changes')
+        await checkHolds(source, content, () => countLiveEntries(this.dataSource.manager, source.id));
       const gone = fetched.kind === 'changes' ? fetched.gone : null;
       const written = { content, gone, contentDigest, fetchState };
       return await tracing.inSpan('write', { 'registry.sync.entries': content.entries.length }, () =>
@@ -131,16 +128,6 @@ export class SyncRun {
     return 'complete';
   }
 
-  // contract §7: nothing at all is taken for an accident, whatever there was before: it would withdraw everything.
-  private async checkHolds(source: LeasedSource, content: ReadEntries): Promise<void> {
-    const { entries, skipped, filtered } = content;
-    if (entries.length + skipped.length + filtered > 0) return;
-    if (source.mayShrink && isGuardedFromShrinking(source.kind, source.settings)) return;
-    const before = isGuarded(source) ? await countLiveEntries(this.dataSource.manager, source.id) : 0;
-    if (hasShrunk(before, 0)) throw new FetchError(shrunkSentence(before, 0));
-    throw new FetchError(`The ${source.kind === 'api' ? 'registry' : 'file'} holds no entries`);
-  }
-
   private superseded({ name }: LeasedSource): RunOutcome {
     this.logger.log(
       { source: name },
@@ -171,25 +158,4 @@ interface SyncContent {
   readonly gone: readonly VersionName[] | null;
   readonly contentDigest: Buffer | null;
   readonly fetchState: object;
-}
-
-// What another server fills, and what was not read by other settings or another filter before: those are changed on purpose.
-function isGuarded({ kind, settings, mayShrink, fetchState }: LeasedSource): boolean {
-  return !mayShrink && fetchState !== null && isGuardedFromShrinking(kind, settings);
-}
-
-// What was read also depends on the filter and on the rules that read it.
-function rulesDigest(source: LeasedSource): string {
-  return createHash('sha256')
-    .update(JSON.stringify([READER_VERSION, source.filter]))
-    .digest('base64url');
-}
-
-function withRules(digest: Buffer, rules: string): Buffer {
-  return createHash('sha256').update(rules).update(digest).digest();
-}
-
-function stateOf({ fetchState }: LeasedSource, rules: string): FetchState | null {
-  const kept = fetchState as { rules: string; state: FetchState } | null;
-  return kept?.rules === rules ? kept.state : null;
 }

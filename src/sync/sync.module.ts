@@ -12,15 +12,13 @@ import { SourceFiles } from './file/source-files.js';
 import { FileWatch } from './file/file-watch.js';
 import { RegistryFileReader } from './file/registry-file-reader.js';
 import { GitFetcher } from './git/git.fetcher.js';
-import { HeapGrowth } from './heap-growth.js';
-import { ReadMemory, readMemoryFor } from './read-memory.js';
+import { HeapGrowth } from './memory/heap-growth.js';
+import { ReadMemory, readMemoryFor } from './memory/read-memory.js';
+import { MAX_CONNECTIONS } from './upstream-limits.js';
 import { SyncScheduler } from './scheduler.js';
 import { SourceMetrics } from './source-metrics.js';
 import { SyncQueries } from './sync.queries.js';
 import { SyncRun } from './sync-run.js';
-
-/** To one upstream. */
-const MAX_CONNECTIONS = 8;
 
 @Module({
   imports: [AuditModule, EntriesModule, SourcesModule],

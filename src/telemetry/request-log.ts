@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Logger } from 'pino';
 import type { HttpMetrics } from './http-metrics.js';
@@ -21,8 +20,6 @@ export interface RequestSubject {
 
 declare module 'node:http' {
   interface IncomingMessage {
-    /** In the log, in errors and in `X-Request-Id`. */
-    id: string;
     /** The trace that the request belongs to, when there is tracing. */
     traceId?: string;
     /** Does work as part of that trace, or of none. */
@@ -32,26 +29,24 @@ declare module 'node:http' {
   }
 }
 
-/** An id from a proxy in front is kept when it looks like this; otherwise the request gets one of ours. */
-const PLAIN_ID = /^[A-Za-z0-9_-]{8,64}$/;
-
 /**
  * Gives each request an id, in `X-Request-Id` and the log, and writes one line when it ends; what it says is counted too. No
  * header is logged, nor the query string.
  *
+ * @param idFor the id of a request that has just come.
  * @param subjectOf who has sent the request, once that is known.
  * @param onRefused is told of each request that was refused or failed, when it ends.
  */
 export function requestLog(
   logger: Logger,
   metrics: HttpMetrics,
+  idFor: (request: IncomingMessage) => string,
   subjectOf: (request: IncomingMessage) => RequestSubject | undefined,
   onRefused: (request: IncomingMessage, refusal: RequestRefusal) => void = () => undefined,
 ): (request: IncomingMessage, response: ServerResponse, next: () => void) => void {
   return (request, response, next) => {
     const began = performance.now();
-    const sent = request.headers['x-request-id'];
-    const id = typeof sent === 'string' && PLAIN_ID.test(sent) ? sent : randomUUID();
+    const id = idFor(request);
     const { method } = request;
     const traceId = tracing.traceId();
     request.id = id;

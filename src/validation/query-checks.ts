@@ -1,11 +1,6 @@
-import type { Check } from './checks.js';
+import type { Check } from './value-checks.js';
 import { issue } from './problems.js';
 import { parseTimestamp } from './timestamp.js';
-
-/** Versions or entries on one page at most (contract §6, §7). */
-export const MAX_PAGE = 100;
-
-const PAGE_LIMIT = /^([1-9]\d?|100)$/;
 
 /**
  * A parameter of a query: its value is text, and an array when it is given several times.
@@ -23,10 +18,6 @@ export function emptyOr(check: Check): Check {
 
 /** What it holds is checked where it is decoded. */
 export const cursorParameter: Check = (value) => (typeof value === 'string' ? [] : issue('give it once'));
-
-export const limitParameter = givenOnce(`a whole number from 1 to ${MAX_PAGE}`, (text) =>
-  PAGE_LIMIT.test(text),
-);
 
 export const flagParameter = givenOnce('true or false', (text) => text === 'true' || text === 'false');
 

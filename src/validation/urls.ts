@@ -1,5 +1,5 @@
 import { isIPv4 } from 'node:net';
-import { type Check, text } from './checks.js';
+import { type Check, text } from './value-checks.js';
 
 interface UrlRules {
   /** No query and no fragment. */

@@ -6,7 +6,7 @@ import { AccessPolicy } from '../authz/access-policy.js';
 import type { Recorder } from '../authz/judgement.js';
 import { ApiError } from '../http/errors.js';
 import { Partitions } from './partitions.js';
-import { RegistryCallers } from './registry-callers.js';
+import { RegistryCallers } from './callers-without-token.js';
 import { RegistryLookup } from './registry-lookup.js';
 import type { RegistryAccess, View } from './view.js';
 import { ViewCache } from './view-cache.js';

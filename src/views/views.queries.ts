@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import type { Claims } from '../claims/claims.js';
-import type { RegistryKey } from '../config/registry-key.js';
+import type { RegistryKey } from '../config/registry-key-format.js';
 import { PreparedStatements } from '../database/prepared.js';
 
 /** A registry as consumers enter it, with the state of its sources. */

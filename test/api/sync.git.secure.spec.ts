@@ -7,7 +7,7 @@ import { GitRemote } from '../../dist/sync/git/git-remote.js';
 import { makeCertificates } from '../support/certificates.js';
 import { connectionTo } from '../support/git-connections.js';
 import { aGitServer } from '../support/git-server.js';
-import { ReadMemory } from '../../dist/sync/read-memory.js';
+import { ReadMemory } from '../../dist/sync/memory/read-memory.js';
 import { aFileOf, aTemporaryDirectory } from '../support/git-service.js';
 import { keepSecret } from '../support/secrets.js';
 

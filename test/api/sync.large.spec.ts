@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { ReadMemory, ReadMemoryError } from '../../dist/sync/read-memory.js';
+import { ReadMemory, ReadMemoryError } from '../../dist/sync/memory/read-memory.js';
 import { RegistryFileReader } from '../../dist/sync/file/registry-file-reader.js';
 import { aCatalogue, aServer } from '../support/documents.js';
 import { versionsIn } from '../support/matchers.js';

@@ -6,7 +6,7 @@ import { Ajv } from 'ajv';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
 import { loadConfig } from '../../dist/config/load-config.js';
-import { API_GROUP, RESOURCES } from '../../dist/kubernetes/resources.js';
+import { API_GROUP, RESOURCES } from '../../dist/kubernetes/custom-resources.js';
 import { type KubernetesObject, problemsOf } from '../support/kubernetes-schema.js';
 
 const ROOT = resolve(import.meta.dirname, '../..');

@@ -6,7 +6,7 @@ import { parse } from 'yaml';
 import { loadConfig } from '../../dist/config/load-config.js';
 import { openRegistries } from '../../dist/config/rules/open-registries.js';
 import { readRegistryFile } from '../../dist/sync/file/registry-file.js';
-import { ReadMemory } from '../../dist/sync/read-memory.js';
+import { ReadMemory } from '../../dist/sync/memory/read-memory.js';
 
 const ROOT = resolve(import.meta.dirname, '../..');
 const EXAMPLES = join(ROOT, 'examples');

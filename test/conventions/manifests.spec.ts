@@ -10,7 +10,7 @@ import { promisify } from 'node:util';
 import { expect, it } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
 import { loadConfig } from '../../dist/config/load-config.js';
-import { API_GROUP, RESOURCES } from '../../dist/kubernetes/resources.js';
+import { API_GROUP, RESOURCES } from '../../dist/kubernetes/custom-resources.js';
 
 const REPOSITORY = resolve(import.meta.dirname, '../..');
 const ROOT = join(REPOSITORY, 'deploy/kubernetes');

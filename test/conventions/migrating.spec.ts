@@ -10,7 +10,7 @@ import { type LoadedConfig, loadConfig } from '../../dist/config/load-config.js'
 import { toolhiveKeys, TOOLHIVE_FILE } from '../../dist/config/rules/toolhive-keys.js';
 import { formatPath } from '../../dist/validation/path.js';
 import { ConfigurationError } from '../../dist/validation/problems.js';
-import { checkShape } from '../../dist/validation/shape.js';
+import { checkShape } from '../../dist/validation/class-checks.js';
 import { tablesIn } from '../support/markdown.js';
 
 const textOf = (name: string) => readFileSync(`docs/${name}.md`, 'utf8');

@@ -24,7 +24,10 @@ describe('a statement of SQL', () => {
   it('that writes source_sync stands where its state or its lease is kept, and nowhere else', async () => {
     const writes = /\b(update|insert\s+into|delete\s+from)\s+"?source_sync\b/i;
     const writers = (await sourceFiles()).filter(({ text }) => writes.test(text)).map(({ path }) => path);
-    expect(writers.sort()).toEqual(['sources/source-leases.queries.ts', 'sources/source-states.queries.ts']);
+    expect(writers.sort()).toEqual([
+      'sources/leases/source-leases.queries.ts',
+      'sources/source-states.queries.ts',
+    ]);
   });
 
   it('that writes source_sync is not hidden behind a repository either', async () => {

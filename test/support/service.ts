@@ -9,7 +9,7 @@ import { stringify } from 'yaml';
 import type { Reloaded } from '../../dist/app/reload.js';
 import type { Config } from '../../dist/config/config.js';
 import { loadConfig } from '../../dist/config/load-config.js';
-import { type RunningService, startService } from '../../dist/app/service.js';
+import { type RunningService, startService } from '../../dist/app/start-service.js';
 import { versionReport } from '../../dist/health/version-report.js';
 import { createLogger } from '../../dist/telemetry/logger.js';
 import { type AuthOptions, authSection } from './auth-section.js';

@@ -4,7 +4,7 @@ import { Authenticator } from '../../auth/authenticator.js';
 import type { Caller } from '../../auth/caller.js';
 import type { Client } from '../../auth/client.js';
 import { AccessPolicy } from '../../authz/access-policy.js';
-import { Searches } from '../../catalog/searches.js';
+import { Searches } from '../../catalog/search-limits.js';
 import { authenticationConfig } from '../../config/slices.js';
 import { ApiError } from '../../http/errors.js';
 import type { Explanation } from '../access.responses.js';

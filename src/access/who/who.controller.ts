@@ -6,7 +6,7 @@ import { CurrentCaller } from '../../auth/current-caller.js';
 import { RequiresRole } from '../../auth/route-access.js';
 import { Loaded, MayBeLong, ResourceRoute } from '../../auth/route-resource.js';
 import { Entry } from '../../entries/entry.entity.js';
-import { JsonText } from '../../http/json-answers.js';
+import { JsonText } from '../../http/answers/json-answers.js';
 import { ApiOkWithEtag } from '../../http/openapi/api-answers.js';
 import { ApiErrors } from '../../http/openapi/api-errors.js';
 import { Registry } from '../../registries/registry.entity.js';

@@ -1,7 +1,7 @@
 import { decodeCursor, encodeCursor } from '../../http/lists/cursor.js';
-import { storableText, wholeNumber } from '../../validation/checks.js';
+import { storableText, wholeNumber } from '../../validation/value-checks.js';
 import { type Issue, issue } from '../../validation/problems.js';
-import { Checked, hasShape, Optional, Section } from '../../validation/shape.js';
+import { Checked, hasShape, Optional, Section } from '../../validation/class-checks.js';
 import { parseTimestamp } from '../../validation/timestamp.js';
 import { boundedText } from '../audit-event.js';
 import { type AuditListParameters, DEFAULT_EVENTS, MAX_EVENTS } from './audit-list.dto.js';

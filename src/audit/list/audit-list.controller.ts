@@ -6,7 +6,7 @@ import type { Caller } from '../../auth/caller.js';
 import { Client, CurrentClient } from '../../auth/client.js';
 import { CurrentCaller } from '../../auth/current-caller.js';
 import { RequiresAnyRole } from '../../auth/route-access.js';
-import { type JsonLines, JsonText, LINES_TYPE } from '../../http/json-answers.js';
+import { type JsonLines, JsonText, LINES_TYPE } from '../../http/answers/json-answers.js';
 import { ApiOkWithEtag } from '../../http/openapi/api-answers.js';
 import { ApiErrors } from '../../http/openapi/api-errors.js';
 import { AuditListParameters } from './audit-list.dto.js';

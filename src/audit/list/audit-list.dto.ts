@@ -8,7 +8,7 @@ import {
   timestampParameter,
   wordParameter,
 } from '../../validation/query-checks.js';
-import { Checked, Optional } from '../../validation/shape.js';
+import { Checked, Optional } from '../../validation/class-checks.js';
 
 export const OUTCOMES = ['allowed', 'refused'] as const;
 export const MAX_EVENTS = 1_000;

@@ -5,11 +5,11 @@ import { AccessPolicy } from '../../authz/access-policy.js';
 import { PoolShares, TURN_TIMEOUT_MS } from '../../database/pools/pool-shares.js';
 import { SearchPool, SearchTimeout, type StatementRunner } from '../../database/pools/search-pool.js';
 import { ApiError } from '../../http/errors.js';
-import { JsonLines, JsonText } from '../../http/json-answers.js';
-import type { AuditScope } from '../audit-event.js';
+import { JsonLines, JsonText } from '../../http/answers/json-answers.js';
 import type { AuditListParameters } from './audit-list.dto.js';
 import { type AuditListRequest, auditListRequest, nextCursor } from './audit-list-request.js';
 import { type EventRow, knownScopes, newestEvents } from './audit-page.queries.js';
+import { knowsAllEvents, mayKnow } from './event-visibility.js';
 
 /** Of one page. */
 const MAX_CHARACTERS = 1_024 * 1_024;
@@ -33,8 +33,7 @@ interface Lines {
 }
 
 /**
- * Lists of audit events (contract §9). super-admins see all of them; managers those whose target they reach, by the claims that it
- * had at the time, in the role that they have. Statements that read them take turns with other long lists, and end when their client
+ * Lists of audit events (contract §9), of each caller those that they may know. Statements that read them take turns with other long lists, and end when their client
  * goes away.
  */
 @Injectable()
@@ -73,23 +72,16 @@ export class AuditListService {
 
   private async readerOf(caller: Caller, client: Client): Promise<Reader> {
     const everything = { who: client.keyOf(caller), gone: client.gone(), scopes: null };
-    if (this.policy.seesAll(caller)) return everything;
+    if (knowsAllEvents(this.policy, caller)) return everything;
     const scopes = await this.run(everything, async (statements) => {
       const visible: Buffer[] = [];
       for await (const known of knownScopes(statements))
-        visible.push(...known.filter(({ scope }) => this.mayKnow(caller, scope)).map(({ digest }) => digest));
+        visible.push(
+          ...known.filter(({ scope }) => mayKnow(this.policy, caller, scope)).map(({ digest }) => digest),
+        );
       return visible;
     });
     return { ...everything, scopes };
-  }
-
-  private mayKnow(caller: Caller, { role, claims }: AuditScope): boolean {
-    return (
-      this.policy.mayAct(caller, role) &&
-      claims.every((one) =>
-        role === 'manageEntries' ? this.policy.mayManage(caller, one) : this.policy.mayReach(caller, one),
-      )
-    );
   }
 
   /** @returns the rest: what is to be read next; undefined when that was all. */

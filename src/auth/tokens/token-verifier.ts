@@ -11,10 +11,11 @@ import { TokenCallers } from '../claims/token-callers.js';
 import { Introspection } from './introspection.js';
 import { jwtStrategy, type VerifiedJwt } from './jwt.strategy.js';
 import { ProviderKeys } from './provider-keys.js';
+import { introspectionRuledOut } from './introspection-target.js';
 import { ProviderHttp, ProviderUnavailable } from './provider-http.js';
 import { keyFetcher } from './key-fetcher.js';
 import { TooManyQuestions } from './question-limits.js';
-import { jwtRefusal, type Refusal, typeRefusal } from './token-claims.js';
+import { jwtRefusal, type Refusal } from './token-claims.js';
 import { readJwt, type UnverifiedJwt } from './unverified-jwt.js';
 
 /** Longest time a verified JWT is cached; less when it expires or its key goes. */
@@ -233,15 +234,6 @@ function isNotAsked(error: unknown): error is NotAsked {
 
 function isCaller(result: Outcome['result']): result is Caller {
   return typeof result !== 'string' && !(result instanceof Error);
-}
-
-// A token that names its issuer is sent to that one only: another would learn it. And what it says of its own type and
-// expiry holds whatever the provider answers.
-function introspectionRuledOut(jwt: UnverifiedJwt, { issuerUrl }: ProviderConfig): Refusal | null {
-  const { iss, exp } = jwt.payload;
-  if (iss !== undefined && iss !== issuerUrl) return 'the issuer is another one';
-  if (typeof exp === 'number' && exp * 1000 <= Date.now()) return 'the token has expired';
-  return typeRefusal(jwt.header);
 }
 
 function hasIntrospection(

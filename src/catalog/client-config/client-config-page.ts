@@ -2,10 +2,11 @@ import { ClientConfig, type ClientName, type ConfigForm } from '../../client-con
 import { ApiError } from '../../http/errors.js';
 import { indentedJson } from '../../json/indented-json.js';
 import { TimeSlice } from '../../json/time-slice.js';
-import { MAX_PAGE } from '../../validation/query-checks.js';
+import { MAX_PAGE } from '../../validation/page-limit.js';
 import { readList } from '../pages/list-reader.js';
 import type { Position } from '../pages/list-request.js';
-import { type PageBody, withinPage } from '../pages/page-body.js';
+import type { PageBody } from '../pages/page-body.js';
+import { withinPage } from '../pages/page-size.js';
 import type { RowsPerName } from '../pages/rows-per-name.js';
 import type { ViewSql } from '../pages/view-sql.queries.js';
 

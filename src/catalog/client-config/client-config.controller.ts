@@ -3,7 +3,7 @@ import { ApiOperation, ApiTags } from '@nestjs/swagger';
 import { Audited } from '../../auth/audited.js';
 import { AnyCaller } from '../../auth/route-access.js';
 import { Loaded, RegistryRoute } from '../../auth/route-resource.js';
-import type { CachedJson } from '../../http/json-answers.js';
+import type { CachedJson } from '../../http/answers/json-answers.js';
 import { ApiOkWithEtag } from '../../http/openapi/api-answers.js';
 import { ApiErrors } from '../../http/openapi/api-errors.js';
 import type { RegistryAccess } from '../../views/view.js';

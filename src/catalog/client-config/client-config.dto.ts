@@ -6,7 +6,7 @@ import {
   type ConfigForm,
 } from '../../client-config/client-config.js';
 import { emptyOr, wordParameter } from '../../validation/query-checks.js';
-import { Checked, Optional } from '../../validation/shape.js';
+import { Checked, Optional } from '../../validation/class-checks.js';
 
 export class ClientConfigQuery {
   @ApiProperty({ enum: CLIENTS, example: 'vscode' })

@@ -1,7 +1,8 @@
 import type { EntryType } from '../../documents/entry-types.js';
 import { gramsToFind } from '../../entries/search/search-grams.js';
 import { type IndexScan, indexScansFor } from './index-scan.js';
-import { isSearch, type ListRequest } from './list-request.js';
+import type { ListRequest } from './list-request.js';
+import { isSearch } from '../search-limits.js';
 import { NameWalk } from './name-walk.js';
 import { scanChanges, scanInOrder } from './index-scan.queries.js';
 import { scanSearchTexts } from './search-scan.queries.js';

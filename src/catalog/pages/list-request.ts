@@ -1,10 +1,10 @@
 import { type BareType, ENTRY_TYPES, type EntryType } from '../../documents/entry-types.js';
 import { decodeCursor, encodeCursor } from '../../http/lists/cursor.js';
 import { ApiError } from '../../http/errors.js';
-import { flag, storableText, wholeNumber } from '../../validation/checks.js';
+import { flag, storableText, wholeNumber } from '../../validation/value-checks.js';
 import { type Issue, issue } from '../../validation/problems.js';
-import { MAX_PAGE } from '../../validation/query-checks.js';
-import { Checked, hasShape, Optional, Section } from '../../validation/shape.js';
+import { MAX_PAGE } from '../../validation/page-limit.js';
+import { Checked, hasShape, Optional, Section } from '../../validation/class-checks.js';
 import { currentKey } from '../../documents/version-order.js';
 import { parseTimestamp } from '../../validation/timestamp.js';
 import type {
@@ -25,14 +25,6 @@ export class ListFilter {
   @Optional() @Checked(storableText) readonly version?: string;
   @Optional() @Checked(flag) readonly includeDeleted?: boolean;
   @Optional() @Checked(storableText) readonly status?: string;
-}
-
-/**
- * Whether a list shows few versions of what it has to look through, perhaps none: however many there are that it does not show,
- * it may take long.
- */
-export function isSearch({ search, updatedSince, version, status }: ListFilter): boolean {
-  return Boolean(search || updatedSince || status) || (version !== undefined && version !== 'latest');
 }
 
 /** The last version of the page before: its name, and its sort key among the versions of that name. */

@@ -1,6 +1,6 @@
 import { ENTRY_TYPES, type EntryType } from '../../documents/entry-types.js';
 import { officialMeta } from '../../documents/official-meta.js';
-import { type FoundVersion, MAX_PAGE_BYTES, type VersionRow } from './version-row.js';
+import type { VersionRow } from './version-row.js';
 
 /** Texts as long as that are not put together with others. */
 const LONG_TEXT = 2_048;
@@ -59,18 +59,4 @@ export function listBody(type: EntryType, rows: readonly VersionRow[], cursor?: 
   }
   parts.add(`],"metadata":${JSON.stringify(metadata)}}`);
   return parts.all();
-}
-
-/** The versions that have room on one page: at least one, however long it is. */
-export function withinPage(found: readonly FoundVersion[]): readonly VersionRow[] {
-  const rows: VersionRow[] = [];
-  let bytes = 0;
-  for (const version of found) {
-    const { document } = version;
-    if (document === null) break;
-    bytes += Buffer.byteLength(document);
-    if (rows.length > 0 && bytes > MAX_PAGE_BYTES) break;
-    rows.push({ ...version, document });
-  }
-  return rows;
 }

@@ -7,15 +7,10 @@ import type { ClientName, ConfigForm } from '../../client-config/client-config.j
 import type { EntryType } from '../../documents/entry-types.js';
 import { ApiError } from '../../http/errors.js';
 import { readList } from './list-reader.js';
-import {
-  type ListFilter,
-  type ListRequest,
-  nextCursor,
-  nextVersionsCursor,
-  type VersionsRequest,
-} from './list-request.js';
+import { type ListRequest, nextCursor, nextVersionsCursor, type VersionsRequest } from './list-request.js';
 import { clientConfigPage } from '../client-config/client-config-page.js';
-import { itemBody, listBody, type PageBody, withinPage } from './page-body.js';
+import { itemBody, listBody, type PageBody } from './page-body.js';
+import { withinPage } from './page-size.js';
 import { type NamedVersions, nothingVisible, versionsOfName } from './page.queries.js';
 import type { SnapshotCheck } from './snapshot-check.js';
 import { RowsPerName } from './rows-per-name.js';
@@ -43,17 +38,7 @@ export type PageRequest =
 
 type TextRequest = Exclude<PageRequest, { page: 'client-config' }>;
 
-/** contract §3: a search has ended within two seconds. This leaves some to cancel what still runs. */
-const SEARCH_TIME_MS = 1_750;
-/** There is no shorter way to ask for what has another version or status, or has changed since: that goes on for longer. */
-const FILTER_TIME_MS = 30_000;
-
 const OTHER_SEARCHES = 'The server is busy with other searches: try again shortly';
-
-/** How long such a list may take. */
-export function searchTimeMs({ search }: ListFilter): number {
-  return search ? SEARCH_TIME_MS : FILTER_TIME_MS;
-}
 
 /** Reads pages from the database and writes their bodies. */
 @Injectable()

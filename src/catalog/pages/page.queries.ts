@@ -10,13 +10,8 @@ import {
 } from './list-conditions.js';
 import type { ListRequest } from './list-request.js';
 import type { CurrencyRow } from './snapshot-check.js';
-import {
-  FOUND_COLUMNS,
-  type MaybeVersion,
-  ONLY_FOUND_COLUMNS,
-  PAGE_WINDOW,
-  VERSION_COLUMNS,
-} from './version-row.js';
+import { type MaybeVersion, VERSION_COLUMNS } from './version-row.js';
+import { FOUND_COLUMNS, ONLY_FOUND_COLUMNS, PAGE_WINDOW } from './page-size.js';
 import { partitionValues, type ViewSql } from './view-sql.queries.js';
 
 // With those of index-scan.queries.ts, every statement that reads pages of the consumer API, as sent in test/api/page-statements/*.sql. Only the conditions of the

@@ -1,5 +1,10 @@
 import type { RememberedRegistry, View } from '../../views/view.js';
 
+/** How often a page is read because something changed each time. */
+export const MAX_READS = 5;
+/** Said when that was not often enough. */
+export const CHANGES_TOO_FAST = 'The catalogue changes faster than it can be read: try again shortly';
+
 /** In every row of a statement about a view: whether its sources were still at the revisions of the view. */
 export interface CurrencyRow {
   readonly isCurrent: boolean;

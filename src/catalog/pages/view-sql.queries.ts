@@ -1,6 +1,6 @@
 import type { StatementRunner } from '../../database/pools/search-pool.js';
 import type { View, VisibleSource } from '../../views/view.js';
-import { bind, type NamedValues } from './bind.js';
+import { bind, type NamedValues } from '../../database/named-parameters.js';
 import type { CurrencyRow, SnapshotCheck } from './snapshot-check.js';
 
 /**

@@ -1,6 +1,6 @@
-import { allowedServer, type AllowedServer } from '../allowed.js';
+import { allowedServer, type AllowedServer } from '../allowlist-entry.js';
 import type { ClientFormat } from '../client-format.js';
-import { commandOf, environmentToSet, typedEntry } from './entries.js';
+import { commandOf, environmentToSet, typedEntry } from './server-entry.js';
 
 /**
  * Claude Code: `.mcp.json` (https://code.claude.com/docs/en/mcp#project-scope), and `allowedMcpServers` of the managed settings

@@ -1,8 +1,8 @@
-import { allowedServer, type AllowedServer, isHostOpen } from '../allowed.js';
+import { allowedServer, type AllowedServer, isHostOpen } from '../allowlist-entry.js';
 import type { ClientFormat } from '../client-format.js';
 import { Inexpressible } from '../omission.js';
-import { isBatchFileOnWindows } from '../server-writer.js';
-import { commandOf, environmentToSet } from './entries.js';
+import { isBatchFileOnWindows } from '../shell-syntax.js';
+import { commandOf, environmentToSet } from './server-entry.js';
 
 /**
  * GitHub Copilot: `mcp-config.json` of Copilot CLI (https://docs.github.com/en/copilot/how-tos/copilot-cli/customize-copilot/add-mcp-servers),

@@ -1,8 +1,8 @@
-import { urlPattern } from '../allowed.js';
+import { urlPattern } from '../allowlist-entry.js';
 import type { ClientFormat } from '../client-format.js';
 import { Inexpressible } from '../omission.js';
 import { isOpen } from '../template.js';
-import { commandOf, environmentToSet } from './entries.js';
+import { commandOf, environmentToSet } from './server-entry.js';
 
 type Allowed = { readonly command: string } | { readonly url: string };
 

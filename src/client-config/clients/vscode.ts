@@ -1,7 +1,8 @@
-import { allowedServer, type AllowedServer } from '../allowed.js';
+import { allowedServer, type AllowedServer } from '../allowlist-entry.js';
 import type { ClientFormat } from '../client-format.js';
-import { isBatchFileOnWindows, type NamedInput } from '../server-writer.js';
-import { commandOf, typedEntry } from './entries.js';
+import type { NamedInput } from '../server-writer.js';
+import { isBatchFileOnWindows } from '../shell-syntax.js';
+import { commandOf, typedEntry } from './server-entry.js';
 
 /**
  * VS Code: `mcp.json` with `servers` and `inputs` (https://code.visualstudio.com/docs/copilot/reference/mcp-configuration). Values given

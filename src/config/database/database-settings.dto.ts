@@ -1,8 +1,8 @@
-import { oneOf, text, wholeNumber } from '../../validation/checks.js';
+import { oneOf, text, wholeNumber } from '../../validation/value-checks.js';
 import { SSL_MODES, type SslMode, tlsIssues } from './database-tls.js';
 import { databaseUrl, parseDatabaseUrl } from './database-url.js';
 import { below, type Issue, issue } from '../../validation/problems.js';
-import { Checked, Optional, Rule, Section, type Unchecked } from '../../validation/shape.js';
+import { Checked, Optional, Rule, Section, type Unchecked } from '../../validation/class-checks.js';
 
 export class PoolSettings {
   @Optional() @Checked(wholeNumber(1, 1_000)) max?: number;

@@ -1,6 +1,6 @@
 import { parse, toClientConfig } from 'pg-connection-string';
 import { isObject } from '../../json/is-object.js';
-import { type Check, text } from '../../validation/checks.js';
+import { type Check, text } from '../../validation/value-checks.js';
 import { type DatabaseTls, SSL_MODES, type SslMode } from './database-tls.js';
 
 /** What a connection URL says, in the words of node-postgres. */
@@ -103,4 +103,11 @@ function whyNot(error: unknown): string {
   if (error instanceof Error && error.message.includes('sslrootcert'))
     return 'needs an sslrootcert for sslmode=verify-ca';
   return 'is not a valid PostgreSQL URL; special characters in user and password must be percent-encoded';
+}
+
+/** Warnings about parameters of `database.url` that change nothing. */
+export function unusedParameters(url: string | undefined): string[] {
+  const parsed = url === undefined ? undefined : parseDatabaseUrl(url);
+  if (parsed === undefined || typeof parsed === 'string') return [];
+  return parsed.unused.map((name) => `database.url: the parameter ${JSON.stringify(name)} has no effect`);
 }

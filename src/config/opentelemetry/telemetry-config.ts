@@ -1,5 +1,6 @@
 import { parseHost, parseHttpUrl } from '../../validation/urls.js';
 import type { TelemetrySettings } from '../config-file.dto.js';
+import { DEFAULTS } from '../defaults.js';
 
 export const OTLP_PROTOCOLS = ['http/protobuf', 'http/json'] as const;
 export type OtlpProtocol = (typeof OTLP_PROTOCOLS)[number];
@@ -26,9 +27,6 @@ export interface TelemetryConfig {
   readonly traceparentHosts: readonly string[];
 }
 
-const SAMPLE_RATIO = 0.1;
-const METRIC_INTERVAL_MS = 60_000;
-
 /**
  * What the section `telemetry` and the OTEL_… variables say together; a variable wins (contract §2). The variables are those of
  * the OpenTelemetry specification, https://opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables/. One that
@@ -46,8 +44,11 @@ export function telemetryOf(
     config: {
       traces: isDisabled ? null : target('traces'),
       metrics: isDisabled ? null : target('metrics'),
-      metricIntervalMs: Number(environment['OTEL_METRIC_EXPORT_INTERVAL']) || METRIC_INTERVAL_MS,
-      sampleRatio: environment['OTEL_TRACES_SAMPLER'] ? null : (sampleRatio ?? SAMPLE_RATIO),
+      metricIntervalMs:
+        Number(environment['OTEL_METRIC_EXPORT_INTERVAL']) || DEFAULTS.telemetry.metricIntervalMs,
+      sampleRatio: environment['OTEL_TRACES_SAMPLER']
+        ? null
+        : (sampleRatio ?? DEFAULTS.telemetry.sampleRatio),
       propagates: propagates(environment['OTEL_PROPAGATORS'], (warning) => warnings.push(warning)),
       traceparentHosts: traceparentHosts.flatMap((name) => parseHost(name) ?? []),
     },

@@ -2,9 +2,9 @@ import { type Claims, MAX_CLAIMS } from '../../claims/claims.js';
 import { isObject } from '../../json/is-object.js';
 import { parsePointer } from '../../json/json-pointer.js';
 import { elements, member } from '../../json/members.js';
-import { type Check, claims, foundKind, oneOf, roleRule, text } from '../../validation/checks.js';
+import { type Check, claims, foundKind, oneOf, roleRule, text } from '../../validation/value-checks.js';
 import { below, type Issue, issue } from '../../validation/problems.js';
-import { Checked, Optional, Rule } from '../../validation/shape.js';
+import { Checked, Optional, Rule } from '../../validation/class-checks.js';
 import { httpUrl } from '../../validation/urls.js';
 import type { ClaimRule, GroupsLocation } from './claim-rules.js';
 

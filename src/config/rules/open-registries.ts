@@ -2,7 +2,7 @@ import { covers } from '../../claims/claims.js';
 import { KINDS } from '../../source-kinds/kinds.js';
 import type { Config, RegistryConfig } from '../config.js';
 import { oauthInUse } from '../oauth-in-use.js';
-import { isExpired } from '../registry-key.js';
+import { isExpired } from '../registry-key-format.js';
 
 type Declared = Pick<Config, 'auth' | 'sources' | 'registries' | 'rootRegistry'>;
 

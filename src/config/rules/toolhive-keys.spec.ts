@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { stringify } from 'yaml';
 import { refusalOf } from '../../../test/support/refused-configuration.js';
 import type { Problem } from '../../validation/problems.js';
-import { checkShape } from '../../validation/shape.js';
+import { checkShape } from '../../validation/class-checks.js';
 import { formatPath } from '../../validation/path.js';
 import { ConfigFile } from '../config-file.dto.js';
 import { loadConfig } from '../load-config.js';

@@ -1,5 +1,6 @@
 import { elements, member } from '../../json/members.js';
 import { below, type Issue, issue } from '../../validation/problems.js';
+import { DEFAULTS } from '../defaults.js';
 import type { WebSettings } from './web-settings.dto.js';
 
 /** The page for people at `/`. */
@@ -20,7 +21,7 @@ export interface WebLogin {
 /** @param scopes what is asked for where a log-in names none. */
 export function webOf(web: WebSettings = {}, scopes: readonly string[] = []): WebConfig {
   return {
-    enabled: web.enabled ?? true,
+    enabled: web.enabled ?? DEFAULTS.web.enabled,
     logins: (web.logins ?? []).map((login) => ({
       provider: login.provider,
       clientId: login.clientId,

@@ -1,6 +1,6 @@
-import { flag, foundKind, listOf, text } from '../../validation/checks.js';
+import { flag, foundKind, listOf, text } from '../../validation/value-checks.js';
 import { type Issue, issue } from '../../validation/problems.js';
-import { Checked, Optional, SectionList } from '../../validation/shape.js';
+import { Checked, Optional, SectionList } from '../../validation/class-checks.js';
 import { httpOrigin } from '../../validation/urls.js';
 
 /** How people log in at one identity provider: what it knows the page as. */

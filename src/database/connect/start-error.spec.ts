@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { checkServerVersion, databaseStartError } from './start-error.js';
+import { databaseStartError } from './start-error.js';
+import { checkServerVersion } from './server-version.js';
 
 const WHERE = { host: 'db.example', port: 5432, user: 'me', database: 'reg' };
 const failed = (message: string, more: object = {}) => Object.assign(new Error(message), more);

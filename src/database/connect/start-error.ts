@@ -5,14 +5,12 @@ export class DatabaseStartError extends Error {
   override readonly name = 'DatabaseStartError';
 }
 
-interface Where {
+export interface Where {
   readonly host: string;
   readonly port: number;
   readonly user: string;
   readonly database: string;
 }
-
-const OLDEST = 14;
 
 const CERTIFICATE_ERRORS =
   /^(DEPTH_ZERO_SELF_SIGNED_CERT|SELF_SIGNED_CERT_IN_CHAIN|UNABLE_TO_VERIFY_LEAF_SIGNATURE|UNABLE_TO_GET_ISSUER_CERT|UNABLE_TO_GET_ISSUER_CERT_LOCALLY|CERT_\w+|ERR_TLS_CERT_ALTNAME_INVALID)$/;
@@ -31,16 +29,8 @@ export function databaseStartError(error: unknown, where: Where): DatabaseStartE
     : new DatabaseStartError(`The database ${addressOf(where)} ${sentence}`, { cause: error });
 }
 
-/** @throws DatabaseStartError for a version before the oldest that is supported. */
-export function checkServerVersion(versionNumber: number, where: Where): void {
-  const major = Math.floor(versionNumber / 10_000);
-  if (major < OLDEST)
-    throw new DatabaseStartError(
-      `The database ${addressOf(where)} is PostgreSQL ${major}: this server needs ${OLDEST} or newer`,
-    );
-}
-
-function addressOf({ host, port, database }: Where): string {
+/** How a database is named in sentences. */
+export function addressOf({ host, port, database }: Where): string {
   return `${JSON.stringify(database)} at ${host.startsWith('/') ? host : `${host}:${port}`}`;
 }
 

@@ -1,6 +1,6 @@
 import type pg from 'pg';
 import type { ConnectionConfig } from '../connection.js';
-import { PoolClient } from '../pool-client.js';
+import { PoolClient } from './pool-client.js';
 
 /** What all pools of connections to the database have in common. */
 export function poolConfig(connection: ConnectionConfig): pg.PoolConfig {

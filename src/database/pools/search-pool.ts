@@ -5,15 +5,13 @@ import { isDatabaseUnreachable } from '../unreachable.js';
 import { type BackendKey, cancelStatement } from './cancel-request.js';
 import { Places } from './places.js';
 import { poolConfig } from './pool-config.js';
+import { CONNECT_TIMEOUT_MS, SEARCH_STATEMENT_TIMEOUT_MS } from './pool-timeouts.js';
 import { type PoolUse, useOf } from './pool-use.js';
 
 /** Searches that run at a time, of all callers. */
 const CONNECTIONS = 3;
 /** How long a search waits for one of them. */
 const PLACE_TIMEOUT_MS = 1_000;
-const CONNECT_TIMEOUT_MS = 5_000;
-/** What PostgreSQL ends by itself, should it not be told to. */
-const STATEMENT_TIMEOUT_MS = 30_000;
 /** How long a statement may take to end when it is cancelled; its connection is closed then. */
 const CANCEL_TIMEOUT_MS = 250;
 const CANCELLED_STATE = '57014';
@@ -55,7 +53,7 @@ export class SearchPool {
       ...poolConfig(connection),
       max: CONNECTIONS,
       connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
-      statement_timeout: STATEMENT_TIMEOUT_MS,
+      statement_timeout: SEARCH_STATEMENT_TIMEOUT_MS,
       application_name: 'registry-server-search',
     });
     this.pool.on('error', onError);

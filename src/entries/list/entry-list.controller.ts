@@ -8,7 +8,7 @@ import { Source } from '../../sources/source.entity.js';
 import { AdminListParameters } from '../../http/lists/admin-list.dto.js';
 import { ApiOkWithEtag } from '../../http/openapi/api-answers.js';
 import { ApiErrors } from '../../http/openapi/api-errors.js';
-import type { JsonText } from '../../http/json-answers.js';
+import type { JsonText } from '../../http/answers/json-answers.js';
 import { EntryList } from './entry-list.responses.js';
 import { EntryListService } from './entry-list.service.js';
 

@@ -1,5 +1,5 @@
 import { Injectable, type PipeTransform } from '@nestjs/common';
-import { dnsLabel } from '../../validation/checks.js';
+import { dnsLabel } from '../../validation/value-checks.js';
 import { ApiError } from '../errors.js';
 
 /** The name of something that is to be created: 400 `invalid_name` for what the configuration would refuse too. */

@@ -1,7 +1,7 @@
 import { Injectable, type PipeTransform } from '@nestjs/common';
 import { isObject } from '../../json/is-object.js';
 import { below, issue } from '../../validation/problems.js';
-import { invalidBody, readBody } from './shape.pipe.js';
+import { invalidBody, readBody } from './body-validation.pipe.js';
 
 /** The body of a PUT: what it sets, and what it repeats of the answer to a GET although only the server sets it. */
 export interface PutBody<T> {

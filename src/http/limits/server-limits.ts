@@ -4,6 +4,11 @@ import { clientNetwork } from './client-address.js';
 import { ApiError } from '../errors.js';
 import { FairLimit } from './fair-limit.js';
 
+/**
+ * Connections that may wait to be accepted. Beyond it a connection of anybody is dropped, and tried again after a second:
+ * what one client opens at once must not come near it. Linux takes no more than `net.core.somaxconn`, by default 4,096.
+ */
+export const BACKLOG = 4_096;
 /** contract §3: headers and body of a request have this long to arrive. */
 const ARRIVAL_TIMEOUT_MS = 10_000;
 /** How often Node looks for requests that take longer. */

@@ -1,6 +1,7 @@
 import { ApiPropertyOptional } from '@nestjs/swagger';
-import { cursorParameter, limitParameter, MAX_PAGE } from '../../validation/query-checks.js';
-import { Checked, Optional } from '../../validation/shape.js';
+import { cursorParameter } from '../../validation/query-checks.js';
+import { limitParameter, MAX_PAGE } from '../../validation/page-limit.js';
+import { Checked, Optional } from '../../validation/class-checks.js';
 
 /** Complete unless `limit` is given. */
 export class AdminListParameters {

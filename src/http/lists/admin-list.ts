@@ -1,6 +1,6 @@
-import { storableText, wholeNumber } from '../../validation/checks.js';
-import { MAX_PAGE } from '../../validation/query-checks.js';
-import { Checked, hasShape } from '../../validation/shape.js';
+import { storableText, wholeNumber } from '../../validation/value-checks.js';
+import { MAX_PAGE } from '../../validation/page-limit.js';
+import { Checked, hasShape } from '../../validation/class-checks.js';
 import { decodeCursor, encodeCursor } from './cursor.js';
 
 /** The parameters of an admin list, validated by its DTO. */

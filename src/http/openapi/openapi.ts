@@ -3,7 +3,7 @@ import { DocumentBuilder, type OpenAPIObject, SwaggerModule } from '@nestjs/swag
 import type { Request, Response } from 'express';
 import { stringify } from 'yaml';
 import type { OAuthConfig } from '../../config/config.js';
-import { JsonText } from '../json-answers.js';
+import { JsonText } from '../answers/json-answers.js';
 import { comeBackToThisHost, limitDiscovery, offerCodeFlowOnly } from './docs-page.js';
 import { describeTokens } from './openapi-security.js';
 

@@ -4,7 +4,7 @@ import { Inject, Injectable } from '@nestjs/common';
 import type { ConfigType } from '@nestjs/config';
 import { clusterConfig } from '../../config/slices.js';
 import { retryAfterMs } from '../../outbound/retry-after.js';
-import { describeCollection, type ResourceCollection } from '../resources.js';
+import { describeCollection, type ResourceCollection } from '../custom-resources.js';
 import { AnswerTooLarge, ClusterError, connectionProblem, refusal } from './cluster-error.js';
 import { type Connection, Kubeconfig } from './kubeconfig.js';
 

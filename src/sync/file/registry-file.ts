@@ -1,6 +1,7 @@
 import { isUtf8 } from 'node:buffer';
-import { MAX_DOCUMENT_BYTES, type Problem, sizeProblem } from '../../documents/document-check.js';
-import { MAX_DEPTH } from '../../documents/document-walk.js';
+import { type Problem, sizeProblem } from '../../documents/document-check.js';
+import { MAX_DOCUMENT_BYTES } from '../../documents/document-limits.js';
+import { MAX_DEPTH } from '../../documents/document-limits.js';
 import { ENTRY_TYPE_NAMES, ENTRY_TYPES, type EntryType } from '../../documents/entry-types.js';
 import type { IncomingVersion } from '../../documents/incoming-version.js';
 import { isObject } from '../../json/is-object.js';

@@ -17,7 +17,7 @@ import {
   publicAddresses,
   type ResolveAll,
 } from '../../outbound/public-lookup.js';
-import type { LeasedSource } from '../../sources/leased-source.js';
+import type { LeasedSource } from '../../sources/leases/leased-source.js';
 import type { SourceFiles } from '../file/source-files.js';
 import { FetchError } from '../fetcher.js';
 import { KEY, KNOWN_HOSTS, SSH_CONFIG, sshConfig } from './git-ssh.js';

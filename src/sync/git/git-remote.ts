@@ -1,12 +1,14 @@
 import { createHash } from 'node:crypto';
-import { devNull } from 'node:os';
-import { tooLargeSentence } from '../file/read-file.js';
+import { tooLargeSentence } from '../file/file-size.js';
 import { FetchError } from '../fetcher.js';
-import type { MemoryShare } from '../read-memory.js';
+import type { MemoryShare } from '../memory/read-memory.js';
 import type { SettingsOf } from '../../source-kinds/kinds.js';
 import type { GitConnection } from './git-connection.js';
 import { type GitEnd, GitMissingError, runGit } from './git-command.js';
 import { explain, refusesFilters } from './git-failures.js';
+import { LOCKED_DOWN } from './git-configuration.js';
+import { type GitLimits, LIMITS } from './git-limits.js';
+import { checkGitVersion } from './git-version.js';
 import { GitWorkspace } from './git-workspace.js';
 
 const MIB = 1024 * 1024;
@@ -14,43 +16,6 @@ const MAX_OUTPUT_BYTES = MIB;
 const WATCH_MS = 200;
 const LFS_POINTER = Buffer.from('version https://git-lfs.github.com/spec/');
 const OBJECT_ID = /^([0-9a-f]{40}|[0-9a-f]{64})$/;
-
-export interface GitLimits {
-  /** For the question which commit there is. */
-  readonly askMs: number;
-  /** For everything together. */
-  readonly totalMs: number;
-  /** What may be on the disk. */
-  readonly diskBytes: number;
-  /** What is read of the file. */
-  readonly fileBytes: number;
-}
-
-/** GIT_CONFIG_GLOBAL came with the one, http.curloptResolve with the other. */
-const NEEDED = { major: 2, minor: 32 };
-const NEEDED_TO_PIN = { major: 2, minor: 37 };
-
-/** What git must not do by itself, and what it must not take from the other side. */
-const LOCKED_DOWN = {
-  core: {
-    hooksPath: devNull,
-    askPass: '',
-    logAllRefUpdates: 'false',
-    // Larger objects are unpacked piece by piece: what somebody put into a repository must not fill the memory.
-    bigFileThreshold: '1m',
-  },
-  credential: { helper: '' },
-  fetch: { unpackLimit: '1', writeCommitGraph: 'false', recurseSubmodules: 'false' },
-  gc: { auto: '0' },
-  http: { followRedirects: 'false', lowSpeedLimit: '1', lowSpeedTime: '30' },
-  maintenance: { auto: 'false' },
-  pack: { threads: '1' },
-  protocol: { version: '2' },
-  submodule: { recurse: 'false' },
-  transfer: { bundleURI: 'false' },
-} as const;
-
-const LIMITS: GitLimits = { askMs: 60_000, totalMs: 300_000, diskBytes: 256 * MIB, fileBytes: 64 * MIB };
 
 /** A file of a commit: its name among the objects of Git says what it holds. */
 export interface Blob {
@@ -177,12 +142,7 @@ export class GitRemote {
 
   private async checkVersion(): Promise<void> {
     const said = await this.text(['version']);
-    const [, major = 0, minor = 0] = /(\d+)\.(\d+)/.exec(said)?.map(Number) ?? [];
-    const needed = this.way.isPinned ? NEEDED_TO_PIN : NEEDED;
-    if (major > needed.major || (major === needed.major && minor >= needed.minor)) return;
-    throw new FetchError(
-      `The git command of this machine is too old: ${said.trim()}, at least ${needed.major}.${needed.minor} is needed`,
-    );
+    checkGitVersion(said, this.way.isPinned);
   }
 
   private async configure(objectFormat: 'sha1' | 'sha256'): Promise<void> {

@@ -3,18 +3,18 @@ import { Inject, Injectable } from '@nestjs/common';
 import type { ConfigType } from '@nestjs/config';
 import { adminSourcesConfig, limitsConfig, outboundConfig } from '../../config/slices.js';
 import { type Fetched, Fetcher, type FetchState } from '../fetcher.js';
+import { DEFAULTS } from '../../source-kinds/kind-defaults.js';
 import type { SettingsOf } from '../../source-kinds/kinds.js';
-import { maxFileBytes } from '../file/read-file.js';
+import { maxFileBytes } from '../file/file-size.js';
 import { SourceFiles } from '../file/source-files.js';
 import { GitConnections } from './git-connection.js';
+import { LIMITS } from './git-limits.js';
 import { GitRemote } from './git-remote.js';
 import { removeLeftOvers } from './git-workspace.js';
-import type { MemoryShare } from '../read-memory.js';
-import type { LeasedSource } from '../../sources/leased-source.js';
+import type { MemoryShare } from '../memory/read-memory.js';
+import type { LeasedSource } from '../../sources/leases/leased-source.js';
 
-const DEFAULT_PATH = 'registry.json';
 const SWEEP_EVERY_MS = 10 * 60_000;
-const MIN_DISK_BYTES = 256 * 1024 * 1024;
 
 /** Sources of kind git: one file of a repository, without the rest of it. */
 @Injectable()
@@ -45,7 +45,7 @@ export class GitFetcher extends Fetcher<'git'> {
     await this.sweep();
     const connection = await this.connections.connectionTo(source);
     const fileBytes = maxFileBytes(this.limits, source.origin);
-    const diskBytes = Math.max(MIN_DISK_BYTES, 4 * fileBytes);
+    const diskBytes = Math.max(LIMITS.diskBytes, 4 * fileBytes);
     const remote = await GitRemote.open(connection, signal, { fileBytes, diskBytes });
     try {
       return await read(remote, settings, state, memory);
@@ -73,7 +73,7 @@ async function read(
   if (settings.commit === undefined && (await remote.askCommit(settings)) === state?.['commit'])
     return { kind: 'unchanged', state };
   const commit = await remote.fetchCommit(settings);
-  const blob = await remote.find(commit, posix.normalize(settings.path ?? DEFAULT_PATH));
+  const blob = await remote.find(commit, posix.normalize(settings.path ?? DEFAULTS.git.path));
   const found = { commit, blob: blob.id };
   if (state?.['blob'] === blob.id) return { kind: 'unchanged', state: found };
   return { kind: 'file', ...(await remote.read(blob, memory)), state: found };

@@ -5,24 +5,19 @@ import { adminSourcesConfig } from '../../config/slices.js';
 import { BARE_TYPES, type BareType, ENTRY_TYPES } from '../../documents/entry-types.js';
 import { parseDuration } from '../../validation/duration.js';
 import { HttpClient } from '../../outbound/http-client.js';
+import { DEFAULTS } from '../../source-kinds/kind-defaults.js';
 import { type ApiPlan, type ApiState, planOf, readApiState, stateAfter } from './read-plan.js';
 import type { EntryFilter } from '../../sources/filter/entry-filter.js';
 import { type Fetched, Fetcher, type FetchState } from '../fetcher.js';
-import { RegistryClient, StatusError } from './registry-client.js';
-import type { MemoryShare } from '../read-memory.js';
+import { isStatus, RegistryClient } from './registry-client.js';
+import { knowsUpdatedSince, refusesParameter, ROUNDING_MS } from './updated-since.js';
+import type { MemoryShare } from '../memory/read-memory.js';
 import { RegistryReader } from './registry-reader.js';
 import { SourceFiles } from '../file/source-files.js';
-import type { LeasedSource } from '../../sources/leased-source.js';
+import type { LeasedSource } from '../../sources/leases/leased-source.js';
 
-const DEFAULT_TIMEOUT_MS = 10_000;
-/** Statuses by which a server says that it does not know a parameter. */
-const REFUSED = [400, 422];
 /** Statuses by which a server says that it has no entries of a type. */
 const ABSENT = [403, 404, 405, 501];
-/** How far before the time asked for a server may round, before it counts as one that does not know the parameter. */
-const ROUNDING_MS = 60 * 60 * 1_000;
-/** Nothing has been updated since. */
-const FAR_FUTURE = '9999-01-01T00:00:00Z';
 
 /** Sources of kind api: another MCP registry, mirrored. */
 @Injectable()
@@ -44,7 +39,7 @@ export class ApiFetcher extends Fetcher<'api'> {
     const { settings, origin } = source;
     const client = new RegistryClient(this.http, {
       endpoint: settings.endpoint,
-      timeoutMs: parseDuration(settings.timeout ?? '') ?? DEFAULT_TIMEOUT_MS,
+      timeoutMs: parseDuration(settings.timeout ?? '') ?? DEFAULTS.api.timeoutMs,
       bearer: await this.files.token(settings.tokenFile, source),
       allowPrivate: origin === 'config' || this.limits.adminAllowPrivateIP,
       signal,
@@ -104,11 +99,11 @@ class ApiRun {
         await reading.servers(page);
         if (!reading.isDated) return null;
         if (isTold || reading.oldest >= plan.since - ROUNDING_MS) continue;
-        isTold = await this.knowsUpdatedSince();
+        isTold = await knowsUpdatedSince(this.client);
         if (!isTold) return null;
       }
     } catch (error) {
-      if (readAt === null && isStatus(error, REFUSED)) return null;
+      if (readAt === null && refusesParameter(error)) return null;
       throw error;
     }
     const { digests = {} } = this.before ?? {};
@@ -116,18 +111,6 @@ class ApiRun {
     const state = { ...stateAfter(plan, this.before, after) };
     if (reading.count === 0) return { kind: 'unchanged', state };
     return { kind: 'changes', content: reading.content(), gone: reading.leftOut(), state };
-  }
-
-  // What has not been updated since may have become visible since, as it may here. A registry that passes the parameter over
-  // shows everything at any time.
-  private async knowsUpdatedSince(): Promise<boolean> {
-    try {
-      const pages = this.client.list('servers', 'servers', { updated_since: FAR_FUTURE });
-      for await (const { elements } of pages) return elements.length === 0;
-    } catch (error) {
-      if (!isStatus(error, REFUSED)) throw error;
-    }
-    return false;
   }
 
   private async servers(reading: RegistryReader): Promise<number> {
@@ -141,7 +124,7 @@ class ApiRun {
     try {
       await readAll({ include_deleted: 'true' });
     } catch (error) {
-      if (readAt !== null || !isStatus(error, REFUSED)) throw error;
+      if (readAt !== null || !refusesParameter(error)) throw error;
       await readAll({});
     }
     return readAt ?? this.now;
@@ -190,8 +173,4 @@ class ApiRun {
 
 function digestBefore(before: ApiState | null, type: BareType): string | null {
   return before?.digests[type] ?? null;
-}
-
-function isStatus(error: unknown, statuses: readonly number[]): boolean {
-  return error instanceof StatusError && statuses.includes(error.status);
 }

@@ -8,22 +8,14 @@ import { toStorable } from '../../database/storable.js';
 import { FetchError } from '../fetcher.js';
 import { JsonSliceError } from '../../json/json-slices.js';
 import type { ListKey } from '../../documents/entry-types.js';
-import type { MemoryShare } from '../read-memory.js';
+import type { MemoryShare } from '../memory/read-memory.js';
+import { MAX_PAGE_BYTES, MAX_PAGES, MAX_RUN_MS } from '../upstream-limits.js';
 import { type Page, readPage } from './registry-page.js';
+import { isPassing, LONGEST_PAUSE_MS, MAX_PAUSES_MS, PASSING, PAUSES_MS } from './request-retry.js';
 
 const PAGE_SIZE = 100;
-const MAX_PAGE_BYTES = 16 * 1024 * 1024;
 /** What a page takes until it is read, by measurement: its bytes, its texts, and what they are parsed to. */
 const PAGE_FACTOR = 4;
-const MAX_PAGES = 20_000;
-const MAX_RUN_MS = 60 * 60 * 1_000;
-const PAUSES_MS = [500, 1_000, 2_000];
-const LONGEST_PAUSE_MS = 60_000;
-const MAX_PAUSES_MS = 2 * LONGEST_PAUSE_MS;
-/** The upstream has asked for patience, or is in trouble that may pass. */
-const PASSING = [429, 500, 502, 503, 504];
-const PASSING_CODES = ['ECONNRESET', 'ECONNREFUSED', 'EPIPE', 'ETIMEDOUT', 'EAI_AGAIN', 'UND_ERR_SOCKET'];
-
 /** The upstream has answered, and not with a page. */
 export class StatusError extends FetchError {
   constructor(
@@ -33,6 +25,11 @@ export class StatusError extends FetchError {
   ) {
     super(message, retryAfterMs);
   }
+}
+
+/** Has the upstream answered with one of these statuses? */
+export function isStatus(error: unknown, statuses: readonly number[]): boolean {
+  return error instanceof StatusError && statuses.includes(error.status);
 }
 
 export interface RegistryOptions {
@@ -167,12 +164,6 @@ export class RegistryClient {
       );
     await sleep(ms, undefined, { signal: this.options.signal });
   }
-}
-
-function isPassing(error: unknown): boolean {
-  if (!(error instanceof OutboundError)) return false;
-  const cause = error.cause as NodeJS.ErrnoException | undefined;
-  return PASSING_CODES.includes(cause?.code ?? '');
 }
 
 function asFetchError(error: unknown): unknown {

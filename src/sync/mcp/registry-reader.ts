@@ -4,18 +4,15 @@ import type { VersionName } from '../../documents/incoming-version.js';
 import type { EntryFilter } from '../../sources/filter/entry-filter.js';
 import { type Candidate, EntryReader, type ReadEntries } from '../entry-reader.js';
 import { FetchError } from '../fetcher.js';
-import type { MemoryShare } from '../read-memory.js';
+import type { MemoryShare } from '../memory/read-memory.js';
+import { MAX_BYTES, MAX_EMPTY_PAGES, MAX_VERSIONS } from '../upstream-limits.js';
 import { JsonSliceError, type Slice } from '../../json/json-slices.js';
 import { type Page, readBare, readServerItem } from './registry-page.js';
 import { TimeSlice } from '../../json/time-slice.js';
 
-const MAX_ENTRIES = 500_000;
-const MAX_BYTES = 128 * 1024 * 1024;
 const MAX_LISTED = 1_000;
 /** What is kept of a document that was listed, beside it. */
 const BYTES_PER_LISTED = 256;
-/** Pages in a row that bring nothing that was not there before, from a list that never ends. */
-const MAX_EMPTY_PAGES = 100;
 
 /** What the pages of one run add up to. */
 export class RegistryReader {
@@ -130,8 +127,8 @@ export class RegistryReader {
       if (this.reader.read(candidate)) news += 1;
       this.count += 1;
       this.bytes += element.bytes;
-      if (this.count > MAX_ENTRIES)
-        throw new FetchError(`The registry holds more than ${MAX_ENTRIES} versions`);
+      if (this.count > MAX_VERSIONS)
+        throw new FetchError(`The registry holds more than ${MAX_VERSIONS} versions`);
       if (this.bytes > MAX_BYTES)
         throw new FetchError('The registry holds more than 128 MiB of documents, the most that is read');
     }

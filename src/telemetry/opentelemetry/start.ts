@@ -19,7 +19,7 @@ import { LeanContextManager } from './context-manager.js';
 import { metricExporter, spanExporter } from './exporters.js';
 import { instrumentations } from './instrumentations.js';
 import { MetricsProducer } from './metrics-producer.js';
-import { ExportProblems } from './problems.js';
+import { ExportProblems } from './export-problems.js';
 import { ShareSampling } from './sampling.js';
 import { SpanRedaction } from './span-redaction.js';
 import { spanTracing } from './span-tracing.js';

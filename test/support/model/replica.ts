@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { Pool } from 'undici';
 import { stringify } from 'yaml';
 import { loadConfig } from '../../../dist/config/load-config.js';
-import { startService } from '../../../dist/app/service.js';
+import { startService } from '../../../dist/app/start-service.js';
 import { createLogger } from '../../../dist/telemetry/logger.js';
 import type { TestDatabase } from '../database.js';
 import type { Issuer } from '../issuer.js';

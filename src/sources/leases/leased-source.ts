@@ -1,7 +1,7 @@
-import type { Claims } from '../claims/claims.js';
-import type { SettingsOf, SyncedKind } from '../source-kinds/kinds.js';
-import type { EntryFilter } from './filter/entry-filter.js';
-import type { Origin } from './source.entity.js';
+import type { Claims } from '../../claims/claims.js';
+import type { SettingsOf, SyncedKind } from '../../source-kinds/kinds.js';
+import type { EntryFilter } from '../filter/entry-filter.js';
+import type { Origin } from '../source.entity.js';
 
 /** A source that is synced, and whose lease a run of this replica holds; its kind gives the type of its settings. */
 export type LeasedSource<K extends SyncedKind = SyncedKind> = {

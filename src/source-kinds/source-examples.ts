@@ -1,5 +1,5 @@
-import type { SourceKind } from '../source-kinds/kinds.js';
-import type { SourceSettings } from '../source-kinds/source-settings.dto.js';
+import type { SourceKind } from './kinds.js';
+import type { SourceSettings } from './source-settings.dto.js';
 
 /** Bodies of `PUT /v1/sources/{name}`: one of each kind, and a file behind a URL. */
 export const SOURCE_EXAMPLES: Record<SourceKind | 'url', { summary: string; value: SourceSettings }> = {

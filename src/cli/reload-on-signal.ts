@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import type { RunningService } from '../app/service.js';
+import type { RunningService } from '../app/start-service.js';
 import type { Flags } from '../config/config.js';
 import { configuration } from './configuration.js';
 import { startFailure } from './start-failure.js';

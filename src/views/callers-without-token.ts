@@ -1,12 +1,12 @@
-import { timingSafeEqual } from 'node:crypto';
 import { Inject, Injectable } from '@nestjs/common';
 import type { ConfigType } from '@nestjs/config';
-import type { Request } from 'express';
+import type { NextFunction, Request, Response } from 'express';
 import type { Caller } from '../auth/caller.js';
-import { CallersWithoutToken } from '../auth/callers-without-token.js';
+import { CallersWithoutToken } from '../auth/auth.guard.js';
+import { matchingKey } from '../auth/registry-keys.js';
 import type { Claims } from '../claims/claims.js';
-import { isExpired, isKey, keyDigest, type RegistryKey } from '../config/registry-key.js';
 import { authenticationConfig } from '../config/slices.js';
+import { ApiError } from '../http/errors.js';
 import { RegistryLookup } from './registry-lookup.js';
 import type { RegistryState } from './views.queries.js';
 
@@ -66,15 +66,22 @@ export class RegistryCallers extends CallersWithoutToken {
   }
 }
 
-/** All keys are compared, each in the same time whatever is sent: how long it takes tells nothing of a key. */
-function matchingKey(keys: readonly RegistryKey[], sent: string): RegistryKey | undefined {
-  const digest = Buffer.from(keyDigest(sent));
-  const now = Date.now();
-  let matching: RegistryKey | undefined;
-  for (const key of keys) {
-    const known = Buffer.from(key.digest);
-    if (known.length === digest.length && timingSafeEqual(known, digest) && !isExpired(key, now))
-      matching = key;
-  }
-  return isKey(sent) ? matching : undefined;
+/**
+ * contract §6.1: a request with a key that is wrong, or has expired, is answered as one of a registry that does not exist,
+ * whatever its method, the rest of its path and its token: before anything looks at them.
+ */
+export function admitKeys(
+  callers: RegistryCallers,
+): (request: Request, response: Response, next: NextFunction) => void {
+  return (request, _response, next) => {
+    const { registryKey } = request;
+    if (!registryKey) {
+      next();
+      return;
+    }
+    callers.admit(request, registryKey).then(
+      (isAdmitted) => next(isAdmitted ? undefined : new ApiError('registry_not_found')),
+      (error: unknown) => next(error),
+    );
+  };
 }

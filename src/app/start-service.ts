@@ -7,11 +7,12 @@ import type { Address } from '../config/address.js';
 import type { Config } from '../config/config.js';
 import { prepareChecks } from '../documents/document-check.js';
 import { type OpenDatabase, openDatabase } from '../database/open-database.js';
-import { HealthState } from '../health/health-state.js';
+import { Readiness, waitForFirstSyncs } from '../health/readiness.js';
+import { BACKLOG } from '../http/limits/server-limits.js';
 import { createInternalServer } from '../health/internal-server.js';
 import type { VersionReport } from '../health/version-report.js';
 import { createPublicApp } from './public-app.js';
-import { OpenRegistries } from './open-registries.js';
+import { OpenRegistries } from './open-registries-report.js';
 import { Reload, type Reloaded } from './reload.js';
 import { drain } from './drain.js';
 import { ENTITIES } from './entities.js';
@@ -19,14 +20,6 @@ import { SyncScheduler } from '../sync/scheduler.js';
 import { poolOf, useOf } from '../database/pools/pool-use.js';
 import { Metrics } from '../telemetry/metrics.js';
 import { observePools } from '../telemetry/pool-metrics.js';
-
-/** Longest wait of the readiness for the first syncs: a source that hangs must not keep the others from being served. */
-const FIRST_SYNC_TIMEOUT_MS = 15_000;
-/**
- * Connections that may wait to be accepted. Beyond it a connection of anybody is dropped, and tried again after a second:
- * what one client opens at once must not come near it. Linux takes no more than `net.core.somaxconn`, by default 4,096.
- */
-const BACKLOG = 4_096;
 
 export interface RunningService {
   readonly publicPort: number;
@@ -56,7 +49,7 @@ export async function startService(
   metrics = new Metrics(),
   stopping: AbortSignal = new AbortController().signal,
 ): Promise<RunningService> {
-  const state = new HealthState();
+  const state = new Readiness();
   const internal = createInternalServer(state, version, metrics);
   await listen(internal, config.addresses.internal);
   let database: OpenDatabase | undefined;
@@ -89,7 +82,8 @@ export async function startService(
     prepareChecks();
     await app.init();
     await listen(app.getHttpServer(), config.addresses.public);
-    await firstSyncs(app.get(SyncScheduler), logger, stopping);
+    const scheduler = app.get(SyncScheduler);
+    await waitForFirstSyncs(() => scheduler.firstRunsAreDone(), logger, stopping);
     await app.get(OpenRegistries).report(config);
   } catch (error) {
     await stop().catch(() => undefined);
@@ -117,18 +111,6 @@ function poolsOf({ dataSource, searches, readiness }: OpenDatabase): Parameters<
   };
 }
 
-// A fresh catalogue is empty until its sources have been read once. Readiness waits for that, within reason.
-async function firstSyncs(scheduler: SyncScheduler, logger: Logger, stopping: AbortSignal): Promise<void> {
-  const deadline = Date.now() + FIRST_SYNC_TIMEOUT_MS;
-  while (!stopping.aborted && !(await scheduler.firstRunsAreDone())) {
-    if (Date.now() > deadline) {
-      logger.warn('Some sources have not ended their first sync yet; serving what is there');
-      return;
-    }
-    await sleep(50);
-  }
-}
-
 async function listen(server: Server, { host, port }: Address): Promise<void> {
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
@@ -141,8 +123,4 @@ async function listen(server: Server, { host, port }: Address): Promise<void> {
 
 function portOf(server: Server): number {
   return (server.address() as AddressInfo).port;
-}
-
-function sleep(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms));
 }

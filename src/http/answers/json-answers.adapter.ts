@@ -4,7 +4,9 @@ import { Logger } from '@nestjs/common';
 import { ExpressAdapter } from '@nestjs/platform-express';
 import type { Express, Response } from 'express';
 import Negotiator from 'negotiator';
-import { UNREAD } from './limits/server-limits.js';
+import { UNREAD } from '../limits/server-limits.js';
+import { isKnown, sendNotModified } from './not-modified.js';
+import { CACHE_CONTROL, setHeaders } from './answer-headers.js';
 import { madeForExpress } from './made-for-express.js';
 import { type Coding, CODINGS, JsonLines, JsonText, CachedJson, LINES_TYPE } from './json-answers.js';
 
@@ -47,7 +49,7 @@ async function sendCached(response: Response, json: CachedJson, status?: number)
 /** Sends lines as fast as the client takes them. What fails when the answer has begun can only cut it off. */
 async function sendLines(response: Response, { chunks, gone }: JsonLines, status?: number): Promise<void> {
   response.vary('Authorization, Origin');
-  response.setHeader('Cache-Control', 'private, no-cache');
+  response.setHeader('Cache-Control', CACHE_CONTROL);
   response.setHeader('Content-Type', LINES_TYPE);
   if (status !== undefined) response.statusCode = status;
   if (response.req.method === 'HEAD') {
@@ -67,35 +69,6 @@ async function sendLines(response: Response, { chunks, gone }: JsonLines, status
       new Logger('http').error({ requestId: response.req.id, err: error }, 'A list was cut off');
     response.destroy();
   }
-}
-
-/**
- * Has the client got this answer (RFC 9110 §13.1.2)? Whatever `Cache-Control` the request carries (contract §6): clients built
- * on `fetch()` send `no-cache` beside their tag, which Express takes for a wish to be sent everything.
- */
-function isKnown({ req, statusCode }: Response, etag: string): boolean {
-  const condition = req.headers['if-none-match'];
-  if (condition === undefined || statusCode !== 200 || !['GET', 'HEAD'].includes(req.method)) return false;
-  return condition.trim() === '*' || condition.split(',').some((tag) => opaque(tag) === opaque(etag));
-}
-
-// Weak comparison, RFC 9110 §8.8.3.2.
-function opaque(etag: string): string {
-  return etag.trim().replace(/^W\//, '');
-}
-
-function sendNotModified(response: Response): void {
-  response.removeHeader('Content-Type');
-  response.statusCode = 304;
-  response.end();
-}
-
-// contract §6. `vary` has all that the CORS middleware may have set.
-function setHeaders(response: Response, vary: string, etag: string): void {
-  response.setHeader('Vary', vary);
-  response.setHeader('Cache-Control', 'private, no-cache');
-  response.setHeader('ETag', etag);
-  response.setHeader('Content-Type', 'application/json; charset=utf-8');
 }
 
 // Of what the client prefers equally, the first of ours: browsers list gzip first without a preference.

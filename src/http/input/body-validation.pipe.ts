@@ -1,9 +1,9 @@
 import { Injectable, type PipeTransform } from '@nestjs/common';
 import { isObject } from '../../json/is-object.js';
-import { foundKind } from '../../validation/checks.js';
+import { foundKind } from '../../validation/value-checks.js';
 import { formatPath } from '../../validation/path.js';
 import { type Issue, issue } from '../../validation/problems.js';
-import { checkShape } from '../../validation/shape.js';
+import { checkShape } from '../../validation/class-checks.js';
 import { ApiError } from '../errors.js';
 
 /** Keys and values of bodies may be of any length, and there may be any number of them. */
@@ -12,7 +12,7 @@ const MAX_LENGTH = 300;
 
 /** Validates a body by a class, such as one that the configuration file is checked by too: see `readBody`. */
 @Injectable()
-export class ShapePipe<T extends object> implements PipeTransform<unknown, T> {
+export class BodyValidation<T extends object> implements PipeTransform<unknown, T> {
   constructor(private readonly shape: new () => T) {}
 
   transform(body: unknown): T {

@@ -8,7 +8,7 @@ import {
   type ValidationError,
 } from 'class-validator';
 import { isObject } from '../json/is-object.js';
-import { type Check, foundKind } from './checks.js';
+import { type Check, foundKind } from './value-checks.js';
 import { nearest } from './nearest.js';
 import type { Path } from './path.js';
 import { below, type Issue, issue } from './problems.js';
