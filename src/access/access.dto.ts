@@ -1,7 +1,7 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 import { isDeeperThan } from '../json/json-depth.js';
 import type { Claims } from '../claims/claims.js';
-import { CLAIMS_SCHEMA } from '../claims/claims-schema.js';
+import { CLAIMS_SCHEMA } from '../claims/claims-openapi.js';
 import { ENTRY_TYPE_NAMES, type EntryType } from '../documents/entry-types.js';
 import { isObject } from '../json/is-object.js';
 import { claims, foundKind, oneOf, storableText, textUpTo } from '../validation/value-checks.js';

@@ -5,17 +5,9 @@ import type { Role } from '../auth/route-access.js';
 import { canonicalClaims, type Claims } from '../claims/claims.js';
 import type { EntryType } from '../documents/entry-types.js';
 import type { RequestContext } from '../http/request-context.js';
+import { boundedState, boundedText, MAX_SCOPE, sizeOf } from './audit-event-limits.js';
 
-/** Characters of a text that a caller chose: names of subjects, clients, entries, versions. */
-const MAX_TEXT = 255;
-/** Characters of what was there before a change, and after it, each. */
-const MAX_STATE = 16_384;
-/** Characters of the claims that decide who sees an event; with more, super-admins alone do. */
-const MAX_SCOPE = 16_384;
 const DIGEST_BYTES = 16;
-
-// PostgreSQL's jsonb takes neither NUL nor half a surrogate pair.
-const UNSTORABLE = /\0|\p{Surrogate}/gu;
 
 /** Who did it (contract §9). */
 export interface AuditActor {
@@ -96,27 +88,9 @@ export function publisherOf(caller: Caller): Publisher | null {
   return { subject, issuer, ...(client === undefined ? {} : { client }) };
 }
 
-/** A text that PostgreSQL takes, cut where it is too long. */
-export function boundedText(text: string): string {
-  const storable = text.slice(0, MAX_TEXT).replaceAll(UNSTORABLE, '\uFFFD');
-  return text.length > MAX_TEXT ? `${storable}…` : storable;
-}
-
 /** A scope that may be kept: null when its claims are too large, so that an event never shows more than it may. */
 export function boundedScope(role: Role, claims: readonly Claims[]): AuditScope | null {
   return sizeOf(claims) > MAX_SCOPE ? null : { role, claims };
-}
-
-/** How many characters the claims have, or more than may be kept; looks at no more than that. */
-export function sizeOf(all: readonly Claims[]): number {
-  let size = 0;
-  for (const claims of all)
-    for (const [key, value] of Object.entries(claims)) {
-      size += key.length;
-      for (const one of [value].flat()) size += one.length;
-      if (size > MAX_SCOPE) return size;
-    }
-  return size;
 }
 
 /** A scope as it is stored: equal for equal claims, whatever their order. */
@@ -157,11 +131,4 @@ export function boundedTarget({ type, name, version, source, registry }: AuditTa
     ...(source === undefined ? {} : { source: boundedText(source) }),
     ...(registry === undefined ? {} : { registry: boundedText(registry) }),
   };
-}
-
-// Whole, or by its digest: claims of which a part is missing would say something else.
-function boundedState(state: object): object {
-  const text = JSON.stringify(state);
-  if (text.length <= MAX_STATE) return state;
-  return { tooLarge: { characters: text.length, sha256: createHash('sha256').update(text).digest('hex') } };
 }

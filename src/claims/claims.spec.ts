@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { canonicalClaims, type Claims, claimsProblems, covers, equalClaims, implies } from './claims.js';
+import { claimsProblems } from './claim-rules.js';
+import { canonicalClaims, type Claims, covers, equalClaims, implies } from './claims.js';
 
 // JSON.parse makes __proto__ a member like any other; an object literal would not.
 const withProto = JSON.parse('{"__proto__": "x"}') as Record<string, unknown>;

@@ -1,66 +1,11 @@
 import { isDeepStrictEqual } from 'node:util';
-import { isObject } from '../json/is-object.js';
+import { isPlainMap, memberIssue } from './claim-rules.js';
 
 /**
  * Labels of a source, registry or entry, or a map that grants a role: a flat map of keys to a value or a set of values
  * (contract §5).
  */
 export type Claims = Readonly<Record<string, string | readonly string[]>>;
-
-/** Something that keeps a value from being claims; `key` is the member at fault, absent when it is the value itself. */
-export interface ClaimsIssue {
-  readonly key?: string;
-  readonly message: string;
-}
-
-export const MAX_CLAIMS = 100;
-export const MAX_VALUES = 1_000;
-
-/** contract §5: they tell one token from another, and say nothing of its holder. */
-const OF_ONE_TOKEN: readonly string[] = ['jti', 'iat', 'exp', 'nbf'];
-
-// PostgreSQL's jsonb takes neither NUL nor half a surrogate pair.
-const UNSTORABLE = /\0|\p{Surrogate}/u;
-
-/**
- * contract §5: strings and flat, non-empty arrays of strings are claims, anything else is refused at every door
- * (configuration, API, annotation), and so are `jti`, `iat`, `exp` and `nbf`.
- *
- * @returns one issue per member that is wrong; empty when the value is `Claims`.
- */
-export function findClaimsIssues(value: unknown): ClaimsIssue[] {
-  if (!isPlainMap(value)) return [{ message: 'must be a map of claims' }];
-  if (Object.keys(value).length > MAX_CLAIMS)
-    return [{ message: `must not hold more than ${MAX_CLAIMS} claims` }];
-  return Object.entries(value).flatMap(([key, member]) => {
-    if (key === '') return [{ key, message: 'a claim must have a name' }];
-    // Too easily lost, or worse, on the way through code that copies objects.
-    if (key === '__proto__') return [{ key, message: 'is not a possible name of a claim' }];
-    if (UNSTORABLE.test(key)) return [{ key, message: 'the name holds characters that cannot be stored' }];
-    if (OF_ONE_TOKEN.includes(key))
-      return [{ key, message: 'is about one token alone and never a claim of anything else' }];
-    const message = memberIssue(member);
-    return message === undefined ? [] : [{ key, message }];
-  });
-}
-
-/** The same as sentences that name the member, for answers to a client. */
-export function claimsProblems(value: unknown): string[] {
-  return findClaimsIssues(value).map(({ key, message }) =>
-    key === undefined ? message : `${JSON.stringify(key)} ${message}`,
-  );
-}
-
-function memberIssue(member: unknown): string | undefined {
-  const values: unknown[] = Array.isArray(member) ? member : [member];
-  if (values.length === 0) return 'must not be an empty list';
-  if (values.length > MAX_VALUES) return `must not have more than ${MAX_VALUES} values`;
-  if (!values.every((value): value is string => typeof value === 'string'))
-    return 'must be a string or a list of strings';
-  return values.some((value) => UNSTORABLE.test(value))
-    ? 'holds characters that cannot be stored'
-    : undefined;
-}
 
 /**
  * One text for all claims that mean the same: keys sorted, arrays sorted and without repetitions. An array of one value
@@ -181,11 +126,4 @@ export function claimText(value: unknown): string | undefined {
 
 function isFraction(value: number): boolean {
   return Number.isFinite(value) && !Number.isInteger(value);
-}
-
-// A Date or a Map has no members of its own: taken for a map it would be `{}`, which everybody covers.
-function isPlainMap(value: unknown): value is Record<string, unknown> {
-  if (!isObject(value)) return false;
-  const prototype: unknown = Object.getPrototypeOf(value);
-  return prototype === Object.prototype || prototype === null;
 }

@@ -1,6 +1,6 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 import type { Claims } from '../claims/claims.js';
-import { CLAIMS_SCHEMA } from '../claims/claims-schema.js';
+import { CLAIMS_SCHEMA } from '../claims/claims-openapi.js';
 import { member } from '../json/members.js';
 import { claims, dnsLabel, foundKind, listOf, text } from '../validation/value-checks.js';
 import { below, type Issue, issue } from '../validation/problems.js';

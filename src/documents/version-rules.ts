@@ -1,4 +1,4 @@
-import { isLine } from './schemas/document-formats.js';
+import { isLine } from './text-characters.js';
 import { preview } from './document-problem.js';
 
 /** What a version of digits and wildcards looks like: `1`, `v1.2.x`, `1.0.0-rc.1+build`. */

@@ -1,7 +1,8 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 import type { Claims } from '../claims/claims.js';
-import { CLAIMS_SCHEMA } from '../claims/claims-schema.js';
-import { DOCUMENT_FORMATS, isProse } from '../documents/schemas/document-formats.js';
+import { CLAIMS_SCHEMA } from '../claims/claims-openapi.js';
+import { DOCUMENT_FORMATS } from '../documents/schemas/document-formats.js';
+import { isProse } from '../documents/text-characters.js';
 import { ENTRY_TYPE_NAMES, ENTRY_TYPES, type EntryType, STATUSES } from '../documents/entry-types.js';
 import { anything, claims, storableText, textUpTo } from '../validation/value-checks.js';
 import { type Issue, issue } from '../validation/problems.js';

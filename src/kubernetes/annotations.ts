@@ -1,4 +1,5 @@
-import { type Claims, claimsProblems } from '../claims/claims.js';
+import { claimsProblems } from '../claims/claim-rules.js';
+import type { Claims } from '../claims/claims.js';
 import { repeatedKey } from '../json/repeated-key.js';
 import { API_GROUP } from './custom-resources.js';
 

@@ -8,7 +8,7 @@ const SENTENCE = 'Only pages of this server, and of the origins of cors.origins,
 
 /**
  * MCP 2025-11-25 basic/transports: servers have to validate the `Origin` of every request; contract §6.3: it is the server's own or one
- * of `cors.origins`. In anonymous mode `*` is not enough, as for whatever is no GET (see `refuseForeignOrigins`).
+ * of `cors.origins`. In anonymous mode `refuseForeignOrigins` has refused before what `*` lets pass here.
  */
 @Injectable()
 export class McpOrigins {

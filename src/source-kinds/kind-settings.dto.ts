@@ -1,6 +1,6 @@
 import { ApiProperty } from '@nestjs/swagger';
 import type { Claims } from '../claims/claims.js';
-import { CLAIMS_SCHEMA } from '../claims/claims-schema.js';
+import { CLAIMS_SCHEMA } from '../claims/claims-openapi.js';
 import { Checked, Optional, Rule, Section, SectionList, type Unchecked } from '../validation/class-checks.js';
 import { claims, dnsLabel, duration, globs, listOf, text } from '../validation/value-checks.js';
 import { parseGitRepository } from './git-repository.js';

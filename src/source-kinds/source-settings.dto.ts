@@ -1,6 +1,6 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 import type { Claims } from '../claims/claims.js';
-import { CLAIMS_SCHEMA } from '../claims/claims-schema.js';
+import { CLAIMS_SCHEMA } from '../claims/claims-openapi.js';
 import { claims, duration, flag, globs } from '../validation/value-checks.js';
 import { below, type Issue, issue } from '../validation/problems.js';
 import { Checked, Optional, Rule, Section, type Unchecked } from '../validation/class-checks.js';

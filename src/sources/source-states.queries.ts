@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
 import { MAX_SHOWN_SKIPPED, type SkippedEntry } from '../documents/skipped-entry.js';
+import { NEXT_RUN_AT } from './next-run.queries.js';
 import { SourceState, type SyncStatus } from './source.entity.js';
 
 /** What a run reports of the content of its source. */
@@ -22,13 +23,6 @@ export interface WatchState {
   /** Failures in a row. */
   readonly attempts: number;
 }
-
-/**
- * SQL: a sync that was requested while this run went on comes right after it. Otherwise the next one comes after `$3`
- * milliseconds or up to a tenth later, so that sources that began together do not stay together.
- */
-const NEXT_RUN_AT = `case when requested_at >= last_attempt_at then now()
-  else now() + $3 * (1 + random() * 0.1) * interval '1 millisecond' end`;
 
 /** SQL: a permission to shrink is for the run that began after it, however that ends; one that was cut off has not ended. */
 const OPEN_PERMISSION = `case when shrink_allowed_at >= last_attempt_at then shrink_allowed_at end`;

@@ -1,4 +1,4 @@
-import { findClaimsIssues } from '../claims/claims.js';
+import { findClaimsIssues } from '../claims/claim-rules.js';
 import { parseDuration } from './duration.js';
 import { below, type Issue, issue } from './problems.js';
 

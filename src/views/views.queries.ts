@@ -3,6 +3,7 @@ import { DataSource } from 'typeorm';
 import type { Claims } from '../claims/claims.js';
 import type { RegistryKey } from '../config/registry-key-format.js';
 import { PreparedStatements } from '../database/prepared.js';
+import { DATABASE_EPOCH } from './database-epoch.queries.js';
 
 /** A registry as consumers enter it, with the state of its sources. */
 export interface RegistryState {
@@ -22,14 +23,6 @@ export interface RegistryState {
   /** That, and the sources with their revisions: equal as long as none of their entries, nor their order, has changed. */
   readonly revisions: string;
 }
-
-/**
- * SQL: which run of PostgreSQL answers, with which tables. After a restore, or a failover that lost the last transactions, ids
- * and revisions begin again and mean something else: what was cached before must not be used. A table that is created or
- * filled anew is another file, and so is each of a copy of the database that takes its place: the path names the database too.
- */
-export const DATABASE_EPOCH = `concat_ws(' ', extract(epoch from pg_postmaster_start_time()), pg_relation_filepath('claim_set'),
-    pg_relation_filepath('source'), pg_relation_filepath('source_partition'))`;
 
 /** SQL, an aggregate over sources `s` at positions `p.position`: `RegistryState.revisions`. */
 const REVISIONS = `${DATABASE_EPOCH}

@@ -192,6 +192,23 @@ describe.each(['sources', 'registries'])('the admin list of %s', (noun) => {
     expect(body[noun]?.filter(({ name }) => name !== 'zero' && name !== 'delta')).toEqual([]);
   });
 
+  it('goes on where it was when the last one of a page has been deleted', async () => {
+    const body = {
+      claims: { org: 'acme' },
+      ...(noun === 'sources'
+        ? { file: { url: 'https://192.0.2.1/a' }, syncPolicy: { interval: '1h' } }
+        : { sources: ['zero'] }),
+    };
+    // The one made first is not the first by name.
+    for (const name of ['kappa', 'chi'])
+      expect(outcomeOf(await service.as(ACME_ADMIN).put(`/v1/${noun}/${name}`, body))).toBe('201');
+    const { names: before } = await page('');
+    const { next } = await page(`?limit=${before.indexOf('kappa') + 1}`);
+    await service.as(ACME_ADMIN).delete(`/v1/${noun}/kappa`);
+    expect((await page(`?cursor=${next}`)).names).toEqual(before.slice(before.indexOf('kappa') + 1));
+    await service.as(ACME_ADMIN).delete(`/v1/${noun}/chi`);
+  });
+
   it.each(['limit=0', 'limit=-1', 'limit=x', 'limit=', 'limit=1.5', 'limit=1&limit=2', 'limit=101'])(
     'refuses %s',
     async (query) => {

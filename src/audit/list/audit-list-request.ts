@@ -3,7 +3,7 @@ import { storableText, wholeNumber } from '../../validation/value-checks.js';
 import { type Issue, issue } from '../../validation/problems.js';
 import { Checked, hasShape, Optional, Section } from '../../validation/class-checks.js';
 import { parseTimestamp } from '../../validation/timestamp.js';
-import { boundedText } from '../audit-event.js';
+import { boundedText } from '../audit-event-limits.js';
 import { type AuditListParameters, DEFAULT_EVENTS, MAX_EVENTS } from './audit-list.dto.js';
 import type { EventConditions } from './audit-page.queries.js';
 

@@ -1,4 +1,5 @@
-import { type Claims, claimText, covers, MAX_VALUES } from '../../claims/claims.js';
+import { MAX_VALUES } from '../../claims/claim-rules.js';
+import { type Claims, claimText, covers } from '../../claims/claims.js';
 import type { ClaimRule } from '../../config/providers/claim-rules.js';
 import { valueAt } from '../../json/json-pointer.js';
 

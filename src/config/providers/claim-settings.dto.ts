@@ -1,4 +1,5 @@
-import { type Claims, MAX_CLAIMS } from '../../claims/claims.js';
+import { MAX_CLAIMS } from '../../claims/claim-rules.js';
+import type { Claims } from '../../claims/claims.js';
 import { isObject } from '../../json/is-object.js';
 import { parsePointer } from '../../json/json-pointer.js';
 import { elements, member } from '../../json/members.js';

@@ -22,10 +22,11 @@ class AdminListCursor {
 }
 
 /**
- * One page of a list whose items have unique names; all of it unless a limit is given (contract §7).
+ * One page of a list in the order of names, which are unique; all of it unless a limit is given (contract §7). It goes on behind the
+ * name the page before ended with, also when that is gone.
  *
- * @param items in their order, and only those the caller may see.
- * @throws ApiError 400 `invalid_cursor`, also when the item the cursor stopped at is gone.
+ * @param items those the caller may see, in any order.
+ * @throws ApiError 400 `invalid_cursor`.
  */
 export function pageOf<T extends { readonly name: string }>(
   list: string,
@@ -34,7 +35,9 @@ export function pageOf<T extends { readonly name: string }>(
 ): { items: readonly T[]; metadata: ListMetadata } {
   const before = query.cursor ? decodeCursor(list, query.cursor, hasShape(AdminListCursor)) : undefined;
   const limit = query.limit === undefined ? before?.limit : Number(query.limit);
-  const rest = before ? following(items, before.after) : items;
+  const rest = [...items]
+    .sort((one, other) => (one.name < other.name ? -1 : 1))
+    .filter(({ name }) => before === undefined || name > before.after);
   const page = limit === undefined ? rest : rest.slice(0, limit);
   const last = page.at(-1);
   const more = last !== undefined && limit !== undefined && rest.length > page.length;
@@ -45,10 +48,4 @@ export function pageOf<T extends { readonly name: string }>(
       ...(more ? { nextCursor: encodeCursor(list, { after: last.name, limit }) } : {}),
     },
   };
-}
-
-// Lists by name go on behind a name that is gone; lists in another order have to find it.
-function following<T extends { readonly name: string }>(items: readonly T[], after: string): readonly T[] {
-  const position = items.findIndex(({ name }) => name === after);
-  return position === -1 ? items.filter(({ name }) => name > after) : items.slice(position + 1);
 }

@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import { type Problem, sizeProblem } from '../../documents/document-check.js';
 import { MAX_DOCUMENT_BYTES } from '../../documents/document-limits.js';
-import { toProse } from '../../documents/schemas/document-formats.js';
+import { toProse } from '../../documents/text-characters.js';
 import { MAX_DEPTH } from '../../documents/document-limits.js';
 import { type BareType, ENTRY_TYPES, type EntryType, type ListKey } from '../../documents/entry-types.js';
 import { countKeys, repeatedKey } from '../../json/repeated-key.js';

@@ -1,4 +1,4 @@
-/** Claims of a source, registry or entry, as JSON Schema. Their rules are stricter: see `findClaimsIssues`. */
+/** Claims of a source, registry or entry, as OpenAPI shows them. Their rules are stricter: see `findClaimsIssues`. */
 export const CLAIMS_SCHEMA = {
   type: 'object' as const,
   additionalProperties: {
