@@ -53,7 +53,7 @@ export class RegistriesService {
   }
 
   async list(caller: Caller, query: AdminListQuery): Promise<JsonText> {
-    const { items, metadata } = pageOf('admin-registries', await this.listReachable(caller), query);
+    const { items, metadata } = pageOf('admin-registries', await this.listReachable(caller), query, false);
     return new JsonText(
       JSON.stringify({ registries: items.map((item) => this.describe(caller, item)), metadata }),
     );

@@ -50,7 +50,7 @@ export class SourcesService {
 
   async list(caller: Caller, query: AdminListQuery): Promise<JsonText> {
     const reachable = (await this.sources.all()).filter(({ claims }) => this.policy.mayReach(caller, claims));
-    const { items, metadata } = pageOf('admin-sources', reachable, query);
+    const { items, metadata } = pageOf('admin-sources', reachable, query, true);
     return new JsonText(JSON.stringify({ sources: items.map(describeSource), metadata }));
   }
 

@@ -22,22 +22,22 @@ class AdminListCursor {
 }
 
 /**
- * One page of a list in the order of names, which are unique; all of it unless a limit is given (contract §7). It goes on behind the
- * name the page before ended with, also when that is gone.
+ * One page of a list whose items have unique names; all of it unless a limit is given (contract §7).
  *
- * @param items those the caller may see, in any order.
+ * @param items in their order, and only those the caller may see.
+ * @param isByName is that the order of their names? Then a page goes on behind a name that is gone. Otherwise nobody can tell where it
+ *   stood, and the list begins again: what is repeated does less harm than what is left out.
  * @throws ApiError 400 `invalid_cursor`.
  */
 export function pageOf<T extends { readonly name: string }>(
   list: string,
   items: readonly T[],
   query: AdminListQuery,
+  isByName: boolean,
 ): { items: readonly T[]; metadata: ListMetadata } {
   const before = query.cursor ? decodeCursor(list, query.cursor, hasShape(AdminListCursor)) : undefined;
   const limit = query.limit === undefined ? before?.limit : Number(query.limit);
-  const rest = [...items]
-    .sort((one, other) => (one.name < other.name ? -1 : 1))
-    .filter(({ name }) => before === undefined || name > before.after);
+  const rest = before ? following(items, before.after, isByName) : items;
   const page = limit === undefined ? rest : rest.slice(0, limit);
   const last = page.at(-1);
   const more = last !== undefined && limit !== undefined && rest.length > page.length;
@@ -48,4 +48,13 @@ export function pageOf<T extends { readonly name: string }>(
       ...(more ? { nextCursor: encodeCursor(list, { after: last.name, limit }) } : {}),
     },
   };
+}
+
+function following<T extends { readonly name: string }>(
+  items: readonly T[],
+  after: string,
+  isByName: boolean,
+): readonly T[] {
+  const position = items.findIndex(({ name }) => name === after);
+  return position === -1 && isByName ? items.filter(({ name }) => name > after) : items.slice(position + 1);
 }
