@@ -1,8 +1,8 @@
 import { setFlagsFromString } from 'node:v8';
 
 /**
- * How much the heap may grow before it is collected again, in percent. With less, reads wait for collections; left alone, V8 lets it
- * grow to four times its size.
+ * How much the heap may grow before it is collected again, in percent. With less, reads wait for collections; left alone, V8 decides anew
+ * each time, and lets it double and more.
  */
 const GROWTH = 100;
 /** The same while much is read: with a third, four endless upstreams at once take more memory than is promised. */
