@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { ReadMemory, ReadMemoryError } from '../../dist/sync/memory/read-memory.js';
 import { RegistryFileReader } from '../../dist/sync/file/registry-file-reader.js';
 import { aCatalogue, aServer } from '../support/documents.js';
+import { collectGarbage } from '../support/garbage.js';
 import { versionsIn } from '../support/matchers.js';
 import { aService } from '../support/service.js';
 
@@ -132,6 +133,21 @@ describe('the thread that reads a large file', () => {
     await expect(cut).rejects.toThrow('ended before it had read it');
     expect((await reader.read(text(), null, share(), never)).entries).toHaveLength(42);
     await reader.onApplicationShutdown();
+  });
+
+  it('leaves nothing of a file in memory, whatever could have cut its run off', async () => {
+    const reader = new RegistryFileReader();
+    const stopping = new AbortController();
+    const read = async () => {
+      const signal = AbortSignal.any([stopping.signal, new AbortController().signal]);
+      const { entries } = await reader.read(text(), null, new ReadMemory(100 * MIB).begin(), signal);
+      expect(entries).toHaveLength(42);
+      return new WeakRef(entries);
+    };
+    const files = [await read(), await read()];
+    await collectGarbage();
+    expect(files.map((entries) => entries.deref())).toEqual([undefined, undefined]);
+    expect(stopping.signal.aborted).toBe(false);
   });
 
   it('ends when what it has read takes too much memory', async () => {

@@ -43,8 +43,9 @@ export class RegistryFileReader implements OnApplicationShutdown {
     const cut = AbortSignal.any([signal, memory.signal]);
     const { length } = bytes;
     const reading = this.free.then(() => this.readInThread(bytes, filter, memory, cut));
-    this.free = reading.catch(() => undefined);
-    const content = await Promise.race([reading, aborted(cut)]);
+    const ended = () => undefined;
+    this.free = reading.then(ended, ended);
+    const content = await unlessAborted(reading, cut);
     memory.release(length);
     return content;
   }
@@ -67,7 +68,7 @@ export class RegistryFileReader implements OnApplicationShutdown {
       const answer = contentFrom(thread, memory, answers.signal);
       const file: FileToRead = { bytes: owned(bytes), filter };
       thread.postMessage(file, [file.bytes.buffer]);
-      const content = await Promise.race([answer, aborted(signal)]);
+      const content = await unlessAborted(answer, signal);
       this.idle = setTimeout(() => void this.endThread(), IDLE_MS).unref();
       return content;
     } catch (error) {
@@ -126,10 +127,12 @@ function contentFrom(thread: Worker, memory: MemoryShare, signal: AbortSignal): 
   });
 }
 
-/** Rejects when the signal aborts, and never resolves. */
-function aborted(signal: AbortSignal): Promise<never> {
-  return new Promise((_, reject) => {
+/** Ends as the work does, or with the signal; whichever it is, the signal holds neither of them afterwards. */
+function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
     const cut = () => reject(signal.reason as Error);
+    const stay = () => signal.removeEventListener('abort', cut);
+    work.finally(stay).then(resolve, reject);
     if (signal.aborted) cut();
     else signal.addEventListener('abort', cut, { once: true });
   });
