@@ -15,7 +15,7 @@ import type { Logger } from 'pino';
 import type { TelemetryConfig } from '../../config/opentelemetry/telemetry-config.js';
 import type { Metrics } from '../metrics.js';
 import { useTracing } from '../tracing.js';
-import { LeanContextManager } from './context-manager.js';
+import { contextManager } from './context-manager.js';
 import { metricExporter, spanExporter } from './exporters.js';
 import { instrumentations } from './instrumentations.js';
 import { MetricsProducer } from './metrics-producer.js';
@@ -79,7 +79,7 @@ async function startTraces(
   });
   const propagator = new W3CTraceContextPropagator();
   provider.register({
-    contextManager: new LeanContextManager(),
+    contextManager: contextManager(),
     // Requests of ours are given theirs by the instrumentation of undici, which knows where they go.
     propagator: {
       inject: () => undefined,
