@@ -106,7 +106,16 @@ export default tseslint.config(
   {
     // The classes named in constructors and handlers are read at run time by the decorators' metadata.
     files: ['src/**/*.ts'],
-    rules: { '@typescript-eslint/consistent-type-imports': 'off' },
+    rules: {
+      '@typescript-eslint/consistent-type-imports': 'off',
+      'no-restricted-syntax': [
+        'error',
+        {
+          selector: 'Decorator > CallExpression[callee.name="Query"]',
+          message: 'A query is taken by @ValidQuery(), which validates it.',
+        },
+      ],
+    },
   },
   ...direction,
 );

@@ -1,5 +1,5 @@
 import { type DynamicModule, Module } from '@nestjs/common';
-import { APP_FILTER, APP_GUARD, APP_INTERCEPTOR, APP_PIPE } from '@nestjs/core';
+import { APP_FILTER, APP_GUARD, APP_INTERCEPTOR } from '@nestjs/core';
 import { AccessModule } from '../access/access.module.js';
 import { AuthGuard } from '../auth/auth.guard.js';
 import { AuthModule } from '../auth/auth.module.js';
@@ -22,7 +22,6 @@ import { DatabaseModule } from '../database/database.module.js';
 import type { OpenDatabase } from '../database/open-database.js';
 import { DiscoveryModule } from '../discovery/discovery.module.js';
 import { EntriesModule } from '../entries/entries.module.js';
-import { QueryValidation } from '../http/input/query-validation.pipe.js';
 import { KubernetesModule } from '../kubernetes/kubernetes.module.js';
 import { PageModule } from '../page/page.module.js';
 import { McpModule } from '../mcp/mcp.module.js';
@@ -72,7 +71,6 @@ export class AppModule {
         { provide: APP_GUARD, useClass: RolesGuard },
         { provide: APP_GUARD, useClass: ReadOnlyGuard },
         { provide: APP_INTERCEPTOR, useClass: ClaimsInterceptor },
-        { provide: APP_PIPE, useClass: QueryValidation },
       ],
     };
   }

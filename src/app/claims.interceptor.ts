@@ -12,6 +12,7 @@ import {
   MayBeLong,
   type NamedResource,
   NamedResourceOf,
+  type PublisherAccess,
   PublisherAccessOf,
 } from '../auth/route-resource.js';
 import { Places } from '../database/pools/places.js';
@@ -68,23 +69,47 @@ export class ClaimsInterceptor implements NestInterceptor {
     private readonly shares: PoolShares,
   ) {}
 
-  async intercept(context: ExecutionContext, next: CallHandler): Promise<Observable<unknown>> {
+  intercept(
+    context: ExecutionContext,
+    next: CallHandler,
+  ): Observable<unknown> | Promise<Observable<unknown>> {
+    const route = [context.getHandler(), context.getClass()];
+    const publishing = this.reflector.getAllAndOverride(PublisherAccessOf, route);
+    if (publishing || this.reflector.getAllAndOverride(IsRegistryRoute, route) === undefined)
+      return this.loadNamed(context, next, publishing);
+    const { registry } = context.switchToHttp().getRequest<LoadedRequest>().params;
+    const access = this.views.enter(callerOf(context), clientIn(context), String(registry));
+    // Most callers are let in from memory, and a promise costs each request a turn.
+    if (!(access instanceof Promise)) return this.readRegistry(context, next, access);
+    return access.then((entered) => this.readRegistry(context, next, entered));
+  }
+
+  private readRegistry(
+    context: ExecutionContext,
+    next: CallHandler,
+    access: RegistryAccess,
+  ): Observable<unknown> | Promise<Observable<unknown>> {
+    const request = context.switchToHttp().getRequest<LoadedRequest>();
+    request.loaded = access;
+    request.entered = access.entered;
+    const maxBytes = this.maxBytesOf(context);
+    if (maxBytes !== undefined) return this.readByPost(context, access, maxBytes, next);
+    if (!access.remembered) return next.handle();
+    return next.handle().pipe(catchError((error) => this.refuse(access, error)));
+  }
+
+  private async loadNamed(
+    context: ExecutionContext,
+    next: CallHandler,
+    publishing: PublisherAccess | undefined,
+  ): Promise<Observable<unknown>> {
     const route = [context.getHandler(), context.getClass()];
     const request = context.switchToHttp().getRequest<LoadedRequest>();
     const client = clientIn(context);
-    const publishing = this.reflector.getAllAndOverride(PublisherAccessOf, route);
     // Public routes leave nobody on the request.
     const caller = publishing === 'anybody' ? UNIDENTIFIED_CALLER : undefined;
     if (publishing) request.loaded = await this.publishers.enter(caller ? null : callerOf(context), request);
-    else if (this.reflector.getAllAndOverride(IsRegistryRoute, route) !== undefined) {
-      const access = await this.views.enter(callerOf(context), client, String(request.params['registry']));
-      request.loaded = access;
-      request.entered = access.entered;
-      const maxBytes = this.maxBytesOf(context);
-      if (maxBytes !== undefined) return this.readByPost(context, access, maxBytes, next);
-      if (!access.remembered) return next.handle();
-      return next.handle().pipe(catchError((error) => this.refuse(access, error)));
-    } else {
+    else {
       const named = this.reflector.getAllAndOverride(NamedResourceOf, route);
       if (named) request.loaded = await this.load(callerOf(context), request, named);
     }

@@ -7,7 +7,7 @@ import { type Caller, UNIDENTIFIED_CALLER } from './caller.js';
 import { challenge } from './challenge.js';
 import { AuthMetrics } from '../telemetry/auth-metrics.js';
 import { isPublicPath } from './public-paths.js';
-import type { Attempt, TokenVerifier, Verdict } from './tokens/token-verifier.js';
+import type { Accepted, Attempt, TokenVerifier, Verdict } from './tokens/token-verifier.js';
 
 /** Finds out who sent a request. Chosen once at start, by `auth.mode`. */
 export abstract class Authenticator {
@@ -52,14 +52,15 @@ export class TokenAuthenticator extends Authenticator {
     super();
   }
 
-  async identify(request: Request): Promise<Caller> {
+  identify(request: Request): Caller | Promise<Caller> {
     const sent = sentToken(request.rawHeaders);
     if (sent.kind === 'none') {
       if (isPublicPath(request.path, this.oauth.publicPaths)) return UNIDENTIFIED_CALLER;
       this.metrics.missing('no_token');
       throw this.unidentified();
     }
-    return this.verified(sent, request);
+    const known = sent.kind === 'token' ? this.verifier.remembered(sent.token) : undefined;
+    return known ? this.accept(known) : this.verified(sent, request);
   }
 
   // The strategies read the header.
@@ -83,13 +84,15 @@ export class TokenAuthenticator extends Authenticator {
       throw this.refusal(sent.reason);
     }
     const verdict = await this.verifier.verify(sent.token, request);
-    if (verdict.kind === 'accepted') {
-      this.metrics.accepted(verdict.provider);
-      return verdict.caller;
-    }
+    if (verdict.kind === 'accepted') return this.accept(verdict);
     for (const { provider, reason } of verdict.attempts) this.metrics.failed(provider, verdict.kind, reason);
     this.logger.warn({ requestId: request.id, attempts: verdict.attempts }, 'Token refused');
     throw this.refusalOf(verdict);
+  }
+
+  private accept({ caller, provider }: Accepted): Caller {
+    this.metrics.accepted(provider);
+    return caller;
   }
 
   private refusalOf({ kind, attempts }: Exclude<Verdict, { kind: 'accepted' }>): ApiError {

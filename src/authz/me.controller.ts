@@ -1,10 +1,11 @@
-import { Controller, Get, Query } from '@nestjs/common';
+import { Controller, Get } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import { Authenticator } from '../auth/authenticator.js';
 import type { Caller } from '../auth/caller.js';
 import { CurrentCaller } from '../auth/current-caller.js';
 import { AnyCaller } from '../auth/route-access.js';
 import { ApiErrors } from '../http/openapi/api-errors.js';
+import { ValidQuery } from '../http/input/valid-query.decorator.js';
 import { AccessPolicy } from './access-policy.js';
 import { MeQuery } from './me.dto.js';
 import { MeAnswer } from './me.responses.js';
@@ -22,7 +23,7 @@ export class MeController {
   @ApiOperation({ operationId: 'getMe', summary: 'Who the caller is, and in which roles' })
   @ApiOkResponse({ type: MeAnswer })
   @ApiErrors('anonymous_mode', 'invalid_parameter')
-  me(@CurrentCaller() caller: Caller, @Query() { claims }: MeQuery): MeAnswer {
+  me(@CurrentCaller() caller: Caller, @ValidQuery() { claims }: MeQuery): MeAnswer {
     if (!caller.identified) throw this.authenticator.unidentified();
     return {
       subject: caller.subject ?? '',

@@ -1,4 +1,4 @@
-import { Controller, Get, Param, Query, type Type } from '@nestjs/common';
+import { Controller, Get, Param, type Type } from '@nestjs/common';
 import { ApiOperation, ApiParam, ApiTags } from '@nestjs/swagger';
 import { Audited } from '../auth/audited.js';
 import { AnyCaller } from '../auth/route-access.js';
@@ -8,6 +8,7 @@ import type { RegistryAccess } from '../views/view.js';
 import { ApiOkWithEtag } from '../http/openapi/api-answers.js';
 import { ApiErrors } from '../http/openapi/api-errors.js';
 import type { CachedJson } from '../http/answers/json-answers.js';
+import { ValidQuery } from '../http/input/valid-query.decorator.js';
 import { describedClass, documentClassOf, nounOf } from '../entries/document-classes.js';
 import { PageMetadata } from './catalog.responses.js';
 import { CatalogService } from './catalog.service.js';
@@ -48,7 +49,7 @@ function controllerOf(type: BareType): Type {
     })
     @ApiOkWithEtag(listed)
     @ApiErrors('invalid_parameter', 'invalid_cursor', 'search_too_broad')
-    list(@Loaded() access: RegistryAccess, @Query() query: BareListQuery): Promise<CachedJson> {
+    list(@Loaded() access: RegistryAccess, @ValidQuery() query: BareListQuery): Promise<CachedJson> {
       return this.catalog.list(access, type, bareListRequest(type, query));
     }
 
@@ -62,7 +63,7 @@ function controllerOf(type: BareType): Type {
       @Loaded() access: RegistryAccess,
       @Param('namespace') namespace: string,
       @Param('name') name: string,
-      @Query() query: VersionQuery,
+      @ValidQuery() query: VersionQuery,
     ): Promise<CachedJson> {
       return this.catalog.version(access, type, `${namespace}/${name}`, 'latest', includesDeleted(query));
     }
@@ -80,7 +81,7 @@ function controllerOf(type: BareType): Type {
       @Loaded() access: RegistryAccess,
       @Param('namespace') namespace: string,
       @Param('name') name: string,
-      @Query() query: VersionsQuery,
+      @ValidQuery() query: VersionsQuery,
     ): Promise<CachedJson> {
       const entry = `${namespace}/${name}`;
       return this.catalog.versions(access, type, entry, versionsRequest(entry, query));
@@ -98,7 +99,7 @@ function controllerOf(type: BareType): Type {
       @Param('namespace') namespace: string,
       @Param('name') name: string,
       @Param('version') version: string,
-      @Query() query: VersionQuery,
+      @ValidQuery() query: VersionQuery,
     ): Promise<CachedJson> {
       return this.catalog.version(access, type, `${namespace}/${name}`, version, includesDeleted(query));
     }

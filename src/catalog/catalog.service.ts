@@ -48,19 +48,9 @@ export class CatalogService {
   ) {}
 
   /** @throws ApiError 429 while as many searches of the caller as may be are under way; 503 for one that takes too long. */
-  async list(access: RegistryAccess, type: EntryType, list: ListRequest): Promise<CachedJson> {
-    const request: PageRequest = { page: 'list', type, list };
-    if (!isSearch(list.filter)) return this.page(access, request);
-    // Many statements perhaps, or none when it is known: a look is little beside them, and has to come before an answer that is known.
-    if (access.remembered) access = await this.views.refresh(access);
-    const deadline = performance.now() + searchTimeMs(list.filter);
-    const who = access.client.keyOf(access.caller);
-    return (
-      this.cache.get(cacheKey(access.view, request)) ??
-      this.searches.run(who, () =>
-        this.page(access, request, { who, deadline, abandoned: access.client.gone() }),
-      )
-    );
+  list(access: RegistryAccess, type: EntryType, list: ListRequest): Promise<CachedJson> {
+    const request = { page: 'list', type, list } as const;
+    return isSearch(list.filter) ? this.search(access, request) : this.page(access, request);
   }
 
   versions(
@@ -115,6 +105,19 @@ export class CatalogService {
     if (this.tooMany.has(key)) throw new ApiError(TOO_MANY);
   }
 
+  private async search(access: RegistryAccess, request: PageRequest & { page: 'list' }): Promise<CachedJson> {
+    // Many statements perhaps, or none when it is known: a look is little beside them, and has to come before an answer that is known.
+    if (access.remembered) access = await this.views.refresh(access);
+    const deadline = performance.now() + searchTimeMs(request.list.filter);
+    const who = access.client.keyOf(access.caller);
+    return (
+      this.cache.get(cacheKey(access.view, request)) ??
+      this.searches.run(who, () =>
+        this.page(access, request, { who, deadline, abandoned: access.client.gone() }),
+      )
+    );
+  }
+
   /**
    * A page from the cache, or else read.
    *
@@ -129,7 +132,9 @@ export class CatalogService {
     const who = access.client.keyOf(access.caller);
     this.recent.add(who);
     if (access.remembered) {
-      const page = await this.readAtOnce(access, request, who);
+      const page = this.isKnown(cacheKey(access.view, request))
+        ? undefined
+        : await this.readAtOnce(access, request, who);
       if (page) return page;
       access = await this.views.refresh(access);
     }
@@ -159,9 +164,14 @@ export class CatalogService {
     }
   }
 
+  // It may be of a time before the request that asks for it.
+  private isKnown(key: string): boolean {
+    return this.cache.has(key) || this.pending.has(key);
+  }
+
   /**
    * A page of a view that is only remembered, by statements that also say whether it is still the view. What is cached, or what
-   * others are reading already, may be of a time before this request, and has no such proof.
+   * others are reading already, has no such proof.
    *
    * @returns undefined when the view has to be refreshed first.
    */
@@ -171,10 +181,8 @@ export class CatalogService {
     who: string,
   ): Promise<CachedJson | undefined> {
     const key = cacheKey(access.view, request);
-    const isKnown = () => this.cache.has(key) || this.pending.has(key);
-    if (isKnown()) return undefined;
     const result = await this.inTurn(access, who, async () => {
-      if (isKnown() || !this.views.isLatest(access)) return undefined;
+      if (this.isKnown(key) || !this.views.isLatest(access)) return undefined;
       const check = new SnapshotCheck(access.view, access.remembered);
       return this.pending.share(key, () => this.read(key, check, request));
     });

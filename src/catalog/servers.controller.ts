@@ -1,4 +1,4 @@
-import { Controller, Get, Param, Query } from '@nestjs/common';
+import { Controller, Get, Param } from '@nestjs/common';
 import { ApiOperation, ApiParam, ApiTags } from '@nestjs/swagger';
 import { Audited } from '../auth/audited.js';
 import { AnyCaller } from '../auth/route-access.js';
@@ -7,6 +7,7 @@ import type { RegistryAccess } from '../views/view.js';
 import { ApiOkWithEtag } from '../http/openapi/api-answers.js';
 import { ApiErrors } from '../http/openapi/api-errors.js';
 import type { CachedJson } from '../http/answers/json-answers.js';
+import { ValidQuery } from '../http/input/valid-query.decorator.js';
 import { CatalogService } from './catalog.service.js';
 import { ServerItem, ServerList } from './catalog.responses.js';
 import { ServerListQuery, VersionQuery, VersionsQuery } from './list-query.dto.js';
@@ -40,7 +41,7 @@ export class ServersController {
   })
   @ApiOkWithEtag(ServerList)
   @ApiErrors('invalid_parameter', 'invalid_cursor', 'search_too_broad')
-  list(@Loaded() access: RegistryAccess, @Query() query: ServerListQuery): Promise<CachedJson> {
+  list(@Loaded() access: RegistryAccess, @ValidQuery() query: ServerListQuery): Promise<CachedJson> {
     return this.catalog.list(access, 'server', serverListRequest(query));
   }
 
@@ -52,7 +53,7 @@ export class ServersController {
   versions(
     @Loaded() access: RegistryAccess,
     @Param('name') name: string,
-    @Query() query: VersionsQuery,
+    @ValidQuery() query: VersionsQuery,
   ): Promise<CachedJson> {
     return this.catalog.versions(access, 'server', name, versionsRequest(name, query));
   }
@@ -67,7 +68,7 @@ export class ServersController {
     @Loaded() access: RegistryAccess,
     @Param('name') name: string,
     @Param('version') version: string,
-    @Query() query: VersionQuery,
+    @ValidQuery() query: VersionQuery,
   ): Promise<CachedJson> {
     return this.catalog.version(access, 'server', name, version, includesDeleted(query));
   }

@@ -1,4 +1,4 @@
-import { Body, Controller, Delete, Get, HttpCode, Param, Patch, Post, Put, Query, Res } from '@nestjs/common';
+import { Body, Controller, Delete, Get, HttpCode, Param, Patch, Post, Put, Res } from '@nestjs/common';
 import {
   ApiBody,
   ApiCreatedResponse,
@@ -23,6 +23,7 @@ import { RequestPreconditions } from '../http/preconditions.decorator.js';
 import type { Preconditions } from '../http/preconditions.js';
 import { JsonText } from '../http/answers/json-answers.js';
 import { CurrentRequest, type RequestContext } from '../http/request-context.js';
+import { ValidQuery } from '../http/input/valid-query.decorator.js';
 import { ClaimsBody, PublishBody, PublishQuery, StatusBody } from './entries.dto.js';
 import { EntryClaimsAnswer, ManagedEntry, PublishedVersionAnswer } from './entries.responses.js';
 import { PUBLISH_EXAMPLES } from './publish-examples.js';
@@ -58,7 +59,7 @@ export class EntriesController {
   @ApiOperation({ operationId: 'listEntries', summary: 'The published entries this caller may manage' })
   @ApiOkWithEtag(EntryList)
   @ApiErrors('invalid_parameter', 'invalid_cursor')
-  list(@CurrentCaller() caller: Caller, @Query() query: AdminListParameters): Promise<JsonText> {
+  list(@CurrentCaller() caller: Caller, @ValidQuery() query: AdminListParameters): Promise<JsonText> {
     return this.lists.manageable(caller, query);
   }
 
@@ -76,7 +77,7 @@ export class EntriesController {
   @ApiErrors('invalid_parameter', 'read_only', ...PUBLISH_ERRORS)
   async publish(
     @CurrentCaller() caller: Caller,
-    @Query() { dry_run: dryRun }: PublishQuery,
+    @ValidQuery() { dry_run: dryRun }: PublishQuery,
     @SentJson() sent: SentBody,
     @CurrentRequest() context: RequestContext,
     @Res({ passthrough: true }) response: Response,

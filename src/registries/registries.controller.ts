@@ -1,4 +1,4 @@
-import { Body, Controller, Delete, Get, HttpCode, Param, Put, Query, Res } from '@nestjs/common';
+import { Body, Controller, Delete, Get, HttpCode, Param, Put, Res } from '@nestjs/common';
 import { ApiBody, ApiNoContentResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import type { Response } from 'express';
 import { Audited } from '../auth/audited.js';
@@ -17,6 +17,7 @@ import type { Preconditions } from '../http/preconditions.js';
 import type { JsonText } from '../http/answers/json-answers.js';
 import { CurrentRequest, type RequestContext } from '../http/request-context.js';
 import { type PutBody, PutBodyPipe } from '../http/input/put-body.pipe.js';
+import { ValidQuery } from '../http/input/valid-query.decorator.js';
 import { RegistryAnswer, RegistryAnswerList } from './registries.responses.js';
 import { RegistriesService } from './registries.service.js';
 import { Registry } from './registry.entity.js';
@@ -36,7 +37,7 @@ export class RegistriesController {
   })
   @ApiOkWithEtag(RegistryAnswerList)
   @ApiErrors('invalid_parameter', 'invalid_cursor')
-  list(@CurrentCaller() caller: Caller, @Query() query: AdminListParameters): Promise<JsonText> {
+  list(@CurrentCaller() caller: Caller, @ValidQuery() query: AdminListParameters): Promise<JsonText> {
     return this.registries.list(caller, query);
   }
 

@@ -1,4 +1,4 @@
-import { Body, Controller, Delete, Get, HttpCode, Param, Post, Put, Query, Res } from '@nestjs/common';
+import { Body, Controller, Delete, Get, HttpCode, Param, Post, Put, Res } from '@nestjs/common';
 import { ApiAcceptedResponse, ApiBody, ApiNoContentResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import type { Response } from 'express';
 import { Audited } from '../auth/audited.js';
@@ -18,6 +18,7 @@ import type { JsonText } from '../http/answers/json-answers.js';
 import { CurrentRequest, type RequestContext } from '../http/request-context.js';
 import { type PutBody, PutBodyPipe } from '../http/input/put-body.pipe.js';
 import { readBody } from '../http/input/body-validation.pipe.js';
+import { ValidQuery } from '../http/input/valid-query.decorator.js';
 import { SOURCE_EXAMPLES } from '../source-kinds/source-examples.js';
 import { Source } from './source.entity.js';
 import { SourceAnswer, SourceList } from './sources.responses.js';
@@ -40,7 +41,7 @@ export class SourcesController {
   })
   @ApiOkWithEtag(SourceList)
   @ApiErrors('invalid_parameter', 'invalid_cursor')
-  list(@CurrentCaller() caller: Caller, @Query() query: AdminListParameters): Promise<JsonText> {
+  list(@CurrentCaller() caller: Caller, @ValidQuery() query: AdminListParameters): Promise<JsonText> {
     return this.sources.list(caller, query);
   }
 

@@ -1,4 +1,4 @@
-import { Controller, Get, Query } from '@nestjs/common';
+import { Controller, Get } from '@nestjs/common';
 import { ApiOperation, ApiTags } from '@nestjs/swagger';
 import { Audited } from '../../auth/audited.js';
 import type { Caller } from '../../auth/caller.js';
@@ -9,6 +9,7 @@ import { Entry } from '../../entries/entry.entity.js';
 import { JsonText } from '../../http/answers/json-answers.js';
 import { ApiOkWithEtag } from '../../http/openapi/api-answers.js';
 import { ApiErrors } from '../../http/openapi/api-errors.js';
+import { ValidQuery } from '../../http/input/valid-query.decorator.js';
 import { Registry } from '../../registries/registry.entity.js';
 import { RegistryAccessQuery } from '../access.dto.js';
 import { WhoHasAccess } from '../access.responses.js';
@@ -46,7 +47,7 @@ export class WhoController {
   @ApiErrors('invalid_parameter', 'entry_not_found')
   async ofRegistry(
     @Loaded() registry: Registry,
-    @Query() { type, entry }: RegistryAccessQuery,
+    @ValidQuery() { type, entry }: RegistryAccessQuery,
   ): Promise<JsonText> {
     const found = entry
       ? await this.who.ofRegistryEntry(registry, { type: type || 'server', name: entry })

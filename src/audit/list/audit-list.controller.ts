@@ -1,4 +1,4 @@
-import { Controller, Get, Query, Req, Res } from '@nestjs/common';
+import { Controller, Get, Req, Res } from '@nestjs/common';
 import { ApiOperation, ApiTags } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
 import { Audited } from '../../auth/audited.js';
@@ -9,6 +9,7 @@ import { RequiresAnyRole } from '../../auth/route-access.js';
 import { type JsonLines, JsonText, LINES_TYPE } from '../../http/answers/json-answers.js';
 import { ApiOkWithEtag } from '../../http/openapi/api-answers.js';
 import { ApiErrors } from '../../http/openapi/api-errors.js';
+import { ValidQuery } from '../../http/input/valid-query.decorator.js';
 import { AuditListParameters } from './audit-list.dto.js';
 import { AuditEventList } from './audit-list.responses.js';
 import { AuditListService } from './audit-list.service.js';
@@ -31,7 +32,7 @@ export class AuditListController {
   list(
     @CurrentCaller() caller: Caller,
     @CurrentClient() client: Client,
-    @Query() query: AuditListParameters,
+    @ValidQuery() query: AuditListParameters,
     @Req() request: Request,
     @Res({ passthrough: true }) response: Response,
   ): Promise<JsonText | JsonLines> {

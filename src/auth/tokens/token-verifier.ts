@@ -40,7 +40,7 @@ export type Verdict =
   /** At least one was not asked, because this client has too many questions under way. */
   | { readonly kind: 'limited'; readonly attempts: readonly Attempt[] };
 
-type Accepted = Extract<Verdict, { kind: 'accepted' }>;
+export type Accepted = Extract<Verdict, { kind: 'accepted' }>;
 
 interface Provider {
   readonly config: ProviderConfig;
@@ -90,11 +90,17 @@ export class TokenVerifier {
     this.providers = providers.map((provider) => this.prepare(provider, reach));
   }
 
+  /** Who vouches for the token, where that is known and still holds. */
+  remembered(token: string): Accepted | undefined {
+    const cached = this.verified.get(tokenDigest(token));
+    if (!cached || cached.expiresAt <= Date.now() || !cached.isCurrent()) return undefined;
+    return { kind: 'accepted', caller: cached.caller, provider: cached.provider };
+  }
+
   /** @param token the bearer token of the request. */
   async verify(token: string, request: Request): Promise<Verdict> {
-    const cached = this.verified.get(tokenDigest(token));
-    if (cached && cached.expiresAt > Date.now() && cached.isCurrent())
-      return { kind: 'accepted', caller: cached.caller, provider: cached.provider };
+    const known = this.remembered(token);
+    if (known) return known;
     const jwt = readJwt(token);
     const outcomes: Outcome[] = [];
     for (const check of this.keyChecks(token, jwt, request)) {

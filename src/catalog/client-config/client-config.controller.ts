@@ -1,4 +1,4 @@
-import { Controller, Get, Query } from '@nestjs/common';
+import { Controller, Get } from '@nestjs/common';
 import { ApiOperation, ApiTags } from '@nestjs/swagger';
 import { Audited } from '../../auth/audited.js';
 import { AnyCaller } from '../../auth/route-access.js';
@@ -6,6 +6,7 @@ import { Loaded, RegistryRoute } from '../../auth/route-resource.js';
 import type { CachedJson } from '../../http/answers/json-answers.js';
 import { ApiOkWithEtag } from '../../http/openapi/api-answers.js';
 import { ApiErrors } from '../../http/openapi/api-errors.js';
+import { ValidQuery } from '../../http/input/valid-query.decorator.js';
 import type { RegistryAccess } from '../../views/view.js';
 import { CatalogService } from '../catalog.service.js';
 import { ClientConfigQuery } from './client-config.dto.js';
@@ -30,7 +31,7 @@ export class ClientConfigController {
   })
   @ApiOkWithEtag(ClientConfigAnswer)
   @ApiErrors('invalid_parameter', 'too_many_servers')
-  get(@Loaded() access: RegistryAccess, @Query() query: ClientConfigQuery): Promise<CachedJson> {
+  get(@Loaded() access: RegistryAccess, @ValidQuery() query: ClientConfigQuery): Promise<CachedJson> {
     return this.catalog.clientConfig(access, query.client, query.form || 'servers');
   }
 }

@@ -1,4 +1,4 @@
-import { Controller, Get, Query } from '@nestjs/common';
+import { Controller, Get } from '@nestjs/common';
 import { ApiOperation, ApiTags } from '@nestjs/swagger';
 import { Audited } from '../../auth/audited.js';
 import { RequiresRole } from '../../auth/route-access.js';
@@ -9,6 +9,7 @@ import { AdminListParameters } from '../../http/lists/admin-list.dto.js';
 import { ApiOkWithEtag } from '../../http/openapi/api-answers.js';
 import { ApiErrors } from '../../http/openapi/api-errors.js';
 import type { JsonText } from '../../http/answers/json-answers.js';
+import { ValidQuery } from '../../http/input/valid-query.decorator.js';
 import { EntryList } from './entry-list.responses.js';
 import { EntryListService } from './entry-list.service.js';
 
@@ -28,7 +29,7 @@ export class EntryListController {
     summary: 'Every entry of a source with its claims and versions',
   })
   @ApiOkWithEtag(EntryList)
-  ofSource(@Loaded() source: Source, @Query() query: AdminListParameters): Promise<JsonText> {
+  ofSource(@Loaded() source: Source, @ValidQuery() query: AdminListParameters): Promise<JsonText> {
     return this.entries.ofSource(source, query);
   }
 
@@ -43,7 +44,7 @@ export class EntryListController {
     summary: 'Every entry of the sources of a registry, shadowed ones too',
   })
   @ApiOkWithEtag(EntryList)
-  ofRegistry(@Loaded() registry: Registry, @Query() query: AdminListParameters): Promise<JsonText> {
+  ofRegistry(@Loaded() registry: Registry, @ValidQuery() query: AdminListParameters): Promise<JsonText> {
     return this.entries.ofRegistry(registry, query);
   }
 }
