@@ -15,6 +15,7 @@ import { AuditEvents1797000000000 } from './1797000000000-audit-events.js';
 import { OpenRegistries1797200000000 } from './1797200000000-open-registries.js';
 import { AuditFilters1797350000000 } from './1797350000000-audit-filters.js';
 import { AppliedAuthorization1797500000000 } from './1797500000000-applied-authorization.js';
+import { SearchKeysOfPartitions1797700000000 } from './1797700000000-search-keys-of-partitions.js';
 
 /**
  * Every migration, oldest first. A released one is never edited: a change is a new file. One that can't be taken back without losing
@@ -38,4 +39,5 @@ export const migrations = [
   OpenRegistries1797200000000,
   AuditFilters1797350000000,
   AppliedAuthorization1797500000000,
+  SearchKeysOfPartitions1797700000000,
 ];

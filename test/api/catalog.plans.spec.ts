@@ -12,7 +12,7 @@ import { EntryListQueries } from '../../dist/entries/list/entry-list.queries.js'
 import { ViewsQueries } from '../../dist/views/views.queries.js';
 import { BULK_CLAIM_SETS, BULK_SOURCES, bulkView, fillCatalogue } from '../support/bulk-catalogue.js';
 import { aDatabase, type TestDatabase } from '../support/database.js';
-import { rowsTouched } from '../support/explained.js';
+import { costOfKeepingPlans, rowsTouched } from '../support/explained.js';
 
 const SMALL = 2_000;
 const LARGE = 5_000;
@@ -35,6 +35,7 @@ interface Case {
 }
 
 const ALL = bulkView(BULK_CLAIM_SETS);
+const EVERYTHING = { ...ALL, seesAll: true, visible: [] };
 const FEW = bulkView(2);
 const MIDDLE: Position = { name: 'io.acme/8', key: '~' };
 const PAST: ListFilter = { updatedSince: '2020-01-01T00:00:00Z', includeDeleted: true };
@@ -126,6 +127,19 @@ const ofOne: readonly [string, Ask][] = [
   ['a name that is not there', versions(ALL, { which: 'latest', name: 'io.acme/x' })],
 ];
 
+/** What is asked again and again, in prepared statements. */
+const prepared: readonly [string, Ask][] = [
+  ...[ALL, EVERYTHING, FEW].flatMap((view): [string, Ask][] => {
+    const who = view.seesAll ? 'whoever sees all' : view.tag;
+    return [
+      [`a list, for ${who}`, servers(view, {})],
+      [`the next page, for ${who}`, servers(view, {}, MIDDLE)],
+      [`latest versions, for ${who}`, servers(view, { version: 'latest' })],
+    ];
+  }),
+  ...ofOne,
+];
+
 const cases: Case[] = [
   ...lists.map(([what, ask, needs]) => ({ what, ask, atMost: LIST_ROWS, ...(needs ? { needs } : {}) })),
   ...ofOne.map(([what, ask]) => ({ what, ask, atMost: NAME_ROWS })),
@@ -196,6 +210,12 @@ describe('what a query reads', () => {
         await database.query('vacuum analyze entry, entry_version, search_text, search_partition');
     });
     it.each(cases)('depends on the page and not on the catalogue: $what', dependsOnThePage);
+
+    // What a plan for any values costs more than one for these must not grow: at some size it would be made anew each time.
+    it.each(prepared)('is planned once for all values: %s', async (_, ask) => {
+      const atFewer = await costOfKeepingPlans(small.runner, ask);
+      expect(await costOfKeepingPlans(large.runner, ask)).toBeLessThan(atFewer + 1);
+    });
 
     it.each(cases.filter(({ needs }) => needs !== undefined))(
       'takes reading far more without its index: $what',

@@ -199,7 +199,7 @@ describe('a list', () => {
       });
       const grams = gramsToFind(filter.search ?? '');
       const searched = async (request: ListRequest) => {
-        const rows = await readByText(sql, grams ?? '', 'server', request, 1_000);
+        const rows = await readByText(sql, grams ?? '', 'server', request, 1_000, 1);
         if (!rows) throw new Error('There are not that many texts');
         return rows;
       };

@@ -4,6 +4,7 @@ interface PlanNode {
   readonly 'Node Type': string;
   readonly 'Relation Name'?: string;
   readonly 'Index Name'?: string;
+  readonly 'Total Cost': number;
   readonly 'Actual Rows': number;
   readonly 'Actual Loops': number;
   readonly 'Rows Removed by Filter'?: number;
@@ -11,25 +12,51 @@ interface PlanNode {
   readonly Plans?: readonly PlanNode[];
 }
 
+interface Runner {
+  query(sql: string, values?: unknown[]): Promise<unknown>;
+}
+type Work = (dataSource: DataSource) => Promise<unknown>;
+
 /** Runs `work` with a data source that records its statements, and counts the rows those statements touch. */
-export async function rowsTouched(
-  runner: { query(sql: string, values?: unknown[]): Promise<unknown> },
-  work: (dataSource: DataSource) => Promise<unknown>,
-): Promise<number> {
+export async function rowsTouched(runner: Runner, work: Work): Promise<number> {
+  let rows = 0;
+  for (const [sql, values] of await statementsOf(runner, work))
+    for (const plan of await plansOf(runner, `explain (analyze, format json) ${sql}`, values))
+      rows += rowsOf(plan);
+  return rows;
+}
+
+/** By how much a plan for any values looks dearer than one for these, in the planner's units: the most of the statements of `work`. */
+export async function costOfKeepingPlans(runner: Runner, work: Work): Promise<number> {
+  const differences: number[] = [];
+  for (const [sql, values = []] of await statementsOf(runner, work)) {
+    const literals = values.map((value) => (value === null ? 'null' : `'${String(value)}'`));
+    await runner.query(`prepare explained as ${sql}`);
+    const cost = async (mode: 'generic' | 'custom') => {
+      await runner.query(`set plan_cache_mode = force_${mode}_plan`);
+      const [plan] = await plansOf(runner, `explain (format json) execute explained (${literals.join()})`);
+      return plan?.['Total Cost'] ?? Number.NaN;
+    };
+    differences.push((await cost('generic')) - (await cost('custom')));
+    await runner.query('deallocate explained');
+    await runner.query('reset plan_cache_mode');
+  }
+  return Math.max(...differences);
+}
+
+async function statementsOf(runner: Runner, work: Work): Promise<[string, unknown[] | undefined][]> {
   const asked: [string, unknown[] | undefined][] = [];
   const query = (sql: string, values?: unknown[]) => {
     asked.push([sql, values]);
     return runner.query(sql, values);
   };
   await work({ query } as unknown as DataSource);
-  let rows = 0;
-  for (const [sql, values] of asked) {
-    const [answer] = (await runner.query(`explain (analyze, format json) ${sql}`, values)) as {
-      'QUERY PLAN': { Plan: PlanNode }[];
-    }[];
-    for (const { Plan } of answer?.['QUERY PLAN'] ?? []) rows += rowsOf(Plan);
-  }
-  return rows;
+  return asked;
+}
+
+async function plansOf(runner: Runner, explain: string, values?: unknown[]): Promise<PlanNode[]> {
+  const [answer] = (await runner.query(explain, values)) as { 'QUERY PLAN': { Plan: PlanNode }[] }[];
+  return (answer?.['QUERY PLAN'] ?? []).map(({ Plan }) => Plan);
 }
 
 // All that scans of tables and indexes read, also what they discard. What a statement reads once and materializes counts once.

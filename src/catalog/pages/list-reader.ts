@@ -5,7 +5,8 @@ import type { ListRequest } from './list-request.js';
 import { isSearch } from '../search-limits.js';
 import { NameWalk } from './name-walk.js';
 import { scanChanges, scanInOrder } from './index-scan.queries.js';
-import { scanSearchTexts } from './search-scan.queries.js';
+import { isFull } from './page-size.js';
+import { passesOverHidden, scanSearchTexts } from './search-scan.queries.js';
 import { nothingVisible } from './page.queries.js';
 import { showsNothing } from '../../views/view.js';
 import { RowsPerName } from './rows-per-name.js';
@@ -20,8 +21,10 @@ const SPARE_NAMES = 2;
 const NAMES_PER_FILTERED_ROW = 4;
 /** Candidates read in an index at first. */
 const FIRST_CANDIDATES = 512;
-/** Texts found by their index at first: sorting these takes about as long as the first steps. */
-const FIRST_TEXTS = 8_192;
+/** Texts found by their index at first. Of more of them the names that the walk goes over next will have enough, mostly. */
+const FIRST_TEXTS = 65_536;
+/** Of those, as many for each row are looked at in the order of their names, if that fills the page. */
+const SORTED_PER_ROW = 8;
 /** More than there can be. */
 const ALL_TEXTS = 2 ** 31 - 2;
 /** How much more is read, in either way, each time neither led to the end. */
@@ -77,6 +80,7 @@ export async function readList(
  *
  * @param grams see `gramsToFind`.
  * @param maxCandidates texts that are found.
+ * @param sortedPerRow of these, as many for each row are looked at before all are.
  * @returns up to `limit + 1` versions; undefined when there are more candidates.
  */
 export async function readByText(
@@ -85,9 +89,17 @@ export async function readByText(
   type: EntryType,
   request: ListRequest,
   maxCandidates: number,
+  sortedPerRow = SORTED_PER_ROW,
 ): Promise<FoundVersion[] | undefined> {
-  const rows = await scanSearchTexts(sql, { type, request, grams, maxCandidates, rows: request.limit + 1 });
-  return rows[0]?.complete ? rows.filter(isVersion) : undefined;
+  const rows = request.limit + 1;
+  const step = { type, request, grams, maxCandidates, rows };
+  const mayShowFew = isSearch({ ...request.filter, search: undefined }) || passesOverHidden(sql.view);
+  const maxSorted = mayShowFew ? ALL_TEXTS : rows * sortedPerRow;
+  const read = await scanSearchTexts(sql, { ...step, maxSorted });
+  if (!read[0]?.complete) return undefined;
+  const found = read.filter(isVersion);
+  if (!read[0].isCut || isFull(found, request.limit)) return found;
+  return (await scanSearchTexts(sql, { ...step, maxSorted: ALL_TEXTS })).filter(isVersion);
 }
 
 /**

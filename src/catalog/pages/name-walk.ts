@@ -1,6 +1,7 @@
 import type { EntryType } from '../../documents/entry-types.js';
 import { countPartitions } from '../../views/view.js';
 import type { ListRequest } from './list-request.js';
+import { isFull } from './page-size.js';
 import { walkByPartition, walkBySource } from './page.queries.js';
 import { type FoundVersion, isVersion } from './version-row.js';
 import type { ViewSql } from './view-sql.queries.js';
@@ -37,7 +38,7 @@ export class NameWalk {
 
   /** Whether `found` is the whole answer. */
   get isDone(): boolean {
-    return this.isAtEnd || this.found.length > this.rest.limit || this.found.at(-1)?.document === null;
+    return this.isAtEnd || isFull(this.found, this.rest.limit);
   }
 
   /** Goes on over so many names, at least two, or until the page is full. */

@@ -21,6 +21,11 @@ export const ONLY_FOUND_COLUMNS = `found.name, found.version, found.key, found.s
 /** SQL: the versions of a page up to each, in page order. */
 export const PAGE_WINDOW = `(order by found.name, found.key desc rows unbounded preceding)`;
 
+/** Whether these, with the one beyond the limit, are all that a page and its cursor need. */
+export function isFull(found: readonly FoundVersion[], limit: number): boolean {
+  return found.length > limit || found.at(-1)?.document === null;
+}
+
 /** The versions that have room on one page: at least one, however long it is. */
 export function withinPage(found: readonly FoundVersion[]): readonly VersionRow[] {
   const rows: VersionRow[] = [];

@@ -3,6 +3,7 @@ import { CURRENCY, IS_WORTH_READING } from '../../views/views.queries.js';
 import {
   conditionValues,
   isVisible,
+  isVisibleAmongMany,
   nameFrom,
   NOT_DELETED,
   passingVersions,
@@ -97,7 +98,7 @@ export function walkBySource(sql: ViewSql, { type, request, ...sizes }: WalkStep
 with ${CURRENCY},
 ${rankedBy('(select $rankedSources::int[])')},
 next_entries as materialized (
-  select r.source_id, r.rank, e.id, e.name, e.claims_changed_at, ${isVisible('e')} as visible
+  select r.source_id, r.rank, e.id, e.name, e.claims_changed_at, ${isVisibleAmongMany('e')} as visible
   from ranked r cross join lateral (
     select e.id, e.name, e.claim_set_id, e.claims_changed_at from entry e
     where e.source_id = r.source_id and e.type = (select $type::text)

@@ -21,12 +21,20 @@ export interface SearchStep {
   readonly grams: string;
   /** Texts to find at most. */
   readonly maxCandidates: number;
+  /** Of these, as many are looked at in the order of their names, at most. */
+  readonly maxSorted: number;
   /** Versions to return at most. */
   readonly rows: number;
 }
 
-/** A version that was found, or nulls, beside whether there are no more candidates than were read. */
-export type SearchRow = MaybeVersion & CurrencyRow & { readonly complete: boolean };
+/** A version that was found, or nulls, beside how far the scan came. */
+export type SearchRow = MaybeVersion &
+  CurrencyRow & {
+    /** Whether there are no more candidates than were read. */
+    readonly complete: boolean;
+    /** Whether there are candidates after those that were looked at. */
+    readonly isCut: boolean;
+  };
 
 /** SQL: the keys of these grams among those of the index that begin so. */
 const keysOf = (prefix: string) =>
@@ -40,8 +48,8 @@ const ofAll = (condition = 'true') => `select t.entry_id, t.name, t.content from
   ) t`;
 
 /**
- * SQL: the texts of each visible partition that have the grams: what is hidden is not even looked at. Where they are all there
- * are, one look finds the same.
+ * SQL: the texts of the visible partitions that have the grams: what is hidden is not even looked at. The index is asked for each of
+ * the partitions, and then the table is read once for all of them. Where they are all there are, one look finds the same.
  */
 const OF_PARTITIONS = `partitions as materialized (
   select p.id from unnest($partitionSources::int[], $partitionClaimSets::int[]) as v(source_id, claim_set_id)
@@ -53,11 +61,14 @@ whole as materialized (
   ) p
 ),
 texts as (
-  select t.entry_id, t.name, t.content from partitions p cross join lateral (
+  select t.entry_id, t.name, t.content from (
+    select array(
+      select ${keysOf('p.id::text')}::search_key_list from partitions p where not (select visible from whole)
+    ) as keys offset 0
+  ) asked cross join lateral (
     select t.entry_id, t.name, t.content from search_text t
-    where ${TEXT_KEYS} @> ${keysOf('p.id::text')} offset 0
+    where ${TEXT_KEYS} @> any (asked.keys) offset 0
   ) t
-  where not (select visible from whole)
   union all
   ${ofAll('(select visible from whole)')}
 )`;
@@ -67,14 +78,14 @@ const OF_ALL = `texts as (
 )`;
 
 /**
- * The versions whose text holds what is searched for, by way of the index of search texts. Entries that have it are sorted by name and
- * then looked at one by one until the page is full: whether they are visible, whether an earlier source hides them (contract §6), which of
- * their versions pass.
+ * The versions whose text holds what is searched for, by way of the index of search texts. Those that come first by name
+ * are looked at one by one until the page is full: whether they are visible, whether an earlier source hides them (contract §6), which of
+ * their versions pass. To find the first of very many takes a fraction of what sorting all of them does.
  */
 export function scanSearchTexts(sql: ViewSql, { type, request, ...sizes }: SearchStep): Promise<SearchRow[]> {
   const { after } = request;
   const entry = { id: 'c.entry_id', name: 'c.name', claimsChangedAt: 'e.claims_changed_at' };
-  const byPartition = looksByPartition(sql.view);
+  const byPartition = !sql.view.seesAll && !passesOverHidden(sql.view);
   return sql.query<SearchRow>(
     `
 with ${CURRENCY},
@@ -87,14 +98,22 @@ candidates as materialized (
 ),
 total as materialized (
   select count(*) <= $maxCandidates as complete from candidates
+),
+nearest as materialized (
+  select entry_id, name from candidates where (select complete from total)
+  order by name limit $maxSorted::int + 1
+),
+cut as materialized (
+  select count(*) > $maxSorted as "isCut", max(name) as before from nearest
 )
-select (select "isCurrent" from currency), total.complete,
+select (select "isCurrent" from currency), total.complete, cut."isCut",
     ${FOUND_COLUMNS}
-from total left join (
+from total cross join cut left join (
   select c.name,
     ${VERSION_COLUMNS}
   from (
-    select entry_id, name from candidates where (select complete from total)
+    select entry_id, name from nearest
+    where not (select "isCut" from cut) or name < (select before from cut)
     group by name, entry_id order by name offset 0
   ) c
   cross join lateral (
@@ -125,6 +144,7 @@ order by found.name, found.key desc`,
   );
 }
 
-function looksByPartition(view: View): boolean {
-  return !view.seesAll && countPartitions(view) <= MAX_PARTITION_LOOKS;
+/** Whether a scan for this view finds what is hidden, too, and passes over it. */
+export function passesOverHidden(view: View): boolean {
+  return !view.seesAll && countPartitions(view) > MAX_PARTITION_LOOKS;
 }

@@ -1,7 +1,7 @@
 /** Stands between the grams of a text; a gram that holds it is left out. The function `search_grams` of the database does the same. */
 const SEPARATOR = '\u0001';
 /** Looking more of them up costs more than the entries that have all of these and not the text. */
-const MAX_ASKED = 10;
+const MAX_ASKED = 6;
 
 /**
  * The letters of a text and every two that follow each other, each once: what its index finds it by. Letters are code points, and

@@ -58,7 +58,7 @@ visible as materialized (
   where (select complete from total) and c.passes and (coalesce(e.claim_set_id = any($11::int[]), false) or $12::boolean)
     and (c.updated_at >= $13::timestamptz or e.claims_changed_at >= $13::timestamptz)
     and e.name >= (select $14::text)
-    and (e.name > $14 or c.version_key < $15)
+    and (e.name > (select $14::text) or c.version_key < (select $15::text))
 ),
 shown as materialized (
   select s.name, s.version_key, s.id

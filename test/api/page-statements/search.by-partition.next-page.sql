@@ -10,10 +10,11 @@
 -- $10 = "%weather%"
 -- $11 = "io.acme/deploy"
 -- $12 = 8192
--- $13 = "{1,2}"
--- $14 = false
--- $15 = "1"
--- $16 = 31
+-- $13 = 248
+-- $14 = "{1,2}"
+-- $15 = false
+-- $16 = "1"
+-- $17 = 31
 with currency as materialized (
   select (
   select concat_ws(' ', extract(epoch from pg_postmaster_start_time()), pg_relation_filepath('claim_set'),
@@ -40,11 +41,14 @@ whole as materialized (
   ) p
 ),
 texts as (
-  select t.entry_id, t.name, t.content from partitions p cross join lateral (
+  select t.entry_id, t.name, t.content from (
+    select array(
+      select string_to_array(p.id::text || ' ' || replace($9, chr(1), chr(1) || p.id::text || ' '), chr(1))::search_key_list from partitions p where not (select visible from whole)
+    ) as keys offset 0
+  ) asked cross join lateral (
     select t.entry_id, t.name, t.content from search_text t
-    where search_keys(t.partition_id, t.type, t.grams) @> string_to_array(p.id::text || ' ' || replace($9, chr(1), chr(1) || p.id::text || ' '), chr(1)) offset 0
+    where search_keys(t.partition_id, t.type, t.grams) @> any (asked.keys) offset 0
   ) t
-  where not (select visible from whole)
   union all
   select t.entry_id, t.name, t.content from (
     select t.entry_id, t.name, t.content from search_text t
@@ -58,20 +62,28 @@ candidates as materialized (
 ),
 total as materialized (
   select count(*) <= $12 as complete from candidates
+),
+nearest as materialized (
+  select entry_id, name from candidates where (select complete from total)
+  order by name limit $13::int + 1
+),
+cut as materialized (
+  select count(*) > $13 as "isCut", max(name) as before from nearest
 )
-select (select "isCurrent" from currency), total.complete,
+select (select "isCurrent" from currency), total.complete, cut."isCut",
     found.name, found.version, found.key, found.status, found."statusMessage",
     found."statusChangedAt", found."publishedAt", found."updatedAt", found."isLatest",
     case when sum(octet_length(found.document)) over page <= 1048576 or row_number() over page = 1
       then found.document end as document
-from total left join (
+from total cross join cut left join (
   select c.name,
     v.version, v.version_key as key, v.document, v.status, v.status_message as "statusMessage",
     to_char(v.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as "statusChangedAt",
     to_char(v.published_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as "publishedAt",
     to_char(v.updated_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as "updatedAt", v.is_latest as "isLatest"
   from (
-    select entry_id, name from candidates where (select complete from total)
+    select entry_id, name from nearest
+    where not (select "isCut" from cut) or name < (select before from cut)
     group by name, entry_id order by name offset 0
   ) c
   cross join lateral (
@@ -79,14 +91,14 @@ from total left join (
     where e.id = c.entry_id and e.type = $8 offset 0
   ) e
   cross join lateral (
-    select r.rank from ranked r where r.source_id = e.source_id and (coalesce(e.claim_set_id = any($13::int[]), false) or $14::boolean) offset 0
+    select r.rank from ranked r where r.source_id = e.source_id and (coalesce(e.claim_set_id = any($14::int[]), false) or $15::boolean) offset 0
   ) own
   cross join lateral (
     select 1 where not exists (
       select 1 from ranked r cross join lateral (
         select 1 from entry h
         where h.source_id = r.source_id and h.type = $8 and h.name = c.name
-          and (coalesce(h.claim_set_id = any($13::int[]), false) or $14::boolean) offset 0
+          and (coalesce(h.claim_set_id = any($14::int[]), false) or $15::boolean) offset 0
       ) h
       where r.rank < own.rank
     ) offset 0
@@ -98,10 +110,10 @@ from total left join (
     ) v
     where v.status <> 'deleted' and v.search like $10
       and true
-      and (c.name > $11 or v.version_key < $15)
-    order by v.version_key desc limit $16
+      and (c.name > (select $11::text) or v.version_key < (select $16::text))
+    order by v.version_key desc limit $17
   ) v
-  order by c.name, v.version_key desc limit $16
+  order by c.name, v.version_key desc limit $17
 ) found on true
 window page as (order by found.name, found.key desc rows unbounded preceding)
 order by found.name, found.key desc

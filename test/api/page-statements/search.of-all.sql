@@ -7,9 +7,10 @@
 -- $7 = "we\u0001ea\u0001at\u0001th\u0001he\u0001er"
 -- $8 = "%weather%"
 -- $9 = 8192
--- $10 = "{}"
--- $11 = true
--- $12 = 31
+-- $10 = 248
+-- $11 = "{}"
+-- $12 = true
+-- $13 = 31
 with currency as materialized (
   select (
   select concat_ws(' ', extract(epoch from pg_postmaster_start_time()), pg_relation_filepath('claim_set'),
@@ -39,20 +40,28 @@ candidates as materialized (
 ),
 total as materialized (
   select count(*) <= $9 as complete from candidates
+),
+nearest as materialized (
+  select entry_id, name from candidates where (select complete from total)
+  order by name limit $10::int + 1
+),
+cut as materialized (
+  select count(*) > $10 as "isCut", max(name) as before from nearest
 )
-select (select "isCurrent" from currency), total.complete,
+select (select "isCurrent" from currency), total.complete, cut."isCut",
     found.name, found.version, found.key, found.status, found."statusMessage",
     found."statusChangedAt", found."publishedAt", found."updatedAt", found."isLatest",
     case when sum(octet_length(found.document)) over page <= 1048576 or row_number() over page = 1
       then found.document end as document
-from total left join (
+from total cross join cut left join (
   select c.name,
     v.version, v.version_key as key, v.document, v.status, v.status_message as "statusMessage",
     to_char(v.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as "statusChangedAt",
     to_char(v.published_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as "publishedAt",
     to_char(v.updated_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as "updatedAt", v.is_latest as "isLatest"
   from (
-    select entry_id, name from candidates where (select complete from total)
+    select entry_id, name from nearest
+    where not (select "isCut" from cut) or name < (select before from cut)
     group by name, entry_id order by name offset 0
   ) c
   cross join lateral (
@@ -60,14 +69,14 @@ from total left join (
     where e.id = c.entry_id and e.type = $6 offset 0
   ) e
   cross join lateral (
-    select r.rank from ranked r where r.source_id = e.source_id and (coalesce(e.claim_set_id = any($10::int[]), false) or $11::boolean) offset 0
+    select r.rank from ranked r where r.source_id = e.source_id and (coalesce(e.claim_set_id = any($11::int[]), false) or $12::boolean) offset 0
   ) own
   cross join lateral (
     select 1 where not exists (
       select 1 from ranked r cross join lateral (
         select 1 from entry h
         where h.source_id = r.source_id and h.type = $6 and h.name = c.name
-          and (coalesce(h.claim_set_id = any($10::int[]), false) or $11::boolean) offset 0
+          and (coalesce(h.claim_set_id = any($11::int[]), false) or $12::boolean) offset 0
       ) h
       where r.rank < own.rank
     ) offset 0
@@ -80,9 +89,9 @@ from total left join (
     where v.status <> 'deleted' and v.search like $8
       and true
       and true
-    order by v.version_key desc limit $12
+    order by v.version_key desc limit $13
   ) v
-  order by c.name, v.version_key desc limit $12
+  order by c.name, v.version_key desc limit $13
 ) found on true
 window page as (order by found.name, found.key desc rows unbounded preceding)
 order by found.name, found.key desc

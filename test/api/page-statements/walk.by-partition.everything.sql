@@ -74,7 +74,7 @@ from progress left join (
     ) v
     where v.status <> 'deleted' and v.version = $12 and v.status = $13 and v.search like $14
       and (v.updated_at >= $15::timestamptz or n.claims_changed_at >= $15::timestamptz)
-      and (n.name > $9 or v.version_key < $16)
+      and (n.name > (select $9::text) or v.version_key < (select $16::text))
     order by v.version_key desc limit (select $17::int)
   ) v
   order by n.name, v.version_key desc limit (select $17::int)

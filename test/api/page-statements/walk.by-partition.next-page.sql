@@ -70,7 +70,7 @@ from progress left join (
     ) v
     where v.status <> 'deleted'
       and true
-      and (n.name > $9 or v.version_key < $12)
+      and (n.name > (select $9::text) or v.version_key < (select $12::text))
     order by v.version_key desc limit (select $13::int)
   ) v
   order by n.name, v.version_key desc limit (select $13::int)

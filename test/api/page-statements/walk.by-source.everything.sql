@@ -32,7 +32,7 @@ ranked as materialized (
   where ($3::text is null or (select "isCurrent" from currency))
 ),
 next_entries as materialized (
-  select r.source_id, r.rank, e.id, e.name, e.claims_changed_at, (coalesce(e.claim_set_id = any($6::int[]), false) or $7::boolean) as visible
+  select r.source_id, r.rank, e.id, e.name, e.claims_changed_at, (coalesce(e.claim_set_id in (select unnest((select $6::int[]))), false) or (select $7::boolean)) as visible
   from ranked r cross join lateral (
     select e.id, e.name, e.claim_set_id, e.claims_changed_at from entry e
     where e.source_id = r.source_id and e.type = (select $8::text)
@@ -73,7 +73,7 @@ from progress left join (
     ) v
     where v.status <> 'deleted' and v.version = $12 and v.status = $13 and v.search like $14
       and (v.updated_at >= $15::timestamptz or n.claims_changed_at >= $15::timestamptz)
-      and (n.name > $9 or v.version_key < $16)
+      and (n.name > (select $9::text) or v.version_key < (select $16::text))
     order by v.version_key desc limit (select $17::int)
   ) v
   order by n.name, v.version_key desc limit (select $17::int)

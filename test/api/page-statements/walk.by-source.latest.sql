@@ -26,7 +26,7 @@ ranked as materialized (
   where ($3::text is null or (select "isCurrent" from currency))
 ),
 next_entries as materialized (
-  select r.source_id, r.rank, e.id, e.name, e.claims_changed_at, (coalesce(e.claim_set_id = any($6::int[]), false) or $7::boolean) as visible
+  select r.source_id, r.rank, e.id, e.name, e.claims_changed_at, (coalesce(e.claim_set_id in (select unnest((select $6::int[]))), false) or (select $7::boolean)) as visible
   from ranked r cross join lateral (
     select e.id, e.name, e.claim_set_id, e.claims_changed_at from entry e
     where e.source_id = r.source_id and e.type = (select $8::text)
