@@ -51,7 +51,7 @@ export async function measureFirstReads(stage: Stage, quick: boolean): Promise<F
   const measure = async (row: string, reads: readonly Read[], bare: Child) => {
     await expectSameBytes(service, bare, reads, tokens[0] ?? '');
     for (const [connections, target] of Object.entries(CONNECTIONS)) {
-      const load = { connections: Number(connections), seconds: quick ? 2 : 4 };
+      const load = { connections: Number(connections), seconds: quick ? 2 : 3 };
       const asked = (path: keyof Read) =>
         shuffled(reads).map((read, at) => ({ path: read[path], token: tokens[at % CALLERS] ?? '' }));
       const measured = await rounds(quick ? 3 : 7, async (round) => {
