@@ -218,6 +218,17 @@ describe('a manager', () => {
     await again;
   });
 
+  it('types the name of a registry while the page asks which there are', async () => {
+    const letAnswer = await manager.holdsBack('**/registry');
+    await manager.opens('/access');
+    const registry = manager.page.getByLabel('Registry');
+    await registry.focus();
+    await letAnswer();
+    await manager.page.locator('#access-registries option').first().waitFor({ state: 'attached' });
+    await manager.page.keyboard.type('community');
+    expect(await registry.inputValue()).toBe('community');
+  });
+
   it('sees in one picture who sees how much', async () => {
     await manager.goes('/access');
     const picture = manager.page.locator('.picture table');

@@ -98,8 +98,9 @@ describe('a publisher', () => {
     await expect.poll(async () => (await publisher.refusal()).code).toBe('version_exists');
   });
 
-  it('drops a file with the next version', async () => {
+  it('drops a file with the next version, and keeps what they type while it is published', async () => {
     await opens();
+    const letAnswer = await publisher.holdsBack('**/v1/entries');
     await publisher.page.locator('input[type=file]').setInputFiles({
       name: 'server.json',
       mimeType: 'application/json',
@@ -110,7 +111,10 @@ describe('a publisher', () => {
       if ((await claim(text).getAttribute('aria-pressed')) === 'false') await claim(text).click();
     await publisher.page.getByText('It could be published.').waitFor();
     await publisher.button('Publish').click();
+    await editor().fill('another one');
+    await letAnswer();
     await publisher.page.getByText(`Published: ${NAME} 1.1.0`).waitFor();
+    expect(await editor().inputValue()).toBe('another one');
   });
 
   it('deprecates a version, and its readers are told why', async () => {

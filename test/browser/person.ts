@@ -69,6 +69,20 @@ export class Person {
     await this.page.locator('.who summary', { hasText: user }).waitFor();
   }
 
+  /** Holds requests of this address back until what comes from here is called. */
+  async holdsBack(url: string): Promise<() => Promise<void>> {
+    let letGo = (): void => undefined;
+    const held = new Promise<void>((resolve) => (letGo = resolve));
+    await this.page.route(url, async (route) => {
+      await held;
+      await route.continue();
+    });
+    return () => {
+      letGo();
+      return this.page.unrouteAll({ behavior: 'wait' });
+    };
+  }
+
   /** Goes to a place of the page by its address. */
   async opens(place: string): Promise<void> {
     await this.page.goto('about:blank');

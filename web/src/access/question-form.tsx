@@ -44,6 +44,8 @@ export function QuestionForm({
           autocomplete="off"
           spellcheck={false}
           value={registry}
+          // What is chosen for somebody who is at it would stand before what they type.
+          onFocus={() => setTyped(registry)}
           onInput={(event) => setTyped(event.currentTarget.value)}
         />
         <datalist id="access-registries">

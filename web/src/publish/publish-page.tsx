@@ -59,7 +59,8 @@ export function PublishPage(): JSX.Element {
     if (question === null) return;
     const { type: of, name, version } = await answer(api.POST('/v1/entries', raw(question)));
     setPublished({ type: of, name, version });
-    setText('');
+    // What was typed meanwhile stays.
+    setText((now) => (now === text ? '' : now));
     setChecked(undefined);
   });
   const isChecked = checked !== undefined && checked.text === question;
