@@ -3,6 +3,7 @@ import { LRUCache } from 'lru-cache';
 import type { Claims } from '../claims/claims.js';
 import { SharedReads } from '../database/shared-reads.js';
 import { TimeSlice } from '../json/time-slice.js';
+import { indexIn } from './ascending-ids.js';
 import { type PartitionList, type RegistryState, ViewsQueries } from './views.queries.js';
 
 /** Partitions that may be cached, over all sources, and again over all registries. */
@@ -43,6 +44,12 @@ interface Cached {
   /** The greatest id among `claims`. */
   newest: number;
 }
+
+const NOTHING: Pick<SourcePartitions, 'claimSetIds' | 'claims' | 'keys'> = {
+  claimSetIds: [],
+  claims: [],
+  keys: new Set(),
+};
 
 /** There is none beyond it: of none at all the claims are read in batches. */
 const MAX_ID = 2 ** 31 - 1;
@@ -118,17 +125,23 @@ export class Partitions {
     await slice.pause();
     const ids = list.claimSetIds === '' ? [] : list.claimSetIds.split(',').map(Number);
     for (const [id, claims] of Object.entries(list.newClaims)) remember(cache, Number(id), claims);
-    const known = await this.claimsOf(ids, cache);
+    const before = cache.sources.get(list.sourceId) ?? NOTHING;
+    const indexes = ids.map(indexIn(before.claimSetIds));
+    const newIds = ids.filter((_id, index) => indexes[index] === undefined);
+    const newClaims = await this.claimsOf(newIds, cache);
+    const haveAllStayed = ids.length - newIds.length === before.claimSetIds.length;
     const claimSetIds: number[] = [];
     const claims: Claims[] = [];
-    const keys = new Set<string>();
+    const keys = new Set(haveAllStayed ? before.keys : []);
     for (const [index, id] of ids.entries()) {
       if (slice.isOverAt(index)) await slice.pause();
-      const required = known.get(id);
+      const indexBefore = indexes[index];
+      const isNew = indexBefore === undefined;
+      const required = isNew ? newClaims.get(id) : before.claims[indexBefore];
       if (!required) continue;
       claimSetIds.push(id);
       claims.push(required);
-      for (const key of Object.keys(required)) keys.add(key);
+      if (isNew || !haveAllStayed) for (const key of Object.keys(required)) keys.add(key);
     }
     return { sourceId: list.sourceId, revision: list.revision, claimSetIds, claims, keys };
   }

@@ -70,10 +70,10 @@ export interface PartitionList {
 const MAX_NEW_CLAIMS = 1_000;
 
 const PARTITIONS = `
-select s.id as "sourceId", s.partition_revision as revision, (
-    select coalesce(string_agg(p.claim_set_id::text, ',' order by p.claim_set_id), '')
-    from source_partition p where p.source_id = s.id
-  ) as "claimSetIds", (
+select s.id as "sourceId", s.partition_revision as revision,
+  array_to_string(array(
+    select p.claim_set_id from source_partition p where p.source_id = s.id order by p.claim_set_id
+  ), ',') as "claimSetIds", (
     select coalesce(json_object_agg(c.id, c.claims), '{}') from (
       select p.claim_set_id from source_partition p
       where p.source_id = s.id and p.claim_set_id > $2 order by p.claim_set_id limit ${MAX_NEW_CLAIMS}

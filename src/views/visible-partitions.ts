@@ -1,5 +1,6 @@
 import type { Claims } from '../claims/claims.js';
 import { TimeSlice } from '../json/time-slice.js';
+import { indexIn } from './ascending-ids.js';
 import type { SourcePartitions } from './partitions.js';
 import { type VisibleSource, visibleSource } from './view.js';
 
@@ -32,11 +33,7 @@ export async function judgeSource(
 
 /** @returns a function that is to be asked in ascending order; undefined for what was not judged. */
 function earlierJudgement({ judgedIds, visible }: JudgedSource): (id: number) => boolean | undefined {
-  let [judgedAt, visibleAt] = [0, 0];
-  return (id) => {
-    while ((judgedIds[judgedAt] ?? Infinity) < id) judgedAt += 1;
-    if (judgedIds[judgedAt] !== id) return undefined;
-    while ((visible.claimSetIds[visibleAt] ?? Infinity) < id) visibleAt += 1;
-    return visible.claimSetIds[visibleAt] === id;
-  };
+  const judged = indexIn(judgedIds);
+  const seen = indexIn(visible.claimSetIds);
+  return (id) => (judged(id) === undefined ? undefined : seen(id) !== undefined);
 }

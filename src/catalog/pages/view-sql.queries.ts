@@ -1,4 +1,5 @@
 import type { StatementRunner } from '../../database/pools/search-pool.js';
+import { unionOf } from '../../views/ascending-ids.js';
 import type { View, VisibleSource } from '../../views/view.js';
 import { bind, type NamedValues } from '../../database/named-parameters.js';
 import type { CurrencyRow, SnapshotCheck } from './snapshot-check.js';
@@ -94,9 +95,7 @@ export function partitionValues(view: View): NamedValues {
 function claimSetsOf(visible: readonly VisibleSource[]): readonly (string | number)[] {
   const count = visible.reduce((sum, { claimSetIds }) => sum + claimSetIds.length, 0);
   if (count > MAX_COMPARED) return visible.map(({ text }) => text);
-  const ids = new Set<number>();
-  for (const { claimSetIds } of visible) for (const id of claimSetIds) ids.add(id);
-  return [...ids];
+  return visible.map(({ claimSetIds }) => claimSetIds).reduce(unionOf, []);
 }
 
 // As PostgreSQL writes an array.
