@@ -7,9 +7,6 @@ import { UndiciInstrumentation } from '@opentelemetry/instrumentation-undici';
 import type { IncomingMessage } from 'node:http';
 import { routeOf } from '../route.js';
 
-/** Asked every few seconds, by machines. None of them exists on the public port (contract §1). */
-const INTERNAL_PATHS = new Set(['/health', '/readiness', '/version', '/metrics']);
-
 interface Choices {
   /**
    * Where requests of ours carry `traceparent`. Nowhere else: it tells its receiver which requests of theirs belong together,
@@ -17,20 +14,16 @@ interface Choices {
    */
   readonly traceparentHosts: ReadonlySet<string>;
   readonly propagator: W3CTraceContextPropagator;
-  /** Is a request of others in no trace? */
-  readonly leavesOut: (request: IncomingMessage) => boolean;
 }
 
 /**
  * What is traced: requests that come in, statements, and requests that go out. Only what belongs to a trace: what the server
  * asks the database of its own accord, every half second, would be all that one sees.
  */
-export function instrumentations({ traceparentHosts, propagator, leavesOut }: Choices): Instrumentation[] {
+export function instrumentations({ traceparentHosts, propagator }: Choices): Instrumentation[] {
   return [
     new HttpInstrumentation({
       disableOutgoingRequestInstrumentation: true,
-      ignoreIncomingRequestHook: (request) =>
-        leavesOut(request) || INTERNAL_PATHS.has(request.url?.split('?', 1)[0] ?? ''),
       applyCustomAttributesOnSpan: (span, request) => {
         if (!span.isRecording()) return;
         const incoming = request as IncomingMessage;

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import type { IncomingMessage } from 'node:http';
 import { createRequire } from 'node:module';
 import { diag, DiagLogLevel } from '@opentelemetry/api';
 import { setGlobalErrorHandler, W3CTraceContextPropagator } from '@opentelemetry/core';
@@ -23,9 +24,12 @@ import { ExportProblems } from './export-problems.js';
 import { ShareSampling } from './sampling.js';
 import { SpanRedaction } from './span-redaction.js';
 import { spanTracing } from './span-tracing.js';
+import { passUntraced } from './untraced-requests.js';
 
 /** What is left is sent at the end of the process, if the collector takes it within this time. */
 const LAST_EXPORT_MS = 2_000;
+/** Asked every few seconds, by machines. None of them exists on the public port (contract §1). */
+const INTERNAL_PATHS = new Set(['/health', '/readiness', '/version', '/metrics']);
 
 export interface StartedOpenTelemetry {
   stop(): Promise<void>;
@@ -92,14 +96,18 @@ async function startTraces(
     instrumentations: instrumentations({
       traceparentHosts: propagates ? new Set(traceparentHosts) : new Set(),
       propagator,
-      leavesOut: (request) => sampling?.leavesOut(request) ?? false,
     }),
   });
   // Instrumentations hook into require(), and this program is imported: it gets the same classes all the same.
   const require = createRequire(import.meta.url);
   for (const name of ['http', 'pg']) require(name);
+  passUntraced((request) => isAskedByMachines(request) || (sampling?.leavesOut(request) ?? false));
   useTracing(spanTracing(provider.getTracer('registry-server')));
   return provider;
+}
+
+function isAskedByMachines({ url }: IncomingMessage): boolean {
+  return INTERNAL_PATHS.has(url?.split('?', 1)[0] ?? '');
 }
 
 async function startMetrics(
