@@ -71,8 +71,15 @@ function bearer(claims: Record<string, unknown>): string {
 const token = () => bearer({ sub: 'sigrid', role: 'super-admin', org: 'acme' });
 const stranger = () => bearer({ sub: 'carl', role: ['admin', 'writer'], org: 'contoso' });
 
+interface AnyRequest {
+  readonly method: string;
+  readonly path: string;
+  readonly body?: object;
+  readonly authorization: string;
+}
+
 /** A request by accident: most of them change something, some are refused, some fail. */
-function anyRequest(random: Random): { method: string; path: string; body?: object; authorization: string } {
+function anyRequest(random: Random): AnyRequest {
   const name = random.pick(NAMES);
   const version = random.pick(VERSIONS);
   const claims = random.pick(CLAIMS);
@@ -160,15 +167,23 @@ describe('the audit trail, replayed', () => {
           (await callWith(`${first.origin}/v1/sources/managed`, 'PUT', managed)).status,
         );
       let { cli, origin } = first;
-      const work = async (): Promise<void> => {
-        for (;;) {
-          const { method, path, body, authorization } = anyRequest(random);
-          const sent = { headers: { Authorization: authorization }, ...(body ? { body } : {}) };
-          const reply = await callWith(origin + path, method, sent).catch(() => undefined);
-          if (!reply) return;
-          answered.set(String(reply.headers['x-request-id']), reply.status);
-        }
+      /** @returns the status; undefined when the process has gone. */
+      const send = async ({ method, path, body, authorization }: AnyRequest): Promise<number | undefined> => {
+        const sent = { headers: { Authorization: authorization }, ...(body ? { body } : {}) };
+        const reply = await callWith(origin + path, method, sent).catch(() => undefined);
+        if (reply) answered.set(String(reply.headers['x-request-id']), reply.status);
+        return reply?.status;
       };
+      const work = async (): Promise<void> => {
+        while ((await send(anyRequest(random))) !== undefined);
+      };
+      // A conflict for sure: among so few requests by accident there is not always one.
+      const published = {
+        server: aServer(random.pick(NAMES), random.pick(VERSIONS)),
+        claims: random.pick(CLAIMS),
+      };
+      const publication = { method: 'POST', path: '/v1/entries', body: published, authorization: token() };
+      while ((await send(publication)) !== 409);
       for (let round = 1; round <= ROUNDS; round += 1) {
         const before = answered.size;
         const workers = Array.from({ length: WORKERS }, work);
