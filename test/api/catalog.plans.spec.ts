@@ -2,7 +2,11 @@ import type { DataSource, QueryRunner } from 'typeorm';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { readList } from '../../dist/catalog/pages/list-reader.js';
 import type { ListFilter, Position } from '../../dist/catalog/pages/list-request.js';
-import type { NamedVersions } from '../../dist/catalog/pages/page.queries.js';
+import {
+  type NamedVersions,
+  type SingleVersions,
+  singleVersions,
+} from '../../dist/catalog/pages/page.queries.js';
 import { readVersions } from '../../dist/catalog/pages/page-reader.js';
 import { SnapshotCheck } from '../../dist/catalog/pages/snapshot-check.js';
 import { ViewSql } from '../../dist/catalog/pages/view-sql.queries.js';
@@ -17,7 +21,7 @@ import { costOfKeepingPlans, rowsTouched } from '../support/explained.js';
 const SMALL = 2_000;
 const LARGE = 5_000;
 const LIMIT = 10;
-// The name of the number 1, as md5 has it.
+// The name of the number 1, as md5 has it; below, also that of 2.
 const NAME = 'io.acme/c4ca4238a0b923820dcc509a6f75849b';
 /** Of a list: so many for each row of the page, each partition or source, and for the candidates of an index. */
 const LIST_ROWS = 40 * (LIMIT + 1) + (LIMIT + 1) * 16 + 550 * 2;
@@ -120,6 +124,18 @@ function versions(view: typeof ALL, asked: Pick<NamedVersions, 'which'> & Partia
   const one = { type: 'server', name: NAME, includeDeleted: false, ...asked } as const;
   return (dataSource) => readVersions(sqlOf(dataSource, view), one);
 }
+function ofNames(view: typeof ALL, which: SingleVersions['which']): Ask {
+  const names = [NAME, 'io.acme/c81e728d9d4c2f636f067f89cc14862c', 'io.acme/x'].map((name) => ({
+    name,
+    version: '1.0.0',
+  }));
+  return (dataSource) =>
+    singleVersions(sqlOf(dataSource, view), { type: 'server', which, includeDeleted: false }, names);
+}
+const ofSeveral: readonly [string, Ask][] = [
+  ['the latest of several names', ofNames(ALL, 'latest')],
+  ['versions of several names', ofNames(FEW, 'exact')],
+];
 const ofOne: readonly [string, Ask][] = [
   ['a name', versions(ALL, { which: 'all' })],
   ['the latest of a name', versions(ALL, { which: 'latest' })],
@@ -138,11 +154,13 @@ const prepared: readonly [string, Ask][] = [
     ];
   }),
   ...ofOne,
+  ...ofSeveral,
 ];
 
 const cases: Case[] = [
   ...lists.map(([what, ask, needs]) => ({ what, ask, atMost: LIST_ROWS, ...(needs ? { needs } : {}) })),
   ...ofOne.map(([what, ask]) => ({ what, ask, atMost: NAME_ROWS })),
+  ...ofSeveral.map(([what, ask]) => ({ what, ask, atMost: 3 * NAME_ROWS })),
   {
     what: 'the partitions of a registry',
     ask: (dataSource) =>

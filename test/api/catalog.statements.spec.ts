@@ -5,7 +5,12 @@ import { indexScansFor } from '../../dist/catalog/pages/index-scan.js';
 import { readByIndex, readByText } from '../../dist/catalog/pages/list-reader.js';
 import type { ListFilter, ListRequest, Position } from '../../dist/catalog/pages/list-request.js';
 import { NameWalk } from '../../dist/catalog/pages/name-walk.js';
-import { type NamedVersions, nothingVisible } from '../../dist/catalog/pages/page.queries.js';
+import {
+  type NamedVersions,
+  nothingVisible,
+  type SingleVersions,
+  singleVersions,
+} from '../../dist/catalog/pages/page.queries.js';
 import { gramsToFind } from '../../dist/entries/search/search-grams.js';
 import { readVersions } from '../../dist/catalog/pages/page-reader.js';
 import { SnapshotCheck } from '../../dist/catalog/pages/snapshot-check.js';
@@ -53,6 +58,14 @@ const versions =
   (sql) =>
     readVersions(sql, { type: 'server', name: NAME, includeDeleted: false, ...asked });
 
+const ofSeveralNames =
+  (which: SingleVersions['which'], includeDeleted = false): Read =>
+  (sql) =>
+    singleVersions(sql, { type: 'server', which, includeDeleted }, [
+      { name: NAME, version: '1.0.0' },
+      { name: 'io.acme/other', version: '2.0.0' },
+    ]);
+
 const statements: Record<string, Read> = {
   'nothing-visible': nothingVisible,
   'versions.all': versions({ which: 'all' }),
@@ -60,6 +73,9 @@ const statements: Record<string, Read> = {
   'versions.latest': versions({ which: 'latest' }),
   'versions.exact': versions({ which: 'exact', version: '1.0.0' }),
   'versions.exact.with-deleted': versions({ which: 'exact', version: '1.0.0', includeDeleted: true }),
+  'versions.of-names.latest': ofSeveralNames('latest'),
+  'versions.of-names.exact': ofSeveralNames('exact'),
+  'versions.of-names.exact.with-deleted': ofSeveralNames('exact', true),
   'walk.by-partition': walk('partition', {}),
   'walk.by-partition.next-page': walk('partition', {}, AFTER),
   'walk.by-partition.latest': walk('partition', { version: 'latest' }),

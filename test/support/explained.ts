@@ -30,7 +30,7 @@ export async function rowsTouched(runner: Runner, work: Work): Promise<number> {
 export async function costOfKeepingPlans(runner: Runner, work: Work): Promise<number> {
   const differences: number[] = [];
   for (const [sql, values = []] of await statementsOf(runner, work)) {
-    const literals = values.map((value) => (value === null ? 'null' : `'${String(value)}'`));
+    const literals = values.map(literal);
     await runner.query(`prepare explained as ${sql}`);
     const cost = async (mode: 'generic' | 'custom') => {
       await runner.query(`set plan_cache_mode = force_${mode}_plan`);
@@ -68,4 +68,9 @@ function rowsOf(node: PlanNode): number {
     (node['Rows Removed by Index Recheck'] ?? 0);
   const below = (node.Plans ?? []).reduce((sum, child) => sum + rowsOf(child), 0);
   return (isScan ? read * node['Actual Loops'] : 0) + below;
+}
+
+function literal(value: unknown): string {
+  if (value === null) return 'null';
+  return `'${Array.isArray(value) ? `{${value.map((each) => JSON.stringify(each)).join()}}` : String(value)}'`;
 }

@@ -16,6 +16,7 @@ import type { SnapshotCheck } from './snapshot-check.js';
 import { RowsPerName } from './rows-per-name.js';
 import { showsNothing } from '../../views/view.js';
 import { isVersion, type FoundVersion } from './version-row.js';
+import { VersionLoader } from './version-loader.js';
 import { ViewSql } from './view-sql.queries.js';
 
 /** What a page shows beside the view: one page of a list, every version of one name, one version (`latest` or exact), or all servers. */
@@ -36,6 +37,7 @@ export type PageRequest =
     }
   | { readonly page: 'client-config'; readonly client: ClientName; readonly form: ConfigForm };
 
+type VersionPage = Extract<PageRequest, { page: 'version' }>;
 type TextRequest = Exclude<PageRequest, { page: 'client-config' }>;
 
 const OTHER_SEARCHES = 'The server is busy with other searches: try again shortly';
@@ -44,6 +46,7 @@ const OTHER_SEARCHES = 'The server is busy with other searches: try again shortl
 @Injectable()
 export class PageReader {
   private readonly rowsPerName = new RowsPerName();
+  private readonly versionLoader = new VersionLoader();
 
   constructor(
     private readonly prepared: PreparedStatements,
@@ -121,22 +124,30 @@ export class PageReader {
   }
 
   // contract §6: an entry of deleted versions alone is not there, unless they are asked for.
-  private async version(
-    sql: ViewSql,
-    { type, name, version, includeDeleted }: PageRequest & { page: 'version' },
-  ): Promise<readonly string[]> {
-    const latest = { type, name, which: 'latest', includeDeleted } as const;
-    const isLatest = version === 'latest';
-    const [row] = await readVersions(sql, isLatest ? latest : { ...latest, which: 'exact', version });
-    if (row) return withinPage([row]).flatMap((found) => itemBody(type, found));
-    const isThere = !isLatest && (await readVersions(sql, latest)).length > 0;
+  private async version(sql: ViewSql, asked: VersionPage): Promise<readonly string[]> {
+    const isLatest = asked.version === 'latest';
+    const row = await this.singleVersion(sql, asked, isLatest ? 'latest' : 'exact');
+    if (row) return withinPage([row]).flatMap((found) => itemBody(asked.type, found));
+    const isThere = !isLatest && (await this.singleVersion(sql, asked, 'latest'));
     throw new ApiError(isThere ? 'version_not_found' : 'entry_not_found');
+  }
+
+  private async singleVersion(
+    sql: ViewSql,
+    { type, name, version, includeDeleted }: VersionPage,
+    which: 'latest' | 'exact',
+  ): Promise<FoundVersion | undefined> {
+    if (hasNul(name) || (which === 'exact' && hasNul(version))) return undefined;
+    if (!showsNothing(sql.view))
+      return this.versionLoader.load(sql, { type, which, includeDeleted }, { name, version });
+    await nothingVisible(sql);
+    return undefined;
   }
 }
 
 /** Versions of one name, newest first, from the first source whose entry is in the view. */
 export async function readVersions(sql: ViewSql, asked: NamedVersions): Promise<FoundVersion[]> {
-  if (hasNul(asked.name) || (asked.version !== undefined && hasNul(asked.version))) return [];
+  if (hasNul(asked.name)) return [];
   if (showsNothing(sql.view)) return nothingVisible(sql);
   return (await versionsOfName(sql, asked)).filter(isVersion);
 }

@@ -181,13 +181,7 @@ export function versionsOfName(
 with ${CURRENCY},
 ${rankedBy('(select $rankedSources::int[])')},
 first_entry as materialized (
-  select e.id, e.name
-  from ranked r cross join lateral (
-    select e.id, e.name from entry e
-    where e.source_id = r.source_id and e.type = $type and e.name = $name
-      and ${isVisible('e')} offset 0
-  ) e
-  order by r.rank limit 1
+  ${firstEntry('$name')}
 )
 select currency."isCurrent",
     ${columns}
@@ -201,6 +195,70 @@ from currency left join (
 ${order}`,
     { type, name, version, afterKey: after },
   );
+}
+
+/** One version of each of several names. */
+export interface SingleVersions {
+  readonly type: EntryType;
+  readonly which: 'latest' | 'exact';
+  readonly includeDeleted: boolean;
+}
+
+export interface VersionName {
+  readonly name: string;
+  /** The one that is meant by `exact`. */
+  readonly version: string;
+}
+
+/** A version that was found, or nulls when none was. */
+export type SingleVersionRow = MaybeVersion &
+  CurrencyRow & {
+    /** Which of the names it is for, from 0 on. */
+    readonly place: number | null;
+  };
+
+/**
+ * The version that is asked for of each of these names, from the first source whose entry is in the view. The documents have room
+ * together as on a page.
+ */
+export function singleVersions(
+  sql: ViewSql,
+  { type, which, includeDeleted }: SingleVersions,
+  asked: readonly VersionName[],
+): Promise<SingleVersionRow[]> {
+  return sql.query<SingleVersionRow>(
+    `
+with ${CURRENCY},
+${rankedBy('(select $rankedSources::int[])')}
+select currency."isCurrent", found.place,
+    ${FOUND_COLUMNS}
+from currency left join (
+  select asked.place::int - 1 as place, e.name,
+    ${VERSION_COLUMNS}
+  from unnest((select $names::text[]), (select $versions::text[])) with ordinality as asked(name, version, place)
+  cross join lateral (
+  ${firstEntry('asked.name')}
+  ) e
+  cross join lateral (
+    select * from entry_version o
+    where o.entry_id = e.id and ${which === 'exact' ? 'o.version = asked.version' : 'o.is_latest'} offset 0
+  ) v
+  where ${includeDeleted ? 'true' : NOT_DELETED}
+) found on true
+window page as (order by found.place rows unbounded preceding)`,
+    { type, names: asked.map(({ name }) => name), versions: asked.map(({ version }) => version) },
+  );
+}
+
+/** SQL: of the entries of one name that are in the view, that of the first source. */
+function firstEntry(name: string): string {
+  return `select e.id, e.name
+  from ranked r cross join lateral (
+    select e.id, e.name from entry e
+    where e.source_id = r.source_id and e.type = $type and e.name = ${name}
+      and ${isVisible('e')} offset 0
+  ) e
+  order by r.rank limit 1`;
 }
 
 /** What a view in which nothing is visible shows. That nothing is visible is an answer like any other, and may be out of date too. */

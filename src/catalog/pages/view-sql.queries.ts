@@ -23,6 +23,17 @@ export class ViewSql {
     return this.check.isCurrent;
   }
 
+  /** Equal where statements have the same values for all that they may name of the view. */
+  get state(): string {
+    const { view, remembered } = this.check;
+    return `${view.tag} ${remembered?.name} ${remembered?.version}`;
+  }
+
+  /** Takes rows of a statement that was run for another reader of the same state, and begun after this one asked. */
+  observe<Row extends CurrencyRow>(rows: Row[]): Row[] {
+    return this.check.observe(rows);
+  }
+
   /** The rows of a statement, which must select `isCurrent` from `CURRENCY`. */
   async query<Row extends CurrencyRow>(text: string, values: NamedValues = {}): Promise<Row[]> {
     const { view, remembered } = this.check;
