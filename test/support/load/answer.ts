@@ -3,11 +3,11 @@ import type { LoadQuestion } from './questions.js';
 
 type Row = Record<string, unknown>;
 
-/** A body as it came, kept until it is judged: reading it while others are waited for would show in their times. */
+/**
+ * A body as it came, kept until it is judged: reading it while others are waited for would show in their times. What is read
+ * of it is not kept: of hundreds of thousands, the bodies alone fit into memory.
+ */
 export class Answer {
-  private decoded: Row | undefined;
-  private said: string | undefined;
-
   constructor(
     readonly status: number,
     private readonly bytes: Buffer,
@@ -16,8 +16,7 @@ export class Answer {
 
   /** What it shows, in a form that compares as text: the status, then a line a row, or the code of a refusal. */
   summary({ ask, type }: LoadQuestion): string {
-    this.said ??= this.summarise(ask === 'version', type === 'server');
-    return this.said;
+    return this.summarise(ask === 'version', type === 'server');
   }
 
   /** Where the next page begins, if there is one. */
@@ -32,8 +31,7 @@ export class Answer {
   }
 
   get json(): Row {
-    this.decoded ??= JSON.parse(this.text) as Row;
-    return this.decoded;
+    return JSON.parse(this.text) as Row;
   }
 
   get text(): string {
@@ -44,11 +42,12 @@ export class Answer {
   }
 
   private summarise(isOne: boolean, isServer: boolean): string {
-    if (this.status !== 200) return `${this.status} ${String(this.json['code'])}`;
+    const shown = this.json;
+    if (this.status !== 200) return `${this.status} ${String(shown['code'])}`;
     const line = isServer ? serverLine : (row: Row) => JSON.stringify(row);
-    if (isOne) return ['200', line(this.json)].join('\n');
-    const rows = this.json[isServer ? 'servers' : 'skills'] as Row[];
-    const { count, nextCursor } = this.json['metadata'] as Row;
+    if (isOne) return ['200', line(shown)].join('\n');
+    const rows = shown[isServer ? 'servers' : 'skills'] as Row[];
+    const { count, nextCursor } = shown['metadata'] as Row;
     const odd = count === rows.length ? [] : [`count ${String(count)}`];
     return ['200', ...rows.map(line), ...(nextCursor === undefined ? [] : ['more']), ...odd].join('\n');
   }

@@ -84,15 +84,20 @@ function summary({ isLatest, stored }: Row, { type }: LoadQuestion): string {
   return type === 'server' ? serverSummary(stored.document, stored.status, isLatest) : stored.document;
 }
 
-const known = new WeakMap<ModelState, Map<string, StoredVersion>>();
+/** Reads come in order of their time and each may tell of a few states: of so many, what is stored is kept by name. */
+const STATES_KEPT = 8;
+const known = new Map<ModelState, Map<string, StoredVersion>>();
 
 function documentsOf(state: ModelState): Map<string, StoredVersion> {
-  const all = known.get(state) ?? new Map<string, StoredVersion>();
+  const kept = known.get(state);
+  if (kept) return kept;
+  const all = new Map<string, StoredVersion>();
+  for (const source of state.sources)
+    for (const { type, name, versions } of source.entries)
+      for (const stored of versions as readonly StoredVersion[])
+        all.set(`${source.name} ${type} ${name} ${stored.version}`, stored);
+  const [oldest] = known.keys();
+  if (oldest && known.size >= STATES_KEPT) known.delete(oldest);
   known.set(state, all);
-  if (all.size === 0)
-    for (const source of state.sources)
-      for (const { type, name, versions } of source.entries)
-        for (const stored of versions as readonly StoredVersion[])
-          all.set(`${source.name} ${type} ${name} ${stored.version}`, stored);
   return all;
 }

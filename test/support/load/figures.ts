@@ -17,9 +17,12 @@ export interface Times {
 /** How long reads took: all of them, those answered with a 304, and the others by what was asked. */
 export function timesOf(reads: readonly Read[]): Times[] {
   const kinds = new Map<string, number[]>();
-  const add = (what: string, ms: number) => kinds.set(what, [...(kinds.get(what) ?? []), ms]);
-  for (const { question, status, began, ended } of reads)
-    add(status === 304 ? 'not modified' : sortOf(question), ended - began);
+  for (const { question, status, began, ended } of reads) {
+    const what = status === 304 ? 'not modified' : sortOf(question);
+    const times = kinds.get(what) ?? [];
+    times.push(ended - began);
+    kinds.set(what, times);
+  }
   const all = reads.map(({ began, ended }) => ended - began);
   return [['all reads', all] as const, ...kinds].map(([what, ms]) => ({
     what,

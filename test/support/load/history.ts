@@ -43,8 +43,8 @@ export class History {
    * was not begun before it ended. The newest first.
    */
   possible(began: number, ended: number): number[] {
-    const newest = this.all.findLastIndex(({ begun }) => begun < ended);
-    const oldest = this.all.findLastIndex(({ acknowledged }) => acknowledged <= began);
+    const newest = lastWhere(this.all, ({ begun }) => begun < ended);
+    const oldest = lastWhere(this.all, ({ acknowledged }) => acknowledged <= began);
     return Array.from({ length: newest - oldest + 1 }, (_, index) => newest - index);
   }
 
@@ -52,4 +52,16 @@ export class History {
   age(index: number, began: number): number {
     return Math.max(0, began - (this.all[index + 1]?.acknowledged ?? Infinity));
   }
+}
+
+/** The last index of which the condition holds, when it holds of all before that one too; -1 when of none. */
+function lastWhere(all: readonly Generation[], holds: (one: Generation) => boolean): number {
+  let [from, to] = [0, all.length];
+  while (from < to) {
+    const middle = (from + to) >> 1;
+    const one = all[middle];
+    if (one && holds(one)) from = middle + 1;
+    else to = middle;
+  }
+  return from - 1;
 }
