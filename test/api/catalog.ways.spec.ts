@@ -223,4 +223,32 @@ describe('a list', () => {
     };
     await fc.assert(fc.asyncProperty(aQuestion, check), { numRuns: STATES });
   });
+
+  it('is found by the texts when there are as many as may be read, and given up with one more', async () => {
+    const word = { version: '1.0.0', status: 'active', word: 'apple', day: 1 };
+    const entries = ['a', 'b', 'c'].map((name) => ({
+      source: 1,
+      claimSet: 1,
+      name,
+      relabeled: null,
+      versions: [word],
+    }));
+    await store(entries);
+    const visible = visibleOf([[1, 1]]);
+    const check = () =>
+      new SnapshotCheck({ seesAll: false, visible, tag: '', sourceIds: [1, 2, 3], revisions: '' });
+    const request: ListRequest = { filter: { search: 'apple' }, limit: 10, after: null };
+    const read = (most: number, ofEachRow?: number) =>
+      readByText(
+        new ViewSql(dataSource, check()),
+        gramsToFind('apple') ?? '',
+        'server',
+        request,
+        most,
+        ofEachRow,
+      );
+    expect((await read(3))?.map(({ name }) => name)).toEqual(['a', 'b', 'c']);
+    expect((await read(4))?.map(({ name }) => name)).toEqual(['a', 'b', 'c']);
+    for (const most of [0, 1, 2]) expect(await read(most)).toBeUndefined();
+  });
 });

@@ -80,7 +80,8 @@ const OF_ALL = `texts as (
 /**
  * The versions whose text holds what is searched for, by way of the index of search texts. Those that come first by name
  * are looked at one by one until the page is full: whether they are visible, whether an earlier source hides them (contract §6), which of
- * their versions pass. To find the first of very many takes a fraction of what sorting all of them does.
+ * their versions pass. To find the first of very many takes a fraction of what sorting all of them does, and to keep them only to count
+ * them would take a quarter of the scan: they are numbered, and one too many comes before all names.
  */
 export function scanSearchTexts(sql: ViewSql, { type, request, ...sizes }: SearchStep): Promise<SearchRow[]> {
   const { after } = request;
@@ -91,17 +92,16 @@ export function scanSearchTexts(sql: ViewSql, { type, request, ...sizes }: Searc
 with ${CURRENCY},
 ${rankedBy('$rankedSources::int[]')},
 ${byPartition ? OF_PARTITIONS : OF_ALL},
-candidates as materialized (
-  select t.entry_id, t.name from texts t
-  where t.content like $searchPattern and ${nameFrom(after, 't.name')}
-  limit $maxCandidates::int + 1
+nearest as materialized (
+  select entry_id, name, number from (
+    select t.entry_id, t.name, row_number() over () as number from texts t
+    where t.content like $searchPattern and ${nameFrom(after, 't.name')}
+    limit $maxCandidates::int + 1
+  ) candidates
+  order by case when number <= $maxCandidates then name else '' end limit $maxSorted::int + 1
 ),
 total as materialized (
-  select count(*) <= $maxCandidates as complete from candidates
-),
-nearest as materialized (
-  select entry_id, name from candidates where (select complete from total)
-  order by name limit $maxSorted::int + 1
+  select not exists (select 1 from nearest where number > $maxCandidates) as complete
 ),
 cut as materialized (
   select count(*) > $maxSorted as "isCut", max(name) as before from nearest
@@ -113,7 +113,7 @@ from total cross join cut left join (
     ${VERSION_COLUMNS}
   from (
     select entry_id, name from nearest
-    where not (select "isCut" from cut) or name < (select before from cut)
+    where (select complete from total) and (not (select "isCut" from cut) or name < (select before from cut))
     group by name, entry_id order by name offset 0
   ) c
   cross join lateral (

@@ -55,17 +55,16 @@ texts as (
     where search_keys(t.partition_id, t.type, t.grams) @> string_to_array($8 || ' ' || replace($9, chr(1), chr(1) || $8 || ' '), chr(1)) and (select visible from whole) offset 0
   ) t
 ),
-candidates as materialized (
-  select t.entry_id, t.name from texts t
-  where t.content like $10 and t.name >= (select $11::text)
-  limit $12::int + 1
+nearest as materialized (
+  select entry_id, name, number from (
+    select t.entry_id, t.name, row_number() over () as number from texts t
+    where t.content like $10 and t.name >= (select $11::text)
+    limit $12::int + 1
+  ) candidates
+  order by case when number <= $12 then name else '' end limit $13::int + 1
 ),
 total as materialized (
-  select count(*) <= $12 as complete from candidates
-),
-nearest as materialized (
-  select entry_id, name from candidates where (select complete from total)
-  order by name limit $13::int + 1
+  select not exists (select 1 from nearest where number > $12) as complete
 ),
 cut as materialized (
   select count(*) > $13 as "isCut", max(name) as before from nearest
@@ -83,7 +82,7 @@ from total cross join cut left join (
     to_char(v.updated_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as "updatedAt", v.is_latest as "isLatest"
   from (
     select entry_id, name from nearest
-    where not (select "isCut" from cut) or name < (select before from cut)
+    where (select complete from total) and (not (select "isCut" from cut) or name < (select before from cut))
     group by name, entry_id order by name offset 0
   ) c
   cross join lateral (
