@@ -14,7 +14,7 @@ const DATABASE = 'registry';
 const START_PATIENCE_MS = 30_000;
 const FAST_STOP_MS = 5_000;
 
-const DEFAULT_SETTINGS = { max_connections: '60', shared_buffers: '64MB', max_wal_size: '512MB' };
+const DEFAULT_SETTINGS = { max_connections: '60', max_wal_size: '512MB' };
 
 export interface PostgresProcess {
   /** `host` is the directory of the socket: nothing listens on the network. */
