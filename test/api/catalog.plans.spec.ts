@@ -6,7 +6,7 @@ import {
   type NamedVersions,
   type SingleVersions,
   singleVersions,
-} from '../../dist/catalog/pages/page.queries.js';
+} from '../../dist/catalog/pages/versions/version.queries.js';
 import { readVersions } from '../../dist/catalog/pages/page-reader.js';
 import { SnapshotCheck } from '../../dist/catalog/pages/snapshot-check.js';
 import { ViewSql } from '../../dist/catalog/pages/view-sql.queries.js';

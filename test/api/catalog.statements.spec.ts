@@ -5,12 +5,12 @@ import { indexScansFor } from '../../dist/catalog/pages/index-scan.js';
 import { readByIndex, readByText } from '../../dist/catalog/pages/list-reader.js';
 import type { ListFilter, ListRequest, Position } from '../../dist/catalog/pages/list-request.js';
 import { NameWalk } from '../../dist/catalog/pages/name-walk.js';
+import { nothingVisible } from '../../dist/catalog/pages/page.queries.js';
 import {
   type NamedVersions,
-  nothingVisible,
   type SingleVersions,
   singleVersions,
-} from '../../dist/catalog/pages/page.queries.js';
+} from '../../dist/catalog/pages/versions/version.queries.js';
 import { gramsToFind } from '../../dist/entries/search/search-grams.js';
 import { readVersions } from '../../dist/catalog/pages/page-reader.js';
 import { SnapshotCheck } from '../../dist/catalog/pages/snapshot-check.js';

@@ -11,12 +11,13 @@ import { type ListRequest, nextCursor, nextVersionsCursor, type VersionsRequest 
 import { clientConfigPage } from '../client-config/client-config-page.js';
 import { itemBody, listBody, type PageBody } from './page-body.js';
 import { withinPage } from './page-size.js';
-import { type NamedVersions, nothingVisible, versionsOfName } from './page.queries.js';
+import { nothingVisible } from './page.queries.js';
 import type { SnapshotCheck } from './snapshot-check.js';
 import { RowsPerName } from './rows-per-name.js';
 import { showsNothing } from '../../views/view.js';
 import { isVersion, type FoundVersion } from './version-row.js';
-import { VersionLoader } from './version-loader.js';
+import { VersionLoader } from './versions/version-loader.js';
+import { type NamedVersions, versionsOfName } from './versions/version.queries.js';
 import { ViewSql } from './view-sql.queries.js';
 
 /** What a page shows beside the view: one page of a list, every version of one name, one version (`latest` or exact), or all servers. */

@@ -1,14 +1,14 @@
 import { setImmediate } from 'node:timers/promises';
-import { tracing } from '../../telemetry/tracing.js';
+import { tracing } from '../../../telemetry/tracing.js';
 import {
   type SingleVersionRow,
   type SingleVersions,
   type VersionName,
   versionsOfName,
   singleVersions,
-} from './page.queries.js';
-import { type FoundVersion, isVersion } from './version-row.js';
-import type { ViewSql } from './view-sql.queries.js';
+} from './version.queries.js';
+import { type FoundVersion, isVersion } from '../version-row.js';
+import type { ViewSql } from '../view-sql.queries.js';
 
 /** Names that one statement reads at most. */
 const MAX_NAMES = 16;
