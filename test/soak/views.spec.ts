@@ -13,7 +13,7 @@ const CALLERS = 1_000;
 const SLOWEST = 10;
 /** Memory is flat: the last quarter against the second, when every cache has been filled for a while. */
 const GROWTH = 1.15;
-const GROWTH_MB = 16;
+const GROWTH_MIB = 16;
 
 describe(`two replicas under load for ${LASTING_S} s (LOAD_SEED=${seed})`, () => {
   const issuer = anIssuer().runs();
@@ -73,10 +73,10 @@ describe(`two replicas under load for ${LASTING_S} s (LOAD_SEED=${seed})`, () =>
       const [, second = 0, , last = Infinity] = quarters(samples);
       console.info(
         `memory by quarters: ${quarters(samples)
-          .map((mb) => `${Math.round(mb)} MB`)
+          .map((mib) => `${Math.round(mib)} MiB`)
           .join(', ')}`,
       );
-      expect(last).toBeLessThanOrEqual(second * GROWTH + GROWTH_MB);
+      expect(last).toBeLessThanOrEqual(second * GROWTH + GROWTH_MIB);
     }
   });
 });

@@ -38,13 +38,13 @@ export function at(values: readonly number[], share: number): number {
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;
 }
 
-/** Takes the resident memory of processes each second, in MB, until it is told to end. */
+/** Takes the resident memory of processes each second, in MiB, until it is told to end. */
 export function watchMemory(pids: readonly number[]): { end(): Promise<number[][]> } {
   const samples: number[][] = pids.map(() => []);
   let isOver = false;
   const watching = (async () => {
     while (!isOver) {
-      for (const [index, pid] of pids.entries()) samples[index]?.push(await residentMB(pid));
+      for (const [index, pid] of pids.entries()) samples[index]?.push(await residentMiB(pid));
       await new Promise((resolve) => setTimeout(resolve, SAMPLE_MS));
     }
   })();
@@ -63,7 +63,7 @@ export function quarters(samples: readonly number[]): number[] {
   return [0, 1, 2, 3].map((index) => at(samples.slice(index * size, (index + 1) * size), 0.5));
 }
 
-async function residentMB(pid: number): Promise<number> {
+async function residentMiB(pid: number): Promise<number> {
   const { stdout } = await run('ps', ['-o', 'rss=', '-p', String(pid)]);
   return Number(stdout.trim()) / 1024;
 }
