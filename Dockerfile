@@ -35,6 +35,9 @@ LABEL org.opencontainers.image.title="Registry Server" \
       org.opencontainers.image.created="${BUILD_DATE}" \
       org.opencontainers.image.base.name="docker.io/library/node:24-bookworm-slim"
 ENV NODE_ENV=production REGISTRY_COMMIT=${COMMIT} REGISTRY_BUILD_DATE=${BUILD_DATE}
+# glibc gives blocks of this size back to the system at once when they are freed. Unless it is told, it raises the size to that of the
+# largest block that was freed: those of pages then leave holes that nothing else fits in.
+ENV MALLOC_MMAP_THRESHOLD_=131072
 WORKDIR /app
 COPY --from=dependencies /app/node_modules node_modules
 COPY --from=build /build/dist dist

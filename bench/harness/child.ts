@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { createServer, type AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Dispatcher, Pool } from 'undici';
+import { readEnvironment } from '#service/config/environment.js';
 import type { Usage } from './probe.js';
 
 const PROBE = new URL('./probe.js', import.meta.url).href;
@@ -11,6 +12,8 @@ const ASK_EVERY_MS = 3;
 
 export interface ChildOptions {
   readonly nodeArguments?: readonly string[];
+  /** More than that of this process. */
+  readonly environment?: Readonly<Record<string, string>>;
   /** Where 200 tells that it is ready. */
   readonly readiness: { readonly port: number; readonly path: string };
   readonly port: number;
@@ -34,7 +37,10 @@ export class Child {
   static async start(command: readonly string[], options: ChildOptions): Promise<Child> {
     const began = performance.now();
     const args = ['--import', PROBE, ...(options.nodeArguments ?? []), ...command];
-    const child = spawn(process.execPath, args, { stdio: ['ignore', 'ignore', 'inherit', 'ipc'] });
+    const child = spawn(process.execPath, args, {
+      env: { ...readEnvironment(), ...options.environment },
+      stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+    });
     const { port, path } = options.readiness;
     const internalUrl = `http://127.0.0.1:${port}`;
     while (!(await isReady(`${internalUrl}${path}`))) {

@@ -1,10 +1,11 @@
-import { writeFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Child, freePort } from './child.js';
 import type { Catalogue, Stage } from './stage.js';
 
 const MAIN = fileURLToPath(new URL('../../main.js', import.meta.url));
+const DOCKERFILE = new URL('../../../Dockerfile', import.meta.url);
 
 export const SUPER_ADMIN = { role: 'super-admin' };
 
@@ -45,11 +46,18 @@ export async function startService(
   return Child.start([MAIN, 'serve', '--config', file, ...addresses], {
     port,
     readiness: { port: internal, path: '/readiness' },
+    environment: await allocatorOfTheImage(),
     nodeArguments: [
       ...nodeArguments,
       ...(stage.profiles === undefined ? [] : ['--cpu-prof', '--cpu-prof-dir', stage.profiles]),
     ],
   });
+}
+
+/** What the image tells the allocator of its memory, as it is read when a process starts. */
+async function allocatorOfTheImage(): Promise<Record<string, string>> {
+  const all = (await readFile(DOCKERFILE, 'utf8')).matchAll(/(MALLOC_\w+)=(\S+)/g);
+  return Object.fromEntries([...all].map(([, name, value]) => [name ?? '', value ?? '']));
 }
 
 /** The path of a list, with these parameters. */
