@@ -45,12 +45,16 @@ export async function readLocalFile(path: string, options: ReadFileOptions = {})
     // Read to its place at once: putting chunks together would copy the whole file in one go.
     const bytes = Buffer.allocUnsafeSlow(found.size);
     const hash = createHash('sha256');
-    for (let read = 0; read < bytes.length;) {
-      const { bytesRead } = await file.read(bytes, read, Math.min(CHUNK_BYTES, bytes.length - read), read);
+    let chunk = bytes.subarray(0, 0);
+    for (let read = 0; read < bytes.length; read += chunk.length) {
+      const reading = file.read(bytes, read, Math.min(CHUNK_BYTES, bytes.length - read), read);
+      // The chunk before, while this one is read.
+      hash.update(chunk);
+      const { bytesRead } = await reading;
       if (bytesRead === 0) throw new FetchError(`${path} became shorter while it was read`);
-      hash.update(bytes.subarray(read, read + bytesRead));
-      read += bytesRead;
+      chunk = bytes.subarray(read, read + bytesRead);
     }
+    hash.update(chunk);
     const { bytesRead: more } = await file.read(Buffer.alloc(1), 0, 1, bytes.length);
     if (more > 0) throw new FetchError(`${path} became longer while it was read`);
     return { bytes, digest: hash.digest() };
