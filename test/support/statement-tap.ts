@@ -8,6 +8,8 @@ import type { TestDatabase } from './database.js';
  */
 export class StatementTap {
   readonly statements: string[] = [];
+  /** How many rows each answer held. */
+  readonly answeredRows: number[] = [];
   private readonly server: Server;
   private readonly sockets = new Set<Socket>();
   /** Ends of connections to PostgreSQL, with those that its answers go to. */
@@ -19,8 +21,10 @@ export class StatementTap {
       const database = host.startsWith('/')
         ? connect(join(host, `.s.PGSQL.${port}`))
         : connect({ host, port, noDelay: true });
-      const messages = new FrontendMessages((statement) => this.statements.push(statement));
-      client.on('data', (chunk: Buffer) => messages.read(chunk));
+      const asked = new FrontendMessages((statement) => this.statements.push(statement));
+      client.on('data', (chunk: Buffer) => asked.read(chunk));
+      const answered = new BackendMessages((rows) => this.answeredRows.push(rows));
+      database.on('data', (chunk: Buffer) => answered.read(chunk));
       client.pipe(database);
       this.answering.set(database, client);
       if (!this.isHeld) database.pipe(client);
@@ -62,18 +66,16 @@ export class StatementTap {
   }
 }
 
-/** What a client of PostgreSQL sends (PostgreSQL manual, "Message Formats"), as far as it names statements. */
-class FrontendMessages {
+/** What one side of a connection to PostgreSQL sends (PostgreSQL manual, "Message Formats"). */
+abstract class Messages {
   private buffer = Buffer.alloc(0);
-  private hasStarted = false;
-  private readonly prepared = new Map<string, string>();
 
-  constructor(private readonly onExecute: (statement: string) => void) {}
+  /** @param hasStarted whether the next message begins with a byte for its type. */
+  constructor(private hasStarted: boolean) {}
 
   read(chunk: Buffer): void {
     this.buffer = Buffer.concat([this.buffer, chunk]);
     for (;;) {
-      // The first message has no byte for its type.
       const head = this.hasStarted ? 1 : 0;
       if (this.buffer.length < head + 4) return;
       const end = head + this.buffer.readUInt32BE(head);
@@ -85,11 +87,39 @@ class FrontendMessages {
     }
   }
 
-  private record(type: string, body: Buffer): void {
+  protected abstract record(type: string, body: Buffer): void;
+}
+
+/** What a client sends, as far as it names statements. */
+class FrontendMessages extends Messages {
+  private readonly prepared = new Map<string, string>();
+
+  constructor(private readonly onExecute: (statement: string) => void) {
+    super(false);
+  }
+
+  protected override record(type: string, body: Buffer): void {
     const [first = '', second = ''] = body.toString('latin1').split('\0', 2);
     if (type === 'Q') this.onExecute(first);
     // Parse: name, statement. Bind: portal, name of the statement.
     if (type === 'P') this.prepared.set(first, second);
     if (type === 'B') this.onExecute(this.prepared.get(second) ?? '');
+  }
+}
+
+/** What PostgreSQL sends, as far as it is rows. */
+class BackendMessages extends Messages {
+  private rows = 0;
+
+  constructor(private readonly onAnswer: (rows: number) => void) {
+    super(true);
+  }
+
+  protected override record(type: string): void {
+    if (type === 'D') this.rows += 1;
+    // CommandComplete, or an error.
+    if (type !== 'C' && type !== 'E') return;
+    this.onAnswer(this.rows);
+    this.rows = 0;
   }
 }

@@ -1,5 +1,6 @@
 import type { EntityManager } from 'typeorm';
 import type { EntryName, VersionName } from '../../documents/incoming-version.js';
+import { batches } from './batches.js';
 import type { StoredVersion } from './catalog-diff.js';
 
 /** The columns of a `StoredVersion`: times as numbers, which are read faster than dates and compared exactly. */
@@ -9,29 +10,48 @@ const STORED_VERSION = `
   (extract(epoch from v.status_changed_at) * 1000)::float8 as "statusChangedAt",
   (extract(epoch from v.published_at) * 1000)::float8 as "publishedAt"`;
 
-/** The versions of all entries of a source. */
+/** An answer is parsed as it comes, and a large one holds the event loop up: so many rows, or names that are asked for. */
+const BATCH = 1_000;
+
+/** The versions of all entries of a source. In a transaction, which has the cursor. */
 export async function allVersions(manager: EntityManager, sourceId: number): Promise<StoredVersion[]> {
-  return manager.query<StoredVersion[]>(
-    `select ${STORED_VERSION}
+  // It is read to its end, and planned so.
+  await manager.query(`set local cursor_tuple_fraction = 1`);
+  await manager.query(
+    `declare stored_version no scroll cursor for
+     select ${STORED_VERSION}
      from entry e join entry_version v on v.entry_id = e.id
      where e.source_id = $1`,
     [sourceId],
   );
+  const versions: StoredVersion[] = [];
+  let rows: StoredVersion[];
+  do {
+    rows = await manager.query<StoredVersion[]>(`fetch ${BATCH} from stored_version`);
+    versions.push(...rows);
+  } while (rows.length === BATCH);
+  await manager.query(`close stored_version`);
+  return versions;
 }
 
-/** The versions of these entries of a source. */
+/** The versions of these entries of a source; none may be among them twice. */
 export async function versionsOfEntries(
   manager: EntityManager,
   sourceId: number,
   entries: readonly EntryName[],
 ): Promise<StoredVersion[]> {
-  return manager.query<StoredVersion[]>(
-    `select ${STORED_VERSION}
-     from (select distinct * from unnest($2::text[], $3::text[]) as n(type, name)) n
-     join entry e on e.source_id = $1 and e.type = n.type and e.name = n.name
-     join entry_version v on v.entry_id = e.id`,
-    [sourceId, entries.map(({ type }) => type), entries.map(({ name }) => name)],
-  );
+  const versions: StoredVersion[] = [];
+  for await (const batch of batches(entries, BATCH))
+    versions.push(
+      ...(await manager.query<StoredVersion[]>(
+        `select ${STORED_VERSION}
+         from unnest($2::text[], $3::text[]) as n(type, name)
+         join entry e on e.source_id = $1 and e.type = n.type and e.name = n.name
+         join entry_version v on v.entry_id = e.id`,
+        [sourceId, batch.map(({ type }) => type), batch.map(({ name }) => name)],
+      )),
+    );
+  return versions;
 }
 
 /** Those of these versions that a source has. */
@@ -40,16 +60,21 @@ export async function versionsAmong(
   sourceId: number,
   versions: readonly VersionName[],
 ): Promise<StoredVersion[]> {
-  return manager.query<StoredVersion[]>(
-    `select ${STORED_VERSION}
-     from unnest($2::text[], $3::text[], $4::text[]) as n(type, name, version)
-     join entry e on e.source_id = $1 and e.type = n.type and e.name = n.name
-     join entry_version v on v.entry_id = e.id and v.version = n.version`,
-    [
-      sourceId,
-      versions.map(({ type }) => type),
-      versions.map(({ name }) => name),
-      versions.map(({ version }) => version),
-    ],
-  );
+  const stored: StoredVersion[] = [];
+  for await (const batch of batches(versions, BATCH))
+    stored.push(
+      ...(await manager.query<StoredVersion[]>(
+        `select ${STORED_VERSION}
+         from unnest($2::text[], $3::text[], $4::text[]) as n(type, name, version)
+         join entry e on e.source_id = $1 and e.type = n.type and e.name = n.name
+         join entry_version v on v.entry_id = e.id and v.version = n.version`,
+        [
+          sourceId,
+          batch.map(({ type }) => type),
+          batch.map(({ name }) => name),
+          batch.map(({ version }) => version),
+        ],
+      )),
+    );
+  return stored;
 }
