@@ -23,11 +23,13 @@ export class StatementTap {
         : connect({ host, port, noDelay: true });
       const asked = new FrontendMessages((statement) => this.statements.push(statement));
       client.on('data', (chunk: Buffer) => asked.read(chunk));
-      const answered = new BackendMessages((rows) => this.answeredRows.push(rows));
-      database.on('data', (chunk: Buffer) => answered.read(chunk));
       client.pipe(database);
       this.answering.set(database, client);
-      if (!this.isHeld) database.pipe(client);
+      // Before it is listened to: what nobody takes is lost otherwise.
+      if (this.isHeld) database.pause();
+      else database.pipe(client);
+      const answered = new BackendMessages((rows) => this.answeredRows.push(rows));
+      database.on('data', (chunk: Buffer) => answered.read(chunk));
       database.on('close', () => this.answering.delete(database));
       for (const [socket, other] of [
         [client, database],

@@ -13,9 +13,9 @@ const STORED_VERSION = `
 /** An answer is parsed as it comes, and a large one holds the event loop up: so many rows, or names that are asked for. */
 const BATCH = 1_000;
 
-/** The versions of all entries of a source. In a transaction, which has the cursor. */
+/** The versions of all entries of a source. Only within a transaction: it reads by a cursor. */
 export async function allVersions(manager: EntityManager, sourceId: number): Promise<StoredVersion[]> {
-  // It is read to its end, and planned so.
+  // A cursor is planned for its first rows unless it is told that it is read to its end.
   await manager.query(`set local cursor_tuple_fraction = 1`);
   await manager.query(
     `declare stored_version no scroll cursor for
@@ -40,18 +40,15 @@ export async function versionsOfEntries(
   sourceId: number,
   entries: readonly EntryName[],
 ): Promise<StoredVersion[]> {
-  const versions: StoredVersion[] = [];
-  for await (const batch of batches(entries, BATCH))
-    versions.push(
-      ...(await manager.query<StoredVersion[]>(
-        `select ${STORED_VERSION}
-         from unnest($2::text[], $3::text[]) as n(type, name)
-         join entry e on e.source_id = $1 and e.type = n.type and e.name = n.name
-         join entry_version v on v.entry_id = e.id`,
-        [sourceId, batch.map(({ type }) => type), batch.map(({ name }) => name)],
-      )),
-    );
-  return versions;
+  return foundInBatches(entries, (batch) =>
+    manager.query<StoredVersion[]>(
+      `select ${STORED_VERSION}
+       from unnest($2::text[], $3::text[]) as n(type, name)
+       join entry e on e.source_id = $1 and e.type = n.type and e.name = n.name
+       join entry_version v on v.entry_id = e.id`,
+      [sourceId, batch.map(({ type }) => type), batch.map(({ name }) => name)],
+    ),
+  );
 }
 
 /** Those of these versions that a source has. */
@@ -60,21 +57,27 @@ export async function versionsAmong(
   sourceId: number,
   versions: readonly VersionName[],
 ): Promise<StoredVersion[]> {
-  const stored: StoredVersion[] = [];
-  for await (const batch of batches(versions, BATCH))
-    stored.push(
-      ...(await manager.query<StoredVersion[]>(
-        `select ${STORED_VERSION}
-         from unnest($2::text[], $3::text[], $4::text[]) as n(type, name, version)
-         join entry e on e.source_id = $1 and e.type = n.type and e.name = n.name
-         join entry_version v on v.entry_id = e.id and v.version = n.version`,
-        [
-          sourceId,
-          batch.map(({ type }) => type),
-          batch.map(({ name }) => name),
-          batch.map(({ version }) => version),
-        ],
-      )),
-    );
-  return stored;
+  return foundInBatches(versions, (batch) =>
+    manager.query<StoredVersion[]>(
+      `select ${STORED_VERSION}
+       from unnest($2::text[], $3::text[], $4::text[]) as n(type, name, version)
+       join entry e on e.source_id = $1 and e.type = n.type and e.name = n.name
+       join entry_version v on v.entry_id = e.id and v.version = n.version`,
+      [
+        sourceId,
+        batch.map(({ type }) => type),
+        batch.map(({ name }) => name),
+        batch.map(({ version }) => version),
+      ],
+    ),
+  );
+}
+
+async function foundInBatches<T>(
+  asked: readonly T[],
+  find: (batch: readonly T[]) => Promise<StoredVersion[]>,
+): Promise<StoredVersion[]> {
+  const found: StoredVersion[] = [];
+  for await (const batch of batches(asked, BATCH)) found.push(...(await find(batch)));
+  return found;
 }
