@@ -1,13 +1,13 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
-import { isDeeperThan } from '../json/json-depth.js';
-import type { Claims } from '../claims/claims.js';
 import { CLAIMS_SCHEMA } from '../claims/claims-openapi.js';
+import type { Claims } from '../claims/claims.js';
 import { ENTRY_TYPE_NAMES, type EntryType } from '../documents/entry-types.js';
-import { isObject } from '../json/is-object.js';
-import { claims, foundKind, oneOf, storableText, textUpTo } from '../validation/value-checks.js';
+import { isDeeperThan } from '../json/json-text.js';
+import { isObject } from '../json/json-values.js';
+import { Checked, Optional, Section } from '../validation/class-checks.js';
 import { type Issue, issue } from '../validation/problems.js';
 import { emptyOr, textParameter, wordParameter } from '../validation/query-checks.js';
-import { Checked, Optional, Section } from '../validation/class-checks.js';
+import { claims, foundKind, oneOf, storableText, textUpTo } from '../validation/value-checks.js';
 import { type Action, ACTIONS } from './question.js';
 
 const MAX_NAME = 500;

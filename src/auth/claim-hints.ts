@@ -1,5 +1,5 @@
 import { Logger } from '@nestjs/common';
-import { isObject } from '../json/is-object.js';
+import { isObject } from '../json/json-values.js';
 import type { Caller } from './caller.js';
 
 /** Each of them is about the configuration of a provider, and stays as it is until somebody changes that. */

@@ -1,4 +1,4 @@
-import { isObject } from '../json/is-object.js';
+import { isObject } from '../json/json-values.js';
 
 /** Something that keeps a value from being claims; `key` is the member at fault, absent when it is the value itself. */
 export interface ClaimsIssue {

@@ -1,11 +1,10 @@
 import { fullFormats } from 'ajv-formats/dist/formats.js';
-import { isObject } from '../json/is-object.js';
-import { elements, member } from '../json/members.js';
+import { elements, isObject, member } from '../json/json-values.js';
 import type { Connection, NamedTemplate, RemoteConnection } from './connection.js';
 import { Inexpressible } from './omission.js';
 import { packageConnection } from './packages.js';
-import type { TextLimit } from './text-limit.js';
 import { fill, isOpen, type Template, templateOf, textMember, textOf, withInputsAs } from './template.js';
+import type { TextLimit } from './text-limit.js';
 
 /** RFC 9110 §5.6.2, `token`. */
 const HEADER_NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;

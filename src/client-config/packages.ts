@@ -1,4 +1,4 @@
-import { elements, member } from '../json/members.js';
+import { elements, member } from '../json/json-values.js';
 import type { CommandConnection, NamedTemplate } from './connection.js';
 import { Inexpressible } from './omission.js';
 import { isOpen, type Template, templateOf, textMember } from './template.js';

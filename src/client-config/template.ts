@@ -1,4 +1,4 @@
-import { elements, member } from '../json/members.js';
+import { elements, member } from '../json/json-values.js';
 import type { TextLimit } from './text-limit.js';
 
 /** A value that is for the user to give. */

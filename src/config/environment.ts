@@ -1,5 +1,5 @@
 import { delimiter, resolve } from 'node:path';
-import { isObject } from '../json/is-object.js';
+import { isObject } from '../json/json-values.js';
 import { nearest } from '../validation/nearest.js';
 import { formatPath, type Path } from '../validation/path.js';
 import { below, type Issue, issue } from '../validation/problems.js';

@@ -1,16 +1,16 @@
 import { readFileSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { TLS_FILES } from './database/database-tls.js';
-import { OAuthSettings } from './auth-settings.dto.js';
-import type { ConfigFile } from './config-file.dto.js';
-import { unreadable } from './yaml/read-text.js';
-import { elements, member } from '../json/members.js';
-import { isKey, NO_KEY } from './registry-key-format.js';
+import { elements, member } from '../json/json-values.js';
 import { SOURCE_KINDS } from '../source-kinds/kinds.js';
 import { namedFiles } from '../source-kinds/named-files.js';
+import type { Unchecked } from '../validation/class-checks.js';
 import { formatPath, type Path } from '../validation/path.js';
 import { below, type Issue, issue } from '../validation/problems.js';
-import type { Unchecked } from '../validation/class-checks.js';
+import { OAuthSettings } from './auth-settings.dto.js';
+import type { ConfigFile } from './config-file.dto.js';
+import { TLS_FILES } from './database/database-tls.js';
+import { isKey, NO_KEY } from './registry-key-format.js';
+import { unreadable } from './yaml/read-text.js';
 
 const MAX_BYTES = 1024 * 1024;
 

@@ -1,10 +1,10 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
-import type { Claims } from '../claims/claims.js';
 import { CLAIMS_SCHEMA } from '../claims/claims-openapi.js';
-import { member } from '../json/members.js';
-import { claims, dnsLabel, foundKind, listOf, text } from '../validation/value-checks.js';
-import { below, type Issue, issue } from '../validation/problems.js';
+import type { Claims } from '../claims/claims.js';
+import { member } from '../json/json-values.js';
 import { Checked, Optional, Rule, Section, SectionList } from '../validation/class-checks.js';
+import { below, type Issue, issue } from '../validation/problems.js';
+import { claims, dnsLabel, foundKind, listOf, text } from '../validation/value-checks.js';
 import { parseExpiry } from './registry-key-format.js';
 
 /** Each request that comes with a key is compared with all of them. */

@@ -1,4 +1,4 @@
-import type { IncomingVersion } from './incoming-version.js';
+import { repeatedKey } from '../json/json-text.js';
 import { documentDigest } from './document-digest.js';
 import { MAX_DOCUMENT_BYTES } from './document-limits.js';
 import { MAX_PROBLEMS, type Problem } from './document-problem.js';
@@ -11,7 +11,7 @@ import {
   initialStatus,
   searchTextOf,
 } from './entry-types.js';
-import { repeatedKey } from '../json/repeated-key.js';
+import type { IncomingVersion } from './incoming-version.js';
 
 export { type Problem, formatProblem } from './document-problem.js';
 

@@ -1,9 +1,8 @@
 import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv';
-import { isObject } from '../json/is-object.js';
-import { pathOf } from '../json/json-path.js';
-import { DOCUMENT_FORMATS } from './schemas/document-formats.js';
+import { isObject, pathOf } from '../json/json-values.js';
 import { MAX_PUBLISHER_BYTES } from './document-limits.js';
 import { MAX_PROBLEMS, preview, type Problem, typeName, withArticle } from './document-problem.js';
+import { DOCUMENT_FORMATS } from './schemas/document-formats.js';
 import { serverDocumentSchema } from './schemas/server-document.schema.js';
 import { packageVersionProblem, versionProblem } from './version-rules.js';
 

@@ -1,4 +1,4 @@
-import { pathOf } from '../json/json-path.js';
+import { pathOf } from '../json/json-values.js';
 import { MAX_DEPTH } from './document-limits.js';
 import { MAX_PROBLEMS, type Problem } from './document-problem.js';
 

@@ -1,6 +1,5 @@
+import { elements, isObject, member } from '../json/json-values.js';
 import { MAX_NAME_LENGTH } from './document-limits.js';
-import { isObject } from '../json/is-object.js';
-import { elements, member } from '../json/members.js';
 import type { Problem } from './document-problem.js';
 import { checkerOf, checkServer, PUBLISHER_PROVIDED } from './document-rules.js';
 import { pluginDocumentSchema } from './schemas/plugin-document.schema.js';

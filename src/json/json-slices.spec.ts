@@ -1,6 +1,6 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import { JsonSlicer, RepeatedKeyError, type Slice } from './json-slices.js';
 
 const MAX = 64 * 1024;

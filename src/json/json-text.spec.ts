@@ -1,6 +1,6 @@
 import fc from 'fast-check';
-import { expect, it } from 'vitest';
-import { memberText, withMember } from './json-text.js';
+import { describe, expect, it } from 'vitest';
+import { countKeys, indentedJson, isDeeperThan, memberText, repeatedKey, withMember } from './json-text.js';
 
 it.each([
   ['{"server":{"a":[1,{"server":2}]},"_meta":{}}', '{"a":[1,{"server":2}]}'],
@@ -33,4 +33,69 @@ it('is what JSON.stringify wrote, for every member of every object', () => {
       for (const key of Object.keys(value)) expect(memberText(text, key)).toBe(JSON.stringify(value[key]));
     }),
   );
+});
+
+it.each<object>([
+  {},
+  { servers: {}, inputs: [], none: null, text: 'a\nb', number: 1, left: undefined },
+  { servers: { 'io.acme/a': { args: ['-y', 'a\nb'], env: {} }, 'io.acme/b': 'x', left: undefined } },
+  { list: [{ name: 'a', deep: [{ of: [1, [2]] }] }, 'text', null, undefined, []] },
+])('%j is written as JSON.stringify writes it', async (value) => {
+  expect(await indentedJson(value)).toBe(JSON.stringify(value, null, 2));
+});
+
+it.each([
+  ['1', 0, false],
+  ['[]', 0, true],
+  ['[]', 1, false],
+  ['[[],[]]', 2, false],
+  ['[{"a":[]}]', 2, true],
+  ['[{"a":[]}]', 3, false],
+  ['"[[["', 0, false],
+  ['["\\"[[",[]]', 2, false],
+  ['["\\\\",[]]', 1, true],
+  ['[[[', 2, true],
+  ['"[', 0, false],
+])('%s is nested deeper than %d levels: %s', (text, levels, answer) => {
+  expect(isDeeperThan(Buffer.from(text), levels)).toBe(answer);
+});
+
+const depthOf = (value: unknown): number =>
+  typeof value === 'object' && value !== null
+    ? 1 + Math.max(0, ...Object.values(value).map((member) => depthOf(member)))
+    : 0;
+
+it('agrees with the depth of what the text is parsed to', () => {
+  fc.assert(
+    fc.property(fc.jsonValue({ maxDepth: 8 }), (value) => {
+      const bytes = Buffer.from(JSON.stringify(value));
+      const depth = depthOf(value);
+      return !isDeeperThan(bytes, depth) && (depth === 0 || isDeeperThan(bytes, depth - 1));
+    }),
+  );
+});
+
+describe('a key given twice', () => {
+  it.each([
+    ['{"a":1,"a":2}', 'a'],
+    ['{"a":{"b":1,"b":2}}', 'a.b'],
+    ['{"x":["a",{"k":"k"},{"k":[{"p":{},"q":1,"p":[]}]}]}', 'x[2].k[0].p'],
+    ['{"name":1,"n\\u0061me":2}', 'name'],
+    ['{"\\"":1,"a\\\\":2,"\\"":3}', '"'],
+    ['{"__proto__":1,"__proto__":2}', '__proto__'],
+    ['{"":1,"":2}', ''],
+  ])('is found in %s: %s', (text, path) => {
+    expect(repeatedKey(text)).toBe(path);
+    expect(countKeys(JSON.parse(text))).toBeLessThan(text.split(':').length - 1);
+  });
+
+  it.each([
+    ['{"a":{"a":{"a":"a"}},"b":["a","a","b","b"]}', 4],
+    ['[{"a":1},{"a":1},"{\\"a\\":1,\\"a\\":2}"]', 2],
+    ['{"a":"\\\\","b":",","":[],"__proto__":{"c":null}}', 5],
+    ['5', 0],
+  ])('is not found where none is: %s', (text, keys) => {
+    expect(repeatedKey(text)).toBeNull();
+    expect(countKeys(JSON.parse(text))).toBe(keys);
+  });
 });

@@ -1,6 +1,6 @@
 import { claimsProblems } from '../claims/claim-rules.js';
 import type { Claims } from '../claims/claims.js';
-import { repeatedKey } from '../json/repeated-key.js';
+import { repeatedKey } from '../json/json-text.js';
 import { API_GROUP } from './custom-resources.js';
 
 /** What an annotation is called in sentences, and on objects. */

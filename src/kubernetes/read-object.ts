@@ -1,11 +1,11 @@
 import type { Claims } from '../claims/claims.js';
-import type { IncomingVersion } from '../documents/incoming-version.js';
 import { checkDocument, formatProblem } from '../documents/document-check.js';
 import { PUBLISHER_PROVIDED } from '../documents/document-rules.js';
-import { isObject } from '../json/is-object.js';
-import { Annotations, annotationKey } from './annotations.js';
-import { isUsableVersion, packageVersionOf, partsOf } from './image-reference.js';
+import type { IncomingVersion } from '../documents/incoming-version.js';
+import { isObject } from '../json/json-values.js';
+import { annotationKey, Annotations } from './annotations.js';
 import type { Resource } from './custom-resources.js';
+import { isUsableVersion, packageVersionOf, partsOf } from './image-reference.js';
 
 const SCHEMA = 'https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json';
 const PUBLISHER = 'io.github.stacklok';

@@ -1,12 +1,12 @@
-import { member } from '../json/members.js';
+import { member } from '../json/json-values.js';
 import { TimeSlice } from '../json/time-slice.js';
-import type { Cluster } from './api-server/cluster.js';
 import { ClusterError } from './api-server/cluster-error.js';
-import { backOffMs, pause } from './back-off.js';
+import type { Cluster } from './api-server/cluster.js';
 import { listObjects, readNewestVersion } from './api-server/object-list.js';
-import { API_VERSIONS, collectionOf, type Resource, type ResourceCollection } from './custom-resources.js';
 import { isEarlierVersion } from './api-server/resource-version.js';
 import { statusError, type WatchEvent, watchEvents } from './api-server/watch-events.js';
+import { backOffMs, pause } from './back-off.js';
+import { API_VERSIONS, collectionOf, type Resource, type ResourceCollection } from './custom-resources.js';
 
 /**
  * The API server ends a watch after about this time; spread, so that not all are renewed at once. It asks what the account

@@ -1,16 +1,16 @@
-import { Injectable } from '@nestjs/common';
 import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js';
+import { Injectable } from '@nestjs/common';
 import { Ajv, type ValidateFunction } from 'ajv';
 import type { LoadedRequest } from '../auth/route-resource.js';
 import { versionReport } from '../health/version-report.js';
 import { toApiError } from '../http/error.filter.js';
 import { ApiError } from '../http/errors.js';
-import { member } from '../json/members.js';
+import { member } from '../json/json-values.js';
 import { RegistryViews } from '../views/registry-views.js';
 import type { RegistryAccess } from '../views/view.js';
 import type { McpAnswer } from './message-handler.js';
-import type { Tool } from './tool.js';
 import { isToolError, toolError } from './tool-errors.js';
+import type { Tool } from './tool.js';
 import { Tools } from './tools.js';
 
 /** What has become of the calls of tools in one message. */

@@ -6,9 +6,8 @@ import { ClientConfig, type ClientName, CLIENTS, OMITTED } from '../client-confi
 import { type Omission, OMISSIONS } from '../client-config/omission.js';
 import { ENTRY_TYPES } from '../documents/entry-types.js';
 import type { CachedJson } from '../http/answers/json-answers.js';
-import { elements, member } from '../json/members.js';
+import { elements, member } from '../json/json-values.js';
 import type { RegistryAccess } from '../views/view.js';
-import type { Tool } from './tool.js';
 import {
   CONNECT_INPUT,
   CONNECT_OUTPUT,
@@ -21,6 +20,7 @@ import {
   SERVER_ROW,
   SKILL_ROW,
 } from './tool-schemas.js';
+import type { Tool } from './tool.js';
 
 interface SearchArguments {
   readonly query?: string;

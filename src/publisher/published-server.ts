@@ -1,10 +1,10 @@
-import { type CheckedDocument, checkDocument, formatProblem } from '../documents/document-check.js';
-import type { IncomingVersion } from '../documents/incoming-version.js';
+import { checkDocument, type CheckedDocument, formatProblem } from '../documents/document-check.js';
 import { MAX_PROBLEMS } from '../documents/document-problem.js';
+import type { IncomingVersion } from '../documents/incoming-version.js';
 import { refuseLostDigits } from '../entries/publish-request.js';
-import type { SentBody } from '../http/input/body.js';
 import { ApiError } from '../http/errors.js';
-import { isObject } from '../json/is-object.js';
+import type { SentBody } from '../http/input/body.js';
+import { isObject } from '../json/json-values.js';
 import type { ValidationIssue } from './publisher.responses.js';
 
 /**

@@ -1,5 +1,4 @@
-import { isObject } from '../json/is-object.js';
-import { member } from '../json/members.js';
+import { isObject, member } from '../json/json-values.js';
 import { type FileUse, KINDS, type SettingsOf, type SourceKind, type WrittenSettings } from './kinds.js';
 
 /** A setting that may name a file. */

@@ -1,4 +1,4 @@
-import { member } from '../json/members.js';
+import { member } from '../json/json-values.js';
 import { parseHttpUrl } from '../validation/urls.js';
 import { parseGitRepository } from './git-repository.js';
 import { KINDS, type SourceKind } from './kinds.js';

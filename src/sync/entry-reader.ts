@@ -1,10 +1,10 @@
-import { type IncomingVersion, versionMapKey, type VersionName } from '../documents/incoming-version.js';
 import { toStorable } from '../database/storable.js';
-import { checkDocument, type Problem, formatProblem, type SourceText } from '../documents/document-check.js';
+import { checkDocument, formatProblem, type Problem, type SourceText } from '../documents/document-check.js';
 import { ENTRY_TYPES, type EntryType, findName } from '../documents/entry-types.js';
-import { isObject } from '../json/is-object.js';
-import { type EntryFilter, passesFilter } from '../sources/filter/entry-filter.js';
+import { type IncomingVersion, versionMapKey, type VersionName } from '../documents/incoming-version.js';
 import { MAX_SHOWN_SKIPPED, type SkippedEntry } from '../documents/skipped-entry.js';
+import { isObject } from '../json/json-values.js';
+import { type EntryFilter, passesFilter } from '../sources/filter/entry-filter.js';
 
 /** What is kept of a version beside its texts, by measurement: its objects, its digest, its places in maps. */
 const BYTES_AROUND = 1_024;

@@ -1,4 +1,3 @@
-import 'reflect-metadata';
 import {
   getMetadataStorage,
   ValidateBy,
@@ -7,11 +6,12 @@ import {
   validateSync,
   type ValidationError,
 } from 'class-validator';
-import { isObject } from '../json/is-object.js';
-import { type Check, foundKind } from './value-checks.js';
+import 'reflect-metadata';
+import { isObject } from '../json/json-values.js';
 import { nearest } from './nearest.js';
 import type { Path } from './path.js';
 import { below, type Issue, issue } from './problems.js';
+import { type Check, foundKind } from './value-checks.js';
 
 type Class<T extends object = object> = new () => T;
 /** An object of the class whose members have not been checked yet. */

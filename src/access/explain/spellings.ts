@@ -1,4 +1,4 @@
-import { isObject } from '../../json/is-object.js';
+import { isObject } from '../../json/json-values.js';
 
 const MAX_DEPTH = 4;
 

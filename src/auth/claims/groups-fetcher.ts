@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import type { ProviderConfig } from '../../config/config.js';
 import type { GroupsLocation } from '../../config/providers/claim-rules.js';
-import { isObject } from '../../json/is-object.js';
+import { isObject } from '../../json/json-values.js';
 import { tokenDigest } from '../bearer-token.js';
 import { discoverEndpoint } from '../tokens/discovery-document.js';
 import { type ProviderHttp, ProviderUnavailable } from '../tokens/provider-http.js';

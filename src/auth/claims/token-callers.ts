@@ -1,5 +1,5 @@
 import type { ProviderConfig } from '../../config/config.js';
-import { isObject } from '../../json/is-object.js';
+import { isObject } from '../../json/json-values.js';
 import type { Caller } from '../caller.js';
 import { callerOfClaims } from '../tokens/token-claims.js';
 import { ClaimsIncomplete, mapClaims, readsClaim } from './claim-mapping.js';

@@ -1,4 +1,4 @@
-import { isObject } from '../../json/is-object.js';
+import { isObject } from '../../json/json-values.js';
 import { isInsecure, parseHttpUrl } from '../../validation/urls.js';
 import { type ProviderHttp, ProviderUnavailable } from './provider-http.js';
 

@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import type { ProviderConfig } from '../../config/config.js';
-import { isObject } from '../../json/is-object.js';
+import { isObject } from '../../json/json-values.js';
 import { withoutQuery } from '../../outbound/without-query.js';
 import { tokenDigest } from '../bearer-token.js';
 import type { Caller } from '../caller.js';

@@ -1,11 +1,11 @@
 import { createPublicKey } from 'node:crypto';
 import jwksRsa from 'jwks-rsa';
 import type { ProviderConfig } from '../../config/config.js';
-import { isObject } from '../../json/is-object.js';
+import { isObject } from '../../json/json-values.js';
 import { withoutQuery } from '../../outbound/without-query.js';
 import { discoverEndpoint } from './discovery-document.js';
-import type { ProviderKey } from './provider-keys.js';
 import { type ProviderHttp, ProviderUnavailable } from './provider-http.js';
+import type { ProviderKey } from './provider-keys.js';
 
 /** Parsing a key takes time, and no provider has as many. */
 const MAX_KEYS = 1_000;

@@ -1,4 +1,4 @@
-import { isObject } from '../../json/is-object.js';
+import { isObject } from '../../json/json-values.js';
 
 /** The two readable parts of a JWT. Nothing in them may be trusted. */
 export interface UnverifiedJwt {

@@ -1,6 +1,6 @@
 import { ClientConfig, type ClientName, type ConfigForm } from '../../client-config/client-config.js';
 import { ApiError } from '../../http/errors.js';
-import { indentedJson } from '../../json/indented-json.js';
+import { indentedJson } from '../../json/json-text.js';
 import { TimeSlice } from '../../json/time-slice.js';
 import { MAX_PAGE } from '../../validation/page-limit.js';
 import { readList } from '../pages/list-reader.js';

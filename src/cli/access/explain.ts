@@ -1,10 +1,10 @@
 import { ABSENT_ENTRY, entryAnswer, entrySteps, judgeSources } from '../../access/explain/entry-steps.js';
 import { hintsFor } from '../../access/explain/hints.js';
-import { type Answer, decisionOf, judgedStep, SHOWN, type Step } from '../../access/steps.js';
 import { assumedCaller } from '../../access/question.js';
+import { type Answer, decisionOf, judgedStep, SHOWN, type Step } from '../../access/steps.js';
 import { sentenceOf } from '../../access/who/sentence.js';
 import type { Judgement } from '../../authz/judgement.js';
-import { isObject } from '../../json/is-object.js';
+import { isObject } from '../../json/json-values.js';
 import { configuration } from '../configuration.js';
 import { readCatalogue } from './catalogue.js';
 import { OfflineAccess } from './offline-access.js';

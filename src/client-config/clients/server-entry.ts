@@ -1,6 +1,6 @@
+import { elements } from '../../json/json-values.js';
 import type { ServerEntry } from '../client-format.js';
 import type { Connection } from '../connection.js';
-import { elements } from '../../json/members.js';
 import type { NamedInput, ServerWriter } from '../server-writer.js';
 
 /**

@@ -1,5 +1,5 @@
 import { parse, toClientConfig } from 'pg-connection-string';
-import { isObject } from '../../json/is-object.js';
+import { isObject } from '../../json/json-values.js';
 import { type Check, text } from '../../validation/value-checks.js';
 import { type DatabaseTls, SSL_MODES, type SslMode } from './database-tls.js';
 

@@ -1,5 +1,5 @@
 import type { Claims } from '../../claims/claims.js';
-import type { Pointer } from '../../json/json-pointer.js';
+import type { Pointer } from '../../json/json-values.js';
 
 /** One claim of the callers of a provider (contract §2, §5). */
 export type ClaimRule =

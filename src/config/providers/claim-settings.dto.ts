@@ -1,12 +1,10 @@
 import { MAX_CLAIMS } from '../../claims/claim-rules.js';
 import type { Claims } from '../../claims/claims.js';
-import { isObject } from '../../json/is-object.js';
-import { parsePointer } from '../../json/json-pointer.js';
-import { elements, member } from '../../json/members.js';
-import { type Check, claims, foundKind, oneOf, roleRule, text } from '../../validation/value-checks.js';
-import { below, type Issue, issue } from '../../validation/problems.js';
+import { elements, isObject, member, parsePointer } from '../../json/json-values.js';
 import { Checked, Optional, Rule } from '../../validation/class-checks.js';
+import { below, type Issue, issue } from '../../validation/problems.js';
 import { httpUrl } from '../../validation/urls.js';
+import { type Check, claims, foundKind, oneOf, roleRule, text } from '../../validation/value-checks.js';
 import type { ClaimRule, GroupsLocation } from './claim-rules.js';
 
 const MAX_VALUES = 10_000;

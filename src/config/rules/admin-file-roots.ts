@@ -1,5 +1,5 @@
 import { realpathSync, statSync } from 'node:fs';
-import { elements, member } from '../../json/members.js';
+import { elements, member } from '../../json/json-values.js';
 import type { Unchecked } from '../../validation/class-checks.js';
 import type { Path } from '../../validation/path.js';
 import { below, type Issue, issue } from '../../validation/problems.js';

@@ -1,9 +1,9 @@
-import { elements, member } from '../../json/members.js';
-import { insecureUrls } from '../auth-settings.dto.js';
-import { webLogins } from '../web/web-config.js';
-import type { ConfigFile } from '../config-file.dto.js';
-import { below, type Issue, issue } from '../../validation/problems.js';
+import { elements, member } from '../../json/json-values.js';
 import type { Unchecked } from '../../validation/class-checks.js';
+import { below, type Issue, issue } from '../../validation/problems.js';
+import { insecureUrls } from '../auth-settings.dto.js';
+import type { ConfigFile } from '../config-file.dto.js';
+import { webLogins } from '../web/web-config.js';
 
 /** What one part of the file must be to another. The file may still have members of wrong types: those are passed over. */
 export function crossIssues(file: Unchecked<ConfigFile>, allowInsecureUrls: boolean): Issue[] {

@@ -1,4 +1,4 @@
-import { elements, member } from '../../json/members.js';
+import { elements, member } from '../../json/json-values.js';
 import { below, type Issue, issue } from '../../validation/problems.js';
 
 /** What to do about a key: at its place in the file, a list for each of the items of one. */

@@ -1,4 +1,4 @@
-import { elements, member } from '../../json/members.js';
+import { elements, member } from '../../json/json-values.js';
 import { below, type Issue, issue } from '../../validation/problems.js';
 import { DEFAULTS } from '../defaults.js';
 import type { WebSettings } from './web-settings.dto.js';

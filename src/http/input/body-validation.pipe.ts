@@ -1,9 +1,9 @@
 import { Injectable, type PipeTransform } from '@nestjs/common';
-import { isObject } from '../../json/is-object.js';
-import { foundKind } from '../../validation/value-checks.js';
+import { isObject } from '../../json/json-values.js';
+import { checkShape } from '../../validation/class-checks.js';
 import { formatPath } from '../../validation/path.js';
 import { type Issue, issue } from '../../validation/problems.js';
-import { checkShape } from '../../validation/class-checks.js';
+import { foundKind } from '../../validation/value-checks.js';
 import { ApiError } from '../errors.js';
 
 /** Keys and values of bodies may be of any length, and there may be any number of them. */

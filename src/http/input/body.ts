@@ -2,9 +2,8 @@ import { isUtf8 } from 'node:buffer';
 import { applyDecorators, createParamDecorator, type ExecutionContext } from '@nestjs/common';
 import { Reflector } from '@nestjs/core';
 import express, { type Request, type Response } from 'express';
-import { isDeeperThan } from '../../json/json-depth.js';
-import { isObject } from '../../json/is-object.js';
-import { repeatedKey } from '../../json/repeated-key.js';
+import { isDeeperThan, repeatedKey } from '../../json/json-text.js';
+import { isObject } from '../../json/json-values.js';
 import { ApiError } from '../errors.js';
 import { ApiErrors } from '../openapi/api-errors.js';
 

@@ -1,5 +1,5 @@
 import { Injectable, type PipeTransform } from '@nestjs/common';
-import { isObject } from '../../json/is-object.js';
+import { isObject } from '../../json/json-values.js';
 import { below, issue } from '../../validation/problems.js';
 import { invalidBody, readBody } from './body-validation.pipe.js';
 

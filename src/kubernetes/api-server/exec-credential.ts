@@ -1,7 +1,6 @@
 import { execFile } from 'node:child_process';
 import { readEnvironment } from '../../config/environment.js';
-import { isObject } from '../../json/is-object.js';
-import { elements, member } from '../../json/members.js';
+import { elements, isObject, member } from '../../json/json-values.js';
 import { ClusterError } from './cluster-error.js';
 import type { KubeconfigEntry } from './kubeconfig-files.js';
 

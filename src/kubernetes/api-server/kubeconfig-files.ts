@@ -1,7 +1,6 @@
 import { dirname, resolve, sep } from 'node:path';
 import { parse } from 'yaml';
-import { isObject } from '../../json/is-object.js';
-import { elements, member } from '../../json/members.js';
+import { elements, isObject, member } from '../../json/json-values.js';
 import { ClusterError } from './cluster-error.js';
 
 export interface KubeconfigFile {

@@ -4,15 +4,14 @@ import type { RequestOptions } from 'node:https';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import type { KubeConfig } from '@kubernetes/client-node';
-import { isObject } from '../../json/is-object.js';
-import { elements, member } from '../../json/members.js';
+import { elements, isObject, member } from '../../json/json-values.js';
 import { ClusterError } from './cluster-error.js';
 import { execCredential, type ExecCredential } from './exec-credential.js';
 import {
   type KubeconfigEntry,
   type KubeconfigFile,
-  mergeKubeconfigs,
   type MergedKubeconfig,
+  mergeKubeconfigs,
 } from './kubeconfig-files.js';
 
 const SERVICE_ACCOUNT = '/var/run/secrets/kubernetes.io/serviceaccount/token';

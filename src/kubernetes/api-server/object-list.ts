@@ -1,7 +1,7 @@
-import { member } from '../../json/members.js';
-import type { Answer, Cluster } from './cluster.js';
-import { AnswerTooLarge, ClusterError } from './cluster-error.js';
+import { member } from '../../json/json-values.js';
 import { describeCollection, type ResourceCollection } from '../custom-resources.js';
+import { AnswerTooLarge, ClusterError } from './cluster-error.js';
+import type { Answer, Cluster } from './cluster.js';
 
 /** Few enough that parsing a page does not hold the event loop up. */
 const MAX_OBJECTS = 250;

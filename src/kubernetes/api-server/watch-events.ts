@@ -1,6 +1,6 @@
-import { member } from '../../json/members.js';
-import { ClusterError } from './cluster-error.js';
+import { member } from '../../json/json-values.js';
 import { describeCollection, type ResourceCollection } from '../custom-resources.js';
+import { ClusterError } from './cluster-error.js';
 
 /** An object of 1.5 MiB, the most that a cluster keeps, with room for what is escaped. */
 const MAX_LINE_BYTES = 16 * 1024 * 1024;

@@ -1,16 +1,15 @@
 import { isUtf8 } from 'node:buffer';
+import { toStorable } from '../../database/storable.js';
 import { type Problem, sizeProblem } from '../../documents/document-check.js';
-import { MAX_DOCUMENT_BYTES } from '../../documents/document-limits.js';
-import { MAX_DEPTH } from '../../documents/document-limits.js';
+import { MAX_DEPTH, MAX_DOCUMENT_BYTES } from '../../documents/document-limits.js';
 import { ENTRY_TYPE_NAMES, ENTRY_TYPES, type EntryType } from '../../documents/entry-types.js';
 import type { IncomingVersion } from '../../documents/incoming-version.js';
-import { isObject } from '../../json/is-object.js';
-import type { EntryFilter } from '../../sources/filter/entry-filter.js';
-import { toStorable } from '../../database/storable.js';
-import { type Candidate, EntryReader, type Memory, type ReadEntries, type Skipped } from '../entry-reader.js';
 import { JsonSliceError, JsonSlicer, RepeatedKeyError, type Slice } from '../../json/json-slices.js';
 import { parseSkeleton, parseText } from '../../json/json-text.js';
+import { isObject } from '../../json/json-values.js';
 import { TimeSlice } from '../../json/time-slice.js';
+import type { EntryFilter } from '../../sources/filter/entry-filter.js';
+import { type Candidate, EntryReader, type Memory, type ReadEntries, type Skipped } from '../entry-reader.js';
 
 const MAX_SKIPPED = 100_000;
 

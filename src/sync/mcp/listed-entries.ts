@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { isObject } from '../../json/is-object.js';
+import { isObject } from '../../json/json-values.js';
 import type { Candidate } from '../entry-reader.js';
 
 /**

@@ -1,4 +1,4 @@
-import { isObject } from '../../json/is-object.js';
+import { isObject } from '../../json/json-values.js';
 import type { FetchState } from '../fetcher.js';
 
 const SECOND_MS = 1_000;

@@ -1,15 +1,20 @@
 import { isUtf8 } from 'node:buffer';
-import { type Problem, sizeProblem } from '../../documents/document-check.js';
-import { MAX_DOCUMENT_BYTES } from '../../documents/document-limits.js';
-import { toProse } from '../../documents/text-characters.js';
-import { MAX_DEPTH } from '../../documents/document-limits.js';
-import { type BareType, ENTRY_TYPES, type EntryType, type ListKey } from '../../documents/entry-types.js';
-import { countKeys, repeatedKey } from '../../json/repeated-key.js';
-import { isObject } from '../../json/is-object.js';
 import { toStorable } from '../../database/storable.js';
-import type { Candidate } from '../entry-reader.js';
+import { type Problem, sizeProblem } from '../../documents/document-check.js';
+import { MAX_DEPTH, MAX_DOCUMENT_BYTES } from '../../documents/document-limits.js';
+import { type BareType, ENTRY_TYPES, type EntryType, type ListKey } from '../../documents/entry-types.js';
+import { toProse } from '../../documents/text-characters.js';
 import { JsonSliceError, JsonSlicer, type Slice } from '../../json/json-slices.js';
-import { memberText, parseSkeleton, parseText, withMember } from '../../json/json-text.js';
+import {
+  countKeys,
+  memberText,
+  parseSkeleton,
+  parseText,
+  repeatedKey,
+  withMember,
+} from '../../json/json-text.js';
+import { isObject } from '../../json/json-values.js';
+import type { Candidate } from '../entry-reader.js';
 
 /** What a registry may say of a version beside its document. */
 const MAX_AROUND_BYTES = 64 * 1024;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { parsePointer, valueAt } from './json-pointer.js';
+import { parsePointer, valueAt } from './json-values.js';
 
 const TOKEN = JSON.parse(`{
   "role": "writer", "realm_access": { "roles": ["a", "b"] }, "https://acme.example/team": "red", "a~b": 1, "": { "": 0 },
