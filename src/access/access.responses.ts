@@ -1,7 +1,7 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
-import { ROLES, type Role } from '../auth/route-access.js';
+import { type Role, ROLES } from '../auth/route-access.js';
+import { CLAIMS_SCHEMA } from '../claims/claim-rules.js';
 import type { Claims } from '../claims/claims.js';
-import { CLAIMS_SCHEMA } from '../claims/claims-openapi.js';
 import { ERROR_CATALOGUE, type ErrorCode } from '../http/errors.js';
 import { type Decision, DECISIONS, type Outcome, OUTCOMES, type StepName, STEPS } from './steps.js';
 

@@ -1,7 +1,6 @@
-import type { Judgement } from '../authz/judgement.js';
 import type { Role } from '../auth/role-names.js';
-import type { Claims } from '../claims/claims.js';
-import { findMissing, type MissingClaim } from '../claims/missing-claims.js';
+import type { Judgement } from '../authz/judgement.js';
+import { type Claims, findMissing, type MissingClaim } from '../claims/claims.js';
 import { type ApiError, ERROR_CATALOGUE, type ErrorCode } from '../http/errors.js';
 
 export const STEPS = [

@@ -1,7 +1,6 @@
 import type { Caller } from '../auth/caller.js';
 import { type Role, ROLES } from '../auth/role-names.js';
-import { type Claims, covers, implies } from '../claims/claims.js';
-import { findMissing } from '../claims/missing-claims.js';
+import { type Claims, covers, findMissing, implies } from '../claims/claims.js';
 import type { AuthzConfig } from '../config/config.js';
 import { ApiError } from '../http/errors.js';
 import type { Judgement, Recorder } from './judgement.js';

@@ -1,5 +1,4 @@
-import type { Claims } from '../claims/claims.js';
-import type { ArrayValues } from '../claims/missing-claims.js';
+import type { ArrayValues, Claims } from '../claims/claims.js';
 
 /** What decided where no claims were compared. */
 export type Because = 'mode' | 'superAdmin' | 'unlabeled: allow' | 'unlabeled: deny' | 'unlabeled';

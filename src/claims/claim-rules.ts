@@ -64,3 +64,15 @@ export function isPlainMap(value: unknown): value is Record<string, unknown> {
   const prototype: unknown = Object.getPrototypeOf(value);
   return prototype === Object.prototype || prototype === null;
 }
+
+/** Claims of a source, registry or entry, as OpenAPI shows them. Their rules are stricter: see `findClaimsIssues`. */
+export const CLAIMS_SCHEMA = {
+  type: 'object' as const,
+  additionalProperties: {
+    oneOf: [
+      { type: 'string' as const },
+      { type: 'array' as const, items: { type: 'string' as const }, minItems: 1 },
+    ],
+  },
+  example: { org: 'acme', team: ['platform'] },
+};

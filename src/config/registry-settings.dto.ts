@@ -1,5 +1,5 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
-import { CLAIMS_SCHEMA } from '../claims/claims-openapi.js';
+import { CLAIMS_SCHEMA } from '../claims/claim-rules.js';
 import type { Claims } from '../claims/claims.js';
 import { member } from '../json/json-values.js';
 import { Checked, Optional, Rule, Section, SectionList } from '../validation/class-checks.js';

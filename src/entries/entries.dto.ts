@@ -1,13 +1,13 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
+import { CLAIMS_SCHEMA } from '../claims/claim-rules.js';
 import type { Claims } from '../claims/claims.js';
-import { CLAIMS_SCHEMA } from '../claims/claims-openapi.js';
+import { ENTRY_TYPE_NAMES, ENTRY_TYPES, type EntryType, STATUSES } from '../documents/entry-types.js';
 import { DOCUMENT_FORMATS } from '../documents/schemas/document-formats.js';
 import { isProse } from '../documents/text-characters.js';
-import { ENTRY_TYPE_NAMES, ENTRY_TYPES, type EntryType, STATUSES } from '../documents/entry-types.js';
-import { anything, claims, storableText, textUpTo } from '../validation/value-checks.js';
+import { Checked, Optional, Rule, type Unchecked } from '../validation/class-checks.js';
 import { type Issue, issue } from '../validation/problems.js';
 import { flagParameter } from '../validation/query-checks.js';
-import { Checked, Optional, Rule, type Unchecked } from '../validation/class-checks.js';
+import { anything, claims, storableText, textUpTo } from '../validation/value-checks.js';
 import { documentClassOf } from './document-classes.js';
 
 const MAX_STATUS_MESSAGE = 500;

@@ -1,5 +1,5 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
-import { CLAIMS_SCHEMA } from '../claims/claims-openapi.js';
+import { CLAIMS_SCHEMA } from '../claims/claim-rules.js';
 import { AdminListMetadata } from '../http/lists/admin-list.responses.js';
 
 export class RegistrySummary {

@@ -1,9 +1,10 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
+import { CLAIMS_SCHEMA } from '../claims/claim-rules.js';
 import type { Claims } from '../claims/claims.js';
-import { CLAIMS_SCHEMA } from '../claims/claims-openapi.js';
-import { claims, duration, flag, globs } from '../validation/value-checks.js';
-import { below, type Issue, issue } from '../validation/problems.js';
 import { Checked, Optional, Rule, Section, type Unchecked } from '../validation/class-checks.js';
+import { below, type Issue, issue } from '../validation/problems.js';
+import { claims, duration, flag, globs } from '../validation/value-checks.js';
+import { isGuardedFromShrinking } from './guarded-sources.js';
 import {
   ApiSettings,
   FileSettings,
@@ -11,7 +12,6 @@ import {
   KubernetesSettings,
   ManagedSettings,
 } from './kind-settings.dto.js';
-import { isGuardedFromShrinking } from './guarded-sources.js';
 import { KINDS, SOURCE_KINDS, type SourceKind, type WrittenSettings } from './kinds.js';
 
 export class SyncPolicy {

@@ -1,5 +1,6 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
-import { CLAIMS_SCHEMA } from '../claims/claims-openapi.js';
+import { CLAIMS_SCHEMA } from '../claims/claim-rules.js';
+import { AdminListMetadata } from '../http/lists/admin-list.responses.js';
 import {
   ApiSettings,
   FileSettings,
@@ -9,7 +10,6 @@ import {
 } from '../source-kinds/kind-settings.dto.js';
 import { SOURCE_KINDS } from '../source-kinds/kinds.js';
 import { EntryFilter, type KindSections, SyncPolicy } from '../source-kinds/source-settings.dto.js';
-import { AdminListMetadata } from '../http/lists/admin-list.responses.js';
 
 export class SkippedEntry {
   @ApiProperty({ type: String, nullable: true })

@@ -1,5 +1,4 @@
-import type { Claims } from '../../claims/claims.js';
-import type { ArrayValues } from '../../claims/missing-claims.js';
+import type { ArrayValues, Claims } from '../../claims/claims.js';
 
 /** Claims that are asked for, and how arrays among them are read. */
 export interface Condition {

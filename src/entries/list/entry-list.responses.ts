@@ -1,5 +1,5 @@
 import { ApiProperty } from '@nestjs/swagger';
-import { CLAIMS_SCHEMA } from '../../claims/claims-openapi.js';
+import { CLAIMS_SCHEMA } from '../../claims/claim-rules.js';
 import { ENTRY_TYPE_NAMES, STATUSES } from '../../documents/entry-types.js';
 import { AdminListMetadata } from '../../http/lists/admin-list.responses.js';
 
