@@ -6,8 +6,16 @@ import { isDeeperThan } from '../json/json-text.js';
 import { isObject } from '../json/json-values.js';
 import { Checked, Optional, Section } from '../validation/class-checks.js';
 import { type Issue, issue } from '../validation/problems.js';
-import { emptyOr, textParameter, wordParameter } from '../validation/query-checks.js';
-import { claims, foundKind, oneOf, storableText, textUpTo } from '../validation/value-checks.js';
+import {
+  claims,
+  emptyOr,
+  foundKind,
+  oneOf,
+  storableText,
+  textParameter,
+  textUpTo,
+  wordParameter,
+} from '../validation/value-checks.js';
 import { type Action, ACTIONS } from './question.js';
 
 const MAX_NAME = 500;

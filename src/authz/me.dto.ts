@@ -1,6 +1,6 @@
 import { ApiPropertyOptional } from '@nestjs/swagger';
-import { emptyOr, flagParameter } from '../validation/query-checks.js';
 import { Checked, Optional } from '../validation/class-checks.js';
+import { emptyOr, flagParameter } from '../validation/value-checks.js';
 
 /** contract §10. */
 export class MeQuery {

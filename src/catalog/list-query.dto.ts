@@ -1,15 +1,16 @@
 import { ApiPropertyOptional } from '@nestjs/swagger';
 import { BARE_TYPES, ENTRY_TYPES, type EntryType } from '../documents/entry-types.js';
+import { Checked, Optional } from '../validation/class-checks.js';
 import {
   cursorParameter,
   emptyOr,
   flagParameter,
+  limitParameter,
+  MAX_PAGE,
   textParameter,
   timestampParameter,
   wordParameter,
-} from '../validation/query-checks.js';
-import { limitParameter, MAX_PAGE } from '../validation/page-limit.js';
-import { Checked, Optional } from '../validation/class-checks.js';
+} from '../validation/value-checks.js';
 
 /** Parameters arrive as text and stay text here; `list-request.ts` turns them into values. Unknown and empty ones are ignored. */
 export class PageQuery {

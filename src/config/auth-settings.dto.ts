@@ -1,8 +1,7 @@
 import type { Claims } from '../claims/claims.js';
 import { elements, member } from '../json/json-values.js';
 import { Checked, Optional, Rule, Section, SectionList } from '../validation/class-checks.js';
-import type { Path } from '../validation/path.js';
-import { below, type Issue, issue } from '../validation/problems.js';
+import { below, type Issue, issue, type Path } from '../validation/problems.js';
 import { httpOrigin, httpUrl, isInsecure, parseHttpUrl } from '../validation/urls.js';
 import { flag, listOf, oneOf, roleRule, text } from '../validation/value-checks.js';
 import { ClaimRuleSettings, fewKeys, GroupsSettings } from './providers/claim-settings.dto.js';

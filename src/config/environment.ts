@@ -1,8 +1,6 @@
 import { delimiter, resolve } from 'node:path';
 import { isObject } from '../json/json-values.js';
-import { nearest } from '../validation/nearest.js';
-import { formatPath, type Path } from '../validation/path.js';
-import { below, type Issue, issue } from '../validation/problems.js';
+import { below, formatPath, type Issue, issue, nearest, type Path } from '../validation/problems.js';
 
 /** The one place that reads the environment of the process; everything else is handed what it needs. */
 export function readEnvironment(): NodeJS.ProcessEnv {

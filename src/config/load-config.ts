@@ -1,13 +1,19 @@
 import { dirname, resolve } from 'node:path';
+import { checkShape } from '../validation/class-checks.js';
+import {
+  below,
+  ConfigurationError,
+  formatPath,
+  type Issue,
+  issue,
+  type Locator,
+  type Path,
+  type Problem,
+  problemsOf,
+} from '../validation/problems.js';
 import { type Address, collide, parseAddress } from './address.js';
-import type { Config, Flags } from './config.js';
 import { ConfigFile } from './config-file.dto.js';
-import { readConfigText } from './yaml/read-text.js';
-import { crossIssues } from './rules/cross-rules.js';
-import { toolhiveKeys, TOOLHIVE_FILE } from './rules/toolhive-keys.js';
-import { openRegistryWarnings, publishWarnings } from './rules/open-registries.js';
-import { adminFileRoots } from './rules/admin-file-roots.js';
-import { sharedClaims, withoutEffect } from './rules/warnings.js';
+import type { Config, Flags } from './config.js';
 import { unusedParameters } from './database/database-url.js';
 import { DEFAULTS } from './defaults.js';
 import {
@@ -22,20 +28,15 @@ import {
 } from './environment.js';
 import { freeze } from './freeze.js';
 import { telemetryOf } from './opentelemetry/telemetry-config.js';
-import { formatPath, type Path } from '../validation/path.js';
-import {
-  below,
-  ConfigurationError,
-  type Issue,
-  issue,
-  type Locator,
-  type Problem,
-  problemsOf,
-} from '../validation/problems.js';
 import { proxyOf } from './proxy/proxy-variables.js';
 import { readReferencedFiles } from './referenced-files.js';
 import { resolveConfig } from './resolve-config.js';
-import { checkShape } from '../validation/class-checks.js';
+import { adminFileRoots } from './rules/admin-file-roots.js';
+import { crossIssues } from './rules/cross-rules.js';
+import { openRegistryWarnings, publishWarnings } from './rules/open-registries.js';
+import { TOOLHIVE_FILE, toolhiveKeys } from './rules/toolhive-keys.js';
+import { sharedClaims, withoutEffect } from './rules/warnings.js';
+import { readConfigText } from './yaml/read-text.js';
 import { parseYaml } from './yaml/yaml-tree.js';
 
 export interface LoadedConfig {

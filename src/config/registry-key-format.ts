@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Claims } from '../claims/claims.js';
-import { parseTimestamp } from '../validation/timestamp.js';
+import { parseTimestamp } from '../validation/value-checks.js';
 
 /** A key of a registry as it is stored: what tells the right one, and never the key (contract §6.1). */
 export interface RegistryKey {

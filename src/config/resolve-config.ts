@@ -1,17 +1,10 @@
 import { resolve } from 'node:path';
+import type { SourceKind } from '../source-kinds/kinds.js';
+import { storedSettings } from '../source-kinds/named-files.js';
+import { kindOf, type KindSections, type SourceSettings } from '../source-kinds/source-settings.dto.js';
+import { parseHost } from '../validation/urls.js';
+import { parseDuration } from '../validation/value-checks.js';
 import type { AuthSettings, ProviderSettings } from './auth-settings.dto.js';
-import type {
-  AdminFileRoot,
-  AuditConfig,
-  AuthConfig,
-  Config,
-  DatabaseConfig,
-  LimitsConfig,
-  ShutdownConfig,
-  ProviderConfig,
-  RegistryConfig,
-  SourceConfig,
-} from './config.js';
 import type {
   AuditSettings,
   ConfigFile,
@@ -19,19 +12,26 @@ import type {
   RegistryItem,
   ShutdownSettings,
 } from './config-file.dto.js';
-import { DEFAULTS } from './defaults.js';
-import { claimRuleOf, groupsLocationOf } from './providers/claim-settings.dto.js';
+import type {
+  AdminFileRoot,
+  AuditConfig,
+  AuthConfig,
+  Config,
+  DatabaseConfig,
+  LimitsConfig,
+  ProviderConfig,
+  RegistryConfig,
+  ShutdownConfig,
+  SourceConfig,
+} from './config.js';
 import type { DatabaseSettings } from './database/database-settings.dto.js';
 import type { DatabaseTls } from './database/database-tls.js';
 import { type DatabaseUrl, parseDatabaseUrl } from './database/database-url.js';
-import { webOf } from './web/web-config.js';
+import { DEFAULTS } from './defaults.js';
+import { claimRuleOf, groupsLocationOf } from './providers/claim-settings.dto.js';
 import { isKey, keyDigest, type RegistryKey } from './registry-key-format.js';
 import type { RegistryKeySettings } from './registry-settings.dto.js';
-import { parseDuration } from '../validation/duration.js';
-import { parseHost } from '../validation/urls.js';
-import type { SourceKind } from '../source-kinds/kinds.js';
-import { storedSettings } from '../source-kinds/named-files.js';
-import { type KindSections, kindOf, type SourceSettings } from '../source-kinds/source-settings.dto.js';
+import { webOf } from './web/web-config.js';
 
 /** Turns paths of the file into absolute ones and knows what the files named there held. */
 export interface Files {

@@ -6,8 +6,7 @@ import { DOCUMENT_FORMATS } from '../documents/schemas/document-formats.js';
 import { isProse } from '../documents/text-characters.js';
 import { Checked, Optional, Rule, type Unchecked } from '../validation/class-checks.js';
 import { type Issue, issue } from '../validation/problems.js';
-import { flagParameter } from '../validation/query-checks.js';
-import { anything, claims, storableText, textUpTo } from '../validation/value-checks.js';
+import { anything, claims, flagParameter, storableText, textUpTo } from '../validation/value-checks.js';
 import { documentClassOf } from './document-classes.js';
 
 const MAX_STATUS_MESSAGE = 500;

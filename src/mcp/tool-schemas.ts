@@ -1,7 +1,7 @@
 import { CLIENTS } from '../client-config/client-config.js';
 import { OMISSIONS } from '../client-config/omission.js';
 import { ENTRY_TYPES } from '../documents/entry-types.js';
-import { MAX_PAGE } from '../validation/page-limit.js';
+import { MAX_PAGE } from '../validation/value-checks.js';
 import type { ObjectSchema } from './tool.js';
 
 const text = (description: string, more: object = {}) => ({ type: 'string', description, ...more });

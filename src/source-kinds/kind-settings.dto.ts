@@ -2,10 +2,17 @@ import { ApiProperty } from '@nestjs/swagger';
 import { CLAIMS_SCHEMA } from '../claims/claim-rules.js';
 import type { Claims } from '../claims/claims.js';
 import { Checked, Optional, Rule, Section, SectionList, type Unchecked } from '../validation/class-checks.js';
-import { parseDuration } from '../validation/duration.js';
 import { below, type Issue, issue } from '../validation/problems.js';
 import { httpUrl } from '../validation/urls.js';
-import { claims, dnsLabel, duration, globs, listOf, text } from '../validation/value-checks.js';
+import {
+  claims,
+  dnsLabel,
+  duration,
+  globs,
+  listOf,
+  parseDuration,
+  text,
+} from '../validation/value-checks.js';
 import { parseGitRepository } from './git-repository.js';
 
 const COMMIT = /^([0-9a-f]{40}|[0-9a-f]{64})$/;

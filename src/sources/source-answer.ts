@@ -1,8 +1,8 @@
-import { formatDuration } from '../validation/duration.js';
-import { withoutQuery } from '../outbound/without-query.js';
-import { contentTag } from '../http/preconditions.js';
-import { KINDS } from '../source-kinds/kinds.js';
 import { MAX_SHOWN_SKIPPED } from '../documents/skipped-entry.js';
+import { contentTag } from '../http/preconditions.js';
+import { withoutQuery } from '../outbound/without-query.js';
+import { KINDS } from '../source-kinds/kinds.js';
+import { formatDuration } from '../validation/value-checks.js';
 import type { Source } from './source.entity.js';
 import type { SourceAnswer } from './sources.responses.js';
 

@@ -8,9 +8,7 @@ import {
 } from 'class-validator';
 import 'reflect-metadata';
 import { isObject } from '../json/json-values.js';
-import { nearest } from './nearest.js';
-import type { Path } from './path.js';
-import { below, type Issue, issue } from './problems.js';
+import { below, type Issue, issue, nearest, type Path } from './problems.js';
 import { type Check, foundKind } from './value-checks.js';
 
 type Class<T extends object = object> = new () => T;

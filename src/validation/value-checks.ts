@@ -1,6 +1,41 @@
 import { findClaimsIssues } from '../claims/claim-rules.js';
-import { parseDuration } from './duration.js';
 import { below, type Issue, issue } from './problems.js';
+
+const SECOND = 1_000;
+const UNITS = { d: 86_400 * SECOND, h: 3_600 * SECOND, m: 60 * SECOND, s: SECOND } as const;
+const FORM = /^(?=\d)(?:(\d{1,9})d)?(?:(\d{1,9})h)?(?:(\d{1,9})m)?(?:(\d{1,9})s)?$/;
+
+const SHORTEST_MS = SECOND;
+const LONGEST_MS = 365 * UNITS.d;
+
+/**
+ * `30m`, `1h30m`, `45s`, `2d` → milliseconds: whole numbers, units from large to small, each once. A number alone is
+ * refused: it could be seconds or minutes.
+ *
+ * @returns undefined when the text is no duration, or lies outside of the bounds, by default 1 s … 365 d.
+ */
+export function parseDuration(
+  text: string,
+  shortestMs: number = SHORTEST_MS,
+  longestMs: number = LONGEST_MS,
+): number | undefined {
+  const match = FORM.exec(text);
+  if (!match) return undefined;
+  const [days = 0, hours = 0, minutes = 0, seconds = 0] = match.slice(1).map((digits) => Number(digits ?? 0));
+  const total = days * UNITS.d + hours * UNITS.h + minutes * UNITS.m + seconds * UNITS.s;
+  return total >= shortestMs && total <= longestMs ? total : undefined;
+}
+
+/** Milliseconds (whole seconds) → `1h30m`; the largest unit is the hour. `parseDuration` reads it back. */
+export function formatDuration(ms: number): string {
+  const parts = [
+    { amount: Math.floor(ms / UNITS.h), unit: 'h' },
+    { amount: Math.floor((ms % UNITS.h) / UNITS.m), unit: 'm' },
+    { amount: Math.floor((ms % UNITS.m) / UNITS.s), unit: 's' },
+  ];
+  const given = parts.filter(({ amount }) => amount > 0);
+  return given.length > 0 ? given.map(({ amount, unit }) => `${amount}${unit}`).join('') : '0s';
+}
 
 /** Lists also come from callers of the API: nothing about them may take long. */
 const MAX_ITEMS = 1_000;
@@ -126,4 +161,71 @@ export const globs: Check = listOf(
       : undefined;
   }),
   { most: 200 },
+);
+
+// RFC 3339 §5.6, with the leap second PostgreSQL and JavaScript know nothing of left out.
+const TIMESTAMP =
+  /^(\d{4})-(\d\d)-(\d\d)[Tt ]([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d{1,9})?([Zz]|[+-]([01]\d|2[0-3]):[0-5]\d)$/;
+
+/** An RFC 3339 date-time as a moment, or null when it is none (February 30 included). Cut to milliseconds. */
+export function parseTimestamp(text: string): Date | null {
+  const match = TIMESTAMP.exec(text);
+  if (!match) return null;
+  const [year, month, day] = [Number(match[1]), Number(match[2]), Number(match[3])];
+  const calendar = new Date(Date.UTC(2000, 0, 1));
+  calendar.setUTCFullYear(year, month - 1, day);
+  if (calendar.getUTCMonth() !== month - 1 || calendar.getUTCDate() !== day) return null;
+  const moment = new Date(text.replace(' ', 'T').toUpperCase());
+  // The offset may carry the moment out of the years PostgreSQL and RFC 3339 share.
+  const utcYear = moment.getUTCFullYear();
+  return utcYear >= 1 && utcYear <= 9999 ? moment : null;
+}
+
+/**
+ * A parameter of a query: its value is text, and an array when it is given several times.
+ *
+ * @param meant what it must be, for the sentence of a refusal.
+ */
+export function givenOnce(meant: string, fits: (text: string) => boolean): Check {
+  return (value) => (typeof value === 'string' && fits(value) ? [] : issue(`${meant}, given once`));
+}
+
+/** As if it were not given when it is empty (contract §6). */
+export function emptyOr(check: Check): Check {
+  return (value) => (value === '' ? [] : check(value));
+}
+
+/** What it holds is checked where it is decoded. */
+export const cursorParameter: Check = (value) => (typeof value === 'string' ? [] : issue('give it once'));
+
+export const flagParameter = givenOnce('true or false', (text) => text === 'true' || text === 'false');
+
+export const timestampParameter = givenOnce(
+  'an RFC 3339 date and time such as 2025-08-07T13:15:04Z',
+  (text) => parseTimestamp(text) !== null,
+);
+
+/** One of several words: `active, deprecated or archived`. */
+export function wordParameter(words: readonly string[]): Check {
+  const meant = `${words.slice(0, -1).join(', ')} or ${words.at(-1) ?? ''}`;
+  return givenOnce(meant, (text) => words.includes(text));
+}
+
+/** Text that is compared in the database; PostgreSQL takes no NUL. */
+export function textParameter(meant: string, maxLength: number): Check {
+  const once = givenOnce(meant, (text) => !text.includes('\0'));
+  return (value) =>
+    typeof value === 'string' && value.length > maxLength
+      ? issue(`at most ${maxLength} characters`)
+      : once(value);
+}
+
+/** Versions or entries on one page at most (contract §6, §7). */
+export const MAX_PAGE = 100;
+
+const PAGE_LIMIT = /^([1-9]\d?|100)$/;
+
+/** The parameter `limit` of a list. */
+export const limitParameter = givenOnce(`a whole number from 1 to ${MAX_PAGE}`, (text) =>
+  PAGE_LIMIT.test(text),
 );

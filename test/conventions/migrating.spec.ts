@@ -6,11 +6,10 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { ConfigFile } from '../../dist/config/config-file.dto.js';
 import { unknownVariables } from '../../dist/config/environment.js';
-import { type LoadedConfig, loadConfig } from '../../dist/config/load-config.js';
-import { toolhiveKeys, TOOLHIVE_FILE } from '../../dist/config/rules/toolhive-keys.js';
-import { formatPath } from '../../dist/validation/path.js';
-import { ConfigurationError } from '../../dist/validation/problems.js';
+import { loadConfig, type LoadedConfig } from '../../dist/config/load-config.js';
+import { TOOLHIVE_FILE, toolhiveKeys } from '../../dist/config/rules/toolhive-keys.js';
 import { checkShape } from '../../dist/validation/class-checks.js';
+import { ConfigurationError, formatPath } from '../../dist/validation/problems.js';
 import { tablesIn } from '../support/markdown.js';
 
 const textOf = (name: string) => readFileSync(`docs/${name}.md`, 'utf8');

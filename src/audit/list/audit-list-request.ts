@@ -1,8 +1,7 @@
 import { decodeCursor, encodeCursor } from '../../http/lists/cursor.js';
-import { storableText, wholeNumber } from '../../validation/value-checks.js';
-import { type Issue, issue } from '../../validation/problems.js';
 import { Checked, hasShape, Optional, Section } from '../../validation/class-checks.js';
-import { parseTimestamp } from '../../validation/timestamp.js';
+import { type Issue, issue } from '../../validation/problems.js';
+import { parseTimestamp, storableText, wholeNumber } from '../../validation/value-checks.js';
 import { boundedText } from '../audit-event-limits.js';
 import { type AuditListParameters, DEFAULT_EVENTS, MAX_EVENTS } from './audit-list.dto.js';
 import type { EventConditions } from './audit-page.queries.js';

@@ -1,5 +1,6 @@
 import { ApiPropertyOptional } from '@nestjs/swagger';
 import { AUDIT_ACTIONS } from '../../auth/audited.js';
+import { Checked, Optional } from '../../validation/class-checks.js';
 import {
   cursorParameter,
   emptyOr,
@@ -7,8 +8,7 @@ import {
   textParameter,
   timestampParameter,
   wordParameter,
-} from '../../validation/query-checks.js';
-import { Checked, Optional } from '../../validation/class-checks.js';
+} from '../../validation/value-checks.js';
 
 export const OUTCOMES = ['allowed', 'refused'] as const;
 export const MAX_EVENTS = 1_000;

@@ -2,7 +2,7 @@ import { ClientConfig, type ClientName, type ConfigForm } from '../../client-con
 import { ApiError } from '../../http/errors.js';
 import { indentedJson } from '../../json/json-text.js';
 import { TimeSlice } from '../../json/time-slice.js';
-import { MAX_PAGE } from '../../validation/page-limit.js';
+import { MAX_PAGE } from '../../validation/value-checks.js';
 import { readList } from '../pages/list-reader.js';
 import type { Position } from '../pages/list-request.js';
 import type { PageBody } from '../pages/page-body.js';

@@ -5,8 +5,8 @@ import {
   CONFIG_FORMS,
   type ConfigForm,
 } from '../../client-config/client-config.js';
-import { emptyOr, wordParameter } from '../../validation/query-checks.js';
 import { Checked, Optional } from '../../validation/class-checks.js';
+import { emptyOr, wordParameter } from '../../validation/value-checks.js';
 
 export class ClientConfigQuery {
   @ApiProperty({ enum: CLIENTS, example: 'vscode' })

@@ -1,16 +1,14 @@
 import { type BareType, ENTRY_TYPES, type EntryType } from '../../documents/entry-types.js';
-import { decodeCursor, encodeCursor } from '../../http/lists/cursor.js';
-import { ApiError } from '../../http/errors.js';
-import { flag, storableText, wholeNumber } from '../../validation/value-checks.js';
-import { type Issue, issue } from '../../validation/problems.js';
-import { MAX_PAGE } from '../../validation/page-limit.js';
-import { Checked, hasShape, Optional, Section } from '../../validation/class-checks.js';
 import { currentKey } from '../../documents/version-order.js';
-import { parseTimestamp } from '../../validation/timestamp.js';
+import { ApiError } from '../../http/errors.js';
+import { decodeCursor, encodeCursor } from '../../http/lists/cursor.js';
+import { Checked, hasShape, Optional, Section } from '../../validation/class-checks.js';
+import { type Issue, issue } from '../../validation/problems.js';
+import { flag, MAX_PAGE, parseTimestamp, storableText, wholeNumber } from '../../validation/value-checks.js';
 import type {
+  BareListQuery,
   PageQuery,
   ServerListQuery,
-  BareListQuery,
   VersionQuery,
   VersionsQuery,
 } from '../list-query.dto.js';

@@ -3,8 +3,7 @@ import { ROLES } from '../../auth/role-names.js';
 import { parseYamlValue } from '../../config/yaml/yaml-tree.js';
 import { isObject } from '../../json/json-values.js';
 import { Checked, checkShape, Optional, Section } from '../../validation/class-checks.js';
-import { formatPath } from '../../validation/path.js';
-import { below, type Issue, issue } from '../../validation/problems.js';
+import { below, formatPath, type Issue, issue } from '../../validation/problems.js';
 import { type Check, flag, foundKind, listOf, oneOf, text } from '../../validation/value-checks.js';
 import type { OfflineAccess } from './offline-access.js';
 

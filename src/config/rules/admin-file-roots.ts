@@ -1,8 +1,7 @@
 import { realpathSync, statSync } from 'node:fs';
 import { elements, member } from '../../json/json-values.js';
 import type { Unchecked } from '../../validation/class-checks.js';
-import type { Path } from '../../validation/path.js';
-import { below, type Issue, issue } from '../../validation/problems.js';
+import { below, type Issue, issue, type Path } from '../../validation/problems.js';
 import type { ConfigFile } from '../config-file.dto.js';
 
 /** Each of `adminFileRoots` must be a directory, and stand there once. */

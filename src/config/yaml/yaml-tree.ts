@@ -11,8 +11,7 @@ import {
   parseDocument,
   YAMLError,
 } from 'yaml';
-import { formatPath, type Path } from '../../validation/path.js';
-import { ConfigurationError, type Problem } from '../../validation/problems.js';
+import { ConfigurationError, formatPath, type Path, type Problem } from '../../validation/problems.js';
 import { isTooDeep } from './yaml-depth.js';
 
 /** The file as plain maps, lists and scalars, and the line on which each of them stands, by its written path. */

@@ -1,8 +1,7 @@
 import { Injectable, type PipeTransform } from '@nestjs/common';
 import { isObject } from '../../json/json-values.js';
 import { checkShape } from '../../validation/class-checks.js';
-import { formatPath } from '../../validation/path.js';
-import { type Issue, issue } from '../../validation/problems.js';
+import { formatPath, type Issue, issue } from '../../validation/problems.js';
 import { foundKind } from '../../validation/value-checks.js';
 import { ApiError } from '../errors.js';
 

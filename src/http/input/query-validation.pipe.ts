@@ -1,7 +1,7 @@
 import { type ArgumentMetadata, Injectable, type PipeTransform } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
-import { formatPath } from '../../validation/path.js';
 import { checkShape } from '../../validation/class-checks.js';
+import { formatPath } from '../../validation/problems.js';
 import { ApiError } from '../errors.js';
 
 /** Memory for queries that were found valid, counted by the length of their text. */

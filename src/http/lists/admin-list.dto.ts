@@ -1,7 +1,6 @@
 import { ApiPropertyOptional } from '@nestjs/swagger';
-import { cursorParameter } from '../../validation/query-checks.js';
-import { limitParameter, MAX_PAGE } from '../../validation/page-limit.js';
 import { Checked, Optional } from '../../validation/class-checks.js';
+import { cursorParameter, limitParameter, MAX_PAGE } from '../../validation/value-checks.js';
 
 /** Complete unless `limit` is given. */
 export class AdminListParameters {

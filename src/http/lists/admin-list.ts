@@ -1,6 +1,5 @@
-import { storableText, wholeNumber } from '../../validation/value-checks.js';
-import { MAX_PAGE } from '../../validation/page-limit.js';
 import { Checked, hasShape } from '../../validation/class-checks.js';
+import { MAX_PAGE, storableText, wholeNumber } from '../../validation/value-checks.js';
 import { decodeCursor, encodeCursor } from './cursor.js';
 
 /** The parameters of an admin list, validated by its DTO. */

@@ -3,18 +3,18 @@ import { Inject, Injectable } from '@nestjs/common';
 import type { ConfigType } from '@nestjs/config';
 import { adminSourcesConfig } from '../../config/slices.js';
 import { BARE_TYPES, type BareType, ENTRY_TYPES } from '../../documents/entry-types.js';
-import { parseDuration } from '../../validation/duration.js';
 import { HttpClient } from '../../outbound/http-client.js';
 import { DEFAULTS } from '../../source-kinds/kind-defaults.js';
-import { type ApiPlan, type ApiState, planOf, readApiState, stateAfter } from './read-plan.js';
 import type { EntryFilter } from '../../sources/filter/entry-filter.js';
-import { type Fetched, Fetcher, type FetchState } from '../fetcher.js';
-import { isStatus, RegistryClient } from './registry-client.js';
-import { knowsUpdatedSince, refusesParameter, ROUNDING_MS } from './updated-since.js';
-import type { MemoryShare } from '../memory/read-memory.js';
-import { RegistryReader } from './registry-reader.js';
-import { SourceFiles } from '../file/source-files.js';
 import type { LeasedSource } from '../../sources/leases/leased-source.js';
+import { parseDuration } from '../../validation/value-checks.js';
+import { type Fetched, Fetcher, type FetchState } from '../fetcher.js';
+import { SourceFiles } from '../file/source-files.js';
+import type { MemoryShare } from '../memory/read-memory.js';
+import { type ApiPlan, type ApiState, planOf, readApiState, stateAfter } from './read-plan.js';
+import { isStatus, RegistryClient } from './registry-client.js';
+import { RegistryReader } from './registry-reader.js';
+import { knowsUpdatedSince, refusesParameter, ROUNDING_MS } from './updated-since.js';
 
 /** Statuses by which a server says that it has no entries of a type. */
 const ABSENT = [403, 404, 405, 501];

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { nearest } from './nearest.js';
+import { nearest } from './problems.js';
 
 it.each([
   ['issuerURL', 'issuerUrl'],

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { formatDuration, parseDuration } from './duration.js';
+import { formatDuration, parseDuration } from './value-checks.js';
 
 it.each([
   ['1s', 1_000],
