@@ -1,8 +1,8 @@
-import fc from 'fast-check';
 import { createHash } from 'node:crypto';
+import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { checkDocument, formatProblem } from './document-check.js';
-import { MAX_DOCUMENT_BYTES } from './document-limits.js';
+import { MAX_DOCUMENT_BYTES } from './document-problem.js';
 import type { EntryType } from './entry-types.js';
 
 const SERVER = { name: 'io.acme/a', description: 'd', version: '1.0.0' };

@@ -1,8 +1,8 @@
 import { Ajv } from 'ajv';
 import { describe, expect, it } from 'vitest';
 import { formatProblem } from './document-problem.js';
-import { ENTRY_TYPES } from './entry-types.js';
 import { checkServer, PUBLISHER_PROVIDED } from './document-rules.js';
+import { ENTRY_TYPES } from './entry-types.js';
 import { serverDocumentSchema } from './schemas/server-document.schema.js';
 import { skillDocumentSchema } from './schemas/skill-document.schema.js';
 

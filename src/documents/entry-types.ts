@@ -1,10 +1,12 @@
 import { elements, isObject, member } from '../json/json-values.js';
-import { MAX_NAME_LENGTH } from './document-limits.js';
-import type { Problem } from './document-problem.js';
+import { MAX_NAME_LENGTH, type Problem } from './document-problem.js';
 import { checkerOf, checkServer, PUBLISHER_PROVIDED } from './document-rules.js';
-import { pluginDocumentSchema } from './schemas/plugin-document.schema.js';
 import { serverDocumentSchema } from './schemas/server-document.schema.js';
-import { SKILL_STATUSES, skillDocumentSchema } from './schemas/skill-document.schema.js';
+import {
+  pluginDocumentSchema,
+  SKILL_STATUSES,
+  skillDocumentSchema,
+} from './schemas/skill-document.schema.js';
 
 /** A document that has passed the check of its type. */
 export type Document = Readonly<Record<string, unknown>>;

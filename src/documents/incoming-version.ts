@@ -35,3 +35,39 @@ export function entryMapKey({ type, name }: EntryName): string {
 export function versionMapKey({ type, name, version }: VersionName): string {
   return `${type}\0${name}\0${version}`;
 }
+
+/** How many skipped versions the admin API shows one by one, for any kind of source; all are counted. */
+export const MAX_SHOWN_SKIPPED = 500;
+
+/** A version that a sync skipped, as the admin API shows it. */
+export interface SkippedEntry {
+  readonly type: EntryType;
+  /** Its place in its list; absent for objects of a cluster. */
+  readonly index?: number;
+  readonly name: string | null;
+  readonly version: string | null;
+  readonly reasons: string[];
+}
+
+/** What the registry, and not the publisher, states about a version. Times are dates, or RFC 3339 text in UTC. */
+export interface VersionState {
+  readonly status: string;
+  readonly statusChangedAt: Date | string;
+  readonly statusMessage: string | null;
+  readonly publishedAt: Date | string;
+  readonly updatedAt: Date | string;
+  readonly isLatest: boolean;
+}
+
+/** The `_meta` beside a document (contract §6), as JSON. */
+export function officialMeta(state: VersionState): string {
+  const official = {
+    status: state.status,
+    statusChangedAt: state.statusChangedAt,
+    ...(state.statusMessage === null ? {} : { statusMessage: state.statusMessage }),
+    publishedAt: state.publishedAt,
+    updatedAt: state.updatedAt,
+    isLatest: state.isLatest,
+  };
+  return `{"io.modelcontextprotocol.registry/official":${JSON.stringify(official)}}`;
+}

@@ -1,9 +1,9 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 import { CLAIMS_SCHEMA } from '../claims/claim-rules.js';
 import type { Claims } from '../claims/claims.js';
+import { isProse } from '../documents/document-problem.js';
+import { DOCUMENT_FORMATS } from '../documents/document-rules.js';
 import { ENTRY_TYPE_NAMES, ENTRY_TYPES, type EntryType, STATUSES } from '../documents/entry-types.js';
-import { DOCUMENT_FORMATS } from '../documents/schemas/document-formats.js';
-import { isProse } from '../documents/text-characters.js';
 import { Checked, Optional, Rule, type Unchecked } from '../validation/class-checks.js';
 import { type Issue, issue } from '../validation/problems.js';
 import { anything, claims, flagParameter, storableText, textUpTo } from '../validation/value-checks.js';

@@ -9,26 +9,26 @@ import type { Recorder } from '../authz/judgement.js';
 import { type Claims, shownForm } from '../claims/claims.js';
 import { lockEntry } from '../database/locks.js';
 import { hasNul } from '../database/storable.js';
-import { documentDigest } from '../documents/document-digest.js';
+import { documentDigest } from '../documents/document-check.js';
 import { isEntryType, withStatus } from '../documents/entry-types.js';
 import type { EntryName, IncomingVersion } from '../documents/incoming-version.js';
-import type { SentBody } from '../http/input/body.js';
-import { ApiError } from '../http/errors.js';
-import type { RequestContext } from '../http/request-context.js';
 import { JsonText } from '../http/answers/json-answers.js';
+import { ApiError } from '../http/errors.js';
+import type { SentBody } from '../http/input/body.js';
 import { checkPreconditions, contentTag, type Preconditions } from '../http/preconditions.js';
-import { CatalogMetrics } from '../telemetry/catalog-metrics.js';
+import type { RequestContext } from '../http/request-context.js';
 import { SourcesRepository } from '../sources/sources.repository.js';
+import { CatalogMetrics } from '../telemetry/catalog-metrics.js';
 import { EntriesRepository } from './entries.repository.js';
-import type { Entry, EntryVersion } from './entry.entity.js';
 import { describeEntry, describeVersion, statusOf } from './entry-answer.js';
-import { PublishRules } from './publish-rules.js';
+import type { Entry, EntryVersion } from './entry.entity.js';
 import {
   type PublishRequest,
   readClaimsRequest,
   readPublishRequest,
   readStatusRequest,
 } from './publish-request.js';
+import { PublishRules } from './publish-rules.js';
 
 /** An entry as a path names it: of whatever type. */
 export interface EntryPath {

@@ -1,7 +1,6 @@
 import type { Publisher } from '../audit/audit-event.js';
 import type { Claims } from '../claims/claims.js';
-import type { EntryName } from '../documents/incoming-version.js';
-import { officialMeta } from '../documents/official-meta.js';
+import { type EntryName, officialMeta } from '../documents/incoming-version.js';
 import type { Entry, EntryVersion } from './entry.entity.js';
 
 /** A published version as the admin API shows it (contract §7), as JSON: its document is never parsed on the way out. */

@@ -1,9 +1,9 @@
 import { canonicalClaims, type Claims } from '../claims/claims.js';
+import type { SkippedEntry } from '../documents/incoming-version.js';
 import type { LabeledVersion } from '../entries/writer/entry-writer.js';
 import { TimeSlice } from '../json/time-slice.js';
-import type { SkippedEntry } from '../documents/skipped-entry.js';
-import type { ExportedServer, SkippedObject } from './read-object.js';
 import type { Resource } from './custom-resources.js';
+import type { ExportedServer, SkippedObject } from './read-object.js';
 import type { RetainedEntry } from './retained-entries.js';
 
 /** What became of an object that was read. */

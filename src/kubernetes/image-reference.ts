@@ -1,4 +1,4 @@
-import { packageVersionProblem } from '../documents/version-rules.js';
+import { packageVersionProblem } from '../documents/versions.js';
 
 /** Three numbers, a pre-release if need be, a `v` in front if need be; no build metadata. */
 const USABLE_VERSION =

@@ -2,15 +2,15 @@ import { Injectable } from '@nestjs/common';
 import type { Request } from 'express';
 import { Authenticator } from '../auth/authenticator.js';
 import type { Caller } from '../auth/caller.js';
-import { officialMeta, type VersionState } from '../documents/official-meta.js';
+import { officialMeta, type VersionState } from '../documents/incoming-version.js';
 import { EntriesService } from '../entries/entries.service.js';
+import { JsonText } from '../http/answers/json-answers.js';
 import type { SentBody } from '../http/input/body.js';
 import type { RequestContext } from '../http/request-context.js';
-import { JsonText } from '../http/answers/json-answers.js';
 import { readPublishedServer, validationIssues } from './published-server.js';
-import { exchangeToken } from './token-exchange.js';
 import type { PublishingRegistry } from './publisher-gate.js';
 import type { RegistryTokenAnswer, ValidationAnswer } from './publisher.responses.js';
+import { exchangeToken } from './token-exchange.js';
 
 /** What `mcp-publisher` asks of a registry (contract §6.2): the rules are those of `/v1/entries`, the answers its own. */
 @Injectable()

@@ -1,4 +1,4 @@
-import { MAX_SHOWN_SKIPPED } from '../documents/skipped-entry.js';
+import { MAX_SHOWN_SKIPPED } from '../documents/incoming-version.js';
 import { contentTag } from '../http/preconditions.js';
 import { withoutQuery } from '../outbound/without-query.js';
 import { KINDS } from '../source-kinds/kinds.js';

@@ -13,9 +13,9 @@ import { ClaimSetId, ClaimSetOf, GivenClaims } from '../claim-sets/claim-columns
 import { ClaimSet } from '../claim-sets/claim-set.entity.js';
 import { asGiven, type Claims } from '../claims/claims.js';
 import type { EntryFilterConfig } from '../config/config.js';
-import { parseSourceKind, type SourceKind } from '../source-kinds/kinds.js';
-import type { SkippedEntry } from '../documents/skipped-entry.js';
 import { BytewiseText, IdColumn, Timestamp } from '../database/columns.js';
+import type { SkippedEntry } from '../documents/incoming-version.js';
+import { parseSourceKind, type SourceKind } from '../source-kinds/kinds.js';
 
 /** Who declared a source or registry: the configuration file, or a caller of the admin API. */
 export type Origin = 'config' | 'api';

@@ -1,8 +1,13 @@
 import { toStorable } from '../database/storable.js';
 import { checkDocument, formatProblem, type Problem, type SourceText } from '../documents/document-check.js';
 import { ENTRY_TYPES, type EntryType, findName } from '../documents/entry-types.js';
-import { type IncomingVersion, versionMapKey, type VersionName } from '../documents/incoming-version.js';
-import { MAX_SHOWN_SKIPPED, type SkippedEntry } from '../documents/skipped-entry.js';
+import {
+  type IncomingVersion,
+  MAX_SHOWN_SKIPPED,
+  type SkippedEntry,
+  versionMapKey,
+  type VersionName,
+} from '../documents/incoming-version.js';
 import { isObject } from '../json/json-values.js';
 import { type EntryFilter, passesFilter } from '../sources/filter/entry-filter.js';
 

@@ -1,6 +1,5 @@
-import type { VersionName } from '../documents/incoming-version.js';
+import type { SkippedEntry, VersionName } from '../documents/incoming-version.js';
 import type { WriteCounts } from '../entries/writer/entry-writer.js';
-import type { SkippedEntry } from '../documents/skipped-entry.js';
 import type { SourceReport } from '../sources/source-states.queries.js';
 import type { ReadEntries } from './entry-reader.js';
 

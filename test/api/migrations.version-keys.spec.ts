@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import type { DataSource, MigrationInterface, QueryRunner } from 'typeorm';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createDataSource } from '../../dist/database/data-source.js';
-import { versionKey } from '../../dist/documents/version-order.js';
+import { versionKey } from '../../dist/documents/versions.js';
 import { VersionKeys1796300000000 as VersionKeys } from '../../dist/migrations/1796300000000-version-keys.js';
 import { ChangedClaims1796400000000 as ChangedClaims } from '../../dist/migrations/1796400000000-changed-claims.js';
 import { aDatabase, type TestDatabase } from '../support/database.js';
@@ -16,11 +16,11 @@ interface Row {
   readonly entry: number;
   readonly version: string;
   readonly status: string;
-  /** ms since BIRTH. */
+  /** Milliseconds since BIRTH. */
   readonly age: number;
 }
 
-/** As keys were made before: what begins with a `v` by time, and all else as now. */
+/** Version keys of the previous version: versions that begin with `v` order by time. */
 function keyOfBefore(version: string, at: Date): string {
   return version.startsWith('v')
     ? `0${String(at.getTime()).padStart(16, '0')} ${version}`
@@ -91,7 +91,7 @@ describe('the migration that orders versions with a leading v as semver', () => 
       for (const migration of migrations) await new migration()[direction](queryRunner);
     });
 
-  /** In the place of all that is there, as the version before would have written it. */
+  /** Replaces the stored versions with rows as the previous version would have written them. */
   async function store(rows: readonly Row[]): Promise<void> {
     const written = rows.map((row) => {
       const at = new Date(BIRTH + row.age);
@@ -124,7 +124,7 @@ describe('the migration that orders versions with a leading v as semver', () => 
        from entry_version order by entry_id, version`,
     );
 
-  it('makes the keys that this version would have made, finds the latest anew, and takes both back', async () => {
+  it("writes this version's keys, recomputes latest, and reverts both", async () => {
     await fc.assert(
       fc.asyncProperty(someRows, async (rows) => {
         await store(rows);
@@ -155,7 +155,7 @@ describe('the migration that orders versions with a leading v as semver', () => 
     );
   });
 
-  it('takes back what was called the latest by a registry as well', async () => {
+  it("also reverts an upstream's choice of latest", async () => {
     await store([
       { entry: 1, version: '1.0.0', status: 'active', age: 0 },
       { entry: 1, version: 'v2.0.0', status: 'active', age: 1 },
@@ -167,7 +167,7 @@ describe('the migration that orders versions with a leading v as semver', () => 
     expect(await stored()).toEqual(before);
   });
 
-  describe('while a server of the version before is at work', () => {
+  describe('while a server of the previous version is writing', () => {
     let writer: QueryRunner;
     beforeEach(async () => {
       await store([
@@ -192,7 +192,7 @@ describe('the migration that orders versions with a leading v as semver', () => 
       );
     const latest = async () => (await stored()).filter((row) => row.latest).map(({ version }) => version);
 
-    it('waits for a version that is being written, and gives it a key too', async () => {
+    it('waits for an uncommitted version and writes its key too', async () => {
       await writer.query(`select id from source where id = 1 for key share`);
       const at = new Date(BIRTH + 2);
       await writer.query(
@@ -208,7 +208,7 @@ describe('the migration that orders versions with a leading v as semver', () => 
       await writer.release();
     });
 
-    it('and the writer who locks the tables in another order do not wait for each other', async () => {
+    it('does not deadlock with a writer that locks the tables in another order', async () => {
       await writer.query(`update entry_version set status = 'deleted' where version = 'v1.8.0'`);
       const migrating = migrate('up');
       await expect.poll(() => isWaiting(), patience).toBe(true);
@@ -220,7 +220,7 @@ describe('the migration that orders versions with a leading v as semver', () => 
       await writer.release();
     });
 
-    it('is done together with the one after it, whatever a writer holds who gives up after a while', async () => {
+    it('completes together with the next migration while a writer holds locks and times out', async () => {
       await migrate('down', [ChangedClaims]);
       await writer.query(`set local lock_timeout = '1s'`);
       await writer.query(`select id from entry where id = 1`);

@@ -1,6 +1,6 @@
 import { compareBuild, parse } from 'semver';
 import { describe, expect, it } from 'vitest';
-import { versionKey } from '../../dist/documents/version-order.js';
+import { versionKey } from '../../dist/documents/versions.js';
 import { aServer } from '../support/documents.js';
 import { aService } from '../support/service.js';
 import { inSoak } from '../support/soak.js';

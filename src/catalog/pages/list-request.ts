@@ -1,5 +1,5 @@
 import { type BareType, ENTRY_TYPES, type EntryType } from '../../documents/entry-types.js';
-import { currentKey } from '../../documents/version-order.js';
+import { currentKey } from '../../documents/versions.js';
 import { ApiError } from '../../http/errors.js';
 import { decodeCursor, encodeCursor } from '../../http/lists/cursor.js';
 import { Checked, hasShape, Optional, Section } from '../../validation/class-checks.js';

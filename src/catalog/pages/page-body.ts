@@ -1,5 +1,5 @@
 import { ENTRY_TYPES, type EntryType } from '../../documents/entry-types.js';
-import { officialMeta } from '../../documents/official-meta.js';
+import { officialMeta } from '../../documents/incoming-version.js';
 import type { VersionRow } from './version-row.js';
 
 /** Texts as long as that are not put together with others. */

@@ -1,8 +1,8 @@
 import type { EntityManager } from 'typeorm';
-import { copyRows } from './copy-rows.queries.js';
 import type { EntryType } from '../../documents/entry-types.js';
 import type { EntryName, VersionName } from '../../documents/incoming-version.js';
-import { UPSTREAM_LATEST } from '../../documents/version-order.js';
+import { UPSTREAM_LATEST } from '../../documents/versions.js';
+import { copyRows } from './copy-rows.queries.js';
 import type { VersionColumns } from './version-columns.js';
 
 /*

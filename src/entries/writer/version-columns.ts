@@ -1,5 +1,5 @@
 import type { IncomingVersion } from '../../documents/incoming-version.js';
-import { versionKey } from '../../documents/version-order.js';
+import { versionKey } from '../../documents/versions.js';
 import type { EntryVersion } from '../entry.entity.js';
 
 /** What is written of a version, beside its entry, whether it is the latest, who published it, and the document. */

@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import { toStorable } from '../../database/storable.js';
 import { type Problem, sizeProblem } from '../../documents/document-check.js';
-import { MAX_DEPTH, MAX_DOCUMENT_BYTES } from '../../documents/document-limits.js';
+import { MAX_DEPTH, MAX_DOCUMENT_BYTES } from '../../documents/document-problem.js';
 import { ENTRY_TYPE_NAMES, ENTRY_TYPES, type EntryType } from '../../documents/entry-types.js';
 import type { IncomingVersion } from '../../documents/incoming-version.js';
 import { JsonSliceError, JsonSlicer, RepeatedKeyError, type Slice } from '../../json/json-slices.js';

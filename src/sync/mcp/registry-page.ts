@@ -1,9 +1,8 @@
 import { isUtf8 } from 'node:buffer';
 import { toStorable } from '../../database/storable.js';
 import { type Problem, sizeProblem } from '../../documents/document-check.js';
-import { MAX_DEPTH, MAX_DOCUMENT_BYTES } from '../../documents/document-limits.js';
+import { MAX_DEPTH, MAX_DOCUMENT_BYTES, toProse } from '../../documents/document-problem.js';
 import { type BareType, ENTRY_TYPES, type EntryType, type ListKey } from '../../documents/entry-types.js';
-import { toProse } from '../../documents/text-characters.js';
 import { JsonSliceError, JsonSlicer, type Slice } from '../../json/json-slices.js';
 import {
   countKeys,

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { canonicalClaims } from '../../../dist/claims/claims.js';
 import { keyDigest } from '../../../dist/config/registry-key-format.js';
-import { versionKey } from '../../../dist/documents/version-order.js';
+import { versionKey } from '../../../dist/documents/versions.js';
 import type { TestDatabase } from '../database.js';
 import { aServer, aSkill } from '../documents.js';
 import type { Claims, Entry, ModelState } from './model.js';
