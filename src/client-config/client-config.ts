@@ -1,13 +1,7 @@
+import { CLAUDE_CODE, type ClientFormat, COPILOT, CURSOR, type ServerEntry, VSCODE } from './clients.js';
 import { connectionsOf } from './connections.js';
-import type { ClientFormat, ServerEntry } from './client-format.js';
-import { CLAUDE_CODE } from './clients/claude-code.js';
-import { COPILOT } from './clients/copilot.js';
-import { CURSOR } from './clients/cursor.js';
-import { VSCODE } from './clients/vscode.js';
-import { Inexpressible, type Omission, type OmissionReason } from './omission.js';
 import { type NamedInput, ServerWriter } from './server-writer.js';
-import { textMember } from './template.js';
-import { TextLimit } from './text-limit.js';
+import { Inexpressible, type Omission, type OmissionReason, TextLimit, textMember } from './template.js';
 
 /** contract §6.3. */
 export const CLIENTS = ['vscode', 'copilot', 'claude-code', 'cursor'] as const;

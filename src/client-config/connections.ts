@@ -1,10 +1,218 @@
 import { fullFormats } from 'ajv-formats/dist/formats.js';
 import { elements, isObject, member } from '../json/json-values.js';
-import type { Connection, NamedTemplate, RemoteConnection } from './connection.js';
-import { Inexpressible } from './omission.js';
-import { packageConnection } from './packages.js';
-import { fill, isOpen, type Template, templateOf, textMember, textOf, withInputsAs } from './template.js';
-import type { TextLimit } from './text-limit.js';
+import {
+  fill,
+  Inexpressible,
+  isOpen,
+  type Template,
+  templateOf,
+  type TextLimit,
+  textMember,
+  textOf,
+  withInputsAs,
+} from './template.js';
+
+/** A header or an environment variable. */
+export interface NamedTemplate {
+  readonly name: string;
+  readonly value: Template;
+}
+
+/** A server that somebody runs elsewhere. */
+export interface RemoteConnection {
+  readonly kind: 'remote';
+  readonly transport: 'http' | 'sse';
+  readonly url: Template;
+  readonly headers: readonly NamedTemplate[];
+}
+
+/** A server that the client starts, and talks to over its standard input and output. */
+export interface CommandConnection {
+  readonly kind: 'command';
+  readonly command: string;
+  readonly args: readonly Template[];
+  readonly environment: readonly NamedTemplate[];
+}
+
+/** How a client gets to a server, whichever client it is. */
+export type Connection = RemoteConnection | CommandConnection;
+
+type Package = Readonly<Record<string, unknown>>;
+
+/** How the packages of one registry are run. */
+interface PackageType {
+  readonly command: string;
+  /** The usual registry, in the spellings that documents have for it. */
+  readonly registries: readonly string[];
+  readonly identifier: RegExp;
+  readonly version: RegExp;
+  readonly argumentsFor: (what: PackageRun) => readonly Template[];
+}
+
+interface PackageRun {
+  readonly identifier: string;
+  readonly version: string | undefined;
+  readonly runtimeArguments: readonly Template[];
+  readonly packageArguments: readonly Template[];
+  readonly environment: readonly NamedTemplate[];
+}
+
+/** Neither an option nor a path, URL or alias, which package managers take in place of a version. */
+const PLAIN_VERSION = /^[0-9A-Za-z][0-9A-Za-z.+_-]*$/;
+
+/**
+ * The command of each type of package, with what its identifiers and versions may be: they are arguments of package managers, which
+ * take options, paths and URLs in the same place.
+ *
+ * npm: https://docs.npmjs.com/cli/v11/commands/npx (`-y`: nobody is there to answer its question). pypi: https://docs.astral.sh/uv/guides/tools/.
+ * oci: https://docs.docker.com/reference/cli/docker/container/run/. nuget: https://learn.microsoft.com/dotnet/core/tools/dotnet-tool-exec.
+ * An mcpb is a bundle that a client unpacks and installs; none of these does.
+ */
+const PACKAGE_TYPES = new Map<string, PackageType>(
+  Object.entries<PackageType>({
+    npm: {
+      command: 'npx',
+      registries: ['https://registry.npmjs.org'],
+      identifier: /^(@[a-z0-9~][a-z0-9._~-]*\/)?[a-z0-9~][a-z0-9._~-]*$/i,
+      version: PLAIN_VERSION,
+      argumentsFor: ({ identifier, version, runtimeArguments, packageArguments }) => [
+        ...(has(runtimeArguments, '-y', '--yes') ? [] : [['-y']]),
+        ...runtimeArguments,
+        [version === undefined ? identifier : `${identifier}@${version}`],
+        ...packageArguments,
+      ],
+    },
+    pypi: {
+      command: 'uvx',
+      registries: ['https://pypi.org', 'https://pypi.org/simple'],
+      identifier: /^[a-z0-9]([a-z0-9._-]*[a-z0-9])?$/i,
+      version: PLAIN_VERSION,
+      argumentsFor: ({ identifier, version, runtimeArguments, packageArguments }) => [
+        ...runtimeArguments,
+        [version === undefined ? identifier : `${identifier}@${version}`],
+        ...packageArguments,
+      ],
+    },
+    oci: {
+      command: 'docker',
+      registries: ['https://docker.io', 'https://index.docker.io', 'https://registry-1.docker.io'],
+      // https://github.com/distribution/reference: host and port, path, tag, digest.
+      identifier:
+        /^([a-z0-9][a-z0-9.-]*(:\d+)?\/)?[a-z0-9]+([._-]+[a-z0-9]+)*(\/[a-z0-9]+([._-]+[a-z0-9]+)*)*(:\w[\w.-]*)?(@sha256:[a-f0-9]{64})?$/i,
+      version: /^(\w[\w.-]*|sha256:[a-f0-9]{64})$/,
+      argumentsFor: ({ identifier, version, runtimeArguments, packageArguments, environment }) => [
+        ...(has(runtimeArguments.slice(0, 1), 'run') ? [] : [['run'], ['-i'], ['--rm']]),
+        ...runtimeArguments,
+        ...environment.flatMap((variable) => [['-e'], handedOn(variable)]),
+        [imageOf(identifier, version)],
+        ...packageArguments,
+      ],
+    },
+    nuget: {
+      command: 'dnx',
+      registries: ['https://api.nuget.org', 'https://api.nuget.org/v3/index.json', 'https://www.nuget.org'],
+      identifier: /^[a-z0-9_][a-z0-9._-]*$/i,
+      version: PLAIN_VERSION,
+      argumentsFor: ({ identifier, version, runtimeArguments, packageArguments }) => [
+        [version === undefined ? identifier : `${identifier}@${version}`],
+        ...(has(runtimeArguments, '-y', '--yes') ? [] : [['--yes']]),
+        ...runtimeArguments,
+        ...(packageArguments.length > 0 ? [['--'], ...packageArguments] : []),
+      ],
+    },
+  }),
+);
+
+/** Names of variables: those of POSIX, IEEE Std 1003.1-2017 §8.1. */
+const VARIABLE_NAME = /^[A-Za-z_][A-Za-z0-9_]*$/;
+/** What `docker` itself, and the programs it runs, read from their environment: a document may set it in the container alone. */
+const OF_DOCKER =
+  /^(DOCKER_.*|BUILDKIT_.*|BUILDX_.*|COMPOSE_.*|LD_.*|DYLD_.*|GO[A-Z]*|SSH_.*|SSL_.*|.*_PROXY|PATH|HOME|USERPROFILE|SYSTEMROOT|TMPDIR|TEMP|TMP|XDG_.*)$/i;
+
+/**
+ * The command that runs a package (contract §6.3), after its `runtimeArguments`, `packageArguments` and `environmentVariables`.
+ *
+ * @throws Inexpressible
+ */
+export function packageConnection(document: Package, limit: TextLimit): CommandConnection {
+  const type = PACKAGE_TYPES.get(textMember(document, 'registryType') ?? '');
+  if (!type) throw new Inexpressible('unsupported_registry_type');
+  if (textMember(member(document, 'transport'), 'type') !== 'stdio')
+    throw new Inexpressible('unsupported_transport');
+  const base = textMember(document, 'registryBaseUrl')?.replace(/\/$/, '');
+  if (base !== undefined && !type.registries.includes(base))
+    throw new Inexpressible('custom_package_registry');
+  const identifier = textMember(document, 'identifier') ?? '';
+  const version = textMember(document, 'version');
+  if (!type.identifier.test(identifier) || (version !== undefined && !type.version.test(version)))
+    throw new Inexpressible('invalid_package');
+  const runtimeArguments = argumentsOf(document['runtimeArguments'], limit);
+  const hint = textMember(document, 'runtimeHint');
+  if (runtimeArguments.length > 0 && hint !== undefined && hint !== type.command)
+    throw new Inexpressible('unsupported_runtime');
+  const environment = environmentOf(document['environmentVariables'], limit);
+  const packageArguments = argumentsOf(document['packageArguments'], limit);
+  const run = { identifier, version, runtimeArguments, packageArguments, environment };
+  return {
+    kind: 'command',
+    command: type.command,
+    args: type.argumentsFor(run),
+    environment:
+      type.command === 'docker' ? environment.filter((variable) => !isInline(variable)) : environment,
+  };
+}
+
+function argumentsOf(list: unknown, limit: TextLimit): readonly Template[] {
+  return elements(list).flatMap((argument): Template[] => {
+    const flag = textMember(argument, 'type') === 'named' ? textMember(argument, 'name') : undefined;
+    limit.take(flag?.length ?? 0);
+    const hasValue = ['value', 'default'].some((key) => textMember(argument, key) !== undefined);
+    const isRequired = member(argument, 'isRequired') === true;
+    // A flag may stand alone; what need not be given is left out.
+    if (!hasValue && !isRequired) return flag === undefined || asksForMore(argument) ? [] : [[flag]];
+    const value = templateOf(argument, flag ?? textMember(argument, 'valueHint') ?? 'argument', limit);
+    return flag === undefined ? [value] : [[flag], value];
+  });
+}
+
+// An argument with a hint of its value is no flag that stands alone.
+function asksForMore(argument: unknown): boolean {
+  return ['valueHint', 'placeholder', 'choices', 'format'].some((key) => member(argument, key) !== undefined);
+}
+
+function environmentOf(list: unknown, limit: TextLimit): readonly NamedTemplate[] {
+  const names = new Set<string>();
+  return elements(list).map((variable) => {
+    const name = textMember(variable, 'name') ?? '';
+    if (!VARIABLE_NAME.test(name) || names.has(name)) throw new Inexpressible('invalid_environment_variable');
+    names.add(name);
+    limit.take(name.length);
+    return { name, value: templateOf(variable, name, limit) };
+  });
+}
+
+// Text of the document does not belong into the environment of docker, and of what the user gives only what docker does not read.
+function isInline({ name, value }: NamedTemplate): boolean {
+  return !isOpen(value) || OF_DOCKER.test(name);
+}
+
+function handedOn(variable: NamedTemplate): Template {
+  const { name, value } = variable;
+  if (!isInline(variable)) return [name];
+  const [first, ...rest] = value;
+  return typeof first === 'string' ? [`${name}=${first}`, ...rest] : [`${name}=`, ...value];
+}
+
+function imageOf(identifier: string, version: string | undefined): string {
+  const hasVersion =
+    identifier.includes('@') || identifier.slice(identifier.lastIndexOf('/') + 1).includes(':');
+  if (version === undefined || hasVersion) return identifier;
+  return `${identifier}${version.startsWith('sha256:') ? '@' : ':'}${version}`;
+}
+
+function has(args: readonly Template[], ...flags: readonly string[]): boolean {
+  return args.some(([first]) => typeof first === 'string' && flags.includes(first));
+}
 
 /** RFC 9110 §5.6.2, `token`. */
 const HEADER_NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;

@@ -1,8 +1,16 @@
 import { createHash } from 'node:crypto';
-import type { NamedTemplate } from './connection.js';
-import { Inexpressible } from './omission.js';
-import { SHELL_SYNTAX } from './shell-syntax.js';
-import type { Input, Template } from './template.js';
+import type { NamedTemplate } from './connections.js';
+import { Inexpressible, type Input, type Template } from './template.js';
+
+/** What means something to `cmd.exe` or to a POSIX shell, but for what only names files. */
+export const SHELL_SYNTAX = /["'`$&|;<>^%!()\\\n\r\t]/;
+
+/**
+ * Commands that are batch files on Windows. They run by `cmd.exe`, and clients quote their arguments for white space alone.
+ */
+export function isBatchFileOnWindows(command: string): boolean {
+  return command === 'npx' || command === 'dnx';
+}
 
 /** What a client does with the texts of a configuration, beside taking them as they are. */
 export interface TextRules {

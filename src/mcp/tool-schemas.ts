@@ -1,5 +1,5 @@
 import { CLIENTS } from '../client-config/client-config.js';
-import { OMISSIONS } from '../client-config/omission.js';
+import { OMISSIONS } from '../client-config/template.js';
 import { ENTRY_TYPES } from '../documents/entry-types.js';
 import { MAX_PAGE } from '../validation/value-checks.js';
 import type { ObjectSchema } from './tool.js';

@@ -3,7 +3,7 @@ import type { ReadEntry } from '../auth/route-resource.js';
 import { CatalogService } from '../catalog/catalog.service.js';
 import { bareListRequest, serverListRequest } from '../catalog/pages/list-request.js';
 import { ClientConfig, type ClientName, CLIENTS, OMITTED } from '../client-config/client-config.js';
-import { type Omission, OMISSIONS } from '../client-config/omission.js';
+import { type Omission, OMISSIONS } from '../client-config/template.js';
 import { ENTRY_TYPES } from '../documents/entry-types.js';
 import type { CachedJson } from '../http/answers/json-answers.js';
 import { elements, member } from '../json/json-values.js';

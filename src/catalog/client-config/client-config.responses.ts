@@ -1,5 +1,5 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
-import { OMISSIONS, type OmissionReason } from '../../client-config/omission.js';
+import { type OmissionReason, OMISSIONS } from '../../client-config/template.js';
 
 const FREE_OBJECT = { type: 'object', additionalProperties: true } as const;
 
