@@ -5,7 +5,7 @@ import type { AuditTrail } from '../audit/audit-trail.js';
 import type { WrittenEvent } from '../audit/audit.queries.js';
 import { isDatabaseUnreachable } from '../database/unreachable.js';
 import { EntryWriter, type WriteCounts } from '../entries/writer/entry-writer.js';
-import { DEFAULTS } from '../source-kinds/kind-defaults.js';
+import { DEFAULTS } from '../source-kinds/kinds.js';
 import type { AdminNamespaces } from '../sources/admin-limits/admin-namespaces.js';
 import { passesFilter } from '../sources/filter/entry-filter.js';
 import type { WatchedSource } from '../sources/leases/leased-source.js';

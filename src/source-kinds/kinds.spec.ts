@@ -1,8 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { KINDS, parseSourceKind, SOURCE_KINDS, type SourceKind } from './kinds.js';
-import { namedFiles, storedSettings } from './named-files.js';
-import { hostOf } from './source-host.js';
+import { hostOf, namedFiles, storedSettings } from './named-files.js';
 
 const absolute = (file: string) => `/etc/registry/${file}`;
 

@@ -1,3 +1,4 @@
+import { member } from '../json/json-values.js';
 import {
   ApiSettings,
   FileSettings,
@@ -116,4 +117,16 @@ export function parseSourceKind(text: string): SourceKind {
   if (!Object.hasOwn(KINDS, text))
     throw new Error(`The database holds a source of kind ${JSON.stringify(text)}, unknown to this version`);
   return text as SourceKind;
+}
+
+/** What settings of sources are where they are absent, by kind (contract §2). */
+export const DEFAULTS = {
+  git: { path: 'registry.json' },
+  api: { timeoutMs: 10_000 },
+  kubernetes: { relistInterval: '1h' },
+} as const;
+
+/** contract §7: may a source not lose most of its entries at once? Those that somebody else's server fills may not. */
+export function isGuardedFromShrinking(kind: SourceKind, settings: unknown): boolean {
+  return kind === 'api' || (kind === 'file' && member(settings, 'url') !== undefined);
 }

@@ -1,4 +1,4 @@
-import { isGuardedFromShrinking } from '../source-kinds/guarded-sources.js';
+import { isGuardedFromShrinking } from '../source-kinds/kinds.js';
 import type { LeasedSource } from '../sources/leases/leased-source.js';
 import type { ReadEntries } from './entry-reader.js';
 import { FetchError } from './fetcher.js';

@@ -9,8 +9,7 @@ import type { AdminFileRoot } from '../../config/config.js';
 import { adminSourcesConfig } from '../../config/slices.js';
 import { ApiError } from '../../http/errors.js';
 import type { FileUse, SourceKind } from '../../source-kinds/kinds.js';
-import { namedFiles } from '../../source-kinds/named-files.js';
-import { hostOf } from '../../source-kinds/source-host.js';
+import { hostOf, namedFiles } from '../../source-kinds/named-files.js';
 
 /** contract §7: the most a source made through the API may read. */
 export const MAX_ADMIN_FILE_BYTES = 64 * 1024 * 1024;

@@ -2,17 +2,16 @@ import { posix } from 'node:path';
 import { Inject, Injectable } from '@nestjs/common';
 import type { ConfigType } from '@nestjs/config';
 import { adminSourcesConfig, limitsConfig, outboundConfig } from '../../config/slices.js';
+import { DEFAULTS, type SettingsOf } from '../../source-kinds/kinds.js';
+import type { LeasedSource } from '../../sources/leases/leased-source.js';
 import { type Fetched, Fetcher, type FetchState } from '../fetcher.js';
-import { DEFAULTS } from '../../source-kinds/kind-defaults.js';
-import type { SettingsOf } from '../../source-kinds/kinds.js';
 import { maxFileBytes } from '../file/file-size.js';
 import { SourceFiles } from '../file/source-files.js';
+import type { MemoryShare } from '../memory/read-memory.js';
 import { GitConnections } from './git-connection.js';
 import { LIMITS } from './git-limits.js';
 import { GitRemote } from './git-remote.js';
 import { removeLeftOvers } from './git-workspace.js';
-import type { MemoryShare } from '../memory/read-memory.js';
-import type { LeasedSource } from '../../sources/leases/leased-source.js';
 
 const SWEEP_EVERY_MS = 10 * 60_000;
 

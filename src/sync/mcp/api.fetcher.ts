@@ -4,7 +4,7 @@ import type { ConfigType } from '@nestjs/config';
 import { adminSourcesConfig } from '../../config/slices.js';
 import { BARE_TYPES, type BareType, ENTRY_TYPES } from '../../documents/entry-types.js';
 import { HttpClient } from '../../outbound/http-client.js';
-import { DEFAULTS } from '../../source-kinds/kind-defaults.js';
+import { DEFAULTS } from '../../source-kinds/kinds.js';
 import type { EntryFilter } from '../../sources/filter/entry-filter.js';
 import type { LeasedSource } from '../../sources/leases/leased-source.js';
 import { parseDuration } from '../../validation/value-checks.js';
