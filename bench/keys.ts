@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { Pool } from 'undici';
-import { keyDigest } from '#service/config/registry-key-format.js';
+import { keyDigest } from '#service/config/registry-keys.js';
 import { atMost, type Figure, figure } from './harness/figure.js';
 import { say } from './harness/report.js';
 import { median, rounds, timeOf } from './harness/rounds.js';

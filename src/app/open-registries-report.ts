@@ -1,6 +1,5 @@
 import { Injectable, Logger } from '@nestjs/common';
-import type { Config } from '../config/config.js';
-import { oauthInUse } from '../config/oauth-in-use.js';
+import { type Config, oauthInUse } from '../config/config.js';
 import { RegistriesRepository } from '../registries/registries.repository.js';
 import { OpenEntries } from '../views/open-entries.queries.js';
 

@@ -3,35 +3,34 @@ import { NestFactory } from '@nestjs/core';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import express from 'express';
 import type { Logger } from 'pino';
-import { AppModule } from './app.module.js';
-import { warnIfOpen } from './anonymous-mode-warning.js';
-import { refuseForeignHosts, refuseForeignOrigins } from './browser-guards.js';
-import { securityHeaders, setHeaders } from './security-headers.js';
 import { ClaimHints } from '../auth/claim-hints.js';
 import { requestCaller } from '../auth/current-caller.js';
-import type { Config } from '../config/config.js';
-import { oauthInUse } from '../config/oauth-in-use.js';
+import { type Config, oauthInUse } from '../config/config.js';
 import type { OpenDatabase } from '../database/open-database.js';
+import { JsonAnswersAdapter } from '../http/answers/json-answers.adapter.js';
 import { answerConnectionErrors } from '../http/connection-errors.js';
-import { refuseUnclearHost } from '../http/host-header.js';
 import { corsFor } from '../http/cors.js';
+import { refuseUnclearHost } from '../http/host-header.js';
+import { RequestTurns } from '../http/limits/request-turns.js';
 import {
   answerInTurn,
   limitConnections,
   limitRequests,
   limitUnreadBytes,
 } from '../http/limits/server-limits.js';
-import { followRegistryPaths } from '../http/paths/registry-paths.js';
-import { JsonAnswersAdapter } from '../http/answers/json-answers.adapter.js';
-import { requestIdFor } from '../http/request-id.js';
 import { publishOpenApi } from '../http/openapi/openapi.js';
+import { followRegistryPaths } from '../http/paths/registry-paths.js';
 import { dropTrailingSlash } from '../http/paths/trailing-slash.js';
+import { requestIdFor } from '../http/request-id.js';
+import { HttpMetrics } from '../telemetry/http-metrics.js';
 import { NestLogger } from '../telemetry/logger.js';
 import type { Metrics } from '../telemetry/metrics.js';
-import { RequestTurns } from '../http/limits/request-turns.js';
-import { HttpMetrics } from '../telemetry/http-metrics.js';
 import { requestLog, resumeTrace } from '../telemetry/request-log.js';
 import { admitKeys, RegistryCallers } from '../views/callers-without-token.js';
+import { warnIfOpen } from './anonymous-mode-warning.js';
+import { AppModule } from './app.module.js';
+import { refuseForeignHosts, refuseForeignOrigins } from './browser-guards.js';
+import { securityHeaders, setHeaders } from './security-headers.js';
 
 /** The public application, ready to listen: every step a request passes before Nest's own, in running order. */
 export async function createPublicApp(

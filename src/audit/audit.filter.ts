@@ -5,15 +5,15 @@ import { Client } from '../auth/client.js';
 import type { Role } from '../auth/route-access.js';
 import { AccessPolicy } from '../authz/access-policy.js';
 import type { Claims } from '../claims/claims.js';
+import { withoutKeys } from '../config/registry-keys.js';
 import { auditConfig } from '../config/slices.js';
 import { ErrorFilter } from '../http/error.filter.js';
 import type { ApiError, ErrorCode } from '../http/errors.js';
 import { refusalStep } from '../http/refusal-step.js';
 import { requestContextOf } from '../http/request-context.js';
-import { withoutKeys } from '../config/path-without-keys.js';
 import { actorOf, type AuditEvent, type AuditTarget, boundedScope, boundedTarget } from './audit-event.js';
-import type { RoutedRequest } from './audit.guard.js';
 import { AuditRecorder } from './audit-recorder.js';
+import type { RoutedRequest } from './audit.guard.js';
 import { type DeclaredRoute, targetOf } from './request-target.js';
 
 /** Answers of admin routes that are the same for what is missing and for what is hidden. */

@@ -1,5 +1,5 @@
 import { timingSafeEqual } from 'node:crypto';
-import { isExpired, isKey, keyDigest, type RegistryKey } from '../config/registry-key-format.js';
+import { isExpired, isKey, keyDigest, type RegistryKey } from '../config/registry-keys.js';
 
 /**
  * The key of a registry that was sent in place of a token, if it is one of these and has not expired (contract §6.1). All are compared,

@@ -1,5 +1,4 @@
-import type { AuthConfig, AuthzConfig } from '../config/config.js';
-import { oauthInUse } from '../config/oauth-in-use.js';
+import { type AuthConfig, type AuthzConfig, oauthInUse } from '../config/config.js';
 import { type AccessPolicy, AnonymousPolicy, AuthOnlyPolicy, FullPolicy } from './access-policy.js';
 
 /** What decides who may do what, as it is shown in the audit trail: the mode (contract §4), and the rules where there are any. */

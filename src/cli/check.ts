@@ -1,7 +1,7 @@
 import type { Flags } from '../config/config.js';
-import { openRegistries } from '../config/rules/open-registries.js';
-import { providerReaches } from '../config/providers/provider-claims.js';
-import { proxyReport } from '../config/proxy/proxy-variables.js';
+import { openRegistries } from '../config/open-registries.js';
+import { providerReaches } from '../config/provider-claims.js';
+import { proxyReport } from '../config/proxy-variables.js';
 import { configuration } from './configuration.js';
 
 /** What a configuration may be held to beside its own rules (contract §10). */

@@ -1,11 +1,11 @@
 import type { DataSource } from 'typeorm';
-import { parseDatabaseUrl } from '../config/database/database-url.js';
 import { ENTITIES } from '../app/entities.js';
-import { copyDatabase } from './copy-database.queries.js';
+import { parseDatabaseUrl } from '../config/database-settings.js';
 import { DatabaseStartError } from '../database/connect/start-error.js';
 import { migrationStatus } from '../database/migrate.js';
 import { type DatabaseSettings, type OpenDatabase, openDatabase } from '../database/open-database.js';
 import { configuration } from './configuration.js';
+import { copyDatabase } from './copy-database.queries.js';
 
 /**
  * Copies everything into another PostgreSQL, such as from the embedded one into a real one. Exit code 0, or 1 with the reason on

@@ -1,12 +1,12 @@
 import type { Claims } from '../claims/claims.js';
-import type { Address } from './address.js';
-import type { LogFormat, LogLevel } from './config-file.dto.js';
-import type { DatabaseTls } from './database/database-tls.js';
-import type { TelemetryConfig } from './opentelemetry/telemetry-config.js';
-import type { ClaimRule, GroupsLocation } from './providers/claim-rules.js';
-import type { WebConfig } from './web/web-config.js';
-import type { RegistryKey } from './registry-key-format.js';
 import type { SettingsOf, SourceKind } from '../source-kinds/kinds.js';
+import type { ClaimRule, GroupsLocation } from './auth-settings.dto.js';
+import type { LogFormat, LogLevel } from './config-file.dto.js';
+import type { DatabaseTls } from './database-settings.js';
+import type { Address } from './environment.js';
+import type { RegistryKey } from './registry-keys.js';
+import type { TelemetryConfig } from './telemetry-config.js';
+import type { WebConfig } from './web-config.js';
 
 export type { LogFormat, LogLevel };
 
@@ -208,4 +208,22 @@ export interface DatabaseConfig {
   readonly poolMax: number;
   /** The role that migrates, when it is another one. */
   readonly migration?: { readonly user: string; readonly password?: string };
+}
+
+/** Freezes a tree of plain data, in place. */
+export function freeze<T>(value: T): T {
+  if (typeof value !== 'object' || value === null || Object.isFrozen(value)) return value;
+  for (const member of Object.values(value)) freeze(member);
+  return Object.freeze(value);
+}
+
+/**
+ * The OAuth settings by which tokens are asked for; undefined in mode `anonymous`, where they may stand and are not used.
+ *
+ * @throws Error when the mode needs settings that are not there: that must never turn into "anonymous".
+ */
+export function oauthInUse({ mode, oauth }: AuthConfig): OAuthConfig | undefined {
+  if (mode === 'anonymous') return undefined;
+  if (!oauth) throw new Error('Mode oauth without its settings was not refused');
+  return oauth;
 }

@@ -3,10 +3,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { loadConfig } from './load-config.js';
 import { refusalOf } from '../../test/support/refused-configuration.js';
 import { inSoak } from '../../test/support/soak.js';
-import { parseYaml } from './yaml/yaml-tree.js';
+import { loadConfig } from './load-config.js';
+import { parseYaml } from './yaml.js';
 
 const directory = mkdtempSync(join(tmpdir(), 'registry-config-'));
 const file = join(directory, 'config.yaml');

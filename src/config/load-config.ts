@@ -11,33 +11,31 @@ import {
   type Problem,
   problemsOf,
 } from '../validation/problems.js';
-import { type Address, collide, parseAddress } from './address.js';
 import { ConfigFile } from './config-file.dto.js';
-import type { Config, Flags } from './config.js';
-import { unusedParameters } from './database/database-url.js';
+import { type Config, type Flags, freeze } from './config.js';
+import { crossIssues, sharedClaims, withoutEffect } from './cross-rules.js';
+import { unusedParameters } from './database-settings.js';
 import { DEFAULTS } from './defaults.js';
 import {
+  type Address,
   applyOverrides,
+  collide,
   doubleVariables,
   kubeconfigOf,
   type Override,
   overridesOf,
+  parseAddress,
   setterOf,
   settersBelow,
   unknownVariables,
 } from './environment.js';
-import { freeze } from './freeze.js';
-import { telemetryOf } from './opentelemetry/telemetry-config.js';
-import { proxyOf } from './proxy/proxy-variables.js';
+import { openRegistryWarnings, publishWarnings } from './open-registries.js';
+import { proxyOf } from './proxy-variables.js';
 import { readReferencedFiles } from './referenced-files.js';
-import { resolveConfig } from './resolve-config.js';
-import { adminFileRoots } from './rules/admin-file-roots.js';
-import { crossIssues } from './rules/cross-rules.js';
-import { openRegistryWarnings, publishWarnings } from './rules/open-registries.js';
-import { TOOLHIVE_FILE, toolhiveKeys } from './rules/toolhive-keys.js';
-import { sharedClaims, withoutEffect } from './rules/warnings.js';
-import { readConfigText } from './yaml/read-text.js';
-import { parseYaml } from './yaml/yaml-tree.js';
+import { adminFileRoots, resolveConfig } from './resolve-config.js';
+import { telemetryOf } from './telemetry-config.js';
+import { TOOLHIVE_FILE, toolhiveKeys } from './toolhive-keys.js';
+import { parseYaml, readConfigText } from './yaml.js';
 
 export interface LoadedConfig {
   readonly config: Config;

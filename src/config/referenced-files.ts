@@ -7,9 +7,9 @@ import type { Unchecked } from '../validation/class-checks.js';
 import { below, formatPath, type Issue, issue, type Path } from '../validation/problems.js';
 import { OAuthSettings } from './auth-settings.dto.js';
 import type { ConfigFile } from './config-file.dto.js';
-import { TLS_FILES } from './database/database-tls.js';
-import { isKey, NO_KEY } from './registry-key-format.js';
-import { unreadable } from './yaml/read-text.js';
+import { TLS_FILES } from './database-settings.js';
+import { isKey, NO_KEY } from './registry-keys.js';
+import { unreadable } from './yaml.js';
 
 const MAX_BYTES = 1024 * 1024;
 

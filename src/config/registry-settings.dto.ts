@@ -5,7 +5,7 @@ import { member } from '../json/json-values.js';
 import { Checked, Optional, Rule, Section, SectionList } from '../validation/class-checks.js';
 import { below, type Issue, issue } from '../validation/problems.js';
 import { claims, dnsLabel, foundKind, listOf, text } from '../validation/value-checks.js';
-import { parseExpiry } from './registry-key-format.js';
+import { parseExpiry } from './registry-keys.js';
 
 /** Each request that comes with a key is compared with all of them. */
 const MAX_KEYS = 20;

@@ -1,13 +1,23 @@
+import { realpathSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';
+import { elements, member } from '../json/json-values.js';
 import type { SourceKind } from '../source-kinds/kinds.js';
 import { storedSettings } from '../source-kinds/named-files.js';
 import { kindOf, type KindSections, type SourceSettings } from '../source-kinds/source-settings.dto.js';
+import type { Unchecked } from '../validation/class-checks.js';
+import { below, type Issue, issue, type Path } from '../validation/problems.js';
 import { parseHost } from '../validation/urls.js';
 import { parseDuration } from '../validation/value-checks.js';
-import type { AuthSettings, ProviderSettings } from './auth-settings.dto.js';
+import {
+  type AuthSettings,
+  claimRuleOf,
+  groupsLocationOf,
+  type ProviderSettings,
+} from './auth-settings.dto.js';
 import type {
   AuditSettings,
   ConfigFile,
+  DatabaseSettings,
   LimitSettings,
   RegistryItem,
   ShutdownSettings,
@@ -24,14 +34,11 @@ import type {
   ShutdownConfig,
   SourceConfig,
 } from './config.js';
-import type { DatabaseSettings } from './database/database-settings.dto.js';
-import type { DatabaseTls } from './database/database-tls.js';
-import { type DatabaseUrl, parseDatabaseUrl } from './database/database-url.js';
+import { type DatabaseTls, type DatabaseUrl, parseDatabaseUrl } from './database-settings.js';
 import { DEFAULTS } from './defaults.js';
-import { claimRuleOf, groupsLocationOf } from './providers/claim-settings.dto.js';
-import { isKey, keyDigest, type RegistryKey } from './registry-key-format.js';
+import { isKey, keyDigest, type RegistryKey } from './registry-keys.js';
 import type { RegistryKeySettings } from './registry-settings.dto.js';
-import { webOf } from './web/web-config.js';
+import { webOf } from './web-config.js';
 
 /** Turns paths of the file into absolute ones and knows what the files named there held. */
 export interface Files {
@@ -276,4 +283,26 @@ function compact<T extends object>(value: T): Compact<T> {
 // Class instances, whose absent members are there as undefined, to plain data.
 function plain(value: object): Record<string, unknown> {
   return JSON.parse(JSON.stringify(value)) as Record<string, unknown>;
+}
+
+/** Each of `adminFileRoots` must be a directory, and stand there once. */
+export function adminFileRoots(file: Unchecked<ConfigFile>): Issue[] {
+  const named: [Path, unknown][] = [
+    [['adminFileRoot'], file.adminFileRoot],
+    ...elements(file.adminFileRoots).map((root, position): [Path, unknown] => [
+      ['adminFileRoots', position, 'path'],
+      member(root, 'path'),
+    ]),
+  ];
+  const known = new Set<string>();
+  return named.flatMap(([path, directory]) => {
+    if (typeof directory !== 'string' || !directory.startsWith('/') || directory.includes('\0')) return [];
+    const isDirectory = statSync(directory, { throwIfNoEntry: false })?.isDirectory() ?? false;
+    if (!isDirectory) return below(path, issue('is not a directory'));
+    // Two answers to one question.
+    const real = realpathSync(directory);
+    if (known.has(real)) return below(path, issue(`${JSON.stringify(directory)} stands in the list already`));
+    known.add(real);
+    return [];
+  });
 }

@@ -1,8 +1,6 @@
-import { type DynamicModule } from '@nestjs/common';
+import type { DynamicModule } from '@nestjs/common';
 import { type ConfigFactory, ConfigModule, getConfigToken, registerAs } from '@nestjs/config';
-import type { Config } from './config.js';
-import { freeze } from './freeze.js';
-import { oauthInUse } from './oauth-in-use.js';
+import { type Config, freeze, oauthInUse } from './config.js';
 
 /**
  * The part of the configuration that one module needs: injected by its `KEY`, typed by `ConfigType<typeof slice>`. What

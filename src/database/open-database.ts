@@ -1,18 +1,18 @@
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { DataSource, EntitySchema, MixedList } from 'typeorm';
-import type { DatabaseTls } from '../config/database/database-tls.js';
-import { type ConnectionConfig } from './connection.js';
-import { createDataSource } from './data-source.js';
-import { databaseStartError } from './connect/start-error.js';
+import type { DatabaseTls } from '../config/database-settings.js';
 import { checkServerVersion } from './connect/server-version.js';
+import { databaseStartError } from './connect/start-error.js';
 import { hasNoTls, tlsOptions } from './connect/tls.js';
-import { isDatabaseUnreachable } from './unreachable.js';
+import type { ConnectionConfig } from './connection.js';
+import { createDataSource } from './data-source.js';
 import { startEmbeddedPostgres } from './embedded/embedded-postgres.js';
+import { grantTo, migrateDown, migrateUp } from './migrate.js';
 import { PoolShares } from './pools/pool-shares.js';
 import { ReadinessPool } from './pools/readiness-pool.js';
 import { SearchPool } from './pools/search-pool.js';
-import { grantTo, migrateDown, migrateUp } from './migrate.js';
+import { isDatabaseUnreachable } from './unreachable.js';
 
 const PATIENCE_MS = 60_000;
 const RETRY_MS = 1_000;

@@ -1,4 +1,4 @@
-import { pathWithoutKeys } from '../config/path-without-keys.js';
+import { pathWithoutKeys } from '../config/registry-keys.js';
 
 /**
  * An http(s) URL as it may be shown in errors, logs and the audit trail: origin and path. User and password are refused in

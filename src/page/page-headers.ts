@@ -1,5 +1,5 @@
 import type { OAuthConfig } from '../config/config.js';
-import type { WebConfig } from '../config/web/web-config.js';
+import type { WebConfig } from '../config/web-config.js';
 
 /** How long browsers may keep the files of the page. The names of assets hold a digest of what they hold, so they never change. */
 export const CACHE_CONTROL = { html: 'no-cache', assets: 'public, max-age=31536000, immutable' } as const;

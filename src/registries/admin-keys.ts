@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import { Injectable } from '@nestjs/common';
 import type { Caller } from '../auth/caller.js';
 import type { Claims } from '../claims/claims.js';
-import { isKey, NO_KEY, type RegistryKey } from '../config/registry-key-format.js';
+import { isKey, NO_KEY, type RegistryKey } from '../config/registry-keys.js';
 import type { RegistryKeySettings } from '../config/registry-settings.dto.js';
 import { registryKeyOf } from '../config/resolve-config.js';
 import { invalidBody } from '../http/input/body-validation.pipe.js';

@@ -1,4 +1,4 @@
-import type { RegistryKey } from '../config/registry-key-format.js';
+import type { RegistryKey } from '../config/registry-keys.js';
 import { contentTag } from '../http/preconditions.js';
 import type { RegistryAnswer, RegistryKeyAnswer } from './registries.responses.js';
 import type { Registry } from './registry.entity.js';

@@ -13,7 +13,7 @@ import {
 import { ClaimSetId, ClaimSetOf, GivenClaims } from '../claim-sets/claim-columns.js';
 import { ClaimSet } from '../claim-sets/claim-set.entity.js';
 import { asGiven, type Claims } from '../claims/claims.js';
-import type { RegistryKey } from '../config/registry-key-format.js';
+import type { RegistryKey } from '../config/registry-keys.js';
 import { BytewiseText, IdColumn, Timestamp } from '../database/columns.js';
 import { type Origin, Source } from '../sources/source.entity.js';
 

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import type { Claims } from '../claims/claims.js';
-import type { RegistryKey } from '../config/registry-key-format.js';
+import type { RegistryKey } from '../config/registry-keys.js';
 import { PreparedStatements } from '../database/prepared.js';
 import { DATABASE_EPOCH } from './database-epoch.queries.js';
 

@@ -1,13 +1,13 @@
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { once } from 'node:events';
 import { mkdirSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
-import { proxyOf } from '../../dist/config/proxy/proxy-variables.js';
+import { proxyOf } from '../../dist/config/proxy-variables.js';
 import { HttpClient } from '../../dist/outbound/http-client.js';
-import { ReadMemory } from '../../dist/sync/memory/read-memory.js';
 import { GitRemote } from '../../dist/sync/git/git-remote.js';
+import { ReadMemory } from '../../dist/sync/memory/read-memory.js';
 import { makeCertificates } from '../support/certificates.js';
 import { syncOf, watching } from '../support/cluster-objects.js';
 import { aCatalogue, aServer } from '../support/documents.js';
@@ -32,8 +32,8 @@ afterEach(() => {
   proxy.status = undefined;
 });
 
-describe('a client behind a proxy', () => {
-  /** `/to?URL` redirects there; the rest says which host was asked for. */
+describe('an HTTP client behind a proxy', () => {
+  /** `/to?URL` redirects to URL; other paths answer with the Host that was requested. */
   const web = createServer(({ url = '', headers: { host } }, response) => {
     const [path, target = ''] = url.split('?');
     if (path === '/to') return void response.writeHead(302, { Location: target }).end();
@@ -61,13 +61,13 @@ describe('a client behind a proxy', () => {
     web.close();
   });
 
-  it('asks it for http:// addresses, and lets it find them', async () => {
+  it('requests http:// URLs from the proxy, which resolves the host', async () => {
     const url = `http://web.example:${port()}/a?b=c`;
     expect(await get(aClient(), url)).toEqual({ host: `web.example:${port()}` });
     expect(proxy.asked()).toEqual([`GET ${url}`]);
   });
 
-  it('has a tunnel made for https:// addresses, and trusts what it trusts without one', async () => {
+  it('tunnels https:// requests and verifies the same CAs as without a proxy', async () => {
     const client = aClient();
     expect(await get(client, encrypted.jwksUrl, true)).toHaveProperty('keys');
     expect(proxy.asked()).toEqual([`CONNECT 127.0.0.1:${encrypted.port}`]);
@@ -75,7 +75,7 @@ describe('a client behind a proxy', () => {
     await expect(get(client, other)).rejects.toThrow(/does not match certificate|altnames/i);
   });
 
-  it('sends a form through it', async () => {
+  it('sends a form through the proxy', async () => {
     const url = `http://web.example:${port()}/form`;
     const form = aClient().postForm(
       url,
@@ -94,24 +94,24 @@ describe('a client behind a proxy', () => {
     'http://localhost/',
     'https://LOCALHOST./',
     'http://a.localhost/',
-  ])('refuses %s itself where private addresses are not allowed, and asks nobody', async (url) => {
+  ])('refuses %s without contacting the proxy when private addresses are not allowed', async (url) => {
     await expect(get(aClient(), url)).rejects.toThrow(/private address/);
     expect(proxy.asked()).toEqual([]);
   });
 
-  it('asks it for private addresses where those are allowed', async () => {
+  it('requests private addresses from the proxy where they are allowed', async () => {
     expect(await get(aClient(), `http://127.0.0.1:${port()}/`, true)).toHaveProperty('host');
     expect(proxy.asked()).toHaveLength(1);
   });
 
-  it('refuses a private address that a redirect leads to', async () => {
+  it('refuses a redirect to a private address', async () => {
     const led = (host: string) => get(aClient(), `http://web.example:${port()}/to?http://${host}:${port()}/`);
     await expect(led('localhost')).rejects.toThrow(/localhost is at a private address/);
     expect(proxy.asked()).toHaveLength(1);
     expect(await led('other.example')).toEqual({ host: `other.example:${port()}` });
   });
 
-  it('goes past it where NO_PROXY says so, with the guard that there is without it', async () => {
+  it('bypasses the proxy for NO_PROXY, with the address guard', async () => {
     const client = aClient({ HTTP_PROXY: proxy.url, NO_PROXY: '.example,127.0.0.0/8' });
     await expect(get(client, `http://web.example:${port()}/`)).rejects.toThrow(
       /web\.example is at a private address/,
@@ -120,7 +120,7 @@ describe('a client behind a proxy', () => {
     expect(proxy.asked()).toEqual([]);
   });
 
-  it.each([403, 407, 502])('says that it was refused (%i), and no password', async (status) => {
+  it.each([403, 407, 502])('reports a refusal by the proxy (%i) without its password', async (status) => {
     proxy.status = status;
     for (const url of [`http://web.example:${port()}/`, `https://web.example:${port()}/`]) {
       const error = await get(aClient(), url).catch((reason: unknown) => reason as Error);
@@ -129,7 +129,7 @@ describe('a client behind a proxy', () => {
     }
   });
 
-  it('says that there is none', async () => {
+  it('reports an unreachable proxy', async () => {
     const client = aClient({ HTTPS_PROXY: `http://registry:${encodeURIComponent(PASSWORD)}@127.0.0.1:1` });
     const error = await get(client, 'https://web.example/').catch((reason: unknown) => reason);
     expect(String(error)).toMatch(/ECONNREFUSED/);
@@ -168,7 +168,7 @@ describe('git behind a proxy', () => {
   };
   const both = () => ({ HTTP_PROXY: proxy.url, HTTPS_PROXY: proxy.url });
 
-  it('reads through it, and leaves nothing behind', async () => {
+  it('reads through the proxy and leaves nothing behind', async () => {
     expect(await read(plain.url('acme'), both())).toBe(aFileOf('one'));
     expect(proxy.asked()[0]).toContain(`GET ${plain.url('acme')}/info/refs`);
     expect(await leftOvers()).toEqual([]);
@@ -183,7 +183,7 @@ describe('git behind a proxy', () => {
     expect(new Set(proxy.asked())).toEqual(new Set([`CONNECT 127.0.0.1:${secure.port}`]));
   });
 
-  it('lets it find the host of a source made through the API, and refuses private addresses all the same', async () => {
+  it('lets the proxy resolve the host of an API-made source, and refuses private addresses', async () => {
     expect(await read(`http://git.example:${plain.port}/acme.git`, both(), 'api')).toBe(aFileOf('one'));
     proxy.asked();
     for (const host of ['127.0.0.1', 'localhost', '10.0.0.1'])
@@ -193,7 +193,7 @@ describe('git behind a proxy', () => {
     expect(proxy.asked()).toEqual([]);
   });
 
-  it('goes past it where NO_PROXY says so, and never by the environment of this process', async () => {
+  it("bypasses the proxy for NO_PROXY and ignores this process's environment", async () => {
     vi.stubEnv('http_proxy', proxy.url);
     vi.stubEnv('ALL_PROXY', proxy.url);
     expect(await read(plain.url('acme'), { ...both(), NO_PROXY: '127.0.0.1' })).toBe(aFileOf('one'));
@@ -201,7 +201,7 @@ describe('git behind a proxy', () => {
     expect(proxy.asked()).toEqual([]);
   });
 
-  it.each([403, 407])('says that it was refused (%i), and no password', async (status) => {
+  it.each([403, 407])('reports a refusal by the proxy (%i) without its password', async (status) => {
     proxy.status = status;
     for (const url of [plain.url('acme'), secure.url('acme')]) {
       const error = await read(url, both()).catch((reason: unknown) => reason);
@@ -235,7 +235,7 @@ describe('a service behind a proxy', () => {
   afterAll(() => files.close());
   service.runs();
 
-  it('asks identity providers and upstreams through it, and the cluster and the database without it', async () => {
+  it('reaches identity providers and upstreams through it, the cluster and the database directly', async () => {
     await service.synced('upstream');
     await service.synced('file');
     await within(20_000, async () =>
@@ -253,7 +253,7 @@ describe('a service behind a proxy', () => {
     );
   });
 
-  it('answers 503 when it does not let a provider be asked, and logs no password', async () => {
+  it('answers 503 when the proxy refuses the provider, and logs no password', async () => {
     proxy.status = 403;
     await service.restart();
     expectRefused(await service.as({}).get('/v1/me'), 503, 'provider_unavailable');

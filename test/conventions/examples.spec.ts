@@ -4,7 +4,7 @@ import { join, resolve } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { loadConfig } from '../../dist/config/load-config.js';
-import { openRegistries } from '../../dist/config/rules/open-registries.js';
+import { openRegistries } from '../../dist/config/open-registries.js';
 import { readRegistryFile } from '../../dist/sync/file/registry-file.js';
 import { ReadMemory } from '../../dist/sync/memory/read-memory.js';
 

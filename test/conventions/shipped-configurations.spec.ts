@@ -6,9 +6,8 @@ import { join, resolve } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
 import { resolveRoles } from '../../dist/authz/roles.js';
-import type { Config } from '../../dist/config/config.js';
+import { type Config, oauthInUse } from '../../dist/config/config.js';
 import { loadConfig } from '../../dist/config/load-config.js';
-import { oauthInUse } from '../../dist/config/oauth-in-use.js';
 
 const ROOT = resolve(import.meta.dirname, '../..');
 // What the Helm chart makes stands where it was rendered.

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { claimRuleOf, type ClaimRuleSettings } from '../../config/providers/claim-settings.dto.js';
+import { claimRuleOf, type ClaimRuleSettings } from '../../config/auth-settings.dto.js';
 import { ClaimsIncomplete, mapClaims, readsClaim } from './claim-mapping.js';
 
 const WHO = { iss: 'https://idp.example.com', sub: 'ada' };

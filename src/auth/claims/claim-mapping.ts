@@ -1,6 +1,6 @@
 import { MAX_VALUES } from '../../claims/claim-rules.js';
 import { type Claims, claimText, covers } from '../../claims/claims.js';
-import type { ClaimRule } from '../../config/providers/claim-rules.js';
+import type { ClaimRule } from '../../config/auth-settings.dto.js';
 import { valueAt } from '../../json/json-values.js';
 
 /** Claims that always stay: who the caller is, and who says so. */

@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
+import type { GroupsLocation } from '../../config/auth-settings.dto.js';
 import type { ProviderConfig } from '../../config/config.js';
-import type { GroupsLocation } from '../../config/providers/claim-rules.js';
 import { isObject } from '../../json/json-values.js';
 import { tokenDigest } from '../bearer-token.js';
 import { discoverEndpoint } from '../tokens/discovery-document.js';

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { ROLES } from '../../auth/role-names.js';
-import { parseYamlValue } from '../../config/yaml/yaml-tree.js';
+import { parseYamlValue } from '../../config/yaml.js';
 import { isObject } from '../../json/json-values.js';
 import { Checked, checkShape, Optional, Section } from '../../validation/class-checks.js';
 import { below, formatPath, type Issue, issue } from '../../validation/problems.js';

@@ -1,6 +1,6 @@
 import { isIP } from 'node:net';
 import type { ConnectionOptions } from 'node:tls';
-import type { DatabaseTls } from '../../config/database/database-tls.js';
+import type { DatabaseTls } from '../../config/database-settings.js';
 
 /**
  * What node-postgres takes for a mode of libpq (PostgreSQL documentation §34.19): `prefer` and `require` encrypt without looking at

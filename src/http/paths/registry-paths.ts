@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import { pathWithoutKeys } from '../../config/path-without-keys.js';
+import { pathWithoutKeys } from '../../config/registry-keys.js';
 
 declare module 'node:http' {
   interface IncomingMessage {

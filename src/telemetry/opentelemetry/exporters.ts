@@ -1,6 +1,6 @@
 import type { PushMetricExporter } from '@opentelemetry/sdk-metrics';
 import type { SpanExporter } from '@opentelemetry/sdk-trace-node';
-import type { OtlpTarget } from '../../config/opentelemetry/telemetry-config.js';
+import type { OtlpTarget } from '../../config/telemetry-config.js';
 
 /** Sends spans. Headers, certificates, compression and the timeout come from OTEL_EXPORTER_OTLP_… variables. */
 export async function spanExporter({ url, protocol }: OtlpTarget): Promise<SpanExporter> {

@@ -13,14 +13,14 @@ import {
 import { MeterProvider, PeriodicExportingMetricReader } from '@opentelemetry/sdk-metrics';
 import { BatchSpanProcessor, NodeTracerProvider } from '@opentelemetry/sdk-trace-node';
 import type { Logger } from 'pino';
-import type { TelemetryConfig } from '../../config/opentelemetry/telemetry-config.js';
+import type { TelemetryConfig } from '../../config/telemetry-config.js';
 import type { Metrics } from '../metrics.js';
 import { useTracing } from '../tracing.js';
 import { contextManager } from './context-manager.js';
+import { ExportProblems } from './export-problems.js';
 import { metricExporter, spanExporter } from './exporters.js';
 import { instrumentations } from './instrumentations.js';
 import { MetricsProducer } from './metrics-producer.js';
-import { ExportProblems } from './export-problems.js';
 import { ShareSampling } from './sampling.js';
 import { SpanRedaction } from './span-redaction.js';
 import { spanTracing } from './span-tracing.js';

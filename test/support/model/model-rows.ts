@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { canonicalClaims } from '../../../dist/claims/claims.js';
-import { keyDigest } from '../../../dist/config/registry-key-format.js';
+import { keyDigest } from '../../../dist/config/registry-keys.js';
 import { versionKey } from '../../../dist/documents/versions.js';
 import type { TestDatabase } from '../database.js';
 import { aServer, aSkill } from '../documents.js';

@@ -2,7 +2,7 @@ import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { loadConfig } from '../load-config.js';
+import { loadConfig } from './load-config.js';
 
 const file = join(mkdtempSync(join(tmpdir(), 'registry-warnings-')), 'config.yaml');
 

@@ -1,18 +1,52 @@
+import { readFileSync, statSync } from 'node:fs';
 import {
   type Alias,
+  CST,
   isAlias,
   isMap,
   isNode,
   isScalar,
   isSeq,
+  Lexer,
   LineCounter,
   type Node,
   type Pair,
   parseDocument,
   YAMLError,
 } from 'yaml';
-import { ConfigurationError, formatPath, type Path, type Problem } from '../../validation/problems.js';
-import { isTooDeep } from './yaml-depth.js';
+import { ConfigurationError, formatPath, type Path, type Problem } from '../validation/problems.js';
+
+const MAX_BRACKETS = 64;
+const MAX_INDICATORS = 64;
+const MAX_INDENT = 256;
+/** The lexer's mark before a scalar. */
+const SCALAR = '\u001f';
+
+/**
+ * Is a YAML text nested more deeply than any configuration is?
+ *
+ * Asked before parsing: the parser is recursive, and a stack that runs out inside a regular expression does not throw, it
+ * ends the process (V8: "RegExpCompiler Allocation failed"). Nesting comes from brackets, from `- - -` on one line, or
+ * from indentation; each has a limit.
+ */
+export function isTooDeep(text: string): boolean {
+  let brackets = 0;
+  let indicators = 0;
+  let lineBegins = true;
+  let isScalar = false;
+  for (const lexeme of new Lexer().lex(text)) {
+    const type = isScalar ? 'scalar' : CST.tokenType(lexeme);
+    isScalar = lexeme === SCALAR && !isScalar;
+    if (type === 'flow-map-start' || type === 'flow-seq-start') brackets++;
+    if ((type === 'flow-map-end' || type === 'flow-seq-end') && brackets > 0) brackets--;
+    if (type === 'seq-item-ind' || type === 'explicit-key-ind') indicators++;
+    if (type === 'newline') indicators = 0;
+    if (brackets > MAX_BRACKETS || indicators > MAX_INDICATORS) return true;
+    if (lineBegins && type === 'space' && lexeme.length > MAX_INDENT) return true;
+    lineBegins = type === 'newline';
+  }
+  return false;
+}
 
 /** The file as plain maps, lists and scalars, and the line on which each of them stands, by its written path. */
 export interface YamlTree {
@@ -150,4 +184,47 @@ function sentence(error: YAMLError): string {
   // What follows one of these may be text of the file.
   const cause = error.message.split(/[:"'`%\\]/, 1)[0]?.trim();
   return cause ? `is not valid YAML: ${cause}` : 'is not valid YAML';
+}
+
+export const MAX_BYTES = 4 * 1024 * 1024;
+
+/**
+ * The text of the configuration file.
+ *
+ * @throws ConfigurationError with one problem: not there, a directory, unreadable, over 4 MiB, not UTF-8.
+ */
+export function readConfigText(file: string): string {
+  const bytes = readBytes(file);
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+  } catch {
+    throw refusal(file, 'is not a text file in UTF-8');
+  }
+}
+
+function readBytes(file: string): Buffer {
+  try {
+    const stats = statSync(file);
+    if (stats.isDirectory()) throw refusal(file, 'is a directory, not a file');
+    if (!stats.isFile()) throw refusal(file, 'is not a regular file');
+    if (stats.size > MAX_BYTES) throw refusal(file, 'is larger than 4 MiB');
+    return readFileSync(file);
+  } catch (error) {
+    if (error instanceof ConfigurationError) throw error;
+    throw refusal(file, unreadable(error));
+  }
+}
+
+/** Why a file could not be read, for people. */
+export function unreadable(error: unknown): string {
+  const { code } = error instanceof Error ? (error as NodeJS.ErrnoException) : {};
+  if (code === 'ENOENT' || code === 'ENOTDIR') return 'does not exist';
+  if (code === 'EACCES' || code === 'EPERM') return 'may not be read by this user';
+  return `cannot be read${code === undefined ? '' : ` (${code})`}`;
+}
+
+/** A refusal of the file as a whole. */
+export function refusal(file: string, message: string, line?: number): ConfigurationError {
+  const problem: Problem = { path: file, message, ...(line === undefined ? {} : { line }) };
+  return new ConfigurationError([problem]);
 }

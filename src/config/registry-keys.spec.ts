@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { isExpired, isKey, parseExpiry } from './registry-key-format.js';
+import { isExpired, isKey, parseExpiry } from './registry-keys.js';
 
 it.each([
   ['A'.repeat(43), true],

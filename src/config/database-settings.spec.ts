@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { parseDatabaseUrl } from './database-url.js';
+import { parseDatabaseUrl } from './database-settings.js';
 
 const plain = { host: 'db', port: 5432, user: 'me', database: 'reg', unused: [] };
 

@@ -2,8 +2,8 @@ import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { refusalOf } from '../../../test/support/refused-configuration.js';
-import { loadConfig } from '../load-config.js';
+import { refusalOf } from '../../test/support/refused-configuration.js';
+import { loadConfig } from './load-config.js';
 import { providerReaches } from './provider-claims.js';
 
 const file = join(mkdtempSync(join(tmpdir(), 'registry-claims-')), 'config.yaml');

@@ -1,7 +1,7 @@
-import { elements, member } from '../../json/json-values.js';
-import { below, type Issue, issue } from '../../validation/problems.js';
-import { DEFAULTS } from '../defaults.js';
-import type { WebSettings } from './web-settings.dto.js';
+import { elements, member } from '../json/json-values.js';
+import { below, type Issue, issue } from '../validation/problems.js';
+import type { WebSettings } from './config-file.dto.js';
+import { DEFAULTS } from './defaults.js';
 
 /** The page for people at `/`. */
 export interface WebConfig {

@@ -1,6 +1,6 @@
-import { parseHttpUrl } from '../../validation/urls.js';
-import { below, type Issue, issue } from '../../validation/problems.js';
-import type { ProxyConfig, ProxyServer } from '../config.js';
+import { below, type Issue, issue } from '../validation/problems.js';
+import { parseHttpUrl } from '../validation/urls.js';
+import type { ProxyConfig, ProxyServer } from './config.js';
 
 /** As every program knows them; in lower case they count first, as with curl and git. */
 const VARIABLES = { https: ['https_proxy', 'HTTPS_PROXY'], http: ['http_proxy', 'HTTP_PROXY'] } as const;

@@ -1,8 +1,7 @@
-import { covers } from '../../claims/claims.js';
-import { KINDS } from '../../source-kinds/kinds.js';
-import type { Config, RegistryConfig } from '../config.js';
-import { oauthInUse } from '../oauth-in-use.js';
-import { isExpired } from '../registry-key-format.js';
+import { covers } from '../claims/claims.js';
+import { KINDS } from '../source-kinds/kinds.js';
+import { type Config, oauthInUse, type RegistryConfig } from './config.js';
+import { isExpired } from './registry-keys.js';
 
 type Declared = Pick<Config, 'auth' | 'sources' | 'registries' | 'rootRegistry'>;
 

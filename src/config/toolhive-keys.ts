@@ -1,5 +1,5 @@
-import { elements, member } from '../../json/json-values.js';
-import { below, type Issue, issue } from '../../validation/problems.js';
+import { elements, member } from '../json/json-values.js';
+import { below, type Issue, issue } from '../validation/problems.js';
 
 /** What to do about a key: at its place in the file, a list for each of the items of one. */
 type Advice = string | readonly [Advice] | { readonly [key: string]: Advice };

@@ -1,6 +1,6 @@
-import { parseHost, parseHttpUrl } from '../../validation/urls.js';
-import type { TelemetrySettings } from '../config-file.dto.js';
-import { DEFAULTS } from '../defaults.js';
+import { parseHost, parseHttpUrl } from '../validation/urls.js';
+import type { TelemetrySettings } from './config-file.dto.js';
+import { DEFAULTS } from './defaults.js';
 
 export const OTLP_PROTOCOLS = ['http/protobuf', 'http/json'] as const;
 export type OtlpProtocol = (typeof OTLP_PROTOCOLS)[number];

@@ -1,6 +1,5 @@
-import type { Claims } from '../../claims/claims.js';
-import type { AuthConfig, ProviderConfig } from '../config.js';
-import { oauthInUse } from '../oauth-in-use.js';
+import type { Claims } from '../claims/claims.js';
+import { type AuthConfig, oauthInUse, type ProviderConfig } from './config.js';
 
 /** Which claims the callers of a provider may come to hold (contract §5), and which roles by that. */
 export interface ProviderReach {

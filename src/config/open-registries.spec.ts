@@ -1,8 +1,8 @@
-import { describe, expect, it } from 'vitest';
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { loadConfig } from '../load-config.js';
+import { describe, expect, it } from 'vitest';
+import { loadConfig } from './load-config.js';
 import { openRegistries } from './open-registries.js';
 
 const directory = mkdtempSync(join(tmpdir(), 'registry-open-'));

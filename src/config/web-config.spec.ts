@@ -2,7 +2,7 @@ import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { loadConfig } from '../load-config.js';
+import { loadConfig } from './load-config.js';
 
 const file = join(mkdtempSync(join(tmpdir(), 'registry-web-')), 'config.yaml');
 const provider = { name: 'corporate', issuerUrl: 'https://idp.example', audience: 'api' };

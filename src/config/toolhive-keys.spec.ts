@@ -3,11 +3,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { stringify } from 'yaml';
-import { refusalOf } from '../../../test/support/refused-configuration.js';
-import { checkShape } from '../../validation/class-checks.js';
-import { formatPath, type Problem } from '../../validation/problems.js';
-import { ConfigFile } from '../config-file.dto.js';
-import { loadConfig } from '../load-config.js';
+import { refusalOf } from '../../test/support/refused-configuration.js';
+import { checkShape } from '../validation/class-checks.js';
+import { formatPath, type Problem } from '../validation/problems.js';
+import { ConfigFile } from './config-file.dto.js';
+import { loadConfig } from './load-config.js';
 import { TOOLHIVE_FILE, toolhiveKeys } from './toolhive-keys.js';
 
 const file = join(mkdtempSync(join(tmpdir(), 'registry-toolhive-')), 'config.yaml');
