@@ -1,11 +1,58 @@
 import { createHash } from 'node:crypto';
 import { type Dispatcher, request } from 'undici';
 import type { ProxyServer } from '../config/config.js';
-import { type ConnectionOptions, createDispatcher, createProxyDispatcher } from './dispatcher.js';
-import { DIRECT, proxyFor } from './proxy.js';
-import { checkLiteralAddress } from './public-lookup.js';
-import { REDIRECT_POLICIES, REDIRECT_STATUSES, type RedirectPolicy, redirectTarget } from './redirects.js';
-import { withoutQuery } from './without-query.js';
+import { pathWithoutKeys } from '../config/registry-keys.js';
+import {
+  type ConnectionOptions,
+  createDispatcher,
+  createProxyDispatcher,
+  DIRECT,
+  proxyFor,
+} from './dispatcher.js';
+import { checkLiteralAddress } from './private-address.js';
+
+/** Statuses of answers that lead elsewhere. */
+export const REDIRECT_STATUSES = [301, 302, 303, 307, 308];
+
+/** Which redirects are followed, and how many one after the other. */
+export const REDIRECT_POLICIES = {
+  /** For answers that are trusted because of the origin they come from. */
+  'same-origin': { limit: 3, limitInWords: 'three' },
+  /** Never from https to http. */
+  'any-origin': { limit: 5, limitInWords: 'five' },
+} as const;
+
+export type RedirectPolicy = keyof typeof REDIRECT_POLICIES;
+
+/**
+ * Where a redirect leads to, or why it is not followed, as a part of a sentence.
+ *
+ * @param origin that of the first URL.
+ */
+export function redirectTarget(
+  location: string,
+  from: URL,
+  origin: string,
+  policy: RedirectPolicy,
+): URL | string {
+  const next = URL.canParse(location, from.href) ? new URL(location, from) : null;
+  if (!next || !['http:', 'https:'].includes(next.protocol))
+    return 'it redirects to something that is no web address';
+  if (policy === 'same-origin' && next.origin !== origin)
+    return 'it redirects to another origin, which is not followed';
+  if (from.protocol === 'https:' && next.protocol === 'http:')
+    return 'it redirects from https to http, which is not followed';
+  return next;
+}
+
+/**
+ * An http(s) URL as it may be shown in errors, logs and the audit trail: origin and path. User and password are refused in
+ * configured URLs; a query may hold a key all the same, and the path that of a registry that is read by one.
+ */
+export function withoutQuery(url: string | URL): string {
+  const { origin, pathname } = new URL(url);
+  return `${origin}${pathWithoutKeys(pathname)}`;
+}
 
 const MIB = 1024 * 1024;
 /** How much of a body that is not needed is read all the same, to keep its connection open. */
@@ -223,4 +270,15 @@ function describe(error: unknown): string {
   const { code } = error as NodeJS.ErrnoException;
   if (error instanceof AggregateError) return code ?? 'no connection could be made';
   return error.message === '' ? (code ?? 'the request failed') : error.message;
+}
+
+/**
+ * What a `Retry-After` asks for, in milliseconds from now: RFC 9110 §10.2.3, seconds or a date. Null when there is none, or
+ * none that can be read.
+ */
+export function retryAfterMs(header: string | string[] | undefined, now: number): number | null {
+  if (typeof header !== 'string') return null;
+  if (/^\d{1,9}$/.test(header)) return Number(header) * 1_000;
+  const until = /^[A-Z][a-z]/.test(header) ? Date.parse(header) : NaN;
+  return Number.isNaN(until) ? null : Math.max(0, until - now);
 }

@@ -1,6 +1,6 @@
 import { MAX_SHOWN_SKIPPED } from '../documents/incoming-version.js';
 import { contentTag } from '../http/preconditions.js';
-import { withoutQuery } from '../outbound/without-query.js';
+import { withoutQuery } from '../outbound/http-client.js';
 import { KINDS } from '../source-kinds/kinds.js';
 import { formatDuration } from '../validation/value-checks.js';
 import type { Source } from './source.entity.js';

@@ -2,7 +2,7 @@ import type { LookupAddress } from 'node:dns';
 import { afterEach, describe, expect, it } from 'vitest';
 import { GroupsFetcher } from '../../dist/auth/claims/groups-fetcher.js';
 import { ProviderHttp } from '../../dist/auth/tokens/provider-http.js';
-import { publicLookup, type ResolveAll } from '../../dist/outbound/public-lookup.js';
+import { publicLookup, type ResolveAll } from '../../dist/outbound/private-address.js';
 import { anIssuer } from '../support/issuer.js';
 import { expectRefused } from '../support/matchers.js';
 import { aService } from '../support/service.js';
@@ -10,7 +10,7 @@ import { aService } from '../support/service.js';
 const PUBLIC = '93.184.216.34';
 const issuer = anIssuer().runs();
 
-/** A name server that gives the first answer once, and so on; the last one for ever. */
+/** A resolver that returns the answers in turn, then repeats the last one. */
 function resolver(...answers: string[][]): ResolveAll {
   let asked = 0;
   return (_hostname, done) => {
@@ -43,7 +43,7 @@ describe('a provider at a private address', () => {
   };
 
   it.each(['127.0.0.1', '127.1', '2130706433', '0x7f.0x0.0x0.0x1', '0177.0.0.1', 'localhost'])(
-    'is not connected to as %s, and is where that is allowed',
+    'is refused as %s without allowPrivateIP, and accepted with it',
     async (host) => {
       const url = `http://${host}:${issuer.port}/jwks`;
       const asked = issuer.requests.length;
@@ -63,12 +63,12 @@ describe('a provider at a private address', () => {
     '[::ffff:7f00:1]',
     '[fe80::1]',
     '169.254.169.254',
-  ])('is not connected to as %s', async (host) => {
+  ])('is refused as %s', async (host) => {
     const asking = anHttp(false).getJson(`http://${host}:${issuer.port}/jwks`);
     await expect(asking).rejects.toThrow(/private address/);
   });
 
-  it('is not asked for the groups of a token, which it would learn', async () => {
+  it('is refused for a groups URL, and never receives the token', async () => {
     const groupsUrl = `http://localhost:${issuer.port}/groups`;
     const token = issuer.tells(issuer.sign(), { groups: ['g1'] });
     const asked = issuer.requests.length;
@@ -91,7 +91,7 @@ describe('a provider at a private address', () => {
     await expect(groupsBy(true)).resolves.toMatchObject({ groups: ['g1'] });
   });
 
-  it('is not connected to by a name, whatever the name answered before', async () => {
+  it('is refused when a name resolves to it, every time', async () => {
     const http = anHttp(false, resolver(['127.0.0.1']));
     const url = `http://idp.example:${issuer.port}/jwks`;
     const asked = issuer.requests.length;
@@ -101,7 +101,7 @@ describe('a provider at a private address', () => {
   });
 });
 
-describe('the addresses of a name', () => {
+describe('the resolved addresses of a host name', () => {
   it.each([
     ['10.0.0.1'],
     ['10.255.255.255'],
@@ -123,7 +123,7 @@ describe('the addresses of a name', () => {
     ['::ffff:10.0.0.1'],
     ['::ffff:192.168.0.1'],
     ['64:ff9b::7f00:1'],
-  ])('are refused when %s is one of them, and one is enough', async (address) => {
+  ])('are refused when one of them is %s', async (address) => {
     await expect(found(resolver([address]))).rejects.toThrow(/private address/);
     await expect(found(resolver([PUBLIC, address]))).rejects.toThrow(/private address/);
     await expect(found(resolver([PUBLIC]))).resolves.toEqual([PUBLIC]);
@@ -136,17 +136,17 @@ describe('the addresses of a name', () => {
     '172.32.0.0',
     '192.167.255.255',
     '2606:4700::1111',
-  ])('are used when they are public, such as %s', async (address) => {
+  ])('are accepted when public: %s', async (address) => {
     await expect(found(resolver([address]))).resolves.toEqual([address]);
   });
 
-  it('are judged at each connection: a name that is public first and private afterwards is refused', async () => {
+  it('are checked at each connection, against DNS rebinding', async () => {
     const rebinding = resolver([PUBLIC], ['127.0.0.1']);
     await expect(found(rebinding)).resolves.toEqual([PUBLIC]);
     await expect(found(rebinding)).rejects.toThrow(/private address/);
   });
 
-  it('are asked for once, so that what is judged is what is connected to', async () => {
+  it('are resolved once per connection, so that the checked address is the one used', async () => {
     let asked = 0;
     const counting: ResolveAll = (hostname, done) => {
       asked += 1;
@@ -157,7 +157,7 @@ describe('the addresses of a name', () => {
   });
 });
 
-describe('a service without allowPrivateIP', () => {
+describe('a provider without allowPrivateIP', () => {
   const service = aService({
     mode: 'auth-only',
     providers: () => [
@@ -166,7 +166,7 @@ describe('a service without allowPrivateIP', () => {
     ],
   }).runs();
 
-  it('never asks a provider at such an address, and says in its log why', async () => {
+  it('is never contacted at a private address: 503, with the reason in the log', async () => {
     const token = issuer.sign({ iss: `http://localhost:${issuer.port}` });
     const asked = issuer.requests.length;
     const id = 'private-provider';

@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import type { ProviderConfig } from '../../config/config.js';
 import { isObject } from '../../json/json-values.js';
-import { withoutQuery } from '../../outbound/without-query.js';
+import { withoutQuery } from '../../outbound/http-client.js';
 import { tokenDigest } from '../bearer-token.js';
 import type { Caller } from '../caller.js';
 import type { TokenCallers } from '../claims/token-callers.js';

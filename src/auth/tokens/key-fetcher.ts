@@ -2,7 +2,7 @@ import { createPublicKey } from 'node:crypto';
 import jwksRsa from 'jwks-rsa';
 import type { ProviderConfig } from '../../config/config.js';
 import { isObject } from '../../json/json-values.js';
-import { withoutQuery } from '../../outbound/without-query.js';
+import { withoutQuery } from '../../outbound/http-client.js';
 import { discoverEndpoint } from './discovery-document.js';
 import { type ProviderHttp, ProviderUnavailable } from './provider-http.js';
 import type { ProviderKey } from './provider-keys.js';

@@ -3,7 +3,7 @@ import { get as getOverTls, type RequestOptions } from 'node:https';
 import { Inject, Injectable } from '@nestjs/common';
 import type { ConfigType } from '@nestjs/config';
 import { clusterConfig } from '../../config/slices.js';
-import { retryAfterMs } from '../../outbound/retry-after.js';
+import { retryAfterMs } from '../../outbound/http-client.js';
 import { describeCollection, type ResourceCollection } from '../custom-resources.js';
 import { AnswerTooLarge, ClusterError, connectionProblem, refusal } from './cluster-error.js';
 import { type Connection, Kubeconfig } from './kubeconfig.js';

@@ -1,14 +1,12 @@
 import { Inject, Injectable } from '@nestjs/common';
 import type { ConfigType } from '@nestjs/config';
 import { adminSourcesConfig, limitsConfig } from '../../config/slices.js';
-import { retryAfterMs } from '../../outbound/retry-after.js';
-import { HttpClient, OutboundError } from '../../outbound/http-client.js';
-import { withoutQuery } from '../../outbound/without-query.js';
+import { HttpClient, OutboundError, retryAfterMs, withoutQuery } from '../../outbound/http-client.js';
+import type { LeasedSource } from '../../sources/leases/leased-source.js';
+import { type Fetched, Fetcher, FetchError, type FetchState } from '../fetcher.js';
+import type { MemoryShare } from '../memory/read-memory.js';
 import { maxFileBytes } from './file-size.js';
 import { SourceFiles } from './source-files.js';
-import { FetchError, type Fetched, Fetcher, type FetchState } from '../fetcher.js';
-import type { MemoryShare } from '../memory/read-memory.js';
-import type { LeasedSource } from '../../sources/leases/leased-source.js';
 
 /** Longest time for a registry file behind a URL. */
 const URL_TIMEOUT_MS = 60_000;

@@ -5,21 +5,21 @@ import type { ConfigType } from '@nestjs/config';
 import type { ProxyConfig, ProxyServer } from '../../config/config.js';
 import { readEnvironment } from '../../config/environment.js';
 import type { adminSourcesConfig } from '../../config/slices.js';
-import {
-  type HttpRepository,
-  parseGitRepository,
-  type SshRepository,
-} from '../../source-kinds/git-repository.js';
-import { DIRECT, proxyFor } from '../../outbound/proxy.js';
+import { DIRECT, proxyFor } from '../../outbound/dispatcher.js';
 import {
   checkLiteralAddress,
   PrivateAddressError,
   publicAddresses,
   type ResolveAll,
-} from '../../outbound/public-lookup.js';
+} from '../../outbound/private-address.js';
+import {
+  type HttpRepository,
+  parseGitRepository,
+  type SshRepository,
+} from '../../source-kinds/git-repository.js';
 import type { LeasedSource } from '../../sources/leases/leased-source.js';
-import type { SourceFiles } from '../file/source-files.js';
 import { FetchError } from '../fetcher.js';
+import type { SourceFiles } from '../file/source-files.js';
 import { KEY, KNOWN_HOSTS, SSH_CONFIG, sshConfig } from './git-ssh.js';
 import type { GitConfiguration } from './git-workspace.js';
 

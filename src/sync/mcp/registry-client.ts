@@ -1,15 +1,19 @@
 import { createHash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { retryAfterMs } from '../../outbound/retry-after.js';
-import { type HttpClient, OutboundError, type OutboundResponse } from '../../outbound/http-client.js';
-import { withoutQuery } from '../../outbound/without-query.js';
-import { pageTime } from './read-plan.js';
 import { toStorable } from '../../database/storable.js';
-import { FetchError } from '../fetcher.js';
-import { JsonSliceError } from '../../json/json-slices.js';
 import type { ListKey } from '../../documents/entry-types.js';
+import { JsonSliceError } from '../../json/json-slices.js';
+import {
+  type HttpClient,
+  OutboundError,
+  type OutboundResponse,
+  retryAfterMs,
+  withoutQuery,
+} from '../../outbound/http-client.js';
+import { FetchError } from '../fetcher.js';
 import type { MemoryShare } from '../memory/read-memory.js';
 import { MAX_PAGE_BYTES, MAX_PAGES, MAX_RUN_MS } from '../upstream-limits.js';
+import { pageTime } from './read-plan.js';
 import { type Page, readPage } from './registry-page.js';
 import { isPassing, LONGEST_PAUSE_MS, MAX_PAUSES_MS, PASSING, PAUSES_MS } from './request-retry.js';
 

@@ -1,7 +1,7 @@
 import type { Attributes, AttributeValue, Context } from '@opentelemetry/api';
 import type { ReadableSpan, Span, SpanProcessor } from '@opentelemetry/sdk-trace-node';
 import { pathWithoutKeys } from '../../config/registry-keys.js';
-import { withoutQuery } from '../../outbound/without-query.js';
+import { withoutQuery } from '../../outbound/http-client.js';
 import { withoutLiterals } from './statement-text.js';
 
 type Kept = (value: AttributeValue) => AttributeValue;

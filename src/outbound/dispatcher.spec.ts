@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { proxyAuthorization, proxyFor } from './proxy.js';
+import { proxyAuthorization, proxyFor } from './dispatcher.js';
 
 const http = { origin: 'http://plain.example:3128', credentials: null };
 const https = { origin: 'http://secure.example:3128', credentials: { username: 'a', password: 'b:c' } };
