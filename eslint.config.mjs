@@ -11,6 +11,7 @@ export const FOLDERS = [
   'source-kinds',
   'config',
   'outbound',
+  'limits',
   'database',
   'telemetry',
   'http',

@@ -2,12 +2,12 @@ import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
-import { createDataSource } from '#service/database/data-source.js';
 import {
   type EmbeddedPostgres,
   startEmbeddedPostgres,
 } from '#service/database/embedded/embedded-postgres.js';
 import { migrateUp } from '#service/database/migrate.js';
+import { createDataSource } from '#service/database/open-database.js';
 import { dealClaimSets, fillCatalogue } from '../data/catalogue.js';
 import { say } from './report.js';
 import { type Issuer, startIssuer } from './tokens.js';

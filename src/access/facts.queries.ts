@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { asGiven, type Claims } from '../claims/claims.js';
-import { PreparedStatements } from '../database/prepared.js';
-import { hasNul } from '../database/storable.js';
+import { hasNul } from '../database/columns.js';
+import { PreparedStatements } from '../database/statements.js';
 import type { SourceKind } from '../source-kinds/kinds.js';
 
 /** An entry as a question names it; no version is the latest. */

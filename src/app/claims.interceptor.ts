@@ -15,8 +15,6 @@ import {
   type PublisherAccess,
   PublisherAccessOf,
 } from '../auth/route-resource.js';
-import { Places } from '../database/pools/places.js';
-import { PoolShares, TURN_TIMEOUT_MS } from '../database/pools/pool-shares.js';
 import { EntriesService } from '../entries/entries.service.js';
 import { ApiError } from '../http/errors.js';
 import {
@@ -30,6 +28,7 @@ import {
   receiveBody,
 } from '../http/input/body.js';
 import { FairLimit } from '../http/limits/fair-limit.js';
+import { Places, PoolShares, TURN_TIMEOUT_MS } from '../limits/semaphore.js';
 import { PublisherGate } from '../publisher/publisher-gate.js';
 import { RegistriesService } from '../registries/registries.service.js';
 import { SourcesService } from '../sources/sources.service.js';

@@ -1,12 +1,12 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import { Inject, Injectable, Logger, type OnApplicationShutdown } from '@nestjs/common';
 import { Counter } from 'prom-client';
-import { setTimeout as pause } from 'node:timers/promises';
-import { isDatabaseUnreachable } from '../database/unreachable.js';
+import { isDatabaseUnreachable } from '../database/database-errors.js';
 import { FairLimit } from '../http/limits/fair-limit.js';
 import { Metrics } from '../telemetry/metrics.js';
 import { tracing } from '../telemetry/tracing.js';
-import type { AuditEvent } from './audit-event.js';
 import { sizeOf } from './audit-event-limits.js';
+import type { AuditEvent } from './audit-event.js';
 import { AuditTrail } from './audit-trail.js';
 import { AuditQueries } from './audit.queries.js';
 import { RefusalLimit } from './refusal-limit.js';

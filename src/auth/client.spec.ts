@@ -2,8 +2,8 @@ import { IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import type { Request, Response } from 'express';
 import { expect, it } from 'vitest';
-import { Places } from '../database/pools/places.js';
 import { ClientGone } from '../http/errors.js';
+import { Places } from '../limits/semaphore.js';
 import { Client } from './client.js';
 
 const LONG_MS = 60_000;

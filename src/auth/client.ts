@@ -1,9 +1,9 @@
 import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
 import type { Request, Response } from 'express';
-import type { Caller } from './caller.js';
-import type { Departure } from '../database/pools/places.js';
 import { ClientGone } from '../http/errors.js';
 import { clientOf } from '../http/limits/client-address.js';
+import type { Departure } from '../limits/semaphore.js';
+import type { Caller } from './caller.js';
 
 /** Who waits at the other end of a connection for the answer to one request. */
 export class Client {

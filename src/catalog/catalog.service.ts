@@ -1,22 +1,21 @@
 import { Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
-import { PoolShares, TURN_TIMEOUT_MS } from '../database/pools/pool-shares.js';
-import type { SearchEnd } from '../database/pools/search-pool.js';
-import { SharedReads } from '../database/shared-reads.js';
 import type { ClientName, ConfigForm } from '../client-config/client-config.js';
+import type { SearchEnd } from '../database/search-pool.js';
+import { SharedReads } from '../database/shared-reads.js';
 import type { EntryType } from '../documents/entry-types.js';
-import { ApiError } from '../http/errors.js';
 import { CachedJson } from '../http/answers/json-answers.js';
+import { ApiError } from '../http/errors.js';
+import { PoolShares, TURN_TIMEOUT_MS } from '../limits/semaphore.js';
 import { RegistryViews } from '../views/registry-views.js';
 import { type RegistryAccess, showsTheSame, type View } from '../views/view.js';
 import { loopTurns, MAX_TURNS, pauseMsAfter, turnsAfter } from './large-pages.js';
 import { PageCache } from './page-cache.js';
 import type { ListRequest, VersionsRequest } from './pages/list-request.js';
-import { isSearch } from './search-limits.js';
 import { PageReader, type PageRequest } from './pages/page-reader.js';
 import { CHANGES_TOO_FAST, MAX_READS, SnapshotCheck } from './pages/snapshot-check.js';
 import { RecentCallers } from './recent-callers.js';
-import { Searches, searchTimeMs } from './search-limits.js';
+import { isSearch, Searches, searchTimeMs } from './search-limits.js';
 
 const TOO_MANY = 'too_many_servers';
 /** Configurations of which that is remembered. */

@@ -2,7 +2,7 @@ import { pipeline } from 'node:stream/promises';
 import type pg from 'pg';
 import { from as copyFrom, to as copyTo } from 'pg-copy-streams';
 import type { DataSource } from 'typeorm';
-import { DatabaseStartError } from '../database/connect/start-error.js';
+import { DatabaseStartError } from '../database/database-errors.js';
 
 /** How many rows of a table were copied. */
 export interface CopiedTable {

@@ -1,7 +1,7 @@
 import type { DataSource } from 'typeorm';
 import { ENTITIES } from '../app/entities.js';
 import { parseDatabaseUrl } from '../config/database-settings.js';
-import { DatabaseStartError } from '../database/connect/start-error.js';
+import { DatabaseStartError } from '../database/database-errors.js';
 import { migrationStatus } from '../database/migrate.js';
 import { type DatabaseSettings, type OpenDatabase, openDatabase } from '../database/open-database.js';
 import { configuration } from './configuration.js';

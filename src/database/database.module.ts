@@ -1,9 +1,9 @@
 import { type DynamicModule, Module } from '@nestjs/common';
 import { DataSource } from 'typeorm';
+import { PoolShares } from '../limits/semaphore.js';
 import type { OpenDatabase } from './open-database.js';
-import { PoolShares } from './pools/pool-shares.js';
-import { SearchPool } from './pools/search-pool.js';
-import { PreparedStatements } from './prepared.js';
+import { SearchPool } from './search-pool.js';
+import { PreparedStatements } from './statements.js';
 
 type Pools = Pick<OpenDatabase, 'dataSource' | 'searches' | 'shares'>;
 

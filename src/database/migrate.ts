@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type DataSource, MigrationExecutor, type QueryRunner } from 'typeorm';
-import { DatabaseStartError } from './connect/start-error.js';
-import { isStatementTimeout } from './unreachable.js';
+import { DatabaseStartError, isStatementTimeout } from './database-errors.js';
 
 /** Any constant will do as long as it never changes: replicas that start together queue on it. */
 const MIGRATION_LOCK = 7_264_018_531;

@@ -1,18 +1,71 @@
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { DataSource, EntitySchema, MixedList } from 'typeorm';
+import pg from 'pg';
+import { DataSource, type EntitySchema, type MixedList } from 'typeorm';
+import { migrations } from '#migrations';
 import type { DatabaseTls } from '../config/database-settings.js';
-import { checkServerVersion } from './connect/server-version.js';
-import { databaseStartError } from './connect/start-error.js';
-import { hasNoTls, tlsOptions } from './connect/tls.js';
-import type { ConnectionConfig } from './connection.js';
-import { createDataSource } from './data-source.js';
+import { PoolShares } from '../limits/semaphore.js';
+import {
+  CONNECT_TIMEOUT_MS,
+  type ConnectionConfig,
+  hasNoTls,
+  poolConfig,
+  STATEMENT_TIMEOUT_MS,
+  tlsOptions,
+} from './connection.js';
+import {
+  addressOf,
+  DatabaseStartError,
+  databaseStartError,
+  isDatabaseUnreachable,
+  type Where,
+} from './database-errors.js';
 import { startEmbeddedPostgres } from './embedded/embedded-postgres.js';
 import { grantTo, migrateDown, migrateUp } from './migrate.js';
-import { PoolShares } from './pools/pool-shares.js';
-import { ReadinessPool } from './pools/readiness-pool.js';
-import { SearchPool } from './pools/search-pool.js';
-import { isDatabaseUnreachable } from './unreachable.js';
+import { ReadinessPool } from './readiness-pool.js';
+import { SearchPool } from './search-pool.js';
+
+/** The oldest PostgreSQL, by its major version. */
+const OLDEST = 14;
+
+/** @throws DatabaseStartError for a version before the oldest that is supported. */
+export function checkServerVersion(versionNumber: number, where: Where): void {
+  const major = Math.floor(versionNumber / 10_000);
+  if (major < OLDEST)
+    throw new DatabaseStartError(
+      `The database ${addressOf(where)} is PostgreSQL ${major}: this server needs ${OLDEST} or newer`,
+    );
+}
+
+/**
+ * A TypeORM data source over one PostgreSQL. Not yet connected: call `initialize()`.
+ *
+ * @param onPoolError is told of connections that break while idle; without a handler they would end the process.
+ */
+export function createDataSource(
+  connection: ConnectionConfig,
+  // eslint's view of TypeORM: an entity is any class.
+  entities: MixedList<Function | string | EntitySchema>,
+  onPoolError: (error: Error) => void,
+): DataSource {
+  return new DataSource({
+    type: 'postgres',
+    driver: pg,
+    entities,
+    migrations,
+    migrationsTableName: 'schema_migration',
+    installExtensions: false,
+    logging: false,
+    poolErrorHandler: onPoolError,
+    extra: {
+      ...poolConfig(connection),
+      max: connection.poolMax,
+      connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+      statement_timeout: STATEMENT_TIMEOUT_MS,
+      application_name: 'registry-server',
+    },
+  });
+}
 
 const PATIENCE_MS = 60_000;
 const RETRY_MS = 1_000;

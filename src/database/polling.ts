@@ -1,5 +1,5 @@
 import type { Logger } from '@nestjs/common';
-import { isDatabaseUnreachable } from './unreachable.js';
+import { isDatabaseUnreachable } from './database-errors.js';
 
 /** What the log says, in the words of what polls. Nothing about reachability where another polling reports it already. */
 export interface PollingMessages {

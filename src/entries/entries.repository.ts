@@ -4,15 +4,15 @@ import { type EntityManager, Repository } from 'typeorm';
 import type { Publisher } from '../audit/audit-event.js';
 import { ClaimSetsRepository } from '../claim-sets/claim-sets.repository.js';
 import { type Claims, equalClaims, givenForm } from '../claims/claims.js';
-import { hasNul } from '../database/storable.js';
+import { hasNul } from '../database/columns.js';
 import type { EntryName, IncomingVersion } from '../documents/incoming-version.js';
 import { bumpRevision } from '../sources/source-revision.queries.js';
-import { Entry, EntryVersion } from './entry.entity.js';
-import { type NewDocument, updateStatus } from './entry-status.queries.js';
 import { PartitionLimit } from '../views/partition-limit.queries.js';
+import { type NewDocument, updateStatus } from './entry-status.queries.js';
+import { Entry, EntryVersion } from './entry.entity.js';
 import { electLatest } from './latest-version.queries.js';
-import { versionColumns } from './writer/version-columns.js';
 import { deleteEmptyEntries } from './writer/entry-writer.queries.js';
+import { versionColumns } from './writer/version-columns.js';
 
 /**
  * The entries of the managed source. Methods that write run inside their caller's transaction, which holds the lock of the

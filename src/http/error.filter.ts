@@ -8,12 +8,12 @@ import {
   NotFoundException,
 } from '@nestjs/common';
 import type { Request, Response } from 'express';
-import { NoPlaceFree } from '../database/pools/places.js';
-import { isDatabaseUnreachable, isStatementTimeout } from '../database/unreachable.js';
-import { routeError } from './route-errors.js';
+import { isDatabaseUnreachable, isStatementTimeout } from '../database/database-errors.js';
+import { NoPlaceFree } from '../limits/semaphore.js';
 import { ApiError, ClientGone, errorBody, type ErrorCode } from './errors.js';
 import { refusalStep } from './refusal-step.js';
 import { retryAfterSeconds } from './retry-after.js';
+import { routeError } from './route-errors.js';
 
 /** Not faults of ours: what a provider did is in the log of the one that asked it already, and a search
  * or a write that this server does not take is the caller's. */

@@ -3,7 +3,7 @@ import { Logger } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import type { AuditTrail } from '../audit/audit-trail.js';
 import type { WrittenEvent } from '../audit/audit.queries.js';
-import { isDatabaseUnreachable } from '../database/unreachable.js';
+import { isDatabaseUnreachable } from '../database/database-errors.js';
 import { EntryWriter, type WriteCounts } from '../entries/writer/entry-writer.js';
 import { DEFAULTS } from '../source-kinds/kinds.js';
 import type { AdminNamespaces } from '../sources/admin-limits/admin-namespaces.js';

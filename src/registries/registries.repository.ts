@@ -2,8 +2,8 @@ import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { type EntityManager, Repository, type SelectQueryBuilder } from 'typeorm';
 import type { Claims } from '../claims/claims.js';
+import { hasNul } from '../database/columns.js';
 import { lockForChange } from '../database/locks.js';
-import { hasNul } from '../database/storable.js';
 import { Registry } from './registry.entity.js';
 
 /** The registries there are, each with its claims and the names of its sources in order. */

@@ -1,4 +1,4 @@
-import { toStorable } from '../database/storable.js';
+import { toStorable } from '../database/columns.js';
 import { checkDocument, formatProblem, type Problem, type SourceText } from '../documents/document-check.js';
 import { ENTRY_TYPES, type EntryType, findName } from '../documents/entry-types.js';
 import {

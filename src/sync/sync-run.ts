@@ -1,9 +1,9 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import type { VersionName } from '../documents/incoming-version.js';
 import { AuditTrail } from '../audit/audit-trail.js';
 import type { WrittenEvent } from '../audit/audit.queries.js';
-import { isDatabaseUnreachable } from '../database/unreachable.js';
+import { isDatabaseUnreachable } from '../database/database-errors.js';
+import type { VersionName } from '../documents/incoming-version.js';
 import { EntryWriter } from '../entries/writer/entry-writer.js';
 import { setInheritedClaims } from '../sources/inherited-claims.queries.js';
 import type { LeasedSource } from '../sources/leases/leased-source.js';
@@ -15,13 +15,13 @@ import { tracing } from '../telemetry/tracing.js';
 import type { ReadEntries } from './entry-reader.js';
 import { FetchError } from './fetcher.js';
 import { Fetchers } from './fetchers.js';
-import { RegistryFileError } from './file/registry-file.js';
 import { RegistryFileReader } from './file/registry-file-reader.js';
+import { RegistryFileError } from './file/registry-file.js';
 import { countLiveEntries } from './live-entries.queries.js';
-import { checkHolds, hasShrunk, isGuarded, shrunkSentence } from './shrinking.js';
 import { ReadMemory, ReadMemoryError } from './memory/read-memory.js';
 import { rulesDigest, stateOf, withRules } from './reader-version.js';
 import { retryInMs } from './retry.js';
+import { checkHolds, hasShrunk, isGuarded, shrunkSentence } from './shrinking.js';
 import { reportAfterChanges, reportOf, type SyncReport } from './sync-report.js';
 
 /** One run of one leased source. */

@@ -1,5 +1,5 @@
 import { Gauge } from 'prom-client';
-import type { PoolUse } from '../database/pools/pool-use.js';
+import type { PoolUse } from '../database/connection.js';
 import type { Metrics } from './metrics.js';
 
 const POOL = 'db_client_connection_pool_name';

@@ -1,8 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
+import { hasNul } from '../database/columns.js';
 import { SHARE_TIMEOUT_MS } from '../database/shared-reads.js';
-import { hasNul } from '../database/storable.js';
 import { type RegistryState, ViewsQueries } from './views.queries.js';
 
 /** How long a batch stays open for more requests while several come at once; one that comes alone does not wait. */

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import type { Claims } from '../claims/claims.js';
 import type { RegistryKey } from '../config/registry-keys.js';
-import { PreparedStatements } from '../database/prepared.js';
+import { PreparedStatements } from '../database/statements.js';
 import { DATABASE_EPOCH } from './database-epoch.queries.js';
 
 /** A registry as consumers enter it, with the state of its sources. */

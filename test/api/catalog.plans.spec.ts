@@ -2,16 +2,16 @@ import type { DataSource, QueryRunner } from 'typeorm';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { readList } from '../../dist/catalog/pages/list-reader.js';
 import type { ListFilter, Position } from '../../dist/catalog/pages/list-request.js';
+import { readVersions } from '../../dist/catalog/pages/page-reader.js';
+import { SnapshotCheck } from '../../dist/catalog/pages/snapshot-check.js';
 import {
   type NamedVersions,
   type SingleVersions,
   singleVersions,
 } from '../../dist/catalog/pages/versions/version.queries.js';
-import { readVersions } from '../../dist/catalog/pages/page-reader.js';
-import { SnapshotCheck } from '../../dist/catalog/pages/snapshot-check.js';
 import { ViewSql } from '../../dist/catalog/pages/view-sql.queries.js';
-import { createDataSource } from '../../dist/database/data-source.js';
-import { PreparedStatements } from '../../dist/database/prepared.js';
+import { createDataSource } from '../../dist/database/open-database.js';
+import { PreparedStatements } from '../../dist/database/statements.js';
 import { EntryListQueries } from '../../dist/entries/list/entry-list.queries.js';
 import { ViewsQueries } from '../../dist/views/views.queries.js';
 import { BULK_CLAIM_SETS, BULK_SOURCES, bulkView, fillCatalogue } from '../support/bulk-catalogue.js';

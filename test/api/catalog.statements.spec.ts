@@ -5,18 +5,18 @@ import { indexScansFor } from '../../dist/catalog/pages/index-scan.js';
 import { readByIndex, readByText } from '../../dist/catalog/pages/list-reader.js';
 import type { ListFilter, ListRequest, Position } from '../../dist/catalog/pages/list-request.js';
 import { NameWalk } from '../../dist/catalog/pages/name-walk.js';
+import { readVersions } from '../../dist/catalog/pages/page-reader.js';
 import { nothingVisible } from '../../dist/catalog/pages/page.queries.js';
+import { SnapshotCheck } from '../../dist/catalog/pages/snapshot-check.js';
 import {
   type NamedVersions,
   type SingleVersions,
   singleVersions,
 } from '../../dist/catalog/pages/versions/version.queries.js';
-import { gramsToFind } from '../../dist/entries/search/search-grams.js';
-import { readVersions } from '../../dist/catalog/pages/page-reader.js';
-import { SnapshotCheck } from '../../dist/catalog/pages/snapshot-check.js';
 import { ViewSql } from '../../dist/catalog/pages/view-sql.queries.js';
+import { createDataSource } from '../../dist/database/open-database.js';
+import { gramsToFind } from '../../dist/entries/search/search-grams.js';
 import { visibleSource } from '../../dist/views/view.js';
-import { createDataSource } from '../../dist/database/data-source.js';
 import { aDatabase, type TestDatabase } from '../support/database.js';
 
 /** The statements as they are sent, with the values of an example. UPDATE_GOLDEN=1 rewrites them. */

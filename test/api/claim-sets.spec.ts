@@ -1,7 +1,7 @@
 import type { DataSource } from 'typeorm';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { UnusedClaimSets } from '../../dist/claim-sets/unused-claim-sets.queries.js';
-import { createDataSource } from '../../dist/database/data-source.js';
+import { createDataSource } from '../../dist/database/open-database.js';
 import { SUPER_ADMIN } from '../support/callers.js';
 import { aServer } from '../support/documents.js';
 import { longestBlock } from '../support/event-loop.js';

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
 import { expect, it } from 'vitest';
-import { cancelStatement } from '../../dist/database/pools/cancel-request.js';
+import { cancelStatement } from '../../dist/database/search-pool.js';
 import { makeCertificates } from '../support/certificates.js';
 
 const BACKEND = { processID: 4711, secretKey: -2 };

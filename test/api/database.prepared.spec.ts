@@ -1,7 +1,7 @@
 import type { DataSource } from 'typeorm';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { createDataSource } from '../../dist/database/data-source.js';
-import { PreparedStatements } from '../../dist/database/prepared.js';
+import { createDataSource } from '../../dist/database/open-database.js';
+import { PreparedStatements } from '../../dist/database/statements.js';
 import { aDatabase, type TestDatabase } from '../support/database.js';
 
 const SELECT = 'select number from kept where number >= $1 order by number';

@@ -1,20 +1,20 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { DataSource } from 'typeorm';
-import { createDataSource } from '../../dist/database/data-source.js';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { migrateDown, migrateUp } from '../../dist/database/migrate.js';
+import { createDataSource } from '../../dist/database/open-database.js';
 import { aDatabase, type TestDatabase } from '../support/database.js';
 
 const patience = { timeout: 60_000, interval: 20 };
-/** The last migration of 0.1.0, whose replicas may be at work while the rest is applied. */
+/** The last migration of 0.1.0, whose replicas may be running while the rest is applied. */
 const BEFORE = 'SourcePartitions1795600000000';
 
-describe('migrations, while somebody of the version before is in the way', () => {
+describe('migrations while a replica of the previous version holds a lock', () => {
   let other: TestDatabase;
   let owner: DataSource;
 
   beforeAll(async () => {
     other = await aDatabase();
-    // Of two who wait for each other, the one that looks first gives way.
+    // In a deadlock, the session with the shorter deadlock_timeout is aborted.
     await other.query(`alter database ${other.database} set deadlock_timeout = '4s'`);
     await other.query(`set deadlock_timeout = '10min'`);
     owner = createDataSource({ ...other.connection, poolMax: 2 }, [], () => undefined);
@@ -30,7 +30,7 @@ describe('migrations, while somebody of the version before is in the way', () =>
     while ((await newest())?.name !== BEFORE) await migrateDown(owner, true);
   });
 
-  /** The migrations, once they wait for who has begun to read a table. */
+  /** Starts the migrations and returns once they wait for a lock on the table. */
   async function waitingFor(table: string): Promise<Promise<string[]>[]> {
     await other.query('begin');
     await other.query(`select 1 from ${table}`);
@@ -44,14 +44,14 @@ describe('migrations, while somebody of the version before is in the way', () =>
     return [applied];
   }
 
-  it('hold nothing of one while they wait for what the next one needs', async () => {
+  it("release one migration's locks before they wait for the next one's", async () => {
     const [applied] = await waitingFor('source');
     expect(await other.query('select 1 from registry')).toEqual([]);
     await other.query('commit');
     expect((await applied)?.length).toBeGreaterThan(5);
   });
 
-  it('are tried again when the two have waited for each other', async () => {
+  it('are retried after a deadlock', async () => {
     const [applied] = await waitingFor('source_sync');
     expect(await other.query('select 1 from source')).toEqual([]);
     await other.query('commit');

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import type { DataSource } from 'typeorm';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createDataSource } from '../../dist/database/data-source.js';
+import { createDataSource } from '../../dist/database/open-database.js';
 import { gramsOf } from '../../dist/entries/search/search-grams.js';
 import { SearchTexts1796800000000 as SearchTexts } from '../../dist/migrations/1796800000000-search-texts.js';
 import { aDatabase, type TestDatabase } from '../support/database.js';
@@ -24,7 +24,7 @@ const search = fc.string({
   maxLength: 6,
 });
 
-/** A change as the server of the version before makes it: it knows no search texts. */
+/** A change as a server of the previous version makes it, without search texts. */
 type Change = readonly [statement: string, values: readonly unknown[]];
 const aChange: fc.Arbitrary<Change> = fc.oneof(
   fc.tuple(source, name, claimSet, version, search).map(([s, n, c, v, text]): Change => [
@@ -68,7 +68,7 @@ const aChange: fc.Arbitrary<Change> = fc.oneof(
     .map(([s, n]): Change => [`delete from entry where source_id = $1 and name = $2`, [s, n]]),
 );
 
-describe('what a search looks through', () => {
+describe('search texts', () => {
   let database: TestDatabase;
   let owner: DataSource;
   beforeAll(async () => {
@@ -104,7 +104,7 @@ describe('what a search looks through', () => {
        from search_text t left join search_partition p on p.id = t.partition_id order by 1, 2`,
     );
 
-  /** What there has to be, by what the versions and entries say. */
+  /** Compares the stored search texts with the texts computed from the versions and entries. */
   async function expectAllWritten(): Promise<void> {
     const rows = await database.query<Omit<SearchTextRow, 'grams'>>(
       `select distinct e.id as entry, v.search collate "C" as content,
@@ -119,7 +119,7 @@ describe('what a search looks through', () => {
     expect(await partitions('search_partition')).toEqual(await partitions('entry'));
   }
 
-  it('follows whatever a server of the version before writes', { timeout: 60_000 }, async () => {
+  it('follow every write by a server of the previous version', { timeout: 60_000 }, async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(aChange, { minLength: 5, maxLength: 25 }), async (changes) => {
         await database.query('truncate entry, entry_version');
@@ -131,7 +131,7 @@ describe('what a search looks through', () => {
     );
   });
 
-  it('is made of what is there, and taken back', async () => {
+  it('are built from existing versions by `up` and dropped by `down`', async () => {
     await migrate('down');
     for (const [index, text] of ['first', 'Second 猫', '100%'].entries())
       await database.query(
@@ -151,7 +151,7 @@ describe('what a search looks through', () => {
     expect(await written()).toEqual(before);
   });
 
-  it('keeps its place when all entries of a source are given other claims', async () => {
+  it('are not rewritten when all entries of a source change claims', async () => {
     const places = () =>
       database.query(`select ctid::text, partition_id from search_text t order by entry_id, content`);
     await database.query(`update entry set claim_set_id = 1 where source_id = 1`);
@@ -161,14 +161,14 @@ describe('what a search looks through', () => {
     await expectAllWritten();
   });
 
-  it('goes with its source', async () => {
+  it('are deleted with their source', async () => {
     await database.query('delete from source where id = 1');
     await expectAllWritten();
     expect(await database.query('select 1 from search_text where name like $1', ['kept%'])).toEqual([]);
     await addSource(1);
   });
 
-  it('leaves nothing for searches to sort that was written a moment ago', async () => {
+  it('leave no pending list for searches to scan', async () => {
     await database.query(
       `with new_entry as (
          insert into entry (source_id, type, name, claim_set_id) values (2, 'skill', 'sorted', 2) returning id

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import fc from 'fast-check';
 import type { DataSource, MigrationInterface, QueryRunner } from 'typeorm';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { createDataSource } from '../../dist/database/data-source.js';
+import { createDataSource } from '../../dist/database/open-database.js';
 import { versionKey } from '../../dist/documents/versions.js';
 import { VersionKeys1796300000000 as VersionKeys } from '../../dist/migrations/1796300000000-version-keys.js';
 import { ChangedClaims1796400000000 as ChangedClaims } from '../../dist/migrations/1796400000000-changed-claims.js';

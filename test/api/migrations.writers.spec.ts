@@ -1,6 +1,6 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { DataSource } from 'typeorm';
-import { createDataSource } from '../../dist/database/data-source.js';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { createDataSource } from '../../dist/database/open-database.js';
 import { SourcePartitions1795600000000 as SourcePartitions } from '../../dist/migrations/1795600000000-source-partitions.js';
 import { PartitionRevisions1796100000000 as PartitionRevisions } from '../../dist/migrations/1796100000000-partition-revisions.js';
 import { SUPER_ADMIN } from '../support/callers.js';
@@ -12,13 +12,14 @@ import { aService } from '../support/service.js';
 const patience = { timeout: 20_000, interval: 20 };
 
 const MIGRATIONS = [
-  { what: 'that writes partitions down', needed: [SourcePartitions, PartitionRevisions], publishes: false },
-  { what: 'that counts their changes', needed: [PartitionRevisions], publishes: true },
+  { what: 'that stores partitions', needed: [SourcePartitions, PartitionRevisions], publishes: false },
+  { what: 'that counts partition changes', needed: [PartitionRevisions], publishes: true },
 ];
 
-// By themselves: the server at work is of this version, and needs what others have made. This version's server stands in for the version before; it publishes only where partitions are written down already.
+// Each migration runs alone: the running server is of this version and needs the other migrations. It stands
+// for the previous version, and publishes only where partitions are already stored.
 describe.each(MIGRATIONS)(
-  'the migration $what, while a server of the version before is at work',
+  'the migration $what, while a server of the previous version is writing',
   ({ needed, publishes }) => {
     const service = aService({ mode: 'full' })
       .source('published', { kind: 'managed' })
@@ -44,7 +45,9 @@ describe.each(MIGRATIONS)(
     afterAll(() => owner.destroy());
     beforeEach(() => migrate('down'));
 
-    /** The writer is stopped at the door of a table and let go on once the migration waits for it. */
+    /**
+     * Blocks the writer at a table, starts the migration, and releases the writer once the migration waits.
+     */
     async function migratedWhile<T>(write: () => Promise<T>, stoppedAt: string): Promise<T> {
       const { database } = service;
       await database.query('begin');
@@ -62,7 +65,7 @@ describe.each(MIGRATIONS)(
       return written;
     }
 
-    /** The tables that somebody waits for in this mode. */
+    /** The tables on which a session waits for this lock mode. */
     async function waiting(mode: string): Promise<string[]> {
       const rows = await service.database.query<{ name: string }>(
         `select relation::regclass::text as name from pg_locks where not granted and database = (select oid from pg_database where datname = current_database()) and locktype = 'relation' and mode = $1`,
@@ -72,7 +75,7 @@ describe.each(MIGRATIONS)(
     }
 
     it.each(publishes ? ['entry', 'entry_version'] : [])(
-      'waits for a publication that has yet to write its %s, and knows it then',
+      'waits for a publication that has yet to write its %s, and includes it',
       async (table) => {
         const [name, team] = [aName(), `of ${table}`];
         const publication = aPublication('server', name, { team });
@@ -84,7 +87,7 @@ describe.each(MIGRATIONS)(
     );
 
     it.each(publishes ? ['entry'] : [])(
-      'waits for new claims of an %s, and knows them then',
+      'waits for a change of claims of an %s, and includes it',
       async (table) => {
         const name = aName();
         await publish(admin(), 'server', name, { team: 'before' });
@@ -95,7 +98,7 @@ describe.each(MIGRATIONS)(
       },
     );
 
-    it('waits for a sync, and knows the first entries of its source then', async () => {
+    it('waits for a sync, and includes the first entries of its source', async () => {
       await service.rewrite('files', { servers: [aServer('io.acme/filed')] });
       await migratedWhile(() => admin().post('/v1/sources/files/sync'), 'entry_version');
       await expect.poll(() => stateOf('files'), patience).not.toBe('syncing');

@@ -1,7 +1,7 @@
-import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { DataSource } from 'typeorm';
+import { afterAll, beforeAll, expect, it } from 'vitest';
 import { ENTITIES } from '../../dist/app/entities.js';
-import { createDataSource } from '../../dist/database/data-source.js';
+import { createDataSource } from '../../dist/database/open-database.js';
 import { aDatabase, type TestDatabase } from '../support/database.js';
 
 let database: TestDatabase;

@@ -4,9 +4,9 @@ import { freemem, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
 import type { TestProject } from 'vitest/node';
-import { createDataSource } from '../../dist/database/data-source.js';
 import { startEmbeddedPostgres } from '../../dist/database/embedded/embedded-postgres.js';
 import { migrateUp } from '../../dist/database/migrate.js';
+import { createDataSource } from '../../dist/database/open-database.js';
 
 declare module 'vitest' {
   export interface ProvidedContext {

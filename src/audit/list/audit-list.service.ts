@@ -2,12 +2,12 @@ import { Injectable } from '@nestjs/common';
 import type { Caller } from '../../auth/caller.js';
 import type { Client } from '../../auth/client.js';
 import { AccessPolicy } from '../../authz/access-policy.js';
-import { PoolShares, TURN_TIMEOUT_MS } from '../../database/pools/pool-shares.js';
-import { SearchPool, SearchTimeout, type StatementRunner } from '../../database/pools/search-pool.js';
-import { ApiError } from '../../http/errors.js';
+import { SearchPool, SearchTimeout, type StatementRunner } from '../../database/search-pool.js';
 import { JsonLines, JsonText } from '../../http/answers/json-answers.js';
-import type { AuditListParameters } from './audit-list.dto.js';
+import { ApiError } from '../../http/errors.js';
+import { PoolShares, TURN_TIMEOUT_MS } from '../../limits/semaphore.js';
 import { type AuditListRequest, auditListRequest, nextCursor } from './audit-list-request.js';
+import type { AuditListParameters } from './audit-list.dto.js';
 import { type EventRow, knownScopes, newestEvents } from './audit-page.queries.js';
 import { knowsAllEvents, mayKnow } from './event-visibility.js';
 

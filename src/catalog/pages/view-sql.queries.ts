@@ -1,7 +1,7 @@
-import type { StatementRunner } from '../../database/pools/search-pool.js';
+import type { StatementRunner } from '../../database/search-pool.js';
+import { bind, type NamedValues } from '../../database/statements.js';
 import { unionOf } from '../../views/ascending-ids.js';
 import type { View, VisibleSource } from '../../views/view.js';
-import { bind, type NamedValues } from '../../database/named-parameters.js';
 import type { CurrencyRow, SnapshotCheck } from './snapshot-check.js';
 
 /**

@@ -1,6 +1,6 @@
 import type { Claims } from '../../claims/claims.js';
 import type { DatabaseConfig } from '../../config/config.js';
-import { createDataSource } from '../../database/data-source.js';
+import { createDataSource } from '../../database/open-database.js';
 import type { EntryType } from '../../documents/entry-types.js';
 
 /** An entry of the database that is shown to somebody. */

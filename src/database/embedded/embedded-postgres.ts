@@ -1,11 +1,13 @@
 import { existsSync, mkdirSync, realpathSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { prepareDataDirectory } from './data-directory.js';
-import { lockDataDirectory } from './data-directory-lock.js';
-import { stopLeftOver } from './left-over-postgres.js';
-import { findPostgresBinaries } from './postgres-binaries.js';
-import { type PostgresProcess, type ProcessOptions, runPostgres } from './postgres-process.js';
+import { lockDataDirectory, prepareDataDirectory, stopLeftOver } from './data-directory.js';
+import {
+  findPostgresBinaries,
+  type PostgresProcess,
+  type ProcessOptions,
+  runPostgres,
+} from './postgres-process.js';
 
 const RECOVERY_PATIENCE_MS = 10_000;
 const RECOVERY_RETRY_MS = 250;

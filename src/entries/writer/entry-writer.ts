@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
 import { ClaimSetsRepository } from '../../claim-sets/claim-sets.repository.js';
 import type { Claims } from '../../claims/claims.js';
-import { transactionTime } from '../../database/clock.js';
+import { transactionTime } from '../../database/columns.js';
 import {
   entryMapKey,
   type EntryName,
@@ -12,9 +12,8 @@ import {
 } from '../../documents/incoming-version.js';
 import { electLatest } from '../latest-version.queries.js';
 import { insertSearchTexts } from '../search/search-texts.queries.js';
-import { versionColumns } from './version-columns.js';
-import { batches, weighedBatches } from './batches.js';
 import { sortOut } from './added-versions.js';
+import { batches, weighedBatches } from './batches.js';
 import { type CatalogDiff, diffCatalog, type StoredVersion } from './catalog-diff.js';
 import {
   deleteEmptyEntries,
@@ -29,6 +28,7 @@ import {
   updateVersions,
 } from './entry-writer.queries.js';
 import { allVersions, versionsAmong, versionsOfEntries } from './stored-versions.queries.js';
+import { versionColumns } from './version-columns.js';
 
 /** Rows a statement carries: of whole versions, and of entries by name or id alone. */
 const VERSIONS_PER_STATEMENT = 1_000;

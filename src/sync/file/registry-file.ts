@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer';
-import { toStorable } from '../../database/storable.js';
+import { toStorable } from '../../database/columns.js';
 import { type Problem, sizeProblem } from '../../documents/document-check.js';
 import { MAX_DEPTH, MAX_DOCUMENT_BYTES } from '../../documents/document-problem.js';
 import { ENTRY_TYPE_NAMES, ENTRY_TYPES, type EntryType } from '../../documents/entry-types.js';

@@ -1,7 +1,5 @@
 import pg from 'pg';
-import type { ConnectionConfig } from '../connection.js';
-import { poolConfig } from './pool-config.js';
-import { type PoolUse, useOf } from './pool-use.js';
+import { type ConnectionConfig, poolConfig, type PoolUse, useOf } from './connection.js';
 
 const TIMEOUT_MS = 2_000;
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { bind } from './named-parameters.js';
+import { bind } from './statements.js';
 
 describe('the parameters of a statement', () => {
   it('are numbered as they first appear, each once', () => {

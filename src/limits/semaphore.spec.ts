@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { NoPlaceFree, Places } from './places.js';
+import { NoPlaceFree, Places } from './semaphore.js';
 
 const STAYS = new AbortController().signal;
 

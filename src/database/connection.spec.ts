@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { tlsOptions } from './tls.js';
+import { tlsOptions } from './connection.js';
 
 const ca = { rootCert: 'ca' };
 
