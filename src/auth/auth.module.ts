@@ -1,7 +1,7 @@
 import { Inject, Module, type OnApplicationShutdown } from '@nestjs/common';
 import type { ConfigType } from '@nestjs/config';
 import { authenticationConfig } from '../config/slices.js';
-import { AuthMetrics } from '../telemetry/auth-metrics.js';
+import { AuthMetrics } from '../telemetry/registry-metrics.js';
 import { AnonymousAuthenticator, Authenticator, TokenAuthenticator } from './authenticator.js';
 import { TokenVerifier } from './tokens/token-verifier.js';
 

@@ -2,10 +2,10 @@ import { Logger } from '@nestjs/common';
 import type { Request } from 'express';
 import type { OAuthConfig } from '../config/config.js';
 import { ApiError, ERROR_CATALOGUE } from '../http/errors.js';
+import { AuthMetrics } from '../telemetry/registry-metrics.js';
 import { type SentToken, sentToken } from './bearer-token.js';
 import { type Caller, UNIDENTIFIED_CALLER } from './caller.js';
 import { challenge } from './challenge.js';
-import { AuthMetrics } from '../telemetry/auth-metrics.js';
 import { isPublicPath } from './public-paths.js';
 import type { Accepted, Attempt, TokenVerifier, Verdict } from './tokens/token-verifier.js';
 

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
 import { CachedJson } from '../http/answers/json-answers.js';
-import { CatalogMetrics } from '../telemetry/catalog-metrics.js';
+import { CatalogMetrics } from '../telemetry/registry-metrics.js';
 import type { PageBody } from './pages/page-body.js';
 
 /** All encodings of all pages together. */

@@ -18,7 +18,7 @@ import type { SentBody } from '../http/input/body.js';
 import { checkPreconditions, contentTag, type Preconditions } from '../http/preconditions.js';
 import type { RequestContext } from '../http/request-context.js';
 import { SourcesRepository } from '../sources/sources.repository.js';
-import { CatalogMetrics } from '../telemetry/catalog-metrics.js';
+import { CatalogMetrics } from '../telemetry/registry-metrics.js';
 import { EntriesRepository } from './entries.repository.js';
 import { describeEntry, describeVersion, statusOf } from './entry-answer.js';
 import type { Entry, EntryVersion } from './entry.entity.js';

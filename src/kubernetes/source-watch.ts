@@ -12,7 +12,7 @@ import type { WatchedSource } from '../sources/leases/leased-source.js';
 import { SourceLeases } from '../sources/leases/source-leases.queries.js';
 import { bumpRevision } from '../sources/source-revision.queries.js';
 import { SourceStates, type WatchState } from '../sources/source-states.queries.js';
-import { SyncMetrics } from '../telemetry/sync-metrics.js';
+import { SyncMetrics } from '../telemetry/registry-metrics.js';
 import { parseDuration } from '../validation/value-checks.js';
 import { Cluster } from './api-server/cluster.js';
 import { backOffMs, pause } from './back-off.js';

@@ -3,13 +3,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Injectable, Logger, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
 import { LeaseRenewal } from '../database/lease-renewal.js';
 import { Polling } from '../database/polling.js';
-import type { LeasedSource } from '../sources/leases/leased-source.js';
 import { SYNC_LEASE } from '../sources/leases/lease-times.js';
+import type { LeasedSource } from '../sources/leases/leased-source.js';
 import { SourceLeases } from '../sources/leases/source-leases.queries.js';
-import { type RunOutcome, SyncMetrics } from '../telemetry/sync-metrics.js';
+import { type RunOutcome, SyncMetrics } from '../telemetry/registry-metrics.js';
 import { tracing } from '../telemetry/tracing.js';
-import { SyncQueries } from './sync.queries.js';
 import { SyncRun } from './sync-run.js';
+import { SyncQueries } from './sync.queries.js';
 
 const POLL_MS = 500;
 const MAX_CONCURRENT = 4;

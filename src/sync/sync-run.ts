@@ -10,7 +10,7 @@ import type { LeasedSource } from '../sources/leases/leased-source.js';
 import { SourceLeases } from '../sources/leases/source-leases.queries.js';
 import { bumpRevision } from '../sources/source-revision.queries.js';
 import { SourceStates } from '../sources/source-states.queries.js';
-import { type RunOutcome, SyncMetrics } from '../telemetry/sync-metrics.js';
+import { type RunOutcome, SyncMetrics } from '../telemetry/registry-metrics.js';
 import { tracing } from '../telemetry/tracing.js';
 import type { ReadEntries } from './entry-reader.js';
 import { FetchError } from './fetcher.js';

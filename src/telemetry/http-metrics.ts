@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http';
 import { Counter, Gauge, Histogram } from 'prom-client';
 import type { Metrics } from './metrics.js';
 
@@ -63,4 +64,15 @@ export class HttpMetrics {
     this.durations.observe(labels, seconds);
     if (code !== undefined) this.errors.inc({ code, http_route: route });
   }
+}
+
+/**
+ * The template of the route that has taken a request, such as `/registry/:registry/v0.1/servers`, and never its path: names
+ * in paths are without number, and anybody may make some up. Undefined where no route has taken it.
+ */
+export function routeOf(request: IncomingMessage): string | undefined {
+  // Express writes it when it has found the route.
+  const { route } = request as IncomingMessage & { route?: { readonly path?: unknown } };
+  const path: unknown = Array.isArray(route?.path) ? route.path[0] : route?.path;
+  return typeof path === 'string' ? path : undefined;
 }

@@ -1,8 +1,72 @@
 import type { LoggerService } from '@nestjs/common';
 import { type DestinationStream, type Logger, pino } from 'pino';
+import pretty from 'pino-pretty';
 import type { LogFormat } from '../config/config.js';
-import { LogDestination } from './log-destination.js';
 import { tracing } from './tracing.js';
+
+/** Bytes that wait for a reader who takes none: with more, lines are dropped, before they fill the memory. */
+const MAX_WAITING = 8 * 1_024 * 1_024;
+/** How long lines are collected to be written together, and how many characters of them at most. */
+const COLLECTING_MS = 20;
+const MAX_COLLECTED = 64 * 1_024;
+
+/**
+ * A stream of the process for the log. Lines that come soon after each other are written together, asynchronously: a write for each of
+ * them would cost as much as all the rest of the log. What is left is written when the process exits.
+ */
+export class LogDestination implements DestinationStream {
+  private readonly stream;
+  private lines = '';
+  /** Not told yet. */
+  private dropped = 0;
+  private isInUse = false;
+
+  /**
+   * @param stream the number of the stream.
+   * @param onDropped is told how many lines were lost, once there is room for one that says so.
+   */
+  constructor(
+    stream: number,
+    private readonly onDropped: (lines: number) => void,
+  ) {
+    this.stream = pino.destination({ dest: stream, sync: false, maxLength: MAX_WAITING });
+    this.stream.on('drop', (lines: string) => (this.dropped += lines.split('\n').length - 1));
+    this.stream.on('drain', () => this.tell());
+  }
+
+  write(line: string): void {
+    if (!this.isInUse) this.begin();
+    if (this.lines === '') setTimeout(() => this.pass(), COLLECTING_MS);
+    this.lines += line;
+    if (this.lines.length >= MAX_COLLECTED) this.pass();
+  }
+
+  /** After a line that may be the last. */
+  flushSync(): void {
+    this.pass();
+    this.stream.flushSync();
+  }
+
+  private begin(): void {
+    this.isInUse = true;
+    // Before pino's own listener, which writes what the stream has by then.
+    process.prependListener('exit', () => this.pass());
+  }
+
+  private pass(): void {
+    if (this.lines === '') return;
+    const { lines } = this;
+    this.lines = '';
+    this.stream.write(lines);
+  }
+
+  private tell(): void {
+    const { dropped } = this;
+    if (dropped === 0) return;
+    this.dropped = 0;
+    this.onDropped(dropped);
+  }
+}
 
 /** Standard output. */
 const STDOUT = 1;
@@ -52,7 +116,7 @@ export async function createStreamLogger(level: string, format: LogFormat, strea
       stream === STDOUT ? undefined : pino.destination({ dest: stream, sync: true }),
     );
   }
-  const { textStream } = await import('./log-text.js');
+  const { textStream } = await import('./logger.js');
   return createLogger(level, textStream(stream));
 }
 
@@ -107,4 +171,24 @@ export class NestLogger implements LoggerService {
       this.logger[level]({ ...fields, ...first }, typeof sentence === 'string' ? sentence : '');
     else this.logger[level](fields, String(first));
   }
+}
+
+type Line = Readonly<Record<string, unknown>>;
+
+/** The log as lines for people: time, level, what it is about, the sentence, and what else there is. */
+export function textStream(stream: number): pretty.PrettyStream {
+  return pretty({
+    destination: stream,
+    // Written at once: a person waits for it.
+    sync: true,
+    translateTime: 'SYS:HH:MM:ss.l',
+    singleLine: true,
+    ignore: 'context,method,path,route,responseTime',
+    messageFormat: (line: Line) => sentenceOf(line),
+  });
+}
+
+function sentenceOf({ msg, context, method, path, responseTime }: Line): string {
+  if (msg === 'request') return `${String(method)} ${String(path)} in ${String(responseTime)} ms`;
+  return typeof context === 'string' ? `${context}: ${String(msg)}` : String(msg);
 }

@@ -1,7 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Logger } from 'pino';
-import type { HttpMetrics } from './http-metrics.js';
-import { routeOf } from './route.js';
+import { type HttpMetrics, routeOf } from './http-metrics.js';
 import { tracing } from './tracing.js';
 
 /** Why a request was refused or failed. */

@@ -1,8 +1,6 @@
 import { type DynamicModule, Module } from '@nestjs/common';
-import { AuthMetrics } from './auth-metrics.js';
-import { CatalogMetrics } from './catalog-metrics.js';
 import { Metrics } from './metrics.js';
-import { SyncMetrics } from './sync-metrics.js';
+import { AuthMetrics, CatalogMetrics, SyncMetrics } from './registry-metrics.js';
 
 /** Makes the metrics of the service, which are served before the application is built, injectable everywhere. */
 @Module({})

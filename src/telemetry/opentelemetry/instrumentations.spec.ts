@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { withoutLiterals } from './statement-text.js';
+import { withoutLiterals } from './instrumentations.js';
 
 describe('the text of a statement', () => {
   it.each([

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { otlpLabel, otlpName } from './metric-names.js';
+import { otlpLabel, otlpName } from './metrics-producer.js';
 
 it.each([
   ['http_server_request_duration_seconds', 'http.server.request.duration', 's'],

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { createContextKey, ROOT_CONTEXT } from '@opentelemetry/api';
 import { afterAll, describe, expect, it } from 'vitest';
-import { PromiseContextManager } from './promise-context-manager.js';
+import { PromiseContextManager } from './context-managers.js';
 
 const manager = new PromiseContextManager().enable();
 const NAME = createContextKey('name');

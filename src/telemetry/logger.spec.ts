@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { LogDestination } from './log-destination.js';
+import { LogDestination } from './logger.js';
 
 const LINE = `${'x'.repeat(1_023)}\n`;
 const LINES = 20_000;
