@@ -1,7 +1,10 @@
 import eslint from '@eslint/js';
 import tseslint from 'typescript-eslint';
 
-/** The folders of src, lowest first: a folder may import those before it, and itself. `main.ts` stands above them all. */
+/**
+ * The folders of src, lowest first: a folder may import from itself and from the ones before it. `main.ts` is
+ * above them all.
+ */
 export const FOLDERS = [
   'json',
   'claims',
@@ -43,7 +46,8 @@ const PROJECTS = [
   'test/clients/tsconfig.json',
 ];
 
-// Says so in the editor already; test/conventions/structure.spec.ts also follows types, cycles and the other forms of import.
+// Early feedback in the editor; test/conventions/structure.spec.ts also checks types, cycles and other forms
+// of import.
 const direction = FOLDERS.map((folder, position) => {
   const above = [...FOLDERS.slice(position + 1).map((name) => `${name}/`), 'main\\.js$'];
   return {
@@ -55,7 +59,7 @@ const direction = FOLDERS.map((folder, position) => {
           patterns: [
             {
               regex: `^(\\.\\./)+(${above.join('|')})`,
-              message: `Imports point one way: ${folder}/ stands below (see CONTRIBUTING.md).`,
+              message: `Imports point one way: ${folder}/ is a lower folder (see CONTRIBUTING.md).`,
             },
           ],
         },
@@ -80,7 +84,7 @@ export default tseslint.config(
   tseslint.configs.strict,
   {
     files: ['**/*.{ts,tsx}'],
-    // Each program is made once; the service of the editor, which `projectService` would ask, takes a third longer for all files.
+    // Builds each program once; linting all files with `projectService` takes a third longer.
     languageOptions: { parserOptions: { project: PROJECTS, tsconfigRootDir: import.meta.dirname } },
     rules: {
       '@typescript-eslint/no-floating-promises': 'error',
@@ -91,12 +95,12 @@ export default tseslint.config(
         { considerDefaultExhaustiveForUnions: true },
       ],
       '@typescript-eslint/consistent-type-imports': 'error',
-      // Nest's modules are classes that only carry a decorator.
+      // Nest modules are classes with nothing but a decorator.
       '@typescript-eslint/no-extraneous-class': ['error', { allowWithDecorator: true }],
       '@typescript-eslint/no-unsafe-function-type': 'off',
       'no-restricted-properties': [
         'error',
-        { object: 'process', property: 'env', message: 'The environment is read in src/config only.' },
+        { object: 'process', property: 'env', message: 'Read the environment in src/config only.' },
       ],
     },
   },
@@ -105,7 +109,7 @@ export default tseslint.config(
     rules: { 'no-restricted-properties': 'off' },
   },
   {
-    // The classes named in constructors and handlers are read at run time by the decorators' metadata.
+    // The decorators' metadata needs the classes named in constructors and handlers at run time.
     files: ['src/**/*.ts'],
     rules: {
       '@typescript-eslint/consistent-type-imports': 'off',
@@ -113,7 +117,7 @@ export default tseslint.config(
         'error',
         {
           selector: 'Decorator > CallExpression[callee.name="Query"]',
-          message: 'A query is taken by @ValidQuery(), which validates it.',
+          message: 'Use @ValidQuery(), which validates the query.',
         },
       ],
     },

@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import { encodeCursor } from '#service/http/lists/cursor.js';
+import { encodeCursor } from '#service/http/lists.js';
 import { SEES_ALL } from './data/catalogue.js';
 import { atMost, type Figure, figure, toldOnly } from './harness/figure.js';
 import { say } from './harness/report.js';

@@ -1,4 +1,4 @@
-import { encodeCursor } from '#service/http/lists/cursor.js';
+import { encodeCursor } from '#service/http/lists.js';
 import { changeRevisions, HALF_OF_TEAMS, HIDDEN_WORD, SEES_ALL, SEES_LITTLE } from './data/catalogue.js';
 import type { Child } from './harness/child.js';
 import { atMost, type Figure, figure, toldOnly } from './harness/figure.js';

@@ -1,4 +1,4 @@
-import { encodeCursor } from '#service/http/lists/cursor.js';
+import { encodeCursor } from '#service/http/lists.js';
 import { changeRevisions, SEES_ALL } from './data/catalogue.js';
 import type { Child } from './harness/child.js';
 import { atMost, type Figure, figure } from './harness/figure.js';

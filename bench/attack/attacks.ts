@@ -2,7 +2,7 @@ import { type IncomingMessage, request } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
-import { encodeCursor } from '#service/http/lists/cursor.js';
+import { encodeCursor } from '#service/http/lists.js';
 import { serverDocument } from '../data/documents.js';
 import { listPath } from '../harness/service.js';
 

@@ -5,7 +5,7 @@ import { CatalogService } from '../catalog/catalog.service.js';
 import { bareListRequest, serverListRequest } from '../catalog/pages/list-request.js';
 import { Searches } from '../catalog/search-limits.js';
 import { ENTRY_TYPE_NAMES, type EntryType } from '../documents/entry-types.js';
-import { JsonText } from '../http/answers/json-answers.js';
+import { JsonText } from '../http/json-answers.js';
 import { RegistriesService } from '../registries/registries.service.js';
 import { RegistryViews } from '../views/registry-views.js';
 import type { RegistryAccess } from '../views/view.js';

@@ -16,7 +16,6 @@ import {
   PublisherAccessOf,
 } from '../auth/route-resource.js';
 import { EntriesService } from '../entries/entries.service.js';
-import { ApiError } from '../http/errors.js';
 import {
   bodyBytes,
   type BodyLimits,
@@ -26,8 +25,9 @@ import {
   MAX_PARSED,
   parseBody,
   receiveBody,
-} from '../http/input/body.js';
-import { FairLimit } from '../http/limits/fair-limit.js';
+} from '../http/body.js';
+import { ApiError } from '../http/errors.js';
+import { FairLimit } from '../limits/quota.js';
 import { Places, PoolShares, TURN_TIMEOUT_MS } from '../limits/semaphore.js';
 import { PublisherGate } from '../publisher/publisher-gate.js';
 import { RegistriesService } from '../registries/registries.service.js';

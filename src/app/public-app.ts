@@ -7,21 +7,20 @@ import { ClaimHints } from '../auth/claim-hints.js';
 import { requestCaller } from '../auth/current-caller.js';
 import { type Config, oauthInUse } from '../config/config.js';
 import type { OpenDatabase } from '../database/open-database.js';
-import { JsonAnswersAdapter } from '../http/answers/json-answers.adapter.js';
-import { answerConnectionErrors } from '../http/connection-errors.js';
 import { corsFor } from '../http/cors.js';
 import { refuseUnclearHost } from '../http/host-header.js';
-import { RequestTurns } from '../http/limits/request-turns.js';
+import { JsonAnswersAdapter } from '../http/json-answers.adapter.js';
+import { publishOpenApi } from '../http/openapi/openapi.js';
+import { dropTrailingSlash, followRegistryPaths } from '../http/registry-paths.js';
+import { requestIdFor } from '../http/request-context.js';
 import {
+  answerConnectionErrors,
   answerInTurn,
   limitConnections,
   limitRequests,
   limitUnreadBytes,
-} from '../http/limits/server-limits.js';
-import { publishOpenApi } from '../http/openapi/openapi.js';
-import { followRegistryPaths } from '../http/paths/registry-paths.js';
-import { dropTrailingSlash } from '../http/paths/trailing-slash.js';
-import { requestIdFor } from '../http/request-id.js';
+  RequestTurns,
+} from '../http/server-limits.js';
 import { HttpMetrics } from '../telemetry/http-metrics.js';
 import { NestLogger } from '../telemetry/logger.js';
 import type { Metrics } from '../telemetry/metrics.js';

@@ -10,7 +10,7 @@ import { prepareChecks } from '../documents/document-check.js';
 import { createInternalServer } from '../health/internal-server.js';
 import { Readiness, waitForFirstSyncs } from '../health/readiness.js';
 import type { VersionReport } from '../health/version-report.js';
-import { BACKLOG } from '../http/limits/server-limits.js';
+import { BACKLOG } from '../http/server-limits.js';
 import { SyncScheduler } from '../sync/scheduler.js';
 import { Metrics, observePools } from '../telemetry/metrics.js';
 import { ConfiguredResources } from './configured-resources.js';

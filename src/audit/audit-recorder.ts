@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { Inject, Injectable, Logger, type OnApplicationShutdown } from '@nestjs/common';
 import { Counter } from 'prom-client';
 import { isDatabaseUnreachable } from '../database/database-errors.js';
-import { FairLimit } from '../http/limits/fair-limit.js';
+import { FairLimit } from '../limits/quota.js';
 import { Metrics } from '../telemetry/metrics.js';
 import { tracing } from '../telemetry/tracing.js';
 import { sizeOf } from './audit-event-limits.js';

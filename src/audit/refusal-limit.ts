@@ -1,4 +1,4 @@
-import { FairLimit } from '../http/limits/fair-limit.js';
+import { FairLimit } from '../limits/quota.js';
 
 /** Refusals of those who are not known, in so long: whoever can reach the port must not be able to fill the disk, about 1 GiB a day. */
 const MAX_UNKNOWN = 1_000;

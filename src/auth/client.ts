@@ -1,7 +1,7 @@
 import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
 import type { Request, Response } from 'express';
+import { clientOf } from '../http/client-address.js';
 import { ClientGone } from '../http/errors.js';
-import { clientOf } from '../http/limits/client-address.js';
 import type { Departure } from '../limits/semaphore.js';
 import type { Caller } from './caller.js';
 

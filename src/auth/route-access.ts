@@ -1,6 +1,6 @@
 import { applyDecorators } from '@nestjs/common';
 import { Reflector } from '@nestjs/core';
-import { ApiErrors } from '../http/openapi/api-errors.js';
+import { ApiErrors } from '../http/openapi/api-answers.js';
 import { type Role, ROLES } from './role-names.js';
 
 export { type Role, ROLES };

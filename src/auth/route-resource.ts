@@ -4,7 +4,7 @@ import { ApiParam, type ApiParamOptions } from '@nestjs/swagger';
 import type { Claims } from '../claims/claims.js';
 import { ENTRY_TYPE_NAMES, type EntryType } from '../documents/entry-types.js';
 import type { ErrorCode } from '../http/errors.js';
-import { ApiErrors } from '../http/openapi/api-errors.js';
+import { ApiErrors } from '../http/openapi/api-answers.js';
 import type { AuthenticatedRequest } from './current-caller.js';
 
 /** What a route does to the resource it names: `change` needs one that is not read-only, `put` also goes on when there is none. */

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { ServerListQuery, BareListQuery, VersionQuery, VersionsQuery } from './list-query.dto.js';
 import { PublishQuery } from '../entries/entries.dto.js';
 import { ApiError } from '../http/errors.js';
-import { AdminListParameters } from '../http/lists/admin-list.dto.js';
-import { QueryValidation } from '../http/input/query-validation.pipe.js';
+import { AdminListParameters } from '../http/lists.dto.js';
+import { QueryValidation } from '../http/validation.pipes.js';
+import { BareListQuery, ServerListQuery, VersionQuery, VersionsQuery } from './list-query.dto.js';
 
 const pipe = new QueryValidation();
 const validated = (metatype: new () => object, query: object) =>

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
-import { CachedJson } from '../http/answers/json-answers.js';
+import { CachedJson } from '../http/json-answers.js';
 import { CatalogMetrics } from '../telemetry/registry-metrics.js';
 import type { PageBody } from './pages/page-body.js';
 

@@ -4,11 +4,10 @@ import { Audited } from '../auth/audited.js';
 import type { Caller } from '../auth/caller.js';
 import { CurrentCaller } from '../auth/current-caller.js';
 import { AnyCaller } from '../auth/route-access.js';
-import { ApiOkWithEtag } from '../http/openapi/api-answers.js';
-import { ApiErrors } from '../http/openapi/api-errors.js';
-import { JsonText } from '../http/answers/json-answers.js';
-import { RegistriesService } from '../registries/registries.service.js';
+import { JsonText } from '../http/json-answers.js';
+import { ApiErrors, ApiOkWithEtag } from '../http/openapi/api-answers.js';
 import { RegistryList } from '../registries/registries.responses.js';
+import { RegistriesService } from '../registries/registries.service.js';
 
 @ApiTags('catalog')
 @Controller('registry')

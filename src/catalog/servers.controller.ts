@@ -3,13 +3,12 @@ import { ApiOperation, ApiParam, ApiTags } from '@nestjs/swagger';
 import { Audited } from '../auth/audited.js';
 import { AnyCaller } from '../auth/route-access.js';
 import { Loaded, RegistryRoute } from '../auth/route-resource.js';
+import type { CachedJson } from '../http/json-answers.js';
+import { ApiErrors, ApiOkWithEtag } from '../http/openapi/api-answers.js';
+import { ValidQuery } from '../http/validation.pipes.js';
 import type { RegistryAccess } from '../views/view.js';
-import { ApiOkWithEtag } from '../http/openapi/api-answers.js';
-import { ApiErrors } from '../http/openapi/api-errors.js';
-import type { CachedJson } from '../http/answers/json-answers.js';
-import { ValidQuery } from '../http/input/valid-query.decorator.js';
-import { CatalogService } from './catalog.service.js';
 import { ServerItem, ServerList } from './catalog.responses.js';
+import { CatalogService } from './catalog.service.js';
 import { ServerListQuery, VersionQuery, VersionsQuery } from './list-query.dto.js';
 import { includesDeleted, serverListRequest, versionsRequest } from './pages/list-request.js';
 

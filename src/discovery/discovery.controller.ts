@@ -1,15 +1,14 @@
 import { Controller, Get, Inject, Req } from '@nestjs/common';
-import { ApiExcludeEndpoint, ApiOperation, ApiTags } from '@nestjs/swagger';
 import type { ConfigType } from '@nestjs/config';
+import { ApiExcludeEndpoint, ApiOperation, ApiTags } from '@nestjs/swagger';
 import type { Request } from 'express';
 import { resourceMetadataUrl } from '../auth/challenge.js';
 import { Public } from '../auth/route-access.js';
 import type { OAuthConfig } from '../config/config.js';
 import { authenticationConfig } from '../config/slices.js';
-import { ApiOkWithEtag } from '../http/openapi/api-answers.js';
-import { ApiErrors } from '../http/openapi/api-errors.js';
 import { ApiError } from '../http/errors.js';
-import { JsonText } from '../http/answers/json-answers.js';
+import { JsonText } from '../http/json-answers.js';
+import { ApiErrors, ApiOkWithEtag } from '../http/openapi/api-answers.js';
 import { ProtectedResource } from './discovery.responses.js';
 
 /** RFC 9728: tells clients where tokens for this server come from. */

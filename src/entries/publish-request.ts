@@ -1,12 +1,12 @@
 import type { Claims } from '../claims/claims.js';
-import { ApiError } from '../http/errors.js';
-import { invalidBody, readBody } from '../http/input/body-validation.pipe.js';
-import { oneOf } from '../validation/value-checks.js';
-import { below, issue } from '../validation/problems.js';
-import { ClaimsBody, PublishBody, StatusBody, typesIn } from './entries.dto.js';
-import type { IncomingVersion } from '../documents/incoming-version.js';
 import { checkDocument, formatProblem } from '../documents/document-check.js';
 import { ENTRY_TYPES, type EntryType } from '../documents/entry-types.js';
+import type { IncomingVersion } from '../documents/incoming-version.js';
+import { ApiError } from '../http/errors.js';
+import { invalidBody, readBody } from '../http/validation.pipes.js';
+import { below, issue } from '../validation/problems.js';
+import { oneOf } from '../validation/value-checks.js';
+import { ClaimsBody, PublishBody, StatusBody, typesIn } from './entries.dto.js';
 
 /** A version to publish, checked by all rules that need no database. */
 export interface PublishRequest {

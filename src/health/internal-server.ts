@@ -1,7 +1,7 @@
-import { createServer, type Server, type ServerResponse } from 'node:http';
 import { randomUUID } from 'node:crypto';
+import { createServer, type Server, type ServerResponse } from 'node:http';
 import { ApiError, errorBody } from '../http/errors.js';
-import { answerConnectionErrors } from '../http/connection-errors.js';
+import { answerConnectionErrors } from '../http/server-limits.js';
 import type { Metrics } from '../telemetry/metrics.js';
 import type { Readiness } from './readiness.js';
 import type { VersionReport } from './version-report.js';

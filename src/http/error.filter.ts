@@ -10,10 +10,15 @@ import {
 import type { Request, Response } from 'express';
 import { isDatabaseUnreachable, isStatementTimeout } from '../database/database-errors.js';
 import { NoPlaceFree } from '../limits/semaphore.js';
-import { ApiError, ClientGone, errorBody, type ErrorCode } from './errors.js';
+import { ApiError, ClientGone, errorBody, type ErrorCode, routeError } from './errors.js';
 import { refusalStep } from './refusal-step.js';
-import { retryAfterSeconds } from './retry-after.js';
-import { routeError } from './route-errors.js';
+
+const SECONDS = '2';
+
+/** What `Retry-After` says on an error answer that does not say it itself; undefined where trying again would be no help. */
+export function retryAfterSeconds(status: number): string | undefined {
+  return status === 503 || status === 429 ? SECONDS : undefined;
+}
 
 /** Not faults of ours: what a provider did is in the log of the one that asked it already, and a search
  * or a write that this server does not take is the caller's. */

@@ -1,4 +1,6 @@
 import { createHash } from 'node:crypto';
+import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
+import type { Request } from 'express';
 import { ApiError } from './errors.js';
 
 /** The conditions of a PUT, as they were sent. */
@@ -31,3 +33,11 @@ function matches(condition: string, current: string | null): boolean {
   if (condition.trim() === '*') return true;
   return condition.split(',').some((tag) => /^\s*"([\w-]+)\.[\w-]+"\s*$/.exec(tag)?.[1] === current);
 }
+
+/** `If-Match` and `If-None-Match` of the request. */
+export const RequestPreconditions = createParamDecorator(
+  (_: unknown, context: ExecutionContext): Preconditions => {
+    const { headers } = context.switchToHttp().getRequest<Request>();
+    return { ifMatch: headers['if-match'], ifNoneMatch: headers['if-none-match'] };
+  },
+);

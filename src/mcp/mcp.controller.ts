@@ -5,13 +5,13 @@ import { Audited } from '../auth/audited.js';
 import { AnyCaller, Public } from '../auth/route-access.js';
 import { Loaded, type LoadedRequest, ReadByPost, RegistryRoute } from '../auth/route-resource.js';
 import { WritesNothing } from '../authz/read-only.guard.js';
+import { TakesBody } from '../http/body.js';
 import { ApiError } from '../http/errors.js';
-import { TakesBody } from '../http/input/body.js';
-import { ApiErrors } from '../http/openapi/api-errors.js';
+import { ApiErrors } from '../http/openapi/api-answers.js';
 import type { RegistryAccess } from '../views/view.js';
 import { McpEndpoint } from './mcp-endpoint.js';
-import { McpMessage } from './mcp.responses.js';
 import { McpOrigins } from './mcp-origins.js';
+import { McpMessage } from './mcp.responses.js';
 
 /** What the tools take is short; the rest is what clients say of themselves. */
 const MAX_MESSAGE_BYTES = 64 * 1_024;

@@ -5,7 +5,7 @@ import { bareListRequest, serverListRequest } from '../catalog/pages/list-reques
 import { ClientConfig, type ClientName, CLIENTS, OMITTED } from '../client-config/client-config.js';
 import { type Omission, OMISSIONS } from '../client-config/template.js';
 import { ENTRY_TYPES } from '../documents/entry-types.js';
-import type { CachedJson } from '../http/answers/json-answers.js';
+import type { CachedJson } from '../http/json-answers.js';
 import { elements, member } from '../json/json-values.js';
 import type { RegistryAccess } from '../views/view.js';
 import {

@@ -2,8 +2,8 @@ import { checkDocument, type CheckedDocument, formatProblem } from '../documents
 import { MAX_PROBLEMS } from '../documents/document-problem.js';
 import type { IncomingVersion } from '../documents/incoming-version.js';
 import { refuseLostDigits } from '../entries/publish-request.js';
+import type { SentBody } from '../http/body.js';
 import { ApiError } from '../http/errors.js';
-import type { SentBody } from '../http/input/body.js';
 import { isObject } from '../json/json-values.js';
 import type { ValidationIssue } from './publisher.responses.js';
 

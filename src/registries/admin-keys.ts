@@ -6,7 +6,7 @@ import type { Claims } from '../claims/claims.js';
 import { isKey, NO_KEY, type RegistryKey } from '../config/registry-keys.js';
 import type { RegistryKeySettings } from '../config/registry-settings.dto.js';
 import { registryKeyOf } from '../config/resolve-config.js';
-import { invalidBody } from '../http/input/body-validation.pipe.js';
+import { invalidBody } from '../http/validation.pipes.js';
 import { AdminFiles } from '../sources/admin-limits/admin-files.js';
 import { below, issue } from '../validation/problems.js';
 

@@ -1,6 +1,6 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 import { CLAIMS_SCHEMA } from '../claims/claim-rules.js';
-import { AdminListMetadata } from '../http/lists/admin-list.responses.js';
+import { AdminListMetadata } from '../http/lists.dto.js';
 
 export class RegistrySummary {
   /** The name that stands in the path of the consumer API. */

@@ -8,19 +8,19 @@ import { checkAdminAccess } from '../authz/admin-access.js';
 import type { Recorder } from '../authz/judgement.js';
 import type { RegistrySettings } from '../config/registry-settings.dto.js';
 import { ApiError } from '../http/errors.js';
-import type { RequestContext } from '../http/request-context.js';
-import { JsonText } from '../http/answers/json-answers.js';
-import { type AdminListQuery, pageOf } from '../http/lists/admin-list.js';
+import { JsonText } from '../http/json-answers.js';
+import { type AdminListQuery, pageOf } from '../http/lists.js';
 import { checkPreconditions, type Preconditions } from '../http/preconditions.js';
-import { checkRepeated, type PutBody } from '../http/input/put-body.pipe.js';
+import type { RequestContext } from '../http/request-context.js';
+import { checkRepeated, type PutBody } from '../http/validation.pipes.js';
 import type { Source } from '../sources/source.entity.js';
 import { SourcesRepository } from '../sources/sources.repository.js';
 import { AdminKeys } from './admin-keys.js';
 import { RegistriesRepository } from './registries.repository.js';
 import type { RegistryAnswer } from './registries.responses.js';
 import { declaredForm, describeRegistry, registryTag } from './registry-answer.js';
-import { Registry } from './registry.entity.js';
 import { RegistryWriter } from './registry-writer.js';
+import { Registry } from './registry.entity.js';
 
 /** The registries as the admin API knows them (contract §7). */
 @Injectable()

@@ -8,19 +8,19 @@ import { checkAdminAccess } from '../authz/admin-access.js';
 import type { SourceConfig } from '../config/config.js';
 import { resolveSource } from '../config/resolve-config.js';
 import { ApiError } from '../http/errors.js';
-import type { RequestContext } from '../http/request-context.js';
-import { JsonText } from '../http/answers/json-answers.js';
-import { type AdminListQuery, pageOf } from '../http/lists/admin-list.js';
+import { JsonText } from '../http/json-answers.js';
+import { type AdminListQuery, pageOf } from '../http/lists.js';
 import { checkPreconditions, type Preconditions } from '../http/preconditions.js';
-import { checkRepeated, type PutBody } from '../http/input/put-body.pipe.js';
+import type { RequestContext } from '../http/request-context.js';
+import { checkRepeated, type PutBody } from '../http/validation.pipes.js';
 import type { SourceSettings, SyncRequest } from '../source-kinds/source-settings.dto.js';
 import { AdminFiles } from './admin-limits/admin-files.js';
 import { AdminNamespaces } from './admin-limits/admin-namespaces.js';
-import { Source } from './source.entity.js';
 import { declaredForm, describeSource, sourceTag } from './source-answer.js';
 import { registriesOf } from './source-registries.queries.js';
 import { SourceStates } from './source-states.queries.js';
 import { SourceWriter } from './source-writer.js';
+import { Source } from './source.entity.js';
 import { SourcesRepository } from './sources.repository.js';
 
 /** The sources of the admin API (contract §7). */

@@ -1,9 +1,9 @@
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import express from 'express';
 import { afterEach, describe, expect, it } from 'vitest';
-import { JsonLines } from '../../dist/http/answers/json-answers.js';
-import { JsonAnswersAdapter } from '../../dist/http/answers/json-answers.adapter.js';
-import { limitUnreadBytes } from '../../dist/http/limits/server-limits.js';
+import { JsonAnswersAdapter } from '../../dist/http/json-answers.adapter.js';
+import { JsonLines } from '../../dist/http/json-answers.js';
+import { limitUnreadBytes } from '../../dist/http/server-limits.js';
 import { aServer } from '../support/documents.js';
 import { call } from '../support/http.js';
 import { expectRefused, versionsIn } from '../support/matchers.js';
@@ -12,7 +12,7 @@ import { aService, type ServiceUnderTest } from '../support/service.js';
 
 const LIST = '/registry/main/v0.1/servers';
 const KEEP_ALIVE = 'HTTP/1.1\r\nHost: localhost\r\n\r\n';
-/** A request that is under way for as long as its body is awaited, which is ten seconds. */
+/** A request that stays in flight until the 10 s body timeout. */
 const HALF_SENT =
   'PUT /v1/registries/made HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 50\r\n\r\n{';
 
@@ -21,7 +21,7 @@ afterEach(() => {
   for (const socket of sockets.splice(0)) socket.destroy();
 });
 
-/** A connection that has sent these bytes and reads nothing. */
+/** Opens a connection that sends these bytes and reads nothing. */
 async function aConnection(service: ServiceUnderTest, bytes = ''): Promise<Socket> {
   const socket = connect(service.port, '127.0.0.1');
   sockets.push(socket);
@@ -37,7 +37,7 @@ const aSmallCatalogue = (limits: object) =>
     .registry('main', { sources: ['main'] })
     .configuration({ limits });
 
-/** Asks until it is answered so, as what was closed or sent just before may not have arrived. */
+/** Retries until the status matches: sent or closed connections may not be processed yet. */
 async function eventually(service: ServiceUnderTest, status: number): Promise<void> {
   await expect
     .poll(async () => (await service.get(LIST)).status, { timeout: 5_000, interval: 20 })
@@ -47,7 +47,7 @@ async function eventually(service: ServiceUnderTest, status: number): Promise<vo
 describe('limits.requestsInFlight', () => {
   const service = aSmallCatalogue({ requestsInFlight: 3 }).runs();
 
-  it('refuses what comes while so many are under way, and answers again when one has ended', async () => {
+  it('refuses requests beyond the limit and recovers when one ends', async () => {
     const [first] = [await aConnection(service, HALF_SENT), await aConnection(service, HALF_SENT)];
     expect(versionsIn(await service.get(LIST))).toEqual(['io.acme/a@1.0.0']);
     await aConnection(service, HALF_SENT);
@@ -61,7 +61,7 @@ describe('limits.requestsInFlight', () => {
     await eventually(service, 200);
   });
 
-  it('forgets requests that were sent ahead and abandoned', async () => {
+  it('does not count pipelined requests that were abandoned', async () => {
     for (let round = 0; round < 5; round += 1) {
       const socket = await aConnection(service, `GET ${LIST} ${KEEP_ALIVE}`.repeat(10));
       socket.destroy();
@@ -72,7 +72,7 @@ describe('limits.requestsInFlight', () => {
     expect((await service.get(LIST)).status).toBe(200);
   });
 
-  it('counts the requests of one connection one at a time', async () => {
+  it('counts pipelined requests of one connection one at a time', async () => {
     const ahead =
       `GET ${LIST} ${KEEP_ALIVE}`.repeat(9) +
       `GET ${LIST} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n`;
@@ -81,10 +81,10 @@ describe('limits.requestsInFlight', () => {
   });
 });
 
-describe('a connection that sends many requests ahead of their answers', () => {
+describe('a connection that pipelines requests', () => {
   const service = aSmallCatalogue({}).runs();
 
-  it('gets all answers, in their order, when they are few', async () => {
+  it('gets all responses in order below the limit', async () => {
     const paths = [LIST, '/registry', '/nowhere', '/v1/me', LIST];
     const requests = paths.map((path) => `GET ${path} ${KEEP_ALIVE}`).join('');
     const last = 'GET /v1/sources HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n';
@@ -94,18 +94,18 @@ describe('a connection that sends many requests ahead of their answers', () => {
     ]);
   });
 
-  it('is closed when they are too many', async () => {
+  it('is closed above the limit', async () => {
     const answers = await untilClosed(service, `GET ${LIST} ${KEEP_ALIVE}`.repeat(500));
     expect((answers.match(/HTTP\/1\.1 200/g) ?? []).length).toBeLessThan(500);
     expect((await service.get(LIST)).status).toBe(200);
   });
 });
 
-// Every address of 127.0.0.0/8 is this machine's on Linux alone.
-describe.runIf(process.platform === 'linux')('an address that has all there is', () => {
+// Only Linux assigns all of 127.0.0.0/8 to the loopback interface.
+describe.runIf(process.platform === 'linux')('an address that uses up its share', () => {
   const service = aSmallCatalogue({ requestsInFlight: 20, connections: 24 }).runs();
 
-  it('shuts itself out, of requests and of connections, and nobody else', async () => {
+  it('is refused further requests and connections, and no other address is', async () => {
     for (let count = 0; count < 20; count += 1) await aConnection(service, HALF_SENT);
     await eventually(service, 503);
     for (let count = 0; count < 4; count += 1) await aConnection(service);
@@ -115,10 +115,10 @@ describe.runIf(process.platform === 'linux')('an address that has all there is',
   });
 });
 
-describe.runIf(process.platform === 'linux')('an address that asks five hundred times at once', () => {
+describe.runIf(process.platform === 'linux')('an address with 500 concurrent requests', () => {
   const service = aSmallCatalogue({}).runs();
 
-  it('is answered in turn with others', async () => {
+  it('does not starve other addresses', async () => {
     const greedy = await Promise.all(Array.from({ length: 500 }, () => aConnection(service)));
     let answered = 0;
     const all = greedy.map(
@@ -130,7 +130,7 @@ describe.runIf(process.platform === 'linux')('an address that asks five hundred 
           }),
         ),
     );
-    // Without the database, whose answers may take long on a busy machine.
+    // An unknown route needs no database, which may be slow on a busy machine.
     for (const socket of greedy) socket.write(`GET /nowhere ${KEEP_ALIVE}`);
     const other = await service.send('GET', '/nowhere', { from: '127.0.0.2' });
     expect(other.status).toBe(404);
@@ -142,7 +142,7 @@ describe.runIf(process.platform === 'linux')('an address that asks five hundred 
 describe('limits.connections', () => {
   const service = aSmallCatalogue({ connections: 4 }).runs();
 
-  it('closes the one beyond, and takes others when one has gone', async () => {
+  it('closes connections beyond the limit and accepts new ones when one closes', async () => {
     const open = [await aConnection(service), await aConnection(service), await aConnection(service)];
     expect((await service.get(LIST)).status).toBe(200);
     const fourth = await aConnection(service);
@@ -154,8 +154,8 @@ describe('limits.connections', () => {
   });
 });
 
-describe('clients that ask for large pages and do not read them', () => {
-  // A page is a little less than 1 MiB.
+describe('clients that request large pages and do not read them', () => {
+  // A page is slightly under 1 MiB.
   const pad = 'x'.repeat(9_000);
   const servers = Array.from({ length: 100 }, (_, number) =>
     aServer(`io.acme/s${number}`, '1.0.0', {
@@ -169,7 +169,7 @@ describe('clients that ask for large pages and do not read them', () => {
   const AHEAD = 12;
   const page = `GET ${LIST}?limit=100 ${KEEP_ALIVE}`;
 
-  it('are cut off, while others are answered', async () => {
+  it('are disconnected while others are served', async () => {
     const whole = (await service.get(`${LIST}?limit=100`)).bytes.length;
     expect(whole).toBeGreaterThan(900_000);
     const greedy: Socket[] = [];
@@ -182,7 +182,7 @@ describe('clients that ask for large pages and do not read them', () => {
     expect((await service.get(LIST)).status).toBe(200);
   }, 60_000);
 
-  it('get all of it when they are few and read late', async () => {
+  it('receive everything when few of them read late', async () => {
     const whole = (await service.get(`${LIST}?limit=100`)).bytes.length;
     const late = await Promise.all(
       Array.from({ length: 10 }, () => aConnection(service, page.repeat(AHEAD))),
@@ -192,11 +192,11 @@ describe('clients that ask for large pages and do not read them', () => {
   }, 60_000);
 });
 
-describe('an answer that is made while it is sent', () => {
+describe('a streamed response', () => {
   const CHUNK = 'x'.repeat(8_000_000);
   const CLIENTS = 12;
 
-  it('is cut off where its clients do not read it, and whole where they do', async () => {
+  it('is cut off for clients that do not read it and complete for those that do', async () => {
     const application = express();
     application.use(limitUnreadBytes(20_000_000));
     const adapter = new JsonAnswersAdapter(application);
@@ -227,7 +227,7 @@ describe('an answer that is made while it is sent', () => {
   });
 });
 
-/** Reads on until so many bytes have come, or the other side has closed. */
+/** Reads until more than `most` bytes have arrived or the peer has closed. */
 async function bytesUntil(socket: Socket, most: number): Promise<number> {
   let received = 0;
   await new Promise<void>((resolve) => {
@@ -249,7 +249,7 @@ async function untilClosed(service: ServiceUnderTest, bytes: string): Promise<st
   return answer;
 }
 
-/** Is a new connection closed without an answer? */
+/** Whether the server closes a new connection without an answer. */
 async function tellsOfClosing(service: ServiceUnderTest): Promise<boolean> {
   return (await sendRaw(service.port, `GET ${LIST} ${KEEP_ALIVE}`)) === '';
 }

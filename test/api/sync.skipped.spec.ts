@@ -1,14 +1,14 @@
 import { beforeAll, describe, expect, it } from 'vitest';
+import { encodeCursor } from '../../dist/http/lists.js';
 import { exported, syncOf, watching } from '../support/cluster-objects.js';
 import { aServer } from '../support/documents.js';
 import { aCluster } from '../support/kubernetes-api.js';
-import { anUpstreamRegistry } from '../support/upstream-registry.js';
-import { within } from '../support/within.js';
-import { encodeCursor } from '../../dist/http/lists/cursor.js';
 import { expectRefused, versionsIn } from '../support/matchers.js';
 import { aService } from '../support/service.js';
+import { anUpstreamRegistry } from '../support/upstream-registry.js';
+import { within } from '../support/within.js';
 
-describe('a catalogue with very many bad entries', () => {
+describe('a catalog with very many invalid entries', () => {
   const bad = (count: number) =>
     JSON.stringify({
       version: '1.0.0',
@@ -20,7 +20,7 @@ describe('a catalogue with very many bad entries', () => {
     .registry('main', { sources: ['main'] })
     .runs();
 
-  it('tells of the first 500 and counts the rest', async () => {
+  it('lists the first 500 skipped entries and counts the rest', async () => {
     const { status, counts, skipped } = await service.synced('main');
     expect({ status, skipped: counts['skipped'], told: skipped.length }).toEqual({
       status: 'complete',
@@ -29,7 +29,7 @@ describe('a catalogue with very many bad entries', () => {
     });
   });
 
-  it('is no catalogue at all beyond 100 000 of them, and the earlier entries stay', async () => {
+  it('fails beyond 100 000 of them and keeps the earlier entries', async () => {
     await service.rewrite('main', { text: bad(100_001) });
     const { status, error } = await service.synced('main');
     expect({ status, error }).toEqual({
@@ -40,17 +40,17 @@ describe('a catalogue with very many bad entries', () => {
   });
 
   it.each([
-    ['nowhere', { after: null, limit: 5 }],
-    ['a rank no integer can hold', { after: { name: 'a', type: 'server', rank: 2 ** 40 }, limit: 5 }],
-    ['a type there is not', { after: { name: 'a', type: 'gadget', rank: 1 }, limit: 5 }],
-  ])('is not listed from a forged cursor that points %s', async (_where, state) => {
+    ['no position', { after: null, limit: 5 }],
+    ['a rank beyond the integer range', { after: { name: 'a', type: 'server', rank: 2 ** 40 }, limit: 5 }],
+    ['an unknown type', { after: { name: 'a', type: 'gadget', rank: 1 }, limit: 5 }],
+  ])('refuses a forged cursor with %s', async (_where, state) => {
     const cursor = encodeCursor('source-entries', state);
     const reply = await service.get(`/v1/sources/main/entries?cursor=${cursor}`);
     expectRefused(reply, 400, 'invalid_cursor');
   });
 });
 
-describe('a registry and a cluster with very many bad entries', () => {
+describe('a registry and a cluster with very many invalid entries', () => {
   const COUNT = 900;
   const cluster = aCluster().runs();
   const upstream = anUpstreamRegistry().runs();
@@ -69,7 +69,7 @@ describe('a registry and a cluster with very many bad entries', () => {
   });
   service.runs();
 
-  it('tell of the first 500 and count the rest, like any other source', async () => {
+  it('list the first 500 skipped entries and count the rest, like any other source', async () => {
     for (const source of ['upstream', 'cluster'])
       await within(20_000, async () => {
         const { counts, skipped } = await syncOf(service, source);

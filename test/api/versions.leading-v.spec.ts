@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it } from 'vitest';
-import { encodeCursor } from '../../dist/http/lists/cursor.js';
+import { encodeCursor } from '../../dist/http/lists.js';
 import { aServer, aSkill } from '../support/documents.js';
 import { cursorIn, versionsIn } from '../support/matchers.js';
 import { aDocument, consumerAt, listAt, type Type, TYPES } from '../support/publishing.js';
@@ -7,7 +7,7 @@ import { aService } from '../support/service.js';
 
 type Case = readonly [published: string, newestFirst: string];
 
-/** Published in this order; newest first. */
+/** In order of publication; results are newest first. */
 const SEMVER: readonly Case[] = [
   ['v2.0.0 v10.0.0', 'v10.0.0 v2.0.0'],
   ['v10.0.0 v2.0.0', 'v10.0.0 v2.0.0'],
@@ -18,7 +18,7 @@ const SEMVER: readonly Case[] = [
   ['1.0.0 v1.0.0', '1.0.0 v1.0.0'],
   ['v1.0.0 1.0.0', '1.0.0 v1.0.0'],
 ];
-/** Some are ordered by time, and a file is published at once. */
+/** Some order by time; a file publishes all its versions at once. */
 const MIXED: readonly Case[] = [
   ['v1.0 v1.0.0 1.0', 'v1.0.0 1.0 v1.0'],
   ['v3.0.0 2024-05 v1', 'v3.0.0 v1 2024-05'],
@@ -40,7 +40,7 @@ describe('versions with a leading v', () => {
     .registry('published', { sources: ['published'] })
     .runs();
 
-  /** Newest first, and what is said to be the latest by name, in the list and by `version=latest`. */
+  /** Newest first, and the latest version by name, in the list and with `version=latest`. */
   async function shown(registry: string, type: Type, name: string): Promise<object> {
     const versions = async (path: string) => {
       const { servers, skills = servers } = (await service.get(path)).json as {
@@ -85,7 +85,7 @@ describe('versions with a leading v', () => {
   );
 });
 
-describe('a cursor that was made when a leading v made a version of another kind', () => {
+describe('a cursor from before a leading v counted as semver', () => {
   const VERSIONS = ['v10.0.0', '3.0.0', 'v2.0.0', 'v1.0.0', '1.0.0-rc.1', 'nightly'];
   const service = aService()
     .source('main', {
@@ -107,7 +107,7 @@ describe('a cursor that was made when a leading v made a version of another kind
     ['v2.0.0', VERSIONS.slice(3)],
     ['v1.0.0', VERSIONS.slice(4)],
     ['nightly', []],
-  ])('goes on after %s where that is now', async (version, rest) => {
+  ])('continues after %s', async (version, rest) => {
     const after = { name: 'io.acme/b', key: keyOf(version) };
     const cursor = encodeCursor('servers', { filter: {}, limit: 100, after });
     const page = await service.get(`${listAt('server')}?cursor=${cursor}`);
@@ -118,7 +118,7 @@ describe('a cursor that was made when a leading v made a version of another kind
     expect(versionsIn(await service.get(ofName))).toEqual(rest.map((each) => `io.acme/b@${each}`));
   });
 
-  it('is followed by those of today, to the end', async () => {
+  it('is followed by current cursors, to the end', async () => {
     const after = { name: 'io.acme/b', key: keyOf('v10.0.0') };
     let cursor: string | undefined = encodeCursor('servers', { filter: {}, limit: 2, after });
     const found: string[] = [];

@@ -1,9 +1,9 @@
-import { createConfig, lintFromString } from '@redocly/openapi-core';
 import { readFileSync } from 'node:fs';
+import { createConfig, lintFromString } from '@redocly/openapi-core';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { ERROR_CATALOGUE } from '../../dist/http/errors.js';
-import { readBody } from '../../dist/http/input/body-validation.pipe.js';
+import { readBody } from '../../dist/http/validation.pipes.js';
 import { SOURCE_KINDS } from '../../dist/source-kinds/kinds.js';
 import { SourceSettings } from '../../dist/source-kinds/source-settings.dto.js';
 import { aServer, aSkill } from '../support/documents.js';
@@ -15,7 +15,7 @@ import { aService } from '../support/service.js';
 const SUPER_ADMIN = { org: 'acme', team: ['platform', 'data'], role: 'super-admin' };
 
 const folder = aFolder();
-// What the examples in the paths of the document name.
+// Provides everything that the examples in the document's paths name.
 const service = aService({ mode: 'full' })
   .source('catalog', {
     servers: [aServer('io.github.example/weather')],
@@ -49,7 +49,7 @@ describe('the OpenAPI document', () => {
   it.each(['/openapi.json', '/registry/default/openapi.yaml'])('is valid OpenAPI 3.1: %s', async (path) => {
     const { text: source } = await service.get(path);
     expect(parse(source)).toMatchObject({ openapi: '3.1.0' });
-    // It is read from the server that it is about.
+    // The document names the server it was read from.
     const config = await createConfig({
       extends: ['recommended-strict'],
       rules: { 'no-empty-servers': 'off' },
@@ -58,7 +58,7 @@ describe('the OpenAPI document', () => {
     expect(problems.map(({ message, location: [at] }) => `${message} ${at?.pointer}`)).toEqual([]);
   });
 
-  it('is of the version of the program, and the consumer API of the version of the MCP Registry API', async () => {
+  it("has the program's version, and for the consumer API the version of the MCP Registry API", async () => {
     const { version } = JSON.parse(readFileSync('package.json', 'utf8')) as { version: string };
     expect(document.info.version).toBe(version);
     expect((await call(`${service.internalOrigin}/version`)).json).toMatchObject({ version });
@@ -67,7 +67,7 @@ describe('the OpenAPI document', () => {
     expect(consumer.info.description).toContain('https://github.com/modelcontextprotocol/registry');
   });
 
-  it('of the consumer API is public and the same for every name, and knows nothing of the admin API', async () => {
+  it('of the consumer API is public, the same for every registry, and omits the admin API', async () => {
     const { status, text } = await service.get('/registry/default/v0.1/openapi.yaml');
     expect(status).toBe(200);
     expect((await service.get('/registry/nobody/v0/openapi.yaml')).text).toBe(text);
@@ -77,18 +77,18 @@ describe('the OpenAPI document', () => {
     expect(Object.keys(components.schemas)).not.toContain('SourceSettings');
   });
 
-  it('says that no operation answers 405, and none names it', () => {
+  it('states once that no operation answers 405, and lists it nowhere', () => {
     expect(document.info.description).toContain('No operation described here answers 405');
     for (const { operationId, responses } of operationsOf(document))
       expect(Object.keys(responses), operationId).not.toContain('405');
   });
 
-  it('has shapes with properties', () => {
+  it('has a schema with properties for each object', () => {
     for (const [name, { properties, enum: words }] of Object.entries(document.components.schemas))
       expect(Object.keys(properties ?? words ?? {}).length, name).toBeGreaterThan(0);
   });
 
-  it('can be tried at /docs with nothing from elsewhere', async () => {
+  it('can be tried at /docs without external assets', async () => {
     const page = await service.get('/docs');
     expect(page.status).toBe(200);
     expect(page.text).not.toMatch(/(src|href)="https?:/);
@@ -101,7 +101,7 @@ describe('the OpenAPI document', () => {
 });
 
 describe('an error in the OpenAPI document', () => {
-  it('has an example for each code, which is of that status', () => {
+  it('has an example for each code, under the right status', () => {
     for (const { operationId, responses } of operationsOf(document))
       for (const [status, { content }] of Object.entries(responses)) {
         if (Number(status) < 400) continue;
@@ -118,7 +118,7 @@ describe('an error in the OpenAPI document', () => {
       }
   });
 
-  it('has sentences for details, and the headers that come with its status', async () => {
+  it('has an example sentence for details, and the headers of its status', async () => {
     const { properties } = document.components.schemas['ErrorAnswer'] ?? {};
     expect(properties?.['details']).toMatchObject({ type: 'array', items: { type: 'string' } });
     const headers = { 401: 'WWW-Authenticate', 429: 'Retry-After', 503: 'Retry-After' };
@@ -126,7 +126,7 @@ describe('an error in the OpenAPI document', () => {
       expect(Object.keys(operation('listServers').responses[status]?.headers ?? {})).toEqual([header]);
   });
 
-  it('is what callers get', async () => {
+  it('matches actual responses', async () => {
     const schema = { $ref: '#/components/schemas/ErrorAnswer' };
     for (const [reply, status] of [
       [await service.get('/v1/sources'), 401],
@@ -150,13 +150,13 @@ describe('an example in the OpenAPI document', () => {
       });
   });
 
-  it('is there for each kind of source, and may be put as it is', async () => {
+  it('exists for each kind of source and can be PUT unchanged', async () => {
     const examples = bodiesOf('putSource');
     expect(examples.map(([name]) => name).sort()).toEqual([...SOURCE_KINDS, 'url'].sort());
     const { schema } = operation('putSource').requestBody?.content['application/json'] ?? {};
     for (const [name, { value }] of examples) {
       expect(check.problems(schema, value), name).toEqual([]);
-      // All of them would be read at once, from elsewhere too.
+      // Storing them would read them all at once, some from remote hosts.
       expect(() => readBody(SourceSettings, value), name).not.toThrow();
     }
     const file = examples.find(([name]) => name === 'file')?.[1].value;
@@ -164,7 +164,7 @@ describe('an example in the OpenAPI document', () => {
     expect((await admin().put('/v1/sources/file', file)).status).toBe(200);
   });
 
-  it('leads to what is there, whose answer is as it is described', async () => {
+  it('leads to an existing resource whose response matches its schema', async () => {
     const reads = operationsOf(document).filter(({ method }) => method === 'GET');
     expect(reads.length).toBeGreaterThan(15);
     for (const read of reads) {
@@ -176,7 +176,7 @@ describe('an example in the OpenAPI document', () => {
     }
   });
 
-  it('is answered with 304 where it says so, for who has the answer', async () => {
+  it('yields 304 for If-None-Match where described', async () => {
     const reads = operationsOf(document).filter(({ method }) => method === 'GET');
     for (const read of reads) {
       const { operationId, responses } = read;
@@ -193,7 +193,7 @@ describe('an example in the OpenAPI document', () => {
     ]);
   });
 
-  it('of a parameter that is true or false may be either, and nothing else', async () => {
+  it('of a boolean parameter may be true or false and nothing else', async () => {
     const flags = operationsOf(document).flatMap((described) =>
       (described.parameters ?? [])
         .filter(({ in: place, schema }) => place === 'query' && schema.type === 'boolean')

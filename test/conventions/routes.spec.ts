@@ -8,7 +8,7 @@ import {
 } from '../../dist/auth/route-resource.js';
 import { WritesNothing } from '../../dist/authz/read-only.guard.js';
 import { ENTRY_TYPES } from '../../dist/documents/entry-types.js';
-import { HasBody } from '../../dist/http/input/body.js';
+import { HasBody } from '../../dist/http/body.js';
 import { aServer } from '../support/documents.js';
 import { call } from '../support/http.js';
 import { expectRefused } from '../support/matchers.js';
@@ -24,13 +24,13 @@ const ROUTES = HANDLERS.flatMap(({ routes }) => routes);
 const ALIASES = ['GET /.well-known/oauth-protected-resource/{path}'];
 const isAlias = (route: string) =>
   / \/registry\/\{registry\}\/(v0|x)\//.test(route) || ALIASES.includes(route);
-/** They answer every path alike, to say where to go instead. */
+/** Handlers that refuse every path alike with directions. */
 const isRefusal = (route: string) =>
   /^(PUT|PATCH|DELETE|POST) \/registry\/\{path\}$|^(GET|DELETE) \/registry\/\{registry\}\/mcp$|\/auth\/\{method\}$/.test(
     route,
   );
 
-/** What is no GET and yet writes nothing; any other route that is new has to be refused on a read-only server. */
+/** Routes other than GET that write nothing; any other new route must be refused on a read-only server. */
 const WRITES_NOTHING = [
   'POST /v1/entries/validate',
   'POST /v1/access/explain',
@@ -43,17 +43,17 @@ const WRITES_NOTHING = [
     ['validate', 'auth/github-oidc'].map((asked) => `POST /registry/{registry}/${version}/${asked}`),
   ),
 ];
-/** What they answer to a body that is another's. */
+/** Status for a body meant for another route. */
 const ANSWERS: readonly [RegExp, number][] = [
   [/oidc$|^POST .*mcp$/, 400],
   [/^DELETE .*mcp$/, 405],
 ];
 const changesSomething = (route: string) => !/^(GET|HEAD) /.test(route) && !WRITES_NOTHING.includes(route);
 
-/** Files of the page for people: no part of the API. */
+/** Files of the web UI: not part of the API. */
 const isPage = (route: string) => ['GET /', 'GET /assets/{file}'].includes(route);
 
-/** By role, by the gate, or because it is hidden. */
+/** By role, by the gate, or because the target is hidden. */
 const mayRefuse = ({ access, says }: Handler) =>
   !['public', 'caller'].includes(String(access)) ||
   says(IsRegistryRoute) !== undefined ||
@@ -66,7 +66,7 @@ const PAGE_SIZES: Readonly<Record<string, number>> = Object.fromEntries(
   ]),
 );
 
-/** How the name of an operation begins, by its method. That of a POST says what is done. */
+/** How an operation's name begins, by method; a POST names its action. */
 const VERBS: Readonly<Record<string, RegExp>> = {
   GET: /^(get|list)[A-Z]/,
   PUT: /^put[A-Z]/,
@@ -76,10 +76,10 @@ const VERBS: Readonly<Record<string, RegExp>> = {
 };
 
 describe('every route', () => {
-  it('that looks at a body says so, or it would be neither read nor bounded', () => {
+  it('that uses a body declares it, or it would be neither read nor bounded', () => {
     const takers = HANDLERS.map((handler) => ({
       name: handler.name,
-      // Parsed by Nest (`@Body()`), or as it was sent (`@SentJson()`).
+      // Parsed by Nest (`@Body()`), or raw (`@SentJson()`).
       looks: handler.parameters.some(({ isBody, reads }) => isBody || reads.includes('rawBody')),
       takes: handler.says(HasBody) !== undefined,
     }));
@@ -87,7 +87,7 @@ describe('every route', () => {
     expect(takers.filter(({ takes }) => takes).length).toBeGreaterThan(5);
   });
 
-  it('that changes something, or may refuse, says how that is recorded in the audit trail', () => {
+  it('that changes something, or may refuse, declares its audit record', () => {
     const changing = HANDLERS.filter(({ routes }) =>
       routes.some((route) => changesSomething(route) && !isRefusal(route)),
     );
@@ -96,7 +96,7 @@ describe('every route', () => {
       (handler) => handler.says(AuditedAs) === undefined,
     );
     expect(undeclared.map(({ name }) => name)).toEqual([]);
-    // A change has a word of its own, and a read none of those.
+    // A change has its own action, never that of a read.
     const reads = /^(catalog|audit)\.read$|\.(read|list|validate)$/;
     for (const handler of HANDLERS.filter((one) => one.says(AuditedAs) !== undefined)) {
       const { action } = handler.says(AuditedAs) as AuditDeclaration;
@@ -117,30 +117,30 @@ describe('in the OpenAPI document every route', () => {
   const service = aService({ mode: 'full' }).runs();
   const operations = async () => operationsOf((await service.get('/openapi.json')).json as OpenApi);
 
-  /** Each handler with what the document says of it. */
+  /** Each handler with its operation in the document. */
   const described = async (): Promise<{ handler: Handler; operation: Described }[]> => {
     const all = await operations();
     return DOCUMENTED.map((handler) => {
       const operation = all.find(({ operationId }) => operationId === handler.operation?.operationId);
-      if (!operation) throw new Error(`${handler.name} is not in the document by an id of its own`);
+      if (!operation) throw new Error(`${handler.name} has no unique operationId in the document`);
       return { handler, operation };
     });
   };
 
-  it('stands once, and nothing else does', async () => {
+  it('appears once, and nothing else does', async () => {
     const documented = (await operations()).map(({ method, path }) => `${method} ${path}`);
     const [left, expected] = [true, false].map((isLeftOut) =>
       ROUTES.filter((route) => (isAlias(route) || isRefusal(route) || isPage(route)) === isLeftOut),
     );
     expect(documented.sort()).toEqual(expected?.sort());
-    // What is left out is there by its other path.
+    // An omitted path is described by its other path.
     const elsewhere = (left ?? [])
       .filter((route) => isAlias(route) && !isRefusal(route))
       .map((route) => route.replace(/\/(v0\/|(?=x\/))/, '/v0.1/').replace(/\/\{path\}$/, ''));
     expect(elsewhere.filter((route) => !documented.includes(route))).toEqual([]);
   });
 
-  it('has a name of its own, written by hand: a verb and a noun', async () => {
+  it('has a unique, handwritten name: a verb and a noun', async () => {
     const names = DOCUMENTED.map(({ operation }) => operation?.operationId ?? '');
     expect(new Set(names).size).toBe(names.length);
     for (const { handler, operation } of await described()) {
@@ -149,7 +149,7 @@ describe('in the OpenAPI document every route', () => {
     }
   });
 
-  it('is described with a summary, and the shape of its answer', async () => {
+  it('has a summary and a response schema', async () => {
     for (const { handler, operation } of await described()) {
       expect(operation.summary, handler.name).toBeTruthy();
       const good = Object.entries(operation.responses).filter(([status]) => status.startsWith('2'));
@@ -159,7 +159,7 @@ describe('in the OpenAPI document every route', () => {
     }
   });
 
-  it('names its parameters, each with a type, those of the path with an example', async () => {
+  it('names its parameters, each with a type, path parameters with an example', async () => {
     for (const { handler, operation } of await described()) {
       const { parameters = [], path } = operation;
       const inPath = parameters.filter((parameter) => parameter.in === 'path');
@@ -171,7 +171,7 @@ describe('in the OpenAPI document every route', () => {
     }
   });
 
-  it('that has a limit gives its range, and its default or that there is none', async () => {
+  it('with a limit gives its range, and its default or that there is none', async () => {
     const limits = (await operations()).flatMap(({ operationId, parameters = [] }) =>
       parameters.filter(({ name }) => name === 'limit').map((limit) => ({ operationId, ...limit })),
     );
@@ -185,7 +185,7 @@ describe('in the OpenAPI document every route', () => {
     expect(limits.length).toBeGreaterThan(5);
   });
 
-  it('names the errors that its declarations lead to', async () => {
+  it('lists the errors that its declarations lead to', async () => {
     for (const { handler, operation } of await described()) {
       const { access } = handler;
       const named = handler.says(NamedResourceOf) as NamedResource | undefined;
@@ -226,7 +226,7 @@ describe('in the OpenAPI document every route', () => {
     }
   });
 
-  it('takes the conditions that it looks at, and no others', async () => {
+  it('accepts exactly the conditional headers that it evaluates', async () => {
     for (const { handler, operation } of await described()) {
       const looks = handler.parameters.some(({ reads }) => reads.includes('if-match'));
       const headers = (operation.parameters ?? []).filter((parameter) => parameter.in === 'header');
@@ -279,7 +279,7 @@ describe('on a read-only server every route', () => {
     for (const route of CHANGES) expectRefused(await send(route), 403, 'read_only');
   });
 
-  it('that says it writes nothing is answered', async () => {
+  it('that declares it writes nothing is answered', async () => {
     const always = HANDLERS.filter((handler) => handler.says(WritesNothing)).flatMap(({ routes }) => routes);
     expect(always).toEqual(expect.arrayContaining(WRITES_NOTHING));
     for (const route of WRITES_NOTHING)
@@ -314,13 +314,13 @@ describe('the internal server', () => {
         platform: 'test',
       },
     ],
-  ])('answers %s, which the public port does not know', async (path, body) => {
+  ])('serves %s, which the public port does not', async (path, body) => {
     const reply = await call(service.internalOrigin + path);
     expect({ status: reply.status, body: reply.json as unknown }).toEqual({ status: 200, body });
     expect((await service.get(path)).status).toBe(404);
   });
 
-  it('knows nothing else', async () => {
+  it('serves nothing else', async () => {
     for (const path of ['/', '/registry', '/health/'])
       expect((await call(service.internalOrigin + path)).status).toBe(404);
     expect((await call(`${service.internalOrigin}/health`, { method: 'POST' })).status).toBe(404);

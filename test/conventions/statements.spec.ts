@@ -2,7 +2,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 
-/** Folders whose statements all stand in files of their own. */
+/** Folders whose statements are all in separate files. */
 const HELD_TO_IT = [
   'audit',
   'claim-sets',
@@ -20,8 +20,8 @@ async function sourceFiles(): Promise<{ path: string; text: string }[]> {
   return Promise.all(files.map(async (path) => ({ path, text: await readFile(join('src', path), 'utf8') })));
 }
 
-describe('a statement of SQL', () => {
-  it('that writes source_sync stands where its state or its lease is kept, and nowhere else', async () => {
+describe('a SQL statement', () => {
+  it('that writes source_sync is in the files for sync state and lease only', async () => {
     const writes = /\b(update|insert\s+into|delete\s+from)\s+"?source_sync\b/i;
     const writers = (await sourceFiles()).filter(({ text }) => writes.test(text)).map(({ path }) => path);
     expect(writers.sort()).toEqual([
@@ -30,14 +30,14 @@ describe('a statement of SQL', () => {
     ]);
   });
 
-  it('that writes source_sync is not hidden behind a repository either', async () => {
+  it('that writes source_sync is not hidden in a repository call', async () => {
     const repository =
       /getRepository\(SourceState\)|Repository<SourceState>|\b(insert|update|delete|save|upsert)\(SourceState\b/;
     const users = (await sourceFiles()).filter(({ text }) => repository.test(text)).map(({ path }) => path);
     expect(users).toEqual([]);
   });
 
-  it('stands in a file named for it', async () => {
+  it('is in a file named for it', async () => {
     const elsewhere = (await sourceFiles())
       .filter(({ path }) => HELD_TO_IT.includes(path.split('/')[0] ?? '') && !path.endsWith('.queries.ts'))
       .filter(({ text }) => /\.query[<(]/.test(text))

@@ -1,4 +1,4 @@
-import { decodeCursor, encodeCursor } from '../../http/lists/cursor.js';
+import { decodeCursor, encodeCursor } from '../../http/lists.js';
 import { Checked, hasShape, Optional, Section } from '../../validation/class-checks.js';
 import { type Issue, issue } from '../../validation/problems.js';
 import { parseTimestamp, storableText, wholeNumber } from '../../validation/value-checks.js';

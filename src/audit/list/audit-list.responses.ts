@@ -1,7 +1,7 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 import { AUDIT_ACTIONS } from '../../auth/audited.js';
 import { ENTRY_TYPE_NAMES } from '../../documents/entry-types.js';
-import { AdminListMetadata } from '../../http/lists/admin-list.responses.js';
+import { AdminListMetadata } from '../../http/lists.dto.js';
 import { OUTCOMES } from './audit-list.dto.js';
 
 const NULLABLE_TEXT = { type: String, nullable: true } as const;

@@ -3,13 +3,12 @@ import { ApiOperation, ApiTags } from '@nestjs/swagger';
 import { Audited } from '../../auth/audited.js';
 import { RequiresRole } from '../../auth/route-access.js';
 import { Loaded, MayBeLong, ResourceRoute } from '../../auth/route-resource.js';
+import type { JsonText } from '../../http/json-answers.js';
+import { AdminListParameters } from '../../http/lists.dto.js';
+import { ApiErrors, ApiOkWithEtag } from '../../http/openapi/api-answers.js';
+import { ValidQuery } from '../../http/validation.pipes.js';
 import { Registry } from '../../registries/registry.entity.js';
 import { Source } from '../../sources/source.entity.js';
-import { AdminListParameters } from '../../http/lists/admin-list.dto.js';
-import { ApiOkWithEtag } from '../../http/openapi/api-answers.js';
-import { ApiErrors } from '../../http/openapi/api-errors.js';
-import type { JsonText } from '../../http/answers/json-answers.js';
-import { ValidQuery } from '../../http/input/valid-query.decorator.js';
 import { EntryList } from './entry-list.responses.js';
 import { EntryListService } from './entry-list.service.js';
 

@@ -1,7 +1,7 @@
 import { ApiProperty } from '@nestjs/swagger';
 import { CLAIMS_SCHEMA } from '../../claims/claim-rules.js';
 import { ENTRY_TYPE_NAMES, STATUSES } from '../../documents/entry-types.js';
-import { AdminListMetadata } from '../../http/lists/admin-list.responses.js';
+import { AdminListMetadata } from '../../http/lists.dto.js';
 
 export class ListedVersion {
   version: string;

@@ -2,10 +2,122 @@ import type { NestExpressApplication } from '@nestjs/platform-express';
 import { DocumentBuilder, type OpenAPIObject, SwaggerModule } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
 import { stringify } from 'yaml';
-import type { OAuthConfig } from '../../config/config.js';
-import { JsonText } from '../answers/json-answers.js';
-import { comeBackToThisHost, limitDiscovery, offerCodeFlowOnly } from './docs-page.js';
-import { describeTokens } from './openapi-security.js';
+import type { OAuthConfig, ProviderConfig } from '../../config/config.js';
+import { JsonText } from '../json-answers.js';
+
+// What runs in the browser, on the page of /docs. Swagger UI gets these functions as text, so each stands by itself: no
+// imports, nothing of this file from inside a function.
+
+interface DocsPage {
+  readonly location: { readonly origin: string; readonly pathname: string };
+  readonly ui: {
+    getConfigs(): { oauth2RedirectUrl?: string };
+    readonly authSelectors: { getConfigs(): { readonly scopes?: readonly string[] } | undefined };
+  };
+}
+declare const window: DocsPage;
+
+interface OutgoingRequest {
+  readonly url: string;
+  signal?: AbortSignal;
+  curlOptions?: string[];
+}
+
+interface IncomingResponse {
+  readonly url: string;
+  readonly ok: boolean;
+  text: string;
+}
+
+/**
+ * Where the provider sends the browser back to. Swagger UI takes it for a sibling of the page's address, which is right for
+ * `/docs/` and wrong for `/docs`; and only the browser knows under which host the page was opened.
+ */
+export function comeBackToThisHost(): void {
+  const { origin, pathname } = window.location;
+  window.ui.getConfigs().oauth2RedirectUrl = `${origin}${pathname.replace(/\/$/, '')}/oauth2-redirect.html`;
+}
+
+/** A provider that never answers must not hold up the page, which waits for its discovery document. */
+export function limitDiscovery(request: OutgoingRequest): OutgoingRequest {
+  request.curlOptions = [];
+  if (request.url.endsWith('/.well-known/openid-configuration')) request.signal = AbortSignal.timeout(5000);
+  return request;
+}
+
+/**
+ * Swagger UI offers a form for every grant and a box for every scope in a provider's discovery document. For this page
+ * only the code flow makes sense, and the scopes of this registry, which many providers don't list.
+ */
+export function offerCodeFlowOnly(response: IncomingResponse): IncomingResponse {
+  if (!response.ok || !response.url.endsWith('/.well-known/openid-configuration')) return response;
+  const discovery = JSON.parse(response.text) as { authorization_endpoint?: unknown };
+  const scopes = window.ui.authSelectors.getConfigs()?.scopes ?? [];
+  response.text = JSON.stringify({
+    ...discovery,
+    grant_types_supported: discovery.authorization_endpoint === undefined ? [] : ['authorization_code'],
+    scopes_supported: [...new Set(['openid', ...scopes])],
+  });
+  return response;
+}
+
+/** The operations a token is asked for; what stands elsewhere is public (spec §5.3). */
+const TOKEN_PATH = /^\/(v1|registry)(\/|$)/;
+/** Of those, what a publisher asks before they have one (contract §6.2). */
+const PUBLIC_PATH = /^\/registry\/.*\/(validate|auth\/github-oidc)$/;
+
+const PASTED = 'bearer';
+
+/**
+ * Adds to the document how to send a token: pasted, or by logging in at one of the providers. The document only names where a
+ * provider's discovery document is. Whoever reads it asks there: this server asks nothing, so a provider that is
+ * down neither delays the start nor changes the document.
+ */
+export function describeTokens(document: OpenAPIObject, oauth: OAuthConfig): void {
+  const schemes = { [PASTED]: pasted(), ...Object.fromEntries(logIns(oauth.providers)) };
+  document.components = { ...document.components, securitySchemes: schemes };
+  const security = Object.keys(schemes).map((name) => ({ [name]: [] }));
+  for (const [path, operations] of Object.entries(document.paths)) {
+    const needed = TOKEN_PATH.test(path) && !PUBLIC_PATH.test(path) ? security : [];
+    for (const method of ['get', 'put', 'post', 'delete', 'patch'] as const) {
+      const operation = operations[method];
+      if (operation) operation.security = needed.map((requirement) => ({ ...requirement }));
+    }
+  }
+}
+
+function pasted() {
+  return {
+    type: 'http' as const,
+    scheme: 'bearer',
+    description: 'An access token of one of the configured identity providers, issued for this registry',
+  };
+}
+
+// Two providers of one issuer, with different audiences, have one log-in form: the provider is asked the same either way.
+function logIns(providers: readonly ProviderConfig[]) {
+  const byIssuer = new Map<string, ProviderConfig>();
+  for (const provider of providers)
+    if (!byIssuer.has(provider.issuerUrl)) byIssuer.set(provider.issuerUrl, provider);
+  const taken = new Set([PASTED]);
+  return [...byIssuer.values()].map((provider) => [
+    schemeName(provider.name, taken),
+    {
+      type: 'openIdConnect' as const,
+      openIdConnectUrl: `${provider.issuerUrl.replace(/\/$/, '')}/.well-known/openid-configuration`,
+      description: `Log in at ${provider.issuerUrl}`,
+    },
+  ]);
+}
+
+// Names of components are letters, digits, ".", "-" and "_"; those of providers are anything.
+function schemeName(providerName: string, taken: Set<string>): string {
+  const plain = providerName.replaceAll(/[^A-Za-z0-9._-]+/g, '-');
+  let name = plain;
+  for (let count = 2; taken.has(name); count += 1) name = `${plain}-${count}`;
+  taken.add(name);
+  return name;
+}
 
 const ALIAS_PATH = /^\/registry\/\{registry\}\/(v0|x)\//;
 const CONSUMER_PATH = /^\/registry(\/\{registry\}\/(v0\.1\/|mcp$)|$)/;

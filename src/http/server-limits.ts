@@ -1,8 +1,11 @@
-import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import { randomUUID } from 'node:crypto';
+import { type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
+import { TimeSlice } from '../json/time-slice.js';
+import { FairLimit } from '../limits/quota.js';
 import { clientNetwork } from './client-address.js';
-import { ApiError } from '../errors.js';
-import { FairLimit } from './fair-limit.js';
+import { ApiError, errorBody, type ErrorCode } from './errors.js';
 
 /**
  * Connections that may wait to be accepted. Beyond it a connection of anybody is dropped, and tried again after a second:
@@ -139,4 +142,132 @@ export function limitUnreadBytes(maxBytes = MAX_UNREAD_BYTES): Middleware {
     response.once('close', () => forget(response));
     next();
   };
+}
+
+/** How long requests may be begun for in one turn of the event loop. */
+const SLICE_MS = 3;
+/** Turns of the event loop in which connections are accepted, one or a few in each, before waiting requests go on all the same. */
+const ACCEPTING_TURNS = 100;
+
+/**
+ * Begins the requests of each client in turn. Those that come at once, a thousand on as many connections, would otherwise be
+ * answered in the order in which they came, and everybody behind them would wait for all of them. Connections are accepted
+ * first: whose request is behind them can't be seen before.
+ */
+export class RequestTurns {
+  /** What waits, by client, in the order in which the clients come next. */
+  private readonly waiting = new Map<string, (() => void)[]>();
+  /** When the first request of this turn of the event loop was begun. */
+  private began: number | undefined;
+  private isScheduled = false;
+  private hasAccepted = false;
+  private acceptingTurns = 0;
+
+  constructor(server: Server) {
+    server.on('connection', () => {
+      this.hasAccepted = true;
+      this.schedule();
+    });
+  }
+
+  readonly middleware = (request: IncomingMessage, response: ServerResponse, next: () => void): void => {
+    this.schedule();
+    if (this.waiting.size === 0 && !this.hasAccepted && this.hasTime()) {
+      next();
+      return;
+    }
+    const client = clientNetwork(request.socket.remoteAddress);
+    const queue = this.waiting.get(client) ?? [];
+    queue.push(() => {
+      if (!response.destroyed) next();
+    });
+    this.waiting.set(client, queue);
+  };
+
+  private hasTime(): boolean {
+    const now = performance.now();
+    this.began ??= now;
+    return now - this.began < SLICE_MS;
+  }
+
+  private schedule(): void {
+    if (this.isScheduled) return;
+    this.isScheduled = true;
+    setImmediate(this.turn);
+  }
+
+  private readonly turn = (): void => {
+    this.isScheduled = false;
+    const isAccepting = this.hasAccepted && this.acceptingTurns < ACCEPTING_TURNS;
+    this.hasAccepted = false;
+    this.acceptingTurns = isAccepting ? this.acceptingTurns + 1 : 0;
+    if (!isAccepting) this.beginSome();
+    if (this.waiting.size > 0) this.schedule();
+    this.began = undefined;
+  };
+
+  private beginSome(): void {
+    for (const [client, queue] of this.waiting) {
+      if (!this.hasTime()) return;
+      const begin = queue.shift();
+      // Behind all others, if there is more of it. Before it begins: what begins may end at once and bring the next of its connection.
+      this.waiting.delete(client);
+      if (queue.length > 0) this.waiting.set(client, queue);
+      begin?.();
+    }
+  }
+}
+
+/**
+ * Gives the error shape to what Node answers before any application code runs: bytes that are no HTTP, headers over the
+ * limit, requests that stall, CONNECT, and an Expect header we do not know.
+ */
+export function answerConnectionErrors(server: Server): void {
+  // Node would answer a request without a Host header itself, and without a body; `refuseUnclearHost` does it instead.
+  Object.assign(server, { requireHostHeader: false });
+  const answered = new WeakSet<Duplex>();
+  const slice = new TimeSlice();
+  server.on('request', ({ socket }: IncomingMessage, response: ServerResponse) => {
+    answered.delete(socket);
+    response.once('finish', () => answered.add(socket));
+  });
+  server.on('clientError', (error: NodeJS.ErrnoException, socket: Duplex) => {
+    // Of a request that was answered before all of it had come, the rest may be anything.
+    if (error.code === 'ECONNRESET' || !socket.writable || answered.has(socket)) {
+      socket.destroy();
+      return;
+    }
+    // Node finds all requests that took too long at once, and there may be thousands.
+    void slice.pause().then(() => writeRaw(socket, codeOf(error)));
+  });
+  server.on('connect', (_request: IncomingMessage, socket: Duplex) => {
+    socket.on('error', () => socket.destroy());
+    writeRaw(socket, 'route_not_found');
+  });
+  server.on('checkExpectation', (_request: IncomingMessage, response: ServerResponse) => {
+    const error = new ApiError('expectation_failed');
+    const body = JSON.stringify(errorBody(error, randomUUID()));
+    response.writeHead(error.status, {
+      'Content-Type': 'application/json; charset=utf-8',
+      'Content-Length': Buffer.byteLength(body),
+    });
+    response.end(body);
+  });
+}
+
+function codeOf(error: NodeJS.ErrnoException): ErrorCode {
+  if (error.code === 'HPE_HEADER_OVERFLOW') return 'headers_too_large';
+  if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT') return 'request_timeout';
+  return 'malformed_request';
+}
+
+function writeRaw(socket: Duplex, code: ErrorCode): void {
+  if (!socket.writable) return void socket.destroy();
+  const error = new ApiError(code);
+  const body = JSON.stringify(errorBody(error, randomUUID()));
+  socket.end(
+    `HTTP/1.1 ${error.status} ${STATUS_CODES[error.status]}\r\n` +
+      `Content-Type: application/json; charset=utf-8\r\nContent-Length: ${Buffer.byteLength(body)}\r\n` +
+      `Connection: close\r\n\r\n${body}`,
+  );
 }

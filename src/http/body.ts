@@ -2,10 +2,10 @@ import { isUtf8 } from 'node:buffer';
 import { applyDecorators, createParamDecorator, type ExecutionContext } from '@nestjs/common';
 import { Reflector } from '@nestjs/core';
 import express, { type Request, type Response } from 'express';
-import { isDeeperThan, repeatedKey } from '../../json/json-text.js';
-import { isObject } from '../../json/json-values.js';
-import { ApiError } from '../errors.js';
-import { ApiErrors } from '../openapi/api-errors.js';
+import { isDeeperThan, repeatedKey } from '../json/json-text.js';
+import { isObject } from '../json/json-values.js';
+import { ApiError } from './errors.js';
+import { ApiErrors } from './openapi/api-answers.js';
 
 /** A document of 1 MiB, and what is around it when it is published; also of what a compressed body holds. */
 const MAX_BODY_BYTES = 1_200 * 1_024;

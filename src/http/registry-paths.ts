@@ -1,5 +1,5 @@
-import type { IncomingMessage } from 'node:http';
-import { pathWithoutKeys } from '../../config/registry-keys.js';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { pathWithoutKeys } from '../config/registry-keys.js';
 
 declare module 'node:http' {
   interface IncomingMessage {
@@ -62,4 +62,12 @@ function decoded(name: string): string {
   } catch {
     return '';
   }
+}
+
+const CONSUMER_PATH = /^(\/registry(?:\/[^?]*[^/?])?)\/(?=\?|$)/;
+
+/** contract §6: one trailing slash is accepted by the consumer API. Comes before anything that looks at the path. */
+export function dropTrailingSlash(request: IncomingMessage, _: ServerResponse, next: () => void): void {
+  request.url = request.url?.replace(CONSUMER_PATH, '$1');
+  next();
 }

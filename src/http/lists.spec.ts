@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { decodeCursor, encodeCursor } from './cursor.js';
-import { ApiError } from '../errors.js';
+import { ApiError } from './errors.js';
+import { decodeCursor, encodeCursor } from './lists.js';
 
 const any = (value: unknown): value is unknown => value !== undefined;
 

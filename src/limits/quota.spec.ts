@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { FairLimit } from './fair-limit.js';
+import { FairLimit } from './quota.js';
 
 /** How many of so many attempts each client gets, one client after the other. */
 const granted = (limit: FairLimit, ...attempts: [string, number][]) =>

@@ -4,11 +4,20 @@ import { Logger } from '@nestjs/common';
 import { ExpressAdapter } from '@nestjs/platform-express';
 import type { Express, Response } from 'express';
 import Negotiator from 'negotiator';
-import { UNREAD } from '../limits/server-limits.js';
-import { isKnown, sendNotModified } from './not-modified.js';
-import { CACHE_CONTROL, setHeaders } from './answer-headers.js';
-import { madeForExpress } from './made-for-express.js';
-import { type Coding, CODINGS, JsonLines, JsonText, CachedJson, LINES_TYPE } from './json-answers.js';
+import {
+  CACHE_CONTROL,
+  CachedJson,
+  type Coding,
+  CODINGS,
+  isKnown,
+  JsonLines,
+  JsonText,
+  LINES_TYPE,
+  madeForExpress,
+  sendNotModified,
+  setHeaders,
+} from './json-answers.js';
+import { UNREAD } from './server-limits.js';
 
 /** Nest's adapter for Express, which also sends JSON that is text or bytes already, as it is. */
 export class JsonAnswersAdapter extends ExpressAdapter {

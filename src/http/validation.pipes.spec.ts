@@ -1,6 +1,6 @@
 import { IsOptional, IsString } from 'class-validator';
 import { describe, expect, it } from 'vitest';
-import { QueryValidation } from './query-validation.pipe.js';
+import { QueryValidation } from './validation.pipes.js';
 
 class SearchQuery {
   @IsOptional()

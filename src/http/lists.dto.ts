@@ -1,6 +1,6 @@
-import { ApiPropertyOptional } from '@nestjs/swagger';
-import { Checked, Optional } from '../../validation/class-checks.js';
-import { cursorParameter, limitParameter, MAX_PAGE } from '../../validation/value-checks.js';
+import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
+import { Checked, Optional } from '../validation/class-checks.js';
+import { cursorParameter, limitParameter, MAX_PAGE } from '../validation/value-checks.js';
 
 /** Complete unless `limit` is given. */
 export class AdminListParameters {
@@ -18,4 +18,12 @@ export class AdminListParameters {
   @Optional()
   @Checked(limitParameter)
   limit?: string;
+}
+
+export class AdminListMetadata {
+  @ApiProperty({ type: 'integer', description: 'Items of this page' })
+  count: number;
+
+  /** Absent on the last page. */
+  nextCursor?: string;
 }

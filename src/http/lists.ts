@@ -1,0 +1,107 @@
+import { createHash } from 'node:crypto';
+import { Checked, hasShape } from '../validation/class-checks.js';
+import { MAX_PAGE, storableText, wholeNumber } from '../validation/value-checks.js';
+import { ApiError } from './errors.js';
+
+const CHECKSUM_BYTES = 6;
+const MAX_CURSOR_LENGTH = 8_192;
+
+/**
+ * Turns the state of a walk into an opaque cursor, `^[A-Za-z0-9_-]+$`. Nothing in it is secret or trusted: it says where
+ * to go on, never what may be seen. The checksum only detects a cursor that was mangled.
+ *
+ * @param list which list the cursor belongs to, so that one list's cursor is not taken for another's.
+ */
+export function encodeCursor(list: string, state: unknown): string {
+  const payload = Buffer.from(JSON.stringify([list, state]));
+  return Buffer.concat([checksum(payload), payload]).toString('base64url');
+}
+
+/**
+ * The state behind a cursor of this list.
+ *
+ * @param isState decides whether the decoded value has the shape this list writes.
+ * @throws ApiError `invalid_cursor` for anything `encodeCursor` did not make.
+ */
+export function decodeCursor<T>(list: string, cursor: string, isState: (value: unknown) => value is T): T {
+  if (cursor.length > MAX_CURSOR_LENGTH || !/^[A-Za-z0-9_-]+$/.test(cursor))
+    throw new ApiError('invalid_cursor');
+  const bytes = Buffer.from(cursor, 'base64url');
+  const payload = bytes.subarray(CHECKSUM_BYTES);
+  // Encoding again catches the unused bits of the last character, which decoding ignores.
+  if (bytes.toString('base64url') !== cursor || !checksum(payload).equals(bytes.subarray(0, CHECKSUM_BYTES)))
+    throw new ApiError('invalid_cursor');
+  const value = parse(payload.toString());
+  if (!Array.isArray(value) || value.length !== 2 || value[0] !== list) throw new ApiError('invalid_cursor');
+  const state: unknown = value[1];
+  if (!isState(state)) throw new ApiError('invalid_cursor');
+  return state;
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new ApiError('invalid_cursor');
+  }
+}
+
+function checksum(payload: Buffer): Buffer {
+  return createHash('sha256').update(payload).digest().subarray(0, CHECKSUM_BYTES);
+}
+
+/** The parameters of an admin list, validated by its DTO. */
+export interface AdminListQuery {
+  readonly cursor?: string;
+  readonly limit?: string;
+}
+
+export interface ListMetadata {
+  readonly count: number;
+  readonly nextCursor?: string;
+}
+
+/** What a cursor holds. */
+class AdminListCursor {
+  /** The name of the last item of the page before. */
+  @Checked(storableText) readonly after: string;
+  @Checked(wholeNumber(1, MAX_PAGE)) readonly limit: number;
+}
+
+/**
+ * One page of a list whose items have unique names; all of it unless a limit is given (contract §7).
+ *
+ * @param items in their order, and only those the caller may see.
+ * @param isByName is that the order of their names? Then a page goes on behind a name that is gone. Otherwise nobody can tell where it
+ *   stood, and the list begins again: what is repeated does less harm than what is left out.
+ * @throws ApiError 400 `invalid_cursor`.
+ */
+export function pageOf<T extends { readonly name: string }>(
+  list: string,
+  items: readonly T[],
+  query: AdminListQuery,
+  isByName: boolean,
+): { items: readonly T[]; metadata: ListMetadata } {
+  const before = query.cursor ? decodeCursor(list, query.cursor, hasShape(AdminListCursor)) : undefined;
+  const limit = query.limit === undefined ? before?.limit : Number(query.limit);
+  const rest = before ? following(items, before.after, isByName) : items;
+  const page = limit === undefined ? rest : rest.slice(0, limit);
+  const last = page.at(-1);
+  const more = last !== undefined && limit !== undefined && rest.length > page.length;
+  return {
+    items: page,
+    metadata: {
+      count: page.length,
+      ...(more ? { nextCursor: encodeCursor(list, { after: last.name, limit }) } : {}),
+    },
+  };
+}
+
+function following<T extends { readonly name: string }>(
+  items: readonly T[],
+  after: string,
+  isByName: boolean,
+): readonly T[] {
+  const position = items.findIndex(({ name }) => name === after);
+  return position === -1 && isByName ? items.filter(({ name }) => name > after) : items.slice(position + 1);
+}
