@@ -1,11 +1,7 @@
 import { Body, Controller, HttpCode, Post } from '@nestjs/common';
 import { ApiBody, ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
-import { Audited } from '../auth/audited.js';
-import type { Caller } from '../auth/caller.js';
-import { Client, CurrentClient } from '../auth/client.js';
-import { CurrentCaller } from '../auth/current-caller.js';
-import { AnyCaller, RequiresRole } from '../auth/route-access.js';
-import { MayBeLong } from '../auth/route-resource.js';
+import { type Caller, Client, CurrentCaller, CurrentClient } from '../auth/caller.js';
+import { AnyCaller, Audited, MayBeLong, RequiresRole } from '../auth/route.js';
 import { WritesNothing } from '../authz/read-only.guard.js';
 import { TakesBody } from '../http/body.js';
 import { JsonText } from '../http/json-answers.js';

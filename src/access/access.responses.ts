@@ -1,5 +1,5 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
-import { type Role, ROLES } from '../auth/route-access.js';
+import { type Role, ROLES } from '../auth/route.js';
 import { CLAIMS_SCHEMA } from '../claims/claim-rules.js';
 import type { Claims } from '../claims/claims.js';
 import { ERROR_CATALOGUE, type ErrorCode } from '../http/errors.js';

@@ -1,5 +1,4 @@
-import type { Caller } from '../auth/caller.js';
-import { ROLES } from '../auth/role-names.js';
+import { type Caller, ROLES } from '../auth/caller.js';
 import type { AccessPolicy } from '../authz/access-policy.js';
 
 /** The roles that somebody who asks may act in, as far as they count here. */

@@ -1,6 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import type { Caller } from '../auth/caller.js';
-import type { Client } from '../auth/client.js';
+import type { Caller, Client } from '../auth/caller.js';
 import { CatalogService } from '../catalog/catalog.service.js';
 import { bareListRequest, serverListRequest } from '../catalog/pages/list-request.js';
 import { Searches } from '../catalog/search-limits.js';

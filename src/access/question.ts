@@ -1,9 +1,8 @@
-import type { Caller } from '../auth/caller.js';
-import type { Client } from '../auth/client.js';
+import type { Caller, Client } from '../auth/caller.js';
 import type { Claims } from '../claims/claims.js';
 import { ApiError } from '../http/errors.js';
 import type { AskedEntry } from './facts.queries.js';
-import { type Rights } from './knowledge.js';
+import type { Rights } from './knowledge.js';
 import { type Answer, answerOf, type ExplainedMissing, type Step } from './steps.js';
 
 export const ACTIONS = ['see', 'manage', 'publish'] as const;

@@ -1,4 +1,4 @@
-import type { Role } from '../auth/role-names.js';
+import type { Role } from '../auth/caller.js';
 import type { Judgement } from '../authz/judgement.js';
 import { type Claims, findMissing, type MissingClaim } from '../claims/claims.js';
 import { type ApiError, ERROR_CATALOGUE, type ErrorCode } from '../http/errors.js';

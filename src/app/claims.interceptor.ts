@@ -2,9 +2,7 @@ import { type CallHandler, type ExecutionContext, Injectable, type NestIntercept
 import { Reflector } from '@nestjs/core';
 import type { Response } from 'express';
 import { catchError, finalize, type Observable } from 'rxjs';
-import { type Caller, UNIDENTIFIED_CALLER } from '../auth/caller.js';
-import { clientIn } from '../auth/client.js';
-import { callerOf } from '../auth/current-caller.js';
+import { type Caller, callerOf, clientIn, UNIDENTIFIED_CALLER } from '../auth/caller.js';
 import {
   IsRegistryRoute,
   type LoadedRequest,
@@ -14,7 +12,7 @@ import {
   NamedResourceOf,
   type PublisherAccess,
   PublisherAccessOf,
-} from '../auth/route-resource.js';
+} from '../auth/route.js';
 import { EntriesService } from '../entries/entries.service.js';
 import {
   bodyBytes,

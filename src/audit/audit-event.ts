@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
-import type { AuditAction } from '../auth/audited.js';
 import type { Caller } from '../auth/caller.js';
-import type { Role } from '../auth/route-access.js';
+import type { AuditAction, Role } from '../auth/route.js';
 import { canonicalClaims, type Claims } from '../claims/claims.js';
 import type { EntryType } from '../documents/entry-types.js';
 import type { RequestContext } from '../http/request-context.js';

@@ -1,8 +1,7 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
-import type { AuditAction } from '../auth/audited.js';
 import type { Caller } from '../auth/caller.js';
-import type { Role } from '../auth/route-access.js';
+import type { AuditAction, Role } from '../auth/route.js';
 import { AccessPolicy } from '../authz/access-policy.js';
 import { ClaimSet } from '../claim-sets/claim-set.entity.js';
 import type { Claims } from '../claims/claims.js';

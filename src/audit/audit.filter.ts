@@ -1,8 +1,8 @@
 import { type ArgumentsHost, Catch, Inject, Injectable } from '@nestjs/common';
 import type { ConfigType } from '@nestjs/config';
 import type { Request } from 'express';
-import { Client } from '../auth/client.js';
-import type { Role } from '../auth/route-access.js';
+import { Client } from '../auth/caller.js';
+import type { Role } from '../auth/route.js';
 import { AccessPolicy } from '../authz/access-policy.js';
 import type { Claims } from '../claims/claims.js';
 import { withoutKeys } from '../config/registry-keys.js';

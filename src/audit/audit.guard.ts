@@ -1,13 +1,13 @@
 import { type CanActivate, type ExecutionContext, Inject, Injectable } from '@nestjs/common';
 import type { ConfigType } from '@nestjs/config';
 import { Reflector } from '@nestjs/core';
-import { AuditedAs } from '../auth/audited.js';
 import {
+  AuditedAs,
   IsRegistryRoute,
   type LoadedRequest,
   NamedResourceOf,
   PublisherAccessOf,
-} from '../auth/route-resource.js';
+} from '../auth/route.js';
 import { AccessPolicy } from '../authz/access-policy.js';
 import { auditConfig } from '../config/slices.js';
 import { AuditRecorder } from './audit-recorder.js';

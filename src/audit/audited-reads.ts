@@ -1,7 +1,7 @@
 import type { ExecutionContext } from '@nestjs/common';
 import type { Response } from 'express';
-import { clientIn } from '../auth/client.js';
-import type { LoadedRequest } from '../auth/route-resource.js';
+import { clientIn } from '../auth/caller.js';
+import type { LoadedRequest } from '../auth/route.js';
 import type { AccessPolicy } from '../authz/access-policy.js';
 import { refusalStep } from '../http/refusal-step.js';
 import { requestContextOf } from '../http/request-context.js';

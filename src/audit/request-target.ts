@@ -1,6 +1,5 @@
 import type { Request } from 'express';
-import type { AuditDeclaration } from '../auth/audited.js';
-import type { LoadedRequest, NamedResource } from '../auth/route-resource.js';
+import type { AuditDeclaration, LoadedRequest, NamedResource } from '../auth/route.js';
 import { isEntryType } from '../documents/entry-types.js';
 import type { AuditTarget } from './audit-event.js';
 

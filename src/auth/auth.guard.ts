@@ -1,12 +1,10 @@
 import { type CanActivate, type ExecutionContext, Injectable } from '@nestjs/common';
 import { Reflector } from '@nestjs/core';
 import type { Request } from 'express';
-import { sentToken } from './bearer-token.js';
 import { Authenticator } from './authenticator.js';
-import type { Caller } from './caller.js';
-import type { AuthenticatedRequest } from './current-caller.js';
-import { RouteAccessOf } from './route-access.js';
-import { IsRegistryRoute, ReadByPost } from './route-resource.js';
+import { sentToken } from './bearer-token.js';
+import type { AuthenticatedRequest, Caller } from './caller.js';
+import { IsRegistryRoute, ReadByPost, RouteAccessOf } from './route.js';
 
 /** Finds callers who have sent no token, where a registry is open to them (contract §6.1). */
 export abstract class CallersWithoutToken {

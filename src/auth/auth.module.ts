@@ -3,7 +3,7 @@ import type { ConfigType } from '@nestjs/config';
 import { authenticationConfig } from '../config/slices.js';
 import { AuthMetrics } from '../telemetry/registry-metrics.js';
 import { AnonymousAuthenticator, Authenticator, TokenAuthenticator } from './authenticator.js';
-import { TokenVerifier } from './tokens/token-verifier.js';
+import { TokenVerifier } from './token-verifier.js';
 
 type AuthenticationConfig = ConfigType<typeof authenticationConfig>;
 

@@ -1,5 +1,6 @@
-import { hash } from 'node:crypto';
+import { hash, timingSafeEqual } from 'node:crypto';
 import type { Request } from 'express';
+import { isExpired, isKey, keyDigest, type RegistryKey } from '../config/registry-keys.js';
 
 /** What the Authorization header of a request holds. */
 export type SentToken =
@@ -43,4 +44,45 @@ export function tokenFromRequest({ rawHeaders }: Pick<Request, 'rawHeaders'>): s
 /** The key of a token in caches: they must not hold the token itself (contract §8). */
 export function tokenDigest(token: string): string {
   return hash('sha256', token, 'base64url');
+}
+
+/** RFC 9728 §3: where clients learn how to get a token. */
+const METADATA_PATH = '/.well-known/oauth-protected-resource';
+
+/** The well-known path is put between host and path of the resource; only a slash right after the host goes (RFC 9728 §3.1). */
+export function resourceMetadataUrl(resourceUrl: string): string {
+  const { origin, pathname } = new URL(resourceUrl);
+  return `${origin}${METADATA_PATH}${pathname === '/' ? '' : pathname}`;
+}
+
+/**
+ * The value of `WWW-Authenticate` on a 401 (RFC 6750 §3, RFC 9728 §5.1, contract §8).
+ *
+ * @param problem why the token was refused; null when none was sent, which is no error of the client.
+ */
+export function challenge(realm: string, resourceUrl: string, problem: string | null): string {
+  const parameters = [
+    ['realm', realm],
+    ...(problem === null
+      ? []
+      : [['error', 'invalid_token'] as const, ['error_description', problem] as const]),
+    ['resource_metadata', resourceMetadataUrl(resourceUrl)],
+  ];
+  return `Bearer ${parameters.map(([name, value]) => `${name}="${value}"`).join(', ')}`;
+}
+
+/**
+ * The key of a registry that was sent in place of a token, if it is one of these and has not expired (contract §6.1). All are compared,
+ * each in the same time whatever is sent: how long it takes tells nothing of a key.
+ */
+export function matchingKey(keys: readonly RegistryKey[], sent: string): RegistryKey | undefined {
+  const digest = Buffer.from(keyDigest(sent));
+  const now = Date.now();
+  let matching: RegistryKey | undefined;
+  for (const key of keys) {
+    const known = Buffer.from(key.digest);
+    if (known.length === digest.length && timingSafeEqual(known, digest) && !isExpired(key, now))
+      matching = key;
+  }
+  return isKey(sent) ? matching : undefined;
 }

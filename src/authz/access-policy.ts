@@ -1,5 +1,4 @@
-import type { Caller } from '../auth/caller.js';
-import { type Role, ROLES } from '../auth/role-names.js';
+import { type Caller, type Role, ROLES } from '../auth/caller.js';
 import { type Claims, covers, findMissing, implies } from '../claims/claims.js';
 import type { AuthzConfig } from '../config/config.js';
 import { ApiError } from '../http/errors.js';

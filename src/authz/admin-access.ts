@@ -1,5 +1,5 @@
 import type { Caller } from '../auth/caller.js';
-import type { ResourceUse } from '../auth/route-resource.js';
+import type { ResourceUse } from '../auth/route.js';
 import type { Claims } from '../claims/claims.js';
 import { ApiError } from '../http/errors.js';
 import type { AccessPolicy } from './access-policy.js';

@@ -1,9 +1,8 @@
 import { Controller, Get } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import { Authenticator } from '../auth/authenticator.js';
-import type { Caller } from '../auth/caller.js';
-import { CurrentCaller } from '../auth/current-caller.js';
-import { AnyCaller } from '../auth/route-access.js';
+import { type Caller, CurrentCaller } from '../auth/caller.js';
+import { AnyCaller } from '../auth/route.js';
 import { ApiErrors } from '../http/openapi/api-answers.js';
 import { ValidQuery } from '../http/validation.pipes.js';
 import { AccessPolicy } from './access-policy.js';

@@ -1,5 +1,5 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
-import { type Role, ROLES } from '../auth/route-access.js';
+import { type Role, ROLES } from '../auth/route.js';
 
 /** spec §2.7 */
 export class MeAnswer {

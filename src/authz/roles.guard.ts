@@ -1,8 +1,7 @@
 import { type CanActivate, type ExecutionContext, Injectable } from '@nestjs/common';
 import { Reflector } from '@nestjs/core';
-import type { Caller } from '../auth/caller.js';
-import { callerOf } from '../auth/current-caller.js';
-import { ROLES, type RouteAccess, RouteAccessOf } from '../auth/route-access.js';
+import { type Caller, callerOf } from '../auth/caller.js';
+import { ROLES, type RouteAccess, RouteAccessOf } from '../auth/route.js';
 import { ApiError } from '../http/errors.js';
 import { AccessPolicy } from './access-policy.js';
 

@@ -1,4 +1,4 @@
-import { type Role, ROLES } from '../auth/role-names.js';
+import { type Role, ROLES } from '../auth/caller.js';
 import { type Claims, covers } from '../claims/claims.js';
 
 /** The claims maps that grant each role; an array in one of them lists alternatives. */

@@ -1,5 +1,5 @@
 import type { Caller } from '../auth/caller.js';
-import type { Role } from '../auth/route-access.js';
+import type { Role } from '../auth/route.js';
 import { AccessPolicy } from './access-policy.js';
 
 type Of<Method extends keyof AccessPolicy> = AccessPolicy[Method] extends (...args: infer Args) => unknown

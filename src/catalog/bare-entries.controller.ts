@@ -1,8 +1,6 @@
 import { Controller, Get, Param, type Type } from '@nestjs/common';
 import { ApiOperation, ApiParam, ApiTags } from '@nestjs/swagger';
-import { Audited } from '../auth/audited.js';
-import { AnyCaller } from '../auth/route-access.js';
-import { Loaded, RegistryRoute } from '../auth/route-resource.js';
+import { AnyCaller, Audited, Loaded, RegistryRoute } from '../auth/route.js';
 import { BARE_TYPES, type BareType, ENTRY_TYPES } from '../documents/entry-types.js';
 import { describedClass, documentClassOf, nounOf } from '../entries/document-classes.js';
 import type { CachedJson } from '../http/json-answers.js';

@@ -1,9 +1,7 @@
 import { Controller, Get } from '@nestjs/common';
 import { ApiOperation, ApiTags } from '@nestjs/swagger';
-import { Audited } from '../auth/audited.js';
-import type { Caller } from '../auth/caller.js';
-import { CurrentCaller } from '../auth/current-caller.js';
-import { AnyCaller } from '../auth/route-access.js';
+import { type Caller, CurrentCaller } from '../auth/caller.js';
+import { AnyCaller, Audited } from '../auth/route.js';
 import { JsonText } from '../http/json-answers.js';
 import { ApiErrors, ApiOkWithEtag } from '../http/openapi/api-answers.js';
 import { RegistryList } from '../registries/registries.responses.js';

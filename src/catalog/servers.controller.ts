@@ -1,8 +1,6 @@
 import { Controller, Get, Param } from '@nestjs/common';
 import { ApiOperation, ApiParam, ApiTags } from '@nestjs/swagger';
-import { Audited } from '../auth/audited.js';
-import { AnyCaller } from '../auth/route-access.js';
-import { Loaded, RegistryRoute } from '../auth/route-resource.js';
+import { AnyCaller, Audited, Loaded, RegistryRoute } from '../auth/route.js';
 import type { CachedJson } from '../http/json-answers.js';
 import { ApiErrors, ApiOkWithEtag } from '../http/openapi/api-answers.js';
 import { ValidQuery } from '../http/validation.pipes.js';

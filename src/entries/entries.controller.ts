@@ -9,11 +9,8 @@ import {
   ApiTags,
 } from '@nestjs/swagger';
 import type { Response } from 'express';
-import { Audited } from '../auth/audited.js';
-import type { Caller } from '../auth/caller.js';
-import { CurrentCaller } from '../auth/current-caller.js';
-import { RequiresRole } from '../auth/route-access.js';
-import { Loaded, MayBeLong, ResourceRoute } from '../auth/route-resource.js';
+import { type Caller, CurrentCaller } from '../auth/caller.js';
+import { Audited, Loaded, MayBeLong, RequiresRole, ResourceRoute } from '../auth/route.js';
 import { WritesNothing } from '../authz/read-only.guard.js';
 import { type SentBody, SentJson, TakesBody } from '../http/body.js';
 import { JsonText } from '../http/json-answers.js';

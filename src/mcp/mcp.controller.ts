@@ -1,9 +1,15 @@
 import { Body, type CanActivate, Controller, Delete, Get, Post, Req, Res, UseGuards } from '@nestjs/common';
 import { ApiBody, ApiExcludeEndpoint, ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import type { Response } from 'express';
-import { Audited } from '../auth/audited.js';
-import { AnyCaller, Public } from '../auth/route-access.js';
-import { Loaded, type LoadedRequest, ReadByPost, RegistryRoute } from '../auth/route-resource.js';
+import {
+  AnyCaller,
+  Audited,
+  Loaded,
+  type LoadedRequest,
+  Public,
+  ReadByPost,
+  RegistryRoute,
+} from '../auth/route.js';
 import { WritesNothing } from '../authz/read-only.guard.js';
 import { TakesBody } from '../http/body.js';
 import { ApiError } from '../http/errors.js';

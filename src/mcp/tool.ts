@@ -1,4 +1,4 @@
-import type { ReadEntry } from '../auth/route-resource.js';
+import type { ReadEntry } from '../auth/route.js';
 import type { RegistryAccess } from '../views/view.js';
 
 /** A JSON schema of an object. */

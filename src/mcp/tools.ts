@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import type { ReadEntry } from '../auth/route-resource.js';
+import type { ReadEntry } from '../auth/route.js';
 import { CatalogService } from '../catalog/catalog.service.js';
 import { bareListRequest, serverListRequest } from '../catalog/pages/list-request.js';
 import { ClientConfig, type ClientName, CLIENTS, OMITTED } from '../client-config/client-config.js';

@@ -3,7 +3,7 @@ import type { ConfigType } from '@nestjs/config';
 import { ApiExcludeEndpoint, ApiOperation, ApiTags } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
 import Negotiator from 'negotiator';
-import { Public } from '../auth/route-access.js';
+import { Public } from '../auth/route.js';
 import { pageConfig } from '../config/slices.js';
 import { ApiError } from '../http/errors.js';
 import { JsonText } from '../http/json-answers.js';

@@ -20,11 +20,8 @@ import {
   ApiTags,
 } from '@nestjs/swagger';
 import type { Request } from 'express';
-import { Audited } from '../auth/audited.js';
-import type { Caller } from '../auth/caller.js';
-import { CurrentCaller } from '../auth/current-caller.js';
-import { AnyCaller, Public } from '../auth/route-access.js';
-import { Loaded, PublisherRoute } from '../auth/route-resource.js';
+import { type Caller, CurrentCaller } from '../auth/caller.js';
+import { AnyCaller, Audited, Loaded, Public, PublisherRoute } from '../auth/route.js';
 import { WritesNothing } from '../authz/read-only.guard.js';
 import { ServerItem } from '../catalog/catalog.responses.js';
 import { documentClassOf } from '../entries/document-classes.js';

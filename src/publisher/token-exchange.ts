@@ -1,6 +1,6 @@
 import type { Request } from 'express';
 import type { Authenticator } from '../auth/authenticator.js';
-import { readJwt } from '../auth/tokens/unverified-jwt.js';
+import { readJwt } from '../auth/token-claims.js';
 import type { RegistryTokenAnswer } from './publisher.responses.js';
 
 /**

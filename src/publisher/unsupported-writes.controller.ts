@@ -1,6 +1,6 @@
 import { Controller, Delete, Patch, Post, Put } from '@nestjs/common';
 import { ApiExcludeController } from '@nestjs/swagger';
-import { AnyCaller } from '../auth/route-access.js';
+import { AnyCaller } from '../auth/route.js';
 import { useAdminApi } from './use-admin-api.js';
 
 /**

@@ -1,11 +1,8 @@
 import { Body, Controller, Delete, Get, HttpCode, Param, Put, Res } from '@nestjs/common';
 import { ApiBody, ApiNoContentResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import type { Response } from 'express';
-import { Audited } from '../auth/audited.js';
-import type { Caller } from '../auth/caller.js';
-import { CurrentCaller } from '../auth/current-caller.js';
-import { ListsRegistries, RequiresRole } from '../auth/route-access.js';
-import { Loaded, ResourceRoute } from '../auth/route-resource.js';
+import { type Caller, CurrentCaller } from '../auth/caller.js';
+import { Audited, ListsRegistries, Loaded, RequiresRole, ResourceRoute } from '../auth/route.js';
 import { RegistrySettings } from '../config/registry-settings.dto.js';
 import { TakesBody } from '../http/body.js';
 import type { JsonText } from '../http/json-answers.js';

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
 import { AuditTrail } from '../audit/audit-trail.js';
 import type { Caller } from '../auth/caller.js';
-import type { ResourceUse } from '../auth/route-resource.js';
+import type { ResourceUse } from '../auth/route.js';
 import { AccessPolicy } from '../authz/access-policy.js';
 import { checkAdminAccess } from '../authz/admin-access.js';
 import type { Recorder } from '../authz/judgement.js';

@@ -1,11 +1,8 @@
 import { Body, Controller, Delete, Get, HttpCode, Param, Post, Put, Res } from '@nestjs/common';
 import { ApiAcceptedResponse, ApiBody, ApiNoContentResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import type { Response } from 'express';
-import { Audited } from '../auth/audited.js';
-import type { Caller } from '../auth/caller.js';
-import { CurrentCaller } from '../auth/current-caller.js';
-import { RequiresRole } from '../auth/route-access.js';
-import { Loaded, ResourceRoute } from '../auth/route-resource.js';
+import { type Caller, CurrentCaller } from '../auth/caller.js';
+import { Audited, Loaded, RequiresRole, ResourceRoute } from '../auth/route.js';
 import { TakesBody } from '../http/body.js';
 import type { JsonText } from '../http/json-answers.js';
 import { AdminListParameters } from '../http/lists.dto.js';

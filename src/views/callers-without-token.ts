@@ -1,9 +1,9 @@
 import { Inject, Injectable } from '@nestjs/common';
 import type { ConfigType } from '@nestjs/config';
 import type { NextFunction, Request, Response } from 'express';
-import type { Caller } from '../auth/caller.js';
 import { CallersWithoutToken } from '../auth/auth.guard.js';
-import { matchingKey } from '../auth/registry-keys.js';
+import { matchingKey } from '../auth/bearer-token.js';
+import type { Caller } from '../auth/caller.js';
 import type { Claims } from '../claims/claims.js';
 import { authenticationConfig } from '../config/slices.js';
 import { ApiError } from '../http/errors.js';

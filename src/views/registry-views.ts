@@ -1,15 +1,14 @@
 import { Injectable } from '@nestjs/common';
-import type { Caller } from '../auth/caller.js';
-import type { Client } from '../auth/client.js';
-import type { EnteredRegistry } from '../auth/route-resource.js';
+import type { Caller, Client } from '../auth/caller.js';
+import type { EnteredRegistry } from '../auth/route.js';
 import { AccessPolicy } from '../authz/access-policy.js';
 import type { Recorder } from '../authz/judgement.js';
 import { ApiError } from '../http/errors.js';
-import { Partitions } from './partitions.js';
 import { RegistryCallers } from './callers-without-token.js';
+import { Partitions } from './partitions.js';
 import { RegistryLookup } from './registry-lookup.js';
-import type { RegistryAccess, View } from './view.js';
 import { ViewCache } from './view-cache.js';
+import type { RegistryAccess, View } from './view.js';
 import type { RegistryState } from './views.queries.js';
 
 type Entering = Pick<RegistryAccess, 'caller' | 'client' | 'registryName'>;

@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
-import type { Caller } from '../auth/caller.js';
-import type { Client } from '../auth/client.js';
-import type { EnteredRegistry } from '../auth/route-resource.js';
+import type { Caller, Client } from '../auth/caller.js';
+import type { EnteredRegistry } from '../auth/route.js';
 
 /** What is visible of one source: the entries that carry one of these claim sets. */
 export interface VisibleSource {

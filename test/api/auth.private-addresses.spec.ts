@@ -1,7 +1,7 @@
 import type { LookupAddress } from 'node:dns';
 import { afterEach, describe, expect, it } from 'vitest';
-import { GroupsFetcher } from '../../dist/auth/claims/groups-fetcher.js';
-import { ProviderHttp } from '../../dist/auth/tokens/provider-http.js';
+import { GroupsFetcher } from '../../dist/auth/groups-fetcher.js';
+import { ProviderHttp } from '../../dist/auth/provider-http.js';
 import { publicLookup, type ResolveAll } from '../../dist/outbound/private-address.js';
 import { anIssuer } from '../support/issuer.js';
 import { expectRefused } from '../support/matchers.js';

@@ -1,11 +1,12 @@
 import { describe, expect, it } from 'vitest';
-import { type AuditDeclaration, AuditedAs } from '../../dist/auth/audited.js';
 import {
+  type AuditDeclaration,
+  AuditedAs,
   IsRegistryRoute,
   type NamedResource,
   NamedResourceOf,
   PublisherAccessOf,
-} from '../../dist/auth/route-resource.js';
+} from '../../dist/auth/route.js';
 import { WritesNothing } from '../../dist/authz/read-only.guard.js';
 import { ENTRY_TYPES } from '../../dist/documents/entry-types.js';
 import { HasBody } from '../../dist/http/body.js';

@@ -2,33 +2,33 @@ import { readdirSync } from 'node:fs';
 import { RequestMethod } from '@nestjs/common';
 import { METHOD_METADATA, PATH_METADATA, ROUTE_ARGS_METADATA } from '@nestjs/common/constants.js';
 import { RouteParamtypes } from '@nestjs/common/enums/route-paramtypes.enum.js';
-import { RouteAccessOf } from '../../dist/auth/route-access.js';
+import { RouteAccessOf } from '../../dist/auth/route.js';
 
 type Controller = (new (...values: never[]) => object) & { prototype: Record<string, object> };
 
-/** A method of a controller that answers requests. */
+/** A controller method that handles requests. */
 export interface Handler {
   /** `Controller.method`. */
   readonly name: string;
   /** `GET /path/{parameter}`, one for each path of its controller. */
   readonly routes: readonly string[];
   readonly access: unknown;
-  /** Undefined when the OpenAPI document leaves it out. */
+  /** Undefined when the OpenAPI document omits it. */
   readonly operation: { readonly operationId?: string; readonly summary?: string } | undefined;
   readonly parameters: readonly RouteParameter[];
-  /** What one of our decorators says about it, or about its controller. */
+  /** The metadata that one of our decorators sets on the handler or its controller. */
   says(decorator: { readonly KEY: string }): unknown;
 }
 
 interface RouteParameter {
   readonly isBody: boolean;
-  /** The source of the function that reads it, of decorators of ours. */
+  /** The source of the function that reads it, for our own decorators. */
   readonly reads: string;
 }
 
 const DIST = new URL('../../dist/', import.meta.url);
 
-/** Every handler there is: a class that was built and is forgotten here would be a route nobody looked at. */
+/** All handlers. A controller missing here would be a route that no test checks. */
 export async function allHandlers(): Promise<Handler[]> {
   const files = readdirSync(DIST, { recursive: true, encoding: 'utf8' }).filter((file) =>
     file.endsWith('.controller.js'),

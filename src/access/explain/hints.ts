@@ -1,4 +1,4 @@
-import { claimHints } from '../../auth/claim-hints.js';
+import { claimHints } from '../../auth/claim-mapping.js';
 import { claimText } from '../../claims/claims.js';
 import type { ExplainedMissing, Step } from '../steps.js';
 import { Spellings } from './spellings.js';

@@ -1,5 +1,4 @@
-import type { Caller } from '../../auth/caller.js';
-import type { Role } from '../../auth/role-names.js';
+import type { Caller, Role } from '../../auth/caller.js';
 import type { AccessPolicy } from '../../authz/access-policy.js';
 import type { Judgement } from '../../authz/judgement.js';
 import { explainMissing, type Step } from '../steps.js';

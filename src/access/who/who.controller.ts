@@ -1,10 +1,7 @@
 import { Controller, Get } from '@nestjs/common';
 import { ApiOperation, ApiTags } from '@nestjs/swagger';
-import { Audited } from '../../auth/audited.js';
-import type { Caller } from '../../auth/caller.js';
-import { CurrentCaller } from '../../auth/current-caller.js';
-import { RequiresRole } from '../../auth/route-access.js';
-import { Loaded, MayBeLong, ResourceRoute } from '../../auth/route-resource.js';
+import { type Caller, CurrentCaller } from '../../auth/caller.js';
+import { Audited, Loaded, MayBeLong, RequiresRole, ResourceRoute } from '../../auth/route.js';
 import { Entry } from '../../entries/entry.entity.js';
 import { JsonText } from '../../http/json-answers.js';
 import { ApiErrors, ApiOkWithEtag } from '../../http/openapi/api-answers.js';

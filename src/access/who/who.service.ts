@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { Authenticator } from '../../auth/authenticator.js';
 import { type Caller, UNIDENTIFIED_CALLER } from '../../auth/caller.js';
-import type { Role } from '../../auth/route-access.js';
+import type { Role } from '../../auth/route.js';
 import { AccessPolicy } from '../../authz/access-policy.js';
 import type { Judgement, Recorder } from '../../authz/judgement.js';
 import type { Claims } from '../../claims/claims.js';
@@ -12,8 +12,8 @@ import type { Registry } from '../../registries/registry.entity.js';
 import type { ClaimSetAccess, ManagedBy, WhoHasAccess } from '../access.responses.js';
 import { ClaimSetCounts } from '../claim-set-counts.queries.js';
 import { type AskedEntry, FactsQueries, type RegistryFacts } from '../facts.queries.js';
-import { knownOf } from '../known-registry.js';
 import { rightsOf } from '../knowledge.js';
+import { knownOf } from '../known-registry.js';
 import { bothOf, type Condition, sentenceOf } from './sentence.js';
 
 /** Claim sets of one answer. */

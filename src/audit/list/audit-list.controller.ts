@@ -1,11 +1,8 @@
 import { Controller, Get, Req, Res } from '@nestjs/common';
 import { ApiOperation, ApiTags } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
-import { Audited } from '../../auth/audited.js';
-import type { Caller } from '../../auth/caller.js';
-import { Client, CurrentClient } from '../../auth/client.js';
-import { CurrentCaller } from '../../auth/current-caller.js';
-import { RequiresAnyRole } from '../../auth/route-access.js';
+import { type Caller, Client, CurrentCaller, CurrentClient } from '../../auth/caller.js';
+import { Audited, RequiresAnyRole } from '../../auth/route.js';
 import { type JsonLines, JsonText, LINES_TYPE } from '../../http/json-answers.js';
 import { ApiErrors, ApiOkWithEtag } from '../../http/openapi/api-answers.js';
 import { ValidQuery } from '../../http/validation.pipes.js';

@@ -1,5 +1,5 @@
 import { ApiPropertyOptional } from '@nestjs/swagger';
-import { AUDIT_ACTIONS } from '../../auth/audited.js';
+import { AUDIT_ACTIONS } from '../../auth/route.js';
 import { Checked, Optional } from '../../validation/class-checks.js';
 import {
   cursorParameter,

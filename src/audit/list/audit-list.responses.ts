@@ -1,5 +1,5 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
-import { AUDIT_ACTIONS } from '../../auth/audited.js';
+import { AUDIT_ACTIONS } from '../../auth/route.js';
 import { ENTRY_TYPE_NAMES } from '../../documents/entry-types.js';
 import { AdminListMetadata } from '../../http/lists.dto.js';
 import { OUTCOMES } from './audit-list.dto.js';

@@ -1,6 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import type { Caller } from '../../auth/caller.js';
-import type { Client } from '../../auth/client.js';
+import type { Caller, Client } from '../../auth/caller.js';
 import { AccessPolicy } from '../../authz/access-policy.js';
 import { SearchPool, SearchTimeout, type StatementRunner } from '../../database/search-pool.js';
 import { ApiError } from '../../http/errors.js';

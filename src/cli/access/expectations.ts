@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { ROLES } from '../../auth/role-names.js';
+import { ROLES } from '../../auth/caller.js';
 import { parseYamlValue } from '../../config/yaml.js';
 import { isObject } from '../../json/json-values.js';
 import { Checked, checkShape, Optional, Section } from '../../validation/class-checks.js';

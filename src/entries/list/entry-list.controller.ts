@@ -1,8 +1,6 @@
 import { Controller, Get } from '@nestjs/common';
 import { ApiOperation, ApiTags } from '@nestjs/swagger';
-import { Audited } from '../../auth/audited.js';
-import { RequiresRole } from '../../auth/route-access.js';
-import { Loaded, MayBeLong, ResourceRoute } from '../../auth/route-resource.js';
+import { Audited, Loaded, MayBeLong, RequiresRole, ResourceRoute } from '../../auth/route.js';
 import type { JsonText } from '../../http/json-answers.js';
 import { AdminListParameters } from '../../http/lists.dto.js';
 import { ApiErrors, ApiOkWithEtag } from '../../http/openapi/api-answers.js';

@@ -1,4 +1,6 @@
-import type { Caller } from '../caller.js';
+import type { ProviderConfig } from '../config/config.js';
+import { isObject } from '../json/json-values.js';
+import type { Caller } from './caller.js';
 
 /** What a provider expects of its tokens. */
 export interface Expected {
@@ -100,4 +102,39 @@ function subjectRefusal({ sub }: Readonly<Record<string, unknown>>): Refusal | n
 
 function isTime(value: unknown): value is number {
   return typeof value === 'number' && value >= 0 && value <= LAST_SECOND;
+}
+
+/** The two readable parts of a JWT. Nothing in them may be trusted. */
+export interface UnverifiedJwt {
+  readonly header: Readonly<Record<string, unknown>>;
+  readonly payload: Readonly<Record<string, unknown>>;
+}
+
+const COMPACT = /^([\w-]+)\.([\w-]+)\.([\w-]*)$/;
+
+/** Reads a token of the JWS compact form (RFC 7515 §7.1); null for anything else, which makes it an opaque token. */
+export function readJwt(token: string): UnverifiedJwt | null {
+  const [, header, payload] = COMPACT.exec(token) ?? [];
+  const parts = { header: readPart(header), payload: readPart(payload) };
+  return parts.header && parts.payload ? { header: parts.header, payload: parts.payload } : null;
+}
+
+function readPart(part: string | undefined): Record<string, unknown> | null {
+  try {
+    const value: unknown = JSON.parse(Buffer.from(part ?? '', 'base64url').toString());
+    return isObject(value) ? value : null;
+  } catch {
+    return null;
+  }
+}
+
+/**
+ * Why a JWT is not sent to the introspection endpoint of a provider; null when it is. A token that names its issuer is sent to that one
+ * only: another would learn it. And what it says of its own type and expiry holds whatever the provider answers.
+ */
+export function introspectionRuledOut(jwt: UnverifiedJwt, { issuerUrl }: ProviderConfig): Refusal | null {
+  const { iss, exp } = jwt.payload;
+  if (iss !== undefined && iss !== issuerUrl) return 'the issuer is another one';
+  if (typeof exp === 'number' && exp * 1000 <= Date.now()) return 'the token has expired';
+  return typeRefusal(jwt.header);
 }

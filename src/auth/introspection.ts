@@ -1,12 +1,12 @@
 import { LRUCache } from 'lru-cache';
-import type { ProviderConfig } from '../../config/config.js';
-import { isObject } from '../../json/json-values.js';
-import { withoutQuery } from '../../outbound/http-client.js';
-import { tokenDigest } from '../bearer-token.js';
-import type { Caller } from '../caller.js';
-import type { TokenCallers } from '../claims/token-callers.js';
+import type { ProviderConfig } from '../config/config.js';
+import { isObject } from '../json/json-values.js';
+import { withoutQuery } from '../outbound/http-client.js';
+import { tokenDigest } from './bearer-token.js';
+import type { Caller } from './caller.js';
 import { type ProviderHttp, ProviderUnavailable } from './provider-http.js';
-import { QuestionLimits } from './question-limits.js';
+import { QuestionLimits } from './provider-limits.js';
+import type { TokenCallers } from './token-callers.js';
 import { introspectionRefusal, type Refusal } from './token-claims.js';
 
 /** contract §8: longest time an answer is cached. */

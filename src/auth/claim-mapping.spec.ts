@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { claimRuleOf, type ClaimRuleSettings } from '../../config/auth-settings.dto.js';
-import { ClaimsIncomplete, mapClaims, readsClaim } from './claim-mapping.js';
+import { claimRuleOf, type ClaimRuleSettings } from '../config/auth-settings.dto.js';
+import { claimHints, ClaimsIncomplete, mapClaims, readsClaim } from './claim-mapping.js';
 
 const WHO = { iss: 'https://idp.example.com', sub: 'ada' };
 const rules = (settings: object[]) => settings.map((rule) => claimRuleOf(rule as ClaimRuleSettings));
@@ -144,3 +144,21 @@ it.each<[settings: object[] | undefined, reads: boolean]>([
 ])('groups are read by %j: %s', (settings, reads) => {
   expect(readsClaim(settings && rules(settings), 'groups')).toBe(reads);
 });
+
+it.each<[claims: Record<string, unknown>, about: RegExp[]]>([
+  [{ realm_access: { roles: ['admin'] } }, [/realm_access/]],
+  [{ resource_access: { registry: { roles: ['admin'] } } }, [/resource_access/]],
+  [
+    { _claim_names: { groups: 'src1' }, _claim_sources: { src1: { endpoint: 'https://x' } } },
+    [/_claim_names/],
+  ],
+  [{ hasgroups: true }, [/hasgroups/]],
+  [{ hasgroups: 'true' }, [/hasgroups/]],
+  [{ realm_access: {}, hasgroups: true }, [/realm_access/, /hasgroups/]],
+  [{ realm_access: 'admin', role: 'admin' }, []],
+  [{ hasgroups: false, groups: ['a'] }, []],
+  [{ _claim_names: { photo: 'src1' } }, []],
+  [{}, []],
+])('the claims %j give these hints: %j', (claims, about) =>
+  expect(claimHints(claims)).toEqual(about.map((pattern) => expect.stringMatching(pattern))),
+);

@@ -1,12 +1,12 @@
 import { LRUCache } from 'lru-cache';
-import type { GroupsLocation } from '../../config/auth-settings.dto.js';
-import type { ProviderConfig } from '../../config/config.js';
-import { isObject } from '../../json/json-values.js';
-import { tokenDigest } from '../bearer-token.js';
-import { discoverEndpoint } from '../tokens/discovery-document.js';
-import { type ProviderHttp, ProviderUnavailable } from '../tokens/provider-http.js';
-import { QuestionLimits, TooManyQuestions } from '../tokens/question-limits.js';
+import type { GroupsLocation } from '../config/auth-settings.dto.js';
+import type { ProviderConfig } from '../config/config.js';
+import { isObject } from '../json/json-values.js';
+import { tokenDigest } from './bearer-token.js';
 import { ClaimsIncomplete } from './claim-mapping.js';
+import { type ProviderHttp, ProviderUnavailable } from './provider-http.js';
+import { discoverEndpoint } from './provider-keys.js';
+import { QuestionLimits, TooManyQuestions } from './provider-limits.js';
 
 /** contract §2: longest time groups are cached, from the moment they are asked for; less when the token expires. */
 const CACHE_TTL_MS = 60_000;

@@ -1,4 +1,10 @@
-import type { KeyObject } from 'node:crypto';
+import { createPublicKey, type KeyObject } from 'node:crypto';
+import jwksRsa from 'jwks-rsa';
+import type { ProviderConfig } from '../config/config.js';
+import { isObject } from '../json/json-values.js';
+import { withoutQuery } from '../outbound/http-client.js';
+import { isInsecure, parseHttpUrl } from '../validation/urls.js';
+import { type ProviderHttp, ProviderUnavailable } from './provider-http.js';
 
 /** Keys are used for this long after they were fetched: the longest a key outlives its removal at the provider. */
 const KEY_TTL_MS = 10 * 60_000;
@@ -123,4 +129,93 @@ const TYPE_OF_ALGORITHM: Readonly<Record<string, string>> = { RS: 'rsa', PS: 'rs
 function fits({ alg, key }: ProviderKey, expected: string): boolean {
   if (alg !== undefined && alg !== expected) return false;
   return TYPE_OF_ALGORITHM[expected.slice(0, 2)] === key.asymmetricKeyType;
+}
+
+/** Where a provider's discovery document names one of its endpoints. */
+export type DiscoveredEndpoint = 'jwks_uri' | 'userinfo_endpoint';
+
+/**
+ * The address of an endpoint by OpenID Connect Discovery 1.0 (§4): a document of another issuer must not be used.
+ *
+ * @throws ProviderUnavailable
+ */
+export async function discoverEndpoint(
+  endpoint: DiscoveredEndpoint,
+  issuerUrl: string,
+  http: ProviderHttp,
+  insecureUrls: boolean,
+): Promise<string> {
+  const url = `${issuerUrl.replace(/\/$/, '')}/.well-known/openid-configuration`;
+  const document = await http.getJson(url);
+  const { issuer, [endpoint]: address } = isObject(document) ? document : {};
+  if (issuer !== issuerUrl)
+    throw new ProviderUnavailable(`${url}: its issuer is ${quote(issuer)} and not ${quote(issuerUrl)}`);
+  if (typeof address !== 'string' || !isTrustworthy(address, insecureUrls))
+    throw new ProviderUnavailable(`${url}: its ${endpoint} is missing, or not an https URL`);
+  return address;
+}
+
+function isTrustworthy(text: string, insecureUrls: boolean): boolean {
+  const url = parseHttpUrl(text);
+  return url !== undefined && (insecureUrls || !isInsecure(url));
+}
+
+function quote(value: unknown): string {
+  return typeof value === 'string' ? JSON.stringify(value.slice(0, 200)) : 'missing';
+}
+
+/** Parsing a key takes time, and no provider has as many. */
+const MAX_KEYS = 1_000;
+/** Smaller RSA keys can be factored: NIST SP 800-131A. */
+const MIN_RSA_BITS = 2048;
+
+/**
+ * Fetches a provider's signing keys, from `jwksUrl` or by OIDC discovery (spec §5.2.4).
+ *
+ * A key set without usable keys is an answer: the provider has withdrawn them.
+ *
+ * @throws ProviderUnavailable
+ */
+export function keyFetcher(
+  provider: ProviderConfig,
+  http: ProviderHttp,
+  insecureUrls: boolean,
+): () => Promise<readonly ProviderKey[]> {
+  return async () => {
+    const jwksUri =
+      provider.jwksUrl ?? (await discoverEndpoint('jwks_uri', provider.issuerUrl, http, insecureUrls));
+    // The client only fetches and parses: its cache would ask the provider for each unknown kid.
+    const client = new jwksRsa.JwksClient({
+      jwksUri,
+      cache: false,
+      rateLimit: false,
+      fetcher: async (url) => keyDocument(await http.getJson(url), url),
+    });
+    const keys = (await client.getSigningKeys().catch(noneUsable)).map(
+      ({ kid, alg, getPublicKey }): ProviderKey => ({
+        kid: kid || undefined,
+        alg: (alg as string | undefined) || undefined,
+        key: createPublicKey(getPublicKey()),
+      }),
+    );
+    return keys.filter(
+      ({ key }) =>
+        key.asymmetricKeyType !== 'rsa' || (key.asymmetricKeyDetails?.modulusLength ?? 0) >= MIN_RSA_BITS,
+    );
+  };
+}
+
+function keyDocument(document: unknown, url: string): { keys: unknown[] } {
+  const keys: unknown = isObject(document) ? document['keys'] : undefined;
+  if (!Array.isArray(keys))
+    throw new ProviderUnavailable(`${withoutQuery(url)}: the answer is no JSON Web Key Set`);
+  if (keys.length > MAX_KEYS)
+    throw new ProviderUnavailable(`${withoutQuery(url)}: it holds more than ${MAX_KEYS} keys`);
+  // One key that is no object would make the client reject all of them.
+  return { keys: keys.filter(isObject) };
+}
+
+function noneUsable(error: unknown): jwksRsa.SigningKey[] {
+  if (error instanceof jwksRsa.JwksError) return [];
+  throw error;
 }

@@ -4,7 +4,7 @@ import type { Request, Response } from 'express';
 import { expect, it } from 'vitest';
 import { ClientGone } from '../http/errors.js';
 import { Places } from '../limits/semaphore.js';
-import { Client } from './client.js';
+import { Client } from './caller.js';
 
 const LONG_MS = 60_000;
 

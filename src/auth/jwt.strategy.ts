@@ -1,9 +1,8 @@
 import type { Request } from 'express';
 import { Strategy, type VerifiedCallback } from 'passport-jwt';
-import { tokenFromRequest } from '../bearer-token.js';
-import type { ProviderKeys, ProviderKey } from './provider-keys.js';
-import { type Expected, jwtRefusal, typeRefusal } from './token-claims.js';
-import { readJwt } from './unverified-jwt.js';
+import { tokenFromRequest } from './bearer-token.js';
+import type { ProviderKey, ProviderKeys } from './provider-keys.js';
+import { type Expected, jwtRefusal, readJwt, typeRefusal } from './token-claims.js';
 
 /** contract §8. Never `none`, never an HMAC: those would take a public key for a secret. */
 const ALGORITHMS = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512'] as const;

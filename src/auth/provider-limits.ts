@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache';
-import { CircuitBreaker } from './circuit-breaker.js';
-import { FAILURE_PAUSE_MS } from './provider-keys.js';
+import { CircuitBreaker } from '../limits/circuit-breaker.js';
 import { ProviderUnavailable } from './provider-http.js';
+import { FAILURE_PAUSE_MS } from './provider-keys.js';
 
 /** Questions about tokens that a provider has vouched for before: a share of their own, which nobody else can use up. */
 const MAX_KNOWN = 64;

@@ -1,7 +1,7 @@
 import { readFile, stat } from 'node:fs/promises';
-import type { ProxyConfig } from '../../config/config.js';
-import { HttpClient, OutboundError, type OutboundRequest, withoutQuery } from '../../outbound/http-client.js';
-import type { ResolveAll } from '../../outbound/private-address.js';
+import type { ProxyConfig } from '../config/config.js';
+import { HttpClient, OutboundError, type OutboundRequest, withoutQuery } from '../outbound/http-client.js';
+import type { ResolveAll } from '../outbound/private-address.js';
 
 /** contract §8: longest time for an answer. */
 const TIMEOUT_MS = 5_000;

@@ -5,7 +5,40 @@ import type { Claims } from '../claims/claims.js';
 import { ENTRY_TYPE_NAMES, type EntryType } from '../documents/entry-types.js';
 import type { ErrorCode } from '../http/errors.js';
 import { ApiErrors } from '../http/openapi/api-answers.js';
-import type { AuthenticatedRequest } from './current-caller.js';
+import { type AuthenticatedRequest, type Role, ROLES } from './caller.js';
+
+export { type Role, ROLES };
+
+/**
+ * Who may use a route: everybody without a token, every caller, who may list registries, who has any role at all, or who has
+ * this one.
+ */
+export type RouteAccess = 'public' | 'caller' | 'registryListing' | 'anyRole' | { readonly role: Role };
+
+/** Of whoever asks for a token (contract §8). */
+const TOKEN_ERRORS = [
+  'token_missing',
+  'token_invalid',
+  'claims_incomplete',
+  'too_many_requests',
+  'provider_unavailable',
+] as const;
+
+export const RouteAccessOf = Reflector.createDecorator<RouteAccess>();
+
+/** Tokens are ignored. */
+export const Public = () => RouteAccessOf('public');
+/** Every caller the AuthGuard lets in, whatever their roles. */
+export const AnyCaller = () => applyDecorators(RouteAccessOf('caller'), ApiErrors(...TOKEN_ERRORS));
+/** Callers with this role, or with superAdmin. */
+export const RequiresRole = (role: Role) =>
+  applyDecorators(RouteAccessOf({ role }), ApiErrors(...TOKEN_ERRORS, 'role_required'));
+/** Callers with manageRegistries; every caller where the policy `registryListing` is `readers` (contract §2). */
+export const ListsRegistries = () =>
+  applyDecorators(RouteAccessOf('registryListing'), ApiErrors(...TOKEN_ERRORS, 'role_required'));
+/** Callers with any role. */
+export const RequiresAnyRole = () =>
+  applyDecorators(RouteAccessOf('anyRole'), ApiErrors(...TOKEN_ERRORS, 'role_required'));
 
 /** What a route does to the resource it names: `change` needs one that is not read-only, `put` also goes on when there is none. */
 export type ResourceUse = 'read' | 'change' | 'put';
@@ -121,3 +154,49 @@ export const Loaded = createParamDecorator((_: unknown, context: ExecutionContex
     throw new Error('Nothing was loaded: the route declares neither registry nor resource');
   return loaded;
 });
+
+/** What an audit event says was done or tried (contract §9): stable words, for filters and collectors. */
+export const AUDIT_ACTIONS = [
+  'source.create',
+  'source.update',
+  'source.delete',
+  'source.sync',
+  'source.read',
+  'source.list',
+  'registry.create',
+  'registry.update',
+  'registry.delete',
+  'registry.read',
+  'registry.list',
+  'entry.publish',
+  'entry.validate',
+  'entry.delete',
+  'entry.status',
+  'entry.claims.update',
+  'entry.read',
+  'entry.list',
+  'catalog.read',
+  'access.read',
+  'audit.read',
+  'auth.refused',
+  'request.refused',
+  'sync.run',
+  'config.apply',
+] as const;
+export type AuditAction = (typeof AUDIT_ACTIONS)[number];
+
+/** What a route declares for the audit trail. */
+export interface AuditDeclaration {
+  readonly action: AuditAction;
+  /** Of consumer routes: the type of the entry they name. */
+  readonly entryType?: EntryType;
+}
+
+export const AuditedAs = Reflector.createDecorator<AuditDeclaration>();
+
+/**
+ * The word for what a route does, by which its refusals are recorded (contract §9). A route that changes something records
+ * what it did itself, in the transaction of the change: see AuditTrail.
+ */
+export const Audited = (action: AuditAction, entryType?: EntryType) =>
+  AuditedAs({ action, ...(entryType === undefined ? {} : { entryType }) });

@@ -1,22 +1,25 @@
 import type { Request } from 'express';
 import { LRUCache } from 'lru-cache';
 import passport from 'passport';
-import type { Config, ProviderConfig } from '../../config/config.js';
-import { clientOf } from '../../http/client-address.js';
-import { tokenDigest } from '../bearer-token.js';
-import type { Caller } from '../caller.js';
-import { ClaimsIncomplete } from '../claims/claim-mapping.js';
-import { GroupsFetcher } from '../claims/groups-fetcher.js';
-import { TokenCallers } from '../claims/token-callers.js';
-import { introspectionRuledOut } from './introspection-target.js';
+import type { Config, ProviderConfig } from '../config/config.js';
+import { clientOf } from '../http/client-address.js';
+import { tokenDigest } from './bearer-token.js';
+import type { Caller } from './caller.js';
+import { ClaimsIncomplete } from './claim-mapping.js';
+import { GroupsFetcher } from './groups-fetcher.js';
 import { Introspection } from './introspection.js';
 import { jwtStrategy, type VerifiedJwt } from './jwt.strategy.js';
-import { keyFetcher } from './key-fetcher.js';
 import { ProviderHttp, ProviderUnavailable } from './provider-http.js';
-import { ProviderKeys } from './provider-keys.js';
-import { TooManyQuestions } from './question-limits.js';
-import { jwtRefusal, type Refusal } from './token-claims.js';
-import { readJwt, type UnverifiedJwt } from './unverified-jwt.js';
+import { keyFetcher, ProviderKeys } from './provider-keys.js';
+import { TooManyQuestions } from './provider-limits.js';
+import { TokenCallers } from './token-callers.js';
+import {
+  introspectionRuledOut,
+  jwtRefusal,
+  readJwt,
+  type Refusal,
+  type UnverifiedJwt,
+} from './token-claims.js';
 
 /** Longest time a verified JWT is cached; less when it expires or its key goes. */
 const CACHE_TTL_MS = 60_000;

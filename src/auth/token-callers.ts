@@ -1,9 +1,9 @@
-import type { ProviderConfig } from '../../config/config.js';
-import { isObject } from '../../json/json-values.js';
-import type { Caller } from '../caller.js';
-import { callerOfClaims } from '../tokens/token-claims.js';
+import type { ProviderConfig } from '../config/config.js';
+import { isObject } from '../json/json-values.js';
+import type { Caller } from './caller.js';
 import { ClaimsIncomplete, mapClaims, readsClaim } from './claim-mapping.js';
 import type { FetchedGroups, GroupsFetcher } from './groups-fetcher.js';
+import { callerOfClaims } from './token-claims.js';
 
 const GROUPS = 'groups';
 /** Of a token that says where else its claims are: OpenID Connect Core 1.0 §5.6.2. */
