@@ -2,7 +2,7 @@ import { Body, Controller, HttpCode, Post } from '@nestjs/common';
 import { ApiBody, ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import { type Caller, Client, CurrentCaller, CurrentClient } from '../auth/caller.js';
 import { AnyCaller, Audited, MayBeLong, RequiresRole } from '../auth/route.js';
-import { WritesNothing } from '../authz/read-only.guard.js';
+import { WritesNothing } from '../authz/roles.guard.js';
 import { TakesBody } from '../http/body.js';
 import { JsonText } from '../http/json-answers.js';
 import { ApiErrors } from '../http/openapi/api-answers.js';

@@ -1,5 +1,5 @@
 import type { Role } from '../auth/caller.js';
-import type { Judgement } from '../authz/judgement.js';
+import type { Judgement } from '../authz/access-policy.js';
 import { type Claims, findMissing, type MissingClaim } from '../claims/claims.js';
 import { type ApiError, ERROR_CATALOGUE, type ErrorCode } from '../http/errors.js';
 

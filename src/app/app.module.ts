@@ -1,20 +1,13 @@
 import { type DynamicModule, Module } from '@nestjs/common';
 import { APP_FILTER, APP_GUARD, APP_INTERCEPTOR } from '@nestjs/core';
 import { AccessModule } from '../access/access.module.js';
-import { AuthGuard } from '../auth/auth.guard.js';
-import { AuthModule } from '../auth/auth.module.js';
-import { AuthzModule } from '../authz/authz.module.js';
 import { AuditFilter } from '../audit/audit.filter.js';
 import { AuditGuard } from '../audit/audit.guard.js';
 import { AuditModule } from '../audit/audit.module.js';
-import { AuthorizationChanges } from './authorization-changes.js';
-import { ClaimsInterceptor } from './claims.interceptor.js';
-import { ConfiguredResources } from './configured-resources.js';
-import { OpenRegistries } from './open-registries-report.js';
-import { Reload } from './reload.js';
-import { ViewsModule } from '../views/views.module.js';
-import { ReadOnlyGuard } from '../authz/read-only.guard.js';
-import { RolesGuard } from '../authz/roles.guard.js';
+import { AuthGuard } from '../auth/auth.guard.js';
+import { AuthModule } from '../auth/auth.module.js';
+import { AuthzModule } from '../authz/authz.module.js';
+import { ReadOnlyGuard, RolesGuard } from '../authz/roles.guard.js';
 import { CatalogModule } from '../catalog/catalog.module.js';
 import type { Config } from '../config/config.js';
 import { configurationModule } from '../config/slices.js';
@@ -23,14 +16,20 @@ import type { OpenDatabase } from '../database/open-database.js';
 import { DiscoveryModule } from '../discovery/discovery.module.js';
 import { EntriesModule } from '../entries/entries.module.js';
 import { KubernetesModule } from '../kubernetes/kubernetes.module.js';
-import { PageModule } from '../page/page.module.js';
 import { McpModule } from '../mcp/mcp.module.js';
+import { PageModule } from '../page/page.module.js';
 import { PublisherModule } from '../publisher/publisher.module.js';
 import { RegistriesModule } from '../registries/registries.module.js';
 import { SourcesModule } from '../sources/sources.module.js';
 import { SyncModule } from '../sync/sync.module.js';
 import type { Metrics } from '../telemetry/metrics.js';
 import { TelemetryModule } from '../telemetry/telemetry.module.js';
+import { ViewsModule } from '../views/views.module.js';
+import { AuthorizationChanges } from './authorization-changes.js';
+import { ClaimsInterceptor } from './claims.interceptor.js';
+import { ConfiguredResources } from './configured-resources.js';
+import { OpenRegistries } from './open-registries-report.js';
+import { Reload } from './reload.js';
 
 /** The whole public application. The global steps stand in the order in which they run. */
 @Module({})

@@ -2,8 +2,8 @@ import { isDeepStrictEqual } from 'node:util';
 import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
 import type { RecordChange } from '../audit/audit-trail.js';
-import { authorizationForm } from '../authz/access-policy-choice.js';
 import { AppliedAuthorization } from '../authz/applied-authorization.entity.js';
+import { authorizationForm } from '../authz/policy-in-force.js';
 import type { AuthConfig } from '../config/config.js';
 
 const ID = 1;

@@ -1,10 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { Injectable } from '@nestjs/common';
 import type { AccessPolicy } from '../authz/access-policy.js';
-import { policyFor } from '../authz/access-policy-choice.js';
-import { warnIfAuthOnly } from '../authz/auth-only-warning.js';
-import { PolicyInForce } from '../authz/policy-in-force.js';
-import { StricterPolicy } from '../authz/stricter-policy.js';
+import { policyFor, PolicyInForce, StricterPolicy, warnIfAuthOnly } from '../authz/policy-in-force.js';
 import type { AuthConfig, Config } from '../config/config.js';
 import {
   type CatalogueConfig,

@@ -1,9 +1,40 @@
 import { type Caller, type Role, ROLES } from '../auth/caller.js';
-import { type Claims, covers, findMissing, implies } from '../claims/claims.js';
+import { type ArrayValues, type Claims, covers, findMissing, implies } from '../claims/claims.js';
 import type { AuthzConfig } from '../config/config.js';
 import { ApiError } from '../http/errors.js';
-import type { Judgement, Recorder } from './judgement.js';
-import { resolveRoles } from './roles.js';
+
+/** What decided where no claims were compared. */
+export type Because = 'mode' | 'superAdmin' | 'unlabeled: allow' | 'unlabeled: deny' | 'unlabeled';
+
+/** How the policy has decided one check (contract §10). */
+export interface Judgement {
+  readonly allowed: boolean;
+  /** The claims that were asked for. */
+  readonly required?: Claims;
+  /** How arrays in them are read. */
+  readonly arrays?: ArrayValues;
+  /** Of a role: the maps of which any grants it. */
+  readonly rules?: readonly Claims[];
+  readonly because?: Because;
+}
+
+/** Is told how each check was decided, by the code that decides it. Ordinary requests pass none, and pay nothing. */
+export type Recorder = (judgement: Judgement) => void;
+
+/** The claims maps that grant each role; an array in one of them lists alternatives. */
+export type RoleRules = Readonly<Record<Role, readonly Claims[]>>;
+
+/**
+ * The roles a token's claims grant (spec §2.3): any of a role's maps, and within a map all of its members. An empty map
+ * grants nothing; the configuration refuses it, and so does this.
+ *
+ * @returns in the order of ROLES.
+ */
+export function resolveRoles(held: Readonly<Record<string, unknown>>, rules: RoleRules): readonly Role[] {
+  return ROLES.filter((role) =>
+    rules[role].some((rule) => Object.keys(rule).length > 0 && covers(held, rule, 'any')),
+  );
+}
 
 /** Claims that one refusal names; who lacks more has got the message. */
 const MAX_MISSING = 20;

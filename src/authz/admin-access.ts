@@ -2,8 +2,7 @@ import type { Caller } from '../auth/caller.js';
 import type { ResourceUse } from '../auth/route.js';
 import type { Claims } from '../claims/claims.js';
 import { ApiError } from '../http/errors.js';
-import type { AccessPolicy } from './access-policy.js';
-import type { Recorder } from './judgement.js';
+import type { AccessPolicy, Recorder } from './access-policy.js';
 
 /** A source or a registry. */
 interface Resource {

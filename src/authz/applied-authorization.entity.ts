@@ -1,5 +1,5 @@
 import { Check, Column, Entity, PrimaryColumn } from 'typeorm';
-import type { AuthorizationForm } from './access-policy-choice.js';
+import type { AuthorizationForm } from './policy-in-force.js';
 
 /** The authorization that a start or a reload has applied last: one row. */
 @Entity('applied_authorization')

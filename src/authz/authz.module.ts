@@ -3,10 +3,8 @@ import type { ConfigType } from '@nestjs/config';
 import { AuthModule } from '../auth/auth.module.js';
 import { authorizationConfig } from '../config/slices.js';
 import { AccessPolicy } from './access-policy.js';
-import { warnIfAuthOnly } from './auth-only-warning.js';
-import { policyFor } from './access-policy-choice.js';
 import { MeController } from './me.controller.js';
-import { PolicyInForce } from './policy-in-force.js';
+import { policyFor, PolicyInForce, warnIfAuthOnly } from './policy-in-force.js';
 import { RolesGuard } from './roles.guard.js';
 
 type AuthorizationConfig = ConfigType<typeof authorizationConfig>;

@@ -6,8 +6,7 @@ import { AnyCaller } from '../auth/route.js';
 import { ApiErrors } from '../http/openapi/api-answers.js';
 import { ValidQuery } from '../http/validation.pipes.js';
 import { AccessPolicy } from './access-policy.js';
-import { MeQuery } from './me.dto.js';
-import { MeAnswer } from './me.responses.js';
+import { MeAnswer, MeQuery } from './me.dto.js';
 
 @ApiTags('identity')
 @Controller('v1/me')

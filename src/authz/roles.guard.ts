@@ -1,7 +1,10 @@
-import { type CanActivate, type ExecutionContext, Injectable } from '@nestjs/common';
+import { type CanActivate, type ExecutionContext, Inject, Injectable } from '@nestjs/common';
+import type { ConfigType } from '@nestjs/config';
 import { Reflector } from '@nestjs/core';
+import type { Request } from 'express';
 import { type Caller, callerOf } from '../auth/caller.js';
 import { ROLES, type RouteAccess, RouteAccessOf } from '../auth/route.js';
+import { changesConfig } from '../config/slices.js';
 import { ApiError } from '../http/errors.js';
 import { AccessPolicy } from './access-policy.js';
 
@@ -29,5 +32,30 @@ export class RolesGuard implements CanActivate {
     if (access === 'registryListing') return this.policy.mayListRegistries(caller);
     if (access === 'anyRole') return ROLES.some((role) => this.policy.mayAct(caller, role));
     return this.policy.mayAct(caller, access.role);
+  }
+}
+
+/** A route that is no GET and yet writes nothing: always, or for the requests of which the function says so. */
+export const WritesNothing = Reflector.createDecorator<(request: Request) => boolean>();
+
+/**
+ * After the role and before anything is loaded (contract §3): with `readOnly`, whatever changes something is 403. A route counts
+ * as changing by its method, unless it declares that it writes nothing.
+ */
+@Injectable()
+export class ReadOnlyGuard implements CanActivate {
+  constructor(
+    private readonly reflector: Reflector,
+    @Inject(changesConfig.KEY) private readonly changes: ConfigType<typeof changesConfig>,
+  ) {}
+
+  canActivate(context: ExecutionContext): boolean {
+    if (!this.changes.readOnly) return true;
+    const request = context.switchToHttp().getRequest<Request>();
+    if (request.method === 'GET' || request.method === 'HEAD') return true;
+    const writesNothing = this.reflector.get(WritesNothing, context.getHandler()) as
+      ((request: Request) => boolean) | undefined;
+    if (writesNothing?.(request) !== true) throw new ApiError('read_only');
+    return true;
   }
 }

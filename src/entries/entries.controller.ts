@@ -11,7 +11,7 @@ import {
 import type { Response } from 'express';
 import { type Caller, CurrentCaller } from '../auth/caller.js';
 import { Audited, Loaded, MayBeLong, RequiresRole, ResourceRoute } from '../auth/route.js';
-import { WritesNothing } from '../authz/read-only.guard.js';
+import { WritesNothing } from '../authz/roles.guard.js';
 import { type SentBody, SentJson, TakesBody } from '../http/body.js';
 import { JsonText } from '../http/json-answers.js';
 import { AdminListParameters } from '../http/lists.dto.js';

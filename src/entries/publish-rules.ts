@@ -1,7 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { Caller } from '../auth/caller.js';
-import { AccessPolicy } from '../authz/access-policy.js';
-import type { Recorder } from '../authz/judgement.js';
+import { AccessPolicy, type Recorder } from '../authz/access-policy.js';
 import { type Claims, equalClaims } from '../claims/claims.js';
 import type { EntryName } from '../documents/incoming-version.js';
 import { ApiError } from '../http/errors.js';

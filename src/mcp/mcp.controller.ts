@@ -10,7 +10,7 @@ import {
   ReadByPost,
   RegistryRoute,
 } from '../auth/route.js';
-import { WritesNothing } from '../authz/read-only.guard.js';
+import { WritesNothing } from '../authz/roles.guard.js';
 import { TakesBody } from '../http/body.js';
 import { ApiError } from '../http/errors.js';
 import { ApiErrors } from '../http/openapi/api-answers.js';

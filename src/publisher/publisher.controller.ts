@@ -22,7 +22,7 @@ import {
 import type { Request } from 'express';
 import { type Caller, CurrentCaller } from '../auth/caller.js';
 import { AnyCaller, Audited, Loaded, Public, PublisherRoute } from '../auth/route.js';
-import { WritesNothing } from '../authz/read-only.guard.js';
+import { WritesNothing } from '../authz/roles.guard.js';
 import { ServerItem } from '../catalog/catalog.responses.js';
 import { documentClassOf } from '../entries/document-classes.js';
 import { StatusBody } from '../entries/entries.dto.js';

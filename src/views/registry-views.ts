@@ -1,8 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { Caller, Client } from '../auth/caller.js';
 import type { EnteredRegistry } from '../auth/route.js';
-import { AccessPolicy } from '../authz/access-policy.js';
-import type { Recorder } from '../authz/judgement.js';
+import { AccessPolicy, type Recorder } from '../authz/access-policy.js';
 import { ApiError } from '../http/errors.js';
 import { RegistryCallers } from './callers-without-token.js';
 import { Partitions } from './partitions.js';

@@ -7,7 +7,7 @@ import {
   NamedResourceOf,
   PublisherAccessOf,
 } from '../../dist/auth/route.js';
-import { WritesNothing } from '../../dist/authz/read-only.guard.js';
+import { WritesNothing } from '../../dist/authz/roles.guard.js';
 import { ENTRY_TYPES } from '../../dist/documents/entry-types.js';
 import { HasBody } from '../../dist/http/body.js';
 import { aServer } from '../support/documents.js';

@@ -5,12 +5,12 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
-import { resolveRoles } from '../../dist/authz/roles.js';
+import { resolveRoles } from '../../dist/authz/access-policy.js';
 import { type Config, oauthInUse } from '../../dist/config/config.js';
 import { loadConfig } from '../../dist/config/load-config.js';
 
 const ROOT = resolve(import.meta.dirname, '../..');
-// What the Helm chart makes stands where it was rendered.
+// The Helm chart's configurations are read from its rendered manifests.
 const FOLDERS = ['examples', 'demo', 'deploy', 'test/conventions/chart'];
 const TEMPLATES = /^helm\/[^/]+\/templates\//;
 const COMPOSE = 'docker-compose.yml';
@@ -26,7 +26,7 @@ interface ConfigMap {
   auth?: unknown;
 }
 
-/** Every configuration that comes with the program: files of their own, and those inside of manifests. */
+/** Every configuration that ships with the program: separate files and those inside manifests. */
 const SHIPPED: Shipped[] = FOLDERS.flatMap((folder) =>
   readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })
     .filter((file) => /\.ya?ml$/.test(file) && !TEMPLATES.test(file))
@@ -45,12 +45,12 @@ function configurationsIn(file: string): Shipped[] {
   });
 }
 
-describe('a configuration that is shipped', () => {
+describe('a shipped configuration', () => {
   let folder = '';
   beforeAll(async () => (folder = await mkdtemp(join(tmpdir(), 'registry-shipped-'))));
   afterAll(() => rm(folder, { recursive: true }));
 
-  // The secrets it names are somewhere else, where it is meant to be used.
+  // Their secrets exist only where they are deployed.
   const load = async (text: string): Promise<Config> => {
     const file = join(folder, 'registry.yaml');
     const secret = join(folder, 'secret');
@@ -62,7 +62,7 @@ describe('a configuration that is shipped', () => {
     return loadConfig(file, {}, {}).config;
   };
 
-  it('is one of those that are looked at here', () => {
+  it('is in the list of this test', () => {
     const compose = parse(readFileSync(join(ROOT, COMPOSE), 'utf8')) as {
       services: { registry: { volumes: string[] } };
     };
@@ -82,28 +82,25 @@ describe('a configuration that is shipped', () => {
     );
   });
 
-  it.each(SHIPPED)(
-    'lets nobody change anything who only has a valid token, or none: $name',
-    async ({ name, text }) => {
-      const { auth, readOnly } = await load(text);
-      const oauth = oauthInUse(auth);
-      if (!oauth) {
-        // On this machine alone, and then the first lines of it say so, or nothing can be changed.
-        const [opening = ''] = text.split('\n\n');
-        const onLoopback =
-          name.startsWith('examples/') && opening.startsWith('#') && opening.includes('for loopback only');
-        expect(readOnly || onLoopback).toBe(true);
-        return;
-      }
-      expect(auth.authz, 'without it every valid token has every role').toBeDefined();
-      for (const { issuerUrl, audience } of oauth.providers) {
-        const held = { iss: issuerUrl, aud: audience, sub: randomUUID(), exp: 1, iat: 1, jti: randomUUID() };
-        if (auth.authz) expect(resolveRoles(held, auth.authz.roles)).toEqual([]);
-      }
-    },
-  );
+  it.each(SHIPPED)('allows no change with just any valid token, or none: $name', async ({ name, text }) => {
+    const { auth, readOnly } = await load(text);
+    const oauth = oauthInUse(auth);
+    if (!oauth) {
+      // Exception: loopback only, with that stated in its first lines, or nothing can be changed.
+      const [opening = ''] = text.split('\n\n');
+      const onLoopback =
+        name.startsWith('examples/') && opening.startsWith('#') && opening.includes('for loopback only');
+      expect(readOnly || onLoopback).toBe(true);
+      return;
+    }
+    expect(auth.authz, 'without it every valid token has every role').toBeDefined();
+    for (const { issuerUrl, audience } of oauth.providers) {
+      const held = { iss: issuerUrl, aud: audience, sub: randomUUID(), exp: 1, iat: 1, jti: randomUUID() };
+      if (auth.authz) expect(resolveRoles(held, auth.authz.roles)).toEqual([]);
+    }
+  });
 
-  it('for loopback only is served there alone', () => {
+  it('for loopback only is served on loopback only', () => {
     const { scripts } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as {
       scripts: Record<string, string>;
     };

@@ -1,19 +1,18 @@
 import { Injectable } from '@nestjs/common';
-import { AccessPolicy } from '../../authz/access-policy.js';
-import type { Judgement } from '../../authz/judgement.js';
+import { AccessPolicy, type Judgement } from '../../authz/access-policy.js';
 import type { Claims } from '../../claims/claims.js';
 import { isEntryType } from '../../documents/entry-types.js';
 import { EntriesRepository } from '../../entries/entries.repository.js';
 import { PublishRules } from '../../entries/publish-rules.js';
 import { RegistriesRepository } from '../../registries/registries.repository.js';
-import { SourcesRepository } from '../../sources/sources.repository.js';
 import type { SettingsOf } from '../../source-kinds/kinds.js';
+import { SourcesRepository } from '../../sources/sources.repository.js';
 import type { AskedEntry } from '../facts.queries.js';
 import { knowsRegistry, knowsRules, knowsSource } from '../knowledge.js';
-import { ManageService } from './manage.service.js';
 import { type Asking, type Explained, type Question, refusalOf } from '../question.js';
-import { rolesStep } from './roles-step.js';
 import { firstRefusal, judgedStep, type Step, type StepName } from '../steps.js';
+import { ManageService } from './manage.service.js';
+import { rolesStep } from './roles-step.js';
 
 const SERVER = 'server';
 const PUBLISHED = { status: 201 };

@@ -1,6 +1,5 @@
 import type { Caller, Role } from '../../auth/caller.js';
-import type { AccessPolicy } from '../../authz/access-policy.js';
-import type { Judgement } from '../../authz/judgement.js';
+import type { AccessPolicy, Judgement } from '../../authz/access-policy.js';
 import { explainMissing, type Step } from '../steps.js';
 
 /**

@@ -1,12 +1,15 @@
 import { Injectable } from '@nestjs/common';
-import { AccessPolicy } from '../../authz/access-policy.js';
-import type { Judgement } from '../../authz/judgement.js';
-import type { RegistryAccess } from '../../views/view.js';
-import { RegistryViews } from '../../views/registry-views.js';
+import { AccessPolicy, type Judgement } from '../../authz/access-policy.js';
 import { CatalogService } from '../../catalog/catalog.service.js';
 import { isEntryType } from '../../documents/entry-types.js';
 import { ApiError } from '../../http/errors.js';
+import { RegistryViews } from '../../views/registry-views.js';
+import type { RegistryAccess } from '../../views/view.js';
 import { type AskedEntry, FactsQueries, type RegistryFacts } from '../facts.queries.js';
+import { mayAssume } from '../knowledge.js';
+import { EVERYTHING_UNKNOWN, knownOf, type KnownRegistry } from '../known-registry.js';
+import { type Asking, type Explained, type Question, refusalOf } from '../question.js';
+import { type Answer, type ExplainedMissing, judgedStep, SHOWN, type Step } from '../steps.js';
 import {
   ABSENT_ENTRY,
   entryAnswer,
@@ -15,11 +18,7 @@ import {
   UNKNOWN_ENTRY,
   withEntry,
 } from './entry-steps.js';
-import { EVERYTHING_UNKNOWN, type KnownRegistry, knownOf } from '../known-registry.js';
 import { leastMissing } from './least-missing.js';
-import { mayAssume } from '../knowledge.js';
-import { type Asking, type Explained, type Question, refusalOf } from '../question.js';
-import { type Answer, type ExplainedMissing, judgedStep, SHOWN, type Step } from '../steps.js';
 
 const LATEST = 'latest';
 const UNKNOWN_REGISTRY: Answer = { status: 404, code: 'registry_not_found' };

@@ -3,7 +3,7 @@ import { hintsFor } from '../../access/explain/hints.js';
 import { assumedCaller } from '../../access/question.js';
 import { type Answer, decisionOf, judgedStep, SHOWN, type Step } from '../../access/steps.js';
 import { sentenceOf } from '../../access/who/sentence.js';
-import type { Judgement } from '../../authz/judgement.js';
+import type { Judgement } from '../../authz/access-policy.js';
 import { isObject } from '../../json/json-values.js';
 import { configuration } from '../configuration.js';
 import { readCatalogue } from './catalogue.js';

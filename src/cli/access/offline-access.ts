@@ -2,8 +2,8 @@ import { firstVisible, judgeSources } from '../../access/explain/entry-steps.js'
 import type { SourceFacts } from '../../access/facts.queries.js';
 import { assumedCaller } from '../../access/question.js';
 import type { Caller, Role } from '../../auth/caller.js';
-import { policyFor } from '../../authz/access-policy-choice.js';
 import type { AccessPolicy } from '../../authz/access-policy.js';
+import { policyFor } from '../../authz/policy-in-force.js';
 import type { Claims } from '../../claims/claims.js';
 import type { Config, RegistryConfig } from '../../config/config.js';
 import { KINDS } from '../../source-kinds/kinds.js';
