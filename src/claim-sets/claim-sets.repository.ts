@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
-import { type EntityManager, In } from 'typeorm';
+import { Column, type EntityManager, In, JoinColumn, ManyToOne } from 'typeorm';
 import { canonicalClaims, type Claims } from '../claims/claims.js';
 import { ClaimSet } from './claim-set.entity.js';
 
@@ -80,4 +80,25 @@ export class ClaimSetsRepository {
 
 function hexOf(canonical: string): string {
   return createHash('sha256').update(canonical).digest('hex');
+}
+
+/** The number of the claim set of a row. */
+export function ClaimSetId(): PropertyDecorator {
+  return Column({ name: 'claim_set_id', type: 'integer' });
+}
+
+/** The claim set of a row of this table. */
+export function ClaimSetOf(table: string): PropertyDecorator {
+  return (prototype, property) => {
+    ManyToOne(() => ClaimSet)(prototype, property);
+    JoinColumn({ name: 'claim_set_id', foreignKeyConstraintName: `${table}_claim_set_id_fkey` })(
+      prototype,
+      property,
+    );
+  };
+}
+
+/** The form in which claims were given, if it is another one: see `givenForm`. For showing alone. */
+export function GivenClaims(): PropertyDecorator {
+  return Column({ name: 'given_claims', type: 'jsonb', nullable: true });
 }

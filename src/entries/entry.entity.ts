@@ -10,8 +10,8 @@ import {
   Unique,
 } from 'typeorm';
 import type { Publisher } from '../audit/audit-event.js';
-import { ClaimSetId, ClaimSetOf, GivenClaims } from '../claim-sets/claim-columns.js';
 import { ClaimSet } from '../claim-sets/claim-set.entity.js';
+import { ClaimSetId, ClaimSetOf, GivenClaims } from '../claim-sets/claim-sets.repository.js';
 import { asGiven, type Claims } from '../claims/claims.js';
 import { BigIdColumn, BytewiseText, Timestamp } from '../database/columns.js';
 import type { EntryType } from '../documents/entry-types.js';
