@@ -13,8 +13,7 @@ import { refusalStep } from '../http/refusal-step.js';
 import { requestContextOf } from '../http/request-context.js';
 import { actorOf, type AuditEvent, type AuditTarget, boundedScope, boundedTarget } from './audit-event.js';
 import { AuditRecorder } from './audit-recorder.js';
-import type { RoutedRequest } from './audit.guard.js';
-import { type DeclaredRoute, targetOf } from './request-target.js';
+import { type DeclaredRoute, type RoutedRequest, targetOf } from './audit.guard.js';
 
 /** Answers of admin routes that are the same for what is missing and for what is hidden. */
 const MAY_BE_HIDDEN: ReadonlySet<ErrorCode> = new Set([

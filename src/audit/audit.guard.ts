@@ -1,18 +1,109 @@
 import { type CanActivate, type ExecutionContext, Inject, Injectable } from '@nestjs/common';
 import type { ConfigType } from '@nestjs/config';
 import { Reflector } from '@nestjs/core';
+import type { Request, Response } from 'express';
+import { clientIn } from '../auth/caller.js';
 import {
+  type AuditDeclaration,
   AuditedAs,
   IsRegistryRoute,
   type LoadedRequest,
+  type NamedResource,
   NamedResourceOf,
   PublisherAccessOf,
 } from '../auth/route.js';
 import { AccessPolicy } from '../authz/access-policy.js';
 import { auditConfig } from '../config/slices.js';
+import { isEntryType } from '../documents/entry-types.js';
+import { refusalStep } from '../http/refusal-step.js';
+import { requestContextOf } from '../http/request-context.js';
+import { actorOf, type AuditTarget, boundedScope, boundedTarget } from './audit-event.js';
 import { AuditRecorder } from './audit-recorder.js';
-import { recordRead } from './audited-reads.js';
-import type { DeclaredRoute } from './request-target.js';
+
+/** What a route says of itself, as far as the audit trail is concerned. */
+export interface DeclaredRoute {
+  readonly audited: AuditDeclaration | undefined;
+  readonly named: NamedResource | undefined;
+  /** Whether it is about one registry as consumers see it. */
+  readonly isRegistryRoute: boolean;
+  /** Whether something is published through a registry by it. */
+  readonly isPublisherRoute: boolean;
+}
+
+/** What a request names, by what its route declares (contract §9); the route itself where that is nothing. */
+export function targetOf(request: LoadedRequest, route: DeclaredRoute | undefined): AuditTarget {
+  const text = (parameter: string): string | undefined => {
+    const value: unknown = request.params?.[parameter];
+    return typeof value === 'string' && value !== '' ? value : undefined;
+  };
+  const name = text('name');
+  const version = text('version');
+  if (route?.isRegistryRoute && request.readEntry)
+    return { ...request.readEntry, registry: text('registry') ?? '' };
+  if (route?.isRegistryRoute || route?.isPublisherRoute) return consumerTarget(text, route.audited);
+  if (route?.named && name !== undefined) {
+    const { resource } = route.named;
+    if (resource !== 'entry') return { type: resource, name };
+    const type = text('type') ?? '';
+    if (isEntryType(type)) return { type, name, ...(version === undefined ? {} : { version }) };
+  }
+  return { type: 'route', name: `${request.method} ${patternOf(request)}`.trim() };
+}
+
+function consumerTarget(
+  text: (parameter: string) => string | undefined,
+  audited: AuditDeclaration | undefined,
+): AuditTarget {
+  const registry = text('registry') ?? '';
+  const name = text('name');
+  const version = text('version');
+  if (audited?.entryType === undefined || name === undefined) return { type: 'registry', name: registry };
+  const namespace = text('namespace');
+  return {
+    type: audited.entryType,
+    name: namespace === undefined ? name : `${namespace}/${name}`,
+    ...(version === undefined ? {} : { version }),
+    registry,
+  };
+}
+
+// The pattern, and not the path: that may hold what is nobody's to read.
+function patternOf({ route }: Request): string {
+  const path: unknown = (route as { path?: unknown } | undefined)?.path;
+  return typeof path === 'string' ? path : '';
+}
+
+/**
+ * With `audit.reads`, records a read of a registry once it has been answered (contract §9). Also an answer of which not all was taken;
+ * what was refused is recorded by the AuditFilter.
+ */
+export function recordRead(
+  context: ExecutionContext,
+  request: LoadedRequest,
+  route: DeclaredRoute,
+  { recorder, policy }: { readonly recorder: AuditRecorder; readonly policy: AccessPolicy },
+): void {
+  if (route.audited?.action !== 'catalog.read') return;
+  const response = context.switchToHttp().getResponse<Response>();
+  const client = clientIn(context);
+  response.once('close', () => {
+    const { caller, entered, refusedInAnswer: code } = request;
+    if (!caller || !response.headersSent || response.statusCode >= 400) return;
+    recorder.record(
+      {
+        action: 'catalog.read',
+        ...(code === undefined
+          ? { outcome: 'allowed' as const }
+          : { outcome: 'refused' as const, code, step: refusalStep(code) ?? code }),
+        actor: actorOf(caller, policy.rolesOf(caller)),
+        target: boundedTarget(targetOf(request, route)),
+        context: requestContextOf(request),
+        scope: entered?.claims ? boundedScope('manageRegistries', [entered.claims]) : null,
+      },
+      { client: client.keyOf(caller), isKept: true },
+    );
+  });
+}
 
 /** A request that a route of ours has taken. */
 export interface RoutedRequest extends LoadedRequest {

@@ -1,11 +1,11 @@
 import { Module } from '@nestjs/common';
 import { AuthzModule } from '../authz/authz.module.js';
-import { AuditQueries } from './audit.queries.js';
+import { AuditListController } from './audit-list.controller.js';
+import { AuditListService } from './audit-list.service.js';
 import { AuditRecorder } from './audit-recorder.js';
 import { AuditRetention } from './audit-retention.js';
 import { AuditTrail } from './audit-trail.js';
-import { AuditListController } from './list/audit-list.controller.js';
-import { AuditListService } from './list/audit-list.service.js';
+import { AuditQueries } from './audit.queries.js';
 
 /** Who did what to what (contract §9). */
 @Module({

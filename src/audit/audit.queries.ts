@@ -1,8 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
 import { utcText } from '../database/columns.js';
-import { type AuditEvent, eventText, storedScope } from './audit-event.js';
-import { boundedText } from './audit-event-limits.js';
+import { type AuditEvent, boundedText, eventText, storedScope } from './audit-event.js';
 
 /** Held by the replica that deletes what is too old. */
 const RETENTION_LOCK = 7_264_018_534;

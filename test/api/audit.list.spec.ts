@@ -1,10 +1,10 @@
 import { beforeAll, describe, expect, it } from 'vitest';
-import { newestEvents } from '../../dist/audit/list/audit-page.queries.js';
-import { type AuditEvent, auditCursorIn, auditOf, eventsIn, eventsOf, linesIn } from '../support/audit.js';
+import { newestEvents } from '../../dist/audit/audit-page.queries.js';
+import { auditCursorIn, type AuditEvent, auditOf, eventsIn, eventsOf, linesIn } from '../support/audit.js';
 import { SUPER_ADMIN } from '../support/callers.js';
-import { rowsTouched } from '../support/explained.js';
 import { expectOneClaimApart } from '../support/claims-pairs.js';
 import { aServer } from '../support/documents.js';
+import { rowsTouched } from '../support/explained.js';
 import type { Reply, Sender } from '../support/http.js';
 import { expectRefused } from '../support/matchers.js';
 import { aName, aPublication, entryAt, MODES } from '../support/publishing.js';
@@ -23,15 +23,15 @@ const LAST_ID = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
 const LINES = { Accept: 'application/x-ndjson' };
 const at = (query = '') => `/v1/audit${query && `?${query}`}`;
 
-/** Leaves an event of each kind that somebody may see, and answers the one that is meant. */
+/** Each causes an event that the manager sees and the twin, one claim apart, does not. */
 const SITUATIONS: readonly [
   what: string,
   manager: Record<string, unknown>,
   twin: Record<string, unknown>,
-  happens: () => Promise<{ reply: Reply; action: string }>,
+  act: () => Promise<{ reply: Reply; action: string }>,
 ][] = [
   [
-    'a publication: who manages entries and reaches its claims',
+    'a publication to entry managers who cover its claims',
     { sub: 'm', org: 'acme', team: 'platform', role: 'writer' },
     { sub: 'm', org: 'acme', team: 'data', role: 'writer' },
     async () => ({
@@ -40,7 +40,7 @@ const SITUATIONS: readonly [
     }),
   ],
   [
-    'a publication: nobody without the role, whatever they reach',
+    'a publication to no caller without the role',
     { sub: 'm', org: 'acme', team: 'platform', role: 'writer' },
     { sub: 'm', org: 'acme', team: 'platform', role: 'admin' },
     async () => ({
@@ -49,25 +49,25 @@ const SITUATIONS: readonly [
     }),
   ],
   [
-    'a change of claims: who reaches those before and those after',
+    'a change of claims to managers who cover the claims before and after',
     { sub: 'm', org: 'acme', team: ['platform', 'data'], role: 'writer' },
     { sub: 'm', org: 'acme', team: ['data'], role: 'writer' },
     () => changeOfClaims(),
   ],
   [
-    'a change of claims: nobody who reaches those after alone',
+    'a change of claims to no manager who covers only the claims after',
     { sub: 'm', org: 'acme', team: ['platform', 'data'], role: 'writer' },
     { sub: 'm', org: 'acme', team: ['platform'], role: 'writer' },
     () => changeOfClaims(),
   ],
   [
-    'a change of a source: who manages sources and reaches it',
+    'a change of a source to managers who cover its claims',
     { sub: 'm', org: 'acme', team: 'platform', role: 'admin' },
     { sub: 'm', org: 'acme', team: 'data', role: 'admin' },
     async () => ({ reply: await putSource(), action: 'source.create' }),
   ],
   [
-    'a look at a hidden source: who reaches that source',
+    'a 404 for a hidden source to managers who cover its claims',
     { sub: 'm', org: 'acme', team: 'platform', role: 'admin' },
     { sub: 'm', org: 'acme', team: 'data', role: 'admin' },
     async () => {
@@ -78,7 +78,7 @@ const SITUATIONS: readonly [
     },
   ],
   [
-    'a refusal at the gate: who reaches that registry',
+    'a refusal at the gate to managers who cover the registry’s claims',
     { sub: 'm', org: 'acme', role: 'admin' },
     { sub: 'm', org: 'contoso', role: 'admin' },
     async () => ({
@@ -106,25 +106,25 @@ async function changeOfClaims() {
   return { reply, action: 'entry.claims.update' };
 }
 
-describe('who sees an event', () => {
-  it.each(SITUATIONS)('of %s', async (_what, manager, twin, happens) => {
-    const { reply, action } = await happens();
+describe('visibility of audit events', () => {
+  it.each(SITUATIONS)('shows %s', async (_what, manager, twin, act) => {
+    const { reply, action } = await act();
     expect(reply.status).not.toBe(400);
     const events = await eventsOf(sigrid(), reply);
     expect(events.map((event) => event.action)).toEqual([action]);
-    const [meant] = events;
+    const [expected] = events;
     const seenBy = async (claims: Record<string, unknown>) => {
       const listed = await auditOf(someone(claims));
       const lines = linesIn(await someone(claims).get(at(), LINES));
       expect(lines).toEqual(listed);
-      return listed.filter(({ id }) => id === meant?.id);
+      return listed.filter(({ id }) => id === expected?.id);
     };
     expectOneClaimApart(manager, twin);
-    expect(await seenBy(manager)).toEqual([meant]);
+    expect(await seenBy(manager)).toEqual([expected]);
     expect(await seenBy(twin)).toEqual([]);
   });
 
-  it('of a route that names nothing: super-admins alone', async () => {
+  it('shows events without a resource to super-admins only', async () => {
     const reply = await someone({ sub: 'x', org: 'acme' }).get('/v1/entries');
     expectRefused(reply, 403, 'role_required');
     const [event] = await eventsOf(sigrid(), reply);
@@ -133,7 +133,7 @@ describe('who sees an event', () => {
     expect((await auditOf(all)).map(({ id }) => id)).not.toContain(event?.id);
   });
 
-  it('is decided by the claims that the target had at the time', async () => {
+  it('depends on the claims of the target at the time', async () => {
     const name = aName();
     await publisher().post('/v1/entries', aPublication('server', name, PLATFORM));
     await publisher().put(entryAt('server', name, '/claims'), { claims: { org: 'acme', team: 'data' } });
@@ -146,7 +146,7 @@ describe('who sees an event', () => {
     expect(await seenBy('data')).toEqual(['entry.delete']);
   });
 
-  it('shows in nothing else: a page of who sees little is whole, and its cursor holds no hidden event', async () => {
+  it('does not show in page sizes or cursors', async () => {
     const own = { org: 'acme', team: 'own' };
     const owner = { sub: 'o', ...own, role: 'writer' };
     const mine: string[] = [];
@@ -165,21 +165,21 @@ describe('who sees an event', () => {
     const cursor = Buffer.from(auditCursorIn(first) ?? '', 'base64url').toString();
     const ids = cursor.match(/[0-9a-f]{8}-[0-9a-f-]{27}/g)?.filter((id) => !id.startsWith('00000000'));
     expect(ids).toEqual([seen[1]?.id]);
-    // Nor does a cursor open what its bearer may not see.
+    // A cursor grants no access.
     const other = { sub: 'o', org: 'acme', team: 'other', role: 'writer' };
     expect(eventsIn(await someone(other).get(at(`cursor=${auditCursorIn(first)}`)))).toEqual([]);
     const all = await auditOf(sigrid(), `actor=o`);
     expect(all.map(({ target }) => target.name)).toEqual(mine);
   });
 
-  it('is for those with a role', async () => {
+  it('requires a manage role', async () => {
     expectRefused(await someone({ sub: 'x', org: 'acme' }).get(at()), 403, 'role_required');
     expect((await someone({ sub: 'x', org: 'acme', role: 'admin' }).get(at())).status).toBe(200);
     expectRefused(await service.get(at()), 401, 'token_missing');
   });
 });
 
-describe('a list of events', () => {
+describe('GET /v1/audit', () => {
   const NAME = aName();
   let all: AuditEvent[] = [];
   beforeAll(async () => {
@@ -191,7 +191,7 @@ describe('a list of events', () => {
   });
   const versions = (events: readonly AuditEvent[]) => events.map(({ target }) => target.version);
 
-  it('is newest first, whole by pages of any size, and the cursor carries the query', async () => {
+  it('is newest first, pages without gaps, and carries the query in the cursor', async () => {
     expect(versions(all)).toEqual([undefined, '5.0.0', '4.0.0', '3.0.0', '2.0.0', '1.0.0']);
     const pages: AuditEvent[][] = [];
     let next: string | undefined = `target=${NAME}&action=entry.publish&limit=2`;
@@ -210,8 +210,8 @@ describe('a list of events', () => {
     ['outcome', () => 'outcome=refused', ({ outcome }) => outcome === 'refused'],
     ['since', () => `since=${all[2]?.time}`, ({ time }) => time >= (all[2]?.time ?? '')],
     ['until', () => `until=${all[2]?.time}`, ({ time }) => time < (all[2]?.time ?? '')],
-    ['nothing, by an empty value', () => 'action=&outcome=&since=', () => true],
-  ])('is filtered by %s', async (_filter, query, found) => {
+    ['nothing when a parameter is empty', () => 'action=&outcome=&since=', () => true],
+  ])('filters by %s', async (_filter, query, found) => {
     const expected = all.filter(found);
     expect(await auditOf(sigrid(), `target=${NAME}&${query()}`)).toEqual(expected);
     const lines = linesIn(await sigrid().get(at(`target=${NAME}&${query()}`), LINES));
@@ -219,7 +219,7 @@ describe('a list of events', () => {
   });
 
   it.each(['limit=0', 'limit=1001', 'since=yesterday', 'action=anything', 'outcome=perhaps'])(
-    'is refused with %s',
+    'returns 400 for %s',
     async (query) => {
       expectRefused(await sigrid().get(at(query)), 400, 'invalid_parameter');
       expectRefused(await sigrid().get(at(query), LINES), 400, 'invalid_parameter');
@@ -227,9 +227,9 @@ describe('a list of events', () => {
   );
 
   it.each([
-    ['longer than it is kept', 'x'.repeat(290)],
-    ['cut within a letter', `${'x'.repeat(254)}😀😀`],
-  ])('is filtered by a subject that is %s', async (_what, sub) => {
+    ['longer than the stored form', 'x'.repeat(290)],
+    ['truncated within a surrogate pair', `${'x'.repeat(254)}😀😀`],
+  ])('filters by a subject %s', async (_what, sub) => {
     const name = aName();
     await someone({ ...PLATFORM, sub, role: 'writer' }).post(
       '/v1/entries',
@@ -237,12 +237,12 @@ describe('a list of events', () => {
     );
     const [event, ...others] = await auditOf(sigrid(), `actor=${encodeURIComponent(sub)}`);
     expect({ name: event?.target.name, others }).toEqual({ name, others: [] });
-    // What is shown is found as well.
+    // The truncated form shown in the event is found too.
     const shown = encodeURIComponent(event?.actor.subject ?? '');
     expect((await auditOf(sigrid(), `actor=${shown}`)).map(({ id }) => id)).toEqual([event?.id]);
   });
 
-  it('is whole for a manager, however many claims there are events of', async () => {
+  it('is complete for a manager when events have many distinct claims', async () => {
     const kept = { org: 'many', team: ['t7', 't777', 't1499'] };
     await service.database.query(
       `insert into audit_event (id, time, action, outcome, actor, target, scope, scope_digest, event)
@@ -256,7 +256,7 @@ describe('a list of events', () => {
     await service.database.query(`delete from audit_event where actor = 'many'`);
   });
 
-  it('passes over what it does not show within an index, of one scope and of all', async () => {
+  it('skips non-matching events within an index', async () => {
     await service.database.query(
       `insert into audit_event (id, time, action, outcome, actor, target, scope, scope_digest, event)
        select ('03000000-0000-7000-8000-' || lpad(n::text, 12, '0'))::uuid, now(),
@@ -264,7 +264,7 @@ describe('a list of events', () => {
          'plenty', 'x', '{"role":"manageEntries","claims":[{"org":"plenty"}]}', decode(md5((n % 2)::text), 'hex'), '{}'
        from generate_series(1, 4000) n`,
     );
-    // As with many more events: few as these are, to walk all of them by their ids would cost little.
+    // Without the primary key, as the planner would choose with many more events.
     await service.database.query('begin');
     try {
       await service.database.query('alter table audit_event drop constraint audit_event_pkey');
@@ -286,11 +286,11 @@ describe('a list of events', () => {
     await service.database.query(`delete from audit_event where actor = 'plenty'`);
   });
 
-  it('is refused with a cursor of another list', async () => {
+  it('returns 400 for an invalid cursor', async () => {
     expectRefused(await sigrid().get(at('cursor=AAAA')), 400, 'invalid_cursor');
   });
 
-  it('comes as lines to whoever prefers them, all of them, or up to the limit', async () => {
+  it('streams all events, or up to the limit, for Accept: application/x-ndjson', async () => {
     const whole = linesIn(await sigrid().get(at(), LINES));
     expect(whole.length).toBeGreaterThan(all.length);
     expect(linesIn(await sigrid().get(at('limit=3'), LINES))).toEqual(whole.slice(0, 3));
@@ -303,7 +303,7 @@ describe('a list of events', () => {
     expect({ status: head.status, text: head.text }).toEqual({ status: 200, text: '' });
   });
 
-  it('ends at a mebibyte, goes on by its cursor, and as lines is whole', async () => {
+  it('ends a JSON page at 1 MiB, but streams NDJSON completely', async () => {
     const filler = { before: { filler: 'x'.repeat(15_000) } };
     await service.database.query(
       `insert into audit_event (id, time, action, outcome, actor, target, event)
@@ -321,7 +321,7 @@ describe('a list of events', () => {
   });
 });
 
-describe('without roles to tell callers apart', () => {
+describe('audit events without role rules', () => {
   describe.each(MODES.slice(0, 2))('in %s mode', (mode) => {
     const open = aService({ mode })
       .source('published', { kind: 'managed' })
@@ -329,7 +329,7 @@ describe('without roles to tell callers apart', () => {
       .runs();
     const caller = (): Sender => (mode === 'anonymous' ? open : open.as({ sub: 'x', org: 'acme' }));
 
-    it('everybody sees everything', async () => {
+    it('are visible to every caller', async () => {
       const name = aName();
       const reply = await caller().post('/v1/entries', aPublication('server', name, { org: 'acme' }));
       expect(reply.status).toBe(201);
@@ -341,12 +341,12 @@ describe('without roles to tell callers apart', () => {
   });
 });
 
-describe('a stream of events', () => {
+describe('an NDJSON stream', () => {
   const patient = aService({ mode: 'full' })
     .source('main', { servers: [aServer('io.acme/a')] })
     .runs();
 
-  it('ends its statement when the client goes away, and leaves nothing behind', async () => {
+  it('cancels its statement and frees its slot when the client disconnects', async () => {
     await patient.database.query(
       `insert into audit_event (id, time, action, outcome, actor, target, event)
        select ('01000000-0000-7000-8000-' || lpad(n::text, 12, '0'))::uuid, now(), 'source.update', 'allowed', 'bulk', 'bulk',
@@ -358,7 +358,7 @@ describe('a stream of events', () => {
     const bytes = await new Promise<number>((resolve, reject) => {
       const outgoing = request(`${patient.origin}/v1/audit`, { headers, agent: false }, (response) => {
         response.once('data', (chunk: Buffer) => {
-          // Nothing more is taken for a while: what comes meanwhile stays in the database.
+          // Backpressure: stop reading, so that the statement stays open.
           response.pause();
           setTimeout(() => {
             outgoing.destroy();
@@ -377,7 +377,7 @@ describe('a stream of events', () => {
       );
       expect(running).toEqual([]);
     });
-    // The turn is free again.
+    // The slot is free again.
     expect((await patient.as(SUPER_ADMIN).get('/v1/audit?limit=1')).status).toBe(200);
     const cut = patient.logs().filter(({ msg }) => msg === 'A list was cut off');
     expect(cut).toEqual([]);

@@ -1,13 +1,12 @@
 import { Controller, Get, Req, Res } from '@nestjs/common';
 import { ApiOperation, ApiTags } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
-import { type Caller, Client, CurrentCaller, CurrentClient } from '../../auth/caller.js';
-import { Audited, RequiresAnyRole } from '../../auth/route.js';
-import { type JsonLines, JsonText, LINES_TYPE } from '../../http/json-answers.js';
-import { ApiErrors, ApiOkWithEtag } from '../../http/openapi/api-answers.js';
-import { ValidQuery } from '../../http/validation.pipes.js';
-import { AuditListParameters } from './audit-list.dto.js';
-import { AuditEventList } from './audit-list.responses.js';
+import { type Caller, Client, CurrentCaller, CurrentClient } from '../auth/caller.js';
+import { Audited, RequiresAnyRole } from '../auth/route.js';
+import { type JsonLines, JsonText, LINES_TYPE } from '../http/json-answers.js';
+import { ApiErrors, ApiOkWithEtag } from '../http/openapi/api-answers.js';
+import { ValidQuery } from '../http/validation.pipes.js';
+import { AuditEventList, AuditListParameters } from './audit-list.dto.js';
 import { AuditListService } from './audit-list.service.js';
 
 @ApiTags('audit')

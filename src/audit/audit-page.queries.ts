@@ -1,6 +1,6 @@
-import { utcText } from '../../database/columns.js';
-import type { StatementRunner } from '../../database/search-pool.js';
-import type { AuditScope } from '../audit-event.js';
+import { utcText } from '../database/columns.js';
+import type { StatementRunner } from '../database/search-pool.js';
+import type { AuditScope } from './audit-event.js';
 
 /** Which events a list shows: those that pass all of it. */
 export interface EventConditions {
