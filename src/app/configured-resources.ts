@@ -1,19 +1,19 @@
 import { Injectable } from '@nestjs/common';
 import { type EntityManager, In, Not } from 'typeorm';
 import { AuditTrail, type RecordChange } from '../audit/audit-trail.js';
-import { AuthorizationChanges } from './authorization-changes.js';
 import type { Claims } from '../claims/claims.js';
 import type { Config, RegistryConfig, SourceConfig } from '../config/config.js';
 import { lockCatalogue } from '../database/locks.js';
-import { declaredForm as declaredRegistry } from '../registries/registry-answer.js';
 import { RegistriesRepository } from '../registries/registries.repository.js';
-import { Registry, RegistrySource } from '../registries/registry.entity.js';
+import { declaredForm as declaredRegistry } from '../registries/registry-answer.js';
 import { RegistryWriter } from '../registries/registry-writer.js';
-import { declaredForm as declaredSource } from '../sources/source-answer.js';
-import { Source } from '../sources/source.entity.js';
+import { Registry, RegistrySource } from '../registries/registry.entity.js';
 import { SourceStates } from '../sources/source-states.queries.js';
 import { SourceWriter } from '../sources/source-writer.js';
+import { Source } from '../sources/source.entity.js';
 import { SourcesRepository } from '../sources/sources.repository.js';
+import { declaredForm as declaredSource } from '../sources/sources.responses.js';
+import { AuthorizationChanges } from './authorization-changes.js';
 
 /** What a start or a reload changed, as short lines such as `source catalog: created`. */
 export type Changes = string[];

@@ -6,7 +6,7 @@ import { ClaimSetsRepository } from '../claim-sets/claim-sets.repository.js';
 import { type Claims, equalClaims, givenForm } from '../claims/claims.js';
 import { hasNul } from '../database/columns.js';
 import type { EntryName, IncomingVersion } from '../documents/incoming-version.js';
-import { bumpRevision } from '../sources/source-revision.queries.js';
+import { bumpRevision } from '../sources/source-registries.queries.js';
 import { PartitionLimit } from '../views/partition-limit.queries.js';
 import { type NewDocument, updateStatus } from './entry-status.queries.js';
 import { Entry, EntryVersion } from './entry.entity.js';

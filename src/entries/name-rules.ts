@@ -1,5 +1,5 @@
 import { type Claims, covers } from '../claims/claims.js';
-import { matchesGlob } from '../sources/filter/glob.js';
+import { matchesGlob } from '../sources/entry-filter.js';
 
 /** Who may publish the names that these globs match: a member of `managed.names` (contract §2). */
 export interface NameRule {

@@ -1,6 +1,6 @@
 import type { Claims } from '../claims/claims.js';
 import { TimeSlice } from '../json/time-slice.js';
-import { type EntryFilter, passesFilter } from '../sources/filter/entry-filter.js';
+import { type EntryFilter, passesFilter } from '../sources/entry-filter.js';
 import { ENTRY_PREFIX, readStored } from './read-object.js';
 import type { StoredEntries } from './stored-entries.queries.js';
 

@@ -7,7 +7,7 @@ import { isKey, NO_KEY, type RegistryKey } from '../config/registry-keys.js';
 import type { RegistryKeySettings } from '../config/registry-settings.dto.js';
 import { registryKeyOf } from '../config/resolve-config.js';
 import { invalidBody } from '../http/validation.pipes.js';
-import { AdminFiles } from '../sources/admin-limits/admin-files.js';
+import { AdminFiles } from '../sources/admin-limits.js';
 import { below, issue } from '../validation/problems.js';
 
 /** The keys of registries that are made through the API: their files lie below `adminFileRoots`, as those of sources do. */

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
 import { MAX_SHOWN_SKIPPED, type SkippedEntry } from '../documents/incoming-version.js';
-import { NEXT_RUN_AT } from './next-run.queries.js';
+import { NEXT_RUN_AT } from './source-leases.queries.js';
 import { SourceState, type SyncStatus } from './source.entity.js';
 
 /** What a run reports of the content of its source. */

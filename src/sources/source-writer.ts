@@ -1,12 +1,12 @@
 import { isDeepStrictEqual } from 'node:util';
 import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
-import { givenForm } from '../claims/claims.js';
 import { ClaimSetsRepository } from '../claim-sets/claim-sets.repository.js';
+import { givenForm } from '../claims/claims.js';
 import type { SourceConfig } from '../config/config.js';
-import { inheritClaims } from './inherited-claims.js';
-import { type Origin, Source } from './source.entity.js';
+import { inheritClaims } from './inherited-claims.queries.js';
 import { SourceStates } from './source-states.queries.js';
+import { type Origin, Source } from './source.entity.js';
 
 export interface WrittenSource {
   readonly outcome: 'created' | 'changed' | 'unchanged';

@@ -14,14 +14,13 @@ import { checkPreconditions, type Preconditions } from '../http/preconditions.js
 import type { RequestContext } from '../http/request-context.js';
 import { checkRepeated, type PutBody } from '../http/validation.pipes.js';
 import type { SourceSettings, SyncRequest } from '../source-kinds/source-settings.dto.js';
-import { AdminFiles } from './admin-limits/admin-files.js';
-import { AdminNamespaces } from './admin-limits/admin-namespaces.js';
-import { declaredForm, describeSource, sourceTag } from './source-answer.js';
+import { AdminFiles, AdminNamespaces } from './admin-limits.js';
 import { registriesOf } from './source-registries.queries.js';
 import { SourceStates } from './source-states.queries.js';
 import { SourceWriter } from './source-writer.js';
 import { Source } from './source.entity.js';
 import { SourcesRepository } from './sources.repository.js';
+import { declaredForm, describeSource, sourceTag } from './sources.responses.js';
 
 /** The sources of the admin API (contract §7). */
 @Injectable()

@@ -9,7 +9,7 @@ import {
   type VersionName,
 } from '../documents/incoming-version.js';
 import { isObject } from '../json/json-values.js';
-import { type EntryFilter, passesFilter } from '../sources/filter/entry-filter.js';
+import { type EntryFilter, passesFilter } from '../sources/entry-filter.js';
 
 /** What is kept of a version beside its texts, by measurement: its objects, its digest, its places in maps. */
 const BYTES_AROUND = 1_024;

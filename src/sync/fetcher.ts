@@ -1,6 +1,6 @@
-import type { SyncedKind } from '../source-kinds/kinds.js';
 import type { VersionName } from '../documents/incoming-version.js';
-import type { LeasedSource } from '../sources/leases/leased-source.js';
+import type { SyncedKind } from '../source-kinds/kinds.js';
+import type { LeasedSource } from '../sources/source-leases.queries.js';
 import type { ReadEntries } from './entry-reader.js';
 import type { MemoryShare } from './memory/read-memory.js';
 

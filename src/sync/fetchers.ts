@@ -1,11 +1,11 @@
 import { Injectable } from '@nestjs/common';
 import { parseSourceKind, type SyncedKind } from '../source-kinds/kinds.js';
+import type { LeasedSource } from '../sources/source-leases.queries.js';
 import type { Fetched, Fetcher, FetchState } from './fetcher.js';
-import { ApiFetcher } from './mcp/api.fetcher.js';
 import { FileFetcher } from './file/file.fetcher.js';
 import { GitFetcher } from './git/git.fetcher.js';
+import { ApiFetcher } from './mcp/api.fetcher.js';
 import type { MemoryShare } from './memory/read-memory.js';
-import type { LeasedSource } from '../sources/leases/leased-source.js';
 
 /** The fetchers of all kinds that are synced: one that has none does not compile. */
 @Injectable()

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { LeasedSource } from '../sources/leases/leased-source.js';
+import type { LeasedSource } from '../sources/source-leases.queries.js';
 import type { FetchState } from './fetcher.js';
 
 /** Goes up when the reader or the document rules change, so that unchanged content is read again with the new ones. */

@@ -1,5 +1,5 @@
 import { isGuardedFromShrinking } from '../source-kinds/kinds.js';
-import type { LeasedSource } from '../sources/leases/leased-source.js';
+import type { LeasedSource } from '../sources/source-leases.queries.js';
 import type { ReadEntries } from './entry-reader.js';
 import { FetchError } from './fetcher.js';
 

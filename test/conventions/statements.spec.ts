@@ -25,7 +25,7 @@ describe('a SQL statement', () => {
     const writes = /\b(update|insert\s+into|delete\s+from)\s+"?source_sync\b/i;
     const writers = (await sourceFiles()).filter(({ text }) => writes.test(text)).map(({ path }) => path);
     expect(writers.sort()).toEqual([
-      'sources/leases/source-leases.queries.ts',
+      'sources/source-leases.queries.ts',
       'sources/source-states.queries.ts',
     ]);
   });

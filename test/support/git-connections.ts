@@ -2,7 +2,7 @@ import { AnonymousPolicy } from '../../dist/authz/access-policy.js';
 import type { AdminFileRoot, ProxyConfig } from '../../dist/config/config.js';
 import type { ResolveAll } from '../../dist/outbound/private-address.js';
 import type { SettingsOf } from '../../dist/source-kinds/kinds.js';
-import { AdminFiles } from '../../dist/sources/admin-limits/admin-files.js';
+import { AdminFiles } from '../../dist/sources/admin-limits.js';
 import type { Origin } from '../../dist/sources/source.entity.js';
 import { SourceFiles } from '../../dist/sync/file/source-files.js';
 import { type GitConnection, GitConnections } from '../../dist/sync/git/git-connection.js';
@@ -23,7 +23,7 @@ const LIMITS = {
   keepAliveMs: 65_000,
 };
 
-/** How a repository is reached by a source with these settings and without claims. */
+/** Connects to the repository of a source with these settings and no claims. */
 export function connectionTo(
   settings: SettingsOf<'git'>,
   origin: Origin,

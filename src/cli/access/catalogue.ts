@@ -2,7 +2,7 @@ import type { Claims } from '../../claims/claims.js';
 import type { Config, SourceConfig } from '../../config/config.js';
 import type { EntryType } from '../../documents/entry-types.js';
 import { KINDS } from '../../source-kinds/kinds.js';
-import { passesFilter } from '../../sources/filter/entry-filter.js';
+import { passesFilter } from '../../sources/entry-filter.js';
 import { readLocalFile } from '../../sync/file/local-file.js';
 import { readRegistryFile } from '../../sync/file/registry-file.js';
 import type { StoredCatalogue } from './stored-catalogue.queries.js';

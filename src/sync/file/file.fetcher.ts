@@ -2,7 +2,7 @@ import { Inject, Injectable } from '@nestjs/common';
 import type { ConfigType } from '@nestjs/config';
 import { adminSourcesConfig, limitsConfig } from '../../config/slices.js';
 import { HttpClient, OutboundError, retryAfterMs, withoutQuery } from '../../outbound/http-client.js';
-import type { LeasedSource } from '../../sources/leases/leased-source.js';
+import type { LeasedSource } from '../../sources/source-leases.queries.js';
 import { type Fetched, Fetcher, FetchError, type FetchState } from '../fetcher.js';
 import type { MemoryShare } from '../memory/read-memory.js';
 import { maxFileBytes } from './file-size.js';

@@ -1,7 +1,7 @@
 import { Worker } from 'node:worker_threads';
 import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import type { IncomingVersion } from '../../documents/incoming-version.js';
-import type { EntryFilter } from '../../sources/filter/entry-filter.js';
+import type { EntryFilter } from '../../sources/entry-filter.js';
 import type { ReadEntries } from '../entry-reader.js';
 import type { MemoryShare } from '../memory/read-memory.js';
 import { unpackEntries } from './packed-entries.js';

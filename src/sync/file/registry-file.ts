@@ -8,7 +8,7 @@ import { JsonSliceError, JsonSlicer, RepeatedKeyError, type Slice } from '../../
 import { parseSkeleton, parseText } from '../../json/json-text.js';
 import { isObject } from '../../json/json-values.js';
 import { TimeSlice } from '../../json/time-slice.js';
-import type { EntryFilter } from '../../sources/filter/entry-filter.js';
+import type { EntryFilter } from '../../sources/entry-filter.js';
 import { type Candidate, EntryReader, type Memory, type ReadEntries, type Skipped } from '../entry-reader.js';
 
 const MAX_SKIPPED = 100_000;

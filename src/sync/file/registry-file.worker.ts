@@ -1,9 +1,9 @@
 // A thread that reads one file after the other: see RegistryFileReader.
 import { parentPort } from 'node:worker_threads';
 import type { IncomingVersion } from '../../documents/incoming-version.js';
-import type { EntryFilter } from '../../sources/filter/entry-filter.js';
+import type { EntryFilter } from '../../sources/entry-filter.js';
 import type { ReadEntries } from '../entry-reader.js';
-import { packEntries, type PackedEntries } from './packed-entries.js';
+import { type PackedEntries, packEntries } from './packed-entries.js';
 import { readRegistryFile, RegistryFileError } from './registry-file.js';
 
 /** What is kept of the file is told, and handed over, in pieces of this size. */

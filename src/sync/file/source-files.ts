@@ -3,12 +3,12 @@ import type { ConfigType } from '@nestjs/config';
 import { limitsConfig } from '../../config/slices.js';
 import { ApiError } from '../../http/errors.js';
 import type { FileUse } from '../../source-kinds/kinds.js';
-import { AdminFiles, type ReadingSource } from '../../sources/admin-limits/admin-files.js';
+import { AdminFiles, type ReadingSource } from '../../sources/admin-limits.js';
 import type { Origin } from '../../sources/source.entity.js';
 import { FetchError } from '../fetcher.js';
 import type { MemoryShare } from '../memory/read-memory.js';
-import { type LocalFile, readLocalFile } from './local-file.js';
 import { maxFileBytes } from './file-size.js';
+import { type LocalFile, readLocalFile } from './local-file.js';
 
 const MAX_SECRET_BYTES = 1024 * 1024;
 const MAX_TOKEN_LENGTH = 16 * 1024;

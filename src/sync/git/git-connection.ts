@@ -17,7 +17,7 @@ import {
   parseGitRepository,
   type SshRepository,
 } from '../../source-kinds/git-repository.js';
-import type { LeasedSource } from '../../sources/leases/leased-source.js';
+import type { LeasedSource } from '../../sources/source-leases.queries.js';
 import { FetchError } from '../fetcher.js';
 import type { SourceFiles } from '../file/source-files.js';
 import { KEY, KNOWN_HOSTS, SSH_CONFIG, sshConfig } from './git-ssh.js';

@@ -3,7 +3,7 @@ import { Inject, Injectable } from '@nestjs/common';
 import type { ConfigType } from '@nestjs/config';
 import { adminSourcesConfig, limitsConfig, outboundConfig } from '../../config/slices.js';
 import { DEFAULTS, type SettingsOf } from '../../source-kinds/kinds.js';
-import type { LeasedSource } from '../../sources/leases/leased-source.js';
+import type { LeasedSource } from '../../sources/source-leases.queries.js';
 import { type Fetched, Fetcher, type FetchState } from '../fetcher.js';
 import { maxFileBytes } from '../file/file-size.js';
 import { SourceFiles } from '../file/source-files.js';

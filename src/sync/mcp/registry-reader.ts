@@ -1,14 +1,14 @@
-import { ListedEntries } from './listed-entries.js';
 import { type BareType, ENTRY_TYPES } from '../../documents/entry-types.js';
 import type { VersionName } from '../../documents/incoming-version.js';
-import type { EntryFilter } from '../../sources/filter/entry-filter.js';
+import { JsonSliceError, type Slice } from '../../json/json-slices.js';
+import { TimeSlice } from '../../json/time-slice.js';
+import type { EntryFilter } from '../../sources/entry-filter.js';
 import { type Candidate, EntryReader, type ReadEntries } from '../entry-reader.js';
 import { FetchError } from '../fetcher.js';
 import type { MemoryShare } from '../memory/read-memory.js';
 import { MAX_BYTES, MAX_EMPTY_PAGES, MAX_VERSIONS } from '../upstream-limits.js';
-import { JsonSliceError, type Slice } from '../../json/json-slices.js';
+import { ListedEntries } from './listed-entries.js';
 import { type Page, readBare, readServerItem } from './registry-page.js';
-import { TimeSlice } from '../../json/time-slice.js';
 
 const MAX_LISTED = 1_000;
 /** What is kept of a document that was listed, beside it. */

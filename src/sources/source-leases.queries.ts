@@ -1,6 +1,41 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
-import type { LeasedSource, WatchedSource } from './leased-source.js';
+import type { Claims } from '../claims/claims.js';
+import type { SettingsOf, SyncedKind } from '../source-kinds/kinds.js';
+import type { EntryFilter } from './entry-filter.js';
+import type { Origin } from './source.entity.js';
+
+/** A source that is synced, and whose lease a run of this replica holds; its kind gives the type of its settings. */
+export type LeasedSource<K extends SyncedKind = SyncedKind> = {
+  [P in K]: {
+    readonly id: number;
+    readonly name: string;
+    readonly kind: P;
+    readonly origin: Origin;
+    readonly settings: SettingsOf<P>;
+    readonly filter: EntryFilter | null;
+    readonly claims: Claims;
+    /** May this run lose most of the entries, by the settings or as it was asked for? */
+    readonly mayShrink: boolean;
+    readonly intervalMs: number;
+    readonly contentDigest: Buffer | null;
+    /** What the last run that succeeded left for the next one; null when there is none, or the settings have changed since. */
+    readonly fetchState: unknown;
+    /** Runs since the last one that succeeded, this one included. */
+    readonly attempts: number;
+    /** Whether a sync has been requested since the last one that succeeded. */
+    readonly isRequested: boolean;
+  };
+}[K];
+
+/** A source of kind kubernetes whose lease this replica holds. */
+export interface WatchedSource {
+  readonly id: number;
+  readonly name: string;
+  readonly origin: Origin;
+  readonly settings: SettingsOf<'kubernetes'>;
+  readonly filter: EntryFilter | null;
+}
 
 /**
  * Who may sync or watch a source: one owner at a time. A lease runs out when it is not renewed, and is free then; a change
@@ -119,3 +154,17 @@ export class SourceLeases {
 
 /** Rolls the transaction back. */
 class LeaseLost extends Error {}
+
+// How long a lease is held without being renewed, after which another replica may take it, and how often it is renewed.
+
+/** For a sync. */
+export const SYNC_LEASE = { ms: 15_000, renewMs: 5_000 } as const;
+/** For watching a cluster. */
+export const WATCH_LEASE = { ms: 10_000, renewMs: 3_000 } as const;
+
+/**
+ * SQL: a sync that was requested while this run went on comes right after it. Otherwise the next one comes after `$3`
+ * milliseconds or up to a tenth later, so that sources that began together do not stay together.
+ */
+export const NEXT_RUN_AT = `case when requested_at >= last_attempt_at then now()
+  else now() + $3 * (1 + random() * 0.1) * interval '1 millisecond' end`;

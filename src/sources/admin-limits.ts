@@ -2,14 +2,14 @@ import { lstat, realpath, stat } from 'node:fs/promises';
 import { dirname, isAbsolute, relative, resolve, sep } from 'node:path';
 import { Inject, Injectable } from '@nestjs/common';
 import type { ConfigType } from '@nestjs/config';
-import type { Caller } from '../../auth/caller.js';
-import { AccessPolicy } from '../../authz/access-policy.js';
-import type { Claims } from '../../claims/claims.js';
-import type { AdminFileRoot } from '../../config/config.js';
-import { adminSourcesConfig } from '../../config/slices.js';
-import { ApiError } from '../../http/errors.js';
-import type { FileUse, SourceKind } from '../../source-kinds/kinds.js';
-import { hostOf, namedFiles } from '../../source-kinds/named-files.js';
+import type { Caller } from '../auth/caller.js';
+import { AccessPolicy } from '../authz/access-policy.js';
+import type { Claims } from '../claims/claims.js';
+import type { AdminFileRoot } from '../config/config.js';
+import { adminSourcesConfig } from '../config/slices.js';
+import { ApiError } from '../http/errors.js';
+import type { FileUse, SettingsOf, SourceKind } from '../source-kinds/kinds.js';
+import { hostOf, namedFiles } from '../source-kinds/named-files.js';
 
 /** contract §7: the most a source made through the API may read. */
 export const MAX_ADMIN_FILE_BYTES = 64 * 1024 * 1024;
@@ -148,5 +148,35 @@ async function resolveLinks(path: string): Promise<{ real: string; exists: boole
     if (real === undefined && (await isLink(part))) throw new ApiError('path_not_allowed');
     if (real !== undefined) return { real: resolve(real, relative(part, path)), exists: part === path };
     if (part === dirname(part)) return { real: path, exists: false };
+  }
+}
+
+/**
+ * Which namespaces a source of kind kubernetes that was made through the API may watch (contract §2): those of
+ * `adminKubernetesNamespaces`, each by its name. Asked when a source is put, and again when it is watched.
+ */
+@Injectable()
+export class AdminNamespaces {
+  constructor(
+    @Inject(adminSourcesConfig.KEY) private readonly limits: ConfigType<typeof adminSourcesConfig>,
+  ) {}
+
+  /** @throws ApiError 400 `namespace_not_allowed`. */
+  check(settings: SettingsOf<'kubernetes'>): void {
+    const refusal = this.findRefusal(settings);
+    if (refusal !== undefined) throw new ApiError('namespace_not_allowed', refusal);
+  }
+
+  /** Why it may not watch what it names, as a sentence. */
+  findRefusal({ namespaces = [] }: SettingsOf<'kubernetes'>): string | undefined {
+    const allowed = this.limits.adminKubernetesNamespaces;
+    if (allowed.length === 0)
+      return 'Sources of kind kubernetes come from the configuration file alone here: it names no adminKubernetesNamespaces';
+    if (namespaces.length === 0)
+      return 'A source of kind kubernetes made through the API has to name its namespaces, of those in adminKubernetesNamespaces';
+    const refused = namespaces.filter((namespace) => !allowed.includes(namespace));
+    return refused.length === 0
+      ? undefined
+      : `The configuration does not allow these namespaces to sources made through the API: ${refused.join(', ')}; they have to stand in adminKubernetesNamespaces`;
   }
 }

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { matchesGlob } from './glob.js';
+import { matchesGlob } from './entry-filter.js';
 
 describe('a glob', () => {
   it.each([
