@@ -5,7 +5,7 @@ import type { Claims } from '../claims/claims.js';
 import type { Config, RegistryConfig, SourceConfig } from '../config/config.js';
 import { lockCatalogue } from '../database/locks.js';
 import { RegistriesRepository } from '../registries/registries.repository.js';
-import { declaredForm as declaredRegistry } from '../registries/registry-answer.js';
+import { declaredForm as declaredRegistry } from '../registries/registries.responses.js';
 import { RegistryWriter } from '../registries/registry-writer.js';
 import { Registry, RegistrySource } from '../registries/registry.entity.js';
 import { SourceStates } from '../sources/source-states.queries.js';

@@ -4,12 +4,11 @@ import { AuditModule } from '../audit/audit.module.js';
 import { AuthzModule } from '../authz/authz.module.js';
 import { ClaimSetsModule } from '../claim-sets/claim-sets.module.js';
 import { SourcesModule } from '../sources/sources.module.js';
-import { AdminKeys } from './admin-keys.js';
 import { RegistriesController } from './registries.controller.js';
 import { RegistriesRepository } from './registries.repository.js';
 import { RegistriesService } from './registries.service.js';
+import { AdminKeys, RegistryWriter } from './registry-writer.js';
 import { Registry } from './registry.entity.js';
-import { RegistryWriter } from './registry-writer.js';
 
 @Module({
   imports: [TypeOrmModule.forFeature([Registry]), AuditModule, AuthzModule, ClaimSetsModule, SourcesModule],

@@ -14,11 +14,9 @@ import type { RequestContext } from '../http/request-context.js';
 import { checkRepeated, type PutBody } from '../http/validation.pipes.js';
 import type { Source } from '../sources/source.entity.js';
 import { SourcesRepository } from '../sources/sources.repository.js';
-import { AdminKeys } from './admin-keys.js';
 import { RegistriesRepository } from './registries.repository.js';
-import type { RegistryAnswer } from './registries.responses.js';
-import { declaredForm, describeRegistry, registryTag } from './registry-answer.js';
-import { RegistryWriter } from './registry-writer.js';
+import { declaredForm, describeRegistry, type RegistryAnswer, registryTag } from './registries.responses.js';
+import { AdminKeys, RegistryWriter } from './registry-writer.js';
 import { Registry } from './registry.entity.js';
 
 /** The registries as the admin API knows them (contract §7). */
