@@ -2,7 +2,7 @@ import { Controller, Get, Param, type Type } from '@nestjs/common';
 import { ApiOperation, ApiParam, ApiTags } from '@nestjs/swagger';
 import { AnyCaller, Audited, Loaded, RegistryRoute } from '../auth/route.js';
 import { BARE_TYPES, type BareType, ENTRY_TYPES } from '../documents/entry-types.js';
-import { describedClass, documentClassOf, nounOf } from '../entries/document-classes.js';
+import { describedClass, documentClassOf, nounOf } from '../entries/entries.dto.js';
 import type { CachedJson } from '../http/json-answers.js';
 import { ApiErrors, ApiOkWithEtag } from '../http/openapi/api-answers.js';
 import { ValidQuery } from '../http/validation.pipes.js';

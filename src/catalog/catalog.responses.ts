@@ -1,6 +1,6 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 import { ENTRY_TYPES } from '../documents/entry-types.js';
-import { documentClassOf } from '../entries/document-classes.js';
+import { documentClassOf } from '../entries/entries.dto.js';
 
 export class PageMetadata {
   @ApiProperty({ type: 'integer', description: 'How many rows this page holds' })

@@ -19,13 +19,11 @@ import { ApiErrors, ApiIfMatch, ApiOkWithEtag } from '../http/openapi/api-answer
 import { type Preconditions, RequestPreconditions } from '../http/preconditions.js';
 import { CurrentRequest, type RequestContext } from '../http/request-context.js';
 import { ValidQuery } from '../http/validation.pipes.js';
-import { ClaimsBody, PublishBody, PublishQuery, StatusBody } from './entries.dto.js';
-import { EntryClaimsAnswer, ManagedEntry, PublishedVersionAnswer } from './entries.responses.js';
+import { ClaimsBody, PUBLISH_EXAMPLES, PublishBody, PublishQuery, StatusBody } from './entries.dto.js';
+import { EntryClaimsAnswer, EntryList, ManagedEntry, PublishedVersionAnswer } from './entries.responses.js';
 import { EntriesService } from './entries.service.js';
+import { EntryListService } from './entry-list.service.js';
 import { Entry } from './entry.entity.js';
-import { EntryList } from './list/entry-list.responses.js';
-import { EntryListService } from './list/entry-list.service.js';
-import { PUBLISH_EXAMPLES } from './publish-examples.js';
 
 const VERSION = { name: 'version', type: String, description: 'One exact version', example: '1.2.0' };
 const PUBLISH_ERRORS = [

@@ -1,4 +1,5 @@
-import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
+import type { Type } from '@nestjs/common';
+import { ApiProperty, ApiPropertyOptional, type ApiPropertyOptions } from '@nestjs/swagger';
 import { CLAIMS_SCHEMA } from '../claims/claim-rules.js';
 import type { Claims } from '../claims/claims.js';
 import { isProse } from '../documents/document-problem.js';
@@ -7,7 +8,99 @@ import { ENTRY_TYPE_NAMES, ENTRY_TYPES, type EntryType, STATUSES } from '../docu
 import { Checked, Optional, Rule, type Unchecked } from '../validation/class-checks.js';
 import { type Issue, issue } from '../validation/problems.js';
 import { anything, claims, flagParameter, storableText, textUpTo } from '../validation/value-checks.js';
-import { documentClassOf } from './document-classes.js';
+
+type OpenApiSchema = Exclude<NonNullable<ApiPropertyOptions['items']>, { $ref: string }>;
+
+/** The JSON schema of a document or of a part of it, as far as OpenAPI says the same. */
+interface DocumentSchema {
+  readonly type?: string;
+  readonly format?: string;
+  readonly enum?: readonly string[];
+  readonly items?: DocumentSchema;
+  readonly required?: readonly string[];
+  readonly properties?: Readonly<Record<string, DocumentSchema>>;
+  readonly additionalProperties?: DocumentSchema | false;
+  readonly then?: DocumentSchema;
+  readonly else?: DocumentSchema;
+  readonly minLength?: number;
+  readonly maxLength?: number;
+  readonly pattern?: string;
+}
+
+/** What OpenAPI calls the formats of document-formats.ts; it has none for the others. */
+const FORMATS: Readonly<Record<string, string>> = { 'web-url': 'uri', 'web-reference': 'uri-reference' };
+
+/** `Skill` of `skill`, for names in code that is made for a type. */
+export function nounOf(type: EntryType): string {
+  return `${type[0]?.toUpperCase()}${type.slice(1)}`;
+}
+
+/** The class by which OpenAPI describes the documents of a type, such as `SkillDocument`: made from their JSON schema. */
+export function documentClassOf(type: EntryType): Type {
+  return CLASSES[type];
+}
+
+/** A class for OpenAPI, which has no other use. */
+export function describedClass(name: string, properties: Readonly<Record<string, ApiPropertyOptions>>): Type {
+  const described = { [name]: function () {} }[name] as unknown as Type;
+  for (const [key, options] of Object.entries(properties))
+    ApiProperty(options)(described.prototype as object, key);
+  return described;
+}
+
+const CLASSES = Object.fromEntries(
+  ENTRY_TYPE_NAMES.map((type) => [
+    type,
+    classFrom(`${nounOf(type)}Document`, ENTRY_TYPES[type].schema as DocumentSchema),
+  ]),
+) as Record<EntryType, Type>;
+
+function classFrom(name: string, { properties = {}, required = [] }: DocumentSchema): Type {
+  const described = Object.entries(properties).map(([key, schema]) => {
+    const isRequired = required.includes(key);
+    const { required: members, ...described } = openApiOf(schema, key);
+    return [
+      key,
+      members
+        ? { ...described, required: members, selfRequired: isRequired }
+        : { ...described, required: isRequired },
+    ];
+  });
+  return describedClass(name, Object.fromEntries(described) as Record<string, ApiPropertyOptions>);
+}
+
+function openApiOf(schema: DocumentSchema, key?: string): OpenApiSchema {
+  const { type, enum: words, items, minLength, maxLength, pattern } = schema;
+  if (words) return { type: 'string', enum: [...words] };
+  if (type === 'array') return { type: 'array', items: openApiOf(items ?? {}) };
+  if (type === 'object') return objectOf(schema, key);
+  if (type !== 'string') return type === undefined ? {} : { type };
+  const format = FORMATS[schema.format ?? ''];
+  return {
+    type,
+    ...(format === undefined ? {} : { format }),
+    ...(minLength === undefined ? {} : { minLength }),
+    ...(maxLength === undefined ? {} : { maxLength }),
+    ...(pattern === undefined ? {} : { pattern }),
+  };
+}
+
+// Of a choice by `type`, clients get the members of all branches: which are needed is for the check of documents to say.
+function objectOf(schema: DocumentSchema, key?: string): OpenApiSchema {
+  const { additionalProperties, required = [] } = schema;
+  const properties = { ...schema.else?.properties, ...schema.then?.properties, ...schema.properties };
+  const described = Object.entries(properties).map(([name, property]) => [name, openApiOf(property, name)]);
+  const isOpen = described.length === 0 || key === '_meta';
+  return {
+    type: 'object',
+    ...(described.length > 0
+      ? { properties: Object.fromEntries(described) as Record<string, OpenApiSchema> }
+      : {}),
+    ...(required.length > 0 ? { required: [...required] } : {}),
+    ...(additionalProperties ? { additionalProperties: openApiOf(additionalProperties) } : {}),
+    ...(additionalProperties === undefined && isOpen ? { additionalProperties: true } : {}),
+  };
+}
 
 const MAX_STATUS_MESSAGE = 500;
 
@@ -82,3 +175,48 @@ function describeStatuses(): string {
   });
   return lines.join('; ');
 }
+
+/** Bodies of `POST /v1/entries`, one of each type. */
+export const PUBLISH_EXAMPLES: Record<EntryType, { summary: string; value: PublishBody }> = {
+  server: {
+    summary: 'A server',
+    value: {
+      server: {
+        $schema: 'https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json',
+        name: 'io.github.example/weather',
+        description: 'Forecasts and warnings for any place',
+        version: '1.2.0',
+        remotes: [{ type: 'streamable-http', url: 'https://weather.example.com/mcp' }],
+      },
+      claims: { org: 'acme', team: ['platform'] },
+    },
+  },
+  skill: {
+    summary: 'A skill',
+    value: {
+      skill: {
+        namespace: 'io.github.example',
+        name: 'code-review',
+        description: 'Reviews a change for faults before it is merged',
+        version: '1.0.0',
+        packages: [
+          { registryType: 'git', url: 'https://github.com/example/skills', subfolder: 'code-review' },
+        ],
+      },
+      claims: { org: 'acme', team: ['platform'] },
+    },
+  },
+  plugin: {
+    summary: 'A plugin',
+    value: {
+      plugin: {
+        namespace: 'io.github.example',
+        name: 'code-review',
+        description: 'Commands and skills for reviews',
+        version: '1.0.0',
+        packages: [{ registryType: 'oci', identifier: 'ghcr.io/example/code-review:1.0.0' }],
+      },
+      claims: { org: 'acme', team: ['platform'] },
+    },
+  },
+};

@@ -1,18 +1,18 @@
 import { Module } from '@nestjs/common';
+import { TypeOrmModule } from '@nestjs/typeorm';
 import { AuditModule } from '../audit/audit.module.js';
 import { AuthzModule } from '../authz/authz.module.js';
-import { TypeOrmModule } from '@nestjs/typeorm';
 import { ClaimSetsModule } from '../claim-sets/claim-sets.module.js';
 import { SourcesModule } from '../sources/sources.module.js';
 import { ViewsModule } from '../views/views.module.js';
 import { EntriesController } from './entries.controller.js';
 import { EntriesRepository } from './entries.repository.js';
 import { EntriesService } from './entries.service.js';
+import { EntryListController } from './entry-list.controller.js';
+import { EntryListQueries } from './entry-list.queries.js';
+import { EntryListService } from './entry-list.service.js';
 import { Entry } from './entry.entity.js';
-import { EntryListController } from './list/entry-list.controller.js';
-import { EntryListQueries } from './list/entry-list.queries.js';
-import { EntryListService } from './list/entry-list.service.js';
-import { PublishRules } from './publish-rules.js';
+import { PublishRules } from './publish-request.js';
 import { EntryWriter } from './writer/entry-writer.js';
 
 @Module({

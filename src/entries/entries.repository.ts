@@ -8,11 +8,10 @@ import { hasNul } from '../database/columns.js';
 import type { EntryName, IncomingVersion } from '../documents/incoming-version.js';
 import { bumpRevision } from '../sources/source-registries.queries.js';
 import { PartitionLimit } from '../views/partition-limit.queries.js';
-import { type NewDocument, updateStatus } from './entry-status.queries.js';
+import { electLatest, type NewDocument, updateStatus } from './entry-status.queries.js';
 import { Entry, EntryVersion } from './entry.entity.js';
-import { electLatest } from './latest-version.queries.js';
+import { versionColumns } from './writer/copy-rows.queries.js';
 import { deleteEmptyEntries } from './writer/entry-writer.queries.js';
-import { versionColumns } from './writer/version-columns.js';
 
 /**
  * The entries of the managed source. Methods that write run inside their caller's transaction, which holds the lock of the

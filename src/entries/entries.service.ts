@@ -19,15 +19,15 @@ import type { RequestContext } from '../http/request-context.js';
 import { SourcesRepository } from '../sources/sources.repository.js';
 import { CatalogMetrics } from '../telemetry/registry-metrics.js';
 import { EntriesRepository } from './entries.repository.js';
-import { describeEntry, describeVersion, statusOf } from './entry-answer.js';
+import { describeEntry, describeVersion, statusOf } from './entries.responses.js';
 import type { Entry, EntryVersion } from './entry.entity.js';
 import {
   type PublishRequest,
+  PublishRules,
   readClaimsRequest,
   readPublishRequest,
   readStatusRequest,
 } from './publish-request.js';
-import { PublishRules } from './publish-rules.js';
 
 /** An entry as a path names it: of whatever type. */
 export interface EntryPath {

@@ -34,3 +34,50 @@ export async function updateStatus(
     ],
   );
 }
+
+/**
+ * Finds the latest version of entries anew: the newest that is not deleted, and when all are, the newest of them. Runs in
+ * the transaction that changed the versions.
+ *
+ * @returns the ids of the versions that were not the latest before.
+ */
+export async function electLatest(
+  manager: EntityManager,
+  entryIds: readonly string[],
+): Promise<ReadonlySet<string>> {
+  // Two statements: the index that allows one latest per entry is checked row by row. Newest versions are looked up in the
+  // index of the order: an entry with thousands of versions must not cost more than one with two. None is elected of an
+  // entry that is gone.
+  const elected = await manager.query<{ id: string }[]>(
+    `with elected as materialized (
+       select coalesce(
+         (select v.id from entry_version v where v.entry_id = e.id and v.status <> 'deleted'
+          order by v.version_key desc limit 1),
+         (select v.id from entry_version v where v.entry_id = e.id order by v.version_key desc limit 1)
+       ) as id
+       from unnest($1::bigint[]) as e(id)
+     ), deposed as (
+       update entry_version set is_latest = false
+       where entry_id = any($1::bigint[]) and is_latest and id not in (select id from elected where id is not null)
+     )
+     select v.id from elected join entry_version v on v.id = elected.id where not v.is_latest`,
+    [entryIds],
+  );
+  const ids = elected.map(({ id }) => id);
+  if (ids.length > 0)
+    await manager.query(`update entry_version set is_latest = true where id = any($1::bigint[])`, [ids]);
+  return new Set(ids);
+}
+
+/**
+ * Whether a version comes before another of its entry when the latest is looked for: the same order as `electLatest`'s, for
+ * entries that are only being written.
+ */
+export function precedes(one: Electable, other: Electable): boolean {
+  const [isOneDeleted, isOtherDeleted] = [one.status === 'deleted', other.status === 'deleted'];
+  if (isOneDeleted !== isOtherDeleted) return isOtherDeleted;
+  // By bytes, as the database does: UTF-16 orders some characters otherwise.
+  return Buffer.compare(Buffer.from(one.versionKey), Buffer.from(other.versionKey)) > 0;
+}
+
+type Electable = Pick<EntryVersion, 'status' | 'versionKey'>;

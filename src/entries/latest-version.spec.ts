@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { precedes } from './latest-version.queries.js';
+import { precedes } from './entry-status.queries.js';
 
 describe('of two versions of one entry', () => {
   it.each([

@@ -12,7 +12,7 @@ import {
 import { ViewSql } from '../../dist/catalog/pages/view-sql.queries.js';
 import { createDataSource } from '../../dist/database/open-database.js';
 import { PreparedStatements } from '../../dist/database/statements.js';
-import { EntryListQueries } from '../../dist/entries/list/entry-list.queries.js';
+import { EntryListQueries } from '../../dist/entries/entry-list.queries.js';
 import { ViewsQueries } from '../../dist/views/views.queries.js';
 import { BULK_CLAIM_SETS, BULK_SOURCES, bulkView, fillCatalogue } from '../support/bulk-catalogue.js';
 import { aDatabase, type TestDatabase } from '../support/database.js';
@@ -21,12 +21,12 @@ import { costOfKeepingPlans, rowsTouched } from '../support/explained.js';
 const SMALL = 2_000;
 const LARGE = 5_000;
 const LIMIT = 10;
-// The name of the number 1, as md5 has it; below, also that of 2.
+// From md5('1'); below also md5('2').
 const NAME = 'io.acme/c4ca4238a0b923820dcc509a6f75849b';
-/** Of a list: so many for each row of the page, each partition or source, and for the candidates of an index. */
+/** Row budget of a list: per row of the page, per partition or source, and for index candidates. */
 const LIST_ROWS = 40 * (LIMIT + 1) + (LIMIT + 1) * 16 + 550 * 2;
 const NAME_ROWS = 30;
-/** The greatest id of a claim set. */
+/** Greatest claim set id. */
 const NONE_IS_NEWER = 2 ** 31 - 1;
 
 type Ask = (dataSource: DataSource) => Promise<unknown>;
@@ -34,7 +34,7 @@ interface Case {
   readonly what: string;
   readonly ask: Ask;
   readonly atMost: number;
-  /** What it can't be fast without, as SQL that takes it away. */
+  /** SQL that drops the index the query depends on. */
   readonly needs?: string;
 }
 
@@ -50,53 +50,49 @@ const servers =
   (dataSource) =>
     readList(sqlOf(dataSource, view), 'server', { filter, limit: LIMIT, after });
 const index = (name: string) => `drop index ${name}`;
-// The other one also holds the version, next to the entry, and can be read whole.
+// The unique constraint also covers the version, so its index could be scanned instead.
 const VERSIONS = `${index('entry_version_version')};
   alter table entry_version drop constraint entry_version_entry_id_version_key`;
 const NAMES = 'alter table entry drop constraint entry_source_id_type_name_key';
 
 const lists: readonly [string, Ask, string?][] = [
-  ['everything, for all', servers(ALL, {}), NAMES],
-  ['everything, for few', servers(FEW, {}), index('entry_partition')],
-  ['everything, from the middle on', servers(ALL, {}, MIDDLE), NAMES],
-  ['everything, from the middle on, for few', servers(FEW, {}, MIDDLE), index('entry_partition')],
-  ['what comes after the last', servers(ALL, {}, { name: 'io.acme/g', key: '~' })],
+  ['everything, full view', servers(ALL, {}), NAMES],
+  ['everything, small view', servers(FEW, {}), index('entry_partition')],
+  ['everything, from the middle', servers(ALL, {}, MIDDLE), NAMES],
+  ['everything, from the middle, small view', servers(FEW, {}, MIDDLE), index('entry_partition')],
+  ['after the last row', servers(ALL, {}, { name: 'io.acme/g', key: '~' })],
   ['latest versions', servers(ALL, { version: 'latest' })],
-  ['latest versions, for few', servers(FEW, { version: 'latest' })],
+  ['latest versions, small view', servers(FEW, { version: 'latest' })],
   ['a common version', servers(ALL, { version: '2.0.0' })],
   ['a rare version', servers(ALL, { version: '9.9.9' }), VERSIONS],
   ['an absent version', servers(FEW, { version: '7.7.7' }), VERSIONS],
   ['a common word', servers(ALL, { search: 'server' })],
-  ['a common word, from the middle on', servers(FEW, { search: 'server' }, MIDDLE)],
+  ['a common word, from the middle', servers(FEW, { search: 'server' }, MIDDLE)],
   ['a rare word', servers(ALL, { search: 'xylophone' }), index('search_text_keys')],
-  ['a rare word, for few', servers(FEW, { search: 'xylophone' }), index('search_text_keys')],
-  ['a rare word among latest', servers(ALL, { search: 'xylophone', version: 'latest' })],
+  ['a rare word, small view', servers(FEW, { search: 'xylophone' }), index('search_text_keys')],
+  ['a rare word in latest versions', servers(ALL, { search: 'xylophone', version: 'latest' })],
   ['an absent word', servers(ALL, { search: 'qqqq' }), index('search_text_keys')],
   ['a letter', servers(ALL, { search: 'a' })],
   ['an absent letter', servers(ALL, { search: '%' }), index('search_text_keys')],
-  ['two absent letters, of those there are', servers(ALL, { search: 'xs' }), index('search_text_keys')],
+  ['an absent pair of present letters', servers(ALL, { search: 'xs' }), index('search_text_keys')],
   [
-    'a word that is common in what is hidden',
+    'a word that is common in hidden entries',
     servers(FEW, { search: 'clandestine' }),
     index('search_text_keys'),
   ],
+  ['recent changes', servers(ALL, { updatedSince: '2026-06-01T00:00:00Z' }), index('entry_version_updated')],
   [
-    'what changed lately',
-    servers(ALL, { updatedSince: '2026-06-01T00:00:00Z' }),
-    index('entry_version_updated'),
-  ],
-  [
-    'what other claims have made visible lately',
+    'entries recently made visible by claims',
     servers(ALL, { updatedSince: '2026-07-01T00:00:00Z' }),
     index('entry_claims_changed'),
   ],
   [
-    'what will change',
+    'changes since a future time',
     servers(FEW, { updatedSince: '2999-01-01T00:00:00Z' }),
     index('entry_version_updated'),
   ],
-  ['what changed since long ago', servers(ALL, PAST)],
-  ['what changed since long ago, from the middle on', servers(FEW, PAST, MIDDLE)],
+  ['changes since long ago', servers(ALL, PAST)],
+  ['changes since long ago, from the middle', servers(FEW, PAST, MIDDLE)],
   ['a rare word since long ago', servers(ALL, { ...PAST, search: 'xylophone' })],
   [
     'skills of a rare status',
@@ -109,7 +105,7 @@ const lists: readonly [string, Ask, string?][] = [
     index('entry_version_status'),
   ],
   [
-    'entries for managers from the middle on',
+    'admin list of entries, from the middle',
     (dataSource) =>
       new EntryListQueries(dataSource).page(
         [1, 2, 3, 4],
@@ -140,13 +136,13 @@ const ofOne: readonly [string, Ask][] = [
   ['a name', versions(ALL, { which: 'all' })],
   ['the latest of a name', versions(ALL, { which: 'latest' })],
   ['a version of a name', versions(FEW, { which: 'exact', version: '1.0.0' })],
-  ['a name that is not there', versions(ALL, { which: 'latest', name: 'io.acme/x' })],
+  ['a missing name', versions(ALL, { which: 'latest', name: 'io.acme/x' })],
 ];
 
-/** What is asked again and again, in prepared statements. */
+/** Frequent queries, sent as prepared statements. */
 const prepared: readonly [string, Ask][] = [
   ...[ALL, EVERYTHING, FEW].flatMap((view): [string, Ask][] => {
-    const who = view.seesAll ? 'whoever sees all' : view.tag;
+    const who = view.seesAll ? 'a super-admin' : view.tag;
     return [
       [`a list, for ${who}`, servers(view, {})],
       [`the next page, for ${who}`, servers(view, {}, MIDDLE)],
@@ -168,7 +164,7 @@ const cases: Case[] = [
         [1, 2, 3, 4],
         NONE_IS_NEWER,
       ),
-    // And the sources, which have the revisions.
+    // Plus the source rows, which hold the revisions.
     atMost: BULK_SOURCES * ((BULK_CLAIM_SETS + 1) * 2 + 1),
   },
   {
@@ -181,7 +177,7 @@ const cases: Case[] = [
   },
 ];
 
-/** A catalogue of so many names, and a connection to it. */
+/** A catalogue with `names` names, and a connection to it. */
 class Filled {
   database!: TestDatabase;
   runner!: QueryRunner;
@@ -204,7 +200,7 @@ class Filled {
   }
 }
 
-describe('what a query reads', () => {
+describe('rows read by a query', () => {
   const small = new Filled(SMALL);
   const large = new Filled(LARGE);
   beforeAll(() => Promise.all([small.open(), large.open()]));
@@ -214,29 +210,29 @@ describe('what a query reads', () => {
     const rows = await rowsTouched(large.runner, ask);
     expect(rows).toBeLessThanOrEqual(atMost);
     const fewer = await rowsTouched(small.runner, ask);
-    // More names make neighbours differ a little in their versions and sources.
+    // Slack: with more names, neighbours differ slightly in versions and sources.
     expect(rows).toBeLessThanOrEqual(1.5 * fewer + LIMIT);
   }
 
-  describe('of a catalogue that was just filled', () => {
-    it.each(cases)('depends on the page and not on the catalogue: $what', dependsOnThePage);
+  describe('in a freshly filled catalogue', () => {
+    it.each(cases)('depend on the page size and not on the catalogue: $what', dependsOnThePage);
   });
 
-  describe('of a catalogue PostgreSQL has statistics of', () => {
+  describe('in a catalogue with statistics', () => {
     beforeAll(async () => {
       for (const { database } of [small, large])
         await database.query('vacuum analyze entry, entry_version, search_text, search_partition');
     });
-    it.each(cases)('depends on the page and not on the catalogue: $what', dependsOnThePage);
+    it.each(cases)('depend on the page size and not on the catalogue: $what', dependsOnThePage);
 
-    // What a plan for any values costs more than one for these must not grow: at some size it would be made anew each time.
-    it.each(prepared)('is planned once for all values: %s', async (_, ask) => {
+    // If a generic plan costs more with size, PostgreSQL would at some point replan each execution.
+    it.each(prepared)('come from a generic plan: %s', async (_, ask) => {
       const atFewer = await costOfKeepingPlans(small.runner, ask);
       expect(await costOfKeepingPlans(large.runner, ask)).toBeLessThan(atFewer + 1);
     });
 
     it.each(cases.filter(({ needs }) => needs !== undefined))(
-      'takes reading far more without its index: $what',
+      'more than double without the index: $what',
       async ({ ask, needs = '' }) => {
         const rows = await rowsTouched(small.runner, ask);
         await small.runner.startTransaction();

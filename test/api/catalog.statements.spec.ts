@@ -15,11 +15,11 @@ import {
 } from '../../dist/catalog/pages/versions/version.queries.js';
 import { ViewSql } from '../../dist/catalog/pages/view-sql.queries.js';
 import { createDataSource } from '../../dist/database/open-database.js';
-import { gramsToFind } from '../../dist/entries/search/search-grams.js';
+import { gramsToFind } from '../../dist/entries/search-texts.queries.js';
 import { visibleSource } from '../../dist/views/view.js';
 import { aDatabase, type TestDatabase } from '../support/database.js';
 
-/** The statements as they are sent, with the values of an example. UPDATE_GOLDEN=1 rewrites them. */
+/** Golden files of the SQL with example values; UPDATE_GOLDEN=1 rewrites them. */
 const FOLDER = new URL('./page-statements/', import.meta.url);
 const EVERYTHING: ListFilter = {
   search: '100%',
@@ -103,7 +103,7 @@ const statements: Record<string, Read> = {
   'search.of-all': searched('weather', {}),
 };
 
-describe('the statement of a page', () => {
+describe('the SQL of a page', () => {
   let database: TestDatabase;
   let dataSource: DataSource;
   beforeAll(async () => {
@@ -115,7 +115,7 @@ describe('the statement of a page', () => {
     await database.drop();
   });
 
-  /** What is sent to an empty database, which has to take it. */
+  /** Returns the SQL sent to an empty database, which must accept it. */
   async function sentBy(read: Read, seesAll = false): Promise<string> {
     const sent: string[] = [];
     const query = (text: string, values: unknown[]) => {
@@ -135,14 +135,14 @@ describe('the statement of a page', () => {
     return sent.join();
   }
 
-  it.each(Object.entries(statements))('is the one that can be read in %s.sql', async (name, read) => {
+  it.each(Object.entries(statements))('matches %s.sql', async (name, read) => {
     const sent = await sentBy(read, name.endsWith('.of-all'));
     const file = new URL(`${name}.sql`, FOLDER);
     if (process.env['UPDATE_GOLDEN'] === '1') await writeFile(file, sent);
     expect(sent).toBe(await readFile(file, 'utf8'));
   });
 
-  it('has no file that is not compared', async () => {
+  it('has no unused golden file', async () => {
     const files = (await readdir(FOLDER)).map((file) => file.replace(/\.sql$/, ''));
     expect(files.sort()).toEqual(Object.keys(statements).sort());
   });
@@ -150,7 +150,7 @@ describe('the statement of a page', () => {
   it.each([
     ['walk', walk('partition', EVERYTHING, AFTER), walk('partition', otherValues(), { name: 'b', key: '2' })],
     ['scan', scan('status', EVERYTHING, AFTER), scan('status', otherValues(), { name: 'b', key: '2' })],
-  ])('is the same text for other values of the same keys: %s', async (_, one, other) => {
+  ])('does not depend on the values: %s', async (_, one, other) => {
     const textOf = (sent: string) => sent.replaceAll(/^-- .*\n/gm, '');
     const [first, second] = [await sentBy(one), await sentBy(other)];
     expect(second).not.toBe(first);

@@ -9,7 +9,7 @@ import { SnapshotCheck } from '../../dist/catalog/pages/snapshot-check.js';
 import type { FoundVersion } from '../../dist/catalog/pages/version-row.js';
 import { ViewSql } from '../../dist/catalog/pages/view-sql.queries.js';
 import { createDataSource } from '../../dist/database/open-database.js';
-import { gramsToFind } from '../../dist/entries/search/search-grams.js';
+import { gramsToFind } from '../../dist/entries/search-texts.queries.js';
 import { type VisibleSource, visibleSource } from '../../dist/views/view.js';
 import { aDatabase, type TestDatabase } from '../support/database.js';
 

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import type { DataSource } from 'typeorm';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createDataSource } from '../../dist/database/open-database.js';
-import { gramsOf } from '../../dist/entries/search/search-grams.js';
+import { gramsOf } from '../../dist/entries/search-texts.queries.js';
 import { SearchTexts1796800000000 as SearchTexts } from '../../dist/migrations/1796800000000-search-texts.js';
 import { aDatabase, type TestDatabase } from '../support/database.js';
 

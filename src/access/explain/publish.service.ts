@@ -3,7 +3,7 @@ import { AccessPolicy, type Judgement } from '../../authz/access-policy.js';
 import type { Claims } from '../../claims/claims.js';
 import { isEntryType } from '../../documents/entry-types.js';
 import { EntriesRepository } from '../../entries/entries.repository.js';
-import { PublishRules } from '../../entries/publish-rules.js';
+import { PublishRules } from '../../entries/publish-request.js';
 import { RegistriesRepository } from '../../registries/registries.repository.js';
 import type { SettingsOf } from '../../source-kinds/kinds.js';
 import { SourcesRepository } from '../../sources/sources.repository.js';

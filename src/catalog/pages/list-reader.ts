@@ -1,16 +1,16 @@
 import type { EntryType } from '../../documents/entry-types.js';
-import { gramsToFind } from '../../entries/search/search-grams.js';
-import { type IndexScan, indexScansFor } from './index-scan.js';
-import type { ListRequest } from './list-request.js';
-import { isSearch } from '../search-limits.js';
-import { NameWalk } from './name-walk.js';
-import { scanChanges, scanInOrder } from './index-scan.queries.js';
-import { isFull } from './page-size.js';
-import { passesOverHidden, scanSearchTexts } from './search-scan.queries.js';
-import { nothingVisible } from './page.queries.js';
+import { gramsToFind } from '../../entries/search-texts.queries.js';
 import { showsNothing } from '../../views/view.js';
+import { isSearch } from '../search-limits.js';
+import { type IndexScan, indexScansFor } from './index-scan.js';
+import { scanChanges, scanInOrder } from './index-scan.queries.js';
+import type { ListRequest } from './list-request.js';
+import { NameWalk } from './name-walk.js';
+import { isFull } from './page-size.js';
+import { nothingVisible } from './page.queries.js';
 import { RowsPerName } from './rows-per-name.js';
-import { isVersion, type FoundVersion } from './version-row.js';
+import { passesOverHidden, scanSearchTexts } from './search-scan.queries.js';
+import { type FoundVersion, isVersion } from './version-row.js';
 import type { ViewSql } from './view-sql.queries.js';
 
 /** Names a plain list goes over for each that its rows will be of: some have only versions that were deleted. */

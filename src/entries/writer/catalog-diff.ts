@@ -1,6 +1,43 @@
-import { type IncomingVersion, versionMapKey, type VersionName } from '../../documents/incoming-version.js';
-import { batches } from './batches.js';
-import { versionKeyOf } from './version-columns.js';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import {
+  entryMapKey,
+  type IncomingVersion,
+  versionMapKey,
+  type VersionName,
+} from '../../documents/incoming-version.js';
+import { precedes } from '../entry-status.queries.js';
+import { versionColumns, versionKeyOf } from './copy-rows.queries.js';
+
+/** The items in batches, and a turn of the event loop for others after each. */
+export async function* batches<T>(items: readonly T[], size: number): AsyncGenerator<T[]> {
+  for (let start = 0; start < items.length; start += size) {
+    yield items.slice(start, start + size);
+    await nextTurn();
+  }
+}
+
+/** As `batches`, of at most `most` items that together weigh at most `heaviest`, unless one alone weighs more. */
+export async function* weighedBatches<T>(
+  items: readonly T[],
+  most: number,
+  heaviest: number,
+  weightOf: (item: T) => number,
+): AsyncGenerator<T[]> {
+  let batch: T[] = [];
+  let weight = 0;
+  for (const item of items) {
+    const more = weightOf(item);
+    if (batch.length >= most || (batch.length > 0 && weight + more > heaviest)) {
+      yield batch;
+      await nextTurn();
+      batch = [];
+      weight = 0;
+    }
+    batch.push(item);
+    weight += more;
+  }
+  if (batch.length > 0) yield batch;
+}
 
 /** Versions compared without a pause: some milliseconds. */
 const BATCH = 1_000;
@@ -74,4 +111,26 @@ function isSame(stored: StoredVersion, incoming: IncomingVersion): boolean {
     isSameTime(stored.statusChangedAt, incoming.statusChangedAt) &&
     isSameTime(stored.publishedAt, incoming.publishedAt)
   );
+}
+
+/** The latest versions of the entries that came with a run, and the versions of other entries. */
+export async function sortOut(
+  added: readonly IncomingVersion[],
+  created: ReadonlyMap<string, string>,
+  now: Date,
+): Promise<{ readonly latest: ReadonlySet<IncomingVersion>; readonly others: readonly IncomingVersion[] }> {
+  const latest = new Map<string, IncomingVersion>();
+  const others: IncomingVersion[] = [];
+  for await (const batch of batches(added, BATCH))
+    for (const version of batch) {
+      const entry = entryMapKey(version);
+      if (!created.has(entry)) {
+        others.push(version);
+        continue;
+      }
+      const other = latest.get(entry);
+      if (!other || precedes(versionColumns(version, now), versionColumns(other, now)))
+        latest.set(entry, version);
+    }
+  return { latest: new Set(latest.values()), others };
 }

@@ -2,8 +2,7 @@ import type { EntityManager } from 'typeorm';
 import type { EntryType } from '../../documents/entry-types.js';
 import type { EntryName, VersionName } from '../../documents/incoming-version.js';
 import { UPSTREAM_LATEST } from '../../documents/versions.js';
-import { copyRows } from './copy-rows.queries.js';
-import type { VersionColumns } from './version-columns.js';
+import { copyRows, type VersionColumns } from './copy-rows.queries.js';
 
 /*
  * The statements of the bulk writer. Each writes one batch, of which every column comes as one array.

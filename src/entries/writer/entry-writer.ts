@@ -10,11 +10,17 @@ import {
   versionMapKey,
   type VersionName,
 } from '../../documents/incoming-version.js';
-import { electLatest } from '../latest-version.queries.js';
-import { insertSearchTexts } from '../search/search-texts.queries.js';
-import { sortOut } from './added-versions.js';
-import { batches, weighedBatches } from './batches.js';
-import { type CatalogDiff, diffCatalog, type StoredVersion } from './catalog-diff.js';
+import { electLatest } from '../entry-status.queries.js';
+import { insertSearchTexts } from '../search-texts.queries.js';
+import {
+  batches,
+  type CatalogDiff,
+  diffCatalog,
+  sortOut,
+  type StoredVersion,
+  weighedBatches,
+} from './catalog-diff.js';
+import { versionColumns } from './copy-rows.queries.js';
 import {
   deleteEmptyEntries,
   deleteVersions,
@@ -28,7 +34,6 @@ import {
   updateVersions,
 } from './entry-writer.queries.js';
 import { allVersions, versionsAmong, versionsOfEntries } from './stored-versions.queries.js';
-import { versionColumns } from './version-columns.js';
 
 /** Rows a statement carries: of whole versions, and of entries by name or id alone. */
 const VERSIONS_PER_STATEMENT = 1_000;

@@ -1,7 +1,6 @@
 import type { EntityManager } from 'typeorm';
 import type { EntryName, VersionName } from '../../documents/incoming-version.js';
-import { batches } from './batches.js';
-import type { StoredVersion } from './catalog-diff.js';
+import { batches, type StoredVersion } from './catalog-diff.js';
 
 /** The columns of a `StoredVersion`: times as numbers, which are read faster than dates and compared exactly. */
 const STORED_VERSION = `

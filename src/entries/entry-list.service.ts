@@ -1,17 +1,17 @@
 import { Injectable } from '@nestjs/common';
-import type { Caller } from '../../auth/caller.js';
-import { AccessPolicy } from '../../authz/access-policy.js';
-import { asGiven, type Claims } from '../../claims/claims.js';
-import { ENTRY_TYPE_NAMES, type EntryType } from '../../documents/entry-types.js';
-import { JsonText } from '../../http/json-answers.js';
-import { type AdminListQuery, decodeCursor, encodeCursor } from '../../http/lists.js';
-import type { Registry } from '../../registries/registry.entity.js';
-import type { Source } from '../../sources/source.entity.js';
-import { SourcesRepository } from '../../sources/sources.repository.js';
-import { Checked, hasShape, Section } from '../../validation/class-checks.js';
-import { MAX_PAGE, oneOf, storableText, wholeNumber } from '../../validation/value-checks.js';
-import { Partitions } from '../../views/partitions.js';
-import { judgeSource } from '../../views/visible-partitions.js';
+import type { Caller } from '../auth/caller.js';
+import { AccessPolicy } from '../authz/access-policy.js';
+import { asGiven, type Claims } from '../claims/claims.js';
+import { ENTRY_TYPE_NAMES, type EntryType } from '../documents/entry-types.js';
+import { JsonText } from '../http/json-answers.js';
+import { type AdminListQuery, decodeCursor, encodeCursor } from '../http/lists.js';
+import type { Registry } from '../registries/registry.entity.js';
+import type { Source } from '../sources/source.entity.js';
+import { SourcesRepository } from '../sources/sources.repository.js';
+import { Checked, hasShape, Section } from '../validation/class-checks.js';
+import { MAX_PAGE, oneOf, storableText, wholeNumber } from '../validation/value-checks.js';
+import { Partitions } from '../views/partitions.js';
+import { judgeSource } from '../views/visible-partitions.js';
 import { EntryListQueries, type ListedEntryRow, type ListPosition } from './entry-list.queries.js';
 
 /** Entries per read when the whole list is asked for. */

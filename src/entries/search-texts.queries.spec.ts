@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { gramsOf, gramsToFind } from './search-grams.js';
+import { gramsOf, gramsToFind } from './search-texts.queries.js';
 
 const list = (grams: string | null) => (grams === null ? null : grams.split('\u0001').sort());
 

@@ -1,7 +1,7 @@
 import { Column, Entity, Index, JoinColumn, ManyToOne, PrimaryColumn, Unique } from 'typeorm';
-import { BytewiseText, IdColumn } from '../../database/columns.js';
-import type { EntryType } from '../../documents/entry-types.js';
-import { Source } from '../../sources/source.entity.js';
+import { BytewiseText, IdColumn } from '../database/columns.js';
+import type { EntryType } from '../documents/entry-types.js';
+import { Source } from '../sources/source.entity.js';
 
 const PRIMARY_KEY = 'search_text_pkey';
 

@@ -1,13 +1,13 @@
 import { Controller, Get } from '@nestjs/common';
 import { ApiOperation, ApiTags } from '@nestjs/swagger';
-import { Audited, Loaded, MayBeLong, RequiresRole, ResourceRoute } from '../../auth/route.js';
-import type { JsonText } from '../../http/json-answers.js';
-import { AdminListParameters } from '../../http/lists.dto.js';
-import { ApiErrors, ApiOkWithEtag } from '../../http/openapi/api-answers.js';
-import { ValidQuery } from '../../http/validation.pipes.js';
-import { Registry } from '../../registries/registry.entity.js';
-import { Source } from '../../sources/source.entity.js';
-import { EntryList } from './entry-list.responses.js';
+import { Audited, Loaded, MayBeLong, RequiresRole, ResourceRoute } from '../auth/route.js';
+import type { JsonText } from '../http/json-answers.js';
+import { AdminListParameters } from '../http/lists.dto.js';
+import { ApiErrors, ApiOkWithEtag } from '../http/openapi/api-answers.js';
+import { ValidQuery } from '../http/validation.pipes.js';
+import { Registry } from '../registries/registry.entity.js';
+import { Source } from '../sources/source.entity.js';
+import { EntryList } from './entries.responses.js';
 import { EntryListService } from './entry-list.service.js';
 
 @Controller('v1')

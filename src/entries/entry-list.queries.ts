@@ -1,8 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import type { Claims } from '../../claims/claims.js';
-import { utcText } from '../../database/columns.js';
-import { ENTRY_TYPE_NAMES, type EntryType } from '../../documents/entry-types.js';
+import type { Claims } from '../claims/claims.js';
+import { utcText } from '../database/columns.js';
+import { ENTRY_TYPE_NAMES, type EntryType } from '../documents/entry-types.js';
 
 /** The place of an entry in a list: by name, type and source. */
 export interface ListPosition {
