@@ -2,7 +2,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type pg from 'pg';
-import { nextCursor } from '#service/catalog/pages/list-request.js';
+import { nextCursor } from '#service/catalog/list-request.js';
 import { changeRevisions, SEES_ALL } from './data/catalogue.js';
 import type { BareReads } from './harness/bare-reads.js';
 import { Child, freePort } from './harness/child.js';

@@ -1,16 +1,15 @@
 // The ceiling of a first read: a route of Nest and Express that checks an RS256 token, runs one prepared SELECT and sends what it
 // found, as the same bytes. No guard, no view, no log. As the service does, it verifies a token once and keeps it for a minute.
 // Usage: bare-reads.js <port> <file>; the file is a JSON of BareReads.
-import 'reflect-metadata';
 import { createPublicKey, type JsonWebKey, verify } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { Controller, Get, Header, Headers, Module, Param, UnauthorizedException } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import pg from 'pg';
-import { nextCursor } from '#service/catalog/pages/list-request.js';
-import { itemBody, listBody } from '#service/catalog/pages/page-body.js';
-import type { VersionRow } from '#service/catalog/pages/version-row.js';
+import 'reflect-metadata';
+import { nextCursor } from '#service/catalog/list-request.js';
+import { itemBody, listBody, type VersionRow } from '#service/catalog/page-body.js';
 
 export interface BareReads {
   readonly connection: pg.PoolConfig;

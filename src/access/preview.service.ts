@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { Caller, Client } from '../auth/caller.js';
 import { CatalogService } from '../catalog/catalog.service.js';
-import { bareListRequest, serverListRequest } from '../catalog/pages/list-request.js';
+import { bareListRequest, serverListRequest } from '../catalog/list-request.js';
 import { Searches } from '../catalog/search-limits.js';
 import { ENTRY_TYPE_NAMES, type EntryType } from '../documents/entry-types.js';
 import { JsonText } from '../http/json-answers.js';

@@ -10,7 +10,7 @@ import type { RegistryAccess } from '../views/view.js';
 import { PageMetadata } from './catalog.responses.js';
 import { CatalogService } from './catalog.service.js';
 import { BareListQuery, VersionQuery, VersionsQuery } from './list-query.dto.js';
-import { bareListRequest, includesDeleted, versionsRequest } from './pages/list-request.js';
+import { bareListRequest, includesDeleted, versionsRequest } from './list-request.js';
 
 const NAMESPACE = { name: 'namespace', type: String, example: 'io.github.example' };
 const NAME = { name: 'name', type: String, example: 'code-review' };

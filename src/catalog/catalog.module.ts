@@ -1,14 +1,14 @@
 import { Module } from '@nestjs/common';
-import { CatalogService } from './catalog.service.js';
-import { PageCache } from './page-cache.js';
-import { PageReader } from './pages/page-reader.js';
 import { RegistriesModule } from '../registries/registries.module.js';
 import { ViewsModule } from '../views/views.module.js';
+import { BARE_ENTRY_CONTROLLERS } from './bare-entries.controller.js';
+import { CatalogService } from './catalog.service.js';
+import { ClientConfigController } from './client-config.controller.js';
+import { PageCache } from './page-cache.js';
+import { PageReader } from './page-reader.js';
 import { RegistryListController } from './registry-list.controller.js';
-import { ClientConfigController } from './client-config/client-config.controller.js';
 import { Searches } from './search-limits.js';
 import { ServersController } from './servers.controller.js';
-import { BARE_ENTRY_CONTROLLERS } from './bare-entries.controller.js';
 
 /** The consumer side as a whole: what the MCP Registry v0.1 API shows of a registry. */
 @Module({

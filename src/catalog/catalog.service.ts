@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import { Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
 import type { ClientName, ConfigForm } from '../client-config/client-config.js';
@@ -9,13 +10,54 @@ import { CachedJson } from '../http/json-answers.js';
 import { PoolShares, TURN_TIMEOUT_MS } from '../limits/semaphore.js';
 import { RegistryViews } from '../views/registry-views.js';
 import { type RegistryAccess, showsTheSame, type View } from '../views/view.js';
-import { loopTurns, MAX_TURNS, pauseMsAfter, turnsAfter } from './large-pages.js';
+import type { ListRequest, VersionsRequest } from './list-request.js';
 import { PageCache } from './page-cache.js';
-import type { ListRequest, VersionsRequest } from './pages/list-request.js';
-import { PageReader, type PageRequest } from './pages/page-reader.js';
-import { CHANGES_TOO_FAST, MAX_READS, SnapshotCheck } from './pages/snapshot-check.js';
-import { RecentCallers } from './recent-callers.js';
+import { PageReader, type PageRequest } from './page-reader.js';
 import { isSearch, Searches, searchTimeMs } from './search-limits.js';
+import { CHANGES_TOO_FAST, MAX_READS, SnapshotCheck } from './view-sql.queries.js';
+
+/**
+ * Turns of the event loop before the next page of those that wait, one for so many bytes of this one. libuv accepts one connection a
+ * turn: with a large page in each of them, a few hundred connections would keep all that come later waiting for seconds.
+ */
+const BYTES_A_TURN = 64 * 1_024;
+export const MAX_TURNS = 8;
+/** How fast one caller is read pages of at least BYTES_A_TURN while others ask too: they take the time of everybody. */
+const SHARED_BYTES_PER_MS = 4 * 1_024;
+
+/** How many turns of the event loop come after a page of so many bytes. */
+export function turnsAfter(bytes: number): number {
+  return Math.min(MAX_TURNS, Math.floor(bytes / BYTES_A_TURN));
+}
+
+/** How long the caller of such a page waits for their next one while others ask too. */
+export function pauseMsAfter(bytes: number): number {
+  return bytes / SHARED_BYTES_PER_MS;
+}
+
+export async function loopTurns(count: number): Promise<void> {
+  for (let turn = 0; turn < count; turn += 1) await setImmediate();
+}
+
+/** How long somebody counts as asking after their last request. */
+const RECENT_MS = 1_000;
+
+/** Whether one caller alone has asked lately, or several. */
+export class RecentCallers {
+  private latest: string | undefined;
+  private changedAt = -Infinity;
+
+  /** @param who asks now: see `Client.keyOf`. */
+  add(who: string): void {
+    if (who === this.latest) return;
+    if (this.latest !== undefined) this.changedAt = performance.now();
+    this.latest = who;
+  }
+
+  areSeveral(): boolean {
+    return performance.now() - this.changedAt < RECENT_MS;
+  }
+}
 
 const TOO_MANY = 'too_many_servers';
 /** Configurations of which that is remembered. */

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
 import { CachedJson } from '../http/json-answers.js';
 import { CatalogMetrics } from '../telemetry/registry-metrics.js';
-import type { PageBody } from './pages/page-body.js';
+import type { PageBody } from './page-body.js';
 
 /** All encodings of all pages together. */
 const MAX_CACHED_BYTES = 32 * 1024 * 1024;

@@ -2,7 +2,7 @@ import { Inject, Injectable } from '@nestjs/common';
 import type { ConfigType } from '@nestjs/config';
 import { limitsConfig } from '../config/slices.js';
 import { ApiError } from '../http/errors.js';
-import type { ListFilter } from './pages/list-request.js';
+import type { ListFilter } from './list-request.js';
 
 /** contract §3: a search has ended within two seconds. This leaves some to cancel what still runs. */
 const SEARCH_TIME_MS = 1_750;

@@ -8,7 +8,7 @@ import type { RegistryAccess } from '../views/view.js';
 import { ServerItem, ServerList } from './catalog.responses.js';
 import { CatalogService } from './catalog.service.js';
 import { ServerListQuery, VersionQuery, VersionsQuery } from './list-query.dto.js';
-import { includesDeleted, serverListRequest, versionsRequest } from './pages/list-request.js';
+import { includesDeleted, serverListRequest, versionsRequest } from './list-request.js';
 
 const NAME = {
   name: 'name',

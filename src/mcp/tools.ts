@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { ReadEntry } from '../auth/route.js';
 import { CatalogService } from '../catalog/catalog.service.js';
-import { bareListRequest, serverListRequest } from '../catalog/pages/list-request.js';
+import { bareListRequest, serverListRequest } from '../catalog/list-request.js';
 import { ClientConfig, type ClientName, CLIENTS, OMITTED } from '../client-config/client-config.js';
 import { type Omission, OMISSIONS } from '../client-config/template.js';
 import { ENTRY_TYPES } from '../documents/entry-types.js';

@@ -1,15 +1,14 @@
 import type { DataSource, QueryRunner } from 'typeorm';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { readList } from '../../dist/catalog/pages/list-reader.js';
-import type { ListFilter, Position } from '../../dist/catalog/pages/list-request.js';
-import { readVersions } from '../../dist/catalog/pages/page-reader.js';
-import { SnapshotCheck } from '../../dist/catalog/pages/snapshot-check.js';
+import { readList } from '../../dist/catalog/list-reader.js';
+import type { ListFilter, Position } from '../../dist/catalog/list-request.js';
+import { readVersions } from '../../dist/catalog/page-reader.js';
 import {
   type NamedVersions,
   type SingleVersions,
   singleVersions,
-} from '../../dist/catalog/pages/versions/version.queries.js';
-import { ViewSql } from '../../dist/catalog/pages/view-sql.queries.js';
+} from '../../dist/catalog/version.queries.js';
+import { SnapshotCheck, ViewSql } from '../../dist/catalog/view-sql.queries.js';
 import { createDataSource } from '../../dist/database/open-database.js';
 import { PreparedStatements } from '../../dist/database/statements.js';
 import { EntryListQueries } from '../../dist/entries/entry-list.queries.js';

@@ -1,19 +1,17 @@
 import { readdir, readFile, writeFile } from 'node:fs/promises';
 import type { DataSource } from 'typeorm';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { indexScansFor } from '../../dist/catalog/pages/index-scan.js';
-import { readByIndex, readByText } from '../../dist/catalog/pages/list-reader.js';
-import type { ListFilter, ListRequest, Position } from '../../dist/catalog/pages/list-request.js';
-import { NameWalk } from '../../dist/catalog/pages/name-walk.js';
-import { readVersions } from '../../dist/catalog/pages/page-reader.js';
-import { nothingVisible } from '../../dist/catalog/pages/page.queries.js';
-import { SnapshotCheck } from '../../dist/catalog/pages/snapshot-check.js';
+import { indexScansFor } from '../../dist/catalog/index-scan.queries.js';
+import { NameWalk, readByIndex, readByText } from '../../dist/catalog/list-reader.js';
+import type { ListFilter, ListRequest, Position } from '../../dist/catalog/list-request.js';
+import { readVersions } from '../../dist/catalog/page-reader.js';
+import { nothingVisible } from '../../dist/catalog/page.queries.js';
 import {
   type NamedVersions,
   type SingleVersions,
   singleVersions,
-} from '../../dist/catalog/pages/versions/version.queries.js';
-import { ViewSql } from '../../dist/catalog/pages/view-sql.queries.js';
+} from '../../dist/catalog/version.queries.js';
+import { SnapshotCheck, ViewSql } from '../../dist/catalog/view-sql.queries.js';
 import { createDataSource } from '../../dist/database/open-database.js';
 import { gramsToFind } from '../../dist/entries/search-texts.queries.js';
 import { visibleSource } from '../../dist/views/view.js';

@@ -1,13 +1,11 @@
 import fc from 'fast-check';
 import type { DataSource } from 'typeorm';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { indexScansFor } from '../../dist/catalog/pages/index-scan.js';
-import { readByIndex, readByText, readList } from '../../dist/catalog/pages/list-reader.js';
-import type { ListFilter, ListRequest, Position } from '../../dist/catalog/pages/list-request.js';
-import { NameWalk } from '../../dist/catalog/pages/name-walk.js';
-import { SnapshotCheck } from '../../dist/catalog/pages/snapshot-check.js';
-import type { FoundVersion } from '../../dist/catalog/pages/version-row.js';
-import { ViewSql } from '../../dist/catalog/pages/view-sql.queries.js';
+import { indexScansFor } from '../../dist/catalog/index-scan.queries.js';
+import { NameWalk, readByIndex, readByText, readList } from '../../dist/catalog/list-reader.js';
+import type { ListFilter, ListRequest, Position } from '../../dist/catalog/list-request.js';
+import type { FoundVersion } from '../../dist/catalog/page-body.js';
+import { SnapshotCheck, ViewSql } from '../../dist/catalog/view-sql.queries.js';
 import { createDataSource } from '../../dist/database/open-database.js';
 import { gramsToFind } from '../../dist/entries/search-texts.queries.js';
 import { type VisibleSource, visibleSource } from '../../dist/views/view.js';

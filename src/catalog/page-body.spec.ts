@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { RowsPerName } from './rows-per-name.js';
-import type { FoundVersion } from './version-row.js';
+import { type FoundVersion, RowsPerName } from './page-body.js';
 
 const ALL = {};
 /** A page of names with so many rows each. */

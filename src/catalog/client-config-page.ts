@@ -1,14 +1,12 @@
-import { ClientConfig, type ClientName, type ConfigForm } from '../../client-config/client-config.js';
-import { ApiError } from '../../http/errors.js';
-import { indentedJson } from '../../json/json-text.js';
-import { TimeSlice } from '../../json/time-slice.js';
-import { MAX_PAGE } from '../../validation/value-checks.js';
-import { readList } from '../pages/list-reader.js';
-import type { Position } from '../pages/list-request.js';
-import type { PageBody } from '../pages/page-body.js';
-import { withinPage } from '../pages/page-size.js';
-import type { RowsPerName } from '../pages/rows-per-name.js';
-import type { ViewSql } from '../pages/view-sql.queries.js';
+import { ClientConfig, type ClientName, type ConfigForm } from '../client-config/client-config.js';
+import { ApiError } from '../http/errors.js';
+import { indentedJson } from '../json/json-text.js';
+import { TimeSlice } from '../json/time-slice.js';
+import { MAX_PAGE } from '../validation/value-checks.js';
+import { readList } from './list-reader.js';
+import type { Position } from './list-request.js';
+import { type PageBody, type RowsPerName, withinPage } from './page-body.js';
+import type { ViewSql } from './view-sql.queries.js';
 
 /** No client is meant to have as many, and all of them stand in memory at once. */
 const MAX_SERVERS = 10_000;

@@ -1,13 +1,12 @@
 import { Controller, Get } from '@nestjs/common';
 import { ApiOperation, ApiTags } from '@nestjs/swagger';
-import { AnyCaller, Audited, Loaded, RegistryRoute } from '../../auth/route.js';
-import type { CachedJson } from '../../http/json-answers.js';
-import { ApiErrors, ApiOkWithEtag } from '../../http/openapi/api-answers.js';
-import { ValidQuery } from '../../http/validation.pipes.js';
-import type { RegistryAccess } from '../../views/view.js';
-import { CatalogService } from '../catalog.service.js';
-import { ClientConfigQuery } from './client-config.dto.js';
-import { ClientConfigAnswer } from './client-config.responses.js';
+import { AnyCaller, Audited, Loaded, RegistryRoute } from '../auth/route.js';
+import type { CachedJson } from '../http/json-answers.js';
+import { ApiErrors, ApiOkWithEtag } from '../http/openapi/api-answers.js';
+import { ValidQuery } from '../http/validation.pipes.js';
+import type { RegistryAccess } from '../views/view.js';
+import { CatalogService } from './catalog.service.js';
+import { ClientConfigAnswer, ClientConfigQuery } from './client-config.dto.js';
 
 /** The catalogue in the words of the clients (contract §6.3). */
 @ApiTags('catalog')

@@ -1,5 +1,5 @@
-import type { EntryType } from '../../documents/entry-types.js';
-import { CURRENCY, IS_WORTH_READING } from '../../views/views.queries.js';
+import type { EntryType } from '../documents/entry-types.js';
+import { CURRENCY, IS_WORTH_READING } from '../views/views.queries.js';
 import {
   conditionValues,
   isVisibleAmongMany,
@@ -8,10 +8,8 @@ import {
   rankedBy,
 } from './list-conditions.js';
 import type { ListRequest } from './list-request.js';
-import type { CurrencyRow } from './snapshot-check.js';
-import { type MaybeVersion, VERSION_COLUMNS } from './version-row.js';
-import { FOUND_COLUMNS, PAGE_WINDOW } from './page-size.js';
-import { partitionValues, type ViewSql } from './view-sql.queries.js';
+import { FOUND_COLUMNS, type MaybeVersion, PAGE_WINDOW, VERSION_COLUMNS } from './page-body.js';
+import { type CurrencyRow, partitionValues, type ViewSql } from './view-sql.queries.js';
 
 // With those of the other *.queries.ts of this folder, every statement that reads pages of the consumer API, as sent in
 // test/api/page-statements/*.sql. Only the conditions of the filter and of the position vary, and the text is the same for the

@@ -1,12 +1,10 @@
-import type { EntryType } from '../../documents/entry-types.js';
-import { CURRENCY } from '../../views/views.queries.js';
-import { countPartitions, type View } from '../../views/view.js';
+import type { EntryType } from '../documents/entry-types.js';
+import { countPartitions, type View } from '../views/view.js';
+import { CURRENCY } from '../views/views.queries.js';
 import { conditionValues, isVisible, nameFrom, passingVersions, rankedBy } from './list-conditions.js';
 import type { ListRequest } from './list-request.js';
-import type { CurrencyRow } from './snapshot-check.js';
-import { type MaybeVersion, VERSION_COLUMNS } from './version-row.js';
-import { FOUND_COLUMNS, PAGE_WINDOW } from './page-size.js';
-import { partitionValues, type ViewSql } from './view-sql.queries.js';
+import { FOUND_COLUMNS, type MaybeVersion, PAGE_WINDOW, VERSION_COLUMNS } from './page-body.js';
+import { type CurrencyRow, partitionValues, type ViewSql } from './view-sql.queries.js';
 
 // Written as those of page.queries.ts.
 

@@ -1,24 +1,27 @@
 import { Injectable } from '@nestjs/common';
-import type { ClientName, ConfigForm } from '../../client-config/client-config.js';
-import { hasNul } from '../../database/columns.js';
-import { type SearchEnd, SearchPool, SearchTimeout } from '../../database/search-pool.js';
-import { PreparedStatements } from '../../database/statements.js';
-import type { EntryType } from '../../documents/entry-types.js';
-import { ApiError } from '../../http/errors.js';
-import { NoPlaceFree } from '../../limits/semaphore.js';
-import { showsNothing } from '../../views/view.js';
-import { clientConfigPage } from '../client-config/client-config-page.js';
+import type { ClientName, ConfigForm } from '../client-config/client-config.js';
+import { hasNul } from '../database/columns.js';
+import { type SearchEnd, SearchPool, SearchTimeout } from '../database/search-pool.js';
+import { PreparedStatements } from '../database/statements.js';
+import type { EntryType } from '../documents/entry-types.js';
+import { ApiError } from '../http/errors.js';
+import { NoPlaceFree } from '../limits/semaphore.js';
+import { showsNothing } from '../views/view.js';
+import { clientConfigPage } from './client-config-page.js';
 import { readList } from './list-reader.js';
 import { type ListRequest, nextCursor, nextVersionsCursor, type VersionsRequest } from './list-request.js';
-import { itemBody, listBody, type PageBody } from './page-body.js';
-import { withinPage } from './page-size.js';
+import {
+  type FoundVersion,
+  isVersion,
+  itemBody,
+  listBody,
+  type PageBody,
+  RowsPerName,
+  withinPage,
+} from './page-body.js';
 import { nothingVisible } from './page.queries.js';
-import { RowsPerName } from './rows-per-name.js';
-import type { SnapshotCheck } from './snapshot-check.js';
-import { type FoundVersion, isVersion } from './version-row.js';
-import { VersionLoader } from './versions/version-loader.js';
-import { type NamedVersions, versionsOfName } from './versions/version.queries.js';
-import { ViewSql } from './view-sql.queries.js';
+import { type NamedVersions, VersionLoader, versionsOfName } from './version.queries.js';
+import { type SnapshotCheck, ViewSql } from './view-sql.queries.js';
 
 /** What a page shows beside the view: one page of a list, every version of one name, one version (`latest` or exact), or all servers. */
 export type PageRequest =

@@ -1,17 +1,17 @@
-import { type BareType, ENTRY_TYPES, type EntryType } from '../../documents/entry-types.js';
-import { currentKey } from '../../documents/versions.js';
-import { ApiError } from '../../http/errors.js';
-import { decodeCursor, encodeCursor } from '../../http/lists.js';
-import { Checked, hasShape, Optional, Section } from '../../validation/class-checks.js';
-import { type Issue, issue } from '../../validation/problems.js';
-import { flag, MAX_PAGE, parseTimestamp, storableText, wholeNumber } from '../../validation/value-checks.js';
+import { type BareType, ENTRY_TYPES, type EntryType } from '../documents/entry-types.js';
+import { currentKey } from '../documents/versions.js';
+import { ApiError } from '../http/errors.js';
+import { decodeCursor, encodeCursor } from '../http/lists.js';
+import { Checked, hasShape, Optional, Section } from '../validation/class-checks.js';
+import { type Issue, issue } from '../validation/problems.js';
+import { flag, MAX_PAGE, parseTimestamp, storableText, wholeNumber } from '../validation/value-checks.js';
 import type {
   BareListQuery,
   PageQuery,
   ServerListQuery,
   VersionQuery,
   VersionsQuery,
-} from '../list-query.dto.js';
+} from './list-query.dto.js';
 
 /** Which versions a list shows. Everything here goes into the cursor, so that the next page needs nothing else. */
 export class ListFilter {
