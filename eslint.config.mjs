@@ -32,7 +32,7 @@ export const FOLDERS = [
   'discovery',
   'page',
   'health',
-  'mcp',
+  'mcp-endpoint',
   'sync',
   'kubernetes',
   'app',

@@ -16,7 +16,7 @@ import type { OpenDatabase } from '../database/open-database.js';
 import { DiscoveryModule } from '../discovery/discovery.module.js';
 import { EntriesModule } from '../entries/entries.module.js';
 import { KubernetesModule } from '../kubernetes/kubernetes.module.js';
-import { McpModule } from '../mcp/mcp.module.js';
+import { McpModule } from '../mcp-endpoint/mcp-endpoint.module.js';
 import { PageModule } from '../page/page.module.js';
 import { PublisherModule } from '../publisher/publisher.module.js';
 import { RegistriesModule } from '../registries/registries.module.js';

@@ -1,3 +1,4 @@
+import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js';
 import { Injectable } from '@nestjs/common';
 import type { ReadEntry } from '../auth/route.js';
 import { CatalogService } from '../catalog/catalog.service.js';
@@ -5,6 +6,7 @@ import { bareListRequest, serverListRequest } from '../catalog/list-request.js';
 import { ClientConfig, type ClientName, CLIENTS, OMITTED } from '../client-config/client-config.js';
 import { type Omission, OMISSIONS } from '../client-config/template.js';
 import { ENTRY_TYPES } from '../documents/entry-types.js';
+import type { ApiError, ErrorCode } from '../http/errors.js';
 import type { CachedJson } from '../http/json-answers.js';
 import { elements, member } from '../json/json-values.js';
 import type { RegistryAccess } from '../views/view.js';
@@ -19,8 +21,8 @@ import {
   searchOutput,
   SERVER_ROW,
   SKILL_ROW,
+  type Tool,
 } from './tool-schemas.js';
-import type { Tool } from './tool.js';
 
 interface SearchArguments {
   readonly query?: string;
@@ -175,4 +177,22 @@ function picked(document: unknown, keys: readonly string[]): object {
 
 function parsed({ bytes }: CachedJson): object {
   return JSON.parse(bytes.toString()) as object;
+}
+
+/** What somebody may put right by calling again in another way. All other refusals are those of the request, as in the REST API. */
+const TOOL_ERRORS: ReadonlySet<ErrorCode> = new Set([
+  'entry_not_found',
+  'version_not_found',
+  'invalid_cursor',
+  'invalid_parameter',
+]);
+
+/** Is this refusal the result of a call, with status 200, rather than that of the whole request (contract §6.3)? */
+export function isToolError({ code }: ApiError): boolean {
+  return TOOL_ERRORS.has(code);
+}
+
+/** A call that has failed (MCP 2025-11-25 server/tools, tool execution errors). */
+export function toolError({ code, message }: ApiError): CallToolResult {
+  return { isError: true, content: [{ type: 'text', text: `${code}: ${message}` }] };
 }

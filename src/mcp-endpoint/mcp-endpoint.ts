@@ -9,9 +9,8 @@ import { member } from '../json/json-values.js';
 import { RegistryViews } from '../views/registry-views.js';
 import type { RegistryAccess } from '../views/view.js';
 import type { McpAnswer } from './message-handler.js';
-import { isToolError, toolError } from './tool-errors.js';
-import type { Tool } from './tool.js';
-import { Tools } from './tools.js';
+import type { Tool } from './tool-schemas.js';
+import { isToolError, toolError, Tools } from './tools.js';
 
 /** What has become of the calls of tools in one message. */
 interface Calls {

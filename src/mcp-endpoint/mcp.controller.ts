@@ -1,6 +1,19 @@
-import { Body, type CanActivate, Controller, Delete, Get, Post, Req, Res, UseGuards } from '@nestjs/common';
+import {
+  Body,
+  type CanActivate,
+  Controller,
+  Delete,
+  Get,
+  Inject,
+  Injectable,
+  Post,
+  Req,
+  Res,
+  UseGuards,
+} from '@nestjs/common';
+import type { ConfigType } from '@nestjs/config';
 import { ApiBody, ApiExcludeEndpoint, ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
-import type { Response } from 'express';
+import type { Request, Response } from 'express';
 import {
   AnyCaller,
   Audited,
@@ -11,13 +24,38 @@ import {
   RegistryRoute,
 } from '../auth/route.js';
 import { WritesNothing } from '../authz/roles.guard.js';
+import { authenticationConfig, corsConfig } from '../config/slices.js';
 import { TakesBody } from '../http/body.js';
 import { ApiError } from '../http/errors.js';
 import { ApiErrors } from '../http/openapi/api-answers.js';
 import type { RegistryAccess } from '../views/view.js';
 import { McpEndpoint } from './mcp-endpoint.js';
-import { McpOrigins } from './mcp-origins.js';
-import { McpMessage } from './mcp.responses.js';
+import { McpMessage } from './mcp.dto.js';
+
+const SENTENCE = 'Only pages of this server, and of the origins of cors.origins, may use this endpoint';
+
+/**
+ * MCP 2025-11-25 basic/transports: servers have to validate the `Origin` of every request; contract §6.3: it is the server's own or one
+ * of `cors.origins`. In anonymous mode `refuseForeignOrigins` has refused before what `*` lets pass here.
+ */
+@Injectable()
+export class McpOrigins {
+  private readonly named: ReadonlySet<string>;
+
+  constructor(
+    @Inject(corsConfig.KEY) { origins }: ConfigType<typeof corsConfig>,
+    @Inject(authenticationConfig.KEY) { oauth }: ConfigType<typeof authenticationConfig>,
+  ) {
+    this.named = new Set([...origins, ...(oauth ? [new URL(oauth.resourceUrl).origin] : [])]);
+  }
+
+  /** @throws ApiError 403 `origin_refused` */
+  check({ headers: { origin, host } }: Pick<Request, 'headers'>): void {
+    if (origin === undefined || this.named.has('*') || this.named.has(origin)) return;
+    if (origin !== `http://${host}` && origin !== `https://${host}`)
+      throw new ApiError('origin_refused', SENTENCE);
+  }
+}
 
 /** What the tools take is short; the rest is what clients say of themselves. */
 const MAX_MESSAGE_BYTES = 64 * 1_024;

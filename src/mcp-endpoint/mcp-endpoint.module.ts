@@ -1,9 +1,8 @@
 import { Module } from '@nestjs/common';
 import { CatalogModule } from '../catalog/catalog.module.js';
 import { ViewsModule } from '../views/views.module.js';
-import { McpController } from './mcp.controller.js';
 import { McpEndpoint } from './mcp-endpoint.js';
-import { McpOrigins } from './mcp-origins.js';
+import { McpController, McpOrigins } from './mcp.controller.js';
 import { Tools } from './tools.js';
 
 /** Each registry as an MCP server (contract §6.3). */
