@@ -27,7 +27,7 @@ export const FOLDERS = [
   'views',
   'entries',
   'catalog',
-  'publisher',
+  'mcp-publisher',
   'access',
   'discovery',
   'page',

@@ -27,7 +27,7 @@ import {
 import { ApiError } from '../http/errors.js';
 import { FairLimit } from '../limits/quota.js';
 import { Places, PoolShares, TURN_TIMEOUT_MS } from '../limits/semaphore.js';
-import { PublisherGate } from '../publisher/publisher-gate.js';
+import { PublisherGate } from '../mcp-publisher/publisher-gate.js';
 import { RegistriesService } from '../registries/registries.service.js';
 import { SourcesService } from '../sources/sources.service.js';
 import { RegistryViews } from '../views/registry-views.js';

@@ -5,7 +5,7 @@ import type { Claims } from '../claims/claims.js';
 import { EntriesService } from '../entries/entries.service.js';
 import { ApiError } from '../http/errors.js';
 import { RegistriesRepository } from '../registries/registries.repository.js';
-import { useAdminApi } from './use-admin-api.js';
+import { useAdminApi } from './unsupported-writes.controller.js';
 
 /** A registry that something can be published through. */
 export interface PublishingRegistry {

@@ -3,8 +3,8 @@ import { AuthModule } from '../auth/auth.module.js';
 import { AuthzModule } from '../authz/authz.module.js';
 import { EntriesModule } from '../entries/entries.module.js';
 import { RegistriesModule } from '../registries/registries.module.js';
-import { PublisherController } from './publisher.controller.js';
 import { PublisherGate } from './publisher-gate.js';
+import { PublisherController } from './publisher.controller.js';
 import { PublisherService } from './publisher.service.js';
 import { UnsupportedWritesController } from './unsupported-writes.controller.js';
 

@@ -31,10 +31,14 @@ import { ApiErrors } from '../http/openapi/api-answers.js';
 import { CurrentRequest, type RequestContext } from '../http/request-context.js';
 import { BodyValidation } from '../http/validation.pipes.js';
 import type { PublishingRegistry } from './publisher-gate.js';
-import { TokenExchangeBody } from './publisher.dto.js';
-import { RegistryTokenAnswer, ServerStatusAnswer, ValidationAnswer } from './publisher.responses.js';
+import {
+  RegistryTokenAnswer,
+  ServerStatusAnswer,
+  TokenExchangeBody,
+  ValidationAnswer,
+} from './publisher.dto.js';
 import { PublisherService } from './publisher.service.js';
-import { useOtherLogin } from './use-admin-api.js';
+import { useOtherLogin } from './unsupported-writes.controller.js';
 
 const NAME = {
   name: 'name',

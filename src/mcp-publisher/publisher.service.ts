@@ -1,0 +1,136 @@
+import { Injectable } from '@nestjs/common';
+import type { Request } from 'express';
+import { Authenticator } from '../auth/authenticator.js';
+import type { Caller } from '../auth/caller.js';
+import { readJwt } from '../auth/token-claims.js';
+import { checkDocument, type CheckedDocument, formatProblem } from '../documents/document-check.js';
+import { MAX_PROBLEMS } from '../documents/document-problem.js';
+import { type IncomingVersion, officialMeta, type VersionState } from '../documents/incoming-version.js';
+import { EntriesService } from '../entries/entries.service.js';
+import { refuseLostDigits } from '../entries/publish-request.js';
+import type { SentBody } from '../http/body.js';
+import { ApiError } from '../http/errors.js';
+import { JsonText } from '../http/json-answers.js';
+import type { RequestContext } from '../http/request-context.js';
+import { isObject } from '../json/json-values.js';
+import type { PublishingRegistry } from './publisher-gate.js';
+import type { RegistryTokenAnswer, ValidationAnswer, ValidationIssue } from './publisher.dto.js';
+
+/**
+ * The server document of a request of `mcp-publisher`, which is its whole body (contract §6.2).
+ *
+ * @throws ApiError 422 `unprocessable_document`, upon which the client asks for the issues.
+ */
+export function readPublishedServer(sent: SentBody): IncomingVersion {
+  const checked = checkServer(sent);
+  if (checked.version) return checked.version;
+  const details = checked.problems.map(formatProblem);
+  throw new ApiError('unprocessable_document', `The server is not valid: ${details.join('; ')}`, details);
+}
+
+/** What is wrong with the document, as the client prints it; nothing when it could be published. */
+export function validationIssues(sent: SentBody): ValidationIssue[] {
+  return checkServer(sent).problems.map(({ path, message }) => ({
+    type: 'schema',
+    path,
+    message,
+    severity: 'error',
+    reference: '',
+  }));
+}
+
+function checkServer({ body, raw }: SentBody): CheckedDocument {
+  const checked = checkDocument('server', withoutEmptyRepository(body));
+  const [lost] = lostDigits(raw);
+  if (lost === undefined) return checked;
+  return { problems: [{ path: '', message: lost }, ...checked.problems.slice(0, MAX_PROBLEMS - 1)] };
+}
+
+// Clients written in Go send a repository without members where there is none.
+function withoutEmptyRepository(body: unknown): unknown {
+  if (!isObject(body) || !isObject(body['repository']) || Object.keys(body['repository']).length > 0)
+    return body;
+  return Object.fromEntries(Object.entries(body).filter(([key]) => key !== 'repository'));
+}
+
+function lostDigits(raw: Buffer | undefined): readonly string[] {
+  try {
+    refuseLostDigits(raw);
+    return [];
+  } catch (error) {
+    if (error instanceof ApiError) return error.details ?? [error.message];
+    throw error;
+  }
+}
+
+/**
+ * What a log-in by the token of a CI provider answers (contract §6.2). Whoever may use a token with this server may use it as it is: what
+ * comes back is the same token.
+ */
+export async function exchangeToken(
+  authenticator: Authenticator,
+  token: string,
+  request: Request,
+): Promise<RegistryTokenAnswer> {
+  await authenticator.identifyToken(token, request);
+  const expiry = readJwt(token)?.payload['exp'];
+  return {
+    registry_token: token,
+    ...(typeof expiry === 'number' ? { expires_at: Math.floor(expiry) } : {}),
+  };
+}
+
+/** What `mcp-publisher` asks of a registry (contract §6.2): the rules are those of `/v1/entries`, the answers its own. */
+@Injectable()
+export class PublisherService {
+  constructor(
+    private readonly entries: EntriesService,
+    private readonly authenticator: Authenticator,
+  ) {}
+
+  async publish(
+    caller: Caller,
+    { publishClaims }: PublishingRegistry,
+    sent: SentBody,
+    context: RequestContext,
+  ): Promise<JsonText> {
+    const request = { version: readPublishedServer(sent), claims: publishClaims };
+    return new JsonText(
+      await this.entries.publishVersion(
+        caller,
+        request,
+        false,
+        (_name, _claims, version) => itemOf(version),
+        context,
+      ),
+    );
+  }
+
+  validate(sent: SentBody): ValidationAnswer {
+    const issues = validationIssues(sent);
+    return { valid: issues.length === 0, issues };
+  }
+
+  async setStatus(
+    caller: Caller,
+    name: string,
+    body: unknown,
+    version: string | undefined,
+    context: RequestContext,
+  ): Promise<JsonText> {
+    const path = { type: 'server', name };
+    const { versions } = await this.entries.changeStatus(caller, path, body, version, context);
+    const items = versions.map(itemOf);
+    if (version !== undefined) return new JsonText(items.join());
+    return new JsonText(`{"updatedCount":${items.length},"servers":[${items.join()}]}`);
+  }
+
+  exchange(token: string, request: Request): Promise<RegistryTokenAnswer> {
+    return exchangeToken(this.authenticator, token, request);
+  }
+}
+
+/** A version as the consumer API shows it. */
+function itemOf(version: VersionState & { readonly document: string }): string {
+  return `{"server":${version.document},"_meta":${officialMeta(version)}}`;
+}
