@@ -28,7 +28,7 @@ export const FOLDERS = [
   'entries',
   'catalog',
   'mcp-publisher',
-  'access',
+  'explain',
   'discovery',
   'page',
   'health',

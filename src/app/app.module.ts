@@ -1,6 +1,5 @@
 import { type DynamicModule, Module } from '@nestjs/common';
 import { APP_FILTER, APP_GUARD, APP_INTERCEPTOR } from '@nestjs/core';
-import { AccessModule } from '../access/access.module.js';
 import { AuditFilter } from '../audit/audit.filter.js';
 import { AuditGuard } from '../audit/audit.guard.js';
 import { AuditModule } from '../audit/audit.module.js';
@@ -15,6 +14,7 @@ import { DatabaseModule } from '../database/database.module.js';
 import type { OpenDatabase } from '../database/open-database.js';
 import { DiscoveryModule } from '../discovery/discovery.module.js';
 import { EntriesModule } from '../entries/entries.module.js';
+import { AccessModule } from '../explain/explain.module.js';
 import { KubernetesModule } from '../kubernetes/kubernetes.module.js';
 import { McpModule } from '../mcp-endpoint/mcp-endpoint.module.js';
 import { PublisherModule } from '../mcp-publisher/publisher.module.js';

@@ -1,6 +1,6 @@
-import { bothOf, sentenceOf } from '../../access/who/sentence.js';
 import { canonicalClaims, type Claims } from '../../claims/claims.js';
 import type { Config } from '../../config/config.js';
+import { bothOf, sentenceOf } from '../../explain/who.service.js';
 import { readCatalogue } from './catalogue.js';
 import { OfflineAccess, type ShownNames } from './offline-access.js';
 

@@ -1,9 +1,9 @@
-import { ABSENT_ENTRY, entryAnswer, entrySteps, judgeSources } from '../../access/explain/entry-steps.js';
-import { hintsFor } from '../../access/explain/hints.js';
-import { assumedCaller } from '../../access/question.js';
-import { type Answer, decisionOf, judgedStep, SHOWN, type Step } from '../../access/steps.js';
-import { sentenceOf } from '../../access/who/sentence.js';
 import type { Judgement } from '../../authz/access-policy.js';
+import { hintsFor } from '../../explain/hints.js';
+import { assumedCaller } from '../../explain/question.js';
+import { ABSENT_ENTRY, entryAnswer, entrySteps, judgeSources } from '../../explain/see.service.js';
+import { type Answer, decisionOf, judgedStep, SHOWN, type Step } from '../../explain/steps.js';
+import { sentenceOf } from '../../explain/who.service.js';
 import { isObject } from '../../json/json-values.js';
 import { configuration } from '../configuration.js';
 import { readCatalogue } from './catalogue.js';

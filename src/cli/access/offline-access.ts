@@ -1,11 +1,11 @@
-import { firstVisible, judgeSources } from '../../access/explain/entry-steps.js';
-import type { SourceFacts } from '../../access/facts.queries.js';
-import { assumedCaller } from '../../access/question.js';
 import type { Caller, Role } from '../../auth/caller.js';
 import type { AccessPolicy } from '../../authz/access-policy.js';
 import { policyFor } from '../../authz/policy-in-force.js';
 import type { Claims } from '../../claims/claims.js';
 import type { Config, RegistryConfig } from '../../config/config.js';
+import type { SourceFacts } from '../../explain/explain.queries.js';
+import { assumedCaller } from '../../explain/question.js';
+import { firstVisible, judgeSources } from '../../explain/see.service.js';
 import { KINDS } from '../../source-kinds/kinds.js';
 import { type Catalogue, type KnownSource, mayHold } from './catalogue.js';
 

@@ -6,16 +6,14 @@ import { EntriesModule } from '../entries/entries.module.js';
 import { RegistriesModule } from '../registries/registries.module.js';
 import { SourcesModule } from '../sources/sources.module.js';
 import { ViewsModule } from '../views/views.module.js';
-import { AccessController } from './access.controller.js';
-import { ClaimSetCounts } from './claim-set-counts.queries.js';
-import { ExplainService } from './explain/explain.service.js';
-import { FactsQueries } from './facts.queries.js';
-import { ManageService } from './explain/manage.service.js';
+import { AccessController, WhoController } from './explain.controller.js';
+import { ClaimSetCounts, FactsQueries } from './explain.queries.js';
+import { ExplainService } from './explain.service.js';
+import { ManageService } from './manage.service.js';
 import { PreviewService } from './preview.service.js';
-import { PublishService } from './explain/publish.service.js';
-import { SeeService } from './explain/see.service.js';
-import { WhoController } from './who/who.controller.js';
-import { WhoService } from './who/who.service.js';
+import { PublishService } from './publish.service.js';
+import { SeeService } from './see.service.js';
+import { WhoService } from './who.service.js';
 
 /** Explained access: why, who, and what if. */
 @Module({

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { covers } from '../../claims/claims.js';
+import { covers } from '../claims/claims.js';
 import { leastMissing } from './least-missing.js';
 
 const need = (...pairs: string[]) =>

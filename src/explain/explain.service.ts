@@ -1,19 +1,19 @@
 import { Inject, Injectable } from '@nestjs/common';
 import type { ConfigType } from '@nestjs/config';
-import { Authenticator } from '../../auth/authenticator.js';
-import type { Caller, Client } from '../../auth/caller.js';
-import { AccessPolicy } from '../../authz/access-policy.js';
-import { Searches } from '../../catalog/search-limits.js';
-import { authenticationConfig } from '../../config/slices.js';
-import { ApiError } from '../../http/errors.js';
-import type { Explanation } from '../access.responses.js';
-import { knowsRules, mayAssume, rightsOf } from '../knowledge.js';
-import { type Asking, assumedCaller, type Explained, type Question } from '../question.js';
-import { answerOf, decisionOf, type Step } from '../steps.js';
+import { Authenticator } from '../auth/authenticator.js';
+import type { Caller, Client } from '../auth/caller.js';
+import { AccessPolicy } from '../authz/access-policy.js';
+import { Searches } from '../catalog/search-limits.js';
+import { authenticationConfig } from '../config/slices.js';
+import { ApiError } from '../http/errors.js';
+import type { Explanation } from './explain.dto.js';
 import { hintsFor, providerHints } from './hints.js';
+import { knowsRules, mayAssume, rightsOf } from './knowledge.js';
 import { ManageService } from './manage.service.js';
 import { PublishService } from './publish.service.js';
+import { type Asking, assumedCaller, type Explained, type Question } from './question.js';
 import { SeeService } from './see.service.js';
+import { answerOf, decisionOf, type Step } from './steps.js';
 
 const HIDDEN_FROM_YOU =
   'What a registry asks for is known to its managers: send them what `GET /v1/me?claims=true` answers, and they can ask about it here';

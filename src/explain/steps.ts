@@ -1,5 +1,5 @@
-import type { Role } from '../auth/caller.js';
-import type { Judgement } from '../authz/access-policy.js';
+import type { Caller, Role } from '../auth/caller.js';
+import type { AccessPolicy, Judgement } from '../authz/access-policy.js';
 import { type Claims, findMissing, type MissingClaim } from '../claims/claims.js';
 import { type ApiError, ERROR_CATALOGUE, type ErrorCode } from '../http/errors.js';
 
@@ -117,4 +117,21 @@ export function decisionOf({ status }: Answer, steps: readonly Step[]): Decision
   if (status < 300) return 'shown';
   if (status !== 404) return 'refused';
   return steps.some(({ outcome }) => outcome === 'refused') ? 'hidden' : 'absent';
+}
+
+/**
+ * The role that a route asks for. Of several maps that grant it the one that asks for the least more is told.
+ *
+ * @param knowsRules whether who asks may know the maps.
+ */
+export function rolesStep(policy: AccessPolicy, caller: Caller, role: Role, knowsRules: boolean): Step {
+  let judgement: Judgement | undefined;
+  const allowed = policy.mayAct(caller, role, (told) => (judgement = told));
+  if (allowed) return { step: 'roles', outcome: 'passed', role };
+  const step: Step = { step: 'roles', outcome: 'refused', role, code: 'role_required' };
+  const [nearest] = (judgement?.rules ?? [])
+    // contract §5: in a rule an array lists alternatives.
+    .map((required) => ({ required, missing: explainMissing(caller.claims, required, 'any') }))
+    .sort((one, other) => one.missing.length - other.missing.length);
+  return knowsRules && nearest ? { ...step, ...nearest } : step;
 }

@@ -8,8 +8,8 @@ import { JsonText } from '../http/json-answers.js';
 import { RegistriesService } from '../registries/registries.service.js';
 import { RegistryViews } from '../views/registry-views.js';
 import type { RegistryAccess } from '../views/view.js';
-import type { PreviewBody } from './access.dto.js';
-import { ClaimSetCounts } from './claim-set-counts.queries.js';
+import type { PreviewBody } from './explain.dto.js';
+import { ClaimSetCounts } from './explain.queries.js';
 import { assumedCaller, refusalOf } from './question.js';
 import { SHOWN } from './steps.js';
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { hintsFor, providerHints } from './hints.js';
-import type { Step } from '../steps.js';
+import type { Step } from './steps.js';
 
 const missing = (key: string, needs: string): Step => ({
   step: 'entry',

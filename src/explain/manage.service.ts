@@ -1,18 +1,17 @@
 import { Inject, Injectable } from '@nestjs/common';
 import type { ConfigType } from '@nestjs/config';
-import { AccessPolicy, type Judgement } from '../../authz/access-policy.js';
-import type { Claims } from '../../claims/claims.js';
-import { changesConfig } from '../../config/slices.js';
-import { EntriesService } from '../../entries/entries.service.js';
-import { RegistriesService } from '../../registries/registries.service.js';
-import { SourcesRepository } from '../../sources/sources.repository.js';
-import type { AskedEntry } from '../facts.queries.js';
-import { knowsManaged, knowsRegistry, knowsRules } from '../knowledge.js';
-import { type Asking, type Explained, type Question, refusalOf } from '../question.js';
-import { firstRefusal, judgedStep, SHOWN, type Step } from '../steps.js';
-import { ABSENT_ENTRY, UNKNOWN_ENTRY } from './entry-steps.js';
+import { AccessPolicy, type Judgement } from '../authz/access-policy.js';
+import type { Claims } from '../claims/claims.js';
+import { changesConfig } from '../config/slices.js';
+import { EntriesService } from '../entries/entries.service.js';
+import { RegistriesService } from '../registries/registries.service.js';
+import { SourcesRepository } from '../sources/sources.repository.js';
+import type { AskedEntry } from './explain.queries.js';
+import { knowsManaged, knowsRegistry, knowsRules } from './knowledge.js';
 import { leastMissing } from './least-missing.js';
-import { rolesStep } from './roles-step.js';
+import { type Asking, type Explained, type Question, refusalOf } from './question.js';
+import { ABSENT_ENTRY, UNKNOWN_ENTRY } from './see.service.js';
+import { firstRefusal, judgedStep, rolesStep, SHOWN, type Step } from './steps.js';
 
 /** Why somebody may change a registry, or a published entry, by the admin API, or may not (contract §7, §10). */
 @Injectable()

@@ -1,4 +1,4 @@
-import { type MissingClaim, withClaims } from '../../claims/claims.js';
+import { type MissingClaim, withClaims } from '../claims/claims.js';
 
 /** Of more values it would take long to find out which are needed. */
 const MAX_VALUES = 50;
