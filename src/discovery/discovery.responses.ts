@@ -1,8 +1,0 @@
-/** spec §2.9, RFC 9728 §2 */
-export class ProtectedResource {
-  resource: string;
-  authorization_servers: string[];
-  scopes_supported: string[];
-  bearer_methods_supported: string[];
-  resource_documentation?: string;
-}
