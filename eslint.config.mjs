@@ -30,7 +30,7 @@ export const FOLDERS = [
   'mcp-publisher',
   'explain',
   'discovery',
-  'page',
+  'web-ui',
   'health',
   'mcp-endpoint',
   'sync',

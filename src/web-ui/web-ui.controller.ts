@@ -8,10 +8,16 @@ import { pageConfig } from '../config/slices.js';
 import { ApiError } from '../http/errors.js';
 import { JsonText } from '../http/json-answers.js';
 import { ApiErrors, ApiOkWithEtag } from '../http/openapi/api-answers.js';
-import { FILE_CODINGS, type FileCoding, type PageFile } from './page-files.js';
-import { PAGE_FILES, type PageFiles } from './page-folder.js';
-import { CACHE_CONTROL, pageHeaders } from './page-headers.js';
-import { PageSettings } from './page.responses.js';
+import {
+  CACHE_CONTROL,
+  FILE_CODINGS,
+  type FileCoding,
+  PAGE_FILES,
+  type PageFile,
+  type PageFiles,
+  pageHeaders,
+} from './web-ui-files.js';
+import { PageSettings } from './web-ui.responses.js';
 
 /** The page for people: its files, and what it has to know before anybody has logged in. */
 @ApiTags('page')

@@ -1,8 +1,10 @@
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
-import { extname, join } from 'node:path';
+import { extname, join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { brotliCompress, constants, gzip } from 'node:zlib';
+import type { OAuthConfig } from '../config/config.js';
+import type { WebConfig } from '../config/web-config.js';
 
 /** The codings a file may be sent in, the smallest first. */
 export const FILE_CODINGS = ['br', 'gzip'] as const;
@@ -50,4 +52,53 @@ export function readPageFiles(folder: string): ReadonlyMap<string, PageFile> {
   return new Map(
     names.map((name) => [name.replaceAll('\\', '/'), new PageFile(name, readFileSync(join(folder, name)))]),
   );
+}
+
+export const PAGE_FILES = Symbol('the files of the page');
+export type PageFiles = ReturnType<typeof readPageFiles>;
+
+/** Beside the built server. */
+const FOLDER = resolve(import.meta.dirname, '../web');
+
+export function builtPage(): PageFiles {
+  return readPageFiles(FOLDER);
+}
+
+/** How long browsers may keep the files of the page. The names of assets hold a digest of what they hold, so they never change. */
+export const CACHE_CONTROL = { html: 'no-cache', assets: 'public, max-age=31536000, immutable' } as const;
+
+/**
+ * What the page may load, and who may frame it: its own files, the API of this server, and the identity providers when somebody
+ * logs in. Scripts and styles are files of ours, never text in the page. CSP Level 3; Trusted Types.
+ */
+export function pageHeaders(
+  oauth: OAuthConfig | null,
+  { iconOrigins }: WebConfig,
+): Readonly<Record<string, string>> {
+  const providers = (oauth?.providers ?? []).flatMap(({ issuerUrl, connectOrigins }) => [
+    new URL(issuerUrl).origin,
+    ...connectOrigins,
+  ]);
+  const directives: Readonly<Record<string, readonly string[]>> = {
+    'default-src': ["'none'"],
+    'script-src': ["'self'"],
+    'style-src': ["'self'"],
+    'img-src': ["'self'", ...iconOrigins],
+    'connect-src': ["'self'", ...new Set(providers)],
+    'base-uri': ["'none'"],
+    'form-action': ["'none'"],
+    'frame-ancestors': ["'none'"],
+    'require-trusted-types-for': ["'script'"],
+    'trusted-types': ["'none'"],
+  };
+  return {
+    'Content-Security-Policy': Object.entries(directives)
+      .map(([name, values]) => `${name} ${values.join(' ')}`)
+      .join(';'),
+    'X-Frame-Options': 'DENY',
+    'X-Content-Type-Options': 'nosniff',
+    'Referrer-Policy': 'no-referrer',
+    'Cross-Origin-Opener-Policy': 'same-origin',
+    'Cross-Origin-Resource-Policy': 'same-origin',
+  };
 }
