@@ -4,7 +4,7 @@ import type { RunningService } from '../app/start-service.js';
 import type { Config, Flags } from '../config/config.js';
 import { noticeOf } from '../config/defaults.js';
 import { buildReport } from '../config/environment.js';
-import { versionReport } from '../health/version-report.js';
+import { versionReport } from '../health/internal-server.js';
 import { createStreamLogger, logFormat } from '../telemetry/logger.js';
 import { Metrics } from '../telemetry/metrics.js';
 import { configuration } from './configuration.js';

@@ -7,10 +7,10 @@ import { Writable } from 'node:stream';
 import { afterAll, beforeAll, expect } from 'vitest';
 import { stringify } from 'yaml';
 import type { Reloaded } from '../../dist/app/reload.js';
+import { type RunningService, startService } from '../../dist/app/start-service.js';
 import type { Config } from '../../dist/config/config.js';
 import { loadConfig } from '../../dist/config/load-config.js';
-import { type RunningService, startService } from '../../dist/app/start-service.js';
-import { versionReport } from '../../dist/health/version-report.js';
+import { versionReport } from '../../dist/health/internal-server.js';
 import { createLogger } from '../../dist/telemetry/logger.js';
 import { type AuthOptions, authSection } from './auth-section.js';
 import { aDatabase, type TestDatabase } from './database.js';
@@ -20,16 +20,16 @@ import { anIssuer } from './issuer.js';
 import { findSecrets } from './secrets.js';
 
 interface DeclaredSource {
-  /** `file` unless it says otherwise. */
+  /** `file` by default. */
   kind?: 'file' | 'managed' | 'git' | 'api' | 'kubernetes';
-  /** What stands below the kind; a file's path is filled in. */
+  /** Settings of the kind; a file's path is filled in. */
   settings?: Document;
   servers?: unknown[];
   skills?: unknown[];
   plugins?: unknown[];
-  /** The file as text, for files that are no catalogue. */
+  /** The file's text, for invalid catalogs. */
   text?: string;
-  /** Nobody writes the file. */
+  /** Do not write the file. */
   missing?: boolean;
   filter?: unknown;
   claims?: unknown;
@@ -40,7 +40,7 @@ interface DeclaredRegistry {
   sources: string[];
   claims?: unknown;
   anonymous?: { claims: Document };
-  /** Their files are the test's to write. */
+  /** The test writes the secret files. */
   keys?: { name: string; secretFile: string; claims: Document; expires?: string }[];
   publishClaims?: Document;
 }
@@ -68,9 +68,9 @@ export class ServiceUnderTest extends Sender {
   readonly log: string[] = [];
   /** The identity provider of the oauth modes. */
   readonly issuer = anIssuer();
-  /** Variables of the environment, from the next start on. */
+  /** Environment variables, as of the next start. */
   readonly environment: Record<string, string> = {};
-  /** Where it listens, from the next start on. */
+  /** Listen address, as of the next start. */
   address = '127.0.0.1:0';
   database: TestDatabase;
   private readonly sources = new Map<string, DeclaredSource>();
@@ -101,25 +101,25 @@ export class ServiceUnderTest extends Sender {
     return this;
   }
 
-  /** Changes what was said before about who may do what. */
+  /** Changes the auth options. */
   auth(options: AuthOptions): this {
     this.authOptions = { ...this.authOptions, ...options };
     return this;
   }
 
-  /** More members of the configuration, such as `cors`. */
+  /** Adds members to the configuration, such as `cors`. */
   configuration(extra: Document): this {
     this.extra = { ...this.extra, ...extra };
     return this;
   }
 
-  /** Listens there instead of on a free port of 127.0.0.1. */
+  /** Sets the listen address; default: a free port of 127.0.0.1. */
   listensOn(address: string): this {
     this.address = address;
     return this;
   }
 
-  /** A second one with what is declared so far, on the same database; it is started and stopped by the test. */
+  /** A second service with the current declarations on the same database; the test starts and stops it. */
   replica(): ServiceUnderTest {
     return Object.assign(new ServiceUnderTest(), this, { log: [], running: undefined });
   }
@@ -152,10 +152,10 @@ export class ServiceUnderTest extends Sender {
     this.running = await startService(config, version, createLogger('debug', sink));
   }
 
-  /** Takes over what is declared by now, as at SIGHUP. */
+  /** Applies the current declarations, as at SIGHUP. */
   async reload(edit: (service: this) => void = () => undefined): Promise<Reloaded> {
     edit(this);
-    if (!this.running) throw new Error('A service that does not run');
+    if (!this.running) throw new Error('The service is not running');
     return this.running.reload(await this.declared());
   }
 
@@ -176,14 +176,14 @@ export class ServiceUnderTest extends Sender {
     await this.keptItsSecrets(metrics);
   }
 
-  /** Stops, changes what is declared, and starts again on the same database. */
+  /** Stops, changes the declarations, and starts again on the same database. */
   async restart(edit: (service: this) => void = () => undefined): Promise<void> {
     await this.stop();
     edit(this);
     await this.start();
   }
 
-  /** Somebody whose token holds these claims, and the issuer's usual ones. */
+  /** A caller whose token has these claims and the issuer's usual ones. */
   as(claims: Record<string, unknown>): Sender {
     const key = JSON.stringify(claims);
     const token = this.tokens.get(key) ?? this.issuer.sign(claims);
@@ -191,12 +191,12 @@ export class ServiceUnderTest extends Sender {
     return this.bearing(token);
   }
 
-  /** Somebody with this token. */
+  /** A caller with this token. */
   bearing(token: string): Sender {
     return new Bearer(this, token);
   }
 
-  /** The log so far, a line at a time. */
+  /** The log so far, one entry per line. */
   logs(): LogLine[] {
     return this.log.map((line) => JSON.parse(line) as LogLine);
   }
@@ -224,17 +224,19 @@ export class ServiceUnderTest extends Sender {
     return callWith(this.origin + path, method, sent);
   }
 
-  /** Replaces a source's file in one step, as a careful writer does. */
+  /** Replaces a source's file atomically. */
   async rewrite(name: string, declared: DeclaredSource): Promise<void> {
     this.sources.set(name, { ...this.sources.get(name), ...declared });
     await this.writeFile(name, declared);
   }
 
-  /** Runs the source now, as if its interval were over, and answers once it has ended, in whatever state. */
+  /**
+   * Runs the source now, as if its interval were over; resolves when the run has ended, whatever its status.
+   */
   async synced(name: string): Promise<SourceReport> {
     let before: { at: Date } | undefined;
     for (;;) {
-      // While a run is under way, its end would put the next one off again.
+      // The end of a run in progress would reschedule the next one.
       if (!before)
         [before] = await this.database.query<{ at: Date }>(
           `update source_sync y set next_run_at = now() from source s
