@@ -2,7 +2,7 @@ import type { VersionName } from '../documents/incoming-version.js';
 import type { SyncedKind } from '../source-kinds/kinds.js';
 import type { LeasedSource } from '../sources/source-leases.queries.js';
 import type { ReadEntries } from './entry-reader.js';
-import type { MemoryShare } from './memory/read-memory.js';
+import type { MemoryShare } from './read-memory.js';
 
 /** Why a source could not be fetched, as a sentence for the operator. It names no secret. */
 export class FetchError extends Error {
@@ -52,3 +52,16 @@ export abstract class Fetcher<K extends SyncedKind> {
     memory: MemoryShare,
   ): Promise<Fetched>;
 }
+
+/** Connections to one upstream at a time. */
+export const MAX_CONNECTIONS = 8;
+
+// What is read of another MCP registry in one run.
+export const MAX_RUN_MS = 60 * 60 * 1_000;
+export const MAX_PAGES = 20_000;
+export const MAX_PAGE_BYTES = 16 * 1024 * 1024;
+/** Pages in a row that bring nothing that was not there before, from a list that never ends. */
+export const MAX_EMPTY_PAGES = 100;
+export const MAX_VERSIONS = 500_000;
+/** Of all documents together. */
+export const MAX_BYTES = 128 * 1024 * 1024;

@@ -4,8 +4,8 @@ import type { LeasedSource } from '../sources/source-leases.queries.js';
 import type { Fetched, Fetcher, FetchState } from './fetcher.js';
 import { FileFetcher } from './file/file.fetcher.js';
 import { GitFetcher } from './git/git.fetcher.js';
-import { ApiFetcher } from './mcp/api.fetcher.js';
-import type { MemoryShare } from './memory/read-memory.js';
+import type { MemoryShare } from './read-memory.js';
+import { ApiFetcher } from './registry-api/api.fetcher.js';
 
 /** The fetchers of all kinds that are synced: one that has none does not compile. */
 @Injectable()

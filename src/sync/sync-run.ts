@@ -5,6 +5,7 @@ import type { WrittenEvent } from '../audit/audit.queries.js';
 import { isDatabaseUnreachable } from '../database/database-errors.js';
 import type { VersionName } from '../documents/incoming-version.js';
 import { EntryWriter } from '../entries/writer/entry-writer.js';
+import { isGuardedFromShrinking } from '../source-kinds/kinds.js';
 import { setInheritedClaims } from '../sources/inherited-claims.queries.js';
 import { type LeasedSource, SourceLeases } from '../sources/source-leases.queries.js';
 import { bumpRevision } from '../sources/source-registries.queries.js';
@@ -16,12 +17,64 @@ import { FetchError } from './fetcher.js';
 import { Fetchers } from './fetchers.js';
 import { RegistryFileReader } from './file/registry-file-reader.js';
 import { RegistryFileError } from './file/registry-file.js';
-import { countLiveEntries } from './live-entries.queries.js';
-import { ReadMemory, ReadMemoryError } from './memory/read-memory.js';
+import { ReadMemory, ReadMemoryError } from './read-memory.js';
 import { rulesDigest, stateOf, withRules } from './reader-version.js';
-import { retryInMs } from './retry.js';
-import { checkHolds, hasShrunk, isGuarded, shrunkSentence } from './shrinking.js';
 import { reportAfterChanges, reportOf, type SyncReport } from './sync-report.js';
+import { countLiveEntries } from './sync.queries.js';
+
+const FIRST_MS = 5_000;
+/** An upstream that asks for a longer pause is tried all the same: it may be wrong, or lie. */
+const MAX_RETRY_AFTER_MS = 60 * 60 * 1_000;
+
+/**
+ * In how many milliseconds a source is tried again.
+ *
+ * @param attempts runs in a row that have failed, at least one: the pause doubles with each, and ends at the interval.
+ * @param retryAfterMs the pause that the upstream asks for (RFC 9110 §10.2.3): it may exceed the interval, up to an hour.
+ */
+export function retryInMs(attempts: number, intervalMs: number, retryAfterMs: number | null): number {
+  const backOff = Math.min(intervalMs, FIRST_MS * 2 ** Math.min(attempts - 1, 20));
+  return Math.max(backOff, Math.min(retryAfterMs ?? 0, MAX_RETRY_AFTER_MS));
+}
+
+/** A source of fewer entries may lose any number of them. */
+const FEWEST_GUARDED = 20;
+
+/** contract §7: has a source of 20 entries or more kept fewer than half of them? */
+export function hasShrunk(before: number, after: number): boolean {
+  return before >= FEWEST_GUARDED && after * 2 < before;
+}
+
+/** What has happened, and how it is allowed. */
+export function shrunkSentence(before: number, after: number): string {
+  return (
+    `The content has shrunk from ${before} entries to ${after}, which is taken for an accident; if it is meant, ` +
+    'sync once with the body {"allowShrink": true}, or set allowShrink: true for the source'
+  );
+}
+
+/** What another server fills, and what was not read by other settings or another filter before: those are changed on purpose. */
+export function isGuarded({ kind, settings, mayShrink, fetchState }: LeasedSource): boolean {
+  return !mayShrink && fetchState !== null && isGuardedFromShrinking(kind, settings);
+}
+
+/**
+ * contract §7: nothing at all is taken for an accident, whatever there was before: it would withdraw everything.
+ *
+ * @param countBefore how many entries there were.
+ * @throws FetchError
+ */
+export async function checkHolds(
+  source: LeasedSource,
+  { entries, skipped, filtered }: ReadEntries,
+  countBefore: () => Promise<number>,
+): Promise<void> {
+  if (entries.length + skipped.length + filtered > 0) return;
+  if (source.mayShrink && isGuardedFromShrinking(source.kind, source.settings)) return;
+  const before = isGuarded(source) ? await countBefore() : 0;
+  if (hasShrunk(before, 0)) throw new FetchError(shrunkSentence(before, 0));
+  throw new FetchError(`The ${source.kind === 'api' ? 'registry' : 'file'} holds no entries`);
+}
 
 /** One run of one leased source. */
 @Injectable()

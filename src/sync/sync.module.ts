@@ -1,24 +1,23 @@
 import { Module, type OnApplicationShutdown } from '@nestjs/common';
-import { AuditModule } from '../audit/audit.module.js';
 import type { ConfigType } from '@nestjs/config';
+import { AuditModule } from '../audit/audit.module.js';
 import { limitsConfig, outboundConfig } from '../config/slices.js';
-import { SourcesModule } from '../sources/sources.module.js';
 import { EntriesModule } from '../entries/entries.module.js';
 import { HttpClient } from '../outbound/http-client.js';
-import { ApiFetcher } from './mcp/api.fetcher.js';
+import { SourcesModule } from '../sources/sources.module.js';
+import { MAX_CONNECTIONS } from './fetcher.js';
 import { Fetchers } from './fetchers.js';
-import { FileFetcher } from './file/file.fetcher.js';
-import { SourceFiles } from './file/source-files.js';
 import { FileWatch } from './file/file-watch.js';
+import { FileFetcher } from './file/file.fetcher.js';
 import { RegistryFileReader } from './file/registry-file-reader.js';
+import { SourceFiles } from './file/source-files.js';
 import { GitFetcher } from './git/git.fetcher.js';
-import { HeapGrowth } from './memory/heap-growth.js';
-import { ReadMemory, readMemoryFor } from './memory/read-memory.js';
-import { MAX_CONNECTIONS } from './upstream-limits.js';
+import { HeapGrowth, ReadMemory, readMemoryFor } from './read-memory.js';
+import { ApiFetcher } from './registry-api/api.fetcher.js';
 import { SyncScheduler } from './scheduler.js';
-import { SourceMetrics } from './source-metrics.js';
-import { SyncQueries } from './sync.queries.js';
+import { SourceMetrics } from './sync-report.js';
 import { SyncRun } from './sync-run.js';
+import { SyncQueries } from './sync.queries.js';
 
 @Module({
   imports: [AuditModule, EntriesModule, SourcesModule],

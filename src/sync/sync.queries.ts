@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { DataSource } from 'typeorm';
+import { DataSource, type EntityManager } from 'typeorm';
 import { KINDS, SOURCE_KINDS } from '../source-kinds/kinds.js';
 
 /** A file that a source is read from. */
@@ -61,4 +61,15 @@ export class SyncQueries {
     );
     return rows[0]?.count ?? 0;
   }
+}
+
+/** How many entries of a source have a version that is not deleted. */
+export async function countLiveEntries(manager: EntityManager, sourceId: number): Promise<number> {
+  const rows = await manager.query<{ count: number }[]>(
+    `select count(*)::int as count from entry e
+     where e.source_id = $1
+       and exists (select 1 from entry_version v where v.entry_id = e.id and v.status <> 'deleted')`,
+    [sourceId],
+  );
+  return rows[0]?.count ?? 0;
 }

@@ -7,7 +7,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest
 import { proxyOf } from '../../dist/config/proxy-variables.js';
 import { HttpClient } from '../../dist/outbound/http-client.js';
 import { GitRemote } from '../../dist/sync/git/git-remote.js';
-import { ReadMemory } from '../../dist/sync/memory/read-memory.js';
+import { ReadMemory } from '../../dist/sync/read-memory.js';
 import { makeCertificates } from '../support/certificates.js';
 import { syncOf, watching } from '../support/cluster-objects.js';
 import { aCatalogue, aServer } from '../support/documents.js';

@@ -4,10 +4,10 @@ import { afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { SettingsOf } from '../../dist/source-kinds/kinds.js';
 import type { GitConnection } from '../../dist/sync/git/git-connection.js';
 import { GitRemote } from '../../dist/sync/git/git-remote.js';
+import { ReadMemory } from '../../dist/sync/read-memory.js';
 import { makeCertificates } from '../support/certificates.js';
 import { connectionTo } from '../support/git-connections.js';
 import { aGitServer } from '../support/git-server.js';
-import { ReadMemory } from '../../dist/sync/memory/read-memory.js';
 import { aFileOf, aTemporaryDirectory } from '../support/git-service.js';
 import { keepSecret } from '../support/secrets.js';
 
@@ -30,7 +30,7 @@ async function readFrom(
   }
 }
 
-describe('a repository behind TLS with a private authority', () => {
+describe('a repository behind TLS with a private CA', () => {
   const certificates = makeCertificates();
   const git = aGitServer().secure(certificates).runs();
   beforeAll(async () => {
@@ -42,15 +42,14 @@ describe('a repository behind TLS with a private authority', () => {
     await expect(readFrom({ repository: git.url('acme') })).rejects.toThrow(/TLS certificate is not trusted/);
   });
 
-  it('is trusted when Node is told to trust it', async () => {
+  it('is trusted with NODE_EXTRA_CA_CERTS', async () => {
     writeFileSync(own('ca.pem'), certificates.ca);
     process.env['NODE_EXTRA_CA_CERTS'] = own('ca.pem');
     expect(await readFrom({ repository: git.url('acme') })).toBe(aFileOf('one'));
   });
 });
 
-// In the place of ssh there is a program that notes what it was given, and does on this machine what it should do on the
-// other.
+// A fake ssh that records its arguments and runs the remote command locally.
 const STAND_IN = `#!/bin/sh
 printf '%s\\n' "$@" > "$0.arguments"
 cat ssh_config > "$0.config"
@@ -79,7 +78,7 @@ describe('a repository over ssh', () => {
     writeFileSync(own('hosts'), 'git.example ssh-ed25519 AAAA');
   });
 
-  it('is read with the key, and none of it is on the command line', async () => {
+  it('is read with the key, no part of which is on the command line', async () => {
     const url = `ssh://git@git.example:2222${repository.directory}`;
     expect(await readFrom(settings(url), withStandIn)).toBe(aFileOf('one'));
     expect(noted('arguments')).toBe(
@@ -93,13 +92,13 @@ describe('a repository over ssh', () => {
     expect(await leftOvers()).toEqual([]);
   });
 
-  it('may be written in short', async () => {
+  it('may use the scp-like form', async () => {
     expect(await readFrom(settings(`git@git.example:${repository.directory}`), withStandIn)).toBe(
       aFileOf('one'),
     );
   });
 
-  it('is reached at the address that was judged when it was made through the API', async () => {
+  it('is contacted at the address that was checked when the source was made through the API', async () => {
     const publicly = (repository: string) =>
       connectionTo(settings(repository), 'api', {
         adminFileRoots: [{ path: own('.'), claims: {}, hosts: null }],
@@ -114,7 +113,7 @@ describe('a repository over ssh', () => {
   it.each([
     ['Host key verification failed.', /its host key is not the one in git\.auth\.knownHostsFile$/],
     ['git@git.example: Permission denied (publickey).', /the key was refused, or can not be used/],
-  ])('says what went wrong: %s', async (said, why) => {
+  ])('reports the cause: %s', async (said, why) => {
     writeFileSync(own('bin/ssh'), `#!/bin/sh\necho '${said}' >&2\nexit 255\n`, { mode: 0o755 });
     await expect(readFrom(settings('git@git.example:a'), withStandIn)).rejects.toThrow(why);
   });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { ReadMemory, ReadMemoryError } from '../../dist/sync/memory/read-memory.js';
 import { RegistryFileReader } from '../../dist/sync/file/registry-file-reader.js';
+import { ReadMemory, ReadMemoryError } from '../../dist/sync/read-memory.js';
 import { aCatalogue, aServer } from '../support/documents.js';
 import { collectGarbage } from '../support/garbage.js';
 import { versionsIn } from '../support/matchers.js';
@@ -8,7 +8,7 @@ import { aService } from '../support/service.js';
 
 const MIB = 1024 * 1024;
 
-/** Servers that take this many bytes together, or a little more. */
+/** Servers that total at least this many bytes. */
 function serversOf(prefix: string, bytes: number): object[] {
   const padding = 'y'.repeat(50_000);
   return Array.from({ length: Math.ceil(bytes / padding.length) }, (_, index) =>
@@ -16,7 +16,7 @@ function serversOf(prefix: string, bytes: number): object[] {
   );
 }
 
-/** The text of a file with these elements, as text, before some good ones that make it large. */
+/** A large file's text: these raw elements before valid ones. */
 function hostileFile(...elements: string[]): string {
   const good = serversOf('good', 2 * MIB).map((server) => JSON.stringify(server));
   return JSON.stringify(aCatalogue(['HERE'])).replace('"HERE"', [...elements, ...good].join());
@@ -35,14 +35,14 @@ describe('large files', () => {
   const list = async (registry: string) =>
     versionsIn(await service.get(`/registry/${registry}/v0.1/servers?limit=100`));
 
-  it('are read at the same time, each for its own source', async () => {
+  it('are read concurrently, each for its source', async () => {
     expect(await service.synced('one')).toMatchObject({ status: 'complete' });
     expect(await service.synced('two')).toMatchObject({ status: 'complete' });
     expect((await list('one')).every((name) => name.startsWith('io.acme/one-'))).toBe(true);
     expect((await list('two')).every((name) => name.startsWith('io.acme/two-'))).toBe(true);
   });
 
-  it('may be as large as limits.mebibytesPerFile says, and no larger', async () => {
+  it('may be as large as limits.mebibytesPerFile and no larger', async () => {
     await service.rewrite('three', { servers: serversOf('more', 3 * MIB) });
     const refused = await service.synced('three');
     expect(refused.status).toBe('failed');
@@ -56,7 +56,7 @@ describe('large files', () => {
     });
   });
 
-  it('have their bad entries skipped and the others served', async () => {
+  it('have their invalid entries skipped and the others served', async () => {
     const name = '"name":"io.acme/bad","description":"d","version":"1.0.0"';
     await service.rewrite('one', {
       text: hostileFile(
@@ -79,10 +79,10 @@ describe('large files', () => {
   });
 
   it.each([
-    ['that is cut off', (text: string) => text.slice(0, -5), /^The file is not valid JSON: the text ends/],
-    ['that is no JSON', (text: string) => text.replace('9e99', '9e'), /malformed$/],
-    ['that is no text', (text: string) => text.replace('9e99', '\ud800'), /given|malformed|not UTF-8/],
-  ])('keep the earlier entries of one %s', async (_what, spoil, why) => {
+    ['that is truncated', (text: string) => text.slice(0, -5), /^The file is not valid JSON: the text ends/],
+    ['that is not JSON', (text: string) => text.replace('9e99', '9e'), /malformed$/],
+    ['that is not text', (text: string) => text.replace('9e99', '\ud800'), /given|malformed|not UTF-8/],
+  ])('keep the earlier entries of a file %s', async (_what, spoil, why) => {
     const before = await list('two');
     await service.rewrite('two', { text: spoil(hostileFile('9e99')) });
     const report = await service.synced('two');
@@ -92,11 +92,11 @@ describe('large files', () => {
   });
 });
 
-describe('the thread that reads a large file', () => {
+describe('the worker thread that reads a large file', () => {
   const text = () => Buffer.from(hostileFile('1'));
   const never = new AbortController().signal;
 
-  it('hands over all that the file holds, and its memory', async () => {
+  it('transfers the content and its accounted memory', async () => {
     const memory = new ReadMemory(100 * MIB).begin();
     const bytes = Buffer.from(new Uint8Array(text()).buffer);
     memory.add(bytes.length);
@@ -109,21 +109,21 @@ describe('the thread that reads a large file', () => {
     expect(memory.bytes).toBeLessThan(3 * MIB);
   });
 
-  it('ends when its run is cut off, and another file is read then', async () => {
+  it('ends when its run is aborted, and then reads the next file', async () => {
     const reader = new RegistryFileReader();
     const [one, other] = [new AbortController(), new AbortController()];
     const share = () => new ReadMemory(100 * MIB).begin();
     const cut = reader.read(text(), null, share(), one.signal);
     const waiting = reader.read(text(), null, share(), other.signal);
     const third = reader.read(text(), null, share(), never);
-    other.abort(new Error('the one that waits'));
-    await expect(waiting).rejects.toThrow('the one that waits');
-    one.abort(new Error('the one that runs'));
-    await expect(cut).rejects.toThrow('the one that runs');
+    other.abort(new Error('waiting'));
+    await expect(waiting).rejects.toThrow('waiting');
+    one.abort(new Error('running'));
+    await expect(cut).rejects.toThrow('running');
     expect((await third).entries).toHaveLength(42);
   });
 
-  it('ends with the service, and is made anew where it is needed', async () => {
+  it('ends with the service and is started again on demand', async () => {
     const reader = new RegistryFileReader();
     const share = () => new ReadMemory(100 * MIB).begin();
     const cut = reader.read(text(), null, share(), never);
@@ -135,7 +135,7 @@ describe('the thread that reads a large file', () => {
     await reader.onApplicationShutdown();
   });
 
-  it('leaves nothing of a file in memory, whatever could have cut its run off', async () => {
+  it('releases all memory, whenever the run is aborted', async () => {
     const reader = new RegistryFileReader();
     const stopping = new AbortController();
     const read = async () => {
@@ -150,11 +150,11 @@ describe('the thread that reads a large file', () => {
     expect(stopping.signal.aborted).toBe(false);
   });
 
-  it('ends when what it has read takes too much memory', async () => {
+  it('ends when the content takes too much memory', async () => {
     const memory = new ReadMemory(1.5 * MIB);
     const reading = new RegistryFileReader().read(text(), null, memory.begin(), never);
     await expect(reading).rejects.toThrow(ReadMemoryError);
-    // All of it is free again.
+    // All of it has been released.
     expect(() => memory.begin().add(1.5 * MIB)).not.toThrow();
   });
 });

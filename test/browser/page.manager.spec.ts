@@ -1,5 +1,5 @@
 import { describe, expect, inject, it } from 'vitest';
-import { shrunkSentence } from '../../dist/sync/shrinking.js';
+import { shrunkSentence } from '../../dist/sync/sync-run.js';
 import { Person } from './person.js';
 
 describe('a manager', () => {

@@ -6,7 +6,7 @@ import { parse } from 'yaml';
 import { loadConfig } from '../../dist/config/load-config.js';
 import { openRegistries } from '../../dist/config/open-registries.js';
 import { readRegistryFile } from '../../dist/sync/file/registry-file.js';
-import { ReadMemory } from '../../dist/sync/memory/read-memory.js';
+import { ReadMemory } from '../../dist/sync/read-memory.js';
 
 const ROOT = resolve(import.meta.dirname, '../..');
 const EXAMPLES = join(ROOT, 'examples');
@@ -20,7 +20,7 @@ describe('the examples', () => {
   afterAll(() => expect(process.cwd()).toBe(before));
 
   it.each(files.filter((file) => file.endsWith('.json')))(
-    '%s holds nothing that would be skipped',
+    '%s has no entry that would be skipped',
     async (file) => {
       const { entries, skipped } = await read(file);
       expect(skipped).toEqual([]);
@@ -28,7 +28,7 @@ describe('the examples', () => {
     },
   );
 
-  it('catalog.json shows every list feature: 25 servers and 5 skills at least, with several versions', async () => {
+  it('catalog.json shows every list feature: at least 25 servers and 5 skills, with several versions', async () => {
     const { entries } = await read('catalog.json');
     const names = (type: string) =>
       new Set(entries.filter((entry) => entry.type === type).map((entry) => entry.name));
@@ -43,13 +43,13 @@ describe('the examples', () => {
     expect(config.sources.map((source) => source.name)).toEqual(['catalog', 'second-team', 'payments']);
   });
 
-  it('the configuration of the demo loads', () => {
+  it('the demo configuration loads', () => {
     const { config, warnings } = loadConfig(join(ROOT, 'demo/registry.yaml'), {}, {});
     expect(warnings).toEqual([]);
     expect(config.auth.mode).toBe('oauth');
   });
 
-  it('docker.yaml loads once its secret is there', () => {
+  it('docker.yaml loads once its secret exists', () => {
     const environment = {
       REGISTRY_DATABASE_PASSWORD_FILE: join(ROOT, 'deploy/database_password'),
     };
@@ -57,7 +57,7 @@ describe('the examples', () => {
     expect(config.database).toMatchObject({ host: 'postgres', password: 'change-me' });
   });
 
-  it('cluster.yaml loads where the files of a pod are', async () => {
+  it('cluster.yaml loads with the files of a pod', async () => {
     const pod = await mkdtemp(join(tmpdir(), 'registry-pod-'));
     const text = await readFile(join(EXAMPLES, 'cluster.yaml'), 'utf8');
     const files = [...text.matchAll(/\S*\/run\/secrets\/\S+/g)].map(([path]) => path);
@@ -78,7 +78,7 @@ describe('the examples', () => {
     });
   });
 
-  it('ide.yaml loads once its key is there, and warns of nothing', async () => {
+  it('ide.yaml loads once its key exists, without warnings', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'registry-ide-'));
     const text = await readFile(join(EXAMPLES, 'ide.yaml'), 'utf8');
     await writeFile(join(folder, 'key'), `${'k'.repeat(43)}\n`);
@@ -90,7 +90,7 @@ describe('the examples', () => {
     expect(config.rootRegistry).toBe('ide');
   });
 
-  it('docker-compose.yml mounts files that exist', async () => {
+  it('docker-compose.yml mounts existing files', async () => {
     const compose = parse(await readFile(join(ROOT, 'docker-compose.yml'), 'utf8')) as {
       services: { registry: { volumes: string[] } };
     };

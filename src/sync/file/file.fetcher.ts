@@ -4,8 +4,8 @@ import { adminSourcesConfig, limitsConfig } from '../../config/slices.js';
 import { HttpClient, OutboundError, retryAfterMs, withoutQuery } from '../../outbound/http-client.js';
 import type { LeasedSource } from '../../sources/source-leases.queries.js';
 import { type Fetched, Fetcher, FetchError, type FetchState } from '../fetcher.js';
-import type { MemoryShare } from '../memory/read-memory.js';
-import { maxFileBytes } from './file-size.js';
+import type { MemoryShare } from '../read-memory.js';
+import { maxFileBytes } from './local-file.js';
 import { SourceFiles } from './source-files.js';
 
 /** Longest time for a registry file behind a URL. */

@@ -1,9 +1,24 @@
 import { createHash } from 'node:crypto';
 import { constants, type Stats } from 'node:fs';
 import { open, realpath, stat } from 'node:fs/promises';
+import type { LimitsConfig } from '../../config/config.js';
+import type { Origin } from '../../sources/source.entity.js';
 import { FetchError } from '../fetcher.js';
-import { ReadMemoryError } from '../memory/read-memory.js';
-import { DEFAULT_MAX_BYTES, tooLargeSentence } from './file-size.js';
+import { ReadMemoryError } from '../read-memory.js';
+
+const MIB = 1024 * 1024;
+/** What the sources of the configuration may read, unless `limits.mebibytesPerFile` says otherwise; others never more (contract §7). */
+export const DEFAULT_MAX_BYTES = 64 * MIB;
+
+/** The most that is read of one registry file of a source. */
+export function maxFileBytes(limits: Pick<LimitsConfig, 'mebibytesPerFile'>, origin: Origin): number {
+  const bytes = limits.mebibytesPerFile * MIB;
+  return origin === 'config' ? bytes : Math.min(bytes, DEFAULT_MAX_BYTES);
+}
+
+export function tooLargeSentence(what: string, maxBytes: number): string {
+  return `${what} is larger than ${maxBytes / MIB} MiB, the most that is read`;
+}
 
 /** Digested without a pause: less than a millisecond. */
 const CHUNK_BYTES = 1024 * 1024;

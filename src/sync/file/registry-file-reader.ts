@@ -3,9 +3,8 @@ import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import type { IncomingVersion } from '../../documents/incoming-version.js';
 import type { EntryFilter } from '../../sources/entry-filter.js';
 import type { ReadEntries } from '../entry-reader.js';
-import type { MemoryShare } from '../memory/read-memory.js';
-import { unpackEntries } from './packed-entries.js';
-import { readRegistryFile, RegistryFileError } from './registry-file.js';
+import type { MemoryShare } from '../read-memory.js';
+import { readRegistryFile, RegistryFileError, unpackEntries } from './registry-file.js';
 import type { FileMessage, FileToRead } from './registry-file.worker.js';
 
 const MIB = 1024 * 1024;

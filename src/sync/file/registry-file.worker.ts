@@ -3,8 +3,7 @@ import { parentPort } from 'node:worker_threads';
 import type { IncomingVersion } from '../../documents/incoming-version.js';
 import type { EntryFilter } from '../../sources/entry-filter.js';
 import type { ReadEntries } from '../entry-reader.js';
-import { type PackedEntries, packEntries } from './packed-entries.js';
-import { readRegistryFile, RegistryFileError } from './registry-file.js';
+import { type PackedEntries, packEntries, readRegistryFile, RegistryFileError } from './registry-file.js';
 
 /** What is kept of the file is told, and handed over, in pieces of this size. */
 const PIECE_BYTES = 1024 * 1024;

@@ -6,9 +6,8 @@ import type { FileUse } from '../../source-kinds/kinds.js';
 import { AdminFiles, type ReadingSource } from '../../sources/admin-limits.js';
 import type { Origin } from '../../sources/source.entity.js';
 import { FetchError } from '../fetcher.js';
-import type { MemoryShare } from '../memory/read-memory.js';
-import { maxFileBytes } from './file-size.js';
-import { type LocalFile, readLocalFile } from './local-file.js';
+import type { MemoryShare } from '../read-memory.js';
+import { type LocalFile, maxFileBytes, readLocalFile } from './local-file.js';
 
 const MAX_SECRET_BYTES = 1024 * 1024;
 const MAX_TOKEN_LENGTH = 16 * 1024;

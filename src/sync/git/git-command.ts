@@ -1,7 +1,8 @@
 import { spawn } from 'node:child_process';
 import { devNull } from 'node:os';
 import { tracing } from '../../telemetry/tracing.js';
-import { SSH_COMMAND } from './git-ssh.js';
+import { FetchError } from '../fetcher.js';
+import { SSH_COMMAND } from './git-connection.js';
 
 /** How a git command ended. */
 export interface GitEnd {
@@ -94,3 +95,62 @@ function environmentOf({ directory, path, protocol }: GitCall): NodeJS.ProcessEn
     GIT_ALLOC_LIMIT: '128m',
   };
 }
+
+/** What git must not do by itself, and what it must not take from the other side. */
+export const LOCKED_DOWN = {
+  core: {
+    hooksPath: devNull,
+    askPass: '',
+    logAllRefUpdates: 'false',
+    // Larger objects are unpacked piece by piece: what somebody put into a repository must not fill the memory.
+    bigFileThreshold: '1m',
+  },
+  credential: { helper: '' },
+  fetch: { unpackLimit: '1', writeCommitGraph: 'false', recurseSubmodules: 'false' },
+  gc: { auto: '0' },
+  http: { followRedirects: 'false', lowSpeedLimit: '1', lowSpeedTime: '30' },
+  maintenance: { auto: 'false' },
+  pack: { threads: '1' },
+  protocol: { version: '2' },
+  submodule: { recurse: 'false' },
+  transfer: { bundleURI: 'false' },
+} as const;
+
+/** GIT_CONFIG_GLOBAL came with the one, http.curloptResolve with the other. */
+const NEEDED = { major: 2, minor: 32 };
+const NEEDED_TO_PIN = { major: 2, minor: 37 };
+
+/**
+ * @param said what `git --version` prints.
+ * @param isPinned whether git has to connect to addresses that it is given.
+ * @throws FetchError for a version before the oldest that is supported.
+ */
+export function checkGitVersion(said: string, isPinned: boolean): void {
+  const [, major = 0, minor = 0] = /(\d+)\.(\d+)/.exec(said)?.map(Number) ?? [];
+  const needed = isPinned ? NEEDED_TO_PIN : NEEDED;
+  if (major > needed.major || (major === needed.major && minor >= needed.minor)) return;
+  throw new FetchError(
+    `The git command of this machine is too old: ${said.trim()}, at least ${needed.major}.${needed.minor} is needed`,
+  );
+}
+
+const MIB = 1024 * 1024;
+
+/** What one visit to a repository may take. */
+export interface GitLimits {
+  /** For the question which commit there is. */
+  readonly askMs: number;
+  /** For everything together. */
+  readonly totalMs: number;
+  /** What may be on the disk. */
+  readonly diskBytes: number;
+  /** What is read of the file. */
+  readonly fileBytes: number;
+}
+
+export const LIMITS: GitLimits = {
+  askMs: 60_000,
+  totalMs: 300_000,
+  diskBytes: 256 * MIB,
+  fileBytes: 64 * MIB,
+};

@@ -5,13 +5,12 @@ import { adminSourcesConfig, limitsConfig, outboundConfig } from '../../config/s
 import { DEFAULTS, type SettingsOf } from '../../source-kinds/kinds.js';
 import type { LeasedSource } from '../../sources/source-leases.queries.js';
 import { type Fetched, Fetcher, type FetchState } from '../fetcher.js';
-import { maxFileBytes } from '../file/file-size.js';
+import { maxFileBytes } from '../file/local-file.js';
 import { SourceFiles } from '../file/source-files.js';
-import type { MemoryShare } from '../memory/read-memory.js';
-import { GitConnections } from './git-connection.js';
-import { LIMITS } from './git-limits.js';
+import type { MemoryShare } from '../read-memory.js';
+import { LIMITS } from './git-command.js';
+import { GitConnections, removeLeftOvers } from './git-connection.js';
 import { GitRemote } from './git-remote.js';
-import { removeLeftOvers } from './git-workspace.js';
 
 const SWEEP_EVERY_MS = 10 * 60_000;
 

@@ -1,5 +1,19 @@
-import { expect, it } from 'vitest';
-import { retryInMs } from './retry.js';
+import { describe, expect, it } from 'vitest';
+import { hasShrunk, retryInMs } from './sync-run.js';
+
+describe('a source that keeps fewer than half of 20 entries or more has shrunk (contract §7)', () => {
+  it.each([
+    [20, 0, true],
+    [20, 9, true],
+    [20, 10, false],
+    [21, 10, true],
+    [21, 11, false],
+    [19, 0, false],
+    [1, 0, false],
+    [0, 0, false],
+    [20, 40, false],
+  ])('from %d to %d: %s', (before, after, answer) => expect(hasShrunk(before, after)).toBe(answer));
+});
 
 const SECOND = 1_000;
 const MINUTE = 60 * SECOND;

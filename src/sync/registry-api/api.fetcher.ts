@@ -10,11 +10,16 @@ import type { LeasedSource } from '../../sources/source-leases.queries.js';
 import { parseDuration } from '../../validation/value-checks.js';
 import { type Fetched, Fetcher, type FetchState } from '../fetcher.js';
 import { SourceFiles } from '../file/source-files.js';
-import type { MemoryShare } from '../memory/read-memory.js';
+import type { MemoryShare } from '../read-memory.js';
 import { type ApiPlan, type ApiState, planOf, readApiState, stateAfter } from './read-plan.js';
-import { isStatus, RegistryClient } from './registry-client.js';
+import {
+  isStatus,
+  knowsUpdatedSince,
+  refusesParameter,
+  RegistryClient,
+  ROUNDING_MS,
+} from './registry-client.js';
 import { RegistryReader } from './registry-reader.js';
-import { knowsUpdatedSince, refusesParameter, ROUNDING_MS } from './updated-since.js';
 
 /** Statuses by which a server says that it has no entries of a type. */
 const ABSENT = [403, 404, 405, 501];

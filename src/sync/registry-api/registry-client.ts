@@ -10,12 +10,26 @@ import {
   retryAfterMs,
   withoutQuery,
 } from '../../outbound/http-client.js';
-import { FetchError } from '../fetcher.js';
-import type { MemoryShare } from '../memory/read-memory.js';
-import { MAX_PAGE_BYTES, MAX_PAGES, MAX_RUN_MS } from '../upstream-limits.js';
+import { FetchError, MAX_PAGE_BYTES, MAX_PAGES, MAX_RUN_MS } from '../fetcher.js';
+import type { MemoryShare } from '../read-memory.js';
 import { pageTime } from './read-plan.js';
 import { type Page, readPage } from './registry-page.js';
-import { isPassing, LONGEST_PAUSE_MS, MAX_PAUSES_MS, PASSING, PAUSES_MS } from './request-retry.js';
+
+/** The pauses after which a request is made again, within one run; an upstream that asks for another one gets that. */
+export const PAUSES_MS = [500, 1_000, 2_000];
+/** Of one pause that the upstream asks for, and of all pauses of a run. */
+export const LONGEST_PAUSE_MS = 60_000;
+export const MAX_PAUSES_MS = 2 * LONGEST_PAUSE_MS;
+/** The upstream has asked for patience, or is in trouble that may pass. */
+export const PASSING = [429, 500, 502, 503, 504];
+const PASSING_CODES = ['ECONNRESET', 'ECONNREFUSED', 'EPIPE', 'ETIMEDOUT', 'EAI_AGAIN', 'UND_ERR_SOCKET'];
+
+/** Has a request failed by something that may pass? */
+export function isPassing(error: unknown): boolean {
+  if (!(error instanceof OutboundError)) return false;
+  const cause = error.cause as NodeJS.ErrnoException | undefined;
+  return PASSING_CODES.includes(cause?.code ?? '');
+}
 
 const PAGE_SIZE = 100;
 /** What a page takes until it is read, by measurement: its bytes, its texts, and what they are parsed to. */
@@ -185,4 +199,30 @@ function sentenceOf(status: number): string {
     default:
       return `the answer has status ${status}`;
   }
+}
+
+/** Statuses by which a server says that it does not know a parameter. */
+const REFUSED = [400, 422];
+/** How far before the time asked for a server may round, before it counts as one that does not know the parameter. */
+export const ROUNDING_MS = 60 * 60 * 1_000;
+/** Nothing has been updated since. */
+const FAR_FUTURE = '9999-01-01T00:00:00Z';
+
+/** Has the upstream refused a request because it does not know one of its parameters? */
+export function refusesParameter(error: unknown): boolean {
+  return isStatus(error, REFUSED);
+}
+
+/**
+ * Does the upstream know `updated_since`? What has not been updated since may have become visible since, as it may here. A registry that
+ * passes the parameter over shows everything at any time.
+ */
+export async function knowsUpdatedSince(client: RegistryClient): Promise<boolean> {
+  try {
+    const pages = client.list('servers', 'servers', { updated_since: FAR_FUTURE });
+    for await (const { elements } of pages) return elements.length === 0;
+  } catch (error) {
+    if (!refusesParameter(error)) throw error;
+  }
+  return false;
 }
