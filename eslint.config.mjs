@@ -34,7 +34,6 @@ export const FOLDERS = [
   'health',
   'mcp-endpoint',
   'sync',
-  'kubernetes',
   'app',
   'cli',
 ];

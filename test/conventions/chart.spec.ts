@@ -6,7 +6,7 @@ import { Ajv } from 'ajv';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
 import { loadConfig } from '../../dist/config/load-config.js';
-import { API_GROUP, RESOURCES } from '../../dist/kubernetes/custom-resources.js';
+import { API_GROUP, RESOURCES } from '../../dist/sync/kubernetes/custom-resources.js';
 import { type KubernetesObject, problemsOf } from '../support/kubernetes-schema.js';
 
 const ROOT = resolve(import.meta.dirname, '../..');
@@ -29,7 +29,7 @@ const SETS = readdirSync(join(CHART, 'ci')).map((file) => file.replace('-values.
 const isObject = (value: unknown): value is Values =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** As Helm puts values over defaults. */
+/** Merges values over defaults as Helm does. */
 function over(below: Values, above: Values): Values {
   const merged = Object.entries(above).map(([key, value]) => {
     const other = below[key];
@@ -38,7 +38,7 @@ function over(below: Values, above: Values): Values {
   return { ...below, ...Object.fromEntries(merged) };
 }
 
-/** Each value with its path, as far down as the schema names members. */
+/** Each value with its path, as deep as the schema names members. */
 function pathsOf(values: Values, at: Schema, path: string[] = []): string[] {
   return Object.entries(values).flatMap(([key, value]) => {
     const below = at.properties?.[key];
@@ -55,7 +55,7 @@ function pathsIn(at: Schema, path: string[] = []): string[] {
 }
 
 describe('the values of the Helm chart', () => {
-  it('have each a place in the schema, which names no others', () => {
+  it('and the schema name the same members', () => {
     const fromOutside = [
       'global',
       'database.cloudnativepg.resources.limits',
@@ -74,15 +74,12 @@ describe('the values of the Helm chart', () => {
 
   it.each([
     ['a misspelt value', { replica: 3 }],
-    ['a misspelt value further down', { database: { external: { hostname: 'db' } } }],
-    [
-      'a database in the configuration, which has a place of its own',
-      { config: { database: { host: 'db' } } },
-    ],
+    ['a misspelt nested value', { database: { external: { hostname: 'db' } } }],
+    ['database in the configuration instead of its own value', { config: { database: { host: 'db' } } }],
     ['an ingress without a host', { ingress: { enabled: true } }],
     ['a route without a gateway', { gateway: { enabled: true } }],
-    ['a secret where that of the database is', { existingSecrets: ['database'] }],
-    ['a digest that is none', { image: { digest: 'latest' } }],
+    ['a secret at the path of the database secret', { existingSecrets: ['database'] }],
+    ['an invalid digest', { image: { digest: 'latest' } }],
   ])('are refused: %s', (_what, values) => {
     expect(accepts(over(defaults, values))).toBe(false);
   });
@@ -115,14 +112,14 @@ function rendered(set: string): (kind: string) => Rendered[] {
   return (kind) => all.filter((one) => one.kind === kind);
 }
 
-describe('what is sent to Kubernetes', () => {
+describe('the manifests sent to Kubernetes', () => {
   const OF_OTHERS = ['Cluster', 'HTTPRoute', 'ServiceMonitor'];
   const files = [
     ...SETS.map((set) => join(RENDERED, `${set}.yaml`)),
     ...['rbac', 'registry'].map((name) => join(ROOT, `deploy/kubernetes/${name}.yaml`)),
   ];
 
-  it.each(files)('has the members that its API knows, of their types: %s', (file) => {
+  it.each(files)('have only known members of the right types: %s', (file) => {
     const objects = parseAllDocuments(textOf(file)).map((one) => one.toJS() as KubernetesObject);
     expect(objects.length).toBeGreaterThan(2);
     for (const object of objects) {
@@ -133,30 +130,30 @@ describe('what is sent to Kubernetes', () => {
   });
 
   it.each([
-    [{ spec: { replica: 2 } }, 'Deployment.spec.replica is not known'],
-    [{ spec: { replicas: '2' } }, 'Deployment.spec.replicas is no number'],
+    [{ spec: { replica: 2 } }, 'Deployment.spec.replica is unknown'],
+    [{ spec: { replicas: '2' } }, 'Deployment.spec.replicas is not a number'],
     [
       { spec: { template: { spec: { containers: [{ image: 1 }] } } } },
-      'Deployment.spec.template.spec.containers[0].image is no string',
+      'Deployment.spec.template.spec.containers[0].image is not a string',
     ],
-    [{ metadata: { labels: { a: true } } }, 'Deployment.metadata.labels.a is no string'],
-  ])('is told what is wrong: %j', (more, problem) => {
+    [{ metadata: { labels: { a: true } } }, 'Deployment.metadata.labels.a is not a string'],
+  ])('are reported when wrong: %j', (more, problem) => {
     expect(problemsOf({ apiVersion: 'apps/v1', kind: 'Deployment', ...more })).toEqual([problem]);
   });
 });
 
-describe('what the chart renders', () => {
+describe('the rendered chart', () => {
   let folder = '';
   beforeAll(async () => (folder = await mkdtemp(join(tmpdir(), 'registry-chart-'))));
   afterAll(() => rm(folder, { recursive: true }));
 
-  it('was rendered from the chart as it is: node scripts/chart.mjs --update', () => {
+  it('is up to date with the chart: node scripts/chart.mjs --update', () => {
     expect(textOf(RENDERED, 'digest.txt').trim()).toBe(chartDigest());
     const files = readdirSync(RENDERED).filter((file) => file.endsWith('.yaml'));
     expect(files.sort()).toEqual(SETS.map((set) => `${set}.yaml`).sort());
   });
 
-  it.each(SETS)('has a configuration that loads, with files where the pod has them: %s', async (set) => {
+  it.each(SETS)('has a configuration that loads, with files where the pod mounts them: %s', async (set) => {
     const [configMap] = rendered(set)('ConfigMap');
     const [deployment] = rendered(set)('Deployment');
     const [container] = deployment?.spec.template.spec.containers ?? [];
@@ -172,7 +169,7 @@ describe('what the chart renders', () => {
     const onDisk = (path: string) => (path.endsWith('.crt') ? certificate : secret);
     await writeFile(file, text.replaceAll(/\/run\/secrets\/\S+/g, onDisk));
     expect(() => loadConfig(file, {}, {})).not.toThrow();
-    // The ports of the command are those that the probes and services ask.
+    // The probes and services use the ports of the command line.
     const [http, internal] = container?.ports.map(({ containerPort }) => containerPort) ?? [];
     expect(container?.args).toEqual(
       expect.arrayContaining(['--address', `:${http}`, '--internal-address', `:${internal}`]),
@@ -184,7 +181,7 @@ describe('what the chart renders', () => {
     ['ha', 'Role', []],
     ['whole-cluster', 'ClusterRole', [undefined]],
     ['cluster-source', 'Role', ['data', 'later', 'more', 'tools']],
-  ])('allows what its sources ask the cluster for, and nothing else: %s', (set, kind, namespaces) => {
+  ])('grants exactly the permissions its sources request from the cluster: %s', (set, kind, namespaces) => {
     const of = rendered(set);
     const roles = of(kind);
     expect(of('Role').length + of('ClusterRole').length).toBe(namespaces.length);
@@ -203,7 +200,7 @@ describe('what the chart renders', () => {
   });
 });
 
-it('the version of the program is that of the lock file, the chart and the newest release in the changelog', () => {
+it('package.json, the lock file, the chart and the changelog have the same version', () => {
   const { version } = JSON.parse(textOf(ROOT, 'package.json')) as { version: string };
   expect(JSON.parse(textOf(ROOT, 'package-lock.json'))).toMatchObject({ version });
   expect(parse(textOf(CHART, 'Chart.yaml'))).toMatchObject({ version, appVersion: version });

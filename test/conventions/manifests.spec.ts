@@ -10,7 +10,7 @@ import { promisify } from 'node:util';
 import { expect, it } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
 import { loadConfig } from '../../dist/config/load-config.js';
-import { API_GROUP, RESOURCES } from '../../dist/kubernetes/custom-resources.js';
+import { API_GROUP, RESOURCES } from '../../dist/sync/kubernetes/custom-resources.js';
 
 const REPOSITORY = resolve(import.meta.dirname, '../..');
 const ROOT = join(REPOSITORY, 'deploy/kubernetes');
@@ -58,7 +58,7 @@ async function manifests(file: string): Promise<(kind: string) => Manifest> {
   };
 }
 
-it('the role allows what the watch asks for, and is bound to the account of the deployment', async () => {
+it("the role grants what the watch requests and is bound to the deployment's service account", async () => {
   const rbac = await manifests('rbac.yaml');
   expect(rbac('ClusterRole').rules).toEqual([
     {
@@ -77,7 +77,7 @@ it('the role allows what the watch asks for, and is bound to the account of the 
   expect(deployment.metadata.namespace).toBe(namespace);
 });
 
-it('the configuration of the deployment loads where the files of its pod are', async () => {
+it("the deployment's configuration loads with the files of its pod", async () => {
   const registry = await manifests('registry.yaml');
   const text = registry('ConfigMap').data['registry.yaml'] ?? '';
   const [secret] = /\/run\/secrets\/\S+/.exec(text) ?? [''];
@@ -96,13 +96,13 @@ it('the configuration of the deployment loads where the files of its pod are', a
   ]);
 });
 
-it('an image that was made on the machine is run, though its tag is "latest"', async () => {
+it('a locally built image runs although its tag is "latest"', async () => {
   const [container] = (await manifests('registry.yaml'))('Deployment').spec.template.spec.containers;
-  // Without a policy, Kubernetes asks a registry of images for each "latest".
+  // By default Kubernetes pulls images tagged "latest".
   expect(container).toMatchObject({ image: 'registry-server:latest', imagePullPolicy: 'IfNotPresent' });
 });
 
-it('the heap has half of the memory of the pod, and ends before the pod is killed', async () => {
+it("the heap gets half of the pod's memory and runs out before the pod is killed", async () => {
   const [container] = (await manifests('registry.yaml'))('Deployment').spec.template.spec.containers;
   const options = container?.env.find(({ name }) => name === 'NODE_OPTIONS')?.value ?? '';
   const [, heap] = /--max-old-space-size=(\d+)/.exec(options) ?? [];
@@ -110,14 +110,14 @@ it('the heap has half of the memory of the pod, and ends before the pod is kille
   expect(Number(heap)).toBe(Number(memory) / 2);
 });
 
-it('only namespaces that are named reach the pods of the deployment', async () => {
+it("only named namespaces reach the deployment's pods", async () => {
   const registry = await manifests('registry.yaml');
   const { podSelector, policyTypes, ingress } = registry('NetworkPolicy').spec;
   expect(registry('NetworkPolicy').metadata.namespace).toBe(registry('Deployment').metadata.namespace);
   expect(podSelector).toEqual({ matchLabels: registry('Deployment').spec.template.metadata.labels });
   expect(policyTypes).toContain('Ingress');
   expect(ingress.flatMap(({ ports }) => ports.map(({ port }) => port))).toEqual(['http', 'internal']);
-  // An empty list of peers, and an empty selector, would let everybody in.
+  // An empty list of peers, or an empty selector, admits everyone.
   for (const { from } of ingress) {
     expect(from.length).toBeGreaterThan(0);
     for (const { namespaceSelector } of from)
@@ -125,7 +125,7 @@ it('only namespaces that are named reach the pods of the deployment', async () =
   }
 });
 
-it('the budget for disruptions and the spread over nodes are about the pods of the deployment', async () => {
+it("the disruption budget and the topology spread select the deployment's pods", async () => {
   const registry = await manifests('registry.yaml');
   const selector = { matchLabels: registry('Deployment').spec.template.metadata.labels };
   expect(registry('PodDisruptionBudget').spec.selector).toEqual(selector);
@@ -133,13 +133,13 @@ it('the budget for disruptions and the spread over nodes are about the pods of t
   expect(topologySpreadConstraints.map(({ labelSelector }) => labelSelector)).toEqual([selector, selector]);
 });
 
-it('sources of kind git have a writable /tmp, which is on the disk, though the file system is read-only', async () => {
+it('git sources have a writable /tmp on disk despite the read-only root file system', async () => {
   const { volumes, containers } = (await manifests('registry.yaml'))('Deployment').spec.template.spec;
   const mount = containers[0]?.volumeMounts.find(({ mountPath }) => mountPath === '/tmp');
   expect(mount?.readOnly ?? false).toBe(false);
   const volume = volumes.find(({ name }) => name === mount?.name);
   expect(volume?.emptyDir).toBeDefined();
-  // A medium of memory would count against the limit of the pod.
+  // A memory medium would count against the pod's limit.
   expect(volume?.emptyDir).not.toHaveProperty('medium');
   const compose = parse(await readFile(join(REPOSITORY, 'docker-compose.yml'), 'utf8')) as {
     services: { registry: { read_only: boolean; volumes: string[] } };
@@ -151,7 +151,7 @@ it('sources of kind git have a writable /tmp, which is on the disk, though the f
   expect(Object.keys(compose.volumes)).toContain(temporary);
 });
 
-it('the health check of the image asks where the command line says that the server listens', async () => {
+it("the image's health check uses the address from the command line", async () => {
   const server = createServer((request, response) =>
     response.writeHead(request.url === '/health' ? 200 : 503).end(),
   );
@@ -178,11 +178,11 @@ it('the health check of the image asks where the command line says that the serv
   ).toEqual(['good', 'good', 'bad', 'bad']);
   server.close();
   await rm(folder, { recursive: true });
-  // It is where the image, and compose, look for it.
+  // The path that the image and compose use.
   const dockerfile = await readFile(join(REPOSITORY, 'Dockerfile'), 'utf8');
   expect(dockerfile).toContain('COPY package.json LICENSE deploy/health-check.mjs ./');
   expect(dockerfile).toContain('CMD ["node", "health-check.mjs"]');
-  // Node alone, as the first process of a container, would let processes that outlive their parent stand for ever.
+  // Node as process 1 would not reap orphaned processes.
   expect(dockerfile).toContain('ENTRYPOINT ["tini", "--", "node", "dist/main.js"]');
   expect(dockerfile).toMatch(/apt-get install .* tini /);
 });

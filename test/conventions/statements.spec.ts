@@ -6,7 +6,6 @@ import { describe, expect, it } from 'vitest';
 const HELD_TO_IT = [
   'audit',
   'claim-sets',
-  'kubernetes',
   'registries',
   'sources',
   'sync',

@@ -1,12 +1,42 @@
-import { member } from '../json/json-values.js';
-import { TimeSlice } from '../json/time-slice.js';
-import { ClusterError } from './api-server/cluster-error.js';
-import type { Cluster } from './api-server/cluster.js';
-import { listObjects, readNewestVersion } from './api-server/object-list.js';
-import { isEarlierVersion } from './api-server/resource-version.js';
-import { statusError, type WatchEvent, watchEvents } from './api-server/watch-events.js';
-import { backOffMs, pause } from './back-off.js';
-import { API_VERSIONS, collectionOf, type Resource, type ResourceCollection } from './custom-resources.js';
+import { member } from '../../json/json-values.js';
+import { TimeSlice } from '../../json/time-slice.js';
+import { ClusterError } from './cluster-error.js';
+import type { Cluster } from './cluster.js';
+import {
+  API_VERSIONS,
+  collectionOf,
+  isEarlierVersion,
+  type Resource,
+  type ResourceCollection,
+} from './custom-resources.js';
+import { listObjects, readNewestVersion, statusError, type WatchEvent, watchEvents } from './object-list.js';
+
+const FIRST_MS = 100;
+/** For about a minute: whatever restarts is back by then, and its changes are waiting. */
+const EARLY_FAILURES = 20;
+const EARLY_MAX_MS = 5_000;
+const MAX_MS = 30_000;
+
+/** Exponential, with jitter: between half and all of the time, so that replicas and watches spread out. */
+export function backOffMs(failures: number, random = Math.random()): number {
+  const longest = failures < EARLY_FAILURES ? EARLY_MAX_MS : MAX_MS;
+  const maxMs = Math.min(longest, FIRST_MS * 2 ** Math.min(failures, EARLY_FAILURES));
+  return maxMs / 2 + (random * maxMs) / 2;
+}
+
+/** Resolves after the time or as soon as the signal aborts. */
+export function pause(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) return resolve();
+    const end = () => {
+      clearTimeout(timer);
+      signal.removeEventListener('abort', end);
+      resolve();
+    };
+    const timer = setTimeout(end, ms);
+    signal.addEventListener('abort', end, { once: true });
+  });
+}
 
 /**
  * The API server ends a watch after about this time; spread, so that not all are renewed at once. It asks what the account

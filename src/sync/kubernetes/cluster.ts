@@ -4,8 +4,8 @@ import { Inject, Injectable } from '@nestjs/common';
 import type { ConfigType } from '@nestjs/config';
 import { clusterConfig } from '../../config/slices.js';
 import { retryAfterMs } from '../../outbound/http-client.js';
-import { describeCollection, type ResourceCollection } from '../custom-resources.js';
 import { AnswerTooLarge, ClusterError, connectionProblem, refusal } from './cluster-error.js';
+import { describeCollection, type ResourceCollection } from './custom-resources.js';
 import { type Connection, Kubeconfig } from './kubeconfig.js';
 
 const HEADERS_TIMEOUT_MS = 15_000;

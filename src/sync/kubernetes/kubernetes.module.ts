@@ -1,9 +1,9 @@
 import { Module } from '@nestjs/common';
-import { AuditModule } from '../audit/audit.module.js';
-import { EntriesModule } from '../entries/entries.module.js';
-import { SourcesModule } from '../sources/sources.module.js';
-import { Cluster } from './api-server/cluster.js';
+import { AuditModule } from '../../audit/audit.module.js';
+import { EntriesModule } from '../../entries/entries.module.js';
+import { SourcesModule } from '../../sources/sources.module.js';
 import { ClusterWatcher } from './cluster-watcher.js';
+import { Cluster } from './cluster.js';
 import { StoredEntries } from './stored-entries.queries.js';
 
 @Module({

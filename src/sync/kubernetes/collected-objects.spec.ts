@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { collectObjects, type KnownObjects, type Outcome } from './collected-objects.js';
-import { readObject } from './read-object.js';
+import { collectObjects, type KnownObjects, type Outcome, type RetainedEntry } from './collected-objects.js';
 import { type Resource, RESOURCES } from './custom-resources.js';
-import type { RetainedEntry } from './retained-entries.js';
+import { readObject } from './read-object.js';
 
 const [SERVER, VIRTUAL, PROXY] = RESOURCES as [Resource, Resource, Resource];
 type Found = 'entry' | 'skipped' | 'filtered' | 'retained';

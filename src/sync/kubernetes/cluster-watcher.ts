@@ -9,16 +9,16 @@ import {
 } from '@nestjs/common';
 import type { ConfigType } from '@nestjs/config';
 import { DataSource } from 'typeorm';
-import { AuditTrail } from '../audit/audit-trail.js';
-import { limitsConfig } from '../config/slices.js';
-import { LeaseRenewal } from '../database/lease-renewal.js';
-import { Polling } from '../database/polling.js';
-import { EntryWriter } from '../entries/writer/entry-writer.js';
-import { AdminNamespaces } from '../sources/admin-limits.js';
-import { SourceLeases, WATCH_LEASE, type WatchedSource } from '../sources/source-leases.queries.js';
-import { SourceStates } from '../sources/source-states.queries.js';
-import { SyncMetrics } from '../telemetry/registry-metrics.js';
-import { Cluster } from './api-server/cluster.js';
+import { AuditTrail } from '../../audit/audit-trail.js';
+import { limitsConfig } from '../../config/slices.js';
+import { LeaseRenewal } from '../../database/lease-renewal.js';
+import { Polling } from '../../database/polling.js';
+import { EntryWriter } from '../../entries/writer/entry-writer.js';
+import { AdminNamespaces } from '../../sources/admin-limits.js';
+import { SourceLeases, WATCH_LEASE, type WatchedSource } from '../../sources/source-leases.queries.js';
+import { SourceStates } from '../../sources/source-states.queries.js';
+import { SyncMetrics } from '../../telemetry/registry-metrics.js';
+import { Cluster } from './cluster.js';
 import { SourceWatch } from './source-watch.js';
 import { StoredEntries } from './stored-entries.queries.js';
 

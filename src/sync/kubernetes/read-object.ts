@@ -1,11 +1,91 @@
-import type { Claims } from '../claims/claims.js';
-import { checkDocument, formatProblem } from '../documents/document-check.js';
-import { PUBLISHER_PROVIDED } from '../documents/document-rules.js';
-import type { IncomingVersion } from '../documents/incoming-version.js';
-import { isObject } from '../json/json-values.js';
-import { annotationKey, Annotations } from './annotations.js';
-import type { Resource } from './custom-resources.js';
-import { isUsableVersion, packageVersionOf, partsOf } from './image-reference.js';
+import { claimsProblems } from '../../claims/claim-rules.js';
+import type { Claims } from '../../claims/claims.js';
+import { checkDocument, formatProblem } from '../../documents/document-check.js';
+import { PUBLISHER_PROVIDED } from '../../documents/document-rules.js';
+import type { IncomingVersion } from '../../documents/incoming-version.js';
+import { packageVersionProblem } from '../../documents/versions.js';
+import { repeatedKey } from '../../json/json-text.js';
+import { isObject } from '../../json/json-values.js';
+import { API_GROUP, type Resource } from './custom-resources.js';
+
+/** What an annotation is called in sentences, and on objects. */
+export function annotationKey(name: string): string {
+  return `${API_GROUP}/${name}`;
+}
+
+/** The annotations of one object, as far as they are for the registry. */
+export class Annotations {
+  constructor(private readonly all: unknown) {}
+
+  /** Undefined when it is absent, or holds nothing but white space. */
+  text(name: string): string | undefined {
+    const key = annotationKey(name);
+    if (typeof this.all !== 'object' || this.all === null || !Object.hasOwn(this.all, key)) return undefined;
+    const value: unknown = (this.all as Record<string, unknown>)[key];
+    return typeof value === 'string' && value.trim() !== '' ? value : undefined;
+  }
+
+  /** Exactly "true": an object is exported by intent, not by a typing error. */
+  get isExported(): boolean {
+    return this.text('registry-export') === 'true';
+  }
+
+  /** Absent or empty: no claims. A mistake in them must hide the object, so it is never ignored. */
+  claims(): { claims: Claims } | { problem: string } {
+    const text = this.text('authz-claims');
+    if (text === undefined) return { claims: {} };
+    const invalid = (problem: string) => ({
+      problem: `the annotation ${annotationKey('authz-claims')} ${problem}`,
+    });
+    const value = parse(text);
+    if (value === undefined) return invalid('is not valid JSON');
+    const problems = claimsProblems(value);
+    if (problems.length > 0) return invalid(`is no map of claims: ${problems.join('; ')}`);
+    const repeated = repeatedKey(text);
+    if (repeated !== null) return invalid(`holds the claim ${JSON.stringify(repeated)} twice`);
+    return { claims: value as Claims };
+  }
+
+  /** A JSON array whose items all pass; undefined when absent, null when it is something else. */
+  list<T>(name: string, isItem: (item: unknown) => item is T): T[] | null | undefined {
+    const text = this.text(name);
+    if (text === undefined) return undefined;
+    const value = parse(text);
+    return Array.isArray(value) && value.every(isItem) ? value : null;
+  }
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Three numbers, a pre-release if need be, a `v` in front if need be; no build metadata. */
+const USABLE_VERSION =
+  /^v?(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(-(0|[1-9]\d*|\d*[a-zA-Z-][\da-zA-Z-]*)(\.(0|[1-9]\d*|\d*[a-zA-Z-][\da-zA-Z-]*))*)?$/;
+const MAX_VERSION_LENGTH = 255;
+
+/** Whether this may be the version of a server from a cluster. */
+export function isUsableVersion(version: string): boolean {
+  return version.length <= MAX_VERSION_LENGTH && USABLE_VERSION.test(version);
+}
+
+/** The parts of an image reference that identify a version. A port of the registry's host is no tag. */
+export function partsOf(image: string): { tag: string | undefined; digest: string | undefined } {
+  const [named = '', digest] = image.split('@', 2);
+  const tag = named.slice(named.lastIndexOf('/') + 1).split(':', 2)[1];
+  return { tag: tag || undefined, digest: digest || undefined };
+}
+
+/** The version of a package of this image: the digest, or else a tag that names one version. */
+export function packageVersionOf(image: string): string | undefined {
+  const { tag, digest } = partsOf(image);
+  if (digest !== undefined) return digest;
+  return tag !== undefined && packageVersionProblem(tag) === null ? tag : undefined;
+}
 
 const SCHEMA = 'https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json';
 const PUBLISHER = 'io.github.stacklok';

@@ -1,27 +1,79 @@
 import { setMaxListeners } from 'node:events';
 import { Logger } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import type { AuditTrail } from '../audit/audit-trail.js';
-import type { WrittenEvent } from '../audit/audit.queries.js';
-import { isDatabaseUnreachable } from '../database/database-errors.js';
-import { EntryWriter, type WriteCounts } from '../entries/writer/entry-writer.js';
-import { DEFAULTS } from '../source-kinds/kinds.js';
-import type { AdminNamespaces } from '../sources/admin-limits.js';
-import { passesFilter } from '../sources/entry-filter.js';
-import { SourceLeases, type WatchedSource } from '../sources/source-leases.queries.js';
-import { bumpRevision } from '../sources/source-registries.queries.js';
-import { SourceStates, type WatchState } from '../sources/source-states.queries.js';
-import { SyncMetrics } from '../telemetry/registry-metrics.js';
-import { parseDuration } from '../validation/value-checks.js';
-import { Cluster } from './api-server/cluster.js';
-import { backOffMs, pause } from './back-off.js';
-import { type CollectedObjects, collectObjects, isSameOutcome, type Outcome } from './collected-objects.js';
-import { type Resource, RESOURCES } from './custom-resources.js';
+import type { AuditTrail } from '../../audit/audit-trail.js';
+import type { WrittenEvent } from '../../audit/audit.queries.js';
+import { isDatabaseUnreachable } from '../../database/database-errors.js';
+import { EntryWriter, type WriteCounts } from '../../entries/writer/entry-writer.js';
+import { DEFAULTS } from '../../source-kinds/kinds.js';
+import type { AdminNamespaces } from '../../sources/admin-limits.js';
+import { passesFilter } from '../../sources/entry-filter.js';
+import { SourceLeases, type WatchedSource } from '../../sources/source-leases.queries.js';
+import { bumpRevision } from '../../sources/source-registries.queries.js';
+import { SourceStates, type WatchState } from '../../sources/source-states.queries.js';
+import { SyncMetrics } from '../../telemetry/registry-metrics.js';
+import { parseDuration } from '../../validation/value-checks.js';
+import { Cluster } from './cluster.js';
+import {
+  type CollectedObjects,
+  collectObjects,
+  isSameOutcome,
+  type Outcome,
+  RetainedEntries,
+} from './collected-objects.js';
+import { describeCollection, type Resource, RESOURCES } from './custom-resources.js';
 import { ENTRY_PREFIX, readObject } from './read-object.js';
-import { ResourceWatch } from './resource-watch.js';
-import { RetainedEntries } from './retained-entries.js';
+import { backOffMs, pause, ResourceWatch } from './resource-watch.js';
 import { StoredEntries } from './stored-entries.queries.js';
-import { reportOf } from './watch-report.js';
+
+/** Errors and collections that are named one by one; the others are counted. */
+const MAX_NAMED = 5;
+
+/** How the watch of one kind is doing, in one namespace or in all of them (null). */
+export interface WatchStatus {
+  readonly resource: { readonly plural: string };
+  readonly namespace: string | null;
+  readonly isListed: boolean;
+  readonly error: string | null;
+  readonly failures: number;
+}
+
+/**
+ * The state of a source from those of its watches. An error names the collections that are not current, unless none is.
+ *
+ * @param writeError why what they brought could not be written.
+ * @param isWritten whether anything has been written yet.
+ */
+export function reportOf(
+  watches: readonly WatchStatus[],
+  writeError: string | null,
+  isWritten: boolean,
+): WatchState {
+  const failing = watches.filter(({ error }) => error !== null);
+  const attempts = Math.max(0, ...failing.map(({ failures }) => failures));
+  const errors = [...new Set(failing.map(({ error }) => error ?? ''))];
+  const isPartial = failing.length > 0 && failing.length < watches.length;
+  const sentences = [
+    ...named(errors, 'other errors'),
+    ...(isPartial
+      ? [
+          `Not current: ${named(
+            failing.map(({ resource: { plural }, namespace }) => describeCollection({ plural, namespace })),
+            'others',
+          ).join(', ')}`,
+        ]
+      : []),
+    ...(writeError === null ? [] : [writeError]),
+  ];
+  if (sentences.length > 0) return { status: 'failed', error: sentences.join('; '), attempts };
+  const isCurrent = isWritten && watches.every(({ isListed }) => isListed);
+  return { status: isCurrent ? 'complete' : 'syncing', error: null, attempts };
+}
+
+function named(texts: readonly string[], others: string): string[] {
+  const rest = texts.length - MAX_NAMED;
+  return [...texts.slice(0, MAX_NAMED), ...(rest > 0 ? [`and ${rest} ${others}`] : [])];
+}
 
 /** Changes that come within this time are written together. */
 const BATCH_MS = 100;

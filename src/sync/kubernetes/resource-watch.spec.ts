@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { backOffMs } from './back-off.js';
+import { backOffMs } from './resource-watch.js';
 
 it.each([
   [0, 100],

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { isEarlierVersion } from './resource-version.js';
+import { isEarlierVersion } from './custom-resources.js';
 
 it.each([
   ['9', '10', true],

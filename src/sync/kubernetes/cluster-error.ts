@@ -1,4 +1,4 @@
-import { API_GROUP, describeCollection, type ResourceCollection } from '../custom-resources.js';
+import { API_GROUP, describeCollection, type ResourceCollection } from './custom-resources.js';
 
 const MAX_QUOTED = 300;
 

@@ -1,6 +1,14 @@
 import { describe, expect, it } from 'vitest';
-import { type ExportedServer, readObject, type SkippedObject } from './read-object.js';
 import { type Resource, RESOURCES } from './custom-resources.js';
+import {
+  Annotations,
+  type ExportedServer,
+  isUsableVersion,
+  packageVersionOf,
+  partsOf,
+  readObject,
+  type SkippedObject,
+} from './read-object.js';
 
 const [MCP_SERVER, VIRTUAL, PROXY] = RESOURCES as [Resource, Resource, Resource];
 const URL = 'https://mcp.example.com/weather';
@@ -11,9 +19,9 @@ const REQUIRED = {
 };
 const BLOCK = 'io.modelcontextprotocol.registry/publisher-provided';
 
-type Annotations = Record<string, string | undefined>;
+type ObjectAnnotations = Record<string, string | undefined>;
 
-function anObject(annotations: Annotations = {}, spec: object = {}, metadata: object = {}): object {
+function anObject(annotations: ObjectAnnotations = {}, spec: object = {}, metadata: object = {}): object {
   const prefixed = Object.entries({ ...REQUIRED, ...annotations })
     .filter(([, value]) => value !== undefined)
     .map(([key, value]) => [`toolhive.stacklok.dev/${key}`, value]);
@@ -138,7 +146,7 @@ describe('an object that is exported', () => {
 });
 
 describe('an object that is not exported', () => {
-  it.each<[string, Annotations]>([
+  it.each<[string, ObjectAnnotations]>([
     ['without the annotation', { 'registry-export': undefined }],
     ['when it is something like true', { 'registry-export': 'True' }],
     ['when it is true with a blank', { 'registry-export': 'true ' }],
@@ -206,7 +214,7 @@ describe('the package', () => {
 });
 
 describe('what is passed over or shortened, with a warning', () => {
-  it.each<[string, Annotations, object, RegExp]>([
+  it.each<[string, ObjectAnnotations, object, RegExp]>([
     [
       'a long title',
       { 'registry-title': 'x'.repeat(101) },
@@ -272,7 +280,7 @@ describe('what is passed over or shortened, with a warning', () => {
 });
 
 describe('an object that is skipped', () => {
-  it.each<[string, Annotations, RegExp]>([
+  it.each<[string, ObjectAnnotations, RegExp]>([
     ['without a URL', { 'registry-url': undefined }, /dev\/registry-url is required/],
     ['with a URL that is none', { 'registry-url': 'mcp.example.com' }, /registry-url must begin with http/],
     ['with white space in its URL', { 'registry-url': 'https://a b' }, /registry-url must begin with http/],
@@ -296,4 +304,84 @@ describe('an object that is skipped', () => {
     expect(found).toMatchObject({ name: 'com.toolhive.k8s.tools/weather', version: '2.0.0' });
     expect((found as SkippedObject).reasons).toHaveLength(2);
   });
+});
+
+it.each(['1.2.3', 'v1.2.3', '0.0.0', '1.2.3-rc.1', '1.2.3-x-y.0', `1.2.3-${'a'.repeat(249)}`])(
+  'a server may have the version %.20s',
+  (version) => expect(isUsableVersion(version)).toBe(true),
+);
+
+it.each([
+  '1.2',
+  '1',
+  '1.2.3.4',
+  '1.2.3+build',
+  '01.2.3',
+  '1.2.3-01',
+  '1.2.3-',
+  'V1.2.3',
+  'vv1.2.3',
+  ' 1.2.3',
+  '^1.2.3',
+  'latest',
+  '',
+  `1.2.3-${'a'.repeat(250)}`,
+])('a server may not have the version %.20j', (version) => expect(isUsableVersion(version)).toBe(false));
+
+it.each([
+  ['ghcr.io/acme/x:2.0.1', '2.0.1', undefined, '2.0.1'],
+  ['ghcr.io/acme/x:2.0.1@sha256:abc', '2.0.1', 'sha256:abc', 'sha256:abc'],
+  ['ghcr.io/acme/x@sha256:abc', undefined, 'sha256:abc', 'sha256:abc'],
+  ['host:5000/x', undefined, undefined, undefined],
+  ['host:5000/x:3.0.0', '3.0.0', undefined, '3.0.0'],
+  ['x:nightly', 'nightly', undefined, 'nightly'],
+  ['x:latest', 'latest', undefined, undefined],
+  ['x:1.x', '1.x', undefined, undefined],
+  ['x', undefined, undefined, undefined],
+  ['x:', undefined, undefined, undefined],
+  ['x@', undefined, undefined, undefined],
+  ['', undefined, undefined, undefined],
+])(
+  'the image %j has the tag %j and the digest %j, and its package the version %j',
+  (image, tag, digest, version) => {
+    expect(partsOf(image)).toEqual({ tag, digest });
+    expect(packageVersionOf(image)).toBe(version);
+  },
+);
+
+const claimsOf = (text: string | undefined) =>
+  new Annotations(text === undefined ? {} : { 'toolhive.stacklok.dev/authz-claims': text }).claims();
+
+it.each<[string | undefined, object]>([
+  [undefined, {}],
+  ['', {}],
+  [' ', {}],
+  ['{}', {}],
+  ['{"org":"acme"}', { org: 'acme' }],
+  ['{"org":["a","b"],"team":""}', { org: ['a', 'b'], team: '' }],
+])('claims annotated as %j are %j', (text, claims) => expect(claimsOf(text)).toEqual({ claims }));
+
+it.each([
+  ['{org: acme}', 'is not valid JSON'],
+  ['{"org":"acme"', 'is not valid JSON'],
+  ['[]', 'is no map of claims: must be a map of claims'],
+  ['null', 'is no map of claims: must be a map of claims'],
+  ['"acme"', 'is no map of claims: must be a map of claims'],
+  ['{"level":5}', 'is no map of claims: "level" must be a string or a list of strings'],
+  ['{"a":null}', 'is no map of claims: "a" must be a string or a list of strings'],
+  ['{"a":{"b":"c"}}', 'is no map of claims: "a" must be a string or a list of strings'],
+  ['{"a":["b",["c"]]}', 'is no map of claims: "a" must be a string or a list of strings'],
+  ['{"a":[]}', 'is no map of claims: "a" must not be an empty list'],
+  ['{"":"a"}', 'is no map of claims: "" a claim must have a name'],
+  ['{"__proto__":{"a":"b"}}', 'is no map of claims: "__proto__" is not a possible name of a claim'],
+  ['{"exp":"1"}', 'is no map of claims: "exp" is about one token alone and never a claim of anything else'],
+  ['{"a":"\\u0000"}', 'is no map of claims: "a" holds characters that cannot be stored'],
+  ['{"a":"b","a":"c"}', 'holds the claim "a" twice'],
+  ['{"a":"b","\\u0061":"c"}', 'holds the claim "a" twice'],
+])('claims annotated as %j are a mistake', (text, problem) =>
+  expect(claimsOf(text)).toEqual({ problem: `the annotation toolhive.stacklok.dev/authz-claims ${problem}` }),
+);
+
+it.each([[undefined], [null], [[]], ['x'], [{ 'registry-export': 'true' }]])('%j exports nothing', (raw) => {
+  expect(new Annotations(raw).isExported).toBe(false);
 });

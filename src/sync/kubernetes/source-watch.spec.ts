@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { reportOf, type WatchStatus } from './watch-report.js';
+import { reportOf, type WatchStatus } from './source-watch.js';
 
 const watch = (
   plural: string,

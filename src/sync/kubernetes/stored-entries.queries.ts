@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import type { Claims } from '../claims/claims.js';
+import type { Claims } from '../../claims/claims.js';
 
 /** An entry as it is stored, with the document of its one version. */
 export interface StoredEntry {
