@@ -25,11 +25,9 @@ import type { Metrics } from '../telemetry/metrics.js';
 import { TelemetryModule } from '../telemetry/telemetry.module.js';
 import { ViewsModule } from '../views/views.module.js';
 import { PageModule } from '../web-ui/web-ui.module.js';
-import { AuthorizationChanges } from './authorization-changes.js';
 import { ClaimsInterceptor } from './claims.interceptor.js';
-import { ConfiguredResources } from './configured-resources.js';
-import { OpenRegistries } from './open-registries-report.js';
-import { Reload } from './reload.js';
+import { AuthorizationChanges, ConfiguredResources } from './configured-resources.js';
+import { OpenRegistries, Reload } from './reload.js';
 
 /** The whole public application. The global steps stand in the order in which they run. */
 @Module({})

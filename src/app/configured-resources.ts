@@ -1,8 +1,11 @@
+import { isDeepStrictEqual } from 'node:util';
 import { Injectable } from '@nestjs/common';
 import { type EntityManager, In, Not } from 'typeorm';
 import { AuditTrail, type RecordChange } from '../audit/audit-trail.js';
+import { AppliedAuthorization } from '../authz/applied-authorization.entity.js';
+import { authorizationForm } from '../authz/policy-in-force.js';
 import type { Claims } from '../claims/claims.js';
-import type { Config, RegistryConfig, SourceConfig } from '../config/config.js';
+import type { AuthConfig, Config, RegistryConfig, SourceConfig } from '../config/config.js';
 import { lockCatalogue } from '../database/locks.js';
 import { RegistriesRepository } from '../registries/registries.repository.js';
 import { declaredForm as declaredRegistry } from '../registries/registries.responses.js';
@@ -13,7 +16,33 @@ import { SourceWriter } from '../sources/source-writer.js';
 import { Source } from '../sources/source.entity.js';
 import { SourcesRepository } from '../sources/sources.repository.js';
 import { declaredForm as declaredSource } from '../sources/sources.responses.js';
-import { AuthorizationChanges } from './authorization-changes.js';
+
+const ID = 1;
+
+/** What the audit trail knows of who may do what (contract §9): replicas that apply the same record it once. */
+@Injectable()
+export class AuthorizationChanges {
+  /** Compares with what was applied last; inside the transaction of its caller, which holds the lock of the catalogue. */
+  async apply(
+    manager: EntityManager,
+    auth: AuthConfig,
+    record: RecordChange,
+  ): Promise<'created' | 'changed' | 'unchanged'> {
+    const after = JSON.parse(JSON.stringify(authorizationForm(auth))) as ReturnType<typeof authorizationForm>;
+    const before = (await manager.findOneBy(AppliedAuthorization, { id: ID }))?.form;
+    if (isDeepStrictEqual(before, after)) return 'unchanged';
+    await manager.save(AppliedAuthorization, { id: ID, form: after });
+    // Nothing was there before, and nobody is kept from anything now: there is nothing to tell.
+    if (!before && after.mode !== 'full') return 'unchanged';
+    await record({
+      action: 'config.apply',
+      target: { type: 'configuration', name: 'auth.authz' },
+      claims: [],
+      change: { ...(before ? { before } : {}), after },
+    });
+    return before ? 'changed' : 'created';
+  }
+}
 
 /** What a start or a reload changed, as short lines such as `source catalog: created`. */
 export type Changes = string[];

@@ -1,14 +1,16 @@
-import type { Server } from 'node:http';
+import { type ClientRequest, IncomingMessage, type Server, ServerResponse } from 'node:http';
+import { Socket } from 'node:net';
 import { NestFactory } from '@nestjs/core';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import express from 'express';
+import helmet from 'helmet';
 import type { Logger } from 'pino';
 import { requestCaller } from '../auth/caller.js';
 import { ClaimHints } from '../auth/claim-mapping.js';
-import { type Config, oauthInUse } from '../config/config.js';
+import { type Config, type OAuthConfig, oauthInUse } from '../config/config.js';
 import type { OpenDatabase } from '../database/open-database.js';
 import { corsFor } from '../http/cors.js';
-import { refuseUnclearHost } from '../http/host-header.js';
+import { ApiError } from '../http/errors.js';
 import { JsonAnswersAdapter } from '../http/json-answers.adapter.js';
 import { publishOpenApi } from '../http/openapi/openapi.js';
 import { dropTrailingSlash, followRegistryPaths } from '../http/registry-paths.js';
@@ -25,11 +27,153 @@ import { HttpMetrics } from '../telemetry/http-metrics.js';
 import { NestLogger } from '../telemetry/logger.js';
 import type { Metrics } from '../telemetry/metrics.js';
 import { requestLog, resumeTrace } from '../telemetry/request-log.js';
+import { isLoopbackHost } from '../validation/urls.js';
 import { admitKeys, RegistryCallers } from '../views/callers-without-token.js';
-import { warnIfOpen } from './anonymous-mode-warning.js';
 import { AppModule } from './app.module.js';
-import { refuseForeignHosts, refuseForeignOrigins } from './browser-guards.js';
-import { securityHeaders, setHeaders } from './security-headers.js';
+
+/** RFC 9112 §3.2: a request of HTTP/1.1 without a Host header is answered with 400, and so is any with more than one. */
+export function refuseUnclearHost(
+  { headers, httpVersion, rawHeaders }: IncomingMessage,
+  _response: ServerResponse,
+  next: (error?: unknown) => void,
+): void {
+  const isMissing = headers.host === undefined && httpVersion === '1.1';
+  next(isMissing || hasTwoHosts(rawHeaders) ? new ApiError('malformed_request') : undefined);
+}
+
+// Node keeps the first one; a proxy in front may have looked at the other.
+function hasTwoHosts(rawHeaders: readonly string[]): boolean {
+  let hosts = 0;
+  for (let position = 0; position < rawHeaders.length; position += 2)
+    if (rawHeaders[position]?.length === 4 && rawHeaders[position]?.toLowerCase() === 'host') hosts += 1;
+  return hosts > 1;
+}
+
+type Middleware = (
+  request: IncomingMessage,
+  response: ServerResponse,
+  next: (error?: unknown) => void,
+) => void;
+
+/**
+ * contract §3, anonymous mode: while the server listens on a loopback address, a request for another host is 400 `host_refused`.
+ * Such a request is sent by a page whose name was made to resolve to this machine (DNS rebinding): for the browser the page and
+ * this server are then of one origin, and without tokens nothing else would keep them apart.
+ */
+export function refuseForeignHosts(server: Server): Middleware {
+  let onLoopback = false;
+  server.once('listening', () => (onLoopback = listensOnLoopback(server)));
+  return (request, _response, next) => {
+    const host = requestedHost(request);
+    const isForeign = onLoopback && !(host !== undefined && isLoopbackHost(withoutPort(host)));
+    next(isForeign ? new ApiError('host_refused') : undefined);
+  };
+}
+
+/**
+ * contract §3, anonymous mode: a request that changes something and comes from a page of another origin is 403
+ * `origin_refused`. Browsers name the origin on each of them; what is no browser sends none.
+ *
+ * @param origins those of `cors.origins`; `*` is about reading and allows nothing here.
+ */
+export function refuseForeignOrigins(origins: readonly string[]): Middleware {
+  const named = new Set(origins.filter((origin) => origin !== '*'));
+  return (request, _response, next) => {
+    const { origin } = request.headers;
+    const isForeign =
+      !SAFE_METHODS.has(request.method ?? '') &&
+      origin !== undefined &&
+      !named.has(origin) &&
+      origin !== ownOrigin(request);
+    next(isForeign ? new ApiError('origin_refused') : undefined);
+  };
+}
+
+/** Is what this server listens on reached from this machine alone? */
+export function listensOnLoopback(server: Server): boolean {
+  const address = server.address();
+  if (address === null || typeof address === 'string') return false;
+  const host = address.address.replace(/^::ffff:/i, '');
+  return isLoopbackHost(host.includes(':') ? `[${host}]` : host);
+}
+
+// RFC 9110 §9.2.1, without TRACE, which no browser sends and no route takes.
+const SAFE_METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS']);
+
+// RFC 9112 §3.2.2: where the target is a whole URL, the Host header does not count.
+function requestedHost({ url = '', headers }: IncomingMessage): string | undefined {
+  return /^[a-z][a-z0-9+.-]*:\/\/([^/?#]*)/i.exec(url)?.[1] ?? headers.host;
+}
+
+function withoutPort(host: string): string {
+  return /^(\[[^\]]*\]|[^:]*)(?::\d*)?$/.exec(host)?.[1] ?? '';
+}
+
+// This server speaks http: behind a proxy that ends TLS, the https origin has to be named.
+function ownOrigin(request: IncomingMessage): string | undefined {
+  const url = `http://${requestedHost(request) ?? ''}`;
+  return URL.canParse(url) ? new URL(url).origin : undefined;
+}
+
+/** Whoever reaches the port may then change everything: that is for whoever runs the server to have meant. */
+export function warnIfOpen(server: Server, logger: Logger): void {
+  server.once('listening', () => {
+    if (!listensOnLoopback(server))
+      logger.warn(
+        { context: 'http' },
+        'Anonymous mode on an address that others can reach: everybody there may change everything, unless readOnly is set',
+      );
+  });
+}
+
+/**
+ * The security headers of every answer. No HSTS and no upgrade of requests: TLS ends in front of this server, if anywhere. The pages of
+ * /docs load only what comes from here; to log in they ask the identity providers for their discovery document and for the token.
+ */
+export function securityHeaders(oauth: OAuthConfig | undefined): ReadonlyMap<string, string> {
+  const logins = new Set(
+    (oauth?.providers ?? []).flatMap(({ issuerUrl, connectOrigins }) => [
+      new URL(issuerUrl).origin,
+      ...connectOrigins,
+    ]),
+  );
+  const middleware = helmet({
+    strictTransportSecurity: false,
+    crossOriginOpenerPolicy: false,
+    // Answers are meant to be read by pages of the origins that CORS names.
+    crossOriginResourcePolicy: false,
+    contentSecurityPolicy: {
+      useDefaults: false,
+      directives: {
+        defaultSrc: ["'self'"],
+        scriptSrc: ["'self'"],
+        styleSrc: ["'self'", "'unsafe-inline'"],
+        imgSrc: ["'self'", 'data:'],
+        connectSrc: ["'self'", ...logins],
+        frameAncestors: ["'none'"],
+        objectSrc: ["'none'"],
+        baseUri: ["'self'"],
+      },
+    },
+  });
+  // They are the same on every answer: helmet is asked once.
+  const request = new IncomingMessage(new Socket());
+  const response = new ServerResponse(request);
+  middleware(request, response, () => undefined);
+  // With the names as helmet writes them. The types know this of requests alone.
+  const { getRawHeaderNames } = response as unknown as Pick<ClientRequest, 'getRawHeaderNames'>;
+  return new Map(getRawHeaderNames.call(response).map((name) => [name, String(response.getHeader(name))]));
+}
+
+/** Sets these headers on every answer. */
+export function setHeaders(
+  headers: ReadonlyMap<string, string>,
+): (request: IncomingMessage, response: ServerResponse, next: () => void) => void {
+  return (_request, response, next) => {
+    for (const [name, value] of headers) response.setHeader(name, value);
+    next();
+  };
+}
 
 /** The public application, ready to listen: every step a request passes before Nest's own, in running order. */
 export async function createPublicApp(

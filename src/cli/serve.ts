@@ -1,6 +1,5 @@
 import type { Logger } from 'pino';
-import { STOP_LIMIT_MS } from '../app/drain.js';
-import type { RunningService } from '../app/start-service.js';
+import { type RunningService, STOP_LIMIT_MS } from '../app/start-service.js';
 import type { Config, Flags } from '../config/config.js';
 import { noticeOf } from '../config/defaults.js';
 import { buildReport } from '../config/environment.js';
