@@ -1,11 +1,11 @@
 #!/usr/bin/env node
-import 'reflect-metadata';
 import { Command, Option } from 'commander';
-import type { ClientConfigOptions } from './cli/client-config.js';
-import type { ExplainOptions } from './cli/access/explain.js';
+import 'reflect-metadata';
 import type { AccessChecks } from './cli/check.js';
+import type { ClientConfigOptions } from './cli/client-config.js';
+import type { ExplainOptions } from './cli/explain.js';
 import type { MigrateAction } from './cli/migrate.js';
-import { versionLine } from './cli/version.js';
+import { versionLine } from './cli/serve.js';
 
 interface CheckOptions extends ServeOptions, AccessChecks {}
 
@@ -72,7 +72,7 @@ program
   // contract §10: 1 says no, so that bad use has to be another one.
   .exitOverride(({ exitCode }) => process.exit(exitCode === 0 ? 0 : 2))
   .action(async (options: ExplainOptions) => {
-    const { explain } = await import('./cli/access/explain.js');
+    const { explain } = await import('./cli/explain.js');
     exit(await explain(options));
   });
 

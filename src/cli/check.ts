@@ -1,8 +1,25 @@
 import type { Flags } from '../config/config.js';
+import { readEnvironment } from '../config/environment.js';
+import { loadConfig, type LoadedConfig } from '../config/load-config.js';
 import { openRegistries } from '../config/open-registries.js';
 import { providerReaches } from '../config/provider-claims.js';
 import { proxyReport } from '../config/proxy-variables.js';
-import { configuration } from './configuration.js';
+import { ConfigurationError } from '../validation/problems.js';
+
+/** Loads the configuration, or tells everything that is wrong with it, on standard error unless told otherwise. */
+export function configuration(
+  file: string,
+  flags: Flags,
+  tell: (problems: string) => void = (problems) => process.stderr.write(`${problems}\n`),
+): LoadedConfig | undefined {
+  try {
+    return loadConfig(file, readEnvironment(), flags);
+  } catch (error) {
+    if (!(error instanceof ConfigurationError)) throw error;
+    tell(`${file}: ${error.message}`);
+    return undefined;
+  }
+}
 
 /** What a configuration may be held to beside its own rules (contract §10). */
 export interface AccessChecks {
@@ -37,10 +54,10 @@ export async function check(
   if (against !== undefined) {
     const old = configuration(against, flags);
     if (!old) return 1;
-    const { checkAgainst } = await import('./access/check-against.js');
+    const { checkAgainst } = await import('./check-against.js');
     await checkAgainst(loaded.config, old.config);
   }
   if (access === undefined) return 0;
-  const { checkAccess } = await import('./access/check-access.js');
+  const { checkAccess } = await import('./check-access.js');
   return checkAccess(loaded.config, access, junit);
 }

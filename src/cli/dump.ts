@@ -4,7 +4,7 @@ import { parseDatabaseUrl } from '../config/database-settings.js';
 import { DatabaseStartError } from '../database/database-errors.js';
 import { migrationStatus } from '../database/migrate.js';
 import { type DatabaseSettings, type OpenDatabase, openDatabase } from '../database/open-database.js';
-import { configuration } from './configuration.js';
+import { configuration } from './check.js';
 import { copyDatabase } from './copy-database.queries.js';
 
 /**

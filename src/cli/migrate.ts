@@ -1,8 +1,8 @@
 import { createInterface } from 'node:readline/promises';
+import { ENTITIES } from '../app/entities.js';
 import { type MigrationStatus, migrationStatus } from '../database/migrate.js';
 import { type OpenDatabase, openDatabase } from '../database/open-database.js';
-import { ENTITIES } from '../app/entities.js';
-import { configuration } from './configuration.js';
+import { configuration } from './check.js';
 
 export type MigrateAction = 'up' | 'down' | 'status';
 

@@ -6,9 +6,73 @@ import { buildReport } from '../config/environment.js';
 import { versionReport } from '../health/internal-server.js';
 import { createStreamLogger, logFormat } from '../telemetry/logger.js';
 import { Metrics } from '../telemetry/metrics.js';
-import { configuration } from './configuration.js';
-import { ReloadOnSignal } from './reload-on-signal.js';
-import { startFailure } from './start-failure.js';
+import { configuration } from './check.js';
+
+/** Why a start has failed, as a sentence for who has started it. */
+export function startFailure(error: unknown): string {
+  if (!(error instanceof Error)) return 'The server could not start';
+  // Known by its name: the application is not loaded here.
+  if (error.name === 'ConfigurationConflict') return `The configuration can't be applied:\n${error.message}`;
+  if (error.name === 'DatabaseStartError') return error.message;
+  const { code, address, port } = error as NodeJS.ErrnoException & { address?: string; port?: number };
+  if (code === 'EADDRINUSE')
+    return `Port ${port} is in use already; choose another with --address or --internal-address`;
+  if (code === 'EADDRNOTAVAIL')
+    return `This machine has no address ${address}; see --address and --internal-address`;
+  if (code === 'EACCES' && port !== undefined) return `The server may not listen on port ${port}`;
+  return `The server could not start: ${error.message}`;
+}
+
+/** Reads the configuration again at each SIGHUP (contract §1), one reload after the other. */
+export class ReloadOnSignal {
+  private isReloading = false;
+  private isWanted = false;
+
+  constructor(
+    private readonly file: string,
+    private readonly flags: Flags,
+    private readonly service: Promise<RunningService>,
+    private readonly logger: Logger,
+  ) {}
+
+  /** A signal that comes while a reload is under way is followed by one more: the file may have changed since it was read. */
+  readonly request = (): void => {
+    this.isWanted = true;
+    if (!this.isReloading) void this.reloadWhileWanted();
+  };
+
+  private async reloadWhileWanted(): Promise<void> {
+    this.isReloading = true;
+    while (this.isWanted) {
+      this.isWanted = false;
+      await this.reload().catch((error: unknown) =>
+        this.logger.error(
+          { err: error },
+          `SIGHUP: the configuration was not taken over, send the signal again: ${startFailure(error)}`,
+        ),
+      );
+    }
+    this.isReloading = false;
+  }
+
+  private async reload(): Promise<void> {
+    const service = await this.service;
+    let problems = '';
+    const loaded = configuration(this.file, this.flags, (found) => (problems = found));
+    if (!loaded) {
+      this.logger.error(`SIGHUP: the configuration is not valid, and nothing was changed:\n${problems}`);
+      return;
+    }
+    for (const warning of loaded.warnings) this.logger.warn(warning);
+    const { changes, waiting } = await service.reload(loaded.config);
+    this.logger.info(
+      { changes, waiting },
+      changes.length > 0 ? 'SIGHUP: the configuration was taken over' : 'SIGHUP: nothing was changed',
+    );
+    if (waiting.length > 0)
+      this.logger.warn(`SIGHUP: these changes wait for a restart: ${waiting.join(', ')}`);
+  }
+}
 
 const STDERR = 2;
 
@@ -112,4 +176,10 @@ function announce(logger: Logger, config: Config, { publicPort, internalPort }: 
 function urlOf(host: string | undefined, port: number): string {
   const shown = host === undefined || host === '0.0.0.0' || host === '::' ? 'localhost' : host;
   return `http://${shown.includes(':') ? `[${shown}]` : shown}:${port}`;
+}
+
+/** What `--version` prints (contract §1), such as `0.1.0 (commit 1cd2cb2…)`. */
+export function versionLine(): string {
+  const { version, commit } = versionReport(buildReport());
+  return `${version} (commit ${commit})`;
 }

@@ -2,8 +2,8 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { stringify } from 'yaml';
-import { explain } from '../../dist/cli/access/explain.js';
 import { type AccessChecks, check as checkConfiguration } from '../../dist/cli/check.js';
+import { explain } from '../../dist/cli/explain.js';
 import { Cli, printed } from '../support/cli.js';
 import { aDatabase } from '../support/database.js';
 import { aCatalogue, aServer } from '../support/documents.js';
@@ -11,7 +11,7 @@ import { aFolder } from '../support/folder.js';
 
 const folder = aFolder();
 const path = (name: string) => join(folder.path, name);
-/** As a process of its own. */
+/** Runs the CLI in its own process. */
 const run = (...args: string[]) => new Cli(args).finished;
 
 interface Edit {
@@ -65,7 +65,7 @@ describe('explain', () => {
       }),
     );
 
-  it('ends with 0 for what is shown, and with 1 and what is missing for what is not', async () => {
+  it('exits 0 for a shown entry, and 1 with the missing claims for a hidden one', async () => {
     const shown = await ask('{"org":"acme"}', 'io.acme/mail');
     const hidden = await ask('{"org":"acme","team":"data"}', 'io.acme/deploy');
     const refused = await ask('{"org":"contoso"}');
@@ -78,7 +78,7 @@ describe('explain', () => {
     expect(refused).toMatchObject({ code: 1, output: expect.stringContaining('missing: org=acme') });
   });
 
-  it('ends with 2 for bad use', async () => {
+  it('exits 2 for bad use', async () => {
     const [noJson, noRegistry] = await Promise.all([
       run('explain', '--config', configure('registry.yaml'), '--claims', 'org=acme', '--registry', 'default'),
       run('explain', '--config', configure('registry.yaml'), '--claims', '{}'),
@@ -114,7 +114,7 @@ describe('check --access', () => {
     roles: ['superAdmin'],
   };
 
-  it('passes where everything is as expected, and says so in JUnit XML', async () => {
+  it('exits 0 when every expectation holds, and writes JUnit XML', async () => {
     const { code, output } = await check([GOOD], { junit: path('junit.xml') });
     expect(output).toContain('pass  Acme <reads> & writes  default\n');
     expect(output).toContain('1 passed, 0 failed');
@@ -124,7 +124,7 @@ describe('check --access', () => {
     );
   });
 
-  it('fails with each expectation that does not hold', async () => {
+  it('exits 1 and lists each expectation that fails', async () => {
     const { code, output } = await check([GOOD, BAD], { junit: path('junit.xml') });
     expect(code).toBe(1);
     expect(output).toContain('FAIL  {"org":"contoso"}');
@@ -137,7 +137,7 @@ describe('check --access', () => {
     expect(readFileSync(path('junit.xml'), 'utf8')).toContain('tests="2" failures="1"');
   });
 
-  it('names what is wrong with the list itself', async () => {
+  it('exits 1 and names errors of the list itself', async () => {
     const { code, output } = await check([{ caller: {}, registry: 'default', seas: [] }]);
     expect(code).toBe(1);
     expect(output).toContain('[0].seas: is not a known key; did you mean sees?');
@@ -146,7 +146,7 @@ describe('check --access', () => {
 });
 
 describe('check --against', () => {
-  it('says whose access changes, and how', async () => {
+  it('reports whose access changes and how', async () => {
     const old = configure('old.yaml', { catalogClaims: { org: 'acme', team: 'data' } });
     const { code, output } = await run(
       'check',
@@ -165,7 +165,7 @@ describe('check --against', () => {
     expect(output).toContain('of mirror on the rules alone');
   });
 
-  it('counts the entries of the database, where it can be reached', async () => {
+  it('uses the entries of the database when it is reachable', async () => {
     const { connection, query, drop } = await aDatabase();
     try {
       await fill(query);

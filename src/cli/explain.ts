@@ -1,13 +1,12 @@
-import type { Judgement } from '../../authz/access-policy.js';
-import { hintsFor } from '../../explain/hints.js';
-import { assumedCaller } from '../../explain/question.js';
-import { ABSENT_ENTRY, entryAnswer, entrySteps, judgeSources } from '../../explain/see.service.js';
-import { type Answer, decisionOf, judgedStep, SHOWN, type Step } from '../../explain/steps.js';
-import { sentenceOf } from '../../explain/who.service.js';
-import { isObject } from '../../json/json-values.js';
-import { configuration } from '../configuration.js';
-import { readCatalogue } from './catalogue.js';
-import { OfflineAccess } from './offline-access.js';
+import type { Judgement } from '../authz/access-policy.js';
+import { hintsFor } from '../explain/hints.js';
+import { assumedCaller } from '../explain/question.js';
+import { ABSENT_ENTRY, entryAnswer, entrySteps, judgeSources } from '../explain/see.service.js';
+import { type Answer, decisionOf, judgedStep, SHOWN, type Step } from '../explain/steps.js';
+import { sentenceOf } from '../explain/who.service.js';
+import { isObject } from '../json/json-values.js';
+import { configuration } from './check.js';
+import { OfflineAccess, readCatalogue } from './offline-access.js';
 
 const BAD_USE = 2;
 

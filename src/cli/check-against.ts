@@ -1,8 +1,7 @@
-import { canonicalClaims, type Claims } from '../../claims/claims.js';
-import type { Config } from '../../config/config.js';
-import { bothOf, sentenceOf } from '../../explain/who.service.js';
-import { readCatalogue } from './catalogue.js';
-import { OfflineAccess, type ShownNames } from './offline-access.js';
+import { canonicalClaims, type Claims } from '../claims/claims.js';
+import type { Config } from '../config/config.js';
+import { bothOf, sentenceOf } from '../explain/who.service.js';
+import { OfflineAccess, readCatalogue, type ShownNames } from './offline-access.js';
 
 const MAX_CALLERS = 5_000;
 const MAX_NAMED = 5;

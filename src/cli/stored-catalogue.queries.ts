@@ -1,7 +1,7 @@
-import type { Claims } from '../../claims/claims.js';
-import type { DatabaseConfig } from '../../config/config.js';
-import { createDataSource } from '../../database/open-database.js';
-import type { EntryType } from '../../documents/entry-types.js';
+import type { Claims } from '../claims/claims.js';
+import type { DatabaseConfig } from '../config/config.js';
+import { createDataSource } from '../database/open-database.js';
+import type { EntryType } from '../documents/entry-types.js';
 
 /** An entry of the database that is shown to somebody. */
 export interface StoredEntry {

@@ -1,0 +1,153 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { ROLES } from '../auth/caller.js';
+import type { Config } from '../config/config.js';
+import { parseYamlValue } from '../config/yaml.js';
+import { isObject } from '../json/json-values.js';
+import { Checked, checkShape, Optional, Section } from '../validation/class-checks.js';
+import { below, formatPath, type Issue, issue } from '../validation/problems.js';
+import { type Check, flag, foundKind, listOf, oneOf, text } from '../validation/value-checks.js';
+import { OfflineAccess, readCatalogue } from './offline-access.js';
+
+const heldClaims: Check = (value) =>
+  isObject(value) ? [] : issue(`must be a map of claims, not ${foundKind(value)}`);
+
+export class ExpectedCaller {
+  @Checked(heldClaims) readonly claims: Readonly<Record<string, unknown>>;
+}
+
+/** What is expected of one caller (contract §10). */
+export class Expectation {
+  @Optional() @Checked(text()) readonly name?: string;
+  @Section(() => ExpectedCaller) readonly caller: ExpectedCaller;
+  @Checked(text()) readonly registry: string;
+  @Optional() @Checked(flag) readonly enters?: boolean;
+  /** Names of entries they see. */
+  @Optional() @Checked(listOf(text())) readonly sees?: readonly string[];
+  /** Names of entries they do not see. */
+  @Optional() @Checked(listOf(text())) readonly not?: readonly string[];
+  /** All of their roles. */
+  @Optional() @Checked(listOf(oneOf(...ROLES), { unique: true })) readonly roles?: readonly string[];
+}
+
+/** Whether what was expected holds: without failures it does. */
+export interface Verdict {
+  readonly name: string;
+  readonly registry: string;
+  readonly failures: readonly string[];
+}
+
+/**
+ * Reads a list of expectations.
+ *
+ * @returns them, or everything that is wrong with the file, a sentence each.
+ */
+export function readExpectations(file: string): {
+  expectations: readonly Expectation[];
+  problems: readonly string[];
+} {
+  let tree: unknown;
+  try {
+    ({ tree } = parseYamlValue(readFileSync(file, 'utf8'), file));
+  } catch (error) {
+    return { expectations: [], problems: [error instanceof Error ? error.message : 'it could not be read'] };
+  }
+  if (!Array.isArray(tree))
+    return { expectations: [], problems: [`must be a list of expectations, not ${foundKind(tree)}`] };
+  const checked = tree.map((element: unknown) => checkShape(Expectation, element));
+  const issues: Issue[] = checked.flatMap((each, position) => below([position], each.issues));
+  return {
+    expectations: checked.map(({ value }) => value),
+    problems: issues.map(({ path, message }) => `${formatPath(path)}: ${message}`),
+  };
+}
+
+/** contract §10: what is not as it is expected, by the policy of the configuration. */
+export function judge(access: OfflineAccess, expected: Expectation): Verdict {
+  const { caller, registry, enters, sees = [], not = [], roles } = expected;
+  const { claims } = caller;
+  const name = expected.name ?? `${JSON.stringify(claims)}`;
+  if (!access.registry(registry)) return { name, registry, failures: [`there is no registry ${registry}`] };
+  const mayEnter = access.enters(claims, registry);
+  const failures: string[] = [];
+  if (enters !== undefined && enters !== mayEnter)
+    failures.push(mayEnter ? 'may enter, and should not' : 'may not enter, and should');
+  const isSeen = (entry: string) => mayEnter && access.sees(claims, registry, entry);
+  for (const entry of sees) if (!isSeen(entry)) failures.push(`does not see ${entry}`);
+  for (const entry of not) if (isSeen(entry)) failures.push(`sees ${entry}`);
+  const held = access.rolesOf(claims);
+  if (roles && (roles.length !== held.length || roles.some((role) => !held.some((one) => one === role))))
+    failures.push(`has the roles ${held.join(', ') || 'none'}, and not ${roles.join(', ') || 'none'}`);
+  return { name, registry, failures };
+}
+
+/** The verdicts as JUnit XML, which CI systems show: https://github.com/testmoapp/junitxml */
+export function junitXml(file: string, verdicts: readonly Verdict[]): string {
+  const failures = verdicts.filter((verdict) => verdict.failures.length > 0).length;
+  const counts = `tests="${verdicts.length}" failures="${failures}" errors="0"`;
+  const cases = verdicts.map(({ name, registry, failures: found }) => {
+    const head = `    <testcase classname="${escaped(registry)}" name="${escaped(name)}" time="0"`;
+    if (found.length === 0) return `${head}/>`;
+    const message = escaped(found.join('; '));
+    return `${head}>\n      <failure message="${message}">${escaped(found.join('\n'))}</failure>\n    </testcase>`;
+  });
+  return [
+    '<?xml version="1.0" encoding="UTF-8"?>',
+    `<testsuites ${counts}>`,
+    `  <testsuite name="${escaped(file)}" ${counts}>`,
+    ...cases,
+    '  </testsuite>',
+    '</testsuites>',
+    '',
+  ].join('\n');
+}
+
+// XML 1.0 §2.2 knows no other control characters than these three, not even escaped.
+const NOT_XML = /[^\t\n\r\u{20}-\u{D7FF}\u{E000}-\u{FFFD}\u{10000}-\u{10FFFF}]/gu;
+const ESCAPES: Readonly<Record<string, string>> = {
+  '&': '&amp;',
+  '<': '&lt;',
+  '>': '&gt;',
+  '"': '&quot;',
+  '\n': '&#10;',
+};
+
+function escaped(text: string): string {
+  return text
+    .replaceAll(NOT_XML, '\u{FFFD}')
+    .replaceAll(/[&<>"\n]/g, (character) => ESCAPES[character] ?? '');
+}
+
+const MAX_NAME_WIDTH = 60;
+
+/**
+ * contract §10: holds a configuration to what is expected of callers. Exit code 0, or 1 when something is not as expected.
+ *
+ * @param junit where to write the same as JUnit XML.
+ */
+export async function checkAccess(config: Config, file: string, junit: string | undefined): Promise<number> {
+  const { expectations, problems } = readExpectations(file);
+  if (problems.length > 0) {
+    process.stderr.write(`${file}:\n${problems.map((problem) => `  ${problem}\n`).join('')}`);
+    return 1;
+  }
+  const catalogue = await readCatalogue(config);
+  const access = new OfflineAccess(config, catalogue);
+  const verdicts = expectations.map((expected) => judge(access, expected));
+  process.stdout.write(`${table(verdicts)}\n`);
+  const failed = verdicts.filter(({ failures }) => failures.length > 0).length;
+  process.stdout.write(
+    `${file}: ${verdicts.length - failed} passed, ${failed} failed, ${catalogue.origin}\n`,
+  );
+  if (junit !== undefined) writeFileSync(junit, junitXml(file, verdicts));
+  return failed === 0 ? 0 : 1;
+}
+
+function table(verdicts: readonly Verdict[]): string {
+  const width = Math.min(MAX_NAME_WIDTH, Math.max(0, ...verdicts.map(({ name }) => name.length)));
+  return verdicts
+    .flatMap(({ name, registry, failures }) => [
+      `${failures.length === 0 ? 'pass' : 'FAIL'}  ${name.padEnd(width)}  ${registry}`,
+      ...failures.map((failure) => `      ${failure}`),
+    ])
+    .join('\n');
+}
