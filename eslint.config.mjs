@@ -24,7 +24,7 @@ export const FOLDERS = [
   'audit',
   'sources',
   'registries',
-  'views',
+  'visibility',
   'entries',
   'catalog',
   'mcp-publisher',

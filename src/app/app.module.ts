@@ -23,7 +23,7 @@ import { KubernetesModule } from '../sync/kubernetes/kubernetes.module.js';
 import { SyncModule } from '../sync/sync.module.js';
 import type { Metrics } from '../telemetry/metrics.js';
 import { TelemetryModule } from '../telemetry/telemetry.module.js';
-import { ViewsModule } from '../views/views.module.js';
+import { ViewsModule } from '../visibility/visibility.module.js';
 import { PageModule } from '../web-ui/web-ui.module.js';
 import { ClaimsInterceptor } from './claims.interceptor.js';
 import { AuthorizationChanges, ConfiguredResources } from './configured-resources.js';

@@ -30,8 +30,8 @@ import { Places, PoolShares, TURN_TIMEOUT_MS } from '../limits/semaphore.js';
 import { PublisherGate } from '../mcp-publisher/publisher-gate.js';
 import { RegistriesService } from '../registries/registries.service.js';
 import { SourcesService } from '../sources/sources.service.js';
-import { RegistryViews } from '../views/registry-views.js';
-import type { RegistryAccess } from '../views/view.js';
+import { RegistryViews } from '../visibility/registry-views.js';
+import type { RegistryAccess } from '../visibility/view.js';
 
 /** What a request holds that others wait for. */
 class Held {

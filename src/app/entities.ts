@@ -5,7 +5,7 @@ import { Entry, EntryVersion } from '../entries/entry.entity.js';
 import { SearchPartition, SearchText } from '../entries/search-text.entity.js';
 import { Registry, RegistrySource } from '../registries/registry.entity.js';
 import { Source, SourceState } from '../sources/source.entity.js';
-import { SourcePartition } from '../views/source-partition.entity.js';
+import { SourcePartition } from '../visibility/source-partition.entity.js';
 
 /** Every entity: one for each table, after those that it refers to. */
 export const ENTITIES = [

@@ -4,7 +4,7 @@ import type { AccessPolicy } from '../authz/access-policy.js';
 import { policyFor, PolicyInForce, StricterPolicy, warnIfAuthOnly } from '../authz/policy-in-force.js';
 import { type AuthConfig, type Config, oauthInUse } from '../config/config.js';
 import { RegistriesRepository } from '../registries/registries.repository.js';
-import { OpenEntries } from '../views/open-entries.queries.js';
+import { OpenEntries } from '../visibility/open-entries.queries.js';
 import {
   type CatalogueConfig,
   type Changes,

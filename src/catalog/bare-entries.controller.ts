@@ -6,7 +6,7 @@ import { describedClass, documentClassOf, nounOf } from '../entries/entries.dto.
 import type { CachedJson } from '../http/json-answers.js';
 import { ApiErrors, ApiOkWithEtag } from '../http/openapi/api-answers.js';
 import { ValidQuery } from '../http/validation.pipes.js';
-import type { RegistryAccess } from '../views/view.js';
+import type { RegistryAccess } from '../visibility/view.js';
 import { PageMetadata } from './catalog.responses.js';
 import { CatalogService } from './catalog.service.js';
 import { BareListQuery, VersionQuery, VersionsQuery } from './list-query.dto.js';

@@ -1,6 +1,6 @@
 import { Module } from '@nestjs/common';
 import { RegistriesModule } from '../registries/registries.module.js';
-import { ViewsModule } from '../views/views.module.js';
+import { ViewsModule } from '../visibility/visibility.module.js';
 import { BARE_ENTRY_CONTROLLERS } from './bare-entries.controller.js';
 import { CatalogService } from './catalog.service.js';
 import { ClientConfigController } from './client-config.controller.js';

@@ -1,5 +1,5 @@
 import type { EntryType } from '../documents/entry-types.js';
-import { CURRENCY } from '../views/views.queries.js';
+import { CURRENCY } from '../visibility/views.queries.js';
 import {
   changedSince,
   conditionValues,

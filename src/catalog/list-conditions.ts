@@ -1,6 +1,6 @@
 import type { NamedValues } from '../database/statements.js';
 import type { EntryType } from '../documents/entry-types.js';
-import { IS_WORTH_READING } from '../views/views.queries.js';
+import { IS_WORTH_READING } from '../visibility/views.queries.js';
 import type { ListFilter, ListRequest, Position } from './list-request.js';
 
 /**

@@ -1,6 +1,6 @@
 import type { EntryType } from '../documents/entry-types.js';
 import { gramsToFind } from '../entries/search-texts.queries.js';
-import { countPartitions, showsNothing } from '../views/view.js';
+import { countPartitions, showsNothing } from '../visibility/view.js';
 import { type IndexScan, indexScansFor, scanChanges, scanInOrder } from './index-scan.queries.js';
 import type { ListRequest } from './list-request.js';
 import { type FoundVersion, isFull, isVersion, RowsPerName } from './page-body.js';

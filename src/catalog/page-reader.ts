@@ -6,7 +6,7 @@ import { PreparedStatements } from '../database/statements.js';
 import type { EntryType } from '../documents/entry-types.js';
 import { ApiError } from '../http/errors.js';
 import { NoPlaceFree } from '../limits/semaphore.js';
-import { showsNothing } from '../views/view.js';
+import { showsNothing } from '../visibility/view.js';
 import { clientConfigPage } from './client-config-page.js';
 import { readList } from './list-reader.js';
 import { type ListRequest, nextCursor, nextVersionsCursor, type VersionsRequest } from './list-request.js';

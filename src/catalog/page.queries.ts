@@ -1,5 +1,5 @@
 import type { EntryType } from '../documents/entry-types.js';
-import { CURRENCY, IS_WORTH_READING } from '../views/views.queries.js';
+import { CURRENCY, IS_WORTH_READING } from '../visibility/views.queries.js';
 import {
   conditionValues,
   isVisibleAmongMany,

@@ -1,6 +1,6 @@
 import type { EntryType } from '../documents/entry-types.js';
-import { countPartitions, type View } from '../views/view.js';
-import { CURRENCY } from '../views/views.queries.js';
+import { countPartitions, type View } from '../visibility/view.js';
+import { CURRENCY } from '../visibility/views.queries.js';
 import { conditionValues, isVisible, nameFrom, passingVersions, rankedBy } from './list-conditions.js';
 import type { ListRequest } from './list-request.js';
 import { FOUND_COLUMNS, type MaybeVersion, PAGE_WINDOW, VERSION_COLUMNS } from './page-body.js';

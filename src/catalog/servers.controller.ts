@@ -4,7 +4,7 @@ import { AnyCaller, Audited, Loaded, RegistryRoute } from '../auth/route.js';
 import type { CachedJson } from '../http/json-answers.js';
 import { ApiErrors, ApiOkWithEtag } from '../http/openapi/api-answers.js';
 import { ValidQuery } from '../http/validation.pipes.js';
-import type { RegistryAccess } from '../views/view.js';
+import type { RegistryAccess } from '../visibility/view.js';
 import { ServerItem, ServerList } from './catalog.responses.js';
 import { CatalogService } from './catalog.service.js';
 import { ServerListQuery, VersionQuery, VersionsQuery } from './list-query.dto.js';

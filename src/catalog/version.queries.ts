@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import type { EntryType } from '../documents/entry-types.js';
 import { tracing } from '../telemetry/tracing.js';
-import { CURRENCY } from '../views/views.queries.js';
+import { CURRENCY } from '../visibility/views.queries.js';
 import { isVisible, NOT_DELETED, rankedBy } from './list-conditions.js';
 import {
   FOUND_COLUMNS,

@@ -1,7 +1,7 @@
 import type { StatementRunner } from '../database/search-pool.js';
 import { bind, type NamedValues } from '../database/statements.js';
-import { unionOf } from '../views/ascending-ids.js';
-import type { RememberedRegistry, View, VisibleSource } from '../views/view.js';
+import { unionOf } from '../visibility/partitions.js';
+import type { RememberedRegistry, View, VisibleSource } from '../visibility/view.js';
 
 /** How often a page is read because something changed each time. */
 export const MAX_READS = 5;

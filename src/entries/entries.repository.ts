@@ -7,7 +7,7 @@ import { type Claims, equalClaims, givenForm } from '../claims/claims.js';
 import { hasNul } from '../database/columns.js';
 import type { EntryName, IncomingVersion } from '../documents/incoming-version.js';
 import { bumpRevision } from '../sources/source-registries.queries.js';
-import { PartitionLimit } from '../views/partition-limit.queries.js';
+import { PartitionLimit } from '../visibility/views.queries.js';
 import { electLatest, type NewDocument, updateStatus } from './entry-status.queries.js';
 import { Entry, EntryVersion } from './entry.entity.js';
 import { versionColumns } from './writer/copy-rows.queries.js';

@@ -10,8 +10,8 @@ import type { Source } from '../sources/source.entity.js';
 import { SourcesRepository } from '../sources/sources.repository.js';
 import { Checked, hasShape, Section } from '../validation/class-checks.js';
 import { MAX_PAGE, oneOf, storableText, wholeNumber } from '../validation/value-checks.js';
-import { Partitions } from '../views/partitions.js';
-import { judgeSource } from '../views/visible-partitions.js';
+import { Partitions } from '../visibility/partitions.js';
+import { judgeSource } from '../visibility/view-cache.js';
 import { EntryListQueries, type ListedEntryRow, type ListPosition } from './entry-list.queries.js';
 
 /** Entries per read when the whole list is asked for. */

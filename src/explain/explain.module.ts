@@ -5,7 +5,7 @@ import { CatalogModule } from '../catalog/catalog.module.js';
 import { EntriesModule } from '../entries/entries.module.js';
 import { RegistriesModule } from '../registries/registries.module.js';
 import { SourcesModule } from '../sources/sources.module.js';
-import { ViewsModule } from '../views/views.module.js';
+import { ViewsModule } from '../visibility/visibility.module.js';
 import { AccessController, WhoController } from './explain.controller.js';
 import { ClaimSetCounts, FactsQueries } from './explain.queries.js';
 import { ExplainService } from './explain.service.js';

@@ -5,7 +5,7 @@ import { hasNul } from '../database/columns.js';
 import { PreparedStatements } from '../database/statements.js';
 import { ENTRY_TYPE_NAMES, type EntryType } from '../documents/entry-types.js';
 import type { SourceKind } from '../source-kinds/kinds.js';
-import type { View } from '../views/view.js';
+import type { View } from '../visibility/view.js';
 
 /** An entry as a question names it; no version is the latest. */
 export interface AskedEntry {

@@ -4,8 +4,8 @@ import { AccessPolicy, type Judgement } from '../authz/access-policy.js';
 import { CatalogService } from '../catalog/catalog.service.js';
 import { isEntryType } from '../documents/entry-types.js';
 import { ApiError } from '../http/errors.js';
-import { RegistryViews } from '../views/registry-views.js';
-import type { RegistryAccess } from '../views/view.js';
+import { RegistryViews } from '../visibility/registry-views.js';
+import type { RegistryAccess } from '../visibility/view.js';
 import {
   type AskedEntry,
   type EntryFacts,

@@ -1,6 +1,6 @@
 import { Module } from '@nestjs/common';
 import { CatalogModule } from '../catalog/catalog.module.js';
-import { ViewsModule } from '../views/views.module.js';
+import { ViewsModule } from '../visibility/visibility.module.js';
 import { McpEndpoint } from './mcp-endpoint.js';
 import { McpController, McpOrigins } from './mcp.controller.js';
 import { Tools } from './tools.js';

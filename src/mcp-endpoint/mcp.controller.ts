@@ -28,7 +28,7 @@ import { authenticationConfig, corsConfig } from '../config/slices.js';
 import { TakesBody } from '../http/body.js';
 import { ApiError } from '../http/errors.js';
 import { ApiErrors } from '../http/openapi/api-answers.js';
-import type { RegistryAccess } from '../views/view.js';
+import type { RegistryAccess } from '../visibility/view.js';
 import { McpEndpoint } from './mcp-endpoint.js';
 import { McpMessage } from './mcp.dto.js';
 

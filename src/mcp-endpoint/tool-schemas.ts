@@ -3,7 +3,7 @@ import { CLIENTS } from '../client-config/client-config.js';
 import { OMISSIONS } from '../client-config/template.js';
 import { ENTRY_TYPES } from '../documents/entry-types.js';
 import { MAX_PAGE } from '../validation/value-checks.js';
-import type { RegistryAccess } from '../views/view.js';
+import type { RegistryAccess } from '../visibility/view.js';
 
 /** A JSON schema of an object. */
 export interface ObjectSchema {

@@ -9,7 +9,7 @@ import { ENTRY_TYPES } from '../documents/entry-types.js';
 import type { ApiError, ErrorCode } from '../http/errors.js';
 import type { CachedJson } from '../http/json-answers.js';
 import { elements, member } from '../json/json-values.js';
-import type { RegistryAccess } from '../views/view.js';
+import type { RegistryAccess } from '../visibility/view.js';
 import {
   CONNECT_INPUT,
   CONNECT_OUTPUT,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { DATABASE_EPOCH } from '../../dist/views/database-epoch.queries.js';
+import { DATABASE_EPOCH } from '../../dist/visibility/views.queries.js';
 import { SUPER_ADMIN } from '../support/callers.js';
 import { aDatabase } from '../support/database.js';
 import { versionsIn } from '../support/matchers.js';
@@ -10,19 +10,19 @@ const LIST = listAt('server');
 
 interface Numbers {
   readonly claimSet: number;
-  /** The last number of the sequence. */
+  /** Last value of the claim set sequence. */
   readonly given: string;
   readonly revision: string;
 }
 
-describe('a database whose tables were restored beneath a running server', () => {
+describe('a database restored beneath a running server', () => {
   const service = aService({ mode: 'full' })
     .source('published', { kind: 'managed' })
     .registry('main', { sources: ['published'] })
     .runs();
   const shownTo = async (team: string) => versionsIn(await service.as({ team }).get(LIST));
 
-  it('shows nobody what has the numbers now of what they saw before', async () => {
+  it('does not show a caller an entry that reuses the ids of one they saw', async () => {
     const before = await numbers();
     await publish(service.as(SUPER_ADMIN), 'server', 'io.acme/one', { team: 'red' });
     expect(await shownTo('red')).toEqual(['io.acme/one@1.0.0']);
@@ -35,7 +35,7 @@ describe('a database whose tables were restored beneath a running server', () =>
     expect(await shownTo('blue')).toEqual(['io.acme/two@1.0.0']);
   });
 
-  /** What another state of the catalogue would have in common with this one. */
+  /** The numbers that repeat after a restore. */
   async function numbers(): Promise<Numbers> {
     const [row] = await service.database.query<Numbers>(
       `select (select max(id) from claim_set) as "claimSet", (select last_value from claim_set_id_seq) as given, revision
@@ -45,7 +45,7 @@ describe('a database whose tables were restored beneath a running server', () =>
     return row;
   }
 
-  // As pg_restore leaves it: tables are created again, and numbers given out after the dump are given out again.
+  // Like pg_restore: recreated tables, and sequences reset to their value at the dump.
   async function restore(claimSet: number, given: string): Promise<void> {
     const { database } = service;
     await database.query('truncate entry, entry_version, source_partition');
@@ -55,7 +55,7 @@ describe('a database whose tables were restored beneath a running server', () =>
   }
 });
 
-it('a copy of a database that takes its place is not taken for it, although its tables have the same numbers', async () => {
+it('the database epoch differs between copies of a database', async () => {
   const copies = [await aDatabase(), await aDatabase()];
   const epochs = copies.map((copy) => copy.query<{ as: string }>(`select ${DATABASE_EPOCH} as "as"`));
   const [one, other] = await Promise.all(epochs);
@@ -63,7 +63,7 @@ it('a copy of a database that takes its place is not taken for it, although its 
   expect(one).not.toEqual(other);
 });
 
-it('a database is the same for all connections, whatever time zone they are in', async () => {
+it('the database epoch does not depend on the time zone of the connection', async () => {
   const database = await aDatabase();
   const epochs: unknown[] = [];
   for (const zone of ['UTC', 'Asia/Tokyo']) {

@@ -12,7 +12,7 @@ import { SnapshotCheck, ViewSql } from '../../dist/catalog/view-sql.queries.js';
 import { createDataSource } from '../../dist/database/open-database.js';
 import { PreparedStatements } from '../../dist/database/statements.js';
 import { EntryListQueries } from '../../dist/entries/entry-list.queries.js';
-import { ViewsQueries } from '../../dist/views/views.queries.js';
+import { ViewsQueries } from '../../dist/visibility/views.queries.js';
 import { BULK_CLAIM_SETS, BULK_SOURCES, bulkView, fillCatalogue } from '../support/bulk-catalogue.js';
 import { aDatabase, type TestDatabase } from '../support/database.js';
 import { costOfKeepingPlans, rowsTouched } from '../support/explained.js';

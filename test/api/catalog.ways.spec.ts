@@ -8,7 +8,7 @@ import type { FoundVersion } from '../../dist/catalog/page-body.js';
 import { SnapshotCheck, ViewSql } from '../../dist/catalog/view-sql.queries.js';
 import { createDataSource } from '../../dist/database/open-database.js';
 import { gramsToFind } from '../../dist/entries/search-texts.queries.js';
-import { type VisibleSource, visibleSource } from '../../dist/views/view.js';
+import { type VisibleSource, visibleSource } from '../../dist/visibility/view.js';
 import { aDatabase, type TestDatabase } from '../support/database.js';
 
 const STATES = 40;
@@ -25,7 +25,7 @@ interface Entry {
   readonly source: number;
   readonly claimSet: number;
   readonly name: string;
-  /** When it was given other claims. */
+  /** Day of the last change of claims. */
   readonly relabeled: number | null;
   readonly versions: readonly Version[];
 }
@@ -81,8 +81,7 @@ function isLatest({ versions }: Entry, { version }: Version): boolean {
   return latest?.version === version;
 }
 
-// What contract §6 says, without any SQL.
-/** Pairs of a source and a claim set as views have them: each source once, in the order in which they come. */
+/** Groups pairs of source and claim set into a view. */
 function visibleOf(seen: Question['seen']): VisibleSource[] {
   const sources = [...new Set(seen.map(([source]) => source))];
   return sources.map((id) =>
@@ -93,6 +92,7 @@ function visibleOf(seen: Question['seen']): VisibleSource[] {
   );
 }
 
+/** Reference implementation of a list (contract §6). */
 function expected({ entries, seen, filter }: Question): string[] {
   const visible = entries.filter(({ source, claimSet }) =>
     seen.some(([s, c]) => s === source && c === claimSet),
@@ -125,7 +125,7 @@ function compare(one: string, other: string): number {
   return one < other ? -1 : Number(one > other);
 }
 
-describe('a list', () => {
+describe('query strategies of a list', () => {
   let database: TestDatabase;
   let dataSource: DataSource;
   beforeAll(async () => {
@@ -172,7 +172,7 @@ describe('a list', () => {
     );
   }
 
-  it('is the same by whatever way it is found, page after page', { timeout: 120_000 }, async () => {
+  it('all return the same pages', { timeout: 120_000 }, async () => {
     const check = async (question: Question) => {
       const { entries, seen, filter, limit } = question;
       await store(entries);
@@ -186,7 +186,7 @@ describe('a list', () => {
       const sql = new ViewSql(dataSource, snapshot);
       const walked = (bySource: boolean) => async (request: ListRequest) => {
         const walk = new NameWalk(sql, 'server', request, bySource);
-        // Steps as short as can be, so that most pages need several.
+        // Minimal steps, so that most pages need several.
         while (!walk.isDone) await walk.advance(2);
         return walk.found;
       };
@@ -202,14 +202,20 @@ describe('a list', () => {
         return rows;
       };
       const chosen = (request: ListRequest) => readList(sql, 'server', request);
-      const ways = [walked(true), walked(false), ...scanned, ...(grams === null ? [] : [searched]), chosen];
-      // Each way alone, and at last another way for every page.
-      for (let start = 0; start <= ways.length; start += 1) {
+      const strategies = [
+        walked(true),
+        walked(false),
+        ...scanned,
+        ...(grams === null ? [] : [searched]),
+        chosen,
+      ];
+      // Each strategy alone, then a different one for every page.
+      for (let start = 0; start <= strategies.length; start += 1) {
         const shown: string[] = [];
         let after: Position | null = null;
         for (let page = 0; ; page += 1) {
-          const way = ways[start < ways.length ? start : page % ways.length];
-          const rows: FoundVersion[] = (await way?.({ filter, limit, after })) ?? [];
+          const strategy = strategies[start < strategies.length ? start : page % strategies.length];
+          const rows: FoundVersion[] = (await strategy?.({ filter, limit, after })) ?? [];
           const here = rows.slice(0, limit);
           shown.push(...here.map(({ name, version }) => `${name} ${version}`));
           const last: FoundVersion | undefined = here.at(-1);
@@ -222,7 +228,7 @@ describe('a list', () => {
     await fc.assert(fc.asyncProperty(aQuestion, check), { numRuns: STATES });
   });
 
-  it('is found by the texts when there are as many as may be read, and given up with one more', async () => {
+  it('the text search gives up beyond its maximum of texts', async () => {
     const word = { version: '1.0.0', status: 'active', word: 'apple', day: 1 };
     const entries = ['a', 'b', 'c'].map((name) => ({
       source: 1,

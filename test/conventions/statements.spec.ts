@@ -10,7 +10,7 @@ const HELD_TO_IT = [
   'sources',
   'sync',
   'telemetry',
-  'views',
+  'visibility',
 ];
 
 async function sourceFiles(): Promise<{ path: string; text: string }[]> {

@@ -1,13 +1,13 @@
-import { type View, visibleSource } from '../../dist/views/view.js';
+import { type View, visibleSource } from '../../dist/visibility/view.js';
 import type { TestDatabase } from './database.js';
 
 export const BULK_SOURCES = 4;
 export const BULK_CLAIM_SETS = 20;
 
 /**
- * Fills a database with so many names of servers, each in two of four sources with two versions, under twenty claim sets,
- * and as many skills in one source each. A handful is rare in each respect, however many names there are. Statistics are
- * not gathered.
+ * Fills a database with this many servers, each in two of four sources with two versions, under twenty claim
+ * sets, and as many skills in one source each. A few are rare in each respect, regardless of the size. Does
+ * not run ANALYZE.
  */
 export async function fillCatalogue(database: TestDatabase, names: number): Promise<void> {
   for (const table of [
@@ -53,13 +53,13 @@ export async function fillCatalogue(database: TestDatabase, names: number): Prom
      ) born
      where e.type = 'server' or n = 1`,
   );
-  // As if they had been given other claims long after they came.
+  // Simulates a change of claims long after publication.
   await database.query(
     `update entry set claims_changed_at = '2026-07-01' where type = 'server' and id in (10, 11, 12)`,
   );
 }
 
-/** What somebody sees who sees the first so many of the claim sets. */
+/** The view of a caller who sees the first n claim sets. */
 export function bulkView(claimSets: number): View {
   const claimSetIds = Array.from({ length: claimSets }, (_, index) => index + 1);
   const sourceIds = Array.from({ length: BULK_SOURCES }, (_, index) => index + 1);

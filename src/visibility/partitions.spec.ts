@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { indexIn, unionOf } from './ascending-ids.js';
+import { indexIn, unionOf } from './partitions.js';
 
 describe('ids in ascending order', () => {
   it.each([

@@ -3,8 +3,35 @@ import { LRUCache } from 'lru-cache';
 import type { Claims } from '../claims/claims.js';
 import { SharedReads } from '../database/shared-reads.js';
 import { TimeSlice } from '../json/time-slice.js';
-import { indexIn } from './ascending-ids.js';
 import { type PartitionList, type RegistryState, ViewsQueries } from './views.queries.js';
+
+// Lists of ids in ascending order, each at most once. Thousands of them are gone through for a request after a change, and to
+// look each up in a map would take several times as long.
+
+/**
+ * @returns a function that tells at which index of the list an id stands; undefined for one that is not in it. It is to be asked for
+ * ids in ascending order, since it goes through the list once.
+ */
+export function indexIn(ids: readonly number[]): (id: number) => number | undefined {
+  let index = 0;
+  return (id) => {
+    while ((ids[index] ?? Infinity) < id) index += 1;
+    return ids[index] === id ? index : undefined;
+  };
+}
+
+/** The ids that are in either list. */
+export function unionOf(one: readonly number[], other: readonly number[]): number[] {
+  const union: number[] = [];
+  let [at, otherAt] = [0, 0];
+  while (at < one.length || otherAt < other.length) {
+    const [id, otherId] = [one[at] ?? Infinity, other[otherAt] ?? Infinity];
+    union.push(Math.min(id, otherId));
+    if (id <= otherId) at += 1;
+    if (otherId <= id) otherAt += 1;
+  }
+  return union;
+}
 
 /** Partitions that may be cached, over all sources, and again over all registries. */
 const MAX_CACHED_PARTITIONS = 500_000;

@@ -1,8 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { UNIDENTIFIED_CALLER } from '../auth/caller.js';
-import type { Claims } from '../claims/claims.js';
 import { AccessPolicy } from '../authz/access-policy.js';
+import type { Claims } from '../claims/claims.js';
 import { Partitions } from './partitions.js';
 import { RegistryLookup } from './registry-lookup.js';
 

@@ -1,9 +1,20 @@
-import { Injectable } from '@nestjs/common';
-import { DataSource } from 'typeorm';
+import { Inject, Injectable } from '@nestjs/common';
+import type { ConfigType } from '@nestjs/config';
+import { DataSource, type EntityManager } from 'typeorm';
 import type { Claims } from '../claims/claims.js';
 import type { RegistryKey } from '../config/registry-keys.js';
+import { limitsConfig } from '../config/slices.js';
 import { PreparedStatements } from '../database/statements.js';
-import { DATABASE_EPOCH } from './database-epoch.queries.js';
+import { ENTRY_TYPE_NAMES } from '../documents/entry-types.js';
+import { ApiError } from '../http/errors.js';
+
+/**
+ * SQL: which run of PostgreSQL answers, with which tables. After a restore, or a failover that lost the last transactions, ids
+ * and revisions begin again and mean something else: what was cached before must not be used. A table that is created or
+ * filled anew is another file, and so is each of a copy of the database that takes its place: the path names the database too.
+ */
+export const DATABASE_EPOCH = `concat_ws(' ', extract(epoch from pg_postmaster_start_time()), pg_relation_filepath('claim_set'),
+    pg_relation_filepath('source'), pg_relation_filepath('source_partition'))`;
 
 /** A registry as consumers enter it, with the state of its sources. */
 export interface RegistryState {
@@ -139,5 +150,36 @@ export class ViewsQueries {
   async claimsOf(claimSetIds: readonly number[]): Promise<Map<number, Claims>> {
     const rows = await this.prepared.query<{ id: number; claims: Claims }[]>(CLAIMS, [claimSetIds]);
     return new Map(rows.map(({ id, claims }) => [id, claims]));
+  }
+}
+
+const RETRY_AFTER_SECONDS = '60';
+
+/** Keeps whoever may publish from making any number of partitions, which every read of others would have to judge. */
+@Injectable()
+export class PartitionLimit {
+  constructor(@Inject(limitsConfig.KEY) private readonly limits: ConfigType<typeof limitsConfig>) {}
+
+  /**
+   * contract §2, `claimSetsPerSource`: asked in the transaction that has just given an entry this claim set. The triggers have locked
+   * the source by then, so nobody adds another one at the same time. A claim set that other entries carry already is always fine.
+   *
+   * @throws ApiError 429 `too_many_requests`.
+   */
+  async check(manager: EntityManager, sourceId: number, claimSetId: number): Promise<void> {
+    const [row] = await manager.query<{ exceeded: boolean }[]>(
+      `select case when (select count(*) from (
+           select 1 from unnest($4::text[]) t(type) join entry e
+             on e.source_id = $1 and e.type = t.type and e.claim_set_id = $2 limit 2) carrying) > 1 then false
+         else (select count(*) from source_partition where source_id = $1) > $3 end as exceeded`,
+      [sourceId, claimSetId, this.limits.claimSetsPerSource, ENTRY_TYPE_NAMES],
+    );
+    if (row?.exceeded !== false)
+      throw new ApiError(
+        'too_many_requests',
+        `The entries of the managed source may carry ${this.limits.claimSetsPerSource} different claims at a time, and do: use claims that are there already, or remove some`,
+        undefined,
+        { headers: { 'Retry-After': RETRY_AFTER_SECONDS } },
+      );
   }
 }

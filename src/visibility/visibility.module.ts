@@ -1,13 +1,12 @@
 import { Module } from '@nestjs/common';
-import { AuthzModule } from '../authz/authz.module.js';
-import { OpenEntries } from './open-entries.queries.js';
-import { PartitionLimit } from './partition-limit.queries.js';
-import { Partitions } from './partitions.js';
 import { CallersWithoutToken } from '../auth/auth.guard.js';
+import { AuthzModule } from '../authz/authz.module.js';
 import { RegistryCallers } from './callers-without-token.js';
+import { OpenEntries } from './open-entries.queries.js';
+import { Partitions } from './partitions.js';
 import { RegistryLookup } from './registry-lookup.js';
 import { RegistryViews } from './registry-views.js';
-import { ViewsQueries } from './views.queries.js';
+import { PartitionLimit, ViewsQueries } from './views.queries.js';
 
 @Module({
   imports: [AuthzModule],

@@ -2,11 +2,46 @@ import { createHash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import type { Caller } from '../auth/caller.js';
 import type { AccessPolicy } from '../authz/access-policy.js';
+import type { Claims } from '../claims/claims.js';
 import { SharedReads } from '../database/shared-reads.js';
-import type { RegistryPartitions, SourcePartitions } from './partitions.js';
-import { judgeSource, type JudgedSource } from './visible-partitions.js';
-import type { View, VisibleSource } from './view.js';
+import { TimeSlice } from '../json/time-slice.js';
+import { indexIn, type RegistryPartitions, type SourcePartitions } from './partitions.js';
+import { type View, type VisibleSource, visibleSource } from './view.js';
 import type { RegistryState } from './views.queries.js';
+
+/** What some callers see of a source, and of which partitions that was judged. */
+export interface JudgedSource {
+  readonly revision: string;
+  readonly judgedIds: readonly number[];
+  readonly visible: VisibleSource;
+}
+
+/**
+ * Judges the partitions of a source, a slice of time after the other: there may be ten thousand. The claims of a claim set never
+ * change, so what was judged before, for callers with the same visibility key, is judged still.
+ */
+export async function judgeSource(
+  { sourceId, revision, claimSetIds, claims }: SourcePartitions,
+  before: JudgedSource | undefined,
+  maySee: (claims: Claims) => boolean,
+): Promise<JudgedSource> {
+  const slice = new TimeSlice();
+  const wasVisible = before && earlierJudgement(before);
+  const visible: number[] = [];
+  for (const [index, id] of claimSetIds.entries()) {
+    if (slice.isOverAt(index)) await slice.pause();
+    const required = claims[index];
+    if (required && (wasVisible?.(id) ?? maySee(required))) visible.push(id);
+  }
+  return { revision, judgedIds: claimSetIds, visible: visibleSource(sourceId, visible) };
+}
+
+/** @returns a function that is to be asked in ascending order; undefined for what was not judged. */
+function earlierJudgement({ judgedIds, visible }: JudgedSource): (id: number) => boolean | undefined {
+  const judged = indexIn(judgedIds);
+  const seen = indexIn(visible.claimSetIds);
+  return (id) => (judged(id) === undefined ? undefined : seen(id) !== undefined);
+}
 
 /** Memory for what was judged, and for views by caller, roughly in bytes each. */
 const MAX_CACHED_BYTES = 32 * 1024 * 1024;
