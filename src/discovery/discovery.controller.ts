@@ -9,17 +9,9 @@ import { authenticationConfig } from '../config/slices.js';
 import { ApiError } from '../http/errors.js';
 import { JsonText } from '../http/json-answers.js';
 import { ApiErrors, ApiOkWithEtag } from '../http/openapi/api-answers.js';
+import { ProtectedResource } from './discovery.responses.js';
 
-/** spec §2.9, RFC 9728 §2 */
-export class ProtectedResource {
-  resource: string;
-  authorization_servers: string[];
-  scopes_supported: string[];
-  bearer_methods_supported: string[];
-  resource_documentation?: string;
-}
-
-/** RFC 9728: tells clients where tokens for this server come from. */
+/** RFC 9728: says where clients get tokens for this server. */
 @ApiTags('discovery')
 @Controller('.well-known/oauth-protected-resource')
 @Public()

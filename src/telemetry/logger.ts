@@ -1,6 +1,5 @@
 import type { LoggerService } from '@nestjs/common';
 import { type DestinationStream, type Logger, pino } from 'pino';
-import pretty from 'pino-pretty';
 import type { LogFormat } from '../config/config.js';
 import { tracing } from './tracing.js';
 
@@ -116,7 +115,7 @@ export async function createStreamLogger(level: string, format: LogFormat, strea
       stream === STDOUT ? undefined : pino.destination({ dest: stream, sync: true }),
     );
   }
-  const { textStream } = await import('./logger.js');
+  const { textStream } = await import('./log-text.js');
   return createLogger(level, textStream(stream));
 }
 
@@ -171,24 +170,4 @@ export class NestLogger implements LoggerService {
       this.logger[level]({ ...fields, ...first }, typeof sentence === 'string' ? sentence : '');
     else this.logger[level](fields, String(first));
   }
-}
-
-type Line = Readonly<Record<string, unknown>>;
-
-/** The log as lines for people: time, level, what it is about, the sentence, and what else there is. */
-export function textStream(stream: number): pretty.PrettyStream {
-  return pretty({
-    destination: stream,
-    // Written at once: a person waits for it.
-    sync: true,
-    translateTime: 'SYS:HH:MM:ss.l',
-    singleLine: true,
-    ignore: 'context,method,path,route,responseTime',
-    messageFormat: (line: Line) => sentenceOf(line),
-  });
-}
-
-function sentenceOf({ msg, context, method, path, responseTime }: Line): string {
-  if (msg === 'request') return `${String(method)} ${String(path)} in ${String(responseTime)} ms`;
-  return typeof context === 'string' ? `${context}: ${String(msg)}` : String(msg);
 }

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
-import { RESOURCES } from '../sync/kubernetes/custom-resources.js';
-import { readObject, readStored } from '../sync/kubernetes/read-object.js';
+import { RESOURCES } from './custom-resources.js';
+import { readObject, readStored } from './read-object.js';
 
 it.each(
   RESOURCES.flatMap((resource) => [
