@@ -3,7 +3,7 @@
 FROM node:24-bookworm-slim AS build
 WORKDIR /build
 COPY package.json package-lock.json .npmrc ./
-# With optional dependencies: what Vite builds by is one, a binary for each platform.
+# Includes optional dependencies: Vite's platform binary is one.
 RUN npm ci --ignore-scripts
 COPY nest-cli.json tsconfig.json tsconfig.build.json ./
 COPY scripts scripts
@@ -15,15 +15,15 @@ RUN npm run build
 FROM node:24-bookworm-slim AS dependencies
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
-# No development dependencies, and no embedded PostgreSQL: a container has a database of its own.
+# Neither development dependencies nor the embedded PostgreSQL: containers use an external database.
 RUN npm ci --omit=dev --omit=optional --ignore-scripts
 
 FROM node:24-bookworm-slim
-# What sources of kind git need; and as the first process one that ends those whose parent has gone, such as Git's when a fetch is cut off.
+# Git sources need git and ssh. tini reaps orphaned processes, such as Git's after an aborted fetch.
 RUN apt-get update \
  && apt-get install --yes --no-install-recommends ca-certificates git openssh-client tini \
  && rm -rf /var/lib/apt/lists/*
-# As `npm run release` prints them: docker build --build-arg VERSION=… --build-arg COMMIT=… --build-arg BUILD_DATE=… .
+# `npm run release` prints the values: docker build --build-arg VERSION=… --build-arg COMMIT=… --build-arg BUILD_DATE=… .
 ARG VERSION=unknown
 ARG COMMIT=unknown
 ARG BUILD_DATE=unknown
@@ -35,15 +35,14 @@ LABEL org.opencontainers.image.title="Registry Server" \
       org.opencontainers.image.created="${BUILD_DATE}" \
       org.opencontainers.image.base.name="docker.io/library/node:24-bookworm-slim"
 ENV NODE_ENV=production REGISTRY_COMMIT=${COMMIT} REGISTRY_BUILD_DATE=${BUILD_DATE}
-# glibc gives blocks of this size back to the system at once when they are freed. Unless it is told, it raises the size to that of the
-# largest block that was freed: those of pages then leave holes that nothing else fits in.
+# glibc returns freed blocks of at least this size to the system. Without a fixed value it raises the threshold to the largest freed
+# block, and large pages then fragment the heap.
 ENV MALLOC_MMAP_THRESHOLD_=131072
 WORKDIR /app
 COPY --from=dependencies /app/node_modules node_modules
 COPY --from=build /build/dist dist
 COPY package.json LICENSE deploy/health-check.mjs ./
-# By number, so that Kubernetes sees that it is not root. Sources of kind git work below /tmp: where the file system is read-only,
-# something writable has to be mounted there.
+# Numeric, so that Kubernetes can verify that it is not root. With a read-only file system, mount a writable /tmp for Git sources.
 USER 1000:1000
 EXPOSE 8080 8081
 HEALTHCHECK --interval=10s --timeout=3s --start-period=30s \

@@ -1,5 +1,5 @@
-// Asks the server of this container whether it lives (`health`, unless told), or can answer (`readiness`): at the internal address
-// that the command line of the container's first process names, so that whoever changes the port need not change the check.
+// Requests `health` (default) or `readiness` from this container's server. Reads the internal address from
+// the command line of process 1, so a changed port needs no change here.
 import { readFileSync } from 'node:fs';
 import process from 'node:process';
 

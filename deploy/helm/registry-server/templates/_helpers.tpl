@@ -32,7 +32,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- end -}}
 {{- end -}}
 
-{{- /* What is configured, or else an empty registry that nobody can change. Never merged with it: half a default could open something. */ -}}
+{{- /* The configuration, or an empty, read-only registry. Not merged: a partial default could grant access. */ -}}
 {{- define "registry.config" -}}
 {{- $config := .Values.config -}}
 {{- if not $config -}}
@@ -58,18 +58,18 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- default (printf "%s-db" (include "registry.fullname" .)) .Values.database.cloudnativepg.existingCluster -}}
 {{- end -}}
 
-{{- /* Where the password is: the name of the secret, and the key. */ -}}
+{{- /* The name of the secret with the password. */ -}}
 {{- define "registry.passwordSecret" -}}
 {{- if eq .Values.database.kind "cloudnativepg" -}}
 {{- printf "%s-app" (include "registry.cluster" .) -}}
 {{- else if .Values.database.external.password -}}
 {{- printf "%s-database" (include "registry.fullname" .) -}}
 {{- else -}}
-{{- required "database.external.existingSecret, or a password" .Values.database.external.existingSecret -}}
+{{- required "database.external: set existingSecret or password" .Values.database.external.existingSecret -}}
 {{- end -}}
 {{- end -}}
 
-{{- /* The namespaces that sources of kind kubernetes watch, and those that sources made through the API may; "*" where one watches all. */ -}}
+{{- /* The namespaces of kubernetes sources and of adminKubernetesNamespaces; "*" if a source watches all. */ -}}
 {{- define "registry.watched" -}}
 {{- $namespaces := default list .Values.config.adminKubernetesNamespaces -}}
 {{- $all := false -}}
@@ -89,14 +89,14 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- end -}}
 {{- end -}}
 
-{{- /* How long a stop may take: preStop, shutdown.notice and 10 s. A pod that is killed before loses requests. */ -}}
+{{- /* At least preStop + shutdown.notice + 10 s; a pod that is killed earlier loses requests. */ -}}
 {{- define "registry.gracePeriod" -}}
 {{- $seconds := .Values.preStopSeconds | int | add 10 -}}
 {{- range regexFindAll "[0-9]+[sm]" (dig "shutdown" "notice" "5s" .Values.config | toString) -1 -}}
 {{- $seconds = regexFind "[0-9]+" . | int | mul (ternary 60 1 (hasSuffix "m" .)) | add $seconds -}}
 {{- end -}}
 {{- if lt (int .Values.terminationGracePeriodSeconds) (int $seconds) -}}
-{{- fail (printf "terminationGracePeriodSeconds: preStopSeconds, config.shutdown.notice and 10 s are %d s together" $seconds) -}}
+{{- fail (printf "terminationGracePeriodSeconds must be at least %d: preStopSeconds + config.shutdown.notice + 10" $seconds) -}}
 {{- end -}}
 {{- .Values.terminationGracePeriodSeconds -}}
 {{- end -}}
