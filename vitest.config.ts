@@ -1,7 +1,7 @@
 import { configDefaults, defineConfig } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
-/** Those that take a quarter of a minute and more. They begin first, so that none of them is waited for at the end by all other workers. */
+/** Files that take 15 s or more. They start first, so that no worker ends alone with one of them. */
 const LONGEST = [
   'api/service.resilience.spec.ts',
   'api/sync.day.spec.ts',
@@ -42,18 +42,19 @@ class LongestFirst extends BaseSequencer {
 
 export default defineConfig({
   test: {
-    // Rules are tested on their source; everything else on dist, so that what is tested is what ships.
+    // Unit tests run on the source; all others on dist, the code that ships.
     include: ['src/**/*.spec.ts', 'test/**/*.spec.ts', 'web/src/**/*.spec.ts'],
     exclude: [...configDefaults.exclude, 'test/browser/**', 'test/soak/**'],
     globalSetup: ['test/support/database.setup.ts'],
     setupFiles: ['test/support/secrets.setup.ts'],
     server: { deps: { external: [/\/dist\//] } },
-    // Generous: a machine that is busy is no failure.
+    // Generous: a busy machine is no failure.
     testTimeout: 90_000,
     hookTimeout: 120_000,
-    // Each file starts a service of its own, and waits for it a good part of the time.
+    // Each file starts a service and mostly waits for it.
     maxWorkers: 4,
-    // Loading Nest and TypeORM anew for each file would be a third of the time. Files keep to themselves all the same.
+    // Isolation would reload Nest and TypeORM for each file, a third of the time. Files share no state
+    // regardless.
     isolate: false,
     sequence: { sequencer: LongestFirst },
   },

@@ -1,6 +1,6 @@
 import { defineConfig } from 'vitest/config';
 
-/** Tests of `npm test` that do more of the same here (`test/support/soak.ts`). */
+/** Tests of `npm test` that run longer here (`test/support/soak.ts`). */
 const LONGER_HERE = [
   'src/config/load-config.fuzz.spec.ts',
   'test/model/access.spec.ts',
@@ -21,8 +21,8 @@ const LONGER_HERE = [
   'test/api/versions.order.spec.ts',
 ];
 
-// Apart from the other tests: it takes many minutes, and some of it measures speed and memory, for which the machine has to
-// be its own.
+// Separate from the other tests: takes many minutes, and measurements of speed and memory need an idle
+// machine.
 export default defineConfig({
   test: {
     include: ['test/soak/**/*.spec.ts', ...LONGER_HERE],

@@ -14,14 +14,14 @@ import { listPath, startService } from './harness/service.js';
 import type { Catalogue, Stage } from './harness/stage.js';
 
 const CALLERS = 100;
-/** What the service opens by default. */
+/** The service's default. */
 const POOL = 10;
 const LIMITS = [30, 100];
 const CONNECTIONS = { 16: 0.6, 1: 0.5 };
 const PAGES = 4_000;
 const BARE_READS = fileURLToPath(new URL('./harness/bare-reads.js', import.meta.url));
 
-/** One thing to read: where the service shows it, and where the bare route does. */
+/** One resource: its path in the service and in the bare route. */
 interface Read {
   readonly path: string;
   readonly barePath: string;
@@ -34,9 +34,9 @@ interface Row {
 }
 
 /**
- * What nobody has asked for before: each request of a run asks for another name, or another page. 100 callers with RS256 tokens
- * who see all through claims, against a bare Nest + Express route with a pool of the same size that verifies the token (once, and
- * then keeps it, as the service does) and runs one prepared SELECT by primary key: for a list, of the ids of its rows.
+ * Uncached reads: each request is for another name or page. 100 callers with RS256 tokens who see everything
+ * through claims, compared with a bare Nest + Express route with an equal pool that verifies the token (once,
+ * cached like the service) and runs one prepared SELECT by primary key; for a list, by the ids of its rows.
  */
 export async function measureFirstReads(stage: Stage, quick: boolean): Promise<Figure[]> {
   const catalogue = await stage.catalogue(100_000, 200);
@@ -58,7 +58,7 @@ export async function measureFirstReads(stage: Stage, quick: boolean): Promise<F
         say(`${row}, ${connections} connections, round ${round}`);
         const plain = await eachOncePerSecond({ ...load, url: bare.url, requests: asked('barePath') });
         await changeRevisions(client);
-        // What a change costs the next reader is measured by itself.
+        // Excludes the first read after a change, which has a separate benchmark.
         await service.get(listPath({ limit: 1 }), tokens[0] ?? '');
         const own = await eachOncePerSecond({ ...load, url: service.url, requests: asked('path') });
         return { plain, own };
@@ -66,8 +66,8 @@ export async function measureFirstReads(stage: Stage, quick: boolean): Promise<F
       const at = (who: 'own' | 'plain') => median(measured.map((round) => round[who])).toFixed(0);
       figures.push(
         figure(
-          `${row}, never asked before, ${connections} connections`,
-          'requests/s over those of a bare route with one prepared SELECT',
+          `${row}, uncached, ${connections} connections`,
+          'requests/s / bare route with one prepared SELECT',
           measured.map(({ own, plain }) => own / plain),
           atLeast(target),
           `${at('own')} of ${at('plain')} per second`,
@@ -107,7 +107,7 @@ async function bareReads(
   return Child.start([BARE_READS, String(port), file], { port, readiness: { port, path: '/ready' } });
 }
 
-// Of several entries with one name the first source's is shown, and no version that is deleted.
+// Of several entries with one name the first source's is shown, without deleted versions.
 const SHOWN = `(select distinct on (name) id, name from entry where type = 'server' order by name, source_id) e
   join entry_version v on v.entry_id = e.id and v.status <> 'deleted'`;
 
@@ -126,7 +126,7 @@ async function latestOf(client: pg.Client): Promise<Read[]> {
   }));
 }
 
-/** Pages that begin anywhere, as cursors say it. */
+/** Pages that begin anywhere, by cursor. */
 function pagesOf(versions: readonly Row[], limit: number): { reads: Read[]; pages: string[][] } {
   const apart = Math.floor((versions.length - 2 * limit) / PAGES);
   const reads: Read[] = [];
@@ -144,7 +144,7 @@ function pagesOf(versions: readonly Row[], limit: number): { reads: Read[]; page
 async function expectSameBytes(service: Child, bare: Child, reads: readonly Read[], token: string) {
   for (const { path, barePath } of shuffled(reads).slice(0, 5))
     if ((await service.get(path, token)) !== (await bare.get(barePath, token)))
-      throw new Error(`${barePath} sends other bytes than ${path}`);
+      throw new Error(`${barePath} sends different bytes than ${path}`);
 }
 
 function shuffled<T>(all: readonly T[]): T[] {

@@ -7,12 +7,12 @@ import { median, rounds, timeOf } from './harness/rounds.js';
 import { startService } from './harness/service.js';
 import type { Stage } from './harness/stage.js';
 
-/** As many as a registry may have: each request with a key is compared with all of them. */
+/** The maximum per registry: each request's key is compared with all of them. */
 const KEYS = 20;
 
 /**
- * Whether the time of a refusal tells anything of a key (contract §6.1): one that is wrong, has expired, is another registry's
- * or is shortened, and one of a registry that does not exist, in turns on one connection.
+ * Whether the time of a refusal reveals anything about a key (contract §6.1): a wrong, expired, foreign or
+ * truncated key, and a key of an unknown registry, in rotation on one connection.
  */
 export async function measureKeys(stage: Stage, quick: boolean): Promise<Figure[]> {
   const catalogue = await stage.catalogue(1_000, 20);
@@ -37,7 +37,7 @@ export async function measureKeys(stage: Stage, quick: boolean): Promise<Figure[
   const ask = async (path: string, expected: number) => {
     const { statusCode, body } = await connection.request({ method: 'GET', path });
     await body.dump();
-    if (statusCode !== expected) throw new Error(`${path}: ${statusCode} and not ${expected}`);
+    if (statusCode !== expected) throw new Error(`${path}: ${statusCode} instead of ${expected}`);
   };
   const at = (key: string, registry = 'main') => `/registry/${registry}/k/${key}/v0.1/servers?limit=1`;
   const refused: Record<string, () => string> = {
@@ -64,9 +64,7 @@ export async function measureKeys(stage: Stage, quick: boolean): Promise<Figure[
   await catalogue.client.query(`update registry set keys = '[]' where name = 'main'`);
   const ratios = medians.map((each) => Math.max(...each.values()) / Math.min(...each.values()));
   const last = [...(medians.at(-1) ?? [])].map(([name, taken]) => `${name} ${taken.toFixed(2)} ms`);
-  return [
-    figure('keys', 'longest median of a refused key over the shortest', ratios, atMost(2), last.join(', ')),
-  ];
+  return [figure('keys', 'longest median of a refused key / shortest', ratios, atMost(2), last.join(', '))];
 }
 
 function aKey(): string {

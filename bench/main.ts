@@ -1,5 +1,6 @@
 // npm run bench -- [--quick] [--only <name>,…] [--attack <name>,…] [--json <file>] [--profile <folder>]
-// Starts a PostgreSQL of its own and leaves nothing behind but the JSON file; `--profile` leaves CPU profiles of the services.
+// Starts a separate PostgreSQL and leaves nothing behind but the JSON file; `--profile` leaves CPU profiles
+// of the services.
 import { parseArgs } from 'node:util';
 import { measureUnderAttack } from './attack/under-attack.js';
 import { measureAuthentication } from './authentication.js';
@@ -24,8 +25,8 @@ import { measureVisibility } from './visibility.js';
 type Measure = (stage: Stage, quick: boolean) => Promise<Figure[]>;
 
 /**
- * In this order: syncs run in this process, while it holds nothing else whose garbage would count as theirs; and those that
- * need the same claim sets follow each other, since dealing others out takes a while.
+ * Order matters: syncs run in this process, before it holds other garbage; benchmarks with equal claim sets
+ * are adjacent, since redistributing them is slow.
  */
 const BENCHMARKS: Record<string, Measure> = {
   sync: (_stage, quick) => measureSync(quick),
@@ -57,7 +58,7 @@ const { values } = parseArgs({
 const only = values.only?.split(',') ?? Object.keys(BENCHMARKS);
 const unknown = only.filter((name) => !Object.hasOwn(BENCHMARKS, name));
 if (unknown.length > 0)
-  throw new Error(`There are ${Object.keys(BENCHMARKS).join(', ')}; not ${unknown.join(', ')}`);
+  throw new Error(`Unknown: ${unknown.join(', ')}. Choose from ${Object.keys(BENCHMARKS).join(', ')}`);
 
 const began = performance.now();
 const stage = await Stage.open(values.profile);

@@ -1,4 +1,4 @@
-import { atMost, type Figure, figure, toldOnly } from './harness/figure.js';
+import { atMost, type Figure, figure, reportedOnly } from './harness/figure.js';
 import { underLoad } from './harness/measured-load.js';
 import { say } from './harness/report.js';
 import { rounds } from './harness/rounds.js';
@@ -20,8 +20,8 @@ interface Answer {
 }
 
 /**
- * A list of 30 by the tool of the MCP endpoint, against the same page of the REST API: the same caller, who asked for both before.
- * What differs is the protocol, a body that is read, and rows that are written shorter.
+ * A list of 30 through the MCP tool compared with the same page of the REST API, both cached, for the same
+ * caller. The difference is the protocol, a request body, and shorter rows.
  */
 export async function measureMcp(stage: Stage, quick: boolean): Promise<Figure[]> {
   const service = await startService(stage, await stage.catalogue(100_000, 200));
@@ -29,8 +29,9 @@ export async function measureMcp(stage: Stage, quick: boolean): Promise<Figure[]
   const path = listPath({ limit: LIMIT, version: 'latest' });
   const { servers } = JSON.parse(await service.get(path, token)) as Page;
   const { result } = JSON.parse(await service.post(PATH, token, CALL)) as Answer;
-  const told = result.structuredContent.servers.map(({ name }) => name).join();
-  if (told !== servers.map(({ server }) => server.name).join()) throw new Error('The tool lists others');
+  const shown = result.structuredContent.servers.map(({ name }) => name).join();
+  if (shown !== servers.map(({ server }) => server.name).join())
+    throw new Error('The tool lists other entries');
   const load = { connections: CONNECTIONS, seconds: quick ? 2 : 5 };
   const measured = await rounds(quick ? 3 : 7, async (round) => {
     say(`mcp, round ${round}`);
@@ -45,16 +46,16 @@ export async function measureMcp(stage: Stage, quick: boolean): Promise<Figure[]
   return [
     figure(
       row,
-      'CPU of a call over that of the same page of the REST API',
+      'CPU per call / CPU of the same REST page',
       measured.map(({ rest, mcp }) => mcp.cpuMs / rest.cpuMs),
       atMost(2),
       last && `${last.mcp.cpuMs.toFixed(2)} ms, REST ${last.rest.cpuMs.toFixed(2)} ms`,
     ),
     figure(
       row,
-      'requests/s of the REST API over those of the endpoint',
+      'REST requests/s / MCP requests/s',
       measured.map(({ rest, mcp }) => rest.perSecond / mcp.perSecond),
-      toldOnly,
+      reportedOnly,
       last && `${last.mcp.perSecond.toFixed(0)}, REST ${last.rest.perSecond.toFixed(0)} per second`,
     ),
   ];

@@ -1,23 +1,23 @@
 import { SEES_ALL, teamClaims } from './data/catalogue.js';
 import type { Child } from './harness/child.js';
-import { atMost, type Figure, toldOnly } from './harness/figure.js';
+import { atMost, type Figure, reportedOnly } from './harness/figure.js';
 import type { Usage } from './harness/probe.js';
 import { say } from './harness/report.js';
 import { pageOf, startService, SUPER_ADMIN } from './harness/service.js';
 import type { Stage } from './harness/stage.js';
 
 const VERSIONS = 100_000;
-/** More at once would measure the kernel's buffers. */
+/** More concurrency would measure the kernel's buffers. */
 const AT_ONCE = 10;
-/** What one caller may (`limits.searchesPerCaller`). */
+/** `limits.searchesPerCaller`. */
 const SEARCHES_AT_ONCE = 2;
 const SEARCHES = 300;
 const NAMES = 2_000;
 const MIB = 2 ** 20;
 
 /**
- * What the process of the service holds after it has served 100 000 versions: all pages to three callers, searches, and the
- * versions of names, several times over, because what is bounded is full then and grows no more.
+ * Memory of the service after it has served 100 000 versions: all pages to three callers, searches, and
+ * versions by name, repeatedly, so that all bounded caches are full.
  */
 export async function measureMemory(stage: Stage, quick: boolean): Promise<Figure[]> {
   const service = await startService(stage, await stage.catalogue(VERSIONS, 200));
@@ -39,19 +39,19 @@ export async function measureMemory(stage: Stage, quick: boolean): Promise<Figur
   }
   await service.stop();
   const row = 'memory after serving 100k versions';
-  const one = (measure: string, value: (usage: Usage) => number, judged: typeof toldOnly): Figure => {
+  const one = (measure: string, value: (usage: Usage) => number, judged: typeof reportedOnly): Figure => {
     const all = used.map((usage) => value(usage) / MIB);
     return { row, measure, value: Math.max(...all), ...judged, rounds: all };
   };
   return [
     one('RSS in MiB', ({ rss }) => rss, atMost(250)),
-    one('highest RSS in MiB', ({ peak }) => peak, toldOnly),
-    one('heap in use in MiB', ({ heapUsed }) => heapUsed, toldOnly),
-    one('external in MiB, array buffers among it', ({ external }) => external, toldOnly),
+    one('highest RSS in MiB', ({ peak }) => peak, reportedOnly),
+    one('heap in use in MiB', ({ heapUsed }) => heapUsed, reportedOnly),
+    one('external in MiB, including array buffers', ({ external }) => external, reportedOnly),
   ];
 }
 
-/** Every page of a list, in order. Answers the names. */
+/** Reads every page of a list in order; returns the names. */
 async function walk(service: Child, token: string): Promise<string[]> {
   const names: string[] = [];
   let cursor: string | undefined = '';

@@ -11,7 +11,7 @@ import { median } from './harness/rounds.js';
 import type { Stage } from './harness/stage.js';
 
 const HUNDRED = 100;
-/** Published and removed again before anything is measured, so that the first hundred find everything warm. */
+/** Published and removed before measuring, so that the first hundred run warm. */
 const WARM_UP = 500;
 const VERSION = { version: '0', commit: '', build_date: '', node_version: '', platform: process.platform };
 
@@ -21,16 +21,16 @@ interface Published {
 }
 
 /**
- * Whether publishing gets slower: many entries while a managed source fills, then many versions of one name, one after
- * another, over HTTP into a PostgreSQL that writes to disk. The last hundred of each are held against the first, both in
- * units of what a twin that stays small takes in turn.
+ * Whether publishing slows down as a managed source fills, and as one name gains versions: sequential, over
+ * HTTP, into a PostgreSQL that writes to disk. Compares the last hundred with the first, both relative to a
+ * twin that stays small.
  */
 export async function measurePublishing({ folder }: Stage, quick: boolean): Promise<Figure[]> {
   const grows = await serve(folder, 'grows');
   const twin = await serve(folder, 'twin');
   const agent = new Agent({ keepAlive: true });
   const publish = async (to: RunningService, { name, version }: Published, number: number) => {
-    // One name has one team; names take turns.
+    // Each name belongs to one team; names rotate.
     const claims = { org: 'acme', team: `team-${name.length % 10}` };
     const body = { server: serverDocument(name, version, number, 1), claims };
     const began = performance.now();
@@ -38,12 +38,12 @@ export async function measurePublishing({ folder }: Stage, quick: boolean): Prom
     if (status !== 201) throw new Error(`${name} was answered with ${status}`);
     return performance.now() - began;
   };
-  const takeBack = (from: RunningService, { name, version }: Published) =>
+  const unpublish = (from: RunningService, { name, version }: Published) =>
     send(agent, from, 'DELETE', `/v1/entries/server/${encodeURIComponent(name)}/versions/${version}`);
   const publishInTwin = async (number: number) => {
     const one = { name: 'com.example.tools/one', version: '1.0.0' };
     const time = await publish(twin, one, number);
-    await takeBack(twin, one);
+    await unpublish(twin, one);
     return time;
   };
   const warm = Array.from({ length: WARM_UP }, (_, at) => ({ name: 'com.example/s', version: `1.0.${at}` }));
@@ -51,7 +51,7 @@ export async function measurePublishing({ folder }: Stage, quick: boolean): Prom
     await publish(grows, one, number);
     await publishInTwin(number);
   }
-  for (const one of warm) await takeBack(grows, one);
+  for (const one of warm) await unpublish(grows, one);
 
   const measure = async (
     what: string,
@@ -70,7 +70,7 @@ export async function measurePublishing({ folder }: Stage, quick: boolean): Prom
     const value = last.own / last.twin / (first.own / first.twin);
     return {
       row: `publishing ${count} ${what}`,
-      measure: 'the last hundred over the first, by what a small twin takes',
+      measure: 'last hundred / first hundred, each relative to a small twin',
       value,
       ...atMost(1.5),
       rounds: [value],
@@ -93,7 +93,7 @@ export async function measurePublishing({ folder }: Stage, quick: boolean): Prom
   return figures;
 }
 
-/** A service with an embedded PostgreSQL of its own, as whoever tries the product out has it. */
+/** A service with an embedded PostgreSQL, as in a trial installation. */
 async function serve(folder: string, data: string): Promise<RunningService> {
   const configuration = join(folder, `${data}.yaml`);
   const sources = [{ name: 'tools', managed: {} }];

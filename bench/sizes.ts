@@ -24,7 +24,7 @@ interface Sized {
   readonly middle: string;
 }
 
-/** What a page of 30 costs in larger catalogues, by the medians of the request, against one of 1 000 versions. */
+/** Median time of a page of 30 in larger catalogs, relative to one of 1 000 versions. */
 export async function measureSizes(stage: Stage, quick: boolean): Promise<Figure[]> {
   const sizes = [1_000, 10_000, 100_000, ...(quick ? [] : [1_000_000])];
   const sized: Sized[] = [];
@@ -49,7 +49,7 @@ export async function measureSizes(stage: Stage, quick: boolean): Promise<Figure
       figures.push(
         figure(
           `list at ${versions} versions, ${name}`,
-          'p50 over that at 1000',
+          'p50 / p50 at 1000 versions',
           measured.map((round) => (round[index] ?? Number.NaN) / (round[0] ?? Number.NaN)),
           atMost(1.2),
           `${ms(index)} ms, at 1000 ${ms(0)} ms`,

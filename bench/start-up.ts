@@ -1,5 +1,5 @@
 import { SEES_ALL } from './data/catalogue.js';
-import { atMost, type Figure, figure, toldOnly } from './harness/figure.js';
+import { atMost, type Figure, figure, reportedOnly } from './harness/figure.js';
 import { say } from './harness/report.js';
 import { median, rounds, timeOf } from './harness/rounds.js';
 import { listPath, startService } from './harness/service.js';
@@ -8,8 +8,8 @@ import type { Catalogue, Stage } from './harness/stage.js';
 const LATER = 30;
 
 /**
- * How long a further replica takes from the start of its process to ready, and whether the first list it serves has to
- * catch up on anything.
+ * How long another replica takes from process start to ready, and whether its first list is slower than later
+ * ones.
  */
 export async function measureStartUp(stage: Stage, quick: boolean): Promise<Figure[]> {
   const versions = quick ? 100_000 : 1_000_000;
@@ -40,19 +40,19 @@ export async function measureStartUp(stage: Stage, quick: boolean): Promise<Figu
     ),
     figure(
       row,
-      'over that at 1000 versions',
+      'ratio to start-up at 1000 versions',
       measured.map((round) => round.large.seconds / round.small.seconds),
       atMost(1.5),
     ),
     figure(
       row,
-      'the first list over the same later',
+      'first list / same list later',
       measured.map(({ large: { first, later } }) => first / later),
-      toldOnly,
+      reportedOnly,
     ),
     figure(
       row,
-      'the first list over that at 1000 versions',
+      'first list / first list at 1000 versions',
       measured.map((round) => round.large.first / round.small.first),
       atMost(1.5),
       `${firsts('large')} ms, at 1000 ${firsts('small')} ms`,

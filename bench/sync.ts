@@ -1,7 +1,7 @@
-// Measures syncs of 10 000 servers of 1.5 to 4 KB from a file: into an empty source, unchanged, the same documents in other
-// bytes, and with one in ten changed. Held against COPY of the same rows into tables of the same structure with the same
-// indexes, on the same PostgreSQL with the settings it is shipped with (fsync on). Rounds alternate, so that a noisy machine
-// hits all alike. Along the way, how long the event loop is held up at most. Leaves nothing behind.
+// Measures syncs of 10 000 servers of 1.5 to 4 KB from a file: into an empty source, unchanged, reformatted,
+// and with one in ten changed. The baseline is COPY of the same rows into equal tables with the same indexes,
+// on the same PostgreSQL with default settings (fsync on). Rounds alternate, so that noise affects all alike.
+// Also measures the longest block of the event loop. Leaves nothing behind.
 import 'reflect-metadata';
 import { chmod, mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -35,7 +35,7 @@ const SYNCS = {
 type Kind = keyof typeof SYNCS;
 const KINDS = Object.keys(SYNCS) as Kind[];
 
-/** How long a run took, from its start until it is complete and committed. */
+/** Duration of a run, from its start to its commit. */
 interface Run {
   readonly ms: number;
   readonly longestBlockMs: number;
@@ -49,7 +49,7 @@ export async function measureSync(quick: boolean): Promise<Figure[]> {
   const file = join(folder, 'catalogue.json');
   const write = async (edition: number, reformatted = false) => {
     await writeCatalogue({ file: `${file}.new`, count: servers, edition, reformatted });
-    // The watch of the service's files sees a rename, and never half a file.
+    // The service's file watch sees a rename, never a partial file.
     await rename(`${file}.new`, file);
   };
   await write(0);
@@ -77,7 +77,7 @@ export async function measureSync(quick: boolean): Promise<Figure[]> {
     const { status, counts } = rows[0] ?? { status: 'absent', counts: {} };
     const isWanted = Object.entries(wanted).every(([key, count]) => counts[key] === count);
     if (status !== 'complete' || !isWanted)
-      throw new Error(`The sync ended otherwise: ${status} ${JSON.stringify(counts)}`);
+      throw new Error(`Unexpected sync result: ${status} ${JSON.stringify(counts)}`);
   };
   const sync = async (edition: number, reformatted: boolean, wanted: Record<string, number>) => {
     const run = runs.next();
@@ -130,17 +130,12 @@ function figuresOf(
     const over = (base: readonly number[]) => took[kind].map((ms, round) => ms / (base[round] ?? NaN));
     const { measure, target } = SYNCS[kind];
     const note = `${inMs(took[kind])}, ${median(over(took.bare)).toFixed(2)} of a COPY without indexes; ${baseline}`;
-    return figure(row, `${measure}, over COPY`, over(took.copy), atMost(target), note);
+    return figure(row, `${measure} / COPY`, over(took.copy), atMost(target), note);
   });
   return [
     ...ratios,
     {
-      ...figure(
-        row,
-        'longest block of the event loop in any of these, ms',
-        took.block,
-        atMost(LONGEST_BLOCK_MS),
-      ),
+      ...figure(row, 'longest event-loop block in any of these, ms', took.block, atMost(LONGEST_BLOCK_MS)),
       value: Math.max(...took.block),
     },
   ];
@@ -154,7 +149,7 @@ async function start(configuration: string) {
   return startService(config, version, createLogger('error'));
 }
 
-// The log tells the time of a run only when something was written; and waiting for a state would add the time of looking.
+// The log has durations only for runs that wrote something, and polling the status would add its interval.
 function watchRuns(): { next(): Promise<Run> } {
   const loop = watchLoop();
   let done: (run: Run) => void = () => undefined;
@@ -169,7 +164,7 @@ function watchRuns(): { next(): Promise<Run> } {
   return { next: () => new Promise((resolve) => (done = resolve)) };
 }
 
-/** COPY of the rows as they stand now: into twins of the tables, and into ones without any index or constraint. */
+/** COPY of the current rows, into twins of the tables and into copies without indexes and constraints. */
 async function copyOf(client: pg.Client) {
   const TABLES = ['entry', 'entry_version', 'search_text'];
   const rows = new Map<string, Buffer[]>();

@@ -1,7 +1,7 @@
 import { SEES_ALL } from './data/catalogue.js';
 import type { Child } from './harness/child.js';
 import { type CollectorKind, COLLECTORS, startCollector } from './harness/collector.js';
-import { atLeast, type Figure, figure, toldOnly } from './harness/figure.js';
+import { atLeast, type Figure, figure, reportedOnly } from './harness/figure.js';
 import { type UnderLoad, underLoad } from './harness/measured-load.js';
 import { publicationsPerSecond } from './harness/publications.js';
 import { say } from './harness/report.js';
@@ -13,10 +13,13 @@ const CONNECTIONS = 30;
 const UNCOUNTED = new URL('./harness/uncounted.js', import.meta.url).href;
 const UNAUDITED = new URL('./harness/unaudited.js', import.meta.url).href;
 const PUBLICATIONS_AT_ONCE = 4;
-/** How often both of a pair are started anew: what V8 has made of a process is a tenth faster or slower from one to the next, and for good. */
+/**
+ * How often both services of a pair are restarted: V8's optimizations make a process up to a tenth faster or
+ * slower for its lifetime.
+ */
 const PROCESSES = 3;
 
-/** What is measured against what. */
+/** What is compared with what. */
 const PAIRS = {
   shipped: 'without',
   good: 'without',
@@ -29,22 +32,22 @@ type Kind = keyof typeof PAIRS | 'without';
 const ROWS: Record<keyof typeof PAIRS, { row: string; measure: string; target: number }> = {
   shipped: {
     row: 'metrics and log of requests, as shipped',
-    measure: 'requests/s over those of a service that counts and logs none',
+    measure: 'requests/s / service without metrics and request log',
     target: 0.95,
   },
   good: { row: 'and traces, 10 %', measure: 'the same', target: 0.9 },
   silent: {
     row: 'traces, collector that never answers',
-    measure: 'requests/s over those with a good one',
+    measure: 'requests/s / service with a good collector',
     target: 0.95,
   },
-  gone: { row: 'traces, collector that is not there', measure: 'the same', target: 0.95 },
-  rubbish: { row: 'traces, collector that answers rubbish', measure: 'the same', target: 0.95 },
+  gone: { row: 'traces, unreachable collector', measure: 'the same', target: 0.95 },
+  rubbish: { row: 'traces, collector that answers garbage', measure: 'the same', target: 0.95 },
 };
 
 /**
- * What it costs to be observed: a list of 30 that was asked for before, from services that differ in that alone, in turns. The
- * rounds of one pair follow each other, and change places; both are of one age.
+ * The cost of observability: a cached list of 30 from services that differ in that alone. Rounds of a pair
+ * alternate in order; both processes are equally old.
  */
 export async function measureTelemetry(stage: Stage, quick: boolean): Promise<Figure[]> {
   const catalogue = await stage.catalogue(10_000, 200);
@@ -74,7 +77,7 @@ export async function measureTelemetry(stage: Stage, quick: boolean): Promise<Fi
       const services = { [own]: await start(own), [other]: await start(other) };
       for (const service of Object.values(services)) {
         await service.get(listPath({ limit: 30 }), token);
-        // A tenth of the requests takes ten times as long to become fast.
+        // One in ten requests takes ten times as long to warm up.
         await underLoad(service, { ...load, seconds: 2 * load.seconds });
       }
       const found = await rounds(quick ? 4 : 2, async (round) => {
@@ -103,10 +106,10 @@ export async function measureTelemetry(stage: Stage, quick: boolean): Promise<Fi
       ),
       figure(
         ROWS[own].row,
-        'CPU of a request of the other over that of this',
+        'CPU per request of the baseline / CPU per request',
         ratio(({ cpuMs }) => cpuMs, true),
-        toldOnly,
-        `${last?.own?.cpuMs.toFixed(3)} ms, the other ${last?.other?.cpuMs.toFixed(3)} ms`,
+        reportedOnly,
+        `${last?.own?.cpuMs.toFixed(3)} ms, baseline ${last?.other?.cpuMs.toFixed(3)} ms`,
       ),
     );
   }
@@ -114,7 +117,7 @@ export async function measureTelemetry(stage: Stage, quick: boolean): Promise<Fi
   return [...figures, await measureAudit(stage, quick)];
 }
 
-/** What it costs to record who published what: publications, each with its audit event, and without. */
+/** The cost of auditing: publications with and without audit events. */
 async function measureAudit(stage: Stage, quick: boolean): Promise<Figure> {
   const catalogue = await stage.catalogue(10_000, 200);
   const token = stage.issuer.tokenOf({ sub: 'publisher', ...SUPER_ADMIN });
@@ -141,7 +144,7 @@ async function measureAudit(stage: Stage, quick: boolean): Promise<Figure> {
   const [last] = measured.slice(-1);
   return figure(
     'publications, with audit events',
-    'publications/s over those of a service that records none',
+    'publications/s / service without audit events',
     measured.map(({ audited, unaudited }) => audited / unaudited),
     atLeast(0.9),
     `${last?.audited.toFixed(0)} of ${last?.unaudited.toFixed(0)} per second`,

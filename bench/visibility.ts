@@ -12,12 +12,15 @@ const CALLERS = { few: SEES_LITTLE, 'all by role': SUPER_ADMIN, 'all by claims':
 type Who = keyof typeof CALLERS;
 const WHO = Object.keys(CALLERS) as Who[];
 const CASES = ['same view again', 'second page', 'first time'] as const;
-/** The other way round, generously: against a page for all that takes seconds the promise would mean nothing. */
+/**
+ * The inverse limit is generous: the promise would mean nothing if a page for all-seeing callers took
+ * seconds.
+ */
 const REVERSE = 10;
 
 /**
- * What a caller pays for being shown little: pages of 30 for somebody who may see 0.1 % of the entries, whose names lie
- * scattered over the whole list, and for two who see all, by role and by claims.
+ * The price of a small view: pages of 30 for a caller who sees 0.1 % of the entries, scattered over the list,
+ * and for two who see everything, by role and by claims.
  */
 export async function measureVisibility(stage: Stage, quick: boolean): Promise<Figure[]> {
   const worlds = quick
@@ -52,8 +55,14 @@ export async function measureVisibility(stage: Stage, quick: boolean): Promise<F
         (who, index) => `${who} ${median(measured.map((round) => round[index] ?? Number.NaN)).toFixed(1)} ms`,
       ).join(', ');
       figures.push(
-        figure(row, 'p50 over that of who sees all', measured.map(poorOverRich), atMost(2), note),
-        figure(row, 'the other way round', measured.map(richOverPoor), atMost(REVERSE)),
+        figure(
+          row,
+          'p50 / p50 of a caller who sees everything',
+          measured.map(smallOverFull),
+          atMost(2),
+          note,
+        ),
+        figure(row, 'the inverse', measured.map(fullOverSmall), atMost(REVERSE)),
       );
     }
     await service.stop();
@@ -61,10 +70,10 @@ export async function measureVisibility(stage: Stage, quick: boolean): Promise<F
   return figures;
 }
 
-const poorOverRich = ([few = Number.NaN, ...all]: number[]) => few / Math.min(...all);
-const richOverPoor = ([few = Number.NaN, ...all]: number[]) => Math.max(...all) / few;
+const smallOverFull = ([few = Number.NaN, ...all]: number[]) => few / Math.min(...all);
+const fullOverSmall = ([few = Number.NaN, ...all]: number[]) => Math.max(...all) / few;
 
-// What is measured has to be what was meant: about so many names for the one, and more than anybody pages through for others.
+// Checks the premise: about the expected number of names for one caller, and many pages for the others.
 async function secondPages(
   service: Child,
   tokens: Readonly<Record<string, string>>,
@@ -79,7 +88,7 @@ async function secondPages(
       cursor = metadata.nextCursor;
     }
     const isLittle = shown > versions / 4_000 && shown < versions / 200;
-    if (isLittle !== (who === 'few')) throw new Error(`${who} is shown ${shown} of ${versions} versions`);
+    if (isLittle !== (who === 'few')) throw new Error(`${who} sees ${shown} of ${versions} versions`);
     const first = await pageOf(service, tokens[who] ?? '', { limit: LIMIT });
     cursors[who] = first.metadata.nextCursor ?? '';
   }

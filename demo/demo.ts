@@ -10,17 +10,17 @@ import { type DemoProvider, startDemoProvider } from './provider.js';
 export interface DemoOptions {
   /** The configuration: one provider, on loopback. */
   readonly configuration: string;
-  /** Where the API listens, and the provider; 0 for the provider: any free one. */
+  /** Ports of the API and the provider; 0 for the provider: any free one. */
   readonly port: number;
   readonly providerPort: number;
 }
 
 export interface Demo {
-  /** Where the API is. */
+  /** Origin of the API. */
   readonly origin: string;
   readonly issuer: string;
   tokenFor(user: string): Promise<string>;
-  /** Settles with a reason when PostgreSQL is gone. */
+  /** Resolves with a reason when PostgreSQL has exited. */
   readonly lost: Promise<string>;
   /** Leaves nothing running and nothing on disk. */
   stop(): Promise<void>;
@@ -34,10 +34,12 @@ const VERSION = {
   platform: process.platform,
 };
 
-/** Starts identity provider, PostgreSQL and server, all on loopback, with data that end with the demo. */
+/**
+ * Starts the identity provider, PostgreSQL and the server on loopback, with data that are removed at the end.
+ */
 export async function startDemo({ configuration, port, providerPort }: DemoOptions): Promise<Demo> {
   const data = await mkdtemp(join(tmpdir(), 'registry-demo-'));
-  // mkdtemp makes it 0700 for us; when we are root, PostgreSQL runs as somebody else and has to get in.
+  // mkdtemp creates 0700; when run as root, PostgreSQL runs as another user and needs access.
   await chmod(data, 0o755);
   let provider: DemoProvider | undefined;
   try {
@@ -73,7 +75,7 @@ export async function startDemo({ configuration, port, providerPort }: DemoOptio
   }
 }
 
-// The file names the usual ports; others can be asked for when those are taken.
+// The file has the default ports; options can override them.
 function withAddresses(config: Config, oauth: OAuthConfig, resourceUrl: string, issuerUrl: string): Config {
   const providers = oauth.providers.map((provider) => ({ ...provider, issuerUrl }));
   return { ...config, auth: { ...config.auth, oauth: { ...oauth, resourceUrl, providers } } };

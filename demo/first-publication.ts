@@ -1,4 +1,7 @@
-/** What the printed line publishes: into the reach of pia and her team. A single quote in it would end the shell's string. */
+/**
+ * The example publication, visible to pia's team. It must not contain a single quote, which would end the
+ * shell's string.
+ */
 export const FIRST_PUBLICATION = {
   server: {
     $schema: 'https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json',

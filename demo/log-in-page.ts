@@ -1,9 +1,8 @@
 import { DEMO_USERS } from './users.js';
 
 /**
- * The page that asks who is logging in.
- *
- * @param action where the choice is sent.
+ * The page for choosing a user.
+ * @param action where the form is sent.
  */
 export function logInPage(action: string): string {
   const users = DEMO_USERS.map(

@@ -16,7 +16,7 @@ const { values } = parseArgs({
 let starting: Promise<Demo> | undefined;
 let stopping = false;
 const stop = async (code: number) => {
-  // Ctrl-C reaches us twice: from the terminal, and from npm.
+  // Ctrl-C arrives twice: from the terminal and from npm.
   if (stopping) return;
   stopping = true;
   await starting?.then((demo) => demo.stop()).catch(() => undefined);
@@ -47,7 +47,7 @@ try {
 function portOf(text: string): number {
   const port = Number(text);
   if (!/^\d+$/.test(text) || port < 1 || port > 65_535)
-    throw new Error(`${text} is no port: it must be a number from 1 to 65535`);
+    throw new Error(`${text} is not a port: it must be a number from 1 to 65535`);
   return port;
 }
 

@@ -11,29 +11,29 @@ const TOKEN_SECONDS = 8 * 60 * 60;
 const MAX_FORM_BYTES = 1024;
 const LOG_IN = /^\/log-in\/[\w-]+$/;
 
-/** What the person at `/docs` gives as client id: a public client, hence without a secret. */
+/** The client id to enter at `/docs`: a public client, without a secret. */
 export const DOCS_CLIENT = 'docs';
-/** What the page at `/` is to the provider; `registry.yaml` names it. */
+/** The web UI's client id, as in `registry.yaml`. */
 const PAGE_CLIENT = 'page';
 const PAGE_PREFIX = '/registries';
 
-/** An identity provider for development: it takes everybody at their word. */
+/** An identity provider for development: it trusts every log-in. */
 export interface DemoProvider {
   readonly issuer: string;
-  /** An access token of a user, as logging in gives one. */
+  /** An access token of a user, as a log-in yields it. */
   tokenFor(user: string): Promise<string>;
   stop(): Promise<void>;
 }
 
 export interface DemoProviderOptions {
-  /** 0: any free one. */
+  /** 0: any free port. */
   readonly port: number;
   /** The `aud` of all access tokens. */
   readonly audience: string;
   readonly scopes: readonly string[];
 }
 
-/** Starts the provider on loopback, with a signing key of its own that nobody had before. */
+/** Starts the provider on loopback, with a new signing key. */
 export async function startDemoProvider(options: DemoProviderOptions): Promise<DemoProvider> {
   const server = createServer();
   await listen(server, options.port);
@@ -45,7 +45,7 @@ export async function startDemoProvider(options: DemoProviderOptions): Promise<D
     if (!LOG_IN.test(path)) return void rest(request, response);
     logIn(provider, path, request, response).catch(() => {
       if (!response.headersSent) response.writeHead(400, { 'content-type': 'text/plain' });
-      response.end('This log-in is over or was never begun. Close the window and authorize again.\n');
+      response.end('This log-in has expired or does not exist. Close the window and authorize again.\n');
     });
   });
   return {
@@ -69,7 +69,7 @@ function configuration({ audience, scopes }: DemoProviderOptions): Configuration
       {
         client_id: DOCS_CLIENT,
         token_endpoint_auth_method: 'none',
-        // Of a native client's loopback addresses the port is not compared (RFC 8252 §7.3), so any port will do.
+        // For native clients, loopback ports are not compared (RFC 8252 §7.3), so any port works.
         application_type: 'native',
         grant_types: ['authorization_code'],
         response_types: ['code'],
@@ -83,7 +83,7 @@ function configuration({ audience, scopes }: DemoProviderOptions): Configuration
         application_type: 'native',
         grant_types: ['authorization_code', 'refresh_token'],
         response_types: ['code'],
-        // At the root, and below the prefix that a proxy may put before it.
+        // At the root, and below a proxy's prefix.
         redirect_uris: [LOOPBACK, 'localhost'].flatMap((host) => [
           `http://${host}/`,
           `http://${host}${PAGE_PREFIX}/`,
@@ -134,8 +134,8 @@ function resourceServer({ audience, scopes }: Pick<DemoProviderOptions, 'audienc
   };
 }
 
-// A browser that remembers the last log-in would never let one be somebody else; the page at `/` sees to that itself, when
-// somebody logs out. Nobody is asked for consent, though: the page that is logged in to is the registry's own.
+// A browser that remembers the last log-in could not switch users; the web UI handles that itself when
+// logging out. No consent is required: the client belongs to the registry.
 function alwaysAsk(): interactionPolicy.DefaultPolicy {
   const policy = interactionPolicy.base();
   const { Check } = interactionPolicy;
@@ -143,7 +143,7 @@ function alwaysAsk(): interactionPolicy.DefaultPolicy {
   policy
     .get('login')
     ?.checks.push(
-      new Check('somebody_new', 'whoever logs in says who they are', ({ oidc }) =>
+      new Check('somebody_new', 'a user must be chosen at each log-in', ({ oidc }) =>
         oidc.result?.login || oidc.client?.clientId === PAGE_CLIENT
           ? Check.NO_NEED_TO_PROMPT
           : Check.REQUEST_PROMPT,
@@ -165,7 +165,7 @@ async function logIn(
     return;
   }
   const user = new URLSearchParams(await formOf(request)).get('user') ?? '';
-  if (!isUser(user)) throw new Error('Nobody of that name');
+  if (!isUser(user)) throw new Error('No user with that name');
   await provider.interactionFinished(request, response, { login: { accountId: user } });
 }
 
@@ -213,7 +213,7 @@ async function formOf(request: IncomingMessage): Promise<string> {
   let text = '';
   for await (const chunk of request.setEncoding('utf8') as AsyncIterable<string>) {
     text += chunk;
-    if (text.length > MAX_FORM_BYTES) throw new Error('The form is too long');
+    if (text.length > MAX_FORM_BYTES) throw new Error('The form is too large');
   }
   return text;
 }

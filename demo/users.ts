@@ -1,18 +1,18 @@
-/** Somebody the demo's identity provider knows. */
+/** A user of the demo's identity provider. */
 export interface DemoUser {
-  /** What they log in with, and the `sub` of their tokens. */
+  /** Log-in name, and the `sub` of their tokens. */
   readonly name: string;
-  /** Who that is, in a few words. */
+  /** A short description. */
   readonly who: string;
-  /** What their tokens carry beside `sub`. */
+  /** Claims of their tokens besides `sub`. */
   readonly claims: Readonly<Record<string, string | readonly string[]>>;
-  /** What the claims and `registry.yaml` come to. */
+  /** What the claims and `registry.yaml` grant. */
   readonly sees: string;
 }
 
 const everyone = ['everyone'] as const;
 
-/** `registry.yaml` grants by these claims, and a test holds `sees` to it. */
+/** `registry.yaml` grants access by these claims; a test checks `sees` against it. */
 export const DEMO_USERS: readonly DemoUser[] = [
   {
     name: 'ada',
@@ -40,7 +40,7 @@ export const DEMO_USERS: readonly DemoUser[] = [
   },
   {
     name: 'ext',
-    who: 'somebody of another organisation',
+    who: 'member of another organisation',
     claims: { org: 'contoso', groups: everyone },
     sees: 'the registry "community" only: "acme" answers 403',
   },

@@ -3,7 +3,10 @@ import { FIRST_PUBLICATION } from './first-publication.js';
 import { DOCS_CLIENT } from './provider.js';
 import { DEMO_USERS } from './users.js';
 
-/** What the demo prints when it is ready: where everything is, and a request for each user that can be pasted into a shell, and one that publishes. */
+/**
+ * What the demo prints when it is ready: all addresses, a request for each user to paste into a shell, and
+ * one that publishes.
+ */
 export async function welcome({ origin, issuer, tokenFor }: Demo): Promise<string> {
   const users = DEMO_USERS.map(
     async ({ name, who, sees }) => `${name}, ${who}

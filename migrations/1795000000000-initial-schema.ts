@@ -1,10 +1,10 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /**
- * The tables of the catalogue.
+ * The tables of the catalog.
  *
- * Names and version keys are compared bytewise (COLLATE "C"): the order of pages must not depend on the locale of the
- * database. Lifecycle and kinds are text with a check, so that a later migration can widen them without a rewrite.
+ * Names and version keys compare bytewise (COLLATE "C"): page order must not depend on the database's locale.
+ * Lifecycle and kinds are text with a check, so that a later migration can extend them without a rewrite.
  */
 export class InitialSchema1795000000000 implements MigrationInterface {
   readonly loses = 'all sources, registries and entries';
@@ -110,7 +110,7 @@ export class InitialSchema1795000000000 implements MigrationInterface {
   }
 
   async down(runner: QueryRunner): Promise<void> {
-    // pg_trgm stays: it may have been there before, and other schemas may use it.
+    // pg_trgm stays: it may have existed before, and other schemas may use it.
     for (const table of [
       'entry_version',
       'entry',

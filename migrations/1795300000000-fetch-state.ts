@@ -1,6 +1,6 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** What a fetcher wants to know at its next run: an ETag, a commit, a time. */
+/** State that a fetcher needs at its next run: an ETag, a commit, a time. */
 export class FetchState1795300000000 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     await runner.query(`alter table source_sync add column fetch_state jsonb`);

@@ -1,6 +1,6 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** Lists of one exact version or one rare status begin at an index instead of walking all names. */
+/** Lets lists of one exact version or one rare status start from an index instead of scanning all names. */
 export class RareVersions1795500000000 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     await runner.query(`create index entry_version_version on entry_version (version)`);

@@ -1,15 +1,15 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /**
- * Which claim sets the entries of a source carry, written down: after every change somebody has to know, and to find out
- * from the entries takes a step along their index for each claim set.
+ * Stores which claim sets a source's entries carry: they are needed after every change, and finding them
+ * takes one index step per claim set.
  *
- * A trigger keeps it, so that no writer can forget to. A claim set that no entry carries any more stays in the list: it opens
- * nothing, and a list that only grows is known by its length.
+ * A trigger maintains it, so that every writer does. A claim set that no entry carries any more stays in the
+ * list: it opens nothing, and the length identifies a list that only grows.
  */
 export class SourcePartitions1795600000000 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
-    // In the order in which writers lock them, so that one of the version before, still at work, is waited for.
+    // In the writers' lock order, so that a running writer of the previous version is waited for.
     await runner.query(`lock table claim_set, entry, source in share row exclusive mode`);
     await runner.query(`
       create table source_partition (

@@ -1,6 +1,6 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** It was counted up and never read: what a registry shows is told by the revisions of its sources. */
+/** It was incremented but never read: the sources' revisions determine what a registry shows. */
 export class DropRegistryRevision1796000000000 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     await runner.query(`alter table registry drop column revision`);

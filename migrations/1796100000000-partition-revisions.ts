@@ -2,30 +2,31 @@ import type { MigrationInterface, QueryRunner } from 'typeorm';
 import { lockTables } from './lock-tables.js';
 
 /**
- * What `source_partition` says of a source is what its entries carry now, and each change of it has a number of its own: a list
- * that only grew could be filled by whoever publishes, and everybody paid for it with every read.
+ * Makes `source_partition` exact, and numbers each change to it: a list that only grows could be filled by
+ * any publisher, and every read would pay for it.
  *
- * Writers of one source take turns from the trigger on, by the lock of its row: of two, one that takes the last entry of a
- * partition away and one that adds to it, the second sees what the first has done.
+ * The trigger serializes writers of one source by locking its row: if one removes the last entry of a
+ * partition and another adds to it, the second sees the first's change.
  */
 export class PartitionRevisions1796100000000 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
-    // Writers of the version before, still at work, are waited for. Readers are kept from `source` first: no statement reads it
-    // after `source_partition`, which they are kept from then.
+    // Waits for running writers of the previous version. Readers are locked out of `source` first: no
+    // statement reads it after `source_partition`, which is locked next.
     await lockTables(
       runner,
       `lock table claim_set, entry, source in share row exclusive mode`,
       `lock table source in access exclusive mode`,
     );
     await runner.query(`alter table source add column partition_revision bigint not null default 0`);
-    // Whether anything refers to a claim set is asked before it is deleted.
+    // Deleting a claim set checks for references.
     await runner.query(`create index source_partition_claim_set on source_partition (claim_set_id)`);
-    // Filled anew and not tidied: a server tells by the file of the table that revisions may have begun again.
+    // Refilled with TRUNCATE: a server detects by the table's file that revisions may have restarted.
     await runner.query(`truncate source_partition`);
     await runner.query(`
       insert into source_partition (source_id, claim_set_id) select distinct source_id, claim_set_id from entry`);
-    // Whether an entry still carries a claim set is asked of the index entry_partition, type by type. A scan of all looks cheap to
-    // the planner where a claim set is thought to be common, and is not where it has gone.
+    // Looks up whether an entry still carries a claim set in the index entry_partition, type by type. The
+    // planner prefers a sequential scan for a claim set it considers common, which is slow once the claim set
+    // is gone.
     await runner.query(`
       create function settle_source_partitions() returns trigger language plpgsql
       set enable_seqscan = off set enable_bitmapscan = off as $$

@@ -1,6 +1,6 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** A source that loses most of its entries at once fails, unless its settings or a sync that was asked for allow it. */
+/** A source that loses most of its entries at once fails, unless its settings or a manual sync allow it. */
 export class AllowedShrinking1796200000000 implements MigrationInterface {
   readonly loses = 'which sources may shrink';
 

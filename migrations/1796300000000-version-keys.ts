@@ -1,17 +1,17 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 import { lockTables } from './lock-tables.js';
 
-/** Semver with a leading `v`: its number, its pre-release, its build metadata. */
+/** Semver with a leading `v`: number, pre-release, build metadata. */
 const V_SEMVER =
   '^v(0|[1-9][0-9]*)\\.(0|[1-9][0-9]*)\\.(0|[1-9][0-9]*)' +
   '(?:-((?:0|[1-9][0-9]*|[0-9]*[A-Za-z-][0-9A-Za-z-]*)(?:\\.(?:0|[1-9][0-9]*|[0-9]*[A-Za-z-][0-9A-Za-z-]*))*))?' +
   '(?:\\+([0-9A-Za-z-]+(?:\\.[0-9A-Za-z-]+)*))?$';
-/** What an index can find of that. */
+/** The indexable part of that condition. */
 const V_NUMBER = `v.version >= 'v0' and v.version < 'v:'`;
 
-/** SQL: a number as version keys hold it. */
+/** SQL: a number as version keys encode it. */
 const numberKey = (digits: string) => `lpad(length(${digits})::text, 3, '0') || ${digits}`;
-/** SQL: a list of identifiers as version keys hold it. */
+/** SQL: a list of identifiers as version keys encode it. */
 const identifiersKey = (list: string) => `(
   select string_agg(
     case when i.text ~ '^[0-9]+$' then '1' || (
@@ -21,7 +21,7 @@ const identifiersKey = (list: string) => `(
   from unnest(string_to_array(${list}, '.')) with ordinality as i(text, place)
 )`;
 
-/** SQL: of the entries with these ids, the version that is their latest: as the version before and this one find it. */
+/** SQL: the latest version of each of these entries, as both the previous version and this one choose it. */
 const elected = (entryIds: string) => `
   select a.entry_id, coalesce(
     (select v.id from entry_version v where v.entry_id = a.entry_id and v.status <> 'deleted'
@@ -34,8 +34,8 @@ const WITH_V = `
 const ALL = `select id as entry_id from entry`;
 
 /**
- * `v1.10.0` is a version like `1.10.0`, and newer than `v1.9.0` whenever they were published. What a key is made of is said in
- * documents/version-order.ts; here it stands once more, as it was when this migration was written.
+ * `v1.10.0` orders like `1.10.0`: newer than `v1.9.0` regardless of publication time.
+ * documents/version-order.ts defines the key; this is a frozen copy from when the migration was written.
  */
 export class VersionKeys1796300000000 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
@@ -65,14 +65,15 @@ export class VersionKeys1796300000000 implements MigrationInterface {
   }
 }
 
-// A version that is written meanwhile by the rules of before would keep its key. Readers go on: of a million versions that all
-// begin with a `v`, it takes some minutes.
+// A version written meanwhile by the previous version would get an old key. Reads continue: a million
+// versions with `v` take some minutes.
 async function keepWritersOut(runner: QueryRunner): Promise<void> {
   await runner.query(`set local statement_timeout = 0`);
   await lockTables(runner, 'lock table source, entry_version in exclusive mode');
 }
 
-// Two statements: one latest per entry is checked row by row. Pages that replicas have cached show the order of before.
+// Two statements: the unique index on latest is checked row by row. The revision invalidates pages that
+// replicas have cached in the old order.
 async function electLatest(runner: QueryRunner, entryIds: string): Promise<void> {
   await runner.query(`
     update entry_version v set is_latest = false

@@ -2,8 +2,8 @@ import type { MigrationInterface, QueryRunner } from 'typeorm';
 import { lockTables } from './lock-tables.js';
 
 /**
- * When the claims of an entry have last changed: that may have made it visible to somebody, who asks for what has changed since a
- * time. A trigger writes it down, so that no writer can forget to, also none of the version before.
+ * When an entry's claims last changed: that may have made it visible to a caller who uses updated_since. A
+ * trigger maintains it, so that every writer does, including the previous version.
  */
 export class ChangedClaims1796400000000 implements MigrationInterface {
   readonly loses = 'when the claims of entries have changed';

@@ -1,6 +1,6 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** Plugins are the third type of entries. */
+/** Plugins are the third entry type. */
 export class Plugins1796500000000 implements MigrationInterface {
   readonly loses = 'all plugins';
 
@@ -8,7 +8,7 @@ export class Plugins1796500000000 implements MigrationInterface {
     await allow(runner, ['server', 'skill', 'plugin']);
   }
 
-  /** Plugins go: what is left would not know them. */
+  /** Deletes plugins, which the previous version does not know. */
   async down(runner: QueryRunner): Promise<void> {
     await runner.query(`delete from entry where type = 'plugin'`);
     await allow(runner, ['server', 'skill']);

@@ -3,12 +3,15 @@ import { lockTables } from './lock-tables.js';
 
 const TABLES = ['source', 'registry', 'entry'];
 
-/** Claims come back as they were given: the form they were given in stands beside the claim set, where it is another one. */
+/**
+ * Claims are returned as they were given: their original form is stored next to the claim set where it
+ * differs.
+ */
 export class GivenClaims1796600000000 implements MigrationInterface {
   readonly loses = 'how claims were written';
 
   async up(runner: QueryRunner): Promise<void> {
-    // All at once: readers of the version before, still at work, look at several of them in one statement.
+    // All at once: statements of the previous version, still running, read several of these tables together.
     await lockTables(runner, `lock table ${TABLES.join(', ')} in access exclusive mode`);
     for (const table of TABLES) await runner.query(`alter table ${table} add column given_claims jsonb`);
   }

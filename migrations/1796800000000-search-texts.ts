@@ -1,15 +1,15 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 import { lockTables } from './lock-tables.js';
 
-/** SQL: what stands between the grams of a text; a gram that holds it is left out. */
+/** SQL: separates the grams of a text; a gram that contains it is omitted. */
 const SEPARATOR = 'chr(1)';
 
 /**
- * What `search` looks through stands once for each entry and text, and not for each version, with an index that knows partitions:
- * of every letter and every two letters that follow each other, which entries of a partition have them, and which of all.
+ * Stores searchable text once per entry and distinct text, not per version, with an index by partition: for
+ * every letter and letter pair, the entries of a partition that contain it, and those of all.
  *
- * Triggers keep it, so that no writer can forget to, also none of the version before. A writer who has many texts at a time may
- * write them down before their versions: the triggers then find them there.
+ * Triggers maintain it, so that every writer does, including the previous version. A writer of many texts may
+ * store them before their versions: the triggers then find them.
  */
 export class SearchTexts1796800000000 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
@@ -55,7 +55,7 @@ const FUNCTIONS = [
   'search_grams',
 ];
 
-// Readers go on. Of a million versions it takes a minute or two.
+// Reads continue. A million versions take a minute or two.
 async function keepWritersOut(runner: QueryRunner): Promise<void> {
   await runner.query(`set local statement_timeout = 0`);
   await lockTables(runner, 'lock table source, entry, entry_version in share row exclusive mode');
@@ -69,7 +69,8 @@ async function createTables(runner: QueryRunner): Promise<void> {
         from unnest(string_to_array(content, null)) with ordinality as letters(letter, at)
       ) grams where gram is not null and position(${SEPARATOR} in gram) = 0
     $$`);
-  // Not in SQL, which the planner would look into and take for cheap: it would rather make the keys of every row than ask the index.
+  // Not in SQL: the planner would inline it, consider it cheap, and compute every row's keys instead of using
+  // the index.
   await runner.query(`
     create function search_keys(partition_id integer, type text, grams text) returns text[]
     language plpgsql immutable parallel safe cost 1000 as $$
@@ -79,7 +80,7 @@ async function createTables(runner: QueryRunner): Promise<void> {
         || partition_id::text || ' ' || replace(grams, ${SEPARATOR}, ${SEPARATOR} || partition_id::text || ' '),
         ${SEPARATOR});
     end $$`);
-  // No reference to claim sets: what is left of one that nothing carries any more keeps nobody from deleting it.
+  // No foreign key to claim_set: leftovers must not prevent the deletion of an unused claim set.
   await runner.query(`
     create table search_partition (
       id integer generated always as identity primary key,
@@ -88,7 +89,7 @@ async function createTables(runner: QueryRunner): Promise<void> {
       claim_set_id integer not null,
       unique (source_id, type, claim_set_id)
     )`);
-  // No reference to entries either: it would be looked up row by row, and the triggers see to it.
+  // No foreign key to entry either: it would be checked row by row, and the triggers handle deletion.
   await runner.query(`
     create table search_text (
       entry_id bigint not null,
@@ -116,14 +117,14 @@ async function fill(runner: QueryRunner): Promise<void> {
   await runner.query(
     `create index search_text_keys on search_text using gin (search_keys(partition_id, type, grams))`,
   );
-  // Statistics of what it holds would take long to gather and tell the planner nothing that it needs.
+  // Statistics would be slow to gather and of no use to the planner.
   await runner.query(`alter index search_text_keys alter column 1 set statistics 0`);
   await runner.query(`analyze search_text, search_partition`);
 }
 
 /**
- * The planner goes by the indexes, and from the rows of the change outward (OFFSET 0): transition tables may hold one row or all, and
- * a plan is kept for both.
+ * Forces index use, starting from the changed rows (OFFSET 0): transition tables may have one row or all of
+ * them, and one plan is cached for both.
  */
 const BY_INDEX = `set enable_seqscan = off set enable_bitmapscan = off set enable_hashjoin = off set enable_mergejoin = off`;
 
@@ -147,7 +148,7 @@ async function followEntries(runner: QueryRunner): Promise<void> {
       ) on conflict do nothing;
       return null;
     end $$`);
-  // All entries of a source may get other claims at once. Their partition becomes another one then, and no key of theirs changes.
+  // All entries of a source may change claims at once. Only their partition number changes, not their keys.
   await runner.query(`
     create function move_search_texts() returns trigger language plpgsql ${BY_INDEX} as $$
     declare
@@ -279,7 +280,7 @@ async function followVersions(runner: QueryRunner): Promise<void> {
   await runner.query(`
     create trigger entry_version_search_after_update after update of search on entry_version
       for each row when (old.search is distinct from new.search) execute function change_search_text()`);
-  // With their entry, or its source, they go all together.
+  // Deleted together with the entry or its source.
   await runner.query(`
     create trigger entry_version_search_after_delete after delete on entry_version
       referencing old table as before_change
@@ -291,8 +292,9 @@ async function followVersions(runner: QueryRunner): Promise<void> {
 }
 
 /**
- * New keys wait in a list that every look into the index reads whole, and a search may look once for each partition: they are
- * sorted in at the end of each statement, all together. That is for the owner of the index alone, who need not be the writer.
+ * New GIN entries wait in a pending list that every index scan reads in full, and a search may scan once per
+ * partition: the list is flushed after each statement. Only the index owner may do that, who need not be the
+ * writer.
  */
 async function keepIndexReady(runner: QueryRunner): Promise<void> {
   await runner.query(`

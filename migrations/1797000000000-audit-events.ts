@@ -1,10 +1,10 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /**
- * Audit events (who did what to what), and who published each version.
+ * Audit events (who did what to what), and the publisher of each version.
  *
- * Every index ends in the id, which rises with time: inserts go to the end of what they touch, so that they stay as fast in a
- * large table, and each filter of a list finds its newest events first.
+ * Every index ends in the id, which rises with time: inserts append, so they stay fast in a large table, and
+ * each filter of a list finds its newest events first.
  */
 export class AuditEvents1797000000000 implements MigrationInterface {
   readonly loses = 'the audit trail, and who published which version';

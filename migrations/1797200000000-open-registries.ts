@@ -1,6 +1,6 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** What opens a registry to callers without a token, of keys their digests alone; and the claims of what is published through it. */
+/** Anonymous access and keys of registries (digests only), and publishClaims. */
 export class OpenRegistries1797200000000 implements MigrationInterface {
   readonly loses =
     'the keys of registries, what opens them without a token, and what is published through them';

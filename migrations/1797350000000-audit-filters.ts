@@ -2,8 +2,8 @@ import type { MigrationInterface, QueryRunner } from 'typeorm';
 import { lockTables } from './lock-tables.js';
 
 /**
- * Filters of audit events are decided within an index: what passes one of them and not the other is passed over without looking at
- * the event, however much of it there is. Of ten million events it takes a minute or two.
+ * Evaluates audit filters within an index: events that match only one filter are skipped without reading
+ * them, however many there are. Ten million events take a minute or two.
  */
 export class AuditFilters1797350000000 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {

@@ -1,6 +1,8 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** The authorization that was applied last: what a start or a reload compares its configuration with, to record a change. */
+/**
+ * The last applied authorization: a start or reload compares its configuration with it, to audit a change.
+ */
 export class AppliedAuthorization1797500000000 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     await runner.query(`

@@ -1,8 +1,8 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /**
- * Keys of search texts that are looked for together, as an element of an array: a search asks the index for the keys of many
- * partitions at once, and there is no array of arrays.
+ * Combines keys of search texts into one array element: a search looks up the keys of many partitions at
+ * once, and SQL has no arrays of arrays.
  */
 export class SearchKeysOfPartitions1797700000000 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {

@@ -18,8 +18,8 @@ import { AppliedAuthorization1797500000000 } from './1797500000000-applied-autho
 import { SearchKeysOfPartitions1797700000000 } from './1797700000000-search-keys-of-partitions.js';
 
 /**
- * Every migration, oldest first. A released one is never edited: a change is a new file. One that can't be taken back without losing
- * data says in `loses` what goes.
+ * Every migration, oldest first. A released one is never edited: a change is a new file. One whose `down`
+ * loses data names that data in `loses`.
  */
 export const migrations = [
   InitialSchema1795000000000,

@@ -2,17 +2,16 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type QueryRunner, QueryFailedError } from 'typeorm';
 
 const FIRST_MS = 300;
-/** Long enough for PostgreSQL to end an autovacuum that is in the way, which it does after a second. */
+/** Long enough for PostgreSQL to cancel a blocking autovacuum, which it does after a second. */
 const LONGEST_MS = 5_000;
 const PAUSE_MS = 100;
 const LOCK_NOT_AVAILABLE = '55P03';
 const DEADLOCK_DETECTED = '40P01';
 
 /**
- * Takes locks of tables for the rest of the transaction, once nobody holds others that are in the way. Writers of the version
- * before, still at work, lock tables in more than one order: whoever waited for them with a lock in hand could wait for each
- * other. So all locks are had at once, or given back for a moment.
- *
+ * Takes table locks for the rest of the transaction once no conflicting lock is held. Writers of the previous
+ * version, still running, lock tables in different orders; waiting for them while holding a lock could
+ * deadlock. So all locks are taken at once, or released and retried.
  * @param locks statements, such as `lock table source in exclusive mode`.
  */
 export async function lockTables(runner: QueryRunner, ...locks: string[]): Promise<void> {
@@ -25,13 +24,13 @@ export async function lockTables(runner: QueryRunner, ...locks: string[]): Promi
       await runner.query('release savepoint before_locks');
       return;
     } catch (error) {
-      if (!isInTheWay(error)) throw error;
+      if (!isLockConflict(error)) throw error;
       await runner.query('rollback to savepoint before_locks');
       await sleep(PAUSE_MS);
     }
 }
 
-function isInTheWay(error: unknown): boolean {
+function isLockConflict(error: unknown): boolean {
   if (!(error instanceof QueryFailedError)) return false;
   const { code } = error.driverError as { code?: string };
   return code === LOCK_NOT_AVAILABLE || code === DEADLOCK_DETECTED;

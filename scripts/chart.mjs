@@ -1,6 +1,6 @@
-// Renders the Helm chart with each of its `ci/*-values.yaml`, lints it, and compares with what was rendered before, in
-// test/conventions/chart; `--update` writes that anew. Takes the program helm, or the one that HELM names. The tests look at what was
-// rendered, and hold its digest to the chart, so that nobody needs helm to run them.
+// Renders the Helm chart with each of its `ci/*-values.yaml`, lints it, and compares the result with
+// test/conventions/chart; `--update` rewrites that. Uses helm, or the program that HELM names. The tests use
+// the rendered files and compare their digest with the chart, so they do not need helm.
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -14,7 +14,7 @@ const CHART = join(ROOT, 'deploy/helm/registry-server');
 const RENDERED = join(ROOT, 'test/conventions/chart');
 const HELM = process.env['HELM'] || 'helm';
 
-/** Of everything that is rendered, and not of the version, which every release changes. */
+/** Covers everything that is rendered except the version, which changes with every release. */
 export function chartDigest() {
   const hash = createHash('sha256');
   const files = readdirSync(CHART, { recursive: true, encoding: 'utf8' }).filter((file) =>
@@ -52,12 +52,12 @@ function main() {
     if (update) writeFileSync(file, text);
     else if (textOf(file) !== text) {
       console.error(
-        `${file} is not what the chart renders: node scripts/chart.mjs --update, and look at the difference`,
+        `${file} differs from the rendered chart: run node scripts/chart.mjs --update and review the difference`,
       );
       process.exitCode = 1;
     }
   }
-  if (!process.exitCode) console.log(`${rendered.length - 1} sets of values are rendered as they were`);
+  if (!process.exitCode) console.log(`${rendered.length - 1} sets of values render unchanged`);
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) main();

@@ -1,4 +1,4 @@
-// Types of `web/`, against those of the API, and of what runs in a browser in its tests. Vite only removes them.
+// Type-checks `web/` against the API, and the browser code of its tests. Vite only strips types.
 import { spawnSync } from 'node:child_process';
 import process from 'node:process';
 

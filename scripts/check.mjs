@@ -1,14 +1,14 @@
-// What a change must pass beside its tests: formatting, lint, types. All at a time, or with --in-turn one after the other, for
-// where something else needs the processor as well. What each says is shown when it ends.
+// Static checks: formatting, lint, types. Runs them concurrently, or with --in-turn sequentially
+// when something else needs the processor. Prints each one's output when it ends.
 import { spawn } from 'node:child_process';
 import process from 'node:process';
 
 const CHECKS = [
   ['prettier/bin/prettier.cjs', '--check', '.'],
   ['eslint/bin/eslint.js', '.'],
-  // TypeScript 7 takes a quarter of the time; what is built, and what eslint asks, is still of the version before, whose API they use.
+  // TypeScript 7 takes a quarter of the time; the build and eslint need the API of the previous version.
   ['typescript-7/bin/tsc', '--noEmit', '-p', 'tsconfig.json'],
-  // The types of the API, which `web/` is checked against, are made from the build.
+  // The build generates the API types that `web/` is checked against.
   ['../scripts/check-web.mjs'],
 ];
 

@@ -1,7 +1,8 @@
 /* global document, window, Event, fetch, performance, PerformanceObserver, requestAnimationFrame */
-// Figures of the page for people, on a catalogue of 100 000 servers: what its first load weighs, when its largest part is painted on a
-// processor four times slower, how soon after the last key a search is shown, and how smoothly a list scrolls to its end. `npm run build`, then
-// `node scripts/measure-page.mjs [--entries 100000]`; the Chromium is that of CHROMIUM, or /usr/bin/chromium.
+// Measures the web UI on a catalog of 100 000 servers: bytes of the first load, largest contentful paint on a
+// processor four times slower, delay from the last key to a search result, and smoothness of scrolling to the
+// end. `npm run build`, then `node scripts/measure-page.mjs [--entries 100000]`; uses the Chromium in
+// CHROMIUM, or /usr/bin/chromium.
 import { spawn } from 'node:child_process';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -90,7 +91,7 @@ async function start() {
     await pause(500);
     const reply = await fetch(`${ORIGIN}/v1/sources/main`).catch(() => undefined);
     if (reply?.ok && (await reply.json()).sync?.counts?.entries === ENTRIES) return child;
-    if (child.exitCode !== null) throw new Error('The server has ended');
+    if (child.exitCode !== null) throw new Error('The server has exited');
   }
 }
 
@@ -166,7 +167,7 @@ async function searches() {
   return { searchShownMs: { median: at(0.5), p95: at(0.95), most: at(1) } };
 }
 
-/** Ten seconds of steady scrolling, page after page; then to the end of what is there, again and again, until all is. */
+/** Scrolls steadily for ten seconds, then jumps to the end until everything is loaded. */
 async function scrolling() {
   const page = await (await browser.newContext({ viewport: { width: 1280, height: 800 } })).newPage();
   await page.goto(`${ORIGIN}/#/catalogue/main`);
@@ -178,7 +179,7 @@ async function scrolling() {
   return { scrolling: { steady, toTheEnd, listed, cardsInTheDocument: cards } };
 }
 
-/** Runs in the page: frames, in milliseconds, and what kept the page busy for longer than 50. */
+/** Runs in the browser: frame times, and tasks longer than 50 ms. */
 async function watched({ ms, pixelsPerFrame }) {
   const longTasks = [];
   const observer = new PerformanceObserver((list) =>
@@ -195,7 +196,7 @@ async function watched({ ms, pixelsPerFrame }) {
     before = now;
     const end = document.documentElement.scrollHeight - window.innerHeight;
     window.scrollTo(0, Math.min(end, window.scrollY + pixelsPerFrame));
-    // Between two rows there is a gap, which is smaller than this.
+    // The gap between two rows is smaller than this.
     const isCard = (down) =>
       document.elementFromPoint(window.innerWidth / 2, window.innerHeight / 2 + down)?.closest('.card');
     if (![0, 30].some(isCard)) framesWithoutCard += 1;

@@ -1,8 +1,8 @@
-// Writes the commit a build was made from to dist/commit.txt, for `--version` and `GET /version`. Without git there is none.
+// Writes the build's commit to dist/commit.txt, for `--version` and `GET /version`; nothing without git.
 import { execFileSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 
-// Only this folder's own repository: unpacked inside another one, the sources are no part of its commit.
+// Only this directory's own repository: sources unpacked inside another one are not part of its commit.
 const args = [
   '--git-dir=.git',
   '--work-tree=.',
@@ -15,5 +15,5 @@ const args = [
 try {
   writeFileSync('dist/commit.txt', execFileSync('git', args, { stdio: ['ignore', 'pipe', 'ignore'] }));
 } catch {
-  // No git, or no repository: the commit stays unknown, and the build is as good.
+  // No git, or no repository: the commit stays unknown.
 }

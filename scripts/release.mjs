@@ -1,5 +1,6 @@
-// Makes what a release consists of, in the folder release/: the package, its software bill of materials (CycloneDX) and checksums.
-// `npm run release` builds before. Refuses a version that CHANGELOG.md, the lock file or the Helm chart does not have.
+// Builds a release in release/: the package, its software bill of materials (CycloneDX) and checksums. `npm
+// run release` builds first. Refuses a version that differs from CHANGELOG.md, the lock file or the Helm
+// chart.
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
@@ -25,7 +26,7 @@ const problems = [
   [textOf('CHANGELOG.md').includes(`\n## [${version}] - `), 'CHANGELOG.md'],
 ].flatMap(([right, place]) => (right ? [] : [place]));
 if (problems.length > 0) {
-  console.error(`The version of package.json, ${version}, is not that of: ${problems.join(', ')}`);
+  console.error(`The version in package.json, ${version}, differs from: ${problems.join(', ')}`);
   process.exit(1);
 }
 
@@ -38,9 +39,9 @@ const npm = (...args) =>
     maxBuffer: 256 * 1024 * 1024,
     stdio: ['ignore', 'pipe', 'inherit'],
   });
-// The build is there already.
+// The build exists already.
 npm('pack', '--ignore-scripts', '--pack-destination', RELEASE);
-// Of what an installation brings along, and not of what only development needs.
+// Production dependencies only.
 const bill = JSON.parse(
   npm(
     'sbom',
@@ -53,7 +54,7 @@ const bill = JSON.parse(
     '--package-lock-only',
   ),
 );
-// npm calls it after the folder.
+// npm uses the directory's name.
 bill.metadata.component.name = name;
 writeFileSync(join(RELEASE, `${name}-${version}.cdx.json`), `${JSON.stringify(bill, null, 2)}\n`);
 

@@ -1,4 +1,5 @@
-// `npm test` is everything CI runs. `npm test -- <file>` builds, because tests run what is in dist, and runs that file alone.
+// `npm test` runs the whole suite and all checks. `npm test -- <file>` builds (tests run dist) and runs that
+// file alone.
 import { spawn, spawnSync } from 'node:child_process';
 import { constants, setPriority } from 'node:os';
 import process from 'node:process';
@@ -10,7 +11,7 @@ const { status } = run(process.env.npm_execpath, 'run', 'build');
 if (status !== 0) process.exit(status ?? 1);
 if (filters.length > 0) process.exit(run(VITEST, 'run', ...filters).status ?? 1);
 
-// Formatting, lint and types take the processor time that the tests leave, and have their say once the tests have had theirs.
+// Formatting, lint and types run at low priority alongside the tests; their output is printed at the end.
 const checks = spawn(process.execPath, ['scripts/check.mjs', '--in-turn'], {
   stdio: ['ignore', 'pipe', 'pipe'],
 });

@@ -1,5 +1,5 @@
-// Writes the types of the API, made from its OpenAPI document, for what is in web/. Nothing is started: Nest only looks at the
-// routes of the build.
+// Generates API types for web/ from the OpenAPI document. Starts no service: Nest only reads the build's
+// routes.
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { NestFactory } from '@nestjs/core';
 import openapiTypes, { astToString } from 'openapi-typescript';

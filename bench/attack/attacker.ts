@@ -1,4 +1,4 @@
-// The thread of an attacker: what it costs to attack is not to be seen in the times of the others.
+// The attacker's thread: keeps the cost of attacking out of the others' times.
 import { workerData } from 'node:worker_threads';
 import { ATTACKS, type Target } from './attacks.js';
 

@@ -6,32 +6,35 @@ import { encodeCursor } from '#service/http/lists.js';
 import { serverDocument } from '../data/documents.js';
 import { listPath } from '../harness/service.js';
 
-/** Whom an attack is made on, and what the attacker holds. */
+/** The attacked service, and the attacker's credentials. */
 export interface Target {
   readonly port: number;
-  /** Of a tenant who may publish, and who is shown what is for everybody. */
+  /** A tenant's token: may publish, and sees public entries. */
   readonly token: string;
 }
 
-/** Every address of 127.0.0.0/8 is this machine's on Linux; elsewhere the attacker has the address of the others. */
+/**
+ * Linux assigns all of 127.0.0.0/8 to the loopback interface; elsewhere the attacker shares the others'
+ * address.
+ */
 export const addressOf = (last: number) =>
   process.platform === 'linux' ? { localAddress: `127.0.0.${last}` } : {};
 const ATTACKER = addressOf(9);
 
 const PER_SECOND = 20;
-/** A body of 1.2 KB that holds a list in a list, 590 000 deep. */
+/** A 1.2 KB body that expands to 590 000 nested arrays. */
 const NESTED = gzipSync(Buffer.from('['.repeat(590_000) + ']'.repeat(590_000)));
 const HALF_SENT = 1_500;
 const SLOW_READERS = 300;
 const LEFT_OPEN = 10_000;
 const MADE_UP_TOKENS = 300;
-/** Any two of them are a claim set of their own: 19 900. */
+/** Any two of them form a claim set: 19 900. */
 export const TEAMS = Array.from({ length: 200 }, (_, team) => `t-${team}`);
-/** What the attacker has published begins so, behind everything else. */
+/** Prefix of the attacker's entries; sorts last. */
 export const LARGE_NAMES = 'zz.large/server-';
 export const ATTACKERS_NAMES = 'zz.mallory/server-';
 
-/** Each goes on until its thread ends. None minds what it is answered. */
+/** Each runs until its thread ends and ignores the responses. */
 export const ATTACKS = {
   'nested bodies': ({ port }) =>
     forever(PER_SECOND, () => {
@@ -91,7 +94,7 @@ export const ATTACKS = {
   },
 } satisfies Record<string, (target: Target) => Promise<void>>;
 
-/** Gives an entry of the attacker a claim set that was not there before: by changing its claims, or by publishing it. */
+/** Gives one of the attacker's entries a new claim set: by a change of claims, or by publishing. */
 export async function newClaimSet(target: Target, number: number): Promise<void> {
   const one = Math.floor(number / (TEAMS.length - 1)) % TEAMS.length;
   const other = (one + 1 + (number % (TEAMS.length - 1))) % TEAMS.length;
@@ -99,7 +102,7 @@ export async function newClaimSet(target: Target, number: number): Promise<void>
   await relabel(target, `${ATTACKERS_NAMES}${isNewName ? `of-${number}` : number % 8}`, one, other);
 }
 
-// An entry that is not there yet is published with these claims.
+// Publishes an entry with these claims if it does not exist.
 async function relabel(target: Target, name: string, one: number, other: number): Promise<void> {
   const claims = { team: [TEAMS[one], TEAMS[other]] };
   const path = `/v1/entries/server/${encodeURIComponent(name)}/claims`;
@@ -108,7 +111,7 @@ async function relabel(target: Target, name: string, one: number, other: number)
   if (status === 404) await statusOf({ ...target, method: 'POST', path: '/v1/entries', body });
 }
 
-/** A document of nearly a mebibyte. */
+/** A document of nearly 1 MiB. */
 export function largeDocument(number: number): object {
   const name = `${LARGE_NAMES}${number}`;
   const block = { 'com.example.mallory/padding': 'x'.repeat(1_000_000) };
@@ -121,12 +124,12 @@ interface Asked {
   readonly method?: string;
   readonly path: string;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Bytes as they are, anything else as JSON. */
+  /** Bytes are sent verbatim, anything else as JSON. */
   readonly body?: object;
   readonly hangsUpAfterMs?: number;
 }
 
-/** The status of an answer, which is read and dropped. */
+/** The status of a response, whose body is discarded. */
 export function statusOf(asked: Asked): Promise<number> {
   return new Promise((resolve, reject) => {
     ask(asked)
@@ -157,7 +160,7 @@ function ask({ port, token, method = 'GET', path, headers, body, hangsUpAfterMs 
   return outgoing.end(payload);
 }
 
-// There is nothing in an index about texts without three letters or digits in a row.
+// Texts without three consecutive letters or digits cannot use the index.
 function searches(target: Target, perSecond: number): Promise<void> {
   let number = 0;
   return forever(perSecond, () => {
@@ -166,7 +169,7 @@ function searches(target: Target, perSecond: number): Promise<void> {
   });
 }
 
-// No two are alike, so none is at hand already.
+// No two are alike, so none is cached.
 function largePage(number: number): string {
   const after = { name: LARGE_NAMES, key: String(number) };
   return listPath({ cursor: encodeCursor('servers', { filter: {}, limit: 100, after }) });

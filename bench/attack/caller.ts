@@ -2,20 +2,20 @@ import { Agent, get } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { addressOf } from './attacks.js';
 
-/** As often as a person who clicks without a break, several times over. */
+/** Several times the rate of a person who clicks without a break. */
 const EVERY_MS = 40;
 const HEALTH_EVERY_MS = 50;
-/** Nobody waits longer. */
+/** The caller's timeout. */
 const PATIENCE_MS = 15_000;
 
 export interface Seen {
-  /** Milliseconds of every request, those that failed included. */
+  /** Milliseconds of every request, failed ones included. */
   readonly times: number[];
-  /** Answers of 503. */
+  /** Number of 503 responses. */
   overloaded: number;
-  /** Any other answer but 200, none at all, or none in time. */
+  /** Other responses than 200, none, or timeouts. */
   failed: number;
-  /** Milliseconds of every look at `/health`. */
+  /** Milliseconds of every `/health` request. */
   readonly health: number[];
 }
 
@@ -25,8 +25,8 @@ interface Watched {
 }
 
 /**
- * What a well-behaved caller sees of the service meanwhile: a list, asked for at fixed times whether or not the one before
- * was answered, on a connection that is kept and on a new one in turn. And how fast the service says that it lives.
+ * Measures what a well-behaved caller sees meanwhile: a list, requested at fixed times regardless of earlier
+ * responses, alternating between a keep-alive and a new connection, and the response time of `/health`.
  */
 export async function watch(
   { url, internalUrl }: Watched,
@@ -53,7 +53,7 @@ export async function watch(
   return seen;
 }
 
-/** A status of 0: no answer, or none in time. */
+/** Status 0: no response, or a timeout. */
 export function timed(
   url: string,
   options: { localAddress?: string; agent?: Agent | false; headers?: Record<string, string> },

@@ -2,7 +2,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { AUDIENCE } from '../harness/tokens.js';
 
-/** Below the 5 s after which a provider counts as away. */
+/** Below the 5 s timeout of a provider. */
 const SLOW_MS = 3_000;
 const VALID = /^token=valid-/;
 
@@ -11,7 +11,7 @@ export interface SlowIntrospection {
   stop(): void;
 }
 
-/** An introspection endpoint that knows the tokens `valid-…` at once, and thinks about all others for a long time. */
+/** An introspection endpoint that knows the tokens `valid-…` at once and is slow for all others. */
 export async function startSlowIntrospection(claims: object): Promise<SlowIntrospection> {
   const server = createServer((request, response) => {
     const chunks: Buffer[] = [];

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { Worker } from 'node:worker_threads';
 import { SEES_ALL } from '../data/catalogue.js';
 import type { Child } from '../harness/child.js';
-import { atMost, type Figure, toldOnly } from '../harness/figure.js';
+import { atMost, type Figure, reportedOnly } from '../harness/figure.js';
 import { say } from '../harness/report.js';
 import { median, percentile } from '../harness/rounds.js';
 import { listPath, type ServiceOptions, startService } from '../harness/service.js';
@@ -22,13 +22,16 @@ import { type SlowIntrospection, startSlowIntrospection } from './slow-introspec
 
 const MIB = 2 ** 20;
 const LIST = listPath({ limit: 30 });
-/** The attacker's own, so that what it leaves behind is in nobody's way. */
+/** The attacker has a separate catalog, so that its leftovers affect no other benchmark. */
 const VERSIONS = 20_000;
 const LARGE_DOCUMENTS = 20;
 const AT_ONCE = 8;
 const MOST_CLAIM_SETS = 8_000;
 const MEMORY_EVERY_MS = 250;
-/** In which the half-sent bodies, slow readers, connections and made-up tokens that come at once are taken in. */
+/**
+ * The time in which the initial burst of half-sent bodies, slow readers, connections and fake tokens is
+ * absorbed.
+ */
 const BEGINNING_SECONDS = 5;
 const MANIFEST = new URL('../../../deploy/kubernetes/registry.yaml', import.meta.url);
 
@@ -44,22 +47,20 @@ interface Bench {
 interface Round {
   readonly attack: Attack;
   readonly versions: number;
-  /** Before anything is measured. */
+  /** Runs before anything is measured. */
   readonly setUp?: (bench: Bench) => Promise<void>;
-  /** Of the attack, before it is measured. */
+  /** Starts the attack, before it is measured. */
   readonly begin?: (bench: Bench) => Promise<void>;
-  /** Behind the attack, before the caller is looked at once more. */
+  /** Runs after the attack, before the caller is measured again. */
   readonly after?: { readonly row: string; readonly act: (bench: Bench) => Promise<void> };
   readonly isIntrospected?: boolean;
 }
 
 /**
- * What an attacker with one address takes from the others: the list of a caller with another address and a token of their
- * own, alone and while each attack goes on, 20 requests a second unless it says otherwise. Some begin with hundreds or
- * thousands of requests at once: those seconds have figures of their own. The service runs within the heap that the shipped
- * manifest gives it.
- *
- * @param only the attacks to be measured; all of them when it is absent.
+ * What an attacker with one address takes from the others: list times of a caller with another address and
+ * token, alone and during each attack, which makes 20 requests a second by default. Attacks that begin with a
+ * burst have separate figures for it. The service runs with the heap of the shipped manifest.
+ * @param only the attacks to be measured; absent: all.
  */
 export async function measureUnderAttack(
   stage: Stage,
@@ -115,11 +116,11 @@ async function measure(stage: Stage, catalogue: Catalogue, round: Round, quick: 
     ...figuresOf(round.attack, alone, attacked),
     ...figuresOfBeginning(`${round.attack}, its first ${BEGINNING_SECONDS} s`, alone, beginning),
     one(round.attack, 'highest RSS in MiB', (await memory()) / MIB, atMost(400)),
-    one(round.attack, 'ends of the service', service.hasEnded ? 1 : 0, atMost(0)),
+    one(round.attack, 'exits of the service', service.hasEnded ? 1 : 0, atMost(0)),
   ];
   if (newcomer)
     figures.push(
-      one(round.attack, 'ms of a valid token nobody knows yet', newcomer.ms, toldOnly, `${newcomer.status}`),
+      one(round.attack, 'ms of an uncached valid token', newcomer.ms, reportedOnly, `${newcomer.status}`),
     );
   if (round.after && !service.hasEnded) {
     await round.after.act(bench);
@@ -130,7 +131,10 @@ async function measure(stage: Stage, catalogue: Catalogue, round: Round, quick: 
   return figures;
 }
 
-/** Looks again and again, because a service that has ended says no more. What is returned ends that, and tells the highest. */
+/**
+ * Polls, because a service that has exited reports nothing. The returned function stops and returns the
+ * maximum.
+ */
 function watchMemory(service: Child): () => Promise<number> {
   let highest = 0;
   const look = async () => {
@@ -149,10 +153,10 @@ function watchMemory(service: Child): () => Promise<number> {
   };
 }
 
-/** What comes at once is no rate: nobody may be refused for it, and the times are told. */
+/** A burst is no rate: it must cause no refusals, and its times are only reported. */
 function figuresOfBeginning(row: string, alone: Seen, now: Seen): Figure[] {
   return figuresOf(row, alone, now).map((figure) =>
-    figure.target === 0 ? figure : { ...figure, ...toldOnly },
+    figure.target === 0 ? figure : { ...figure, ...reportedOnly },
   );
 }
 
@@ -162,15 +166,21 @@ function figuresOf(row: string, alone: Seen, now: Seen): Figure[] {
   const note = (of: (seen: Seen) => number) => `${of(now).toFixed(1)} ms, alone ${of(alone).toFixed(1)} ms`;
   const slowest = (seen: Seen) => Math.max(...seen.health);
   return [
-    one(row, 'p50 of a list over that alone', p50(now) / p50(alone), toldOnly, note(p50)),
-    one(row, 'p99 of a list over that alone', p99(now) / p99(alone), atMost(3), note(p99)),
+    one(row, 'p50 of a list / p50 alone', p50(now) / p50(alone), reportedOnly, note(p50)),
+    one(row, 'p99 of a list / p99 alone', p99(now) / p99(alone), atMost(3), note(p99)),
     one(row, '503 for the well-behaved', now.overloaded, atMost(0), `of ${now.times.length}`),
     one(row, 'other failures for the well-behaved', now.failed, atMost(0), `of ${now.times.length}`),
     one(row, 'slowest /health in ms', slowest(now), atMost(100), `alone ${slowest(alone).toFixed(0)} ms`),
   ];
 }
 
-function one(row: string, measure: string, value: number, judged: typeof toldOnly, note?: string): Figure {
+function one(
+  row: string,
+  measure: string,
+  value: number,
+  judged: typeof reportedOnly,
+  note?: string,
+): Figure {
   return {
     row: `under attack: ${row}`,
     measure,
@@ -189,7 +199,7 @@ async function optionsOf(introspection: SlowIntrospection | undefined): Promise<
   };
 }
 
-/** What the manifest says of the heap; half of the memory limit, as Node takes it, where it says nothing. */
+/** The manifest's heap size, or Node's default of half the memory limit. */
 async function shippedHeapMiB(): Promise<number> {
   const manifest = await readFile(MANIFEST, 'utf8');
   const said = /--max-old-space-size=(\d+)/.exec(manifest)?.[1];
@@ -215,7 +225,7 @@ async function publishLargeDocuments({ target }: Bench): Promise<void> {
   }
 }
 
-/** As many as there is time for. */
+/** As many as time allows. */
 async function makeClaimSets({ target, quick }: Bench): Promise<void> {
   const end = performance.now() + (quick ? 10_000 : 120_000);
   let made = 0;
@@ -224,7 +234,7 @@ async function makeClaimSets({ target, quick }: Bench): Promise<void> {
       await newClaimSet(target, (made += 1)).catch(() => undefined);
   };
   await Promise.all(Array.from({ length: AT_ONCE }, makes));
-  say(`asked for ${made} claim sets`);
+  say(`requested ${made} claim sets`);
 }
 
 async function deleteEntries({ service, target }: Bench): Promise<void> {

@@ -1,17 +1,17 @@
-// A worker: writing some ten megabytes of text in the thread that is measured would hold up the very loop it measures.
+// A worker: writing ten megabytes in the measured thread would block the event loop it measures.
 import { writeFileSync } from 'node:fs';
 import { workerData } from 'node:worker_threads';
 import { nameOf, serverDocument } from './documents.js';
 
 const SEED = 7;
 
-/** What is written: a catalogue in the registry format. */
+/** The file to write: a catalog in the registry format. */
 export interface WrittenCatalogue {
   readonly file: string;
   readonly count: number;
-  /** Of the first edition, one in ten has another description in a later one, and half of these another version. */
+  /** In later editions one in ten servers has another description, and half of these another version. */
   readonly edition: number;
-  /** The same documents in other bytes: the other way round, and with other white space. */
+  /** The same documents in other bytes: reversed, with other white space. */
   readonly reformatted: boolean;
 }
 

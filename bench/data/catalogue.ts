@@ -13,34 +13,36 @@ import { withoutIndexes } from './indexes.js';
 export interface CatalogueSize {
   readonly versions: number;
   readonly claimSets: number;
-  /** 3 to 8, all of them in the registry `main`. */
+  /** 3 to 8, all in the registry `main`. */
   readonly sources: number;
   readonly seed: number;
 }
 
 export const REGISTRY = 'main';
 export const VERSIONS_A_NAME = 5;
-/** Beginning with the oldest; in every twentieth entry the newest is deleted, so that another is the latest. */
+/** Oldest first; in every twentieth entry the newest is deleted, so that another is latest. */
 const VERSIONS = ['1.0.0', '1.1.0', '1.2.0-rc.1', '1.2.0', '2.0.0'];
-/** Of ten entries seven have names of their own: one name is in two sources, and one in three, which follow each other. */
+/**
+ * Seven of ten entries have unique names; one name is in two sources, and one in three, which are adjacent.
+ */
 const NAMES = [0, 1, 2, 3, 4, 5, 5, 6, 6, 6];
 const DISTINCT = 7;
-/** One in so many entries belongs to the first claim set, however many claim sets there are. */
+/** One in this many entries has the first claim set, however many claim sets there are. */
 const RARE = 1_000;
 const CHECKED = 200;
 const DAY_MS = 86_400_000;
 const NEWEST = Date.UTC(2026, 9, 1);
 const ROWS_A_CHUNK = 200;
 
-/** "any of them" lets one value stand for all teams: a token with 2 000 values would not fit into a header. */
+/** "any" lets a single value match all teams: a token with 2 000 values would not fit into a header. */
 export const teamClaims = (team: number) => ({ org: 'acme', team: ['everybody', `team-${team}`] });
-/** The callers of a catalogue, by what they see of it. */
+/** Callers of a catalog, by what they see. */
 export const SEES_ALL = { org: 'acme', team: 'everybody' };
 /** 0.1 % of the entries. */
 export const SEES_LITTLE = { org: 'acme', team: 'team-0' };
-/** The teams who see half of the entries of a catalogue with 200 claim sets, together. */
+/** Teams that together see half of the entries of a catalog with 200 claim sets. */
 export const HALF_OF_TEAMS = Array.from({ length: 99 }, (_, index) => `team-${index + 1}`);
-/** A word in every entry that they do not see, and in no other. */
+/** A word in every entry that these teams do not see, and in no other. */
 export const HIDDEN_WORD = 'clandestine';
 const isHiddenFromHalf = (entry: number) => {
   const at = scrambled(entry);
@@ -48,12 +50,12 @@ const isHiddenFromHalf = (entry: number) => {
 };
 
 /**
- * Fills a migrated database that holds nothing yet, as syncs and publications would have: documents, search texts,
- * digests, order and latest of versions, with everything that depends on chance decided by the seed.
+ * Fills a migrated, empty database as syncs and publications would: documents, search texts, digests, order
+ * and latest versions, deterministic for the seed.
  */
 export async function fillCatalogue(client: pg.Client, size: CatalogueSize): Promise<void> {
   checkSample(size);
-  // What is lost by a crash is made again; the settings are taken back below.
+  // Data lost in a crash is recreated; the settings are reverted below.
   await configure(client, 'alter system set fsync = off');
   await client.query(`set session_replication_role = replica; set maintenance_work_mem = '512MB'`);
   const claimSets = await addClaimSets(client, size.claimSets);
@@ -78,7 +80,7 @@ export async function fillCatalogue(client: pg.Client, size: CatalogueSize): Pro
   await client.query('checkpoint');
 }
 
-/** Deals other claim sets out among the entries that are there, which is much faster than filling anew. */
+/** Redistributes claim sets over the existing entries, which is much faster than refilling. */
 export async function dealClaimSets(client: pg.Client, count: number): Promise<void> {
   const claimSets = await addClaimSets(client, count);
   await client.query('alter table entry disable trigger entry_search_after_update');
@@ -93,7 +95,7 @@ export async function dealClaimSets(client: pg.Client, count: number): Promise<v
   await client.query('vacuum (full, analyze) entry');
 }
 
-// While rows are filled in, no trigger does it.
+// The bulk load bypasses the triggers.
 async function notePartitions(client: pg.Client): Promise<void> {
   await client.query('truncate source_partition');
   await client.query(
@@ -101,7 +103,7 @@ async function notePartitions(client: pg.Client): Promise<void> {
   );
 }
 
-// The same, without its index until they are all there. Whose texts are known keeps them, under the number of another partition.
+// Also bypassed; the index is built last. Rows with known texts keep them, under another partition's number.
 async function noteSearchTexts(client: pg.Client): Promise<void> {
   await client.query('delete from search_partition');
   await client.query(
@@ -124,12 +126,12 @@ async function noteSearchTexts(client: pg.Client): Promise<void> {
   await client.query('alter index search_text_keys alter column 1 set statistics 0');
 }
 
-/** As a sync or a publication does: nothing that was cached of the catalogue is used any more. */
+/** Invalidates everything cached of the catalog, as a sync or publication does. */
 export async function changeRevisions(client: pg.Client): Promise<void> {
   await client.query('update source set revision = revision + 1');
 }
 
-// A number that has nothing to do with the name, the source or the place of the entry in the table.
+// A number unrelated to the entry's name, source or position in the table.
 const scrambled = (entry: number) => (entry * 2_654_435_761) % 4_294_967_291;
 const SCRAMBLED = '(id * 2654435761 % 4294967291)';
 
@@ -147,7 +149,7 @@ async function addClaimSets(client: pg.Client, count: number): Promise<number[]>
   return rows.map(({ id }) => id);
 }
 
-// There can be one managed source only. None of the others is ever due, so nothing is asked of its file.
+// Only one source can be managed. The others are never due, so their files are never read.
 async function addSources(client: pg.Client, count: number): Promise<void> {
   await client.query(
     `with unlabeled as (select id from claim_set where claims = '{}'),
@@ -213,7 +215,7 @@ function* entries({ versions, sources, seed }: CatalogueSize): Generator<BenchEn
   }
 }
 
-// Rows that no publication would have let in would measure something that can't be.
+// Guards against documents that no publication would accept.
 function checkSample(size: CatalogueSize): void {
   let left = CHECKED;
   for (const { id, name } of entries(size)) {

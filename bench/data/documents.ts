@@ -60,14 +60,14 @@ const NAMESPACES = ['com', 'io', 'dev', 'org', 'io.github', 'com.gitlab'];
 const KINDS = ['server', 'mcp', 'tools', 'bridge', 'agent', 'connector', 'proxy'];
 const REGISTRY_TYPES = ['npm', 'pypi', 'oci', 'nuget'];
 
-/** From here on a document is long enough, and never longer: the bytes of its compact JSON, roughly. */
+/** Documents are filled up to this size, in bytes of compact JSON. */
 const SHORTEST = 1_500;
 const LONGEST = 4_000;
-/** What a tool of the publisher's block takes at most, and what of that its keys and punctuation take. */
+/** The maximum size of a tool in the publisher's block, and its share of keys and punctuation. */
 const ROOM_FOR_A_TOOL = 230;
-const BESIDE_THE_WORDS = 48;
+const KEYS_AND_PUNCTUATION = 48;
 
-/** Whole numbers that depend on the seed alone (mulberry32). */
+/** Seeded pseudorandom integers (mulberry32). */
 export class Dice {
   constructor(private state: number) {}
 
@@ -84,7 +84,7 @@ export class Dice {
   }
 }
 
-/** The `number`th name. Their order has nothing to do with their numbers, and no two are equal. */
+/** The `number`th name. Names are unique and their order is unrelated to their numbers. */
 export function nameOf(number: number, seed: number): string {
   const dice = new Dice(seed ^ Math.imul(number, 0x9e3779b1));
   const namespace = `${dice.pick(NAMESPACES)}.${dice.pick(OWNERS)}-${dice.roll(1_000).toString(36)}`;
@@ -92,11 +92,10 @@ export function nameOf(number: number, seed: number): string {
 }
 
 /**
- * A server document of 1.5 to 4 KB that keeps to the rules of documents. Versions of one entry differ as releases do: in
- * their numbers and in some of what the publisher says.
- *
- * @param entry tells entries of one name in several sources apart.
- * @param word one more for its title.
+ * A valid server document of 1.5 to 4 KB. Versions of one entry differ as releases do: in version numbers and
+ * parts of the publisher's block.
+ * @param entry distinguishes entries of one name in several sources.
+ * @param word appended to its title.
  */
 export function serverDocument(
   name: string,
@@ -136,7 +135,7 @@ export function serverDocument(
   const length = SHORTEST + dice.roll(LONGEST - SHORTEST - ROOM_FOR_A_TOOL);
   const tools: object[] = [];
   let room = length - JSON.stringify(document).length - 110;
-  // What each release says anew begins here.
+  // The part that changes with each release begins here.
   const release = new Dice(seed ^ entry ^ Math.imul(Number(version.replaceAll(/\D/g, '')), 0xc2b2ae35));
   while (room > 0) {
     const said = tools.length % 4 === 0 ? release : dice;
@@ -145,7 +144,7 @@ export function serverDocument(
       description: `${said.pick(DOING)} ${said.pick(THINGS)} ${said.pick(PLACES)}`,
       inputs: [said.pick(THINGS), said.pick(THINGS)],
     };
-    room -= BESIDE_THE_WORDS + tool.name.length + tool.description.length + tool.inputs.join('').length;
+    room -= KEYS_AND_PUNCTUATION + tool.name.length + tool.description.length + tool.inputs.join('').length;
     tools.push(tool);
   }
   const block = {

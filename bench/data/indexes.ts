@@ -1,6 +1,6 @@
 import type pg from 'pg';
 
-/** Runs `work` without the indexes of these tables, but those that are constraints, and makes them again. */
+/** Runs `work` without the non-constraint indexes of these tables, and recreates them. */
 export async function withoutIndexes(
   client: pg.Client,
   tables: readonly string[],

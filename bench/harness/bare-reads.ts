@@ -1,6 +1,6 @@
-// The ceiling of a first read: a route of Nest and Express that checks an RS256 token, runs one prepared SELECT and sends what it
-// found, as the same bytes. No guard, no view, no log. As the service does, it verifies a token once and keeps it for a minute.
-// Usage: bare-reads.js <port> <file>; the file is a JSON of BareReads.
+// The upper bound of an uncached read: a Nest + Express route that checks an RS256 token, runs one prepared
+// SELECT and sends the same bytes. No guard, view or log. Like the service, it verifies a token once and
+// caches it for a minute. Usage: bare-reads.js <port> <file>; the file is a JSON of BareReads.
 import { createPublicKey, type JsonWebKey, verify } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { Controller, Get, Header, Headers, Module, Param, UnauthorizedException } from '@nestjs/common';
@@ -13,9 +13,9 @@ import { itemBody, listBody, type VersionRow } from '#service/catalog/page-body.
 
 export interface BareReads {
   readonly connection: pg.PoolConfig;
-  /** Of the issuer of the tokens. */
+  /** The issuer's public key. */
   readonly key: JsonWebKey;
-  /** The ids of the versions on each page: `/lists/0` shows the first. */
+  /** The version ids of each page: `/lists/0` shows the first. */
   readonly pages: readonly (readonly string[])[];
   readonly limit: number;
 }

@@ -1,7 +1,7 @@
-// The ceiling: a route of Nest and Express that does nothing but send bytes. No guard, no log, no database.
-// Usage: bare-route.js <port> plain|stripped <file>…; `/0` answers with the first file, `/1` with the second.
-// Plain: a handler returns the text, and everything is as Nest and Express come. Stripped: a handler of Express's own kind
-// sends a buffer, and no ETag is made; there is no way through Nest that costs less.
+// The upper bound: a Nest + Express route that only sends bytes. No guard, log or database. Usage:
+// bare-route.js <port> plain|stripped <file>…; `/0` answers with the first file, `/1` with the second. Plain:
+// a handler returns text, with Nest and Express defaults. Stripped: an Express handler sends a buffer without
+// ETag, the cheapest path through Nest.
 import 'reflect-metadata';
 import { readFileSync } from 'node:fs';
 import { Controller, Get, Header, Module, Param, Res } from '@nestjs/common';

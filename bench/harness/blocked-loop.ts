@@ -2,14 +2,14 @@ import { openSync, readSync } from 'node:fs';
 
 const LOOK_MS = 2;
 
-/** How long the event loop was held up at a stretch since it was last asked. */
+/** The longest time the event loop was blocked since the last query. */
 export interface BlockedLoop {
   longestMs(): number;
 }
 
 /**
- * Watches the event loop of this thread. Where the system tells (Linux does), only the time the thread computes between two
- * looks counts: on a machine that is busy with other things, waiting for a processor is nearly all that is to be seen.
+ * Watches this thread's event loop. On Linux it counts only CPU time between two samples: on a busy machine
+ * wall time is mostly waiting for a processor.
  */
 export function watchLoop(): BlockedLoop {
   const workedMs = timeOfThread();
@@ -35,7 +35,7 @@ function timeOfThread(): () => number {
   try {
     const file = openSync('/proc/thread-self/schedstat', 'r');
     const text = Buffer.alloc(128);
-    // Begins with the nanoseconds spent running.
+    // The first number is the nanoseconds spent running.
     const look = () =>
       Number(text.toString('latin1', 0, readSync(file, text, 0, 128, 0)).split(' ')[0]) / 1e6;
     return look() > 0 ? look : () => performance.now();

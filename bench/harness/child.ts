@@ -12,22 +12,22 @@ const ASK_EVERY_MS = 3;
 
 export interface ChildOptions {
   readonly nodeArguments?: readonly string[];
-  /** More than that of this process. */
+  /** Added to this process's environment. */
   readonly environment?: Readonly<Record<string, string>>;
-  /** Where 200 tells that it is ready. */
+  /** Answers 200 once the child is ready. */
   readonly readiness: { readonly port: number; readonly path: string };
   readonly port: number;
 }
 
-/** A measured HTTP server in a process of its own. What it logs is thrown away, but it does log. */
+/** A measured HTTP server in a separate process. It logs as usual; the output is discarded. */
 export class Child {
   private readonly http: Pool;
 
   private constructor(
     readonly url: string,
-    /** Where the service tells how it is. */
+    /** The internal server's URL. */
     readonly internalUrl: string,
-    /** From the start of the process. */
+    /** Since the start of the process. */
     readonly readyAfterMs: number,
     private readonly process: ChildProcess,
   ) {
@@ -44,7 +44,7 @@ export class Child {
     const { port, path } = options.readiness;
     const internalUrl = `http://127.0.0.1:${port}`;
     while (!(await isReady(`${internalUrl}${path}`))) {
-      if (child.exitCode !== null) throw new Error(`${command.join(' ')} ended with ${child.exitCode}`);
+      if (child.exitCode !== null) throw new Error(`${command.join(' ')} exited with ${child.exitCode}`);
       if (performance.now() - began > PATIENCE_MS) throw new Error(`${command.join(' ')} is not ready`);
       await sleep(ASK_EVERY_MS);
     }
@@ -52,12 +52,12 @@ export class Child {
     return new Child(`http://127.0.0.1:${options.port}`, internalUrl, readyAfterMs, child);
   }
 
-  /** @throws Error for any answer but 200. */
+  /** @throws Error for any status but 200. */
   async get(path: string, token: string): Promise<string> {
     return this.send({ method: 'GET', path, headers: { authorization: `Bearer ${token}` } });
   }
 
-  /** @throws Error for any answer but 200. */
+  /** @throws Error for any status but 200. */
   async post(path: string, token: string, sent: object): Promise<string> {
     const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
     return this.send({ method: 'POST', path, headers, body: JSON.stringify(sent) });
@@ -70,14 +70,14 @@ export class Child {
     return text;
   }
 
-  /** By itself, or because somebody killed it. */
+  /** Whether it exited or was killed. */
   get hasEnded(): boolean {
     return this.process.exitCode !== null || this.process.signalCode !== null;
   }
 
-  /** @throws Error when the process has ended. */
+  /** @throws Error when the process has exited. */
   async usage(): Promise<Usage> {
-    if (this.hasEnded) throw new Error('The process has ended');
+    if (this.hasEnded) throw new Error('The process has exited');
     const ended = new AbortController();
     const onExit = () => ended.abort();
     this.process.once('exit', onExit);
@@ -99,7 +99,7 @@ export class Child {
   }
 }
 
-/** Of 127.0.0.1, and nobody's at the moment. */
+/** A free port of 127.0.0.1. */
 export async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');

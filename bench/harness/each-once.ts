@@ -2,16 +2,15 @@ import { Pool } from 'undici';
 
 export interface OnceLoad {
   readonly url: string;
-  /** Each is asked for at most once. */
+  /** Each request is sent at most once. */
   readonly requests: readonly { readonly path: string; readonly token: string }[];
   readonly connections: number;
   readonly seconds: number;
 }
 
 /**
- * Requests answered per second while each of so many connections asks for the next one as soon as it has an answer.
- *
- * @throws Error for any answer but 200, and when there are too few requests.
+ * Requests per second over this many connections, each sending its next request after a response.
+ * @throws Error for any status but 200, and when there are too few requests.
  */
 export async function eachOncePerSecond(load: OnceLoad): Promise<number> {
   const { url, requests, connections, seconds } = load;

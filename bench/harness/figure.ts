@@ -1,19 +1,19 @@
 import { median } from './rounds.js';
 
-/** One measured ratio. Machines differ and are noisy, so it is always held against a baseline of the same run. */
+/** One measured ratio. Machines differ and are noisy, so the baseline is measured in the same run. */
 export interface Figure {
-  /** The row of the table it belongs to. */
+  /** The table row it belongs to. */
   row: string;
-  /** What is held against what. */
+  /** The quantity and its baseline. */
   measure: string;
   /** The median of the rounds. */
   value: number;
-  /** Not finite: reported, and judged by nobody. */
+  /** Not finite: reported only. */
   target: number;
-  /** Whether the value must stay below the target, and not reach it. */
+  /** Whether the value may equal the target. */
   atMost: boolean;
   rounds: number[];
-  /** Figures that mean something on one machine only, such as milliseconds. */
+  /** Figures that hold for one machine only, such as milliseconds. */
   note?: string;
 }
 
@@ -37,8 +37,8 @@ export function figure(
 
 export const atLeast = (target: number) => ({ target, atMost: false });
 export const atMost = (target: number) => ({ target, atMost: true });
-/** Worth telling, and no promise. */
-export const toldOnly = { target: Number.POSITIVE_INFINITY, atMost: true };
+/** Reported without a target. */
+export const reportedOnly = { target: Number.POSITIVE_INFINITY, atMost: true };
 
 export function isMet({ value, target, atMost: below }: Figure): boolean {
   return below ? value <= target : value >= target;

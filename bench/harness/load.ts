@@ -3,19 +3,19 @@ import autocannon from 'autocannon';
 export interface LoadRequest {
   readonly path: string;
   readonly token?: string;
-  /** Of a POST, as JSON; without one it is a GET. */
+  /** Sent as a JSON POST; absent: GET. */
   readonly body?: object;
 }
 
 export interface Load {
   readonly url: string;
-  /** What is asked for, in turn. */
+  /** Requests, sent in rotation. */
   readonly requests: readonly LoadRequest[];
   readonly connections: number;
   readonly seconds: number;
 }
 
-/** Requests answered per second, all of them with 200. The load comes from a thread of its own. */
+/** Requests per second, all answered with 200. A worker thread generates the load. */
 export async function requestsPerSecond({ url, requests, connections, seconds }: Load): Promise<number> {
   const result = await autocannon({
     url,
@@ -32,6 +32,7 @@ export async function requestsPerSecond({ url, requests, connections, seconds }:
     })),
   });
   const { non2xx, errors } = result;
-  if (non2xx > 0 || errors > 0) throw new Error(`${url}: ${non2xx} answers were no 200, ${errors} errors`);
+  if (non2xx > 0 || errors > 0)
+    throw new Error(`${url}: ${non2xx} responses other than 2xx, ${errors} errors`);
   return result['2xx'] / result.duration;
 }

@@ -3,11 +3,11 @@ import { type Load, requestsPerSecond } from './load.js';
 
 export interface UnderLoad {
   readonly perSecond: number;
-  /** What the process spent on a request: says more than the rate where the load generator is the limit. */
+  /** CPU per request: more telling than the rate when the load generator is the limit. */
   readonly cpuMs: number;
 }
 
-/** How many requests a process answers, and what they cost it. */
+/** Requests per second of a process, and their CPU cost. */
 export async function underLoad(child: Child, load: Omit<Load, 'url'>): Promise<UnderLoad> {
   const { cpu: before } = await child.usage();
   const perSecond = await requestsPerSecond({ ...load, url: child.url });

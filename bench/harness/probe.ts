@@ -1,20 +1,20 @@
-// Loaded into a measured process (`node --import`): tells what it uses whenever its parent asks, and is in nobody's way.
+// Preloaded into a measured process (`node --import`): reports resource usage when the parent asks.
 process.on('message', () => {
   const memory = process.memoryUsage();
   process.send?.({ ...memory, peak: process.resourceUsage().maxRSS * 1_024, cpu: process.cpuUsage() });
 });
 process.channel?.unref();
-// A benchmark that broke off leaves no service behind.
+// An aborted benchmark leaves no service behind.
 process.on('disconnect', () => process.exit());
 
 export interface Usage {
-  /** Bytes, all of them. */
+  /** Bytes, as are all sizes here. */
   readonly rss: number;
   readonly heapUsed: number;
   readonly heapTotal: number;
   readonly external: number;
   readonly arrayBuffers: number;
-  /** The highest `rss` there was. */
+  /** The highest `rss` so far. */
   readonly peak: number;
   /** Microseconds. */
   readonly cpu: { readonly user: number; readonly system: number };

@@ -10,11 +10,14 @@ interface CpuProfile {
   readonly timeDeltas: readonly number[];
 }
 
-/** Starting takes this long at most, and is another matter. */
+/** Upper bound of the start-up, which is excluded. */
 const START_US = 8_000_000;
 const IDLE = new Set(['(idle)', '(program)']);
 
-/** The functions a process was in most after its start, by self time, from the newest profile of a folder: one line each. */
+/**
+ * The functions with the most self time after start-up, from the newest profile in a directory, one line
+ * each.
+ */
 export async function topOfNewestProfile(folder: string, count: number): Promise<string[]> {
   const files = (await readdir(folder)).filter((name) => name.endsWith('.cpuprofile')).sort();
   const newest = files.at(-1);

@@ -1,7 +1,7 @@
 import { Pool } from 'undici';
 import { serverDocument } from '../data/documents.js';
 
-/** Publications answered per second, so many at a time, each of a name of its own. */
+/** Publications per second at this concurrency, each with a new name. */
 export async function publicationsPerSecond(
   url: string,
   token: string,

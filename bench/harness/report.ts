@@ -5,18 +5,18 @@ import { dirname } from 'node:path';
 import { promisify } from 'node:util';
 import { type Figure, isMet } from './figure.js';
 
-/** What the figures were taken on. They are ratios, but no ratio is the same everywhere. */
+/** The machine the figures are from: they are ratios, but still vary between machines. */
 export interface Machine {
   readonly cpus: number;
   readonly model: string;
   readonly memoryGiB: number;
-  /** Of the last minute, before anything was measured: above the number of CPUs no figure is worth much. */
+  /** Load average of the minute before the benchmark: above the number of CPUs, figures are unreliable. */
   readonly load: number;
   readonly platform: string;
   readonly node: string;
   readonly postgres: string;
   readonly date: string;
-  /** `+` when files were changed beyond it; empty outside a repository. */
+  /** `+` when files differ from it; empty outside a repository. */
   readonly commit: string;
 }
 
@@ -34,7 +34,7 @@ export async function describeMachine(postgres: string): Promise<Machine> {
   };
 }
 
-/** Progress, so that the table alone is on standard output. */
+/** Progress goes to standard error; standard output has only the table. */
 export function say(line: string): void {
   process.stderr.write(`${line}\n`);
 }
@@ -65,7 +65,7 @@ export function table(figures: readonly Figure[], machine: Machine): string {
   ].join('\n');
 }
 
-/** Everything, for a machine to read; a target that nobody judges is null. */
+/** All figures as JSON; the target of an unjudged figure is null. */
 export async function writeJson(
   file: string,
   figures: readonly Figure[],

@@ -5,7 +5,7 @@ export function median(values: readonly number[]): number {
   return sorted.length % 2 === 1 ? upper : ((sorted[middle - 1] ?? Number.NaN) + upper) / 2;
 }
 
-/** The value that this share of all does not exceed: 0.99 for p99. */
+/** The smallest value that this share of all values does not exceed: 0.99 for p99. */
 export function percentile(values: readonly number[], share: number): number {
   const sorted = [...values].sort((one, other) => one - other);
   return sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)] ?? Number.NaN;
@@ -18,7 +18,7 @@ export async function timeOf(work: () => Promise<unknown>): Promise<number> {
   return performance.now() - began;
 }
 
-/** `count` times, one after the other, the first of all (number 0) to warm up: its answer is dropped. */
+/** Runs `one` `count` times sequentially, after a warm-up (round 0) whose result is dropped. */
 export async function rounds<T>(count: number, one: (round: number) => Promise<T>): Promise<T[]> {
   await one(0);
   const all: T[] = [];

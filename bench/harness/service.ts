@@ -10,16 +10,16 @@ const DOCKERFILE = new URL('../../../Dockerfile', import.meta.url);
 export const SUPER_ADMIN = { role: 'super-admin' };
 
 export interface ServiceOptions {
-  /** More roles, and who has them. */
+  /** Additional roles with their rules. */
   readonly roles?: object;
-  /** More members of the identity provider. */
+  /** Additional members of the identity provider. */
   readonly provider?: object;
   readonly nodeArguments?: readonly string[];
-  /** More members of the configuration. */
+  /** Additional members of the configuration. */
   readonly configuration?: object;
 }
 
-/** The service as it is shipped, with full authorization, on the database of a catalogue. */
+/** The service as shipped, in full mode, on a catalog's database. */
 export async function startService(
   stage: Stage,
   catalogue: Catalogue,
@@ -54,13 +54,13 @@ export async function startService(
   });
 }
 
-/** What the image tells the allocator of its memory, as it is read when a process starts. */
+/** The image's allocator settings, which a process reads at start. */
 async function allocatorOfTheImage(): Promise<Record<string, string>> {
   const all = (await readFile(DOCKERFILE, 'utf8')).matchAll(/(MALLOC_\w+)=(\S+)/g);
   return Object.fromEntries([...all].map(([, name, value]) => [name ?? '', value ?? '']));
 }
 
-/** The path of a list, with these parameters. */
+/** The path of a list with these parameters. */
 export function listPath(parameters: Readonly<Record<string, string | number>> = {}): string {
   const query = Object.entries(parameters).map(([name, value]) => `${name}=${encodeURIComponent(value)}`);
   return `/registry/main/v0.1/servers?${query.join('&')}`;

@@ -23,7 +23,7 @@ export interface Catalogue {
   readonly client: pg.Client;
 }
 
-/** What every benchmark stands on: a PostgreSQL with its settings as shipped, an identity provider, a folder. */
+/** The basis of every benchmark: a PostgreSQL with default settings, an identity provider, a directory. */
 export class Stage {
   private readonly filled = new Map<number, { catalogue: Catalogue; claimSets: number }>();
 
@@ -31,23 +31,23 @@ export class Stage {
     readonly folder: string,
     readonly issuer: Issuer,
     private readonly postgres: EmbeddedPostgres,
-    /** Where services leave their CPU profiles, if they are to. */
+    /** Directory for the services' CPU profiles, if wanted. */
     readonly profiles: string | undefined,
   ) {}
 
   static async open(profiles?: string): Promise<Stage> {
     const folder = await mkdtemp(join(tmpdir(), 'registry-bench-'));
-    // When we are root, PostgreSQL runs as somebody else and has to get in.
+    // When run as root, PostgreSQL runs as another user and needs access.
     await chmod(folder, 0o755);
     const postgres = await startEmbeddedPostgres(join(folder, 'postgres'));
     return new Stage(folder, await startIssuer(), postgres, profiles);
   }
 
-  /** The catalogue of this size: filled when it is first asked for, its claim sets dealt anew when they were others. */
+  /** The catalog of this size: filled on first use, its claim sets redistributed when they differ. */
   async catalogue(versions: number, claimSets: number): Promise<Catalogue> {
     const known = this.filled.get(versions);
     if (known && known.claimSets !== claimSets) {
-      say(`dealing ${claimSets} claim sets among ${versions} versions`);
+      say(`distributing ${claimSets} claim sets over ${versions} versions`);
       await dealClaimSets(known.catalogue.client, claimSets);
       known.claimSets = claimSets;
     }

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 export const AUDIENCE = 'registry';
 const HOUR_S = 3_600;
 
-/** An identity provider that has nothing but one RS256 key, and signs whatever is asked for. */
+/** An identity provider with a single RS256 key that signs any claims. */
 export interface Issuer {
   readonly url: string;
   /** The `providers` entry of a configuration. */

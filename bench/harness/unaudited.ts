@@ -1,4 +1,4 @@
-// Loaded into a measured process (`node --import`): a service whose changes leave no audit events, to hold one that records them against.
+// Preloaded into a measured process (`node --import`): disables audit events of changes, as a baseline.
 import { AuditQueries } from '#service/audit/audit.queries.js';
 
 Object.assign(AuditQueries.prototype, {

@@ -1,4 +1,4 @@
-// Loaded into a measured process (`node --import`): a service that counts nothing of a request, to hold one that does against.
+// Preloaded into a measured process (`node --import`): disables request metrics, as a baseline.
 import { Counter, Histogram } from 'prom-client';
 
 const nothing = () => undefined;

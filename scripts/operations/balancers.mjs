@@ -1,4 +1,4 @@
-// Balancers in front of two replicas: one that polls the readiness, and nginx as docs/operating.md has it.
+// Load balancers in front of two replicas: one that polls readiness, and nginx as in docs/operating.md.
 import { spawn } from 'node:child_process';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import http from 'node:http';
@@ -7,8 +7,8 @@ import { setInterval, clearInterval } from 'node:timers';
 import { freePort, ROOT, until } from './programs.mjs';
 
 /**
- * Takes the replicas in turn that were ready when it last looked; all, when none was, as balancers do. It sends nothing twice: what it
- * can't send is answered with 502.
+ * Rotates over the replicas that were ready at the last poll, or over all when none was. Never retries: a
+ * failed request is answered with 502.
  */
 export async function pollingBalancer(replicas, periodMs) {
   const backends = replicas.map((replica) => ({
@@ -50,7 +50,7 @@ export async function pollingBalancer(replicas, periodMs) {
   return { port, close };
 }
 
-/** With the configuration of the guide, but for its addresses and TLS. */
+/** Uses the guide's configuration, except for addresses and TLS. */
 export async function nginx(replicas, folder) {
   const guide = await readFile(join(ROOT, 'docs/operating.md'), 'utf8');
   const port = await freePort();

@@ -1,5 +1,6 @@
-// Connects by each `sslMode` to PostgreSQLs with a right certificate, one of another name, one of another authority and none, and with
-// and without what they ask for: which is accepted, and by which sentence the rest is refused. Needs Debian's PostgreSQL and openssl.
+// Connects with each `sslMode` to PostgreSQL servers with a valid certificate, one for another name, one from
+// another CA and none, with and without what they require: reports which connections are accepted and the
+// message of each refusal. Needs Debian's PostgreSQL and openssl.
 import { execFile } from 'node:child_process';
 import console from 'node:console';
 import { writeFile } from 'node:fs/promises';
@@ -49,8 +50,8 @@ await inFolder(async (folder, atEnd) => {
       right,
       { url, host: undefined, port: undefined, user: undefined, database: undefined },
     ],
-    ['verify-full, an unknown authority', right, { sslMode: 'verify-full' }, certificateRefused],
-    ['verify-full, another authority', right, verifies(otherCa.crt), certificateRefused],
+    ['verify-full, an unknown CA', right, { sslMode: 'verify-full' }, certificateRefused],
+    ['verify-full, another CA', right, verifies(otherCa.crt), certificateRefused],
     ['verify-full, another name', wrongName, verifies(ca.crt), certificateRefused],
     [
       'verify-full, another address',
@@ -59,17 +60,17 @@ await inFolder(async (folder, atEnd) => {
       certificateRefused,
     ],
     ['verify-ca, another name', wrongName, verifies(ca.crt, 'verify-ca')],
-    ['verify-ca, another authority', wrongName, verifies(otherCa.crt, 'verify-ca'), certificateRefused],
+    ['verify-ca, another CA', wrongName, verifies(otherCa.crt, 'verify-ca'), certificateRefused],
     ['require', wrongName, { sslMode: 'require' }],
-    ['require, with the authority', wrongName, verifies(ca.crt, 'require')],
-    ['require, another authority', wrongName, verifies(otherCa.crt, 'require'), certificateRefused],
-    ['require, without TLS there', plain, { sslMode: 'require' }, 'does not encrypt connections'],
+    ['require, with the CA', wrongName, verifies(ca.crt, 'require')],
+    ['require, another CA', wrongName, verifies(otherCa.crt, 'require'), certificateRefused],
+    ['require, server without TLS', plain, { sslMode: 'require' }, 'does not encrypt connections'],
     ['prefer', wrongName, { sslMode: 'prefer' }],
-    ['prefer, without TLS there', plain, { sslMode: 'prefer' }],
+    ['prefer, server without TLS', plain, { sslMode: 'prefer' }],
     ['disable', plain, { sslMode: 'disable' }],
-    ['disable, where TLS is wanted', asksForCertificate, { sslMode: 'disable' }, 'refuses the user registry'],
-    ['a certificate of the client', asksForCertificate, withClient],
-    ['none, where one is wanted', asksForCertificate, verifies(ca.crt), 'refuses the user registry'],
+    ['disable, server requires TLS', asksForCertificate, { sslMode: 'disable' }, 'refuses the user registry'],
+    ['a client certificate', asksForCertificate, withClient],
+    ['none, server requires one', asksForCertificate, verifies(ca.crt), 'refuses the user registry'],
     ['a wrong password', asksForPassword, { sslMode: 'require', password: 'x' }, 'refuses the password'],
     ['no such database', plain, { database: 'nowhere' }, 'does not exist'],
     ['no such user', plain, { user: 'nobody' }, 'refuses the user nobody'],
@@ -83,14 +84,14 @@ await inFolder(async (folder, atEnd) => {
   process.exitCode = differing > 0 ? 1 : 0;
 });
 
-/** What `migrate status` says on standard error; nothing when it could connect. */
+/** Standard error of `migrate status`; empty when it could connect. */
 async function statusOf(folder, database) {
   const config = join(folder, 'tls.yaml');
   await writeFile(config, JSON.stringify({ auth: { mode: 'anonymous' }, database }));
   const status = run(process.execPath, [MAIN, 'migrate', 'status', '--config', config]);
   return status.then(
     () => '',
-    ({ stderr }) => stderr.trim() || 'failed without a word',
+    ({ stderr }) => stderr.trim() || 'failed without a message',
   );
 }
 

@@ -1,5 +1,6 @@
-// Kills the primary of a PostgreSQL with a synchronous standby, promotes that, and moves the one address that two replicas know, while
-// they are read and published to: nothing that was acknowledged may be missing. Needs Debian's PostgreSQL, or another with its programs.
+// Kills the primary of a PostgreSQL with a synchronous standby, promotes the standby, and moves the address
+// that two replicas use, under reads and publications: no acknowledged publication may be missing. Needs
+// Debian's PostgreSQL, or the binaries of another.
 import console from 'node:console';
 import net from 'node:net';
 import { join } from 'node:path';
@@ -54,7 +55,7 @@ await inFolder(async (folder, atEnd) => {
   address.moveTo(standby.port);
   const moved = Date.now();
   const readyAgain = replicas.map((replica) => until('ready again', () => replica.isReady()));
-  console.log(`ready ${(await Promise.all(readyAgain)).join(' and ')} ms after the address has moved`);
+  console.log(`ready ${(await Promise.all(readyAgain)).join(' and ')} ms after the address moved`);
   await pause(10_000);
   await load.stop();
 
@@ -68,17 +69,17 @@ await inFolder(async (folder, atEnd) => {
       `${method}: before ${during(0, killed)}, until it moved (${moved - killed} ms) ${during(killed, moved)}, after ${during(moved, Infinity)};`,
     );
     console.log(
-      `  the last refusal ${lastRefused - moved} ms after it moved, the slowest answer ${Math.max(...answers.map(({ tookMs }) => tookMs))} ms`,
+      `last refusal ${lastRefused - moved} ms after it moved, slowest response ${Math.max(...answers.map(({ tookMs }) => tookMs))} ms`,
     );
   }
   const missing = await load.missing(replicas[0].port);
   console.log(
-    `${missing.length} of ${load.acknowledged.length} acknowledged publications are missing; load of the machine ${load.machineLoad}`,
+    `${missing.length} of ${load.acknowledged.length} acknowledged publications are missing; machine load ${load.machineLoad}`,
   );
   process.exitCode = missing.length > 0 ? 1 : 0;
 });
 
-/** A port that leads somewhere else later, and then breaks what it has led so far. */
+/** A port whose target can change, which breaks its existing connections. */
 async function movingAddress(to) {
   let target = to;
   const sockets = new Set();

@@ -1,4 +1,4 @@
-// Requests at a steady rate, whatever becomes of those before: reads and publications.
+// Sends reads and publications at a steady rate, regardless of earlier responses.
 import http from 'node:http';
 import { loadavg } from 'node:os';
 import { performance } from 'node:perf_hooks';
@@ -8,7 +8,7 @@ import { aServer } from './programs.mjs';
 const LIST = '/registry/main/v0.1/servers';
 
 export class Load {
-  /** What was answered: `{ at, tookMs, published?, status, text, replica? }`; status 0: nothing was. */
+  /** Responses: `{ at, tookMs, published?, status, text, replica? }`; status 0: none. */
   answers = [];
   isRunning = true;
   agent = new http.Agent({ keepAlive: true, maxSockets: 200 });
@@ -16,9 +16,9 @@ export class Load {
   loads = [];
 
   /**
-   * @param portOf of the request of this number.
-   * @param publicationEvery so many requests there is one.
-   * @param names of servers that are read.
+   * @param portOf port for the request with this number.
+   * @param publicationEvery requests per publication.
+   * @param names servers to read.
    */
   constructor({ portOf, rate, publicationEvery, names }) {
     Object.assign(this, { portOf, rate, publicationEvery, names });
@@ -38,7 +38,7 @@ export class Load {
     }
   }
 
-  /** Resolves once everything has been answered. */
+  /** Resolves once every request has ended. */
   async stop() {
     this.isRunning = false;
     await this.ended;
@@ -92,7 +92,7 @@ export class Load {
     return this.answers.filter(({ status }) => status < 200 || status > 299);
   }
 
-  /** What was published and acknowledged, and is not in the list of this port. */
+  /** Acknowledged publications missing from this port's list. */
   async missing(port) {
     const there = new Set();
     for (let cursor; cursor !== null;) {
@@ -109,13 +109,13 @@ export class Load {
     return this.answers.flatMap(({ status, published }) => (published && status === 201 ? [published] : []));
   }
 
-  /** The processes that wanted to run meanwhile, on average in a minute, least and most. */
+  /** The 1-minute load average meanwhile, minimum and maximum. */
   get machineLoad() {
     return `${Math.min(...this.loads).toFixed(1)} to ${Math.max(...this.loads).toFixed(1)}`;
   }
 }
 
-/** How often each status, with its code, was answered. */
+/** How often each status, with its code, occurred. */
 export function countsOf(answers) {
   const counts = {};
   for (const { status, text } of answers) {

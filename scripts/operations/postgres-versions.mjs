@@ -1,4 +1,4 @@
-// Runs the API tests on a PostgreSQL of another version, and on request through PgBouncer in front of it.
+// Runs the API tests on another version of PostgreSQL, optionally through PgBouncer.
 import { spawn } from 'node:child_process';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -47,7 +47,7 @@ await inFolder(async (folder, atEnd) => {
   process.exitCode = await new Promise((done) => vitest.once('exit', done));
 });
 
-/** Starts PgBouncer as docs/operating.md says; its port. */
+/** Starts PgBouncer as in docs/operating.md; returns its port. */
 async function pooler(folder, postgres, mode, atEnd) {
   const [directory, port] = [join(folder, 'pgbouncer'), await freePort()];
   await mkdir(directory);

@@ -1,5 +1,6 @@
 /* global fetch, AbortSignal */
-// What the scripts of this folder start: PostgreSQL of any version, and replicas of the build, or of another one.
+// Shared by the scripts of this directory: starts any version of PostgreSQL, and replicas of this or another
+// build.
 import { execFile, spawn } from 'node:child_process';
 import console from 'node:console';
 import { readFileSync } from 'node:fs';
@@ -14,7 +15,7 @@ import pg from 'pg';
 
 export const ROOT = resolve(import.meta.dirname, '../..');
 export const MAIN = join(ROOT, 'dist/main.js');
-/** Those of Debian's PostgreSQL. */
+/** Debian's PostgreSQL binaries. */
 export const BINARIES = '/usr/lib/postgresql/15/bin';
 
 // PostgreSQL and PgBouncer refuse to run as root.
@@ -22,7 +23,7 @@ const AS_POSTGRES =
   process.getuid?.() === 0 ? ['setpriv', '--reuid=postgres', '--regid=postgres', '--clear-groups'] : [];
 const execute = promisify(execFile);
 
-/** The arguments as `parseArgs` reads them; ends with the usage line where they are wrong. */
+/** The arguments as `parseArgs` reads them; exits with the usage line when they are invalid. */
 export function readArguments(usage, options) {
   try {
     return parseArgs(options);
@@ -32,7 +33,7 @@ export function readArguments(usage, options) {
   }
 }
 
-/** Runs the work in a new folder, which goes with everything that `atEnd` was given for. */
+/** Runs `work` in a new directory, then runs the `atEnd` callbacks and removes it. */
 export async function inFolder(work) {
   const folder = await mkdtemp(join(tmpdir(), 'registry-operations-'));
   await chmod(folder, 0o755);
@@ -50,7 +51,7 @@ export async function inFolder(work) {
   }
 }
 
-/** Runs a program that refuses to be root. */
+/** Runs a program that refuses to run as root. */
 export function runAsPostgres(...command) {
   const [program, ...args] = [...AS_POSTGRES, ...command];
   return execute(program, args, { cwd: '/' });
@@ -73,7 +74,7 @@ export async function freePort() {
   return port;
 }
 
-/** Asks until the answer is true; a failure counts as false. Resolves with the milliseconds that it took. */
+/** Polls until the result is true; a failure counts as false. Resolves with the elapsed milliseconds. */
 export async function until(what, isTrue, limitMs = 60_000) {
   const began = Date.now();
   while (!(await isTrue().catch(() => false))) {
@@ -83,13 +84,13 @@ export async function until(what, isTrue, limitMs = 60_000) {
   return Date.now() - began;
 }
 
-/** A PostgreSQL of a data directory of its own, on TCP alone. Its superuser is `registry`, without a password. */
+/** A PostgreSQL with a separate data directory, TCP only. Its superuser is `registry`, without a password. */
 export class Postgres {
   constructor(binaries, folder, port) {
     Object.assign(this, { binaries, port, directory: join(folder, `postgres-${port}`) });
   }
 
-  /** @param hba what pg_hba.conf is to be; absent: nobody is asked for a password. */
+  /** @param hba content of pg_hba.conf; absent: no password is required. */
   static async start(binaries, folder, settings = [], hba = undefined) {
     const made = new Postgres(binaries, folder, await freePort());
     await made.makeDirectory();
@@ -100,7 +101,7 @@ export class Postgres {
     return made;
   }
 
-  /** A standby of it. */
+  /** Creates a standby. */
   async standby(folder, settings = []) {
     const made = new Postgres(this.binaries, folder, await freePort());
     await made.makeDirectory();
@@ -120,7 +121,7 @@ export class Postgres {
     const all = ['listen_addresses=127.0.0.1', 'unix_socket_directories=', ...settings];
     const flags = ['-D', this.directory, '-p', `${this.port}`, ...all.flatMap((one) => ['-c', one])];
     this.child = startAsPostgres(join(this.binaries, 'postgres'), ...flags);
-    // Whoever is refused is answered too.
+    // A refused connection is an answer too.
     const answers = () => this.query('select 1').catch(({ code }) => /^28/.test(code));
     await until('PostgreSQL answers', answers);
   }
@@ -136,7 +137,7 @@ export class Postgres {
     }
   }
 
-  /** As when the machine is gone: all of its processes at once. */
+  /** Kills all of its processes at once, like a machine failure. */
   kill() {
     const { pid } = this.child;
     const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ');
@@ -151,7 +152,7 @@ export class Postgres {
   }
 }
 
-/** A replica in a process of its own, at ports that stay the same. */
+/** A replica in a separate process, with fixed ports. */
 export class Replica {
   constructor(config, port, internalPort, environment) {
     Object.assign(this, { config, port, internalPort, environment, output: '', main: MAIN });
@@ -183,11 +184,11 @@ export class Replica {
       async () => hasEnded() || (await this.isReady()),
       120_000,
     );
-    if (hasEnded()) throw new Error(`The replica has ended:\n${this.output}`);
+    if (hasEnded()) throw new Error(`The replica has exited:\n${this.output}`);
     return tookMs;
   }
 
-  /** Resolves with the milliseconds that it took. */
+  /** Resolves with the elapsed milliseconds. */
   async stop() {
     const began = Date.now();
     if (this.child.exitCode !== null || this.child.signalCode !== null) return 0;
@@ -206,7 +207,9 @@ export class Replica {
   }
 }
 
-/** Writes a configuration in anonymous mode, with a managed source and, if there are names, a file of servers. */
+/**
+ * Writes a configuration in anonymous mode, with a managed source and, if there are names, a file of servers.
+ */
 export async function writeConfiguration(folder, database, names = []) {
   const catalogue = join(folder, 'catalog.json');
   const servers = names.map(aServer);

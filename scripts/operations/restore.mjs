@@ -1,5 +1,5 @@
-// Backs up, restores and moves a database by the commands of docs/operating.md, as they stand there: the answers stay the same, and a
-// cursor goes on. Needs Debian's PostgreSQL, or another with its programs.
+// Backs up, restores and moves a database with the literal commands of docs/operating.md: responses stay the
+// same, and a cursor continues. Needs Debian's PostgreSQL, or the binaries of another.
 import { execFile } from 'node:child_process';
 import console from 'node:console';
 import { readFile } from 'node:fs/promises';
@@ -99,7 +99,7 @@ async function json(url) {
   return (await globalThis.fetch(url)).json();
 }
 
-/** What consumers see, and the changes in the audit trail; not the syncs, which each start makes. */
+/** What consumers see, and the changes in the audit trail, without the syncs of each start. */
 async function answersOf(origin, cursor) {
   const { events } = await json(`${origin}/v1/audit`);
   return {

@@ -1,5 +1,6 @@
-// Restarts two replicas, one after the other, again and again, while requests come through a balancer: none may fail. With --from, the
-// replicas begin as an older version and each is replaced by the build. Needs nginx for the balancer of that name.
+// Restarts two replicas alternately and repeatedly under requests through a load balancer: none may fail.
+// With --from, the replicas begin as an older version and each is replaced by the build. The nginx balancer
+// needs nginx.
 import console from 'node:console';
 import { join } from 'node:path';
 import process from 'node:process';
@@ -48,7 +49,8 @@ await inFolder(async (folder, atEnd) => {
   await pause(2_000);
   for (let round = 1; round <= (values.from ? 1 : rounds); round += 1)
     for (const replica of replicas) {
-      // An older version may stop at once: it is taken out before, as the preStop of a pod does.
+      // An older version may stop at once: it is removed from the balancer first, as a pod's preStop hook
+      // does.
       replica.isOut = replica.main !== MAIN;
       if (replica.isOut) await pause(5_500);
       const stoppedMs = await replica.stop();
@@ -69,7 +71,7 @@ await inFolder(async (folder, atEnd) => {
     `${kind === 'poll' ? `${period} ms` : kind}: ${failed.length} of ${answers.length} failed ${countsOf(failed)}, the slowest took ${slowest} ms;`,
   );
   console.log(
-    `${missing.length} of ${acknowledged.length} acknowledged publications are missing; load of the machine ${load.machineLoad}`,
+    `${missing.length} of ${acknowledged.length} acknowledged publications are missing; machine load ${load.machineLoad}`,
   );
   process.exitCode = failed.length + missing.length > 0 ? 1 : 0;
 });

@@ -29,19 +29,19 @@ for (const { name, managed, claims } of sources)
 for (const { name, ...registry } of registries) service.registry(name, registry);
 service.runs();
 
-/** Each question with the claims that were named last, and its answer. */
+/** The questions of the page, each with the claims named last before it. */
 const questions = TEXT.split(/^### /m)
   .slice(1)
-  .reduce<{ title: string; claims: object; request: string; answer: string }[]>((told, section) => {
+  .reduce<{ title: string; claims: object; request: string; answer: string }[]>((parsed, section) => {
     const [title = ''] = section.split('\n');
     const [, named] = /`(\{"sub":.*?\})`/.exec(section) ?? [];
-    const claims = named ? (JSON.parse(named) as object) : (told.at(-1)?.claims ?? {});
+    const claims = named ? (JSON.parse(named) as object) : (parsed.at(-1)?.claims ?? {});
     const [, request = ''] = /```http\n(.*?)```/s.exec(section) ?? [];
     const [, answer = ''] = /```json\n(.*?)```/s.exec(section) ?? [];
-    return [...told, { title, claims, request, answer }];
+    return [...parsed, { title, claims, request, answer }];
   }, []);
 
-describe('an answer in docs/explain.md is what is answered', () => {
+describe('the examples in docs/explain.md', () => {
   beforeAll(async () => {
     for (const name of Object.keys(SERVERS)) await service.synced(name);
     const writer = service.as({ ...PUBLISHED, role: 'writer' });
@@ -49,9 +49,9 @@ describe('an answer in docs/explain.md is what is answered', () => {
     expect((await writer.post('/v1/entries', body)).status).toBe(201);
   });
 
-  it('there are five', () => expect(questions).toHaveLength(5));
+  it('cover five questions', () => expect(questions).toHaveLength(5));
 
-  it.each(questions)('$title', async ({ claims, request, answer }) => {
+  it.each(questions)('match the answer of the server: $title', async ({ claims, request, answer }) => {
     const [, method = '', path = '', body = ''] = /^(\w+) (\S+)\n(.*)$/s.exec(request) ?? [];
     const sent = body.trim() === '' ? {} : { body: JSON.parse(body) as object };
     const reply = await service.as(claims as Record<string, unknown>).send(method, path, sent);

@@ -73,10 +73,10 @@ beforeAll(async () => {
   expect(cleared.status).toBe(204);
 });
 
-describe('a caller who asks about themselves', () => {
-  it('is told that what they see is shown', async () => {
-    const told = await ask(service.as(ACME_PLATFORM), aboutAcme('io.acme/open'));
-    expect(told).toEqual({
+describe('POST /v1/access/explain without `as`', () => {
+  it('reports a visible entry as shown', async () => {
+    const explanation = await ask(service.as(ACME_PLATFORM), aboutAcme('io.acme/open'));
+    expect(explanation).toEqual({
       answer: { status: 200 },
       decision: 'shown',
       steps: [
@@ -90,7 +90,7 @@ describe('a caller who asks about themselves', () => {
   });
 
   it.each(['io.acme/teams', 'io.acme/cleared', 'io.acme/never'])(
-    'is told of what is hidden as of what is missing: %s',
+    'reports a hidden entry exactly like a missing one: %s',
     async (name) => {
       expect(await ask(service.as(ACME_PLATFORM), aboutAcme(name))).toEqual({
         answer: { status: 404, code: 'entry_not_found' },
@@ -106,7 +106,7 @@ describe('a caller who asks about themselves', () => {
     },
   );
 
-  it('gets the same bytes for what is hidden and what is missing, whoever they are', async () => {
+  it('returns the same bytes for a hidden and a missing entry to every caller', async () => {
     const pairs = [
       ['io.acme/teams', 'io.acme/teamt'],
       ['com.contoso/x', 'com.contoso/y'],
@@ -125,19 +125,23 @@ describe('a caller who asks about themselves', () => {
         }
   });
 
-  it('is not told what a gate asks for, and whom to ask', async () => {
-    const told = await ask(service.as(CONTOSO_READER), aboutAcme('io.acme/open'));
-    expect(told.answer).toEqual({ status: 403, code: 'registry_forbidden' });
-    expect(told.decision).toBe('refused');
-    expect(told.steps).toContainEqual({ step: 'gate', outcome: 'refused', code: 'registry_forbidden' });
-    expect(outcomes(told).at(-1)).toBe('entry absent');
-    expect(told.hints.join()).toContain('/v1/me?claims=true');
+  it('does not reveal the claims a gate requires', async () => {
+    const explanation = await ask(service.as(CONTOSO_READER), aboutAcme('io.acme/open'));
+    expect(explanation.answer).toEqual({ status: 403, code: 'registry_forbidden' });
+    expect(explanation.decision).toBe('refused');
+    expect(explanation.steps).toContainEqual({
+      step: 'gate',
+      outcome: 'refused',
+      code: 'registry_forbidden',
+    });
+    expect(outcomes(explanation).at(-1)).toBe('entry absent');
+    expect(explanation.hints.join()).toContain('/v1/me?claims=true');
   });
 
-  it('is told everything of a registry that they manage', async () => {
-    const told = await ask(service.as(ACME_ADMIN), aboutAcme('io.acme/teams'));
-    expect(told.decision).toBe('hidden');
-    expect(told.steps).toContainEqual({
+  it('reveals required and missing claims in a registry the caller manages', async () => {
+    const explanation = await ask(service.as(ACME_ADMIN), aboutAcme('io.acme/teams'));
+    expect(explanation.decision).toBe('hidden');
+    expect(explanation.steps).toContainEqual({
       step: 'entry',
       outcome: 'refused',
       code: 'entry_not_found',
@@ -150,37 +154,37 @@ describe('a caller who asks about themselves', () => {
     });
   });
 
-  it('is told which version is missing of an entry they see', async () => {
-    const told = await ask(service.as(ACME_PLATFORM), {
+  it('returns version_not_found for a missing version of a visible entry', async () => {
+    const explanation = await ask(service.as(ACME_PLATFORM), {
       registry: 'acme',
       entry: server('io.acme/open', '9.9.9'),
     });
-    expect(told.answer).toEqual({ status: 404, code: 'version_not_found' });
-    expect(outcomes(told).slice(-2)).toEqual(['entry passed', 'version absent']);
+    expect(explanation.answer).toEqual({ status: 404, code: 'version_not_found' });
+    expect(outcomes(explanation).slice(-2)).toEqual(['entry passed', 'version absent']);
   });
 
-  it('learns from their own token what may be wrong with it', async () => {
-    const told = await ask(
+  it('hints at claims of the token that look wrong', async () => {
+    const explanation = await ask(
       service.as({ ...ACME_PLATFORM, realm_access: { roles: ['writer'] }, tenant: 2 ** 60, scope: 'a b' }),
       { registry: 'acme' },
     );
-    expect(told.decision).toBe('shown');
-    expect(told.hints).toHaveLength(3);
+    expect(explanation.decision).toBe('shown');
+    expect(explanation.hints).toHaveLength(3);
   });
 });
 
-describe('somebody who asks about another caller', () => {
-  it('has to manage something', async () => {
+describe('POST /v1/access/explain with `as`', () => {
+  it('requires a manage role', async () => {
     const question = aboutAcme('io.acme/open', { as: { claims: { org: 'acme' } } });
     expectRefused(await service.as(ACME_PLATFORM).post('/v1/access/explain', question), 403, 'role_required');
     expect((await ask(service.as(ACME_ADMIN), question)).decision).toBe('shown');
   });
 
-  it('is told every step, and the least that is missing', async () => {
+  it('reports the minimal missing claims', async () => {
     const as = { claims: { org: 'acme', team: 'platform' } };
-    const told = await ask(service.as(ACME_ADMIN), aboutAcme('io.acme/teams', { as }));
-    expect(told.answer).toEqual({ status: 404, code: 'entry_not_found' });
-    expect(told.missing).toEqual([
+    const explanation = await ask(service.as(ACME_ADMIN), aboutAcme('io.acme/teams', { as }));
+    expect(explanation.answer).toEqual({ status: 404, code: 'entry_not_found' });
+    expect(explanation.missing).toEqual([
       { key: 'team', needs: 'data', held: ['platform'], because: 'arrayValues: all' },
     ]);
     const opened = { claims: { org: 'acme', team: ['platform', 'data'] } };
@@ -188,10 +192,10 @@ describe('somebody who asks about another caller', () => {
     expect(then.decision).toBe('shown');
   });
 
-  it('is told of the steps behind a closed gate, and what all of them ask for', async () => {
-    const told = await ask(service.as(ACME_ADMIN), aboutAcme('io.acme/teams', { as: { claims: {} } }));
-    expect(told.answer).toEqual({ status: 403, code: 'registry_forbidden' });
-    expect(outcomes(told)).toEqual([
+  it('reports the steps after a refusing gate, and the missing claims of all steps', async () => {
+    const explanation = await ask(service.as(ACME_ADMIN), aboutAcme('io.acme/teams', { as: { claims: {} } }));
+    expect(explanation.answer).toEqual({ status: 403, code: 'registry_forbidden' });
+    expect(outcomes(explanation)).toEqual([
       'token passed',
       'registry passed',
       'gate refused',
@@ -200,45 +204,45 @@ describe('somebody who asks about another caller', () => {
       'source passed',
       'entry refused',
     ]);
-    expect(told.missing?.map(({ key, needs }) => `${key}=${needs}`)).toEqual([
+    expect(explanation.missing?.map(({ key, needs }) => `${key}=${needs}`)).toEqual([
       'org=acme',
       'team=platform',
       'team=data',
     ]);
   });
 
-  it('is told which source shadows an entry', async () => {
-    const told = await ask(
+  it('names the source that shadows an entry', async () => {
+    const explanation = await ask(
       service.as(ACME_ADMIN),
       aboutAcme('io.acme/both', { as: { claims: { org: 'acme', team: 'data' } } }),
     );
-    expect(told.steps).toContainEqual({
+    expect(explanation.steps).toContainEqual({
       step: 'shadowing',
       outcome: 'refused',
       source: 'catalog',
       shadowedBy: 'first',
     });
-    expect(told.hints).toEqual(['The entry of source catalog is shadowed: source first comes first']);
+    expect(explanation.hints).toEqual(['The entry of source catalog is shadowed: source first comes first']);
   });
 
-  it('is told that an entry without claims is for super-admins', async () => {
+  it('hints that only super-admins see an entry without claims', async () => {
     const as = { claims: { org: 'acme' } };
-    const told = await ask(service.as(SUPER_ADMIN), aboutAcme('io.acme/cleared', { as }));
-    expect(told.hints.join()).toContain('only super-admins');
-    expect(told.missing).toBeUndefined();
+    const explanation = await ask(service.as(SUPER_ADMIN), aboutAcme('io.acme/cleared', { as }));
+    expect(explanation.hints.join()).toContain('only super-admins');
+    expect(explanation.missing).toBeUndefined();
   });
 
-  it('is told of claims that only look like those that are asked for', async () => {
+  it('hints at held claims that differ only in case or nesting', async () => {
     const as = { claims: { Org: 'acme', groups: { team: 'data' }, org: 'Acme' } };
-    const told = await ask(service.as(SUPER_ADMIN), aboutAcme('io.acme/teams', { as }));
-    expect(told.hints).toEqual([
+    const explanation = await ask(service.as(SUPER_ADMIN), aboutAcme('io.acme/teams', { as }));
+    expect(explanation.hints).toEqual([
       '"org" is asked for, and the caller holds "Org": case counts',
       '"org" is to be "acme", and the caller holds "Acme": case and spaces count',
       '"team" is asked for at the top level, and the caller holds it at groups.team',
     ]);
   });
 
-  it('learns nothing of a registry that they do not reach: it is told like one that is not there', async () => {
+  it('reports a registry outside the caller’s claims exactly like an unknown one', async () => {
     const as = { claims: { org: 'contoso' } };
     const [hidden, missing] = await Promise.all(
       ['contoso', 'nowhere'].map((registry) =>
@@ -259,7 +263,7 @@ describe('somebody who asks about another caller', () => {
     });
   });
 
-  it('is told by a publisher of what they publish alone', async () => {
+  it('reports to a publisher only the entries they may publish', async () => {
     const as = { claims: { org: 'acme' } };
     const writer = service.as(WRITER_OF_BOTH);
     const own = await ask(writer, aboutAcme('io.acme/teams', { as }));
@@ -270,8 +274,8 @@ describe('somebody who asks about another caller', () => {
   });
 });
 
-describe('who may manage', () => {
-  it('is explained for a registry by role, scope and origin', async () => {
+describe('explaining the action "manage"', () => {
+  it('checks role, claims and origin of a registry', async () => {
     const of = (claims: object) =>
       ask(service.as(SUPER_ADMIN), { registry: 'acme', action: 'manage', as: { claims } });
     const reader = await of({ org: 'acme' });
@@ -284,22 +288,22 @@ describe('who may manage', () => {
     expect(stranger.decision).toBe('hidden');
   });
 
-  it('is explained for an entry, as the request is answered', async () => {
+  it('predicts the answer to the admin request for an entry', async () => {
     const question = aboutAcme('io.acme/teams', { action: 'manage' });
     for (const [claims, status, code] of [
       [ACME_PLATFORM, 403, 'role_required'],
       [ACME_WRITER, 404, 'entry_not_found'],
       [WRITER_OF_BOTH, 200, undefined],
     ] as const) {
-      const told = await ask(service.as(claims), question);
-      expect(told.answer).toEqual({ status, ...(code ? { code } : {}) });
+      const explanation = await ask(service.as(claims), question);
+      expect(explanation.answer).toEqual({ status, ...(code ? { code } : {}) });
       const reply = await service.as(claims).get('/v1/entries/server/io.acme%2Fteams');
       expect(reply.status).toBe(status);
     }
   });
 });
 
-describe('who may publish', () => {
+describe('explaining the action "publish"', () => {
   const publishing = (name: string, more: object = {}) => ({
     registry: 'lobby',
     entry: server(name, '1.0.0'),
@@ -308,28 +312,40 @@ describe('who may publish', () => {
   });
 
   it.each([
-    ['a publisher who holds the claims of the registry', ACME_WRITER, 'io.acme/new', 201, undefined],
-    ['one who does not', { ...ACME_WRITER, team: 'data' }, 'io.acme/new', 400, 'claims_not_subset'],
-    ['nobody without the role', ACME_PLATFORM, 'io.acme/new', 403, 'role_required'],
     [
-      'nobody where the claims of the name are others',
+      'allows a publisher who covers the registry’s publishClaims',
+      ACME_WRITER,
+      'io.acme/new',
+      201,
+      undefined,
+    ],
+    [
+      'refuses a publisher who does not cover them',
+      { ...ACME_WRITER, team: 'data' },
+      'io.acme/new',
+      400,
+      'claims_not_subset',
+    ],
+    ['refuses a caller without the role', ACME_PLATFORM, 'io.acme/new', 403, 'role_required'],
+    [
+      'refuses claims that differ from the claims of the existing name',
       WRITER_OF_BOTH,
       'io.acme/teams',
       400,
       'claims_mismatch',
     ],
-  ])('is %s', async (_, claims, name, status, code) => {
-    const told = await ask(service.as(claims), publishing(name));
-    expect(told.answer).toEqual({ status, ...(code ? { code } : {}) });
+  ])('%s', async (_, claims, name, status, code) => {
+    const explanation = await ask(service.as(claims), publishing(name));
+    expect(explanation.answer).toEqual({ status, ...(code ? { code } : {}) });
     const body = { server: aServer(name), claims: { org: 'acme', team: 'platform' } };
     const reply = await service.as(claims).post('/v1/entries/validate', body);
     expect(reply.status).toBe(status === 201 ? 200 : status);
   });
 
-  it('is explained for claims that are named, with what is missing', async () => {
-    const told = await ask(service.as(ACME_WRITER), publishing('io.acme/new', { claims: TEAMS }));
-    expect(told.answer).toEqual({ status: 400, code: 'claims_not_subset' });
-    expect(told.steps).toContainEqual(
+  it('reports which of the requested claims the publisher lacks', async () => {
+    const explanation = await ask(service.as(ACME_WRITER), publishing('io.acme/new', { claims: TEAMS }));
+    expect(explanation.answer).toEqual({ status: 400, code: 'claims_not_subset' });
+    expect(explanation.steps).toContainEqual(
       expect.objectContaining({ step: 'claims', missing: [expect.objectContaining({ needs: 'data' })] }),
     );
     const exists = await ask(service.as(WRITER_OF_BOTH), publishing('io.acme/teams', { claims: TEAMS }));
@@ -337,41 +353,47 @@ describe('who may publish', () => {
   });
 });
 
-describe('a name that is reserved for others', () => {
-  const tell = async (claims: object, name: string, more: object = {}) => {
+describe('explaining a publication under a reserved name', () => {
+  const explain = async (claims: object, name: string, more: object = {}) => {
     const question = { registry: 'lobby', entry: server(name, '1.0.0'), action: 'publish', ...more };
     return (await service.as({ ...claims }).post('/v1/access/explain', question)).text;
   };
 
   it.each([
     ['the claims of the registry', {}],
-    ['claims of their own', { claims: { org: 'acme', team: 'platform' } }],
-    ['claims of others', { claims: { org: 'blue' } }],
-  ])('is told of alike whether anything has it, with %s', async (_, more) => {
-    const taken = await tell(ACME_WRITER, 'com.blue/payments', more);
+    ['the publisher’s own claims', { claims: { org: 'acme', team: 'platform' } }],
+    ['the claims of another team', { claims: { org: 'blue' } }],
+  ])('does not reveal whether the name is taken, with %s', async (_, more) => {
+    const taken = await explain(ACME_WRITER, 'com.blue/payments', more);
     expect(taken).toContain('"name_reserved"');
-    expect(taken).toBe(await tell(ACME_WRITER, 'com.blue/nothing', more));
-    const ownTaken = await tell(BLUE_WRITER, 'com.blue/payments', { claims: { org: 'blue' } });
+    expect(taken).toBe(await explain(ACME_WRITER, 'com.blue/nothing', more));
+    const ownTaken = await explain(BLUE_WRITER, 'com.blue/payments', { claims: { org: 'blue' } });
     expect(ownTaken).toContain('"version_exists"');
-    const ownFree = await tell(BLUE_WRITER, 'com.blue/nothing', { claims: { org: 'blue' } });
+    const ownFree = await explain(BLUE_WRITER, 'com.blue/nothing', { claims: { org: 'blue' } });
     expect(ownFree).toContain('the name is new');
   });
 });
 
-describe('a question with very many claims', () => {
+describe('explaining with very many claims', () => {
   const values = (count: number, prefix: string) => Array.from({ length: count }, (_, n) => `${prefix}${n}`);
 
-  it('is answered with as many of those that are missing as anybody reads', async () => {
+  it('reports at most 100 missing claims', async () => {
     const claims = Object.fromEntries(values(60, 'k').map((key) => [key, values(1_000, 'v')]));
-    const told = await ask(service.as(ACME_PLATFORM), { registry: 'lobby', action: 'publish', claims });
-    const missing = told.steps.flatMap(({ step, missing: lacking }) => (step === 'claims' ? lacking : []));
+    const explanation = await ask(service.as(ACME_PLATFORM), {
+      registry: 'lobby',
+      action: 'publish',
+      claims,
+    });
+    const missing = explanation.steps.flatMap(({ step, missing: lacking }) =>
+      step === 'claims' ? lacking : [],
+    );
     expect(missing).toHaveLength(100);
     const few = { registry: 'lobby', action: 'publish', claims: { k0: values(99, 'v') } };
-    const toldFew = await ask(service.as(ACME_PLATFORM), few);
-    expect(toldFew.steps.at(-1)).toMatchObject({ step: 'claims', missing: { length: 99 } });
+    const fewExplained = await ask(service.as(ACME_PLATFORM), few);
+    expect(fewExplained.steps.at(-1)).toMatchObject({ step: 'claims', missing: { length: 99 } });
   });
 
-  it('tells of long values that are held no more than their beginning', async () => {
+  it('cuts held values to 100 characters', async () => {
     const as = { claims: { org: values(20, 'x'.repeat(3_000)) } };
     const reply = await service.as(SUPER_ADMIN).post('/v1/access/explain', aboutAcme('io.acme/open', { as }));
     expect(reply.status).toBe(200);
@@ -380,11 +402,11 @@ describe('a question with very many claims', () => {
   });
 });
 
-describe('what another caller would see', () => {
+describe('POST /v1/access/preview', () => {
   const preview = (sender: Sender, as: object, more: object = {}) =>
     sender.post('/v1/access/preview', { registry: 'acme', as: { claims: as }, ...more });
 
-  it('is the page that they get, byte for byte, with the number of entries', async () => {
+  it('returns the page as that caller gets it, byte for byte, with counts', async () => {
     for (const claims of [ACME_PLATFORM, ACME_DATA, WRITER_OF_BOTH, SUPER_ADMIN])
       for (const [type, path] of [
         ['server', 'servers'],
@@ -400,7 +422,7 @@ describe('what another caller would see', () => {
       }
   });
 
-  it('is nothing where they may not enter', async () => {
+  it('returns no page when the gate refuses the caller', async () => {
     const reply = await preview(service.as(ACME_ADMIN), CONTOSO_READER);
     expect(reply.json).toEqual({
       answer: { status: 403, code: 'registry_forbidden' },
@@ -409,7 +431,7 @@ describe('what another caller would see', () => {
     });
   });
 
-  it('is for those who manage the registry', async () => {
+  it('is restricted to managers of the registry', async () => {
     expectRefused(await preview(service.as(ACME_WRITER), {}), 403, 'role_required');
     expectRefused(await preview(service.as(CONTOSO_ADMIN), {}), 404, 'registry_not_found');
     expectRefused(
@@ -421,8 +443,8 @@ describe('what another caller would see', () => {
   });
 });
 
-describe('who has access', () => {
-  it('to a published entry is told to its publishers, by registries that they may enter', async () => {
+describe('listing who has access', () => {
+  it('returns the claim sets of a published entry per registry to its publishers', async () => {
     const path = '/v1/entries/server/io.acme%2Fteams/access';
     const reply = await service.as(WRITER_OF_BOTH).get(path);
     expect(reply.json).toEqual({
@@ -453,7 +475,7 @@ describe('who has access', () => {
     expectRefused(await service.as(ACME_ADMIN).get(path), 403, 'role_required');
   });
 
-  it('to a registry is told claim set by claim set', async () => {
+  it('returns the claim sets of a registry to its managers', async () => {
     const reply = await service.as(ACME_ADMIN).get('/v1/registries/acme/access');
     expect((reply.json as { claimSets: object[] }).claimSets).toEqual(
       expect.arrayContaining([
@@ -469,7 +491,7 @@ describe('who has access', () => {
     );
   });
 
-  it('to an entry of a registry is told source by source, with what shadows it', async () => {
+  it('returns the claim sets of an entry per source, with what shadows it', async () => {
     const reply = await service.as(ACME_ADMIN).get('/v1/registries/acme/access?entry=io.acme%2Fboth');
     expect(reply.json).toMatchObject({
       claimSets: [
@@ -486,20 +508,23 @@ describe('who has access', () => {
 describe('a refusal', () => {
   it.each([
     ['without a token', undefined, '/v1/sources', 401, 'token_missing', 'token'],
-    ['for want of a role', NOBODY, '/v1/sources', 403, 'role_required', 'roles'],
+    ['without the role', NOBODY, '/v1/sources', 403, 'role_required', 'roles'],
     ['at the gate', CONTOSO_READER, '/registry/acme/v0.1/servers', 403, 'registry_forbidden', 'gate'],
-  ])('%s says where to ask, and the log which step it was', async (_, claims, path, status, code, step) => {
-    const sender = claims ? service.as(claims) : service;
-    const reply = await sender.get(path);
-    expectRefused(reply, status, code);
-    const { details, requestId } = reply.json as { details: string[]; requestId: string };
-    expect(details).toEqual([expect.stringContaining('POST /v1/access/explain')]);
-    const logged = () =>
-      service.logs().find((line) => line['requestId'] === requestId && line.msg === 'request');
-    await within(5_000, () => expect(logged()).toMatchObject({ step }));
-  });
+  ])(
+    '%s names the explain endpoint, and the log names the deciding step',
+    async (_, claims, path, status, code, step) => {
+      const sender = claims ? service.as(claims) : service;
+      const reply = await sender.get(path);
+      expectRefused(reply, status, code);
+      const { details, requestId } = reply.json as { details: string[]; requestId: string };
+      expect(details).toEqual([expect.stringContaining('POST /v1/access/explain')]);
+      const logged = () =>
+        service.logs().find((line) => line['requestId'] === requestId && line.msg === 'request');
+      await within(5_000, () => expect(logged()).toMatchObject({ step }));
+    },
+  );
 
-  it('of what is not there says nothing of it', async () => {
+  it('of a hidden entry has no details', async () => {
     const reply = await service.as(ACME_PLATFORM).get('/registry/acme/v0.1/servers/io.acme%2Fteams/versions');
     expectRefused(reply, 404, 'entry_not_found');
     expect(reply.json).not.toHaveProperty('details');

@@ -21,7 +21,7 @@ const LIST = '/registry/acme/v0.1/servers';
 const WARNING = 'Authorization not configured, per-entry claims filtering disabled (auth-only mode)';
 const ALL_ROLES = ['superAdmin', 'manageSources', 'manageRegistries', 'manageEntries'];
 
-describe('one catalogue in the three modes', () => {
+describe('the same catalogue in each auth mode', () => {
   const folder = aFolder();
   const file = { path: folder.catalogue('made', [aServer('io.acme/made')]) };
   const syncPolicy = { interval: '1h' };
@@ -50,7 +50,7 @@ describe('one catalogue in the three modes', () => {
       { anonymous: '200', 'auth-only': '200', full: '403 registry_forbidden' }],
     ['the list of registries', CONTOSO_READER, async (caller) => openRegistriesIn(await caller.get('/registry')),
       { anonymous: ['acme'], 'auth-only': ['acme'], full: [] }],
-    ['an entry of another team by name', { org: 'acme', team: 'web' }, outcome('GET', `${LIST}/io.acme%2Flabelled/versions`),
+    ['an entry of another team', { org: 'acme', team: 'web' }, outcome('GET', `${LIST}/io.acme%2Flabelled/versions`),
       { anonymous: '200', 'auth-only': '200', full: '404 entry_not_found' }],
     ['an entry without claims', ACME_DATA, outcome('GET', `${LIST}/io.acme%2Fplain/versions`),
       { anonymous: '200', 'auth-only': '200', full: '404 entry_not_found' }],
@@ -72,30 +72,30 @@ describe('one catalogue in the three modes', () => {
       { anonymous: '200', 'auth-only': '200', full: '404 registry_not_found' }],
     ['the entries of a registry of another organisation', CONTOSO_ADMIN, outcome('GET', '/v1/registries/acme/entries'),
       { anonymous: '200', 'auth-only': '200', full: '404 registry_not_found' }],
-    ['starting a sync of another organisation', CONTOSO_ADMIN, outcome('POST', '/v1/sources/labelled/sync'),
+    ['syncing a source of another organisation', CONTOSO_ADMIN, outcome('POST', '/v1/sources/labelled/sync'),
       { anonymous: '202', 'auth-only': '202', full: '404 source_not_found' }],
-    ['making a source without a role', ACME_DATA, outcome('PUT', '/v1/sources/made-1', { file, syncPolicy, claims: { org: 'acme' } }),
+    ['creating a source without a role', ACME_DATA, outcome('PUT', '/v1/sources/made-1', { file, syncPolicy, claims: { org: 'acme' } }),
       { anonymous: '201', 'auth-only': '201', full: '403 role_required' }],
-    ['making a source within its claims', ACME_ADMIN, outcome('PUT', '/v1/sources/made-2', { file, syncPolicy, claims: { org: 'acme' } }),
+    ['creating a source with claims the caller covers', ACME_ADMIN, outcome('PUT', '/v1/sources/made-2', { file, syncPolicy, claims: { org: 'acme' } }),
       { anonymous: '201', 'auth-only': '201', full: '201' }],
-    ['making a source beyond its claims', ACME_ADMIN, outcome('PUT', '/v1/sources/made-3', { file, syncPolicy, claims: { org: 'contoso' } }),
+    ['creating a source with claims beyond the token’s', ACME_ADMIN, outcome('PUT', '/v1/sources/made-3', { file, syncPolicy, claims: { org: 'contoso' } }),
       { anonymous: '201', 'auth-only': '201', full: '400 claims_not_subset' }],
-    ['making a registry beyond its claims', ACME_ADMIN, outcome('PUT', '/v1/registries/made-4', { sources: ['plain'], claims: { org: 'contoso' } }),
+    ['creating a registry with claims beyond the token’s', ACME_ADMIN, outcome('PUT', '/v1/registries/made-4', { sources: ['plain'], claims: { org: 'contoso' } }),
       { anonymous: '201', 'auth-only': '201', full: '400 claims_not_subset' }],
-    ['changing what the configuration says', SUPER_ADMIN, outcome('PUT', '/v1/registries/acme', { sources: ['plain'] }),
+    ['changing a registry of the configuration file', SUPER_ADMIN, outcome('PUT', '/v1/registries/acme', { sources: ['plain'] }),
       { anonymous: '403 config_managed', 'auth-only': '403 config_managed', full: '403 config_managed' }],
-    ['a body that is wrong', SUPER_ADMIN, outcome('PUT', '/v1/registries/made-5', { sources: [] }),
+    ['an invalid body', SUPER_ADMIN, outcome('PUT', '/v1/registries/made-5', { sources: [] }),
       { anonymous: '400 invalid_body', 'auth-only': '400 invalid_body', full: '400 invalid_body' }],
-    ['who am I', ACME_DATA, outcome('GET', '/v1/me'),
+    ['GET /v1/me', ACME_DATA, outcome('GET', '/v1/me'),
       { anonymous: '401 anonymous_mode', 'auth-only': '200', full: '200' }],
-    ['a registry that is not there', SUPER_ADMIN, outcome('GET', '/registry/nowhere/v0.1/servers'),
+    ['an unknown registry', SUPER_ADMIN, outcome('GET', '/registry/nowhere/v0.1/servers'),
       { anonymous: '404 registry_not_found', 'auth-only': '404 registry_not_found', full: '404 registry_not_found' }],
   ]; // prettier-ignore
   const cases = rows.flatMap(([what, who, ask, answers]) =>
     MODES.map((mode) => ({ mode, what, who, ask, answer: answers[mode] })),
   );
 
-  it.each(cases)('$mode: $what, asked by $who, is $answer', async ({ mode, who, ask, answer }) => {
+  it.each(cases)('$mode: $what as $who returns $answer', async ({ mode, who, ask, answer }) => {
     const service = services[mode];
     expect(await ask(mode === 'anonymous' ? service : service.as({ ...who }))).toEqual(answer);
   });
@@ -109,14 +109,14 @@ describe('one catalogue in the three modes', () => {
     '/v1/registries/acme/entries',
   ];
 
-  it.each(TOKENLESS)('anonymous: %s looks at no token', async (path) => {
+  it.each(TOKENLESS)('anonymous: %s ignores the token', async (path) => {
     const plain = await services.anonymous.get(path);
     const garbage = await services.anonymous.get(path, { Authorization: 'Bearer no.such.token' });
     expect([plain.status, garbage.status]).toEqual([200, 200]);
   });
 
   it.each(TOKENLESS.flatMap((path) => (['auth-only', 'full'] as const).map((mode) => ({ mode, path }))))(
-    '$mode: $path needs a valid token',
+    '$mode: $path requires a valid token',
     async ({ mode, path }) => {
       const service = services[mode];
       expect(outcomeOf(await service.get(path))).toBe('401 token_missing');
@@ -133,7 +133,7 @@ describe('one catalogue in the three modes', () => {
     });
   });
 
-  it('full: roles come from the rules', async () => {
+  it('full: role rules decide the roles', async () => {
     expect((await services.full.as(CONTOSO_READER).get('/v1/me')).json).toEqual({
       subject: 'cleo',
       roles: [],
@@ -144,20 +144,20 @@ describe('one catalogue in the three modes', () => {
     });
   });
 
-  it('auth-only: all callers see the same bytes, whatever their claims', async () => {
+  it('auth-only: all callers get the same bytes regardless of claims', async () => {
     const replies = await Promise.all(
       [NOBODY, SUPER_ADMIN, ACME_DATA].map((caller) => services['auth-only'].as(caller).get(LIST)),
     );
     expect(new Set(replies.map(({ text }) => text)).size).toBe(1);
   });
 
-  it.each(MODES)('%s: the start warns in auth-only mode alone', (mode) => {
+  it.each(MODES)('%s: only auth-only mode logs a warning at start', (mode) => {
     const warnings = services[mode].logs().filter(({ msg }) => msg.includes(WARNING));
     expect(warnings.map(({ level }) => level)).toEqual(mode === 'auth-only' ? ['warn'] : []);
   });
 });
 
-describe('a configuration that names no mode', () => {
+describe('a configuration without auth.mode', () => {
   const issuer = anIssuer().runs();
   const service = aService().source('tools', { servers: [aServer('io.acme/a')] });
   beforeAll(() => {
@@ -168,7 +168,7 @@ describe('a configuration that names no mode', () => {
   });
   service.registry('acme', { sources: ['tools'] }).runs();
 
-  it('means oauth', async () => {
+  it('defaults to oauth', async () => {
     expect(outcomeOf(await service.get(LIST))).toBe('401 token_missing');
     expect(outcomeOf(await service.bearing(issuer.sign(NOBODY)).get(LIST))).toBe('200');
   });

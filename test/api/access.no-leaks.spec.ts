@@ -6,7 +6,7 @@ import type { Reply } from '../support/http.js';
 import { expectRefused, withoutSources } from '../support/matchers.js';
 import { aService } from '../support/service.js';
 
-/** What is there and must not be told, and what is not there at all: names of one length. */
+/** A hidden and a missing name of equal length, so that answers can be compared byte for byte. */
 const SOURCES = ['hidden', 'absent'] as const;
 const REGISTRIES = ['secret', 'nobody'] as const;
 const ENTRIES = ['io.acme/veil', 'io.acme/none'] as const;
@@ -34,7 +34,7 @@ const WRITES = [
 describe.each([
   { policy: {} },
   { policy: { arrayValues: 'any', unlabeled: 'deny', registryListing: 'readers' } },
-])('under the policy $policy', ({ policy }) => {
+])('hidden resources, policy $policy', ({ policy }) => {
   const service = aService({ mode: 'full', policy })
     .source('hidden', {
       claims: { org: 'contoso' },
@@ -64,7 +64,7 @@ describe.each([
   const asked = (method: string, path: string, headers = {}, body?: unknown) =>
     answerTo(service.port, service.issuer.sign(ACME_ADMIN), { method, path, headers, body });
 
-  describe.each(['config', 'api'])('what is there by %s and hidden', (origin) => {
+  describe.each(['config', 'api'])('with origin %s', (origin) => {
     beforeAll(async () => {
       for (const table of ['source', 'registry'])
         await service.database.query(`update ${table} set origin = $1 where name in ('hidden', 'secret')`, [
@@ -72,7 +72,7 @@ describe.each([
         ]);
     });
 
-    it('is there', async () => {
+    it('exist for a super-admin', async () => {
       for (const path of ['/v1/sources/hidden', '/v1/registries/secret'])
         expect((await service.as(SUPER_ADMIN).get(path)).json).toMatchObject({ origin });
     });
@@ -80,7 +80,7 @@ describe.each([
     it.each([
       ['source', '/v1/sources', SOURCES],
       ['registry', '/v1/registries', REGISTRIES],
-    ] as const)('answers to every verb as if the %s were not there', async (noun, base, names) => {
+    ] as const)('answer every verb as if the %s did not exist', async (noun, base, names) => {
       const before = await everything();
       for (const { method, tail } of [...READS, ...WRITES])
         for (const headers of [{}, ...TAGS]) {
@@ -89,7 +89,7 @@ describe.each([
             await asked(method, `${base}/${names[1]}${tail}`, headers),
           ];
           expectSameAnswer(hidden, missing, names);
-          // A method that no such path takes is 405 before anything is looked up.
+          // A method the path does not support is 405 before any lookup.
           expect(hidden).toMatch(/^HTTP\/1\.1 40[45] /);
           expect(hidden).not.toMatch(/^etag:/im);
           if (method !== 'HEAD')
@@ -98,11 +98,11 @@ describe.each([
       expect(await everything()).toEqual(before);
     });
 
-    // A new name makes something new, so PUT tells the two apart; what it must not do is to touch, or to say more.
+    // PUT of a missing name creates it, so only the 404 of the hidden one is checked here.
     it.each([
       ['source', '/v1/sources/hidden', { managed: {}, claims: { org: 'acme' } }],
       ['registry', '/v1/registries/secret', { sources: ['shown'], claims: { org: 'acme' } }],
-    ])('is not replaced by a PUT of a %s, whatever it carries', async (noun, path, good) => {
+    ])('answer PUT of a %s with the same 404 for any body and stay unchanged', async (noun, path, good) => {
       const before = await everything();
       const answers = new Set<string>();
       for (const body of [
@@ -122,7 +122,7 @@ describe.each([
     });
   });
 
-  it('refuses who lacks the role before it looks at the name', async () => {
+  it('return 403 role_required before the name is looked up', async () => {
     const token = service.issuer.sign({ ...ACME_PLATFORM, org: 'contoso' });
     const bases = [
       ['/v1/sources', 'shown', SOURCES[1]],
@@ -145,7 +145,7 @@ describe.each([
     '/registry/open/v0.1/x/dev.toolhive/skills/io.acme/PART',
     '/registry/open/v0.1/x/dev.toolhive/skills/io.acme/PART/versions',
     '/registry/open/v0.1/x/dev.toolhive/skills/io.acme/PART/versions/1.0.0',
-  ])('answers GET and HEAD %s for a hidden entry as for none', async (path) => {
+  ])('answer GET and HEAD %s like a missing entry', async (path) => {
     const at = (name: string) =>
       path.replace('NAME', encodeURIComponent(name)).replace('PART', name.slice('io.acme/'.length));
     const known = (await service.as(SUPER_ADMIN).get(at(ENTRIES[0]))).headers['etag'];
@@ -167,12 +167,12 @@ describe.each([
     'search=none',
     'version=9.9.9',
     'updated_since=2999-01-01T00:00:00Z',
-  ])('finds nothing by %s, and says so alike', async (query) => {
+  ])('are not found by %s', async (query) => {
     const reply = await service.as(ACME_ADMIN).get(`/registry/open/v0.1/servers?${query}`);
     expect(reply.text).toBe('{"servers":[],"metadata":{"count":0}}');
   });
 
-  it('puts nothing hidden into lists, their counts, or whether there is a next page', async () => {
+  it('are absent from lists and counts, and cause no nextCursor', async () => {
     const lists: [string, string[]][] = [
       ['/v1/sources', ['shown']],
       ['/v1/registries', ['open']],
@@ -180,7 +180,7 @@ describe.each([
       ['/registry/open/v0.1/x/dev.toolhive/skills', ['beta']],
     ];
     for (const [path, names] of lists) {
-      // One row less than there are, exactly as many, and more.
+      // A hidden row just after the last visible one must not cause a nextCursor.
       for (const limit of [names.length, names.length + 1]) {
         const reply = await service.as(ACME_ADMIN).get(`${path}?limit=${limit}`);
         expect(namesIn(reply)).toEqual(names);
@@ -192,7 +192,7 @@ describe.each([
     expect(json).toEqual({ registries: [expect.objectContaining({ name: 'open' })] });
   });
 
-  it('says the same of a hidden source that a registry names as of one that is not there', async () => {
+  it('return the same unknown_source as a missing source when a registry names one', async () => {
     const put = (source: string) =>
       asked('PUT', '/v1/registries/mine', {}, { sources: ['shown', source], claims: { org: 'acme' } });
     const [hidden, missing] = [await put(SOURCES[0]), await put(SOURCES[1])];

@@ -3,7 +3,7 @@ import { outcomeOf } from '../support/answers.js';
 import { aServer } from '../support/documents.js';
 import { aService } from '../support/service.js';
 
-describe('numbers in a token that a program can not tell apart', () => {
+describe('numeric claims beyond double precision', () => {
   const service = aService({ mode: 'full' })
     .source('tools', { claims: { org: 'acme' }, servers: [aServer('io.acme/a')] })
     .registry('exact', { sources: ['tools'], claims: { tenant: '9007199254740991' } })
@@ -12,7 +12,7 @@ describe('numbers in a token that a program can not tell apart', () => {
     .registry('huge', { sources: ['tools'], claims: { tenant: 'Infinity' } })
     .runs();
 
-  /** A caller whose token holds this number, digit for digit. */
+  /** A caller whose token holds these literal digits, which JSON.stringify would round. */
   function numbered(digits: string) {
     const { issuer } = service;
     const { alg, privateKey } = issuer.key(issuer.currentKid);
@@ -22,7 +22,7 @@ describe('numbers in a token that a program can not tell apart', () => {
     );
   }
 
-  it('pass for themselves while they can be told apart', async () => {
+  it('match exactly up to the largest safe integer', async () => {
     expect(outcomeOf(await numbered('9007199254740991').get('/registry/exact/v0.1/servers'))).toBe('200');
     expect(outcomeOf(await numbered('9007199254740990').get('/registry/exact/v0.1/servers'))).toBe(
       '403 registry_forbidden',
@@ -33,7 +33,7 @@ describe('numbers in a token that a program can not tell apart', () => {
     ['rounded', '9007199254740993'],
     ['longer', '12345678901234567890'],
     ['huge', '1e999'],
-  ])('do not pass for their neighbours: %s', async (registry, digits) => {
+  ])('do not match the value they round to: %s', async (registry, digits) => {
     expect(outcomeOf(await numbered(digits).get(`/registry/${registry}/v0.1/servers`))).toBe(
       '403 registry_forbidden',
     );

@@ -13,7 +13,7 @@ const LISTS = [
   '/v1/sources/shown/entries',
 ];
 
-// Hidden things before, between, behind and in front of (shadowing) those that Acme may see.
+// Hidden entries sort before, between and after the entries visible to Acme, and one shadows a visible entry.
 const service = aService({ mode: 'full' })
   .source('a-hidden', {
     claims: { org: 'contoso' },
@@ -43,7 +43,7 @@ beforeAll(async () => {
 
 describe('a cursor', () => {
   it.each(LISTS.slice(0, 4))(
-    'of %s, got by a super-admin, shows others only what is theirs',
+    'of %s issued to a super-admin returns only rows the caller may see',
     async (path) => {
       const own = rowsIn(await service.as(ACME_ADMIN).get(`${path}?limit=100`));
       const cursors = await walk(SUPER_ADMIN, path);
@@ -58,14 +58,14 @@ describe('a cursor', () => {
     },
   );
 
-  it('of a registry somebody may enter does not get them into another', async () => {
+  it('does not pass the gate of another registry', async () => {
     const [cursor] = await walk(SUPER_ADMIN, '/registry/a-veil/v0.1/servers');
     const at = (registry: string) => `/registry/${registry}/v0.1/servers?cursor=${cursor}`;
     expectRefused(await service.as(ACME_ADMIN).get(at('a-veil')), 403, 'registry_forbidden');
     expect((await service.as(ACME_ADMIN).get(at('open'))).text).not.toMatch(/veil/);
   });
 
-  it.each(LISTS)('of %s names nothing that its owner may not see', async (path) => {
+  it.each(LISTS)('of %s contains no hidden names', async (path) => {
     for (const cursor of await walk(ACME_ADMIN, path))
       expect(Buffer.from(cursor, 'base64url').toString('latin1')).not.toMatch(/veil|hidden/);
   });
@@ -82,14 +82,14 @@ describe('a cursor', () => {
   }
 });
 
-describe('the ETag of an answer', () => {
+describe('If-None-Match with the ETag of another caller', () => {
   it.each([
     ...LISTS.filter((path) => !path.endsWith('entries')),
     '/registry',
     '/registry/open/v0.1/servers/io.acme%2Fshared/versions',
     '/registry/open/v0.1/servers/io.acme%2Fshared/versions/latest',
     '/registry/open/v0.1/x/dev.toolhive/skills/io.acme/shared',
-  ])('of %s confirms nothing to somebody who is shown something else', async (path) => {
+  ])('returns 200 for %s when the caller sees something else', async (path) => {
     const all = await service.as(SUPER_ADMIN).get(path);
     const own = await service.as(ACME_ADMIN).get(path);
     expect(all.status).toBe(200);
@@ -110,27 +110,27 @@ describe('the ETag of an answer', () => {
     ['/registry/open/v0.1/servers/io.acme%2Fa-veil/versions/latest', 404, 'entry_not_found'],
     ['/registry/open/v0.1/servers/io.acme%2Fshared/versions/3.0.0', 404, 'version_not_found'],
     ['/registry/open/v0.1/x/dev.toolhive/skills/io.acme/a-veil', 404, 'entry_not_found'],
-  ] as const)('of %s does not turn the refusal of others into a 304', async (path, status, code) => {
+  ] as const)('does not turn the refusal of %s into a 304', async (path, status, code) => {
     const tag = String((await service.as(SUPER_ADMIN).get(path)).headers['etag']);
     for (const known of [tag, `W/${tag}`, `"other", ${tag}`, '*'])
       expectRefused(await service.as(ACME_ADMIN).get(path, { 'If-None-Match': known }), status, code);
   });
 
-  it('is the same for callers who are shown the same', async () => {
+  it('returns 304 when both callers see the same', async () => {
     const [one, other] = [ACME_ADMIN, ACME_PLATFORM].map((caller) => service.as(caller));
     const tag = (await one?.get(LISTS[0] ?? ''))?.headers['etag'];
     expect((await other?.get(LISTS[0] ?? '', { 'If-None-Match': String(tag) }))?.status).toBe(304);
   });
 });
 
-describe('a refusal', () => {
-  it('does not name the hidden registry that keeps a source in use', async () => {
+describe('a 409', () => {
+  it('does not name a hidden registry that uses the source', async () => {
     const reply = await service.as(ACME_ADMIN).delete('/v1/sources/theirs');
     expectRefused(reply, 409, 'source_in_use');
     expect(reply.text).not.toMatch(/veil/);
   });
 
-  it('does not name the hidden managed source that there is already', async () => {
+  it('does not name a hidden managed source', async () => {
     const reply = await service
       .as(ACME_ADMIN)
       .put('/v1/sources/another', { managed: {}, claims: { org: 'acme' } });
@@ -139,7 +139,7 @@ describe('a refusal', () => {
   });
 });
 
-describe('the time of an answer', () => {
+describe('response times', () => {
   it.each([
     ['/v1/sources/a-hidden', '/v1/sources/a-absent'],
     ['/v1/registries/a-veil', '/v1/registries/a-none'],
@@ -147,7 +147,7 @@ describe('the time of an answer', () => {
       '/registry/open/v0.1/servers/io.acme%2Fa-veil/versions',
       '/registry/open/v0.1/servers/io.acme%2Fa-none/versions',
     ],
-  ])('is of the same class for %s and %s', async (hidden, missing) => {
+  ])('do not distinguish hidden %s from missing %s', async (hidden, missing) => {
     const times = { hidden: [] as number[], missing: [] as number[] };
     for (let round = 0; round < 200; round += 1)
       for (const [kind, path] of [
@@ -164,14 +164,14 @@ describe('the time of an answer', () => {
   });
 });
 
-/** Loose, because the machine is shared; what it must find is work done for one of the two only, such as another query. */
+/** Loose because CI machines are shared; it catches work done for only one of the two, such as an extra query. */
 const TIMING = 2;
 
 function median(values: number[]): number {
   return values.sort((one, other) => one - other)[Math.floor(values.length / 2)] ?? 0;
 }
 
-/** One text for each row, of whichever list. */
+/** The rows of any list, as JSON texts. */
 function rowsIn(reply: Reply): string[] {
   expect(reply.status).toBe(200);
   return Object.entries(reply.json as Record<string, unknown>)

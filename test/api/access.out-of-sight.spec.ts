@@ -15,7 +15,7 @@ const OWN = { org: 'acme' };
 describe.each([
   { policy: {} },
   { policy: { arrayValues: 'any', unlabeled: 'deny', registryListing: 'readers' } },
-])('two tenants of one server, under the policy $policy', ({ policy }) => {
+])('two tenants of one server, policy $policy', ({ policy }) => {
   const service = aService({ mode: 'full', policy })
     .source('managed', { kind: 'managed', claims: { owner: 'nobody' } })
     .source('blue', {
@@ -30,7 +30,7 @@ describe.each([
     .registry('shared', { sources: ['red', 'managed', 'blue'], claims: { org: 'acme' } })
     .runs();
 
-  // Everything a tenant can ask without changing anything, as it comes over the wire.
+  // Every request a tenant can send without changing anything.
   const QUESTIONS: [method: string, path: string, body?: unknown][] = [
     ['GET', '/v1/me'],
     ['GET', '/registry'],
@@ -87,10 +87,10 @@ describe.each([
     return found;
   };
 
-  it('cannot tell what the other one does, by any answer', async () => {
+  it('get unchanged answers while the other tenant publishes, syncs and withdraws', async () => {
     const before = await answers();
     const theirs = service.as(CONTOSO);
-    const happens: [what: string, () => Promise<Reply>, status: number][] = [
+    const actions: [what: string, () => Promise<Reply>, status: number][] = [
       ['publishes', () => theirs.post('/v1/entries', veil('1.0.0')), 201],
       ['publishes again', () => theirs.post('/v1/entries', veil('2.0.0')), 201],
       ['makes a source', () => theirs.put('/v1/sources/veiled', { ...aUrl(), claims: THEIRS }), 201],
@@ -114,11 +114,11 @@ describe.each([
         200,
       ],
     ];
-    for (const [what, act, status] of happens) {
+    for (const [what, act, status] of actions) {
       expect((await act()).status, what).toBe(status);
-      expect(await answers(), `after the other one ${what}`).toEqual(before);
+      expect(await answers(), `after the other tenant ${what}`).toEqual(before);
     }
-    // Its twin: the same is told to who may know.
+    // Control: the other tenant sees the changes.
     for (const path of ['/v1/sources/veiled', '/v1/registries/veiled', entryAt('server', 'io.acme/veil')])
       expect((await service.as(CONTOSO).get(path)).status).toBe(200);
     for (const path of [
@@ -131,11 +131,11 @@ describe.each([
     expect(await answers()).toEqual(before);
   });
 
-  describe('while somebody changes a hidden source', () => {
+  describe('while a change locks a hidden source', () => {
     let other: pg.Client;
     afterAll(() => other.end());
 
-    it('a registry that names it is refused at once, as for a source that is not there', async () => {
+    it('a registry that names it is refused with unknown_source at once', async () => {
       const { host, port, user, database } = service.database;
       other = new pg.Client({ host, port, user, database });
       await other.connect();
@@ -145,7 +145,7 @@ describe.each([
       const before = performance.now();
       const reply = await put(service.as(ACME));
       expect(reply.json).toMatchObject({ code: 'unknown_source' });
-      // Who waits for the change is told of it by that alone: five seconds, and then a 503.
+      // Waiting for the lock (five seconds, then 503) would reveal the source.
       expect(performance.now() - before).toBeLessThan(4_000);
       const waiting = put(service.as(SUPER_ADMIN));
       await other.query('rollback');

@@ -12,7 +12,7 @@ const inBoth = { org: 'acme', role: 'admin', team: ['data', 'platform', 'web'] }
 const inOne = { org: 'acme', role: 'admin', team: 'data' };
 const inNone = { org: 'acme', role: 'admin', team: 'web' };
 
-/** contract §5: what a list asks for in reads. Writes ask for all its values whatever the policy is. */
+/** contract §5: reads follow `arrayValues`; writes always require all values. */
 const READERS_OF = {
   all: [
     { who: 'both', caller: inBoth, reads: true, grants: true },
@@ -30,7 +30,7 @@ describe.each([
   { means: 'all', policy: { arrayValues: 'all' } },
   { means: 'any', policy: { arrayValues: 'any' } },
   { means: 'all', policy: {} },
-] as const)('two teams in the claims of a resource, policy $policy', ({ means, policy }) => {
+] as const)('a resource claim with two values, policy $policy', ({ means, policy }) => {
   const folder = aFolder();
   const file = { path: folder.catalogue('made', [aServer('io.acme/made')]) };
   const aSource = { file, syncPolicy: { interval: '1h' }, claims: BOTH_TEAMS };
@@ -54,38 +54,50 @@ describe.each([
       }
   });
 
-  it('are asked of callers who differ in one claim', () => {
+  it('is tested with callers that differ in one claim', () => {
     expectOneClaimApart(inBoth, inOne);
     expectOneClaimApart(inOne, inNone);
   });
 
-  it.each(readers)('at the gate let in a caller of $who: $reads', async ({ caller, reads }) => {
+  it.each(readers)('caller with $who of the values passes the gate: $reads', async ({ caller, reads }) => {
     const reply = await service.as(caller).get('/registry/joint/v0.1/servers');
     expect(outcomeOf(reply)).toBe(reads ? '200' : '403 registry_forbidden');
   });
 
-  it.each(readers)('show in GET /registry to a caller of $who: $reads', async ({ caller, reads }) => {
-    const names = openRegistriesIn(await service.as(caller).get('/registry'));
-    expect(names.includes('joint')).toBe(reads);
-  });
+  it.each(readers)(
+    'caller with $who of the values finds the registry in GET /registry: $reads',
+    async ({ caller, reads }) => {
+      const names = openRegistriesIn(await service.as(caller).get('/registry'));
+      expect(names.includes('joint')).toBe(reads);
+    },
+  );
 
-  it.each(readers)('show the entries of a source to a caller of $who: $reads', async ({ caller, reads }) => {
-    const shown = serversIn(await service.as(caller).get('/registry/open/v0.1/servers'));
-    expect(shown.includes('io.acme/joint')).toBe(reads);
-  });
+  it.each(readers)(
+    'caller with $who of the values sees the entries of the source: $reads',
+    async ({ caller, reads }) => {
+      const shown = serversIn(await service.as(caller).get('/registry/open/v0.1/servers'));
+      expect(shown.includes('io.acme/joint')).toBe(reads);
+    },
+  );
 
-  it.each(readers)('show a published entry to a caller of $who: $reads', async ({ caller, reads }) => {
-    const path = '/registry/open/v0.1/servers/io.acme%2Fpublished/versions/latest';
-    expect(outcomeOf(await service.as(caller).get(path))).toBe(reads ? '200' : '404 entry_not_found');
-  });
+  it.each(readers)(
+    'caller with $who of the values sees the published entry: $reads',
+    async ({ caller, reads }) => {
+      const path = '/registry/open/v0.1/servers/io.acme%2Fpublished/versions/latest';
+      expect(outcomeOf(await service.as(caller).get(path))).toBe(reads ? '200' : '404 entry_not_found');
+    },
+  );
 
-  it.each(readers)('show in the admin lists to a caller of $who: $reads', async ({ caller, reads }) => {
-    expect(sourcesIn(await service.as(caller).get('/v1/sources')).includes('joint')).toBe(reads);
-    expect(registriesIn(await service.as(caller).get('/v1/registries')).includes('joint')).toBe(reads);
-  });
+  it.each(readers)(
+    'caller with $who of the values finds the resource in the admin lists: $reads',
+    async ({ caller, reads }) => {
+      expect(sourcesIn(await service.as(caller).get('/v1/sources')).includes('joint')).toBe(reads);
+      expect(registriesIn(await service.as(caller).get('/v1/registries')).includes('joint')).toBe(reads);
+    },
+  );
 
   it.each(readers.flatMap((row) => ['', '/entries'].map((below) => ({ ...row, below }))))(
-    'answer GET NAME$below of the admin API for a caller of $who: $reads',
+    'caller with $who of the values may GET NAME$below of the admin API: $reads',
     async ({ caller, reads, below }) => {
       const source = await service.as(caller).get(`/v1/sources/joint${below}`);
       expect(outcomeOf(source)).toBe(reads ? '200' : '404 source_not_found');
@@ -94,13 +106,13 @@ describe.each([
     },
   );
 
-  it.each(readers)('let a caller of $who start a sync: $reads', async ({ caller, reads }) => {
+  it.each(readers)('caller with $who of the values may start a sync: $reads', async ({ caller, reads }) => {
     const reply = await service.as(caller).post('/v1/sources/joint/sync');
     expect(outcomeOf(reply)).toBe(reads ? '202' : '404 source_not_found');
   });
 
   it.each(readers)(
-    'are given to something new by a caller of $who: $grants',
+    'caller with $who of the values may create a resource with both: $grants',
     async ({ caller, who, grants }) => {
       const made = grants ? '201' : '400 claims_not_subset';
       expect(outcomeOf(await service.as(caller).put(`/v1/sources/made-${who}`, aSource))).toBe(made);
@@ -109,7 +121,7 @@ describe.each([
   );
 
   it.each(readers)(
-    'are given to it once more by a caller of $who: $reads, $grants',
+    'caller with $who of the values may replace the resource, keeping both: $grants',
     async ({ caller, who, reads, grants }) => {
       const answer = (noun: string) =>
         grants ? '200' : reads ? '400 claims_not_subset' : `404 ${noun}_not_found`;
@@ -121,7 +133,7 @@ describe.each([
   );
 
   it.each(readers)(
-    'are replaced by their own by a caller of $who: $reads',
+    'caller with $who of the values may replace the claims with their own: $reads',
     async ({ caller, who, reads }) => {
       const claims = { org: caller.org, team: caller.team };
       const source = await service.as(caller).put(`/v1/sources/narrowed-${who}`, { ...aSource, claims });
@@ -131,10 +143,13 @@ describe.each([
     },
   );
 
-  it.each(readers)('let a caller of $who delete: $reads', async ({ caller, who, reads }) => {
-    const registry = await service.as(caller).delete(`/v1/registries/doomed-${who}`);
-    expect(outcomeOf(registry)).toBe(reads ? '204' : '404 registry_not_found');
-    const source = await service.as(caller).delete(`/v1/sources/doomed-${who}`);
-    expect(outcomeOf(source)).toBe(reads ? '204' : '404 source_not_found');
-  });
+  it.each(readers)(
+    'caller with $who of the values may delete the resource: $reads',
+    async ({ caller, who, reads }) => {
+      const registry = await service.as(caller).delete(`/v1/registries/doomed-${who}`);
+      expect(outcomeOf(registry)).toBe(reads ? '204' : '404 registry_not_found');
+      const source = await service.as(caller).delete(`/v1/sources/doomed-${who}`);
+      expect(outcomeOf(source)).toBe(reads ? '204' : '404 source_not_found');
+    },
+  );
 });

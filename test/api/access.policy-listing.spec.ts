@@ -14,7 +14,7 @@ describe.each([
   { readersMay: false, policy: { registryListing: 'managers' } },
   { readersMay: true, policy: { registryListing: 'readers' } },
   { readersMay: false, policy: {} },
-])('the admin list of registries, policy $policy', ({ readersMay, policy }) => {
+])('GET /v1/registries, policy $policy', ({ readersMay, policy }) => {
   const service = aService({ mode: 'full', policy })
     .source('tools', { claims: { org: 'acme' }, servers: [aServer('io.acme/a')] })
     .registry('acme', { sources: ['tools'], claims: { org: 'acme' } })
@@ -25,12 +25,12 @@ describe.each([
   );
   const refused = '403 role_required';
 
-  it('is asked for by callers who differ in one claim', () => {
+  it('is tested with callers that differ in one claim', () => {
     expectOneClaimApart(manager, reader);
     expectOneClaimApart(reader, outsider);
   });
 
-  it('shows managers what their claims cover', async () => {
+  it('returns the registries whose claims a manager covers', async () => {
     expect(registriesIn(await service.as(manager).get('/v1/registries'))).toEqual(['acme', 'made', 'open']);
     const foreign = await service.as({ ...manager, org: 'contoso' }).get('/v1/registries');
     expect(registriesIn(foreign)).toEqual(['open']);
@@ -40,7 +40,7 @@ describe.each([
     { caller: reader, names: ['acme', 'made', 'open'] },
     { caller: writer, names: ['acme', 'made', 'open'] },
     { caller: outsider, names: ['open'] },
-  ])(`${readersMay ? 'shows' : 'is refused to'} $caller: $names`, async ({ caller, names }) => {
+  ])(readersMay ? 'returns $names to $caller' : 'returns 403 to $caller', async ({ caller, names }) => {
     const reply = await service.as(caller).get('/v1/registries');
     expect(readersMay ? registriesIn(reply) : outcomeOf(reply)).toEqual(readersMay ? names : refused);
   });
@@ -63,7 +63,7 @@ describe.each([
       answer: readersMay ? '404 registry_not_found' : refused,
     },
     { caller: SUPER_ADMIN, path: '/v1/registries/acme', answer: '200' },
-  ])('answers GET $path of $caller with $answer', async ({ caller, path, answer }) => {
+  ])('GET $path as $caller returns $answer', async ({ caller, path, answer }) => {
     expect(outcomeOf(await service.as(caller).get(path))).toBe(answer);
   });
 
@@ -78,13 +78,13 @@ describe.each([
   const body = { sources: ['tools'], claims: { org: 'acme' } };
   const sent = (method: string) => (method === 'PUT' ? { body } : {});
 
-  it.each(forManagers)('leaves $method $path to managers', async ({ method, path, answer }) => {
+  it.each(forManagers)('$method $path requires a manage role', async ({ method, path, answer }) => {
     expect(outcomeOf(await service.as(manager).send(method, path, sent(method)))).toBe(answer);
     expect(outcomeOf(await service.as(reader).send(method, path, sent(method)))).toBe(refused);
     expect(outcomeOf(await service.as(writer).send(method, path, sent(method)))).toBe(refused);
   });
 
-  it('needs a token either way', async () => {
+  it('requires a token', async () => {
     expect(outcomeOf(await service.get('/v1/registries'))).toBe('401 token_missing');
     expect(outcomeOf(await service.get('/v1/registries/open'))).toBe('401 token_missing');
   });

@@ -42,25 +42,24 @@ describe.each([
     { who: 'an admin', caller: admin, passes: open },
     { who: 'a super-admin', caller: superAdmin, passes: true },
   ];
-  /** What an answer is when the door is open, and when it is closed. */
   const answer = (passes: boolean, good: string, refusal: string) => (passes ? good : refusal);
 
-  it('are asked for by callers who differ in one claim', () => expectOneClaimApart(superAdmin, admin));
+  it('are tested with callers that differ in one claim', () => expectOneClaimApart(superAdmin, admin));
 
-  it.each(callers)('the gate lets in $who: $passes', async ({ caller, passes }) => {
+  it.each(callers)('$who passes the gate: $passes', async ({ caller, passes }) => {
     const reply = await service.as(caller).get('/registry/plain/v0.1/servers');
     expect(outcomeOf(reply)).toBe(answer(passes, '200', '403 registry_forbidden'));
     const labelled = await service.as(caller).get('/registry/labelled/v0.1/servers');
     expect(outcomeOf(labelled)).toBe('200');
   });
 
-  it.each(callers)('GET /registry shows them to $who: $passes', async ({ caller, passes }) => {
+  it.each(callers)('$who finds them in GET /registry: $passes', async ({ caller, passes }) => {
     const names = openRegistriesIn(await service.as(caller).get('/registry'));
     expect(names.includes('plain')).toBe(passes);
     expect(names).toContain('labelled');
   });
 
-  it.each(callers)('the admin lists show them to $who: $passes', async ({ caller, passes }) => {
+  it.each(callers)('$who finds them in the admin lists: $passes', async ({ caller, passes }) => {
     const sources = sourcesIn(await service.as(caller).get('/v1/sources'));
     expect([sources.includes('plain'), sources.includes('labelled')]).toEqual([passes, true]);
     const registries = registriesIn(await service.as(caller).get('/v1/registries'));
@@ -68,7 +67,7 @@ describe.each([
   });
 
   it.each(callers.flatMap((row) => ['', '/entries'].map((below) => ({ ...row, below }))))(
-    'GET NAME$below of the admin API finds them for $who: $passes',
+    '$who may GET NAME$below of the admin API: $passes',
     async ({ caller, passes, below }) => {
       const source = await service.as(caller).get(`/v1/sources/plain${below}`);
       expect(outcomeOf(source)).toBe(answer(passes, '200', '404 source_not_found'));
@@ -77,7 +76,7 @@ describe.each([
     },
   );
 
-  it.each(callers)('a sync of one can be started by $who: $passes', async ({ caller, passes }) => {
+  it.each(callers)('$who may start a sync: $passes', async ({ caller, passes }) => {
     const reply = await service.as(caller).post('/v1/sources/plain/sync');
     expect(outcomeOf(reply)).toBe(answer(passes, '202', '404 source_not_found'));
   });
@@ -87,7 +86,7 @@ describe.each([
       [aSource, { ...aSource, claims: {} }].map((body, form) => ({ ...row, body, form })),
     ),
   )(
-    'a source is made without claims by $who: $passes, form $form',
+    '$who may create a source without claims: $passes, form $form',
     async ({ who, caller, passes, body, form }) => {
       const name = `made-${who.replaceAll(' ', '-')}-${form}`;
       const reply = await service.as(caller).put(`/v1/sources/${name}`, body);
@@ -99,7 +98,7 @@ describe.each([
     },
   );
 
-  it.each(callers)('a registry is made without claims by $who: $passes', async ({ who, caller, passes }) => {
+  it.each(callers)('$who may create a registry without claims: $passes', async ({ who, caller, passes }) => {
     const name = `made-${who.replaceAll(' ', '-')}`;
     const body = { sources: ['labelled'] };
     const reply = await service.as(caller).put(`/v1/registries/${name}`, body);
@@ -110,20 +109,20 @@ describe.each([
     expect(outcomeOf(twin)).toBe('201');
   });
 
-  it.each(callers)('a registry of one is made by $who: $passes', async ({ who, caller, passes }) => {
+  it.each(callers)('$who may use such a source in a registry: $passes', async ({ who, caller, passes }) => {
     const body = { sources: ['labelled', 'plain'], claims: { org: 'acme' } };
     const reply = await service.as(caller).put(`/v1/registries/of-plain-${who.replaceAll(' ', '-')}`, body);
     expect(outcomeOf(reply)).toBe(answer(passes, '201', '400 unknown_source'));
   });
 
-  it('an admin takes the claims away only where that leaves it open', async () => {
+  it('an admin may remove the claims only where unlabeled is allow', async () => {
     const source = await service.as(admin).put('/v1/sources/stripped', aSource);
     expect(outcomeOf(source)).toBe(answer(open, '200', '400 claims_required'));
     const registry = await service.as(admin).put('/v1/registries/stripped', { sources: ['labelled'] });
     expect(outcomeOf(registry)).toBe(answer(open, '200', '400 claims_required'));
   });
 
-  it('a super-admin takes the claims away', async () => {
+  it('a super-admin may remove the claims', async () => {
     const source = await service.as(superAdmin).put('/v1/sources/stripped-by-super', aSource);
     expect(outcomeOf(source)).toBe('200');
     const registry = await service
@@ -132,7 +131,7 @@ describe.each([
     expect(outcomeOf(registry)).toBe('200');
   });
 
-  it('an admin labels them only where they see them', async () => {
+  it('an admin may add claims only where unlabeled is allow', async () => {
     const claims = { org: 'acme' };
     const source = await service.as(admin).put('/v1/sources/labelled-later', { ...aSource, claims });
     expect(outcomeOf(source)).toBe(answer(open, '200', '404 source_not_found'));
@@ -142,7 +141,7 @@ describe.each([
     expect(outcomeOf(registry)).toBe(answer(open, '200', '404 registry_not_found'));
   });
 
-  it.each(callers)('$who deletes them: $passes', async ({ caller, passes }) => {
+  it.each(callers)('$who may delete them: $passes', async ({ caller, passes }) => {
     const name = caller === admin ? 'doomed' : 'doomed-by-super';
     const registry = await service.as(caller).delete(`/v1/registries/${name}`);
     expect(outcomeOf(registry)).toBe(answer(passes, '204', '404 registry_not_found'));
@@ -150,7 +149,7 @@ describe.each([
     expect(outcomeOf(source)).toBe(answer(passes, '204', '404 source_not_found'));
   });
 
-  it('entries without claims are the super-admins’ whatever the policy', async () => {
+  it('only super-admins see entries without claims, regardless of the policy', async () => {
     const path = '/registry/labelled/v0.1/servers';
     expect(serversIn(await service.as(admin).get(path))).toEqual(['io.acme/labelled']);
     expect(serversIn(await service.as(superAdmin).get(path))).toEqual(['io.acme/labelled', 'io.acme/plain']);
@@ -175,16 +174,15 @@ describe.each([
   const answer = (passes: boolean, good: string, refusal = '404 entry_not_found') =>
     passes ? good : refusal;
 
-  /** Made by a super-admin, without claims unless it says otherwise. */
   async function anEntry(name: string, claims = {}): Promise<string> {
     const reply = await service.as(superAdmin).post('/v1/entries', aPublication('server', name, claims));
     expect(outcomeOf(reply)).toBe('201');
     return name;
   }
 
-  it('are asked for by callers who differ in one claim', () => expectOneClaimApart(superAdmin, writer));
+  it('are tested with callers that differ in one claim', () => expectOneClaimApart(superAdmin, writer));
 
-  it.each(callers)('are listed for $who: $passes', async ({ who, caller, passes }) => {
+  it.each(callers)('$who finds them in GET /v1/entries: $passes', async ({ who, caller, passes }) => {
     const name = await anEntry(`io.listed/${who.replaceAll(' ', '-')}`);
     const labelled = await anEntry(`${name}-too`, { org: 'acme' });
     const { entries } = (await service.as(caller).get('/v1/entries')).json as { entries: { name: string }[] };
@@ -192,31 +190,28 @@ describe.each([
     expect([names.includes(name), names.includes(labelled)]).toEqual([passes, true]);
   });
 
-  it.each(callers)(
-    'are read, withdrawn, labelled and deleted by $who: $passes',
-    async ({ who, caller, passes }) => {
-      const name = await anEntry(`io.managed/${who.replaceAll(' ', '-')}`);
-      const labelled = await anEntry(`${name}-too`, { org: 'acme' });
-      for (const [entry, may] of [
-        [name, passes],
-        [labelled, true],
-      ] as const) {
-        const at = (below: string) => entryAt('server', entry, below);
-        const as = service.as(caller);
-        for (const below of ['', '/claims', '/versions/1.0.0'])
-          expect(outcomeOf(await as.get(at(below))), below).toBe(answer(may, '200'));
-        const status = { status: 'deprecated' };
-        expect(outcomeOf(await as.send('PATCH', at('/status'), { body: status }))).toBe(answer(may, '200'));
-        const one = await as.send('PATCH', at('/versions/1.0.0/status'), { body: status });
-        expect(outcomeOf(one)).toBe(answer(may, '200'));
-        const claims = { claims: { org: 'acme' } };
-        expect(outcomeOf(await as.put(at('/claims'), claims))).toBe(answer(may, '204'));
-        expect(outcomeOf(await as.delete(at('/versions/1.0.0')))).toBe(answer(may, '204'));
-      }
-    },
-  );
+  it.each(callers)('$who may read, change and delete them: $passes', async ({ who, caller, passes }) => {
+    const name = await anEntry(`io.managed/${who.replaceAll(' ', '-')}`);
+    const labelled = await anEntry(`${name}-too`, { org: 'acme' });
+    for (const [entry, may] of [
+      [name, passes],
+      [labelled, true],
+    ] as const) {
+      const at = (below: string) => entryAt('server', entry, below);
+      const as = service.as(caller);
+      for (const below of ['', '/claims', '/versions/1.0.0'])
+        expect(outcomeOf(await as.get(at(below))), below).toBe(answer(may, '200'));
+      const status = { status: 'deprecated' };
+      expect(outcomeOf(await as.send('PATCH', at('/status'), { body: status }))).toBe(answer(may, '200'));
+      const one = await as.send('PATCH', at('/versions/1.0.0/status'), { body: status });
+      expect(outcomeOf(one)).toBe(answer(may, '200'));
+      const claims = { claims: { org: 'acme' } };
+      expect(outcomeOf(await as.put(at('/claims'), claims))).toBe(answer(may, '204'));
+      expect(outcomeOf(await as.delete(at('/versions/1.0.0')))).toBe(answer(may, '204'));
+    }
+  });
 
-  it.each(callers)('are made by taking the claims away by $who: $passes', async ({ who, caller, passes }) => {
+  it.each(callers)('$who may clear the claims of an entry: $passes', async ({ who, caller, passes }) => {
     const name = await anEntry(`io.cleared/${who.replaceAll(' ', '-')}`, { org: 'acme' });
     const set = (claims: object) => service.as(caller).put(entryAt('server', name, '/claims'), { claims });
     expect(outcomeOf(await set({}))).toBe(answer(passes, '204', '400 claims_required'));

@@ -12,9 +12,9 @@ import { type Replicas, startReplicas } from '../support/two-replicas.js';
 import { within } from '../support/within.js';
 
 const LIST = '/registry/main/v0.1/servers';
-/** What issue and contract allow a replica to be late. */
+/** Maximum staleness of a replica. */
 const LATE_MS = 1_000;
-/** Each of the two replicas writes the one claims and the other, and is read after both. */
+/** Enough for each replica to write both claim sets, and to be read after both. */
 const ROUNDS = inSoak(12, 6);
 
 interface Expectation {
@@ -23,7 +23,7 @@ interface Expectation {
   readonly shows: string;
 }
 
-describe('two replicas in processes of their own on one database', () => {
+describe('two replicas on one database', () => {
   const issuer = anIssuer().runs();
   let replicas: Replicas;
 
@@ -49,13 +49,12 @@ describe('two replicas in processes of their own on one database', () => {
   const putRegistry = (replica: ServedProcess, claims: object) =>
     acknowledged(() => replica.as(SUPER_ADMIN).put('/v1/registries/main', { sources: ['tools'], claims }));
 
-  /** Each replica writes and reads in turn. */
-  const inTurn = (round: number): [ServedProcess, ServedProcess] => {
+  const writerAndReader = (round: number): [ServedProcess, ServedProcess] => {
     const [one, other] = replicas.both;
     return round % 4 < 2 ? [one, other] : [other, one];
   };
 
-  // Whoever belongs to the one team sees the tool, whoever belongs to the other does not, and the roles turn each round.
+  // The team that sees the tool alternates each round.
   const teams = (round: number): Expectation[] => {
     const [in_, out] = round % 2 === 0 ? [ACME_PLATFORM, ACME_DATA] : [ACME_DATA, ACME_PLATFORM];
     return [
@@ -74,14 +73,15 @@ describe('two replicas in processes of their own on one database', () => {
   it.each([
     ['a source', putSource, labelFor, teams],
     ['a registry', putRegistry, gateFor, gates],
-  ] as const)('obey new claims of %s from the next request on', async (_what, put, claims, expected) => {
+  ] as const)('apply new claims of %s from the next request', async (_what, put, claims, expected) => {
     for (let round = 0; round < ROUNDS; round += 1) {
-      const [writer, reader] = inTurn(round);
-      // The reader has every reason to remember what was true before.
-      if (round > 0) for (const one of expected(round - 1)) expect(await told(reader, one)).toBe(one.shows);
+      const [writer, reader] = writerAndReader(round);
+      // Fill the reader's caches with the previous round.
+      if (round > 0)
+        for (const one of expected(round - 1)) expect(await outcome(reader, one)).toBe(one.shows);
       await put(writer, claims(round));
       for (const one of expected(round))
-        expect({ round, told: await told(reader, one) }).toEqual({ round, told: one.shows });
+        expect({ round, outcome: await outcome(reader, one) }).toEqual({ round, outcome: one.shows });
     }
   });
 
@@ -89,10 +89,10 @@ describe('two replicas in processes of their own on one database', () => {
     ['a source', putSource, labelFor, teams],
     ['a registry', putRegistry, gateFor, gates],
   ] as const)(
-    'obey new claims of %s within a second when all their connections were cut before the change',
+    'apply new claims of %s within a second after losing all database connections',
     async (_what, put, claims, expected) => {
       for (let round = 0; round < ROUNDS; round += 1) {
-        const [writer, reader] = inTurn(round);
+        const [writer, reader] = writerAndReader(round);
         if (round > 0) for (const one of expected(round - 1)) await showsSoon(reader, one, LATE_MS);
         await cutConnections();
         await put(writer, claims(round));
@@ -101,21 +101,21 @@ describe('two replicas in processes of their own on one database', () => {
     },
   );
 
-  it('read a list anew when its source gets new claims through the other one meanwhile', async () => {
+  it('repeat the read of a list when the other replica changes the source’s claims meanwhile', async () => {
     const rounds = [0, 1, 2, 3].map(String);
     for (const round of rounds) {
-      const [writer, reader] = inTurn(Number(round));
+      const [writer, reader] = writerAndReader(Number(round));
       const asked = { caller: { ...ACME_DATA, round: rounds }, path: `${LIST}?limit=${1 + Number(round)}` };
       const shown = await whileDocumentsAreLocked(
-        () => told(reader, asked),
-        // Open to the reader as before, and yet claims that the source has never had.
+        () => outcome(reader, asked),
+        // Still visible to the reader, but a new claim set.
         () => putSource(writer, { org: 'acme', round }),
       );
       expect({ round, shown }).toEqual({ round, shown: 'io.acme/deploy@1.0.0' });
     }
   });
 
-  /** Makes a change while an answer has found out what its caller may see, and can not read it yet. */
+  /** Makes the change after the reader has resolved its view and before it reads the documents. */
   async function whileDocumentsAreLocked<T>(read: () => Promise<T>, change: () => Promise<void>): Promise<T> {
     await replicas.database.query('begin');
     await replicas.database.query('lock table entry_version in access exclusive mode');
@@ -144,7 +144,7 @@ describe('two replicas in processes of their own on one database', () => {
   }
 });
 
-// A replica that has just lost its connections may say so once or twice; what counts is when it says that it is done.
+// A replica that has just lost its connections may answer 503 first; only the acknowledged write counts.
 async function acknowledged(put: () => Promise<Reply>): Promise<void> {
   const deadline = Date.now() + 5_000;
   for (;;) {
@@ -156,11 +156,11 @@ async function acknowledged(put: () => Promise<Reply>): Promise<void> {
   }
 }
 
-/** No answer is wrong, and within the time there is one that is right: until then the database may be away. */
+/** Waits for the expected answer; until then only `database_unavailable` is allowed. */
 async function showsSoon(replica: ServedProcess, expected: Expectation, patienceMs: number): Promise<void> {
   const began = Date.now();
   for (;;) {
-    const shown = await told(replica, expected);
+    const shown = await outcome(replica, expected);
     if (shown === expected.shows) return;
     if (patienceMs <= LATE_MS) expect(shown).toBe('database_unavailable');
     expect(Date.now() - began).toBeLessThan(patienceMs);
@@ -168,8 +168,11 @@ async function showsSoon(replica: ServedProcess, expected: Expectation, patience
   }
 }
 
-/** The rows of a list, or the code of a refusal. */
-async function told(replica: ServedProcess, { caller, path }: Omit<Expectation, 'shows'>): Promise<string> {
+/** Returns the rows of a list, or the error code. */
+async function outcome(
+  replica: ServedProcess,
+  { caller, path }: Omit<Expectation, 'shows'>,
+): Promise<string> {
   const reply = await replica.as(caller).get(path);
   return reply.status === 200 ? versionsIn(reply).join() : (reply.json as { code: string }).code;
 }

@@ -7,7 +7,7 @@ import { expectOneClaimApart } from '../support/claims-pairs.js';
 
 type TokenClaims = Record<string, unknown>;
 
-/** Where each role shows: a route that needs it. */
+/** A route that requires the role. */
 const ROUTE_OF = { manageSources: '/v1/sources', manageRegistries: '/v1/registries' } as const;
 
 function rolesIn(reply: Reply): string[] {
@@ -15,7 +15,7 @@ function rolesIn(reply: Reply): string[] {
   return (reply.json as { roles: string[] }).roles;
 }
 
-describe('rules that grant roles', () => {
+describe('role rules', () => {
   const service = aService({
     mode: 'full',
     roles: {
@@ -42,47 +42,50 @@ describe('rules that grant roles', () => {
     .runs();
 
   const rows: [keyof typeof ROUTE_OF, string, TokenClaims, TokenClaims][] = [
-    ['manageSources', 'all of a map', { org: 'acme', role: 'admin' }, { org: 'acme' }],
-    ['manageSources', 'not half of one map', { org: 'acme', role: 'admin' }, { org: 'acme', role: 'reader' }],
-    ['manageSources', 'not halves of two maps', { org: 'contoso', role: 'admin', site: 'east' }, { org: 'contoso', role: 'admin' }],
-    ['manageSources', 'another map of the list', { org: 'contoso', group: 'ops' }, { org: 'contoso', group: 'dev' }],
+    ['manageSources', 'all keys of a map', { org: 'acme', role: 'admin' }, { org: 'acme' }],
+    ['manageSources', 'half of a map is not enough', { org: 'acme', role: 'admin' }, { org: 'acme', role: 'reader' }],
+    ['manageSources', 'halves of two maps do not add up', { org: 'contoso', role: 'admin', site: 'east' }, { org: 'contoso', role: 'admin' }],
+    ['manageSources', 'a second map of the list', { org: 'contoso', group: 'ops' }, { org: 'contoso', group: 'dev' }],
     ['manageSources', 'the first alternative', { group: 'ops' }, { group: 'ops,sre' }],
     ['manageSources', 'the second alternative', { group: 'sre' }, {}],
-    ['manageSources', 'an alternative beside other keys', { org: 'contoso', role: 'admin', site: 'west' }, { org: 'contoso', role: 'admin', site: 'north' }],
-    ['manageSources', 'any element of a list in the token', { group: ['dev', 'sre'] }, { group: ['dev', 'qa'] }],
-    ['manageSources', 'elements for each key', { org: ['x', 'acme'], role: ['admin'] }, { org: ['x', 'acme'], role: [] }],
-    ['manageSources', 'more than is asked', { org: 'acme', role: 'admin', team: 'x' }, { org: 'Acme', role: 'admin', team: 'x' }],
+    ['manageSources', 'an alternative and other keys', { org: 'contoso', role: 'admin', site: 'west' }, { org: 'contoso', role: 'admin', site: 'north' }],
+    ['manageSources', 'any element of a token array', { group: ['dev', 'sre'] }, { group: ['dev', 'qa'] }],
+    ['manageSources', 'array elements for each key', { org: ['x', 'acme'], role: ['admin'] }, { org: ['x', 'acme'], role: [] }],
+    ['manageSources', 'additional claims', { org: 'acme', role: 'admin', team: 'x' }, { org: 'Acme', role: 'admin', team: 'x' }],
     ['manageRegistries', 'a number', { level: 3 }, { level: 30 }],
-    ['manageRegistries', 'a number in a list', { level: [1, 3] }, { level: [1, 2] }],
+    ['manageRegistries', 'a number in an array', { level: [1, 3] }, { level: [1, 2] }],
     ['manageRegistries', 'a number written as text', { level: '3' }, { level: '3.0' }],
     ['manageRegistries', 'a fraction', { ratio: 0.5 }, { ratio: 5 }],
     ['manageRegistries', 'a boolean', { staff: true }, { staff: false }],
-    ['manageRegistries', 'a boolean and not what looks true', { staff: true }, { staff: 1 }],
+    ['manageRegistries', 'a truthy number is not true', { staff: true }, { staff: 1 }],
     ['manageRegistries', 'null is no value', { none: 'null' }, { none: null }],
     ['manageRegistries', 'an object is no value', { level: 3 }, { level: { 3: 3, level: 3 } }],
     ['manageRegistries', 'a key with a dot, not a path', { 'realm_access.roles': 'admin', realm_access: { roles: ['admin'] } }, { realm_access: { roles: ['admin'] } }],
-    ['manageRegistries', 'a scope as one text', { scope: 'registry:write' }, { scope: 'registry:read registry:write' }],
+    ['manageRegistries', 'scope compares as one text', { scope: 'registry:write' }, { scope: 'registry:read registry:write' }],
     ['manageRegistries', 'the subject', { sub: 'rita' }, { sub: 'Rita' }],
-    ['manageRegistries', 'a key every object inherits, when held', { constructor: 'admin' }, {}],
-    ['manageRegistries', 'nothing below __proto__', { ...underProto({ level: 3 }), level: 3 }, underProto({ level: 3 })],
-    ['manageSources', 'nothing below constructor', { constructor: { prototype: { group: 'ops' } }, group: 'ops' }, { constructor: { prototype: { group: 'ops' } } }],
-    ['manageSources', 'no claim named like a role', { manageSources: true, roles: ['manageSources'], group: 'ops' }, { manageSources: true, roles: ['manageSources'] }],
+    ['manageRegistries', 'a key inherited from Object must be held', { constructor: 'admin' }, {}],
+    ['manageRegistries', '__proto__ is ignored', { ...underProto({ level: 3 }), level: 3 }, underProto({ level: 3 })],
+    ['manageSources', 'constructor is ignored', { constructor: { prototype: { group: 'ops' } }, group: 'ops' }, { constructor: { prototype: { group: 'ops' } } }],
+    ['manageSources', 'a claim named like a role grants nothing', { manageSources: true, roles: ['manageSources'], group: 'ops' }, { manageSources: true, roles: ['manageSources'] }],
   ]; // prettier-ignore
 
-  it.each(rows)('grant %s by %s: %j', async (role, _rule, granted) => {
+  it.each(rows)('grant %s (%s) to %j', async (role, _rule, granted) => {
     const caller = service.as(granted);
     expect(rolesIn(await caller.get('/v1/me'))).toEqual([role]);
     expect(outcomeOf(await caller.get(ROUTE_OF[role]))).toBe('200');
   });
 
-  it.each(rows)('refuse %s by %s, beside %j: %j', async (role, _rule, granted, refused) => {
-    expectOneClaimApart(granted, refused);
-    const caller = service.as(refused);
-    expect(rolesIn(await caller.get('/v1/me'))).toEqual([]);
-    expect(outcomeOf(await caller.get(ROUTE_OF[role]))).toBe('403 role_required');
-  });
+  it.each(rows)(
+    'differ by one claim for %s (%s): %j is granted, %j is refused',
+    async (role, _rule, granted, refused) => {
+      expectOneClaimApart(granted, refused);
+      const caller = service.as(refused);
+      expect(rolesIn(await caller.get('/v1/me'))).toEqual([]);
+      expect(outcomeOf(await caller.get(ROUTE_OF[role]))).toBe('403 role_required');
+    },
+  );
 
-  it('grant several roles at once, named in the order of the specification', async () => {
+  it('grant several roles at once, listed in the documented order', async () => {
     const caller = service.as({ level: 3, group: 'ops', role: 'writer' });
     expect(rolesIn(await caller.get('/v1/me'))).toEqual([
       'manageSources',
@@ -91,7 +94,7 @@ describe('rules that grant roles', () => {
     ]);
   });
 
-  it('make nobody a super-admin while there is no rule', async () => {
+  it('grant superAdmin to no caller without a rule', async () => {
     const caller = service.as({ role: 'super-admin', superAdmin: true });
     expect(rolesIn(await caller.get('/v1/me'))).toEqual([]);
   });
@@ -113,7 +116,7 @@ describe('GET /v1/me in full mode', () => {
       { sub: 'all', role: ['super-admin', 'admin', 'writer'] },
       ['superAdmin', 'manageSources', 'manageRegistries', 'manageEntries'],
     ],
-  ])('says to %j who they are: %j', async (claims, roles) => {
+  ])('returns the subject and roles of %j: %j', async (claims, roles) => {
     const reply = await service.as(claims).get('/v1/me');
     expect({ status: reply.status, body: reply.json as unknown }).toEqual({
       status: 200,
@@ -121,11 +124,11 @@ describe('GET /v1/me in full mode', () => {
     });
   });
 
-  it('needs a token', async () => {
+  it('requires a token', async () => {
     expect(outcomeOf(await service.get('/v1/me'))).toBe('401 token_missing');
   });
 
-  it('knows callers whose token names no subject', async () => {
+  it('returns an empty subject for a token without sub', async () => {
     const reply = await service.as({ sub: undefined, role: 'writer' }).get('/v1/me');
     expect(reply.json).toEqual({ subject: '', roles: ['manageEntries'] });
   });

@@ -16,7 +16,7 @@ interface Row {
   body?: unknown;
 }
 
-describe('each admin route', () => {
+describe('roles of the admin routes', () => {
   const folder = aFolder();
   const file = { path: folder.catalogue('tools', [aServer('io.acme/a')]) };
   const aFile = { file, syncPolicy: { interval: '1h' }, claims: { org: 'acme' } };
@@ -63,13 +63,13 @@ describe('each admin route', () => {
     ROLES.filter((role) => role !== row.role && role !== 'super').map((as) => ({ ...row, as })),
   );
 
-  it.each(allowed)('$method $path answers $as with $answer', async ({ method, path, body, as, answer }) => {
+  it.each(allowed)('$method $path as $as returns $answer', async ({ method, path, body, as, answer }) => {
     const reply = await service.as(acme(as)).send(method, path.replace('ROLE', as), { body });
     expect(outcomeOf(reply)).toBe(answer);
   });
 
   it.each(refused)(
-    '$method $path refuses $as, who is not of the role',
+    '$method $path as $as returns 403 role_required',
     async ({ method, path, body, as, role }) => {
       expectOneClaimApart(acme(role), acme(as));
       const reply = await service.as(acme(as)).send(method, path.replace('ROLE', role), { body });
@@ -77,13 +77,13 @@ describe('each admin route', () => {
     },
   );
 
-  it.each(rows)('$method $path asks for a token before anything else', async ({ method, path, body }) => {
+  it.each(rows)('$method $path checks the token first', async ({ method, path, body }) => {
     expect(outcomeOf(await service.send(method, path, { body }))).toBe('401 token_missing');
     const reply = await service.bearing('no.such.token').send(method, path, { body });
     expect(outcomeOf(reply)).toBe('401 token_invalid');
   });
 
-  it('needs no role for reading the catalogue and for /v1/me', async () => {
+  it('the consumer API and /v1/me require no role', async () => {
     for (const path of ['/v1/me', '/registry', '/registry/tools/v0.1/servers'])
       expect(outcomeOf(await service.as({ org: 'acme' }).get(path))).toBe('200');
   });

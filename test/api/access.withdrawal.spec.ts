@@ -7,12 +7,12 @@ import { type Replicas, startReplicas } from '../support/two-replicas.js';
 import type { Sight } from '../support/load/watch.js';
 import { MARKS, prepareWithdrawals, withdrawals } from '../support/load/withdrawals.js';
 
-// `npm run soak` does the same while 200 connections read.
-describe('what is withdrawn through one of two replicas', () => {
+// `npm run soak` repeats this with 200 reading connections.
+describe('data withdrawn through one of two replicas', () => {
   const issuer = anIssuer().runs();
   let replicas: Replicas;
   let sights: Sight[];
-  /** What was read last, once all was given back. */
+  /** The last read, made after everything was restored. */
   let known: Read[] | undefined;
 
   beforeAll(async () => {
@@ -24,7 +24,7 @@ describe('what is withdrawn through one of two replicas', () => {
   const writer = () => replicas.both[0]?.as(SUPER_ADMIN) as Sender;
 
   it.each(withdrawals(() => replicas.folder))(
-    'is in no answer of either after $what, whatever they remember, until it is given back',
+    'is hidden by both after $what, caches included, until it is restored',
     async ({ gone, from, withdraw, giveBack }) => {
       const before = known ?? (await readAll());
       known = undefined;
@@ -54,7 +54,7 @@ describe('what is withdrawn through one of two replicas', () => {
     readonly etag: string;
   }
 
-  /** What each replica shows of everything, to somebody who knows what they were shown before. */
+  /** Reads everything from each replica, with the ETags of the previous read. */
   async function readAll(before: readonly Read[] = []): Promise<Read[]> {
     const asked = replicas.both.flatMap((replica) =>
       sights.map((sight) => ({ reader: replica.as(ACME_DATA), sight })),
@@ -63,7 +63,7 @@ describe('what is withdrawn through one of two replicas', () => {
       asked.map(async ({ reader, sight }, index) => {
         const known = before[index];
         const reply: Reply = await reader.get(sight.path, known ? { 'If-None-Match': known.etag } : {});
-        // Told that nothing has changed, a caller goes on showing what the tag was given for.
+        // After a 304 the client keeps showing its cached answer.
         const marks =
           reply.status === 304 && known ? known.marks : MARKS.filter((mark) => reply.text.includes(mark));
         return { sight, status: reply.status, marks, etag: String(reply.headers['etag']) };

@@ -4,7 +4,7 @@ import { ACME_ADMIN } from '../support/callers.js';
 import { aServer, aSkill } from '../support/documents.js';
 import { aService } from '../support/service.js';
 
-describe('the entries of a source or registry, for those who manage it', () => {
+describe('GET /v1/sources/{name}/entries and /v1/registries/{name}/entries', () => {
   const claims = { org: 'acme' };
   const service = aService({ mode: 'full' })
     .source('first', {
@@ -28,7 +28,7 @@ describe('the entries of a source or registry, for those who manage it', () => {
   const short = ({ type, name, versions }: AdminEntry) =>
     `${type} ${name} ${versions.map(({ version }) => version).join()}`;
 
-  it('come with their claims and versions, newest first', async () => {
+  it('return claims and versions, newest first', async () => {
     const publishedAt = expect.stringMatching(/^\d{4}-\d\d-\d\dT.*Z$/) as string;
     const version = (name: string, more: object) => ({
       version: name,
@@ -54,7 +54,7 @@ describe('the entries of a source or registry, for those who manage it', () => {
     ]);
   });
 
-  it('of a registry are those of all its sources, the shadowed among them', async () => {
+  it('return the entries of all sources of a registry, shadowed ones too', async () => {
     expect(
       entriesIn(await list('registries/main'))
         .map(short)
@@ -67,7 +67,7 @@ describe('the entries of a source or registry, for those who manage it', () => {
     ]);
   });
 
-  it.each(['sources/empty', 'registries/empty'])('may be none: %s', async (path) => {
+  it.each(['sources/empty', 'registries/empty'])('return an empty list: %s', async (path) => {
     expect((await list(path)).json).toEqual({ entries: [], metadata: { count: 0 } });
   });
 
@@ -78,7 +78,7 @@ describe('the entries of a source or registry, for those who manage it', () => {
     ['registries/main', 2],
     ['registries/main', 3],
     ['registries/main', 4],
-  ])('of %s are walked %i at a time without losing or doubling any', async (path, limit) => {
+  ])('page through %s with limit %i without gaps or duplicates', async (path, limit) => {
     const seen: string[] = [];
     for (let next: string | undefined = `?limit=${limit}`; next !== undefined;) {
       const reply = await service.as(ACME_ADMIN).get(`/v1/${path}/entries${next}`);
@@ -95,18 +95,15 @@ describe('the entries of a source or registry, for those who manage it', () => {
     expect(seen).toEqual(all.entries.map(short));
   });
 
-  it.each(['sources/first', 'registries/main'])(
-    'of %s refuse a wrong limit and a wrong cursor',
-    async (path) => {
-      const caller = service.as(ACME_ADMIN);
-      for (const query of ['limit=0', 'limit=x', 'limit=101'])
-        expect(outcomeOf(await caller.get(`/v1/${path}/entries?${query}`))).toBe('400 invalid_parameter');
-      for (const query of ['cursor=x', 'cursor=AAAA', 'cursor=W10'])
-        expect(outcomeOf(await caller.get(`/v1/${path}/entries?${query}`))).toBe('400 invalid_cursor');
-    },
-  );
+  it.each(['sources/first', 'registries/main'])('refuse an invalid limit or cursor: %s', async (path) => {
+    const caller = service.as(ACME_ADMIN);
+    for (const query of ['limit=0', 'limit=x', 'limit=101'])
+      expect(outcomeOf(await caller.get(`/v1/${path}/entries?${query}`))).toBe('400 invalid_parameter');
+    for (const query of ['cursor=x', 'cursor=AAAA', 'cursor=W10'])
+      expect(outcomeOf(await caller.get(`/v1/${path}/entries?${query}`))).toBe('400 invalid_cursor');
+  });
 
-  it('refuse the cursor of another kind of list', async () => {
+  it('refuse a cursor of another list', async () => {
     const reply = await service.as(ACME_ADMIN).get('/v1/sources/first/entries?limit=1');
     const { nextCursor } = (reply.json as { metadata: { nextCursor: string } }).metadata;
     for (const path of [

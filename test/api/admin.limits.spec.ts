@@ -10,12 +10,12 @@ const reading = (interval: string, patterns = 1) => ({
   filter: { names: { exclude: Array.from({ length: patterns }, (_, index) => `io.acme/${index}`) } },
 });
 
-describe('a source made through the API', () => {
+describe('a source created through the API', () => {
   const service = aService().runs();
 
-  it('is read by its new interval, and not when the old one would have ended', async () => {
+  it('schedules its next sync by the new interval', async () => {
     await service.put('/v1/sources/often', reading('365d'));
-    // A run that went well: after one that failed, the next is soon anyway.
+    // Only after a successful run: a failed one is retried soon anyway.
     await service.synced('often');
     await service.database.query(
       `update source_sync set status = 'complete', next_run_at = now() + interval '300 days'`,
@@ -30,7 +30,7 @@ describe('a source made through the API', () => {
     expectRefused(await service.put('/v1/sources/patterns', reading('1h', 201)), 400, 'invalid_body');
   });
 
-  it('can be changed again later while somebody else holds it for long', async () => {
+  it('answers 503 database_timeout while another transaction locks it', async () => {
     await service.put('/v1/sources/held', reading('1h'));
     const holder = new pg.Client(service.database.connection);
     await holder.connect();

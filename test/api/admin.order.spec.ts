@@ -10,11 +10,11 @@ import { expectOneClaimApart } from '../support/claims-pairs.js';
 const admin = { org: 'acme', role: 'admin' };
 const json = { 'Content-Type': 'application/json' };
 
-/** contract §3: token, role, load or 404, read-only 403, body, write. Each row is wrong in its last respect, and in all after. */
+/** contract §3: token, role, load or 404, read-only 403, body, write. */
 describe.each([
   { noun: 'sources', notFound: '404 source_not_found' },
   { noun: 'registries', notFound: '404 registry_not_found' },
-])('a request for $noun that is wrong in several ways', ({ noun, notFound }) => {
+])('order of the checks for $noun', ({ noun, notFound }) => {
   const folder = aFolder();
   const file = { path: folder.catalogue('made', [aServer('io.acme/made')]) };
   const good = noun === 'sources' ? { file, syncPolicy: { interval: '1h' } } : { sources: ['tools'] };
@@ -40,17 +40,17 @@ describe.each([
   const defects: { what: string; body: unknown; headers?: Headers; answer: string }[] = [
     { what: 'malformed JSON', body: '{"claims":', headers: json, answer: '400 malformed_json' },
     { what: 'another content type', body: 'sources: []', headers: { 'Content-Type': 'application/yaml' }, answer: '415 unsupported_media_type' },
-    { what: 'another alphabet', body: '{}', headers: { 'Content-Type': 'application/json; charset=koi8' }, answer: '415 unsupported_media_type' },
+    { what: 'an unsupported charset', body: '{}', headers: { 'Content-Type': 'application/json; charset=koi8' }, answer: '415 unsupported_media_type' },
     { what: 'no body', body: undefined, answer: '400 invalid_body' },
-    { what: 'too large a body', body: { ...good, claims: { org: 'x'.repeat(2_000_000) } }, answer: '413 body_too_large' },
+    { what: 'a body over the limit', body: { ...good, claims: { org: 'x'.repeat(2_000_000) } }, answer: '413 body_too_large' },
     { what: 'an unknown key', body: { ...good, colour: 'red' }, answer: '400 invalid_body' },
     { what: 'a wrong type', body: { ...good, claims: 'acme' }, answer: '400 invalid_body' },
-    { what: 'claims of others', body: { ...good, claims: { org: 'contoso' } }, answer: '400 claims_not_subset' },
+    { what: 'claims beyond the token’s', body: { ...good, claims: { org: 'contoso' } }, answer: '400 claims_not_subset' },
   ]; // prettier-ignore
   if (noun === 'sources')
     defects.push(
-      { what: 'a file of the server', body: { ...good, file: { path: '/etc/passwd' } }, answer: '400 path_not_allowed' },
-      { what: 'an interval that is none', body: { ...good, syncPolicy: { interval: 'x' } }, answer: '400 invalid_body' },
+      { what: 'a file outside adminFileRoot', body: { ...good, file: { path: '/etc/passwd' } }, answer: '400 path_not_allowed' },
+      { what: 'an invalid interval', body: { ...good, syncPolicy: { interval: 'x' } }, answer: '400 invalid_body' },
     ); // prettier-ignore
   else
     defects.push(
@@ -61,34 +61,34 @@ describe.each([
   const put = (who: object | null, name: string, { body, headers = {} }: (typeof defects)[number]) =>
     (who ? service.as({ ...who }) : service).put(`/v1/${noun}/${name}`, body, headers);
 
-  it.each(defects)('asks for the token first, whatever is named and sent: $what', async (defect) => {
+  it.each(defects)('401 comes first: $what', async (defect) => {
     for (const name of ['tools', 'hidden', 'made', 'fresh', 'No_Name'])
       expect(outcomeOf(await put(null, name, defect))).toBe('401 token_missing');
   });
 
-  it.each(defects)('asks for the role next: $what', async (defect) => {
+  it.each(defects)('403 role_required comes second: $what', async (defect) => {
     const writer = { ...admin, role: 'writer' };
     expectOneClaimApart(admin, writer);
     for (const name of ['tools', 'hidden', 'made', 'fresh', 'No_Name'])
       expect(outcomeOf(await put(writer, name, defect))).toBe('403 role_required');
   });
 
-  it.each(defects)('then hides what is hidden: $what', async (defect) => {
+  it.each(defects)('404 for a hidden name comes third: $what', async (defect) => {
     expect(outcomeOf(await put(admin, 'hidden', defect))).toBe(notFound);
     expect(outcomeOf(await put(admin, 'hidden-made', defect))).toBe(notFound);
   });
 
-  it.each(defects)('then says what is read-only: $what', async (defect) => {
+  it.each(defects)('403 config_managed comes fourth: $what', async (defect) => {
     expect(outcomeOf(await put(admin, 'tools', defect))).toBe('403 config_managed');
   });
 
-  it.each(defects)('and then what is wrong with the body: $what, $answer', async (defect) => {
+  it.each(defects)('errors of the body come last: $what returns $answer', async (defect) => {
     expect(outcomeOf(await put(admin, 'made', defect))).toBe(defect.answer);
     expect(outcomeOf(await put(admin, 'fresh', defect))).toBe(defect.answer);
     expect(outcomeOf(await service.as(SUPER_ADMIN).get(`/v1/${noun}/fresh`))).toBe(notFound);
   });
 
-  it('comes through when nothing is wrong', async () => {
+  it('a valid request passes all checks', async () => {
     const right = { what: 'nothing', body: { ...good, claims }, answer: '200' };
     expect(outcomeOf(await put(admin, 'made', right))).toBe('200');
     expect(outcomeOf(await put(admin, 'made-too', right))).toBe('201');
@@ -102,7 +102,7 @@ describe.each([
   ];
 
   it.each(rows)(
-    '$method NAME$below: token, role, 404, read-only, done',
+    '$method NAME$below checks token, role, 404, config_managed',
     async ({ method, below, config, made }) => {
       const path = (name: string) => `/v1/${noun}/${name}${below}`;
       const writer = service.as({ ...admin, role: 'writer' });
@@ -117,7 +117,7 @@ describe.each([
     },
   );
 
-  it('lists: token, role, then the query', async () => {
+  it('a list checks token, role, then the query', async () => {
     const path = `/v1/${noun}?limit=0`;
     expect(outcomeOf(await service.get(path))).toBe('401 token_missing');
     expect(outcomeOf(await service.as({ ...admin, role: 'writer' }).get(path))).toBe('403 role_required');
@@ -129,7 +129,7 @@ describe.each([
   });
 
   if (noun === 'sources')
-    it('says that a source is in use to those alone who may know it', async () => {
+    it('409 source_in_use comes after token, role, 404 and config_managed', async () => {
       const path = '/v1/sources/used';
       expect(outcomeOf(await service.delete(path))).toBe('401 token_missing');
       expect(outcomeOf(await service.as({ ...admin, role: 'writer' }).delete(path))).toBe(

@@ -5,7 +5,7 @@ import { aServer } from '../support/documents.js';
 import { aFolder } from '../support/folder.js';
 import { aService } from '../support/service.js';
 
-describe('a body as large as bodies may be', () => {
+describe('a body of the maximum size', () => {
   const folder = aFolder();
   const file = { path: folder.catalogue('made', [aServer('io.acme/made')]) };
   const service = aService({ mode: 'full' })
@@ -36,12 +36,12 @@ describe('a body as large as bodies may be', () => {
       '400 invalid_body',
     ],
     [
-      'many levels',
+      'deep nesting',
       '/v1/registries/large',
       `{"sources":["tools"],"claims":${nested(100_000)}}`,
       '400 invalid_body',
     ],
-  ])('does not keep others waiting: %s', async (_what, path, body, answer) => {
+  ])('does not delay other requests: %s', async (_what, path, body, answer) => {
     const large = service.as(ACME_ADMIN).put(path, body);
     const started = Date.now();
     let longest = 0;
@@ -53,6 +53,6 @@ describe('a body as large as bodies may be', () => {
       longest = Math.max(longest, Date.now() - asked);
     }
     expect(outcomeOf(await large)).toBe(answer);
-    expect(longest, `of ${Date.now() - started} ms in all`).toBeLessThan(2_000);
+    expect(longest, `of ${Date.now() - started} ms in total`).toBeLessThan(2_000);
   });
 });

@@ -25,7 +25,7 @@ describe.each([{ noun: 'sources' }, { noun: 'registries' }])('a conditional PUT 
   const claimsOf = async (name: string) =>
     ((await admin().get(path(name))).json as { claims: unknown }).claims;
 
-  it('goes through with the ETag of the GET, once', async () => {
+  it('succeeds once with If-Match of the current ETag', async () => {
     await admin().put(path('once'), good);
     const tag = await etag('once');
     expect(outcomeOf(await admin().put(path('once'), relabelled, { 'If-Match': tag }))).toBe('200');
@@ -36,7 +36,7 @@ describe.each([{ noun: 'sources' }, { noun: 'registries' }])('a conditional PUT 
     expect(await claimsOf('once')).toEqual({ org: 'acme' });
   });
 
-  it('goes through when one of several ETags fits, and with any', async () => {
+  it('succeeds when one of several ETags matches, and with If-Match: *', async () => {
     await admin().put(path('several'), good);
     const tag = await etag('several');
     const several = { 'If-Match': `"other", ${tag}` };
@@ -44,34 +44,34 @@ describe.each([{ noun: 'sources' }, { noun: 'registries' }])('a conditional PUT 
     expect(outcomeOf(await admin().put(path('several'), good, { 'If-Match': '*' }))).toBe('200');
   });
 
-  it.each(['"x"', 'x', '', '"', 'W/"x"', '""'])('stops at the ETag %s', async (tag) => {
+  it.each(['"x"', 'x', '', '"', 'W/"x"', '""'])('returns 412 for If-Match: %s', async (tag) => {
     await admin().put(path('stopped'), good);
     const reply = await admin().put(path('stopped'), relabelled, { 'If-Match': tag });
     expect(outcomeOf(reply)).toBe('412 precondition_failed');
     expect(await claimsOf('stopped')).toEqual({});
   });
 
-  it('stops at a weak form of the ETag, which never fits', async () => {
+  it('returns 412 for a weak ETag', async () => {
     await admin().put(path('weak'), good);
     const reply = await admin().put(path('weak'), relabelled, { 'If-Match': `W/${await etag('weak')}` });
     expect(outcomeOf(reply)).toBe('412 precondition_failed');
   });
 
-  it.each(['*', '"x"'])('makes nothing new for If-Match: %s', async (tag) => {
+  it.each(['*', '"x"'])('returns 412 for a missing resource with If-Match: %s', async (tag) => {
     expect(outcomeOf(await admin().put(path('nothing'), good, { 'If-Match': tag }))).toBe(
       '412 precondition_failed',
     );
     expect((await admin().get(path('nothing'))).status).toBe(404);
   });
 
-  it('makes something new, and only that, for If-None-Match: *', async () => {
+  it('creates but never replaces with If-None-Match: *', async () => {
     const headers = { 'If-None-Match': '*' };
     expect(outcomeOf(await admin().put(path('new'), good, headers))).toBe('201');
     expect(outcomeOf(await admin().put(path('new'), relabelled, headers))).toBe('412 precondition_failed');
     expect(await claimsOf('new')).toEqual({});
   });
 
-  it('comes after what the caller may know, and what is read-only', async () => {
+  it('is checked after token, role and config_managed', async () => {
     const stale = { 'If-Match': '"x"' };
     expect(outcomeOf(await service.put(path('tools'), good, stale))).toBe('401 token_missing');
     const writer = service.as({ ...ACME_ADMIN, role: 'writer' });
@@ -79,7 +79,7 @@ describe.each([{ noun: 'sources' }, { noun: 'registries' }])('a conditional PUT 
     expect(outcomeOf(await admin().put(path('tools'), good, stale))).toBe('403 config_managed');
   });
 
-  it('answers 304 to a GET with the ETag of what is still there', async () => {
+  it('a GET with If-None-Match returns 304 until the resource changes', async () => {
     await admin().put(path('cached'), good);
     if (noun === 'sources') await service.synced('cached');
     const known = { 'If-None-Match': await etag('cached') };
@@ -89,7 +89,7 @@ describe.each([{ noun: 'sources' }, { noun: 'registries' }])('a conditional PUT 
   });
 
   if (noun === 'sources')
-    it('is not stopped by a sync in between', async () => {
+    it('a sync does not change the ETag', async () => {
       await admin().put(path('synced'), good);
       const tag = await etag('synced');
       await service.synced('synced');

@@ -6,7 +6,7 @@ import { aFolder } from '../support/folder.js';
 import { aService } from '../support/service.js';
 
 describe.each([{ noun: 'sources' }, { noun: 'registries' }])(
-  'one of the $noun, when several want it at once,',
+  'concurrent PUTs of one of the $noun',
   ({ noun }) => {
     const folder = aFolder();
     const file = { path: folder.catalogue('made', [aServer('io.acme/made')]) };
@@ -19,7 +19,7 @@ describe.each([{ noun: 'sources' }, { noun: 'registries' }])(
     const admin = () => service.as(ACME_ADMIN);
     const path = (name: string) => `/v1/${noun}/${name}`;
 
-    it('is made once, when all send If-None-Match: *', async () => {
+    it('create it once with If-None-Match: *', async () => {
       const replies = await Promise.all(
         Array.from({ length: 6 }, () => admin().put(path('race'), good, { 'If-None-Match': '*' })),
       );
@@ -27,7 +27,7 @@ describe.each([{ noun: 'sources' }, { noun: 'registries' }])(
       expect(outcomes).toEqual(['201', ...Array.from({ length: 5 }, () => '412 precondition_failed')]);
     });
 
-    it('is changed by one of those who read the same', async () => {
+    it('with the same If-Match change it once', async () => {
       await admin().put(path('lost-update'), good);
       const tag = String((await admin().get(path('lost-update'))).headers['etag']);
       const replies = await Promise.all(
@@ -39,11 +39,11 @@ describe.each([{ noun: 'sources' }, { noun: 'registries' }])(
       );
       const statuses = replies.map(({ status }) => status);
       expect(statuses.filter((status) => status === 200)).toHaveLength(1);
-      // Who comes later finds it changed, or no longer theirs to see.
+      // The others find it changed, or hidden by the new claims.
       expect(statuses.filter((status) => status === 412 || status === 404)).toHaveLength(3);
     });
 
-    it('is made by one and replaced by the others, when nobody sends a condition', async () => {
+    it('without a precondition create it once and then replace it', async () => {
       const replies = await Promise.all(
         Array.from({ length: 6 }, () => admin().put(path('plain-race'), good)),
       );
@@ -51,22 +51,27 @@ describe.each([{ noun: 'sources' }, { noun: 'registries' }])(
       expect(outcomes).toEqual(['200', '200', '200', '200', '200', '201']);
     });
 
-    it.each([1, 2, 3])('belongs to the organisation that made it, round %i', async (round) => {
-      const name = `contested-${round}`;
-      const replies = await Promise.all(
-        ['acme', 'contoso', 'acme', 'contoso', 'acme', 'contoso'].map(async (org) => {
-          const body = { ...good, claims: { org } };
-          return { org, outcome: outcomeOf(await service.as({ ...ACME_ADMIN, org }).put(path(name), body)) };
-        }),
-      );
-      const made = (await service.as(SUPER_ADMIN).get(path(name))).json as { claims: { org: string } };
-      const winner = made.claims.org;
-      const won = replies.filter(({ org }) => org === winner).map(({ outcome }) => outcome);
-      expect(won.sort()).toEqual(['200', '200', '201']);
-      // What the others named is hidden from them by now.
-      const notFound = `404 ${noun === 'sources' ? 'source' : 'registry'}_not_found`;
-      const lost = replies.filter(({ org }) => org !== winner).map(({ outcome }) => outcome);
-      expect(lost).toEqual([notFound, notFound, notFound]);
-    });
+    it.each([1, 2, 3])(
+      'with other claims return 404 to all but the organisation that created it, round %i',
+      async (round) => {
+        const name = `contested-${round}`;
+        const replies = await Promise.all(
+          ['acme', 'contoso', 'acme', 'contoso', 'acme', 'contoso'].map(async (org) => {
+            const body = { ...good, claims: { org } };
+            return {
+              org,
+              outcome: outcomeOf(await service.as({ ...ACME_ADMIN, org }).put(path(name), body)),
+            };
+          }),
+        );
+        const made = (await service.as(SUPER_ADMIN).get(path(name))).json as { claims: { org: string } };
+        const winner = made.claims.org;
+        const won = replies.filter(({ org }) => org === winner).map(({ outcome }) => outcome);
+        expect(won.sort()).toEqual(['200', '200', '201']);
+        const notFound = `404 ${noun === 'sources' ? 'source' : 'registry'}_not_found`;
+        const lost = replies.filter(({ org }) => org !== winner).map(({ outcome }) => outcome);
+        expect(lost).toEqual([notFound, notFound, notFound]);
+      },
+    );
   },
 );

@@ -5,7 +5,7 @@ import { aFolder } from '../support/folder.js';
 import { expectRefused } from '../support/matchers.js';
 import { aService } from '../support/service.js';
 
-describe('GET, change, PUT', () => {
+describe('a PUT with the body of the GET', () => {
   const folder = aFolder();
   const path = folder.catalogue('made', [aServer('io.acme/made')]);
   const hour = { syncPolicy: { interval: '1h' }, claims: { org: 'acme' } };
@@ -36,7 +36,7 @@ describe('GET, change, PUT', () => {
     return { body: reply.json as Document, etag: String(reply.headers['etag']) };
   };
 
-  it.each(PATHS)('works for %s: the whole answer is a body', async (at) => {
+  it.each(PATHS)('is accepted for %s', async (at) => {
     const { body, etag } = await made(at);
     const again = await admin().put(at, body, { 'If-Match': etag });
     expect({ status: again.status, body: again.json as unknown }).toMatchObject({
@@ -47,7 +47,7 @@ describe('GET, change, PUT', () => {
     expect(changed.status).toBe(200);
   });
 
-  it.each(PATHS)('refuses members of %s that are not as they are stored, and names them', async (at) => {
+  it.each(PATHS)('is refused when read-only members of %s differ, and names them', async (at) => {
     const { body } = await made(at);
     const others = { name: 'other', origin: 'config', createdAt: '2020-01-01T00:00:00.000Z', updatedAt: 1 };
     for (const [member, value] of Object.entries(others)) {
@@ -60,13 +60,13 @@ describe('GET, change, PUT', () => {
     expect((await admin().get(at)).json).toMatchObject({ updatedAt: body['updatedAt'] });
   });
 
-  it('ignores the state of a sync, whatever it is', async () => {
+  it('ignores `sync`', async () => {
     const { body } = await made('/v1/sources/file');
     for (const sync of [body['sync'], { status: 'x' }, null, 1])
       expect((await admin().put('/v1/sources/file', { ...body, sync })).status).toBe(200);
   });
 
-  it('takes the name and the kind of what is new, and nothing else the server sets', async () => {
+  it('creates a resource with its `name` and `kind`, and refuses other read-only members', async () => {
     const settings = BODIES['/v1/sources/file'];
     const at = '/v1/sources/new';
     for (const more of [{ kind: 'git' }, { name: 'other' }, { origin: 'api' }, { createdAt: 'x' }])

@@ -5,9 +5,9 @@ import { aServer } from '../support/documents.js';
 import { aFolder } from '../support/folder.js';
 import type { Headers, Reply } from '../support/http.js';
 import { aService } from '../support/service.js';
-import { CLAIMS_PAIRS, expectOneClaimApart, TELLING_PAIRS } from '../support/claims-pairs.js';
+import { CLAIMS_PAIRS, expectOneClaimApart, SELECTED_PAIRS } from '../support/claims-pairs.js';
 
-/** Of the roles that manage both; the claims of the pairs do without this key. */
+/** Adds the role that manages sources and registries; no pair uses this key. */
 const admin = (claims: Record<string, unknown>) => ({ ...claims, role: 'admin' });
 
 function namesIn(reply: Reply, noun: string): string[] {
@@ -17,8 +17,8 @@ function namesIn(reply: Reply, noun: string): string[] {
 
 describe.each([
   { noun: 'sources', notFound: '404 source_not_found', pairs: CLAIMS_PAIRS },
-  { noun: 'registries', notFound: '404 registry_not_found', pairs: TELLING_PAIRS },
-])('the claims of $noun', ({ noun, notFound, pairs }) => {
+  { noun: 'registries', notFound: '404 registry_not_found', pairs: SELECTED_PAIRS },
+])('claims scope the admin API of $noun', ({ noun, notFound, pairs }) => {
   const folder = aFolder();
   const file = { path: folder.catalogue('made', [aServer('io.acme/made')]) };
   const settings = noun === 'sources' ? { file, syncPolicy: { interval: '1h' } } : { sources: ['plain'] };
@@ -39,7 +39,7 @@ describe.each([
         await service.as(SUPER_ADMIN).put(`/v1/${noun}/${fate}-${row}`, body);
   });
 
-  it.each(rows)('$rule: $required is shown to an admin with $covering', async ({ row, covering }) => {
+  it.each(rows)('$rule: an admin with $covering sees $required', async ({ row, covering }) => {
     const caller = service.as(admin(covering));
     expect(outcomeOf(await caller.get(`/v1/${noun}/kept-${row}`))).toBe('200');
     expect(outcomeOf(await caller.get(`/v1/${noun}/kept-${row}/entries`))).toBe('200');
@@ -47,7 +47,7 @@ describe.each([
   });
 
   it.each(rows)(
-    '$rule: $required is hidden from an admin with $lacking',
+    '$rule: an admin with $lacking gets 404 for $required',
     async ({ row, covering, lacking }) => {
       expectOneClaimApart(admin(covering), admin(lacking));
       const caller = service.as(admin(lacking));
@@ -57,20 +57,20 @@ describe.each([
     },
   );
 
-  it.each(rows)('$rule: $required is given by an admin with $covering', async ({ row, body, covering }) => {
+  it.each(rows)('$rule: an admin with $covering may create $required', async ({ row, body, covering }) => {
     const reply = await service.as(admin(covering)).put(`/v1/${noun}/made-${row}`, body);
     expect(outcomeOf(reply)).toBe('201');
     expect(outcomeOf(await service.as(admin(covering)).get(`/v1/${noun}/made-${row}`))).toBe('200');
   });
 
-  it.each(rows)('$rule: $required is not given by an admin with $lacking', async ({ row, body, lacking }) => {
+  it.each(rows)('$rule: an admin with $lacking may not create $required', async ({ row, body, lacking }) => {
     const reply = await service.as(admin(lacking)).put(`/v1/${noun}/refused-${row}`, body);
     expect(outcomeOf(reply)).toBe('400 claims_not_subset');
     expect(outcomeOf(await service.as(SUPER_ADMIN).get(`/v1/${noun}/refused-${row}`))).toBe(notFound);
   });
 
   it.each(rows)(
-    '$rule: what has $required is changed by an admin with $covering',
+    '$rule: an admin with $covering may change $required',
     async ({ row, body, covering, lacking }) => {
       const path = `/v1/${noun}/changed-${row}`;
       expect(outcomeOf(await service.as(admin(lacking)).put(path, body))).toBe(notFound);
@@ -78,17 +78,14 @@ describe.each([
     },
   );
 
-  it.each(rows)(
-    '$rule: what has $required is deleted by an admin with $covering',
-    async ({ row, covering, lacking }) => {
-      const path = `/v1/${noun}/doomed-${row}`;
-      expect(outcomeOf(await service.as(admin(lacking)).delete(path))).toBe(notFound);
-      expect(outcomeOf(await service.as(admin(covering)).delete(path))).toBe('204');
-      expect(outcomeOf(await service.as(SUPER_ADMIN).get(path))).toBe(notFound);
-    },
-  );
+  it.each(rows)('$rule: an admin with $covering may delete $required', async ({ row, covering, lacking }) => {
+    const path = `/v1/${noun}/doomed-${row}`;
+    expect(outcomeOf(await service.as(admin(lacking)).delete(path))).toBe(notFound);
+    expect(outcomeOf(await service.as(admin(covering)).delete(path))).toBe('204');
+    expect(outcomeOf(await service.as(SUPER_ADMIN).get(path))).toBe(notFound);
+  });
 
-  it('bind no super-admin', async () => {
+  it('do not restrict a super-admin', async () => {
     const caller = service.as({ role: 'super-admin' });
     const body = { ...settings, claims: { org: 'acme', team: ['a', 'b'] } };
     const path = `/v1/${noun}/super`;
@@ -101,17 +98,17 @@ describe.each([
   });
 
   it.each([
-    { what: 'kept as they are', claims: { org: 'acme' }, answer: '200' },
-    { what: 'narrowed to what the admin holds', claims: { org: 'acme', team: 'x' }, answer: '200' },
-    { what: 'widened to every caller', claims: {}, answer: '200' },
-    { what: 'given to another organisation', claims: { org: 'contoso' }, answer: '400 claims_not_subset' },
+    { what: 'unchanged', claims: { org: 'acme' }, answer: '200' },
+    { what: 'narrowed to claims of the admin', claims: { org: 'acme', team: 'x' }, answer: '200' },
+    { what: 'cleared', claims: {}, answer: '200' },
+    { what: 'moved to another organisation', claims: { org: 'contoso' }, answer: '400 claims_not_subset' },
     { what: 'narrowed to another team', claims: { org: 'acme', team: 'y' }, answer: '400 claims_not_subset' },
     {
-      what: 'a list beyond what the admin holds',
+      what: 'set to a list beyond the admin',
       claims: { team: ['x', 'y'] },
       answer: '400 claims_not_subset',
     },
-  ])('are $what: $answer', async ({ what, claims, answer }) => {
+  ])('a PUT with the claims $what returns $answer', async ({ what, claims, answer }) => {
     const path = `/v1/${noun}/${what.replaceAll(' ', '-')}`;
     await service.as(SUPER_ADMIN).put(path, { ...settings, claims: { org: 'acme' } });
     const caller = service.as({ org: 'acme', team: 'x', role: 'admin' });
@@ -120,7 +117,7 @@ describe.each([
     expect(stored).toEqual(answer === '200' ? claims : { org: 'acme' });
   });
 
-  it('may shut another admin out: the next request finds nothing', async () => {
+  it('a change of claims hides the resource from another admin at once', async () => {
     const path = `/v1/${noun}/left-behind`;
     const both = service.as({ org: ['acme', 'contoso'], role: 'admin' });
     await both.put(path, { ...settings, claims: { org: 'acme' } });
@@ -131,7 +128,7 @@ describe.each([
     expect(outcomeOf(await acme.put(path, { ...settings, claims: { org: 'acme' } }))).toBe(notFound);
   });
 
-  it('hide in the same words as what is not there', async () => {
+  it('a hidden resource answers like a missing one', async () => {
     await service.as(SUPER_ADMIN).put(`/v1/${noun}/secret`, { ...settings, claims: { org: 'acme' } });
     const caller = service.as({ org: 'contoso', role: 'admin' });
     for (const [method, below] of [
@@ -155,7 +152,7 @@ describe.each([
     { headers: { 'If-Match': '"x"' } },
     { headers: { 'If-Match': '*' } },
   ];
-  it.each(conditions)('hide behind $headers too', async ({ headers }) => {
+  it.each(conditions)('a hidden resource is 404 with $headers too', async ({ headers }) => {
     await service.as(SUPER_ADMIN).put(`/v1/${noun}/shy`, { ...settings, claims: { org: 'acme' } });
     const caller = service.as({ org: 'contoso', role: 'admin' });
     expect(outcomeOf(await caller.put(`/v1/${noun}/shy`, settings, headers))).toBe(notFound);

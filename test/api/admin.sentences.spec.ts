@@ -5,13 +5,12 @@ import type { Reply } from '../support/http.js';
 import { expectRefused } from '../support/matchers.js';
 import { aService } from '../support/service.js';
 
-/** The sentence and the details of a refusal. */
-function said(reply: Reply): { error: string; details: string } {
+function messageOf(reply: Reply): { error: string; details: string } {
   const { error, details = [] } = reply.json as { error: string; details?: string[] };
   return { error, details: details.join('\n') };
 }
 
-describe('a refusal names what is wrong', () => {
+describe('the message of a refusal names', () => {
   const service = aService({ mode: 'full' })
     .source('published', { kind: 'managed' })
     .source('tools', { servers: [aServer('io.acme/a')], claims: { org: 'acme' } })
@@ -21,26 +20,26 @@ describe('a refusal names what is wrong', () => {
   const root = () => service.as(SUPER_ADMIN);
   const CLAIMS = { org: 'acme', team: 'platform' };
 
-  it('a source that stands twice, and one that there is not', async () => {
+  it('a duplicate source and an unknown source', async () => {
     const put = (sources: string[]) =>
       admin().put('/v1/registries/made', { sources, claims: { org: 'acme' } });
     const twice = await put(['tools', 'tools']);
     expectRefused(twice, 400, 'invalid_body');
-    expect(said(twice).error).toContain('"tools" stands in the list already');
+    expect(messageOf(twice).error).toContain('"tools" stands in the list already');
     const unknown = await put(['tools', 'nowhere']);
     expectRefused(unknown, 400, 'unknown_source');
-    expect(said(unknown)).toEqual({
+    expect(messageOf(unknown)).toEqual({
       error: 'No source is called "nowhere"',
       details: 'sources: nowhere is not the name of a source',
     });
     expect((await put(['tools'])).status).toBe(201);
   });
 
-  it('the claims that are not the caller’s, and only those', async () => {
+  it('only the claims the caller does not hold', async () => {
     const claims = { org: 'acme', team: ['platform', 'data'], region: 'eu' };
     const reply = await service.as(ACME_WRITER).post('/v1/entries', { server: aServer('io.acme/n'), claims });
     expectRefused(reply, 400, 'claims_not_subset');
-    expect(said(reply)).toEqual({
+    expect(messageOf(reply)).toEqual({
       error: 'The claims go beyond those of the caller: team=data, region=eu',
       details: 'team=data\nregion=eu',
     });
@@ -49,19 +48,19 @@ describe('a refusal names what is wrong', () => {
       claims: { org: 'contoso' },
     });
     expectRefused(grant, 400, 'claims_not_subset');
-    expect(said(grant).details).toBe('org=contoso');
+    expect(messageOf(grant).details).toBe('org=contoso');
   });
 
-  it('the version that is there', async () => {
+  it('the version that exists', async () => {
     const publish = () =>
       service.as(ACME_WRITER).post('/v1/entries', { server: aServer('io.acme/v', '1.2.3'), claims: CLAIMS });
     expect((await publish()).status).toBe(201);
     const again = await publish();
     expectRefused(again, 409, 'version_exists');
-    expect(said(again).error).toContain('Version 1.2.3 of io.acme/v');
+    expect(messageOf(again).error).toContain('Version 1.2.3 of io.acme/v');
   });
 
-  it('the registries that use a source, but for those the caller does not reach', async () => {
+  it('the registries that use a source, except hidden ones', async () => {
     const settings = { file: { url: 'http://127.0.0.1:9/x.json' } };
     const body = { file: settings.file, syncPolicy: { interval: '1h' }, claims: { org: 'acme' } };
     expect((await admin().put('/v1/sources/used', body)).status).toBe(201);
@@ -74,11 +73,11 @@ describe('a refusal names what is wrong', () => {
     await hold('reached', { org: 'acme' });
     const both = await admin().delete('/v1/sources/used');
     expectRefused(both, 409, 'source_in_use');
-    expect(said(both)).toEqual({
+    expect(messageOf(both)).toEqual({
       error: 'The source is part of reached: remove it from there first',
       details: 'registry reached',
     });
-    expect(said(await root().delete('/v1/sources/used')).details).toBe(
+    expect(messageOf(await root().delete('/v1/sources/used')).details).toBe(
       'registry hidden-one\nregistry reached',
     );
     for (const name of ['hidden-one', 'reached']) await root().delete(`/v1/registries/${name}`);

@@ -3,10 +3,10 @@ import { aServer } from '../support/documents.js';
 import { aService } from '../support/service.js';
 import { StatementTap } from '../support/statement-tap.js';
 
-/** Reads rows of sources by their name; what the server does by itself does not know names. */
+/** Selects a source by name; background work never does. */
 const READS_SOURCE = /^select\b.*\bfrom "?source"?\s.*\bwhere\b.*\bname"?\s*=/is;
 
-describe('the row of a source', () => {
+describe('reads of the source row', () => {
   const service = aService()
     .source('declared', { servers: [aServer('io.acme/a')] })
     .runs();
@@ -32,23 +32,23 @@ describe('the row of a source', () => {
     return { status, reads: reads.length, locked: locked.length };
   };
 
-  it('is read once to show it', async () => {
+  it('GET: one', async () => {
     const get = () => service.get('/v1/sources/declared');
     expect(await readsDuring(get)).toEqual({ status: 200, reads: 1, locked: 0 });
   });
 
-  it('is read once to start a sync of it', async () => {
+  it('manual sync: one', async () => {
     const sync = () => service.post('/v1/sources/declared/sync', {});
     expect(await readsDuring(sync)).toEqual({ status: 202, reads: 1, locked: 0 });
   });
 
-  it('is read twice to replace it: once to decide whether the caller may, once under the lock', async () => {
+  it('PUT: two, one to authorize and one under the lock', async () => {
     expect((await service.put('/v1/sources/replaced', settings('1h'))).status).toBe(201);
     const put = () => service.put('/v1/sources/replaced', settings('2h'));
     expect(await readsDuring(put)).toEqual({ status: 200, reads: 2, locked: 1 });
   });
 
-  it('is read twice as well where there is none yet, and to remove it', async () => {
+  it('PUT of a new source and DELETE: two', async () => {
     const put = () => service.put('/v1/sources/created', settings('1h'));
     expect(await readsDuring(put)).toEqual({ status: 201, reads: 2, locked: 1 });
     const remove = () => service.delete('/v1/sources/created');

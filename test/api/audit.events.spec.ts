@@ -29,14 +29,14 @@ const SOURCE = {
   claims: { org: 'acme' },
 };
 const refusedNow = () => service.get('/v1/sources');
-const nothingOf = async (reply: Reply) => {
+const expectNoEvent = async (reply: Reply) => {
   await auditIsWritten(sigrid(), refusedNow);
   const events = await auditOf(sigrid());
   expect(events.filter(({ requestId }) => requestId === reply.headers['x-request-id'])).toEqual([]);
 };
 
-describe('a change through the API leaves an event', () => {
-  it('of a publication: who, what, with which claims, from where', async () => {
+describe('audit events of changes through the API', () => {
+  it('entry.publish has actor, target, claims and source IP', async () => {
     const name = aName();
     const reply = await wim().post('/v1/entries', aPublication('server', name, CLAIMS));
     const [event, ...others] = await auditOf(sigrid(), `target=${name}`);
@@ -57,7 +57,7 @@ describe('a change through the API leaves an event', () => {
     expect(Math.abs(Date.parse(event?.time ?? '') - Date.now())).toBeLessThan(60_000);
   });
 
-  it('of claims that are set: before and after', async () => {
+  it('entry.claims.update has the claims before and after', async () => {
     const name = aName();
     await wim().post('/v1/entries', aPublication('skill', name, CLAIMS));
     await wim().put(entryAt('skill', name, '/claims'), { claims: { org: 'acme' } });
@@ -69,7 +69,7 @@ describe('a change through the API leaves an event', () => {
     });
   });
 
-  it('of a status, of one version and of all that change', async () => {
+  it('entry.status covers one version, or all that change', async () => {
     const name = aName();
     for (const version of ['1.0.0', '2.0.0'])
       await wim().post('/v1/entries', aPublication('server', name, CLAIMS, version));
@@ -91,7 +91,7 @@ describe('a change through the API leaves an event', () => {
     });
   });
 
-  it('of a version that is removed', async () => {
+  it('entry.delete has the removed version', async () => {
     const name = aName();
     await wim().post('/v1/entries', aPublication('server', name, CLAIMS));
     await wim().delete(entryAt('server', name, '/versions/1.0.0'));
@@ -102,7 +102,7 @@ describe('a change through the API leaves an event', () => {
     });
   });
 
-  it('of a source, from its creation to its end, without what stands behind the path of a URL', async () => {
+  it('source.create, update, sync and delete omit the query of a URL', async () => {
     const at = '/v1/sources/short-lived';
     expect((await ada().put(at, SOURCE)).status).toBe(201);
     const shown = { file: { url: 'http://127.0.0.1:9/catalogue.json' }, claims: { org: 'acme' } };
@@ -127,7 +127,7 @@ describe('a change through the API leaves an event', () => {
     expect(JSON.stringify(events)).not.toContain('nobody-may-read-this');
   });
 
-  it('of a registry, from its creation to its end', async () => {
+  it('registry.create, update and delete have before and after', async () => {
     const at = '/v1/registries/short-lived';
     const first = { sources: ['declared'], claims: { org: 'acme' } };
     const second = { sources: ['declared', 'published'], claims: { org: 'acme' } };
@@ -144,19 +144,21 @@ describe('a change through the API leaves an event', () => {
     ]);
   });
 
-  it('but none when nothing changes by it', async () => {
+  it('a request that changes nothing leaves no event', async () => {
     const name = aName();
     await wim().post('/v1/entries', aPublication('server', name, CLAIMS));
     const registry = { sources: ['declared'], claims: { org: 'acme' } };
     await ada().put('/v1/registries/same', registry);
-    await nothingOf(await ada().put('/v1/registries/same', registry));
-    await nothingOf(await wim().put(entryAt('server', name, '/claims'), { claims: CLAIMS }));
-    await nothingOf(await wim().patch(entryAt('server', name, '/status'), { status: 'active' }));
-    await nothingOf(await wim().post('/v1/entries?dry_run=true', aPublication('server', aName(), CLAIMS)));
-    await nothingOf(await wim().post('/v1/entries/validate', aPublication('server', aName(), CLAIMS)));
+    await expectNoEvent(await ada().put('/v1/registries/same', registry));
+    await expectNoEvent(await wim().put(entryAt('server', name, '/claims'), { claims: CLAIMS }));
+    await expectNoEvent(await wim().patch(entryAt('server', name, '/status'), { status: 'active' }));
+    await expectNoEvent(
+      await wim().post('/v1/entries?dry_run=true', aPublication('server', aName(), CLAIMS)),
+    );
+    await expectNoEvent(await wim().post('/v1/entries/validate', aPublication('server', aName(), CLAIMS)));
   });
 
-  it('and the same event is in the log', async () => {
+  it('the same event is in the log with context audit', async () => {
     const name = aName();
     const reply = await wim().post('/v1/entries', aPublication('server', name, CLAIMS));
     const id = reply.headers['x-request-id'];
@@ -167,21 +169,21 @@ describe('a change through the API leaves an event', () => {
   });
 });
 
-describe('what fails leaves no event', () => {
+describe('a failed request leaves no audit event', () => {
   it.each([
     ['400', 400, () => wim().post('/v1/entries', aPublication('server', aName(), { org: 'contoso' }))],
-    ['400 of a name somebody else has', 400, () => ada().put('/v1/registries/n', { sources: ['none'] })],
+    ['400 for an unknown source', 400, () => ada().put('/v1/registries/n', { sources: ['none'] })],
     ['409', 409, () => sigrid().put('/v1/sources/second', { managed: {} })],
     ['412', 412, () => ada().put('/v1/sources/new', SOURCE, { 'If-Match': '"none"' })],
-    ['404 of what is not there', 404, () => ada().get('/v1/sources/nothing')],
-    ['404 of no route', 404, () => ada().get('/v1/nothing')],
+    ['404 for a missing source', 404, () => ada().get('/v1/sources/nothing')],
+    ['404 for an unknown route', 404, () => ada().get('/v1/nothing')],
   ])('%s', async (_what, status, send) => {
     const reply = await send();
     expect(reply.status).toBe(status);
-    await nothingOf(reply);
+    await expectNoEvent(reply);
   });
 
-  it('a 500: the transaction of the change was rolled back', async () => {
+  it('500 after a rollback of the change', async () => {
     const name = aName();
     await service.database.query(`create function refuse() returns trigger language plpgsql as $$ begin
       if new.document like '%refused-at-commit%' then raise exception 'refused at commit'; end if; return null; end $$`);
@@ -190,20 +192,20 @@ describe('what fails leaves no event', () => {
     const more = { description: 'refused-at-commit' };
     const reply = await wim().post('/v1/entries', aPublication('server', name, CLAIMS, '1.0.0', more));
     expect(reply.status).toBe(500);
-    await nothingOf(reply);
+    await expectNoEvent(reply);
     const lines = service.logs().filter(({ context }) => context === 'audit');
     expect(lines.filter((line) => line['requestId'] === reply.headers['x-request-id'])).toEqual([]);
-    // The twin: the same without what is refused.
+    // Control: the same publication without the failure.
     const good = await wim().post('/v1/entries', aPublication('server', name, CLAIMS));
     expect(good.status).toBe(201);
     expect(await auditOf(sigrid(), `target=${name}`)).toHaveLength(1);
   });
 });
 
-describe('a refusal leaves an event', () => {
+describe('audit events of refusals', () => {
   const NOT_KNOWN = { subject: null, issuer: null, roles: [] };
 
-  it('401: nobody is known, and the token is nowhere in it', async () => {
+  it('401 without a subject and without the token', async () => {
     const missing = await service.delete('/v1/sources/declared');
     expect(await eventsOf(sigrid(), missing)).toMatchObject([
       {
@@ -223,16 +225,16 @@ describe('a refusal leaves an event', () => {
   });
 
   it.each([
-    ['of a role', 'role_required', 'entry.publish', 'roles', () => pia().post('/v1/entries', {})],
+    ['for a missing role', 'role_required', 'entry.publish', 'roles', () => pia().post('/v1/entries', {})],
     [
-      'of the gate',
+      'at the gate',
       'registry_forbidden',
       'catalog.read',
       'gate',
       () => carl().get('/registry/main/v0.1/servers'),
     ],
     [
-      'of what the file declares',
+      'for a resource of the configuration file',
       'config_managed',
       'source.delete',
       'origin',
@@ -250,17 +252,17 @@ describe('a refusal leaves an event', () => {
   it.each([
     ['a source', 'source.read', 'source', 'declared', (name: string) => `/v1/sources/${name}`],
     ['a registry', 'registry.read', 'registry', 'main', (name: string) => `/v1/registries/${name}`],
-  ])('404 of %s that is hidden, and none of one that is missing', async (_what, action, step, name, at) => {
+  ])('404 for %s that is hidden, but not for a missing one', async (_what, action, step, name, at) => {
     const hidden = await carl().get(at(name));
     const missing = await carl().get(at('nothing'));
     expect(await eventsOf(sigrid(), hidden)).toMatchObject([
       { action, outcome: 'refused', step, target: { type: step, name }, actor: { subject: 'carl' } },
     ]);
-    await nothingOf(missing);
+    await expectNoEvent(missing);
     expect(timeless(hidden)).toBe(timeless(missing));
   });
 
-  it('404 of an entry that is hidden, whatever was to be done with it, and none of one that is missing', async () => {
+  it('404 for a hidden entry, but not for a missing one', async () => {
     const name = aName();
     await wim().post('/v1/entries', aPublication('server', name, CLAIMS));
     const dirk = service.as({ sub: 'dirk', org: 'acme', team: 'data', role: 'writer' });
@@ -275,21 +277,21 @@ describe('a refusal leaves an event', () => {
         actor: { subject: 'dirk', roles: ['manageEntries'] },
       },
     ]);
-    await nothingOf(missing);
+    await expectNoEvent(missing);
     expect(timeless(hidden)).toBe(timeless(missing));
     expect(Object.keys(hidden.headers)).toEqual(Object.keys(missing.headers));
     expect(hidden.headers['content-length']).toBe(missing.headers['content-length']);
   });
 });
 
-describe('what the server does by itself leaves an event', () => {
+describe('audit events of syncs and configuration changes', () => {
   const events = async (action: string, target: string) =>
     (await auditOf(sigrid(), `action=${action}&target=${target}`)).map(({ actor, change }) => ({
       actor: actor.subject,
       change,
     }));
 
-  it('of a sync that changes something, with its counts and duration, and none of one that does not', async () => {
+  it('sync.run has counts and duration, and is absent when nothing changed', async () => {
     await service.synced('declared');
     const before = await events('sync.run', 'declared');
     const durationMs = expect.any(Number) as number;
@@ -305,7 +307,7 @@ describe('what the server does by itself leaves an event', () => {
     ]);
   });
 
-  it('of a start by a configuration that has changed, before and after, and none of one that has not', async () => {
+  it('config.apply has before and after, and is absent when nothing changed', async () => {
     const start = await events('config.apply', 'declared');
     expect(start).toMatchObject([{ actor: 'configuration', change: { after: { claims: { org: 'acme' } } } }]);
     await service.restart();
@@ -330,8 +332,8 @@ describe('what the server does by itself leaves an event', () => {
   });
 });
 
-describe('a published version says who published it', () => {
-  it('to its managers, and to no consumer', async () => {
+describe('publishedBy of a version', () => {
+  it('is shown to managers and not to consumers', async () => {
     const name = aName();
     await wim().post('/v1/entries', aPublication('server', name, CLAIMS));
     const publishedBy = { subject: 'wim', issuer: service.issuer.iss, client: 'ci' };
@@ -344,7 +346,7 @@ describe('a published version says who published it', () => {
     expect(consumed.text).not.toMatch(/publishedBy|wim/);
   });
 
-  it('however odd their token is', async () => {
+  it('replaces invalid characters of the subject and truncates it', async () => {
     const name = aName();
     const odd = service.as({ ...ACME_WRITER, sub: `a\u0000b\ud800${'x'.repeat(500)}` });
     expect((await odd.post('/v1/entries', aPublication('server', name, CLAIMS))).status).toBe(201);
@@ -356,7 +358,7 @@ describe('a published version says who published it', () => {
   });
 });
 
-describe('a change whose event cannot be written', () => {
+describe('a change whose audit event cannot be written', () => {
   const name = aName();
   const kept = aName();
   const source = '/v1/sources/unrecorded';
@@ -368,10 +370,10 @@ describe('a change whose event cannot be written', () => {
       ),
     );
 
-  it('does not happen', async () => {
+  it('is rolled back with 500 internal_error', async () => {
     await wim().post('/v1/entries', aPublication('server', kept, CLAIMS));
     await sigrid().put(registry, { sources: ['published'] });
-    // What a test before has declared anew may be read still.
+    // A restart in an earlier test may have started a sync.
     await service.synced('declared');
     const before = await state();
     await service.database.query(

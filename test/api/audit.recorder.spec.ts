@@ -32,15 +32,15 @@ const dropped = async () => {
   return Number(/^registry_audit_events_dropped_total (\d+)$/m.exec(text)?.[1]);
 };
 
-describe('what is read', () => {
-  it('leaves nothing unless it is asked for', async () => {
+describe('audit events of reads', () => {
+  it('are off by default', async () => {
     const read = await rita().get(SERVERS);
     await eventsOf(sigrid(), await service.get(SERVERS));
     const events = await auditOf(sigrid());
     expect(events.map(({ requestId }) => requestId)).not.toContain(read.headers['x-request-id']);
   });
 
-  it('leaves an event for each answer of the consumer API, with what was asked for', async () => {
+  it('record each answer of the consumer API as catalog.read with audit.reads', async () => {
     await service.restart((edited) => edited.configuration({ audit: { reads: true } }));
     const list = await rita().get(SERVERS);
     const seen = async (path: string, headers = {}) => {
@@ -73,7 +73,7 @@ describe('what is read', () => {
     });
   });
 
-  it('leaves none of what is no answer of the consumer API, or was badly asked', async () => {
+  it('record neither other routes nor 400s', async () => {
     const others = [
       await rita().get('/v1/me'),
       await rita().get(`${SERVERS}?limit=0`),
@@ -85,7 +85,7 @@ describe('what is read', () => {
     for (const { headers } of others) expect(known).not.toContain(headers['x-request-id']);
   });
 
-  it('shows to the managers of the registry, and to no others', async () => {
+  it('are visible to managers of the registry only', async () => {
     const [event] = await eventsOf(sigrid(), await rita().get(SERVERS), 'action=catalog.read');
     const seenBy = async (claims: Record<string, unknown>) =>
       (await auditOf(service.as(claims), 'actor=rita')).map(({ id }) => id);
@@ -95,13 +95,13 @@ describe('what is read', () => {
   });
 });
 
-describe('a read of a registry that is other than it is remembered', () => {
+describe('the event of a read after the registry changed', () => {
   const path = '/v1/registries/moving';
   const of = (team: string) => ({ sources: ['tools'], claims: { org: 'acme', team } });
   const both = { sub: 'bob', org: 'acme', team: ['red', 'blue'] };
   const read = () => service.as(both).get('/registry/moving/v0.1/servers');
 
-  it('is for the managers of what it was when it was read', async () => {
+  it('is visible to managers by the registry’s claims at the time of the read', async () => {
     expect((await sigrid().put(path, of('red'))).status).toBe(201);
     for (let count = 0; count < 3; count += 1) await read();
     expect((await sigrid().put(path, of('blue'))).status).toBe(200);
@@ -114,7 +114,7 @@ describe('a read of a registry that is other than it is remembered', () => {
     expect(await seenBy('red')).not.toContain(event?.id);
   });
 
-  it('is for super-admins alone once it is gone', async () => {
+  it('is visible to super-admins only once the registry is deleted', async () => {
     await read();
     expect((await sigrid().delete(path)).status).toBe(204);
     const reply = await read();
@@ -126,7 +126,7 @@ describe('a read of a registry that is other than it is remembered', () => {
   });
 });
 
-describe('events that there is no room for', () => {
+describe('audit events dropped under load', () => {
   const locked = async <T>(work: () => Promise<T>): Promise<T> => {
     await service.database.query('begin');
     await service.database.query('lock table audit_event in access exclusive mode');
@@ -135,10 +135,10 @@ describe('events that there is no room for', () => {
     return done;
   };
 
-  it('are counted, in a metric and in the next event, which tells it to super-admins alone', async () => {
+  it('are counted in a metric and in the next event, for super-admins only', async () => {
     expect(await dropped()).toBe(0);
     const carl = service.as({ sub: 'carl', org: 'contoso', role: 'admin' });
-    // An event of this source takes 11 KiB while it waits, and nothing is written meanwhile.
+    // A queued event of this source takes 11 KiB, and the lock prevents writes.
     const probes = await locked(async () => {
       const replies = [];
       for (let round = 0; round < 14; round += 1)
@@ -148,7 +148,7 @@ describe('events that there is no room for', () => {
     expect(probes.every(({ status }) => status === 404)).toBe(true);
     const lost = await dropped();
     expect(lost).toBeGreaterThan(50);
-    // Somebody else, who has little waiting, has lost nothing.
+    // A caller with few queued events loses none.
     const [mine] = await eventsOf(sigrid(), await rita().get('/v1/sources'), 'actor=rita');
     expect(mine?.code).toBe('role_required');
     await within(10_000, async () => {
@@ -162,7 +162,7 @@ describe('events that there is no room for', () => {
     expect(await dropped()).toBe(lost);
   });
 
-  it('are none while the table is locked: requests are answered, and what waits is written later', async () => {
+  it('do not include queued events of a short lock, which are written later', async () => {
     const replies = await locked(async () => {
       const all = [];
       for (let index = 0; index < 20; index += 1) all.push(await rita().get('/v1/sources'));
@@ -176,8 +176,8 @@ describe('events that there is no room for', () => {
   });
 });
 
-describe('refusals of those who are not known', () => {
-  it('say nothing of a key that stands in the wrong place', async () => {
+describe('events of unauthenticated requests', () => {
+  it('do not contain a key in the wrong place of the path', async () => {
     const key = keepSecret(randomBytes(32).toString('base64url'));
     for (const path of [`/registry/${key}/v0.1/servers`, `${SERVERS}/${key}/versions/${key}`]) {
       const reply = await service.get(path);
@@ -188,7 +188,7 @@ describe('refusals of those who are not known', () => {
     expect(findSecrets(JSON.stringify(await auditOf(sigrid())))).toEqual([]);
   });
 
-  it('are taken up to a number a minute, as are those of each who is, and told as lost beyond it', async () => {
+  it('are limited to 1 000 per minute, and so is each caller; the rest counts as dropped', async () => {
     await service.restart();
     const since = new Date().toISOString();
     const before = await dropped();
@@ -206,8 +206,8 @@ describe('refusals of those who are not known', () => {
   });
 });
 
-describe('events that are older than they are kept', () => {
-  it('are deleted, and no others', async () => {
+describe('events older than audit.retention', () => {
+  it('are deleted, newer ones stay', async () => {
     await service.restart((edited) => edited.configuration({ audit: { retention: '30d' } }));
     await service.database.query(
       `insert into audit_event (id, time, action, outcome, actor, target, event)

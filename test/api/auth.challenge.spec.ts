@@ -6,18 +6,18 @@ import { aService } from '../support/service.js';
 
 const LIST = '/registry/main/v0.1/servers';
 
-describe('a caller without a good token', () => {
+describe('a request without a valid token', () => {
   const service = aService({ mode: 'auth-only' })
     .source('main', { servers: [aServer('io.acme/a')] })
     .registry('main', { sources: ['main'] })
     .runs();
   const { issuer } = service;
 
-  /** What the OpenAPI document describes and nobody needs a token for. */
+  /** Documented paths that need no token. */
   const PUBLIC =
     /^\/\.well-known\/|\/openapi\.yaml$|^\/config\.json$|^\/registry\/.*\/(validate|github-oidc)$/;
 
-  it('is challenged on every route that is not public, before anything else is judged', async () => {
+  it('gets 401 with a challenge on every non-public route before any other check', async () => {
     const { paths } = (await service.get('/openapi.json')).json as { paths: Record<string, object> };
     const routes = Object.entries(paths)
       .filter(([path]) => !PUBLIC.test(path))
@@ -33,7 +33,7 @@ describe('a caller without a good token', () => {
     }
   });
 
-  it('can read the challenge from a page of another origin', async () => {
+  it('exposes the challenge to other origins by CORS', async () => {
     const { status, headers } = await service.get(LIST, { Origin: 'https://portal.example' });
     expect(status).toBe(401);
     expect(headers).toMatchObject({
@@ -52,7 +52,7 @@ describe('a caller without a good token', () => {
     expect(preflight.headers['access-control-allow-headers']).toMatch(/Authorization/);
   });
 
-  it('is not told that nothing has changed', async () => {
+  it('gets 401 and not 304 for If-None-Match', async () => {
     const { headers } = await service.as({}).get(LIST);
     expectChallenge(await service.get(LIST, { 'If-None-Match': String(headers['etag']) }));
     expectChallenge(await service.get(LIST, { 'If-None-Match': '*' }));
@@ -62,7 +62,7 @@ describe('a caller without a good token', () => {
     ['expired', { exp: 1 }, /expired/],
     ['for another audience', { aud: 'billing' }, /audience/],
     ['of an unknown issuer', { iss: 'https://idp.evil.example' }, /issuer/],
-  ])('finds in the log which provider refused and why: a token %s', async (_what, claims, why) => {
+  ])('is logged with provider and reason: a token %s', async (_what, claims, why) => {
     const id = `refused-${String(Object.keys(claims)[0])}-claim`;
     const token = issuer.sign({ ...claims, email: 'somebody@example.com' });
     const reply = await service.bearing(token).get(LIST, { 'X-Request-Id': id });
@@ -77,18 +77,18 @@ describe('a caller without a good token', () => {
   it.each([
     ['malformed', '{', 400, 'malformed_json'],
     ['too large', `"${'x'.repeat(2_000_000)}"`, 413, 'body_too_large'],
-  ])('is challenged before anybody reads a body that is %s', async (_what, body, status, code) => {
+  ])('gets 401 before a body that is %s is read', async (_what, body, status, code) => {
     expectChallenge(await service.put('/v1/sources/tools', body));
     expectRefused(await service.as({}).put('/v1/sources/tools', body), status, code);
   });
 
-  it('is refused on the public port only: the internal server asks for no token', async () => {
+  it('is accepted on the internal port', async () => {
     for (const path of ['/health', '/readiness', '/version'])
       expect((await call(service.internalOrigin + path)).status).toBe(200);
   });
 });
 
-describe('the challenge', () => {
+describe('WWW-Authenticate', () => {
   const WELL_KNOWN = '/.well-known/oauth-protected-resource';
 
   it.each([
@@ -98,7 +98,7 @@ describe('the challenge', () => {
     ['https://registry.example.com/mcp/', `https://registry.example.com${WELL_KNOWN}/mcp/`],
     ['https://registry.example.com:8443/a/b', `https://registry.example.com:8443${WELL_KNOWN}/a/b`],
     ['http://127.0.0.1:8080/mcp', `http://127.0.0.1:8080${WELL_KNOWN}/mcp`],
-  ])('of %s leads to %s, and the document is there', async (resourceUrl, metadata) => {
+  ])('for resourceUrl %s links to %s, which serves the metadata', async (resourceUrl, metadata) => {
     await service.restart((again) => again.auth({ resourceUrl, realm: 'the registry of Acme' }));
     const expected = { realm: 'the registry of Acme', metadata };
     expectChallenge(await service.get('/v1/me'), expected);
@@ -121,12 +121,12 @@ describe('in anonymous mode', () => {
     ['no token', {}],
     ['nonsense', { Authorization: 'Bearer nonsense' }],
     ['two headers', { Authorization: ['Bearer a', 'Bearer b'] }],
-  ])('nobody looks at tokens: %s', async (_what, headers) => {
+  ])('tokens are ignored: %s', async (_what, headers) => {
     expect((await service.get(LIST, headers)).status).toBe(200);
     expect((await service.get('/v1/sources', headers)).status).toBe(200);
   });
 
-  it('nobody is anybody, token or not', async () => {
+  it('GET /v1/me returns 401 anonymous_mode with and without a token', async () => {
     expectRefused(await service.get('/v1/me'), 401, 'anonymous_mode');
     const reply = await service.as({ sub: 'somebody' }).get('/v1/me');
     expectRefused(reply, 401, 'anonymous_mode');

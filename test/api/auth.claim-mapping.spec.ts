@@ -42,8 +42,8 @@ const ways = [
 const rolesOf = async (token: string) =>
   ((await service.bearing(token).get('/v1/me')).json as { roles: string[] }).roles;
 
-describe.each(ways)('a partner whose claims are mapped, with %s', (_way, token) => {
-  it('can not make itself a super-admin of ours, as our own provider can', async () => {
+describe.each(ways)('a provider with mapped claims, %s', (_way, token) => {
+  it('grants no role from an unmapped value', async () => {
     expect(await rolesOf(token({ role: 'super-admin' }))).toEqual([]);
     expect(await rolesOf(service.issuer.sign({ role: 'super-admin' }))).toEqual(['superAdmin']);
     const reply = await service.bearing(token({ role: 'super-admin' })).get('/v1/sources');
@@ -51,13 +51,13 @@ describe.each(ways)('a partner whose claims are mapped, with %s', (_way, token) 
     expect((await service.as({ role: 'super-admin' }).get('/v1/sources')).status).toBe(200);
   });
 
-  it('can not enter for our people, whatever it says', async () => {
+  it('passes no gate with an unmapped claim', async () => {
     const path = '/registry/ours/v0.1/servers';
     expectRefused(await service.bearing(token({ org: 'acme' })).get(path), 403, 'registry_forbidden');
     expect((await service.as({ org: 'acme' }).get(path)).status).toBe(200);
   });
 
-  it('comes with what is mapped, translated and added', async () => {
+  it('yields mapped, translated and constant claims', async () => {
     const path = '/registry/theirs/v0.1/servers';
     expect(versionsIn(await service.bearing(token({ org: 'Contoso' })).get(path))).toEqual([
       'io.acme/a@1.0.0',
@@ -66,7 +66,7 @@ describe.each(ways)('a partner whose claims are mapped, with %s', (_way, token) 
     expectRefused(await service.as({ org: 'contoso' }).get(path), 403, 'registry_forbidden');
   });
 
-  it('shows its callers what counts of their tokens, and who they are', async () => {
+  it('shows subject, roles and mapped claims in GET /v1/me?claims=true', async () => {
     const sent = token({
       sub: 'paul',
       org: 'Contoso',
@@ -87,7 +87,7 @@ describe.each(ways)('a partner whose claims are mapped, with %s', (_way, token) 
     });
   });
 
-  it('publishes within its mapped claims, and with no claim of the token itself', async () => {
+  it('allows publishing with mapped claims, and not with raw ones', async () => {
     const author = service.bearing(
       token({ org: 'Contoso', role: 'author', access: { teams: 'a' }, tier: 'gold' }),
     );
@@ -106,27 +106,30 @@ describe.each(ways)('a partner whose claims are mapped, with %s', (_way, token) 
 });
 
 describe('GET /v1/me', () => {
-  it.each(['', '?claims=', '?claims=false', '?other=true'])('shows no claims with %j', async (query) => {
-    const { json } = await service.as({ sub: 'ada' }).get(`/v1/me${query}`);
-    expect(json).toEqual({ subject: 'ada', roles: [] });
-  });
+  it.each(['', '?claims=', '?claims=false', '?other=true'])(
+    'returns no claims for the query %j',
+    async (query) => {
+      const { json } = await service.as({ sub: 'ada' }).get(`/v1/me${query}`);
+      expect(json).toEqual({ subject: 'ada', roles: [] });
+    },
+  );
 
-  it('shows every claim of a token whose provider maps none', async () => {
+  it('returns every claim of a token whose provider maps none', async () => {
     const claims = service.issuer.claims({ sub: 'ada', org: 'acme', nested: { a: [1] } });
     const { json } = await service.bearing(service.issuer.sign(claims)).get('/v1/me?claims=true');
     expect(json).toEqual({ subject: 'ada', roles: [], claims });
   });
 
-  it.each(['?claims=yes', '?claims=true&claims=true'])('refuses %j', async (query) => {
+  it.each(['?claims=yes', '?claims=true&claims=true'])('returns 400 for the query %j', async (query) => {
     expectRefused(await service.as({ sub: 'ada' }).get(`/v1/me${query}`), 400, 'invalid_parameter');
   });
 });
 
-describe('a token of which a claim would have more than 1 000 values', () => {
+describe('a mapped claim with more than 1 000 values', () => {
   const teams = (count: number) =>
     partners.opaque({ access: { teams: Array.from({ length: count }, (_, n) => `t${n}`) } });
 
-  it('is refused, and not read in part', async () => {
+  it('is refused with claims_incomplete', async () => {
     const path = '/registry/theirs/v0.1/servers';
     expect((await service.bearing(teams(1_000)).get(path)).status).toBe(200);
     const reply = await service.bearing(teams(1_001)).get(path);

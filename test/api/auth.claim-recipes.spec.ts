@@ -15,7 +15,7 @@ interface Recipe extends Document {
   claims: Document[];
 }
 
-/** The recipes of the guide, by their headings. */
+/** The recipes of the guide by heading. */
 const RECIPES = new Map(
   [...GUIDE.matchAll(/^### (.+)$[^]*?```yaml\n(- name: [^]*?)```/gm)].map(([, heading = '', yaml = '']) => [
     heading,
@@ -23,11 +23,10 @@ const RECIPES = new Map(
   ]),
 );
 
-/** Of a token as the provider gives it; what differs for each of them is in the table. */
-interface Given {
-  /** What the provider puts into the token of somebody who publishes for the platform team. */
+interface Example {
+  /** Raw claims of a publisher of the platform team. */
   token: Document;
-  /** The same, of somebody whom the recipe must tell from that one; it loses them these claims. */
+  /** Changes that must make the caller lose the mapped claims in `lost`. */
   other: Document;
   lost: string[];
 }
@@ -67,7 +66,7 @@ const CLUSTER = {
   },
 };
 
-const GIVEN: Record<string, Given> = {
+const EXAMPLES: Record<string, Example> = {
   Keycloak: {
     token: {
       typ: 'Bearer',
@@ -142,17 +141,17 @@ const GIVEN: Record<string, Given> = {
 };
 
 const AFTER = { org: 'acme', team: 'platform', role: 'writer' };
-/** The audience of the same providers without their claims. */
+/** Audience of the same providers without `claims`. */
 const BEFORE = 'before';
 
-describe('the recipes of the guide', () => {
+describe('the claim recipes of docs/authentication.md', () => {
   const service = aService({
     mode: 'full',
     providers: ({ issuer: { jwksUrl, groupsUrl } }) =>
       [...RECIPES.values()].flatMap(({ claims, groups, ...recipe }) => {
         const provider = { ...recipe, jwksUrl, allowPrivateIP: true };
         const unmapped = { ...provider, name: `${recipe.name}-before`, audience: BEFORE };
-        // Where the groups are is somewhere else in this test.
+        // The test issuer serves the groups instead of Microsoft Graph.
         const elsewhere = groups === undefined ? {} : { groups: { url: groupsUrl } };
         return [{ ...provider, claims, ...elsewhere }, unmapped];
       }),
@@ -172,19 +171,19 @@ describe('the recipes of the guide', () => {
     return claims;
   };
 
-  it('are all of those that are tried here', () => {
-    expect([...RECIPES.keys()]).toEqual(Object.keys(GIVEN));
+  it('are all tested here', () => {
+    expect([...RECIPES.keys()]).toEqual(Object.keys(EXAMPLES));
   });
 
-  describe.each(Object.entries(GIVEN))('%s', (heading, { token, other, lost }) => {
-    it('gives no role and opens no gate before', async () => {
+  describe.each(Object.entries(EXAMPLES))('%s', (heading, { token, other, lost }) => {
+    it('grants no role and passes no gate without the mapping', async () => {
       const before = as(heading, token, BEFORE);
       expect((await before.get('/v1/me')).json).toMatchObject({ roles: [] });
       expectRefused(await before.get('/registry/acme/v0.1/servers'), 403, 'registry_forbidden');
       expectRefused(await before.post('/v1/entries', {}), 403, 'role_required');
     });
 
-    it('gives the claims of a publisher of the team after, and nothing beside', async () => {
+    it('maps a publisher of the team to exactly the expected claims', async () => {
       expect(await held(heading, token)).toEqual(AFTER);
       const after = as(heading, token);
       expect((await after.get('/v1/me')).json).toMatchObject({ roles: ['manageEntries'] });
@@ -194,14 +193,14 @@ describe('the recipes of the guide', () => {
       expect(published.status).toBe(201);
     });
 
-    it('tells somebody else from them', async () => {
+    it('distinguishes a caller of another team, role or organisation', async () => {
       const kept = Object.entries(AFTER).filter(([key]) => !lost.includes(key));
       expect(await held(heading, { ...token, ...other })).toEqual(Object.fromEntries(kept));
     });
   });
 
-  it('have the groups of Entra ID where they are when a token has too many, or refuse it', async () => {
-    const token = { ...GIVEN['Entra ID']?.token, ...OVERAGE };
+  it('fetch the groups of an Entra ID token with a group overage, or refuse it', async () => {
+    const token = { ...EXAMPLES['Entra ID']?.token, ...OVERAGE };
     const { issuerUrl: iss, audience: aud } = RECIPES.get('Entra ID') ?? {};
     const sent = service.issuer.sign({ ...token, groups: undefined, iss, aud });
     expectChallenge(await service.bearing(sent).get('/v1/me'), {
@@ -209,7 +208,7 @@ describe('the recipes of the guide', () => {
       code: 'claims_incomplete',
     });
     const other = service.issuer.sign({ ...token, groups: undefined, iss, aud, sub: 'ada' });
-    service.issuer.tells(other, { groups: [UUID, 'of-nobody'] });
+    service.issuer.setUserinfo(other, { groups: [UUID, 'of-nobody'] });
     const { json } = await service.bearing(other).get('/v1/me?claims=true');
     expect(json).toMatchObject({ roles: ['manageEntries'], claims: AFTER });
     expect(service.issuer.requestsTo('other')).toEqual([]);

@@ -17,8 +17,8 @@ const { auth, sources } = parse(readFileSync(EXAMPLE, 'utf8')) as {
 const [provider = {}] = auth.oauth.providers;
 const WORKLOAD = { sub: 'system:serviceaccount:tools:portal' };
 
-describe('a cluster whose service accounts are callers', () => {
-  // What the API server demands of whoever fetches its keys; the kubelet writes it to the file, and changes it.
+describe('Kubernetes service account tokens', () => {
+  // Token the API server requires for its keys; the kubelet rotates the mounted file.
   let mounted = `mounted-${randomUUID()}`;
   const cluster = anIssuer({
     tls: true,
@@ -26,7 +26,7 @@ describe('a cluster whose service accounts are callers', () => {
     audience: String(provider['audience']),
     bearer: () => mounted,
   }).runs();
-  // The provider of examples/cluster.yaml, with the addresses and files of this test in place of the cluster's.
+  // The provider of examples/cluster.yaml with the addresses and files of this test.
   const asInTheExample = (service: ServiceUnderTest, changed: Document = {}): Document[] => [
     {
       ...provider,
@@ -43,22 +43,22 @@ describe('a cluster whose service accounts are callers', () => {
   const me = (claims: Document) => service.bearing(cluster.sign({ ...WORKLOAD, ...claims })).get('/v1/me');
   const lastReason = () => JSON.stringify(service.logs().findLast(({ msg }) => msg === 'Token refused'));
 
-  it('lets in a workload with a token for this registry', async () => {
+  it('are accepted with the audience of this registry', async () => {
     expect((await me({})).json).toMatchObject({ subject: WORKLOAD.sub });
   });
 
-  it("refuses the token every pod has, which is for the cluster's own API", async () => {
+  it("are refused with the audience of the cluster's API", async () => {
     expectChallenge(await me({ aud: [cluster.iss] }), { error: 'invalid_token' });
     expect(lastReason()).toContain('the audience is another one');
   });
 
-  it('shows the mounted token to get the keys, and never asks for the discovery document', async () => {
+  it('are verified with keys fetched by the mounted token, without discovery', async () => {
     await me({});
     expect(cluster.requestsTo('jwks').at(-1)?.authorization).toBe(`Bearer ${mounted}`);
     expect(cluster.requestsTo('discovery')).toEqual([]);
   });
 
-  it('shows the new token when the mounted one has changed', async () => {
+  it('are verified with keys fetched by the rotated token', async () => {
     mounted = `rotated-${randomUUID()}`;
     service.write('token', mounted);
     cluster.rotate();
@@ -82,7 +82,7 @@ describe('a cluster whose service accounts are callers', () => {
       () => ({ allowPrivateIP: false }),
       'is at a private address, which is not allowed here',
     ],
-  ])('answers 503, and says why in the log, when %s', async (_, changed, reason) => {
+  ])('get 503 provider_unavailable and a log line when %s', async (_, changed, reason) => {
     await service.restart((here) =>
       here.auth({ providers: (starting) => asInTheExample(starting, changed(starting)) }),
     );
@@ -90,7 +90,7 @@ describe('a cluster whose service accounts are callers', () => {
     expect(lastReason()).toContain(reason);
   });
 
-  it('starts without the token file, answers 503, says why in the log, and lets in who comes once it is there', async () => {
+  it('get 503 while the token file is missing, and are accepted once it exists', async () => {
     const file = service.write('short-lived', mounted);
     rmSync(file);
     await service.restart((here) =>
@@ -129,12 +129,12 @@ describe('the roles of examples/cluster.yaml', () => {
     service.bearing(cluster.sign({ sub: `system:serviceaccount:${randomUUID()}:default` }));
   const named = (role: string) => service.bearing(cluster.sign({ sub: roles[role]?.[0]?.['sub'] }));
 
-  it('let every workload read', async () => {
+  it('allow every workload to read', async () => {
     expect(versionsIn(await someone().get('/registry/default/v0.1/servers'))).toEqual(['io.acme/a@1.0.0']);
     expect((await someone().get('/v1/me')).json).toMatchObject({ roles: [] });
   });
 
-  it('let none but the accounts that are named change something', async () => {
+  it('allow only the named accounts to make changes', async () => {
     expectRefused(await someone().post('/v1/sources/catalog/sync'), 403, 'role_required');
     expectRefused(await someone().put('/v1/registries/made', { sources: ['catalog'] }), 403, 'role_required');
     expectRefused(await someone().post('/v1/entries', {}), 403, 'role_required');

@@ -9,7 +9,7 @@ const SECOND = 1_000;
 const clock = new Clock().runs();
 const inSeconds = (seconds: number) => Math.floor(Date.now() / SECOND) + seconds;
 
-describe('a token that was accepted', () => {
+describe('expiry of an accepted token', () => {
   const service = alsoWithMappedClaims(
     aService({
       mode: 'auth-only',
@@ -32,7 +32,7 @@ describe('a token that was accepted', () => {
   it.each<[what: string, make: (exp: number) => string]>([
     ['a JWT', (exp) => issuer.sign({ exp })],
     ['an opaque token', (exp) => issuer.opaque({ exp })],
-  ])('is refused from its exp on, whatever is remembered of it: %s', async (_what, make) => {
+  ])('refuses it from exp, caches included: %s', async (_what, make) => {
     const bearer = service.bearing(make(inSeconds(40)));
     for (const path of ['/v1/me', '/registry/main/v0.1/servers'])
       for (let again = 0; again < 3; again++) expect((await bearer.get(path)).status).toBe(200);
@@ -46,12 +46,12 @@ describe('a token that was accepted', () => {
     expectChallenge(known, { error: 'invalid_token' });
   });
 
-  it('is told that it has expired, so that its holder gets a new one', async () => {
+  it('names the expiry in error_description', async () => {
     const { headers } = await service.bearing(issuer.sign({ exp: inSeconds(-1) })).get('/v1/me');
     expect(headers['www-authenticate']).toContain('error_description="The token has expired"');
   });
 
-  it('does not make another one good that begins alike', async () => {
+  it('does not accept a similar token from the cache', async () => {
     const token = issuer.sign();
     expect((await service.bearing(token).get('/v1/me')).status).toBe(200);
     for (const near of [
@@ -62,7 +62,7 @@ describe('a token that was accepted', () => {
       expectChallenge(await service.bearing(near).get('/v1/me'), { error: 'invalid_token' });
   });
 
-  it('becomes valid at its nbf, whatever is remembered of its refusal', async () => {
+  it('accepts a token from nbf, cached refusals included', async () => {
     const bearer = service.bearing(issuer.sign({ nbf: inSeconds(30) }));
     expectChallenge(await bearer.get('/v1/me'), { error: 'invalid_token' });
     clock.passes(31 * SECOND);

@@ -8,7 +8,7 @@ import { aService } from '../support/service.js';
 const SECOND = 1_000;
 const clock = new Clock().runs();
 
-/** What Entra ID puts into a token with too many groups. */
+/** Claims of an Entra ID token with a group overage. */
 const ELSEWHERE = {
   _claim_names: { groups: 'src1' },
   _claim_sources: { src1: { endpoint: 'http://127.0.0.1:1/from-the-token' } },
@@ -47,13 +47,13 @@ const refused = async (token: string) =>
   expectChallenge(await me(token), { error: 'invalid_token', code: 'claims_incomplete' });
 const lastReason = () => JSON.stringify(service.logs().findLast(({ msg }) => msg === 'Token refused'));
 let serial = 0;
-/** A token without its groups, of somebody nobody has asked about yet. */
+/** A token with a group overage and a new subject. */
 const aToken = (issuer: Issuer, more: Document = {}) =>
   issuer.sign({ ...ELSEWHERE, sub: `caller-${(serial += 1)}`, ...more });
 const subjectOf = (token: string) =>
   (JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString()) as { sub: string }).sub;
-const told = (issuer: Issuer, token: string, groups: unknown) =>
-  issuer.tells(token, { sub: subjectOf(token), groups });
+const withGroups = (issuer: Issuer, token: string, groups: unknown) =>
+  issuer.setUserinfo(token, { sub: subjectOf(token), groups });
 
 afterEach(() => {
   for (const issuer of [userinfo, url]) {
@@ -62,55 +62,52 @@ afterEach(() => {
   }
 });
 
-describe('groups that are elsewhere', () => {
-  it('are asked for at the userinfo endpoint, with the token, and mapped', async () => {
-    const token = told(userinfo, aToken(userinfo), ['g1', 'g2', 'g3']);
+describe('groups outside the token', () => {
+  it('are fetched from the userinfo endpoint with the token, and mapped', async () => {
+    const token = withGroups(userinfo, aToken(userinfo), ['g1', 'g2', 'g3']);
     expect(await claimsOf(token)).toMatchObject({ team: ['red', 'blue'] });
     expect(userinfo.requestsTo('userinfo')).toMatchObject([
       { method: 'GET', authorization: `Bearer ${token}` },
     ]);
   });
 
-  it('are asked for at a URL, and are the groups of the token', async () => {
-    const token = told(url, aToken(url), ['g1', 'g3']);
+  it('are fetched from a URL and become the claim `groups`', async () => {
+    const token = withGroups(url, aToken(url), ['g1', 'g3']);
     expect((await me(token)).json).toMatchObject({
       roles: ['manageEntries'],
       claims: { groups: ['g1', 'g3'] },
     });
-    const anonymous = url.tells(aToken(url), { groups: 'g2' });
+    const anonymous = url.setUserinfo(aToken(url), { groups: 'g2' });
     expect(await claimsOf(anonymous)).toMatchObject({ groups: ['g2'] });
   });
 
-  it('are asked for about opaque tokens too', async () => {
+  it('are fetched for opaque tokens too', async () => {
     const token = userinfo.opaque({ ...ELSEWHERE, sub: 'opal' });
-    userinfo.tells(token, { sub: 'opal', groups: ['g1'] });
+    userinfo.setUserinfo(token, { sub: 'opal', groups: ['g1'] });
     expect(await claimsOf(token)).toMatchObject({ team: 'red' });
   });
 
-  it.each([true, 'true'])(
-    'are asked for where a token says only that there are some (%j)',
-    async (hasgroups) => {
-      const token = told(userinfo, aToken(userinfo, { _claim_names: undefined, hasgroups }), ['g1']);
-      expect(await claimsOf(token)).toMatchObject({ team: 'red' });
-      userinfo.injectFault('userinfo', 'error');
-      await refused(aToken(userinfo, { _claim_names: undefined, hasgroups }));
-      expect(
-        await claimsOf(aToken(userinfo, { _claim_names: undefined, hasgroups: false })),
-      ).not.toHaveProperty('team');
-      expect(await claimsOf(userinfo.sign({ hasgroups, groups: ['g2'] }))).toMatchObject({ team: 'blue' });
-    },
-  );
+  it.each([true, 'true'])('are fetched for a token with hasgroups (%j)', async (hasgroups) => {
+    const token = withGroups(userinfo, aToken(userinfo, { _claim_names: undefined, hasgroups }), ['g1']);
+    expect(await claimsOf(token)).toMatchObject({ team: 'red' });
+    userinfo.injectFault('userinfo', 'error');
+    await refused(aToken(userinfo, { _claim_names: undefined, hasgroups }));
+    expect(
+      await claimsOf(aToken(userinfo, { _claim_names: undefined, hasgroups: false })),
+    ).not.toHaveProperty('team');
+    expect(await claimsOf(userinfo.sign({ hasgroups, groups: ['g2'] }))).toMatchObject({ team: 'blue' });
+  });
 
-  it('take the place of those that the token has', async () => {
-    const token = told(url, aToken(url, { groups: ['g1'] }), ['g2']);
+  it('replace the groups of the token', async () => {
+    const token = withGroups(url, aToken(url, { groups: ['g1'] }), ['g2']);
     expect(await claimsOf(token)).toMatchObject({ groups: ['g2'] });
   });
 
-  it('may be none', async () => {
-    expect(await claimsOf(told(userinfo, aToken(userinfo), []))).not.toHaveProperty('team');
+  it('may be empty', async () => {
+    expect(await claimsOf(withGroups(userinfo, aToken(userinfo), []))).not.toHaveProperty('team');
   });
 
-  it('are not asked for when the token has them, or nothing reads them', async () => {
+  it('are not fetched when the token has them or no mapping reads them', async () => {
     expect(await claimsOf(userinfo.sign({ groups: ['g1'] }))).toMatchObject({ team: 'red' });
     expect(await claimsOf(userinfo.sign({ groups: ['g1'], _claim_names: { photo: 'src1' } }))).toMatchObject({
       team: 'red',
@@ -120,8 +117,8 @@ describe('groups that are elsewhere', () => {
   });
 });
 
-describe('a token whose groups are elsewhere is refused', () => {
-  it('when the provider has nowhere configured; the address in the token is never asked', async () => {
+describe('a token with groups elsewhere is refused as claims_incomplete', () => {
+  it('when the provider has no `groups`; the address in the token is never contacted', async () => {
     const { endpoint } = { endpoint: `${unconfigured.url}/from-the-token` };
     await refused(aToken(unconfigured, { _claim_sources: { src1: { endpoint, access_token: 'theirs' } } }));
     expect(unconfigured.requestsTo('other')).toEqual([]);
@@ -133,51 +130,54 @@ describe('a token whose groups are elsewhere is refused', () => {
     ['a list', ['groups']],
     ['text', 'groups'],
     ['null', null],
-  ])('when it says where by %s, which nobody can read', async (_what, names) => {
+  ])('when _claim_names is %s', async (_what, names) => {
     await refused(unconfigured.sign({ _claim_names: names }));
   });
 
   it.each<[what: string, answer: (subject: string) => unknown]>([
-    ['is about somebody else', () => ({ sub: 'somebody-else', groups: ['g1'] })],
-    ['names nobody', () => ({ groups: ['g1'] })],
+    ['has another subject', () => ({ sub: 'somebody-else', groups: ['g1'] })],
+    ['has no subject', () => ({ groups: ['g1'] })],
     ['has no groups', (sub) => ({ sub })],
     ['has groups in an object', (sub) => ({ sub, groups: { g1: true } })],
     ['has groups that are objects', (sub) => ({ sub, groups: ['g1', { id: 'g2' }] })],
     ['has groups that are null', (sub) => ({ sub, groups: null })],
     ['has too many groups', (sub) => ({ sub, groups: new Array(10_001).fill('g1') })],
-    ['says they are elsewhere', (sub) => ({ sub, ...ELSEWHERE })],
+    ['refers elsewhere again', (sub) => ({ sub, ...ELSEWHERE })],
     ['is a list', () => [['g1']]],
     ['is text', () => 'g1'],
   ])('when the answer %s', async (_what, answer) => {
-    const token = told(userinfo, aToken(userinfo), ['g1']);
+    const token = withGroups(userinfo, aToken(userinfo), ['g1']);
     userinfo.injectFault('userinfo', { answer: answer(subjectOf(token)) });
     await refused(token);
     userinfo.behave();
-    expect(await claimsOf(told(userinfo, aToken(userinfo), ['g1']))).toMatchObject({ team: 'red' });
+    expect(await claimsOf(withGroups(userinfo, aToken(userinfo), ['g1']))).toMatchObject({ team: 'red' });
   });
 
-  it.each(['error', 'html', 'garbage', 'huge'] as const)('when the answer is none (%s)', async (fault) => {
-    const token = told(userinfo, aToken(userinfo), ['g1']);
-    userinfo.injectFault('userinfo', fault);
-    await refused(token);
-    userinfo.behave();
-    clock.passes(SECOND);
-    expect(await claimsOf(token)).toMatchObject({ team: 'red' });
-  });
+  it.each(['error', 'html', 'garbage', 'huge'] as const)(
+    'when the answer is unusable (%s)',
+    async (fault) => {
+      const token = withGroups(userinfo, aToken(userinfo), ['g1']);
+      userinfo.injectFault('userinfo', fault);
+      await refused(token);
+      userinfo.behave();
+      clock.passes(SECOND);
+      expect(await claimsOf(token)).toMatchObject({ team: 'red' });
+    },
+  );
 
-  it('when it redirects to another origin, which never sees the token', async () => {
+  it('when the answer redirects to another origin, which never receives the token', async () => {
     userinfo.injectFault('userinfo', { redirect: `${url.url}/groups` });
-    await refused(told(userinfo, aToken(userinfo), ['g1']));
+    await refused(withGroups(userinfo, aToken(userinfo), ['g1']));
     expect(url.requests).toEqual([]);
   });
 
-  it('when it answers that the token is good no more', async () => {
+  it('when the provider answers 401', async () => {
     await refused(aToken(userinfo));
     expect(lastReason()).toContain('it answers with status 401');
   });
 
-  it('for now, when nobody answers', async () => {
-    const token = told(userinfo, aToken(userinfo), ['g1']);
+  it('with 503 provider_unavailable when the provider does not answer', async () => {
+    const token = withGroups(userinfo, aToken(userinfo), ['g1']);
     userinfo.injectFault('userinfo', 'down');
     expectRefused(await me(token), 503, 'provider_unavailable');
     userinfo.behave();
@@ -185,7 +185,7 @@ describe('a token whose groups are elsewhere is refused', () => {
     expect(await claimsOf(token)).toMatchObject({ team: 'red' });
   });
 
-  it('and is not asked about elsewhere: no introspection makes up for its groups', async () => {
+  it('without introspection as a fallback', async () => {
     const token = aToken(userinfo);
     userinfo.knows(token, { active: true, ...userinfo.claims({ groups: ['g1'] }) });
     await refused(token);
@@ -193,49 +193,53 @@ describe('a token whose groups are elsewhere is refused', () => {
   });
 });
 
-describe('an answer about groups', () => {
-  it('is used for a minute and no longer, by those who verify the token anew too', async () => {
-    const token = told(userinfo, aToken(userinfo), ['g1']);
+describe('fetched groups', () => {
+  it('are cached for at most a minute', async () => {
+    const token = withGroups(userinfo, aToken(userinfo), ['g1']);
     expect(await claimsOf(token)).toMatchObject({ team: 'red' });
-    told(userinfo, token, ['g2']);
+    withGroups(userinfo, token, ['g2']);
     clock.passes(59 * SECOND);
     expect(await claimsOf(token)).toMatchObject({ team: 'red' });
     clock.passes(SECOND);
     expect(await claimsOf(token)).toMatchObject({ team: 'blue' });
   });
 
-  it('about an opaque token is used for a minute from when it was asked for, whenever introspection was', async () => {
+  it('of an opaque token are cached for at most a minute', async () => {
     const token = userinfo.opaque({ ...ELSEWHERE, sub: 'olga' });
-    userinfo.tells(token, { sub: 'olga', groups: ['g1'] });
+    userinfo.setUserinfo(token, { sub: 'olga', groups: ['g1'] });
     expect(await claimsOf(token)).toMatchObject({ team: 'red' });
-    userinfo.tells(token, { sub: 'olga', groups: ['g2'] });
+    userinfo.setUserinfo(token, { sub: 'olga', groups: ['g2'] });
     clock.passes(61 * SECOND);
     expect(await claimsOf(token)).toMatchObject({ team: 'blue' });
   });
 
-  it('is about one token, and not about its subject: another may tell more or less', async () => {
+  it('are cached per token, not per subject', async () => {
     const [one, other] = [{ scope: 'all' }, { scope: 'few' }].map((more) =>
       userinfo.sign({ ...ELSEWHERE, ...more, sub: 'twice' }),
     ) as [string, string];
-    told(userinfo, one, ['g1', 'g2']);
-    told(userinfo, other, ['g2']);
+    withGroups(userinfo, one, ['g1', 'g2']);
+    withGroups(userinfo, other, ['g2']);
     expect(await claimsOf(one)).toMatchObject({ team: ['red', 'blue'] });
     expect(await claimsOf(other)).toMatchObject({ team: 'blue' });
     expect(await claimsOf(one)).toMatchObject({ team: ['red', 'blue'] });
   });
 
-  it('is not used once the token has expired', async () => {
-    const token = told(userinfo, aToken(userinfo, { exp: Math.floor(Date.now() / SECOND) + 20 }), ['g1']);
+  it('are not used once the token has expired', async () => {
+    const token = withGroups(userinfo, aToken(userinfo, { exp: Math.floor(Date.now() / SECOND) + 20 }), [
+      'g1',
+    ]);
     expect(await claimsOf(token)).toMatchObject({ team: 'red' });
     clock.passes(20 * SECOND);
     expectChallenge(await me(token), { error: 'invalid_token' });
   });
 
-  it('that comes after the token has expired is of no use', async () => {
+  it('are not used when they arrive after the token has expired', async () => {
     let release = () => {};
     const after = new Promise<void>((resolve) => (release = resolve));
     userinfo.injectFault('userinfo', { after });
-    const token = told(userinfo, aToken(userinfo, { exp: Math.floor(Date.now() / SECOND) + 20 }), ['g1']);
+    const token = withGroups(userinfo, aToken(userinfo, { exp: Math.floor(Date.now() / SECOND) + 20 }), [
+      'g1',
+    ]);
     const reply = me(token);
     await expect.poll(() => userinfo.requestsTo('userinfo').length).toBe(1);
     clock.passes(20 * SECOND);
@@ -243,10 +247,10 @@ describe('an answer about groups', () => {
     expectChallenge(await reply, { error: 'invalid_token' });
   });
 
-  it('is asked for once by all who wait for it', async () => {
+  it('are fetched once for concurrent requests', async () => {
     let release = () => {};
     userinfo.injectFault('userinfo', { after: new Promise<void>((resolve) => (release = resolve)) });
-    const token = told(userinfo, aToken(userinfo), ['g1']);
+    const token = withGroups(userinfo, aToken(userinfo), ['g1']);
     const replies = Array.from({ length: 20 }, () => claimsOf(token));
     await expect.poll(() => userinfo.requestsTo('userinfo').length).toBe(1);
     release();
@@ -254,7 +258,7 @@ describe('an answer about groups', () => {
     expect(userinfo.requestsTo('userinfo')).toHaveLength(1);
   });
 
-  it('without groups is not asked for again at once', async () => {
+  it('are not fetched again immediately after a refusal', async () => {
     const token = aToken(userinfo);
     await refused(token);
     await refused(token);
@@ -262,44 +266,44 @@ describe('an answer about groups', () => {
   });
 });
 
-describe('many tokens whose groups are elsewhere', () => {
+describe('many tokens with groups elsewhere', () => {
   const MANY = 64;
   const ask = (token: string, from: string) =>
     service.send('GET', '/v1/me?claims=true', { headers: { Authorization: `Bearer ${token}` }, from });
 
-  it('of one address wait for themselves, and those of others are asked about', async () => {
+  it('of one address do not delay another address', async () => {
     let release = () => {};
     userinfo.injectFault('userinfo', { after: new Promise<void>((resolve) => (release = resolve)) });
-    const tokens = Array.from({ length: MANY }, () => told(userinfo, aToken(userinfo), ['g1']));
+    const tokens = Array.from({ length: MANY }, () => withGroups(userinfo, aToken(userinfo), ['g1']));
     const waiting = tokens.map((token) => ask(token, '127.0.0.2'));
     await expect.poll(() => userinfo.requestsTo('userinfo').length, { timeout: 10_000 }).toBe(MANY);
     expectRefused(await ask(aToken(userinfo), '127.0.0.2'), 429, 'too_many_requests');
-    const other = ask(told(userinfo, aToken(userinfo), ['g2']), '127.0.0.3');
+    const other = ask(withGroups(userinfo, aToken(userinfo), ['g2']), '127.0.0.3');
     await expect.poll(() => userinfo.requestsTo('userinfo').length).toBe(MANY + 1);
     release();
     expect((await other).json).toMatchObject({ claims: { team: 'blue' } });
     expect(new Set((await Promise.all(waiting)).map(({ status }) => status))).toEqual(new Set([200]));
   });
 
-  it('that nobody answers about pause the questions of their address, and of no other', async () => {
+  it('that fail pause the fetches for their address only', async () => {
     userinfo.injectFault('userinfo', 'down');
     for (let failed = 0; failed < 3; failed += 1)
       expectRefused(
-        await ask(told(userinfo, aToken(userinfo), ['g1']), '127.0.0.4'),
+        await ask(withGroups(userinfo, aToken(userinfo), ['g1']), '127.0.0.4'),
         503,
         'provider_unavailable',
       );
     userinfo.requests.length = 0;
     expectRefused(
-      await ask(told(userinfo, aToken(userinfo), ['g1']), '127.0.0.4'),
+      await ask(withGroups(userinfo, aToken(userinfo), ['g1']), '127.0.0.4'),
       503,
       'provider_unavailable',
     );
     expect(userinfo.requestsTo('userinfo')).toEqual([]);
     userinfo.behave();
-    const other = told(userinfo, aToken(userinfo), ['g1']);
+    const other = withGroups(userinfo, aToken(userinfo), ['g1']);
     expect((await ask(other, '127.0.0.5')).status).toBe(200);
     clock.passes(SECOND);
-    expect((await ask(told(userinfo, aToken(userinfo), ['g1']), '127.0.0.4')).status).toBe(200);
+    expect((await ask(withGroups(userinfo, aToken(userinfo), ['g1']), '127.0.0.4')).status).toBe(200);
   });
 });

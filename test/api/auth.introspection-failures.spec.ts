@@ -7,7 +7,7 @@ import { aService } from '../support/service.js';
 const SECOND = 1_000;
 const clock = new Clock().runs();
 
-describe('a provider that fails when it is asked about tokens', () => {
+describe('circuit breaker of introspection', () => {
   const troubled = anIssuer().runs();
   const service = aService({
     mode: 'auth-only',
@@ -23,7 +23,7 @@ describe('a provider that fails when it is asked about tokens', () => {
   }).runs();
   const ask = (token: string) => service.bearing(token).get('/v1/me');
   const askFrom = (from: string, token: string) => service.bearing(token).send('GET', '/v1/me', { from });
-  /** So many tokens one after the other, all of which get 503. */
+  /** Sends `count` new tokens in sequence and expects 503 for each. */
   const failing = async (count: number) => {
     for (let again = 0; again < count; again += 1)
       expectRefused(await ask(troubled.opaque()), 503, 'provider_unavailable');
@@ -36,7 +36,7 @@ describe('a provider that fails when it is asked about tokens', () => {
   afterEach(recover);
 
   it.each(['error', 'down', 'garbage', { answer: [] }] as const)(
-    'about three of them is left alone for a second, whatever the tokens: %j',
+    'opens for a second after three failures: %j',
     async (how) => {
       const known = troubled.opaque();
       expect((await ask(known)).status).toBe(200);
@@ -50,7 +50,7 @@ describe('a provider that fails when it is asked about tokens', () => {
     },
   );
 
-  it('is asked about one at a time after that second, until it answers', async () => {
+  it('sends one probe at a time after that second, until it succeeds', async () => {
     troubled.injectFault('introspection', 'down');
     await failing(3);
     clock.passes(SECOND);
@@ -68,14 +68,14 @@ describe('a provider that fails when it is asked about tokens', () => {
     for (let again = 0; again < 5; again += 1) expect((await ask(troubled.opaque())).status).toBe(200);
   });
 
-  it('is asked about others when it fails at the same one again and again', async () => {
+  it('counts repeated failures of one token once', async () => {
     const token = troubled.opaque();
     troubled.rejects(token, 500);
     for (let again = 0; again < 5; again += 1) expectRefused(await ask(token), 503, 'provider_unavailable');
     expect((await ask(troubled.opaque())).status).toBe(200);
   });
 
-  it('at those of one address is asked about those of another', async () => {
+  it('opens for one address and not for another', async () => {
     for (let again = 0; again < 10; again += 1) {
       const token = troubled.opaque();
       troubled.rejects(token, 500);
@@ -85,7 +85,7 @@ describe('a provider that fails when it is asked about tokens', () => {
     expect((await askFrom('127.0.0.2', troubled.opaque())).status).toBe(200);
   });
 
-  it('at those of three addresses is left alone by all, but for tokens that it has vouched for', async () => {
+  it('opens for all after failures of three addresses, except for tokens accepted before', async () => {
     const known = troubled.opaque();
     expect((await ask(known)).status).toBe(200);
     clock.passes(60 * SECOND);
@@ -99,7 +99,7 @@ describe('a provider that fails when it is asked about tokens', () => {
     expect((await ask(troubled.opaque())).status).toBe(200);
   });
 
-  it('is left alone when it asks for fewer requests', async () => {
+  it('opens after three 429s', async () => {
     for (let again = 0; again < 3; again += 1) {
       const token = troubled.opaque();
       troubled.rejects(token, 429);
@@ -113,7 +113,7 @@ describe('a provider that fails when it is asked about tokens', () => {
   });
 
   it.each([400, 401, 403, 404, 413, 422])(
-    'with status %i is asked about other tokens at once: it may not like this one',
+    'stays closed after status %i, which may concern this token only',
     async (status) => {
       for (let again = 0; again < 5; again += 1) {
         const token = troubled.opaque();

@@ -6,10 +6,10 @@ import { anIssuer } from '../support/issuer.js';
 import { expectRefused } from '../support/matchers.js';
 import { aService } from '../support/service.js';
 
-/** How long an answer of introspection is remembered. */
-const MEMORY_MS = 60_000;
-/** Questions that one client may have under way. */
-const QUESTIONS_OF_CLIENT = 64;
+/** How long an introspection answer is cached. */
+const CACHED_MS = 60_000;
+/** Concurrent introspections per client address. */
+const QUOTA_PER_CLIENT = 64;
 const [ATTACKER, CALLER] = ['127.0.0.1', '127.0.0.2'];
 
 const clock = new Clock().runs();
@@ -31,7 +31,7 @@ const ask = (token: string, from: string) => service.bearing(token).send('GET', 
 const asked = () => issuer.requestsTo('introspection').length;
 const madeUp = () => `made-up-${randomUUID()}`;
 
-/** From now on the provider takes questions, and answers them when it is told to. */
+/** Makes the provider hold its answers until `release` is called. */
 function hold(): { release: () => void } {
   let release = () => {};
   const after = new Promise<void>((resolve) => (release = resolve));
@@ -39,7 +39,7 @@ function hold(): { release: () => void } {
   return { release };
 }
 
-/** So many made-up tokens at once: resolves when the provider has been asked about as many as it will be, and the others are answered. */
+/** Sends made-up tokens at once; resolves when the quota is in flight and the others are answered. */
 async function flood(from: string, count: number): Promise<Promise<Reply>[]> {
   const before = asked();
   let answered = 0;
@@ -48,7 +48,7 @@ async function flood(from: string, count: number): Promise<Promise<Reply>[]> {
     answered += 1;
     return reply;
   });
-  const most = Math.min(count, QUESTIONS_OF_CLIENT);
+  const most = Math.min(count, QUOTA_PER_CLIENT);
   await expect
     .poll(() => [asked() - before >= most, answered >= count - most], { timeout: 15_000 })
     .toEqual([true, true]);
@@ -58,7 +58,7 @@ async function flood(from: string, count: number): Promise<Promise<Reply>[]> {
 afterEach(() => issuer.behave());
 
 describe('a flood of made-up tokens from one address at a slow provider', () => {
-  it('neither shuts out a valid token from another address, nor is that asked about any later', async () => {
+  it('does not delay a valid token from another address', async () => {
     const token = issuer.opaque();
     const { release } = hold();
     const flooding = await flood(ATTACKER, 300);
@@ -69,14 +69,14 @@ describe('a flood of made-up tokens from one address at a slow provider', () => 
     expect((await reply).status).toBe(200);
     const replies = await Promise.all(flooding);
     const refused = replies.filter(({ status }) => status === 429);
-    expect(refused.length).toBeGreaterThanOrEqual(300 - QUESTIONS_OF_CLIENT);
+    expect(refused.length).toBeGreaterThanOrEqual(300 - QUOTA_PER_CLIENT);
     for (const reply of refused) {
       expectRefused(reply, 429, 'too_many_requests');
       expect(reply.headers['retry-after']).toMatch(/^[1-9]\d*$/);
     }
   });
 
-  it('is over when its questions have been answered: the address may ask again', async () => {
+  it('releases the quota of the address when the provider answers', async () => {
     const { release } = hold();
     const flooding = await flood(ATTACKER, 100);
     release();
@@ -84,15 +84,15 @@ describe('a flood of made-up tokens from one address at a slow provider', () => 
     expect((await ask(issuer.opaque(), ATTACKER)).status).toBe(200);
   });
 
-  it('does not keep a remembered token of the same address waiting, nor one that is to be asked about again', async () => {
-    const [remembered, lapsed] = [issuer.opaque(), issuer.opaque()];
+  it('delays neither a cached token of the same address nor one accepted before', async () => {
+    const [cached, lapsed] = [issuer.opaque(), issuer.opaque()];
     expect((await ask(lapsed, ATTACKER)).status).toBe(200);
-    clock.passes(MEMORY_MS);
-    expect((await ask(remembered, ATTACKER)).status).toBe(200);
+    clock.passes(CACHED_MS);
+    expect((await ask(cached, ATTACKER)).status).toBe(200);
     const { release } = hold();
     const flooding = await flood(ATTACKER, 300);
     const before = asked();
-    expect((await ask(remembered, ATTACKER)).status).toBe(200);
+    expect((await ask(cached, ATTACKER)).status).toBe(200);
     expect(asked()).toBe(before);
     const reply = ask(lapsed, ATTACKER);
     await expect.poll(asked).toBe(before + 1);
@@ -103,14 +103,14 @@ describe('a flood of made-up tokens from one address at a slow provider', () => 
 });
 
 describe('floods of made-up tokens from several addresses', () => {
-  it('leave room for the tokens that the provider has vouched for before', async () => {
+  it('leave capacity for tokens accepted before', async () => {
     const [known, unknown] = [issuer.opaque(), issuer.opaque()];
     expect((await ask(known, CALLER)).status).toBe(200);
-    clock.passes(MEMORY_MS);
+    clock.passes(CACHED_MS);
     const { release } = hold();
     const addresses = ['127.0.0.3', '127.0.0.4', '127.0.0.5'];
     const floods: Promise<Reply>[] = [];
-    for (const address of addresses) floods.push(...(await flood(address, QUESTIONS_OF_CLIENT)));
+    for (const address of addresses) floods.push(...(await flood(address, QUOTA_PER_CLIENT)));
     expectRefused(await ask(unknown, CALLER), 503, 'provider_unavailable');
     const before = asked();
     const reply = ask(known, CALLER);

@@ -11,7 +11,7 @@ type Claims = Record<string, unknown>;
 const client = { id: 'registry & co', secret: 'söme:secret+with/odd=characters %' };
 const SECOND = 1_000;
 const clock = new Clock().runs();
-/** Judges opaque tokens, for clients that prove who they are. */
+/** Introspects opaque tokens for authenticated clients. */
 const issuer = anIssuer({ client }).runs();
 const service = introspectingWith(`${client.secret}\n`).runs();
 const both = alsoWithMappedClaims(service);
@@ -21,47 +21,72 @@ const ask = (token: string) => service.bearing(token).get('/v1/me');
 const asked = () => issuer.requestsTo('introspection');
 
 describe('an opaque token', () => {
-  it.each<[accepted: string, () => Claims, refused: string, () => Claims]>([
-    ['active', () => ({}), 'inactive', () => ({ active: false })],
-    ['active', () => ({}), 'active in words', () => ({ active: 'true' })],
-    ['active', () => ({}), 'active with 1', () => ({ active: 1 })],
-    ['active', () => ({}), 'active in a list', () => ({ active: [true] })],
-    ['active', () => ({}), 'neither active nor inactive', () => ({ active: undefined })],
-    ['for the registry', () => ({ aud: 'registry' }), 'for somebody else', () => ({ aud: 'billing' })],
-    ['for the registry', () => ({ aud: 'registry' }), 'for nobody', () => ({ aud: undefined })],
-    ['for the registry', () => ({ aud: 'registry' }), 'for what begins alike', () => ({ aud: 'registry2' })],
-    ['for several', () => ({ aud: ['a', 'registry'] }), 'for several others', () => ({ aud: ['a', 'b'] })],
-    ['for several', () => ({ aud: ['registry'] }), 'for none', () => ({ aud: [] })],
-    ['not to expire', () => ({ exp: undefined }), 'expired', () => ({ exp: inSeconds(-60) })],
-    ['to expire', () => ({ exp: inSeconds(60) }), 'expired just now', () => ({ exp: inSeconds(-1) })],
-    ['to expire', () => ({ exp: inSeconds(60) }), 'to expire in words', () => ({ exp: 'tomorrow' })],
-    ['of the issuer', () => ({ iss: issuer.iss }), 'of another', () => ({ iss: 'https://idp.evil.example' })],
+  it.each<[accepted: string, refused: string, () => Claims, () => Claims]>([
+    ['it is active', 'it is inactive', () => ({}), () => ({ active: false })],
+    ['it is active', 'active is text', () => ({}), () => ({ active: 'true' })],
+    ['it is active', 'active is 1', () => ({}), () => ({ active: 1 })],
+    ['it is active', 'active is a list', () => ({}), () => ({ active: [true] })],
+    ['it is active', 'active is missing', () => ({}), () => ({ active: undefined })],
     [
-      'of nobody',
+      'aud is the registry',
+      'aud is another service',
+      () => ({ aud: 'registry' }),
+      () => ({ aud: 'billing' }),
+    ],
+    ['aud is the registry', 'aud is missing', () => ({ aud: 'registry' }), () => ({ aud: undefined })],
+    [
+      'aud is the registry',
+      'aud only has the same prefix',
+      () => ({ aud: 'registry' }),
+      () => ({ aud: 'registry2' }),
+    ],
+    [
+      'aud contains the registry',
+      'aud contains only others',
+      () => ({ aud: ['a', 'registry'] }),
+      () => ({ aud: ['a', 'b'] }),
+    ],
+    ['aud contains the registry', 'aud is empty', () => ({ aud: ['registry'] }), () => ({ aud: [] })],
+    ['exp is missing', 'exp is in the past', () => ({ exp: undefined }), () => ({ exp: inSeconds(-60) })],
+    [
+      'exp is in the future',
+      'exp was a second ago',
+      () => ({ exp: inSeconds(60) }),
+      () => ({ exp: inSeconds(-1) }),
+    ],
+    ['exp is in the future', 'exp is text', () => ({ exp: inSeconds(60) }), () => ({ exp: 'tomorrow' })],
+    [
+      'iss matches',
+      'iss is another',
+      () => ({ iss: issuer.iss }),
+      () => ({ iss: 'https://idp.evil.example' }),
+    ],
+    [
+      'iss is missing',
+      'iss has a trailing slash',
       () => ({ iss: undefined }),
-      'of the issuer with a slash',
       () => ({ iss: `${issuer.iss}/` }),
     ],
-  ])('said to be %s is accepted; %s (%s) is refused', async (...[, accepted, , refused]) => {
+  ])('is accepted when %s; when %s it is refused', async (...[, , accepted, refused]) => {
     const askBoth = (token: string) => both.bearing(token).get('/v1/me');
     const { status, json } = await askBoth(issuer.opaque(accepted()));
     expect({ status, json }).toMatchObject({ status: 200, json: { subject: 'somebody' } });
     expectChallenge(await askBoth(issuer.opaque(refused())), { error: 'invalid_token' });
   });
 
-  it('that the provider has never seen is refused', async () => {
+  it('is refused when the provider does not know it', async () => {
     expectChallenge(await ask('2YotnFZFEjr1zCsicMWpAA'), { error: 'invalid_token' });
   });
 
   it.each(['a.b.c', 'a.b.c.d.e', 'v2.local.x-y_z~+/==', 'x'.repeat(4000)])(
-    'of any shape is accepted when it is active, such as %.20s',
+    'of any shape is accepted when active, such as %.20s',
     async (shape) => {
       issuer.knows(shape, { active: true, ...issuer.claims() });
       expect((await ask(shape)).status).toBe(200);
     },
   );
 
-  it('is sent in a form, with the proof of who asks', async () => {
+  it('is sent form-encoded with client authentication', async () => {
     const token = issuer.opaque();
     expect((await ask(token)).status).toBe(200);
     const { method, body, authorization } = asked().at(-1) ?? {};
@@ -70,8 +95,8 @@ describe('an opaque token', () => {
   });
 });
 
-describe('what a provider said about a token', () => {
-  it('is remembered for a minute at most: a revoked token ends then', async () => {
+describe('a cached introspection answer', () => {
+  it('expires after a minute: a revoked token is refused then', async () => {
     const token = issuer.opaque();
     const before = asked().length;
     for (let again = 0; again < 5; again++) expect((await ask(token)).status).toBe(200);
@@ -82,7 +107,7 @@ describe('what a provider said about a token', () => {
     expect(asked().length).toBe(before + 2);
   });
 
-  it('is forgotten after that minute even while every timer is late', async () => {
+  it('expires after a minute even when timers are late', async () => {
     const token = issuer.opaque();
     expect((await ask(token)).status).toBe(200);
     vi.useFakeTimers({ toFake: ['setTimeout'] });
@@ -96,14 +121,14 @@ describe('what a provider said about a token', () => {
     }
   });
 
-  it('is not remembered past the expiry of the token', async () => {
+  it('expires with the exp of the token', async () => {
     const token = issuer.opaque({ exp: inSeconds(30) });
     expect((await ask(token)).status).toBe(200);
     clock.passes(30_000);
     expectChallenge(await ask(token), { error: 'invalid_token' });
   });
 
-  it('is not remembered for another token', async () => {
+  it('is not used for a similar token', async () => {
     const token = issuer.opaque();
     expect((await ask(token)).status).toBe(200);
     expectChallenge(await ask(`${token}x`), { error: 'invalid_token' });
@@ -111,17 +136,17 @@ describe('what a provider said about a token', () => {
   });
 });
 
-describe('a JWT that no key vouches for', () => {
+describe('a JWT that no key verifies', () => {
   const stranger = anIssuer();
 
-  it('is accepted when its provider says that it is active, and refused when it does not', async () => {
+  it('is accepted when introspection says active, and refused otherwise', async () => {
     const token = stranger.sign(issuer.claims());
     issuer.knows(token, { active: true, ...issuer.claims() });
     expect((await ask(token)).status).toBe(200);
     expectChallenge(await ask(stranger.sign(issuer.claims({ sub: 'nobody' }))), { error: 'invalid_token' });
   });
 
-  it('is refused by its type, whatever its provider says about it', async () => {
+  it('is refused by its `typ` regardless of introspection', async () => {
     for (const [typ, status] of [
       ['at+jwt', 200],
       ['logout+jwt', 401],
@@ -132,17 +157,17 @@ describe('a JWT that no key vouches for', () => {
     }
   });
 
-  it('is not asked about when one of the keys does vouch for it', async () => {
+  it('is not introspected when a key verifies it', async () => {
     const before = asked().length;
     expect((await ask(issuer.sign())).status).toBe(200);
     expect(asked().length).toBe(before);
   });
 });
 
-describe('a service that can not prove who it is', () => {
+describe('introspection with a wrong client secret', () => {
   const wrong = introspectingWith('the secret of somebody else').runs();
 
-  it('says so with 503, since the token may be good', async () => {
+  it('returns 503 provider_unavailable', async () => {
     const token = issuer.opaque();
     expect((await ask(token)).status).toBe(200);
     const reply = await wrong.bearing(token).get('/v1/me');
@@ -151,7 +176,7 @@ describe('a service that can not prove who it is', () => {
   });
 });
 
-describe('a provider that knows the service by a token of its own', () => {
+describe('introspection with authTokenFile', () => {
   const own = keepSecret('the-token-of-the-service-itself');
   const bearing = anIssuer({ bearer: () => own }).runs();
   const service = aService({
@@ -168,13 +193,13 @@ describe('a provider that knows the service by a token of its own', () => {
     ],
   }).runs();
 
-  it('is asked with the token of the file', async () => {
+  it('sends the token of the file as bearer token', async () => {
     expect((await service.bearing(bearing.opaque()).get('/v1/me')).status).toBe(200);
     expect(bearing.requests.map(({ authorization }) => authorization)).toEqual([`Bearer ${own}`]);
   });
 });
 
-describe('several providers that can be asked', () => {
+describe('several providers with introspection', () => {
   const [first, second] = [anIssuer().runs(), anIssuer().runs()];
   const service = aService({
     mode: 'auth-only',
@@ -189,7 +214,7 @@ describe('several providers that can be asked', () => {
   }).runs();
   const ask = (token: string) => service.bearing(token).get('/v1/me');
 
-  it('vouch for a token if one of them does, also while another is down', async () => {
+  it('accept a token that one of them accepts, even while another is down', async () => {
     for (const issuer of [first, second]) expect((await ask(issuer.opaque())).status).toBe(200);
     first.injectFault('introspection', 'down');
     expect((await ask(second.opaque())).status).toBe(200);
@@ -197,7 +222,7 @@ describe('several providers that can be asked', () => {
     clock.passes(SECOND);
   });
 
-  it('refuse a token together only when all of them could be asked', async () => {
+  it('refuse a token only when all of them answered', async () => {
     expectChallenge(await ask('known-to-nobody'), { error: 'invalid_token' });
     second.injectFault('introspection', 'down');
     expectRefused(await ask('known-to-nobody-either'), 503, 'provider_unavailable');
@@ -207,7 +232,7 @@ describe('several providers that can be asked', () => {
   });
 });
 
-describe('an opaque token, where several providers could have issued it,', () => {
+describe('an opaque token that several providers could have issued', () => {
   const [first, second, mute] = [anIssuer().runs(), anIssuer().runs(), anIssuer().runs()];
   const service = aService({
     mode: 'auth-only',
@@ -221,31 +246,31 @@ describe('an opaque token, where several providers could have issued it,', () =>
       })),
   }).runs();
   const ask = (token: string) => service.bearing(token).get('/v1/me');
-  const questions = (about: string) =>
+  const introspections = (about: string) =>
     [first, second, mute].map(
       (issuer) =>
         issuer.requests.filter(({ body }) => new URLSearchParams(body).get('token') === about).length,
     );
   afterEach(() => first.behave());
 
-  it('is shown to all that can be asked, and later to the one alone that has vouched for it', async () => {
+  it('is sent to all of them once, then only to the provider that accepted it', async () => {
     const token = second.opaque();
     expect((await ask(token)).status).toBe(200);
-    expect(questions(token)).toEqual([1, 1, 0]);
+    expect(introspections(token)).toEqual([1, 1, 0]);
     clock.passes(60 * SECOND);
     expect((await ask(token)).status).toBe(200);
-    expect(questions(token)).toEqual([1, 2, 0]);
+    expect(introspections(token)).toEqual([1, 2, 0]);
     second.knows(token, { active: false });
     clock.passes(60 * SECOND);
     expectChallenge(await ask(token), { error: 'invalid_token' });
-    expect(questions(token)).toEqual([1, 3, 0]);
+    expect(introspections(token)).toEqual([1, 3, 0]);
   });
 
-  it('is accepted as soon as one accepts it, while another does not answer', async () => {
+  it('is accepted as soon as one provider accepts it', async () => {
     first.injectFault('introspection', 'hang');
     const startedAt = performance.now();
     expect((await ask(second.opaque())).status).toBe(200);
-    // A question is given up after 5 s.
+    // Introspection times out after 5 s.
     expect(performance.now() - startedAt).toBeLessThan(4 * SECOND);
     expectRefused(await ask('known-to-nobody'), 503, 'provider_unavailable');
   });

@@ -6,9 +6,9 @@ import { expectChallenge, expectRefused } from '../support/matchers.js';
 import { aService, type ServiceUnderTest } from '../support/service.js';
 
 const SECOND = 1_000;
-/** How long the guide says that a key is believed. */
+/** Documented lifetime of a cached key. */
 const KEY_LIFETIME = 600 * SECOND;
-/** contract §8: one refetch for an unknown `kid` in this time. */
+/** contract §8: at most one refetch for an unknown `kid` in this time. */
 const COOLDOWN = 30 * SECOND;
 
 const clock = new Clock().runs();
@@ -24,7 +24,7 @@ const fetchesOf = ({ issuer }: ServiceUnderTest) => ({
 describe('the keys of a provider', () => {
   const service = aProtectedService();
 
-  it('are fetched when they are needed, once for all who wait for them', async () => {
+  it('are fetched on first use, once for concurrent requests', async () => {
     expect(fetchesOf(service)).toEqual({ discovery: 0, jwks: 0 });
     expectChallenge(await service.get('/v1/me'));
     expect(fetchesOf(service)).toEqual({ discovery: 0, jwks: 0 });
@@ -35,11 +35,11 @@ describe('the keys of a provider', () => {
   });
 });
 
-describe('a provider that publishes a new key', () => {
+describe('a provider that rotates its key', () => {
   const service = aProtectedService();
   const { issuer } = service;
 
-  it('has its tokens accepted at once, with one more fetch, and those of the old key as before', async () => {
+  it('has tokens of both keys accepted after one refetch', async () => {
     const old = issuer.sign();
     expect(await statusOf(service, old)).toBe(200);
     issuer.rotate();
@@ -50,7 +50,7 @@ describe('a provider that publishes a new key', () => {
     expect(await statusOf(service, old)).toBe(200);
   });
 
-  it('waits half a minute when it does that twice in a row', async () => {
+  it('has tokens of a second new key refused until 30 s have passed', async () => {
     clock.passes(COOLDOWN);
     expect(await statusOf(service, issuer.sign({}, { kid: issuer.rotate() }))).toBe(200);
     const token = issuer.sign({}, { kid: issuer.rotate() });
@@ -60,11 +60,11 @@ describe('a provider that publishes a new key', () => {
   });
 });
 
-describe('a provider that takes a key back', () => {
+describe('a provider that removes a key', () => {
   const service = alsoWithMappedClaims(aProtectedService());
   const { issuer } = service;
 
-  it('has its tokens refused as soon as the keys are fetched anew, also those that were accepted before', async () => {
+  it('has its tokens refused after the next fetch, accepted ones too', async () => {
     const leaked = issuer.currentKid;
     const token = issuer.sign();
     expect(await statusOf(service, token)).toBe(200);
@@ -74,7 +74,7 @@ describe('a provider that takes a key back', () => {
     expectChallenge(await ask(service, token), { error: 'invalid_token' });
   });
 
-  it('has its tokens refused after the lifetime of keys, when nothing else happens', async () => {
+  it('has its tokens refused after the key lifetime at the latest', async () => {
     const removed = issuer.currentKid;
     const token = issuer.sign();
     expect(await statusOf(service, token)).toBe(200);
@@ -85,7 +85,7 @@ describe('a provider that takes a key back', () => {
     expect(await statusOf(service, issuer.sign())).toBe(200);
   });
 
-  it('can put another one under the same id', async () => {
+  it('may reuse its kid for another key', async () => {
     const kid = issuer.currentKid;
     const before = issuer.sign();
     expect(await statusOf(service, before)).toBe(200);
@@ -97,11 +97,11 @@ describe('a provider that takes a key back', () => {
   });
 });
 
-describe('a provider whose keys can not be fetched any more', () => {
+describe('a provider whose keys cannot be fetched anymore', () => {
   const service = aProtectedService();
   const { issuer } = service;
 
-  it('is believed for the lifetime of its keys, and not longer', async () => {
+  it('has its tokens accepted for the key lifetime, then returns 503', async () => {
     expect(await statusOf(service, issuer.sign())).toBe(200);
     issuer.injectFault('jwks', 'down');
     clock.passes(KEY_LIFETIME - 10 * SECOND);
@@ -128,7 +128,7 @@ describe('a flood of tokens', () => {
     return statuses;
   };
 
-  it('with 1 000 unknown key ids makes two fetches at most, and harms nobody', async () => {
+  it('with 1 000 unknown kids causes at most two fetches', async () => {
     attacker.key('own', { alg: 'ES256' });
     const { privateKey: key } = attacker.key('own');
     const statuses = await flood(1_000, (n) =>
@@ -139,7 +139,7 @@ describe('a flood of tokens', () => {
     expect(await statusOf(service, issuer.sign())).toBe(200);
   });
 
-  it('with a known key id and wrong signatures makes no fetch at all', async () => {
+  it('with a known kid and wrong signatures causes no fetch', async () => {
     expect(await statusOf(service, issuer.sign())).toBe(200);
     const before = fetchesOf(service);
     const { privateKey: key } = attacker.key('rsa');
@@ -154,7 +154,7 @@ describe('a flood of tokens', () => {
     expect(fetchesOf(service)).toEqual(before);
   });
 
-  it('of other issuers makes no fetch at all', async () => {
+  it('of other issuers causes no fetch', async () => {
     const before = fetchesOf(service);
     expect(await flood(50, (n) => attacker.sign({ sub: `${n}` }))).toEqual(new Set([401]));
     expect(fetchesOf(service)).toEqual(before);
@@ -176,7 +176,7 @@ describe('a provider with a jwksUrl', () => {
     ],
   }).runs();
 
-  it('is not asked where its keys are', async () => {
+  it('needs no discovery', async () => {
     expect(await statusOf(service, issuer.sign({ iss: 'https://idp.example.com' }))).toBe(200);
     expectChallenge(await ask(service, issuer.sign({ iss: issuer.iss })), { error: 'invalid_token' });
     expect(issuer.requests.map(({ endpoint, method }) => `${method} ${endpoint}`)).toEqual(['GET jwks']);

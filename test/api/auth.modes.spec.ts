@@ -27,13 +27,13 @@ describe('in auth-only mode', () => {
     expectChallenge(await service.get('/v1/sources'));
   });
 
-  it('a token is all that is needed to see everything', async () => {
+  it('any valid token sees every entry', async () => {
     const reply = await service.as(NOBODY).get('/registry/main/v0.1/servers');
     expect(versionsIn(reply)).toEqual(['io.acme/a@1.0.0']);
     expectChallenge(await service.get('/registry/main/v0.1/servers'));
   });
 
-  it('the caller is who the token says, each time anew', async () => {
+  it('concurrent requests keep their own caller', async () => {
     const subjects = ['ada', 'wim', 'pia'];
     const replies = await Promise.all(
       Array.from({ length: 30 }, (_, n) => service.as({ sub: subjects[n % 3] }).get('/v1/me')),
@@ -43,7 +43,7 @@ describe('in auth-only mode', () => {
     );
   });
 
-  it('the log warns once at the start', () => {
+  it('the start logs one warning', () => {
     const warnings = service.logs().filter(({ msg }) => msg === WARNING);
     expect(warnings.map(({ level }) => level)).toEqual(['warn']);
   });
@@ -52,7 +52,7 @@ describe('in auth-only mode', () => {
 describe('in anonymous mode', () => {
   const service = aService().runs();
 
-  it('the log has no such warning', () => {
+  it('the start logs no such warning', () => {
     expect(service.log.join('')).not.toContain('auth-only');
     expect(service.logs().length).toBeGreaterThan(0);
   });
@@ -70,7 +70,7 @@ describe('a provider that is down when the service starts', () => {
     ],
   }).runs();
 
-  it('keeps neither the service nor the other providers from working, and is used when it is there', async () => {
+  it('prevents neither the start nor other providers, and is used once it answers', async () => {
     await late.start();
     port = late.port;
     const token = late.sign();

@@ -70,7 +70,7 @@ describe('a provider at a private address', () => {
 
   it('is refused for a groups URL, and never receives the token', async () => {
     const groupsUrl = `http://localhost:${issuer.port}/groups`;
-    const token = issuer.tells(issuer.sign(), { groups: ['g1'] });
+    const token = issuer.setUserinfo(issuer.sign(), { groups: ['g1'] });
     const asked = issuer.requests.length;
     const groupsBy = (allowPrivateIP: boolean) =>
       new GroupsFetcher(

@@ -13,7 +13,7 @@ const SECOND = keepSecret('the second token of the workload'.replaceAll(' ', '-'
 
 const clock = new Clock().runs();
 let wanted = FIRST;
-/** The API server of a cluster: certificate of its own authority, keys for those who have a token only. */
+/** A cluster API server: private CA, and keys only for bearers of a token. */
 const cluster = anIssuer({ tls: true, iss: CLUSTER, bearer: () => wanted }).runs();
 const stranger = anIssuer({ tls: true }).runs();
 
@@ -33,7 +33,7 @@ const aServiceInTheCluster = (ca: Issuer | null) =>
     ],
   }).runs();
 
-/** What a cluster projects into a workload (spec §5.4.6). */
+/** A projected service account token (spec §5.4.6). */
 const workloadToken = (changes: Record<string, unknown> = {}) =>
   cluster.sign({
     aud: ['registry'],
@@ -46,11 +46,11 @@ const workloadToken = (changes: Record<string, unknown> = {}) =>
     ...changes,
   });
 
-describe('a service account of a cluster', () => {
+describe('a service account token of a cluster with a private CA', () => {
   const service = aServiceInTheCluster(cluster);
   const ask = (token: string) => service.bearing(token).get('/v1/me');
 
-  it('is a caller when its token was made for the registry', async () => {
+  it('is accepted with the audience of the registry only', async () => {
     const { status, json } = await ask(workloadToken());
     expect({ status, json }).toMatchObject({
       status: 200,
@@ -60,7 +60,7 @@ describe('a service account of a cluster', () => {
     expectChallenge(await ask(forTheCluster), { error: 'invalid_token' });
   });
 
-  it('needs no discovery: the keys are fetched with the token of the file, read again at each fetch', async () => {
+  it('is verified without discovery; authTokenFile is read at each fetch of the keys', async () => {
     wanted = FIRST;
     service.write('token', `${FIRST}\n`);
     clock.passes(KEY_LIFETIME);
@@ -80,12 +80,12 @@ describe('a service account of a cluster', () => {
   });
 
   it.each<[what: string, change: (service: ServiceUnderTest) => void]>([
-    ['is an old one', (service) => service.write('token', SECOND)],
-    ['is gone', (service) => rmSync(service.write('token', FIRST))],
+    ['is outdated', (service) => service.write('token', SECOND)],
+    ['is missing', (service) => rmSync(service.write('token', FIRST))],
     ['is empty', (service) => service.write('token', '\n')],
-    ['is of two lines', (service) => service.write('token', `${FIRST}\n${FIRST}\n`)],
-    ['is no token', (service) => service.write('token', 'a token\r\nX-Injected: yes')],
-  ])('can not be judged while the token of the file %s', async (_what, change) => {
+    ['has two lines', (service) => service.write('token', `${FIRST}\n${FIRST}\n`)],
+    ['is malformed', (service) => service.write('token', 'a token\r\nX-Injected: yes')],
+  ])('gets 503 while the token in authTokenFile %s', async (_what, change) => {
     wanted = FIRST;
     change(service);
     clock.passes(KEY_LIFETIME);
@@ -98,12 +98,12 @@ describe('a service account of a cluster', () => {
 });
 
 describe.each([
-  ['does not know', null],
-  ['takes another for', stranger],
-])('a service that %s the authority of the cluster', (_what, authority) => {
+  ['without', null],
+  ['with another CA than', stranger],
+])('a provider %s the CA of the cluster', (_what, authority) => {
   const service = aServiceInTheCluster(authority);
 
-  it('does not believe it, and its token stays at home', async () => {
+  it('returns 503 and never sends the token', async () => {
     const asked = cluster.requests.length;
     expectRefused(await service.bearing(workloadToken()).get('/v1/me'), 503, 'provider_unavailable');
     expect(cluster.requests.length).toBe(asked);

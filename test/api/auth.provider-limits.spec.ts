@@ -5,7 +5,7 @@ import { expectChallenge, expectRefused } from '../support/matchers.js';
 import { keepSecret } from '../support/secrets.js';
 import { aService } from '../support/service.js';
 
-/** How long a provider that failed is left alone. */
+/** How long the circuit breaker of a provider stays open. */
 const PAUSE_MS = 1_000;
 const clock = new Clock().runs();
 const FILE_TOKEN = keepSecret('the token that is mounted here');
@@ -25,21 +25,21 @@ describe('a provider that hangs', () => {
       })),
   }).runs();
 
-  it('is not asked again about an opaque token that another one vouched for', async () => {
+  it('is not asked again about an opaque token that another provider accepted', async () => {
     const token = healthy.opaque();
     slow.injectFault('introspection', 'hang');
     expect((await service.bearing(token).get('/v1/me')).status).toBe(200);
-    const questions = slow.requestsTo('introspection').length;
+    const introspections = slow.requestsTo('introspection').length;
     for (let again = 0; again < 5; again += 1) {
       clock.passes(PAUSE_MS);
       expect((await service.bearing(token).get('/v1/me')).status).toBe(200);
     }
-    expect(slow.requestsTo('introspection')).toHaveLength(questions);
+    expect(slow.requestsTo('introspection')).toHaveLength(introspections);
     slow.behave();
   });
 });
 
-describe('the token file of a provider', () => {
+describe('the token of authTokenFile', () => {
   const issuer = anIssuer().runs();
   const elsewhere = anIssuer().runs();
   const service = aService({
@@ -55,7 +55,7 @@ describe('the token file of a provider', () => {
     ],
   }).runs();
 
-  it('is shown to the origins that were configured, and not to the one a discovery document names', async () => {
+  it('is sent to configured origins only, not to a jwks_uri of another origin', async () => {
     issuer.injectFault('discovery', { answer: { issuer: issuer.iss, jwks_uri: elsewhere.jwksUrl } });
     expectChallenge(await service.bearing(issuer.sign()).get('/v1/me'), { error: 'invalid_token' });
     expect(elsewhere.requestsTo('jwks').map(({ authorization }) => authorization)).toEqual([undefined]);
@@ -66,7 +66,7 @@ describe('the token file of a provider', () => {
   });
 });
 
-describe('a key document', () => {
+describe('a JSON Web Key Set', () => {
   const issuer = anIssuer().runs();
   const service = aService({
     mode: 'auth-only',
@@ -81,7 +81,7 @@ describe('a key document', () => {
     ],
   }).runs();
 
-  it('of thousands of keys is not even parsed', async () => {
+  it('with more than 1 000 keys returns 503 provider_unavailable', async () => {
     const token = issuer.sign();
     issuer.injectFault('jwks', { answer: { keys: Array.from({ length: 1_001 }, () => ({ kty: 'RSA' })) } });
     expectRefused(await service.bearing(token).get('/v1/me'), 503, 'provider_unavailable');

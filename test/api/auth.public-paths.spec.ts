@@ -12,11 +12,11 @@ const aCatalogueWith = (publicPaths: string[]) =>
 
 const bad = ({ issuer }: ServiceUnderTest) => issuer.sign({ exp: 1 });
 
-describe('what is always public', () => {
+describe('paths that are always public', () => {
   const service = aCatalogueWith([]).runs();
 
   it.each(['/openapi.json', '/docs', '/.well-known/oauth-protected-resource'])(
-    '%s needs no token, and none is looked at',
+    'ignore the token: %s',
     async (path) => {
       const plain = await service.get(path);
       expect(plain.status).toBe(200);
@@ -31,17 +31,17 @@ describe('what is always public', () => {
     },
   );
 
-  it('is not the rest: a registry wants a token', async () => {
+  it('do not include registries', async () => {
     expectChallenge(await service.get('/registry/main/v0.1/servers'));
     expect((await service.as({}).get('/registry/main/v0.1/servers')).status).toBe(200);
   });
 
-  it('is nothing under .well-known that does not exist', async () => {
+  it('return 404 for an unknown path below .well-known', async () => {
     expectRefused(await service.get('/.well-known/openid-configuration'), 404, 'route_not_found');
   });
 });
 
-describe('configured public paths', () => {
+describe('publicPaths', () => {
   const service = aCatalogueWith(['/registry', '/registry/open/*', '/v1/sources']).runs();
 
   it.each([
@@ -52,38 +52,38 @@ describe('configured public paths', () => {
     '/registry/open/v0.1/servers?search=..%2F..%2Fmain',
     '/registry/open/v0.1/servers/io.acme%2Fa/versions/1.0.0',
     '/registry/%6fpen/v0.1/servers',
-  ])('are open without a token: %s', async (path) => {
+  ])('need no token: %s', async (path) => {
     expect((await service.get(path)).status).toBe(200);
     expect((await service.send('HEAD', path)).status).toBe(200);
   });
 
   it.each([
     ['another registry', '/registry/main/v0.1/servers'],
-    ['a registry whose name begins alike', '/registry/opener/v0.1/servers'],
-    ['the same in capitals', '/registry/OPEN/v0.1/servers'],
-    ['an encoded way out', '/registry/open%2F..%2Fmain/v0.1/servers'],
-    ['an encoded way in', '/registry/main%2F..%2Fopen/v0.1/servers'],
-    ['a way in by backslashes', '/registry/main%5C..%5Copen/v0.1/servers'],
+    ['a registry with the same name prefix', '/registry/opener/v0.1/servers'],
+    ['the path in capitals', '/registry/OPEN/v0.1/servers'],
+    ['an encoded traversal out of the path', '/registry/open%2F..%2Fmain/v0.1/servers'],
+    ['an encoded traversal into the path', '/registry/main%2F..%2Fopen/v0.1/servers'],
+    ['a traversal by backslashes', '/registry/main%5C..%5Copen/v0.1/servers'],
     ['an encoded slash', '/registry/open%2Fx/v0.1/servers'],
     ['an encoded percent sign', '/registry/%256fpen/v0.1/servers'],
     ['an encoded NUL', '/registry/open%00/v0.1/servers'],
     ['a space', '/registry/open%20/v0.1/servers'],
-    ['a parameter of the segment', '/registry/open;x/v0.1/servers'],
-    ['what lies below an exact path', '/v1/sources/main'],
-    ['what is not named', '/v1/me'],
-  ])('are not %s: %s', async (_what, path) => {
+    ['a path parameter', '/registry/open;x/v0.1/servers'],
+    ['a path below an exact one', '/v1/sources/main'],
+    ['an unlisted path', '/v1/me'],
+  ])('do not cover %s: %s', async (_what, path) => {
     expectChallenge(await service.get(path));
   });
 
   it.each(['/registry/open/../main/v0.1/servers', '/registry/./open/v0.1/servers', '//registry'])(
-    'are not made of other paths: %s is nothing',
+    'are not matched after normalization: %s is 404',
     async (path) => {
       expect((await service.get(path)).status).toBe(404);
       expect((await service.as({}).get(path)).status).toBe(404);
     },
   );
 
-  it('refuse a token that is not valid: who sends one means it', async () => {
+  it('return 401 for an invalid token', async () => {
     const path = '/registry/open/v0.1/servers';
     expect((await service.as({}).get(path)).status).toBe(200);
     expectChallenge(await service.bearing(bad(service)).get(path), { error: 'invalid_token' });
@@ -92,16 +92,16 @@ describe('configured public paths', () => {
     expectChallenge(twice, { error: 'invalid_token' });
   });
 
-  it('give nobody a role: what needs one needs a token', async () => {
+  it('grant no role: 403 role_required', async () => {
     expectRefused(await service.get('/v1/sources'), 403, 'role_required');
     expect((await service.as({}).get('/v1/sources')).status).toBe(200);
   });
 });
 
-describe('a service whose every path is public', () => {
+describe('publicPaths with /*', () => {
   const service = aCatalogueWith(['/*']).runs();
 
-  it('serves everybody who sends no token', async () => {
+  it('serves requests without a token, and refuses an invalid one', async () => {
     expect((await service.get('/registry/main/v0.1/servers')).status).toBe(200);
     expectRefused(await service.get('/v1/sources/main'), 403, 'role_required');
     const reply = await service.bearing(bad(service)).get('/registry/main/v0.1/servers');

@@ -5,7 +5,7 @@ import { alsoWithMappedClaims } from '../support/mapped-replica.js';
 import { aService } from '../support/service.js';
 
 type Claims = Record<string, unknown>;
-/** The claims of a token that is accepted, and of one that is refused and differs in one thing. */
+/** Claims of an accepted and a refused token that differ in one respect. */
 type Twins = [accepted: string, claims: Changes, refused: string, claims: Changes][];
 type Changes = Claims | ((iss: string) => Claims);
 
@@ -47,67 +47,87 @@ const EXPIRY: Twins = [
   ['has a number as exp', { exp: AHEAD }, 'has an empty text as exp', { exp: '' }],
   ['expires late', { exp: AHEAD }, 'expired in 1970', { exp: 0 }],
   ['expires late', { exp: AHEAD }, 'has a negative exp', { exp: -AHEAD }],
-  ['expires in the year 9999', { exp: 253_402_300_000 }, 'expires after all years', { exp: 1e308 }],
+  ['expires in the year 9999', { exp: 253_402_300_000 }, 'expires beyond any date', { exp: 1e308 }],
 ];
 
 const NOT_BEFORE: Twins = [
-  ['is valid since ten minutes', { nbf: PAST }, 'is valid in ten minutes', { nbf: AHEAD }],
-  ['is valid since a second', { nbf: inSeconds(-1) }, 'is valid in a minute', { nbf: inSeconds(60) }],
+  ['has been valid for ten minutes', { nbf: PAST }, 'is valid in ten minutes', { nbf: AHEAD }],
+  ['has been valid for a second', { nbf: inSeconds(-1) }, 'is valid in a minute', { nbf: inSeconds(60) }],
   ['has a number as nbf', { nbf: PAST }, 'has the same number as text in nbf', { nbf: String(PAST) }],
   ['has a number as nbf', { nbf: PAST }, 'has a list of it in nbf', { nbf: [PAST] }],
   ['has no nbf', { nbf: undefined }, 'has null as nbf', { nbf: null }],
 ];
 
 const ISSUER: Twins = [
-  ['is of the issuer', {}, 'is of another issuer', { iss: 'https://idp.evil.example' }],
-  ['is of the issuer', {}, 'names an issuer that is trusted, and not this one', () => ({ iss: other.iss })],
+  ['names the issuer', {}, 'names an unknown issuer', { iss: 'https://idp.evil.example' }],
+  ['names the issuer', {}, 'names another trusted issuer', () => ({ iss: other.iss })],
   ['names its issuer', {}, 'names no issuer', { iss: undefined }],
   ['names its issuer', {}, 'has null as issuer', { iss: null }],
   ['names its issuer', {}, 'has an empty issuer', { iss: '' }],
   ['names its issuer as text', (iss) => ({ iss }), 'names it in a list', (iss) => ({ iss: [iss] })],
   ['names its issuer as text', (iss) => ({ iss }), 'names it in an object', (iss) => ({ iss: { iss } })],
   [
-    'says /tenant',
+    'names /tenant',
     (iss) => ({ iss: `${iss}/tenant` }),
-    'says /tenant/',
+    'names /tenant/',
     (iss) => ({ iss: `${iss}/tenant/` }),
   ],
-  ['says /tenant', (iss) => ({ iss: `${iss}/tenant` }), 'says /Tenant', (iss) => ({ iss: `${iss}/Tenant` })],
-  ['says /tenant', (iss) => ({ iss: `${iss}/tenant` }), 'says /tenan', (iss) => ({ iss: `${iss}/tenan` })],
   [
-    'ends in the slash of its issuer',
+    'names /tenant',
+    (iss) => ({ iss: `${iss}/tenant` }),
+    'names /Tenant',
+    (iss) => ({ iss: `${iss}/Tenant` }),
+  ],
+  ['names /tenant', (iss) => ({ iss: `${iss}/tenant` }), 'names /tenan', (iss) => ({ iss: `${iss}/tenan` })],
+  [
+    'ends in the trailing slash of its issuer',
     (iss) => ({ iss: `${iss}/` }),
-    'ends in two',
+    'ends in two slashes',
     (iss) => ({ iss: `${iss}//` }),
   ],
-  ['names its issuer exactly', (iss) => ({ iss }), 'with a space before', (iss) => ({ iss: ` ${iss}` })],
-  ['names its issuer exactly', (iss) => ({ iss }), 'with a query', (iss) => ({ iss: `${iss}?` })],
-  ['names its issuer exactly', (iss) => ({ iss }), 'in capitals', (iss) => ({ iss: iss.toUpperCase() })],
+  ['names its issuer exactly', (iss) => ({ iss }), 'names it after a space', (iss) => ({ iss: ` ${iss}` })],
+  ['names its issuer exactly', (iss) => ({ iss }), 'names it with a query', (iss) => ({ iss: `${iss}?` })],
+  [
+    'names its issuer exactly',
+    (iss) => ({ iss }),
+    'names it in capitals',
+    (iss) => ({ iss: iss.toUpperCase() }),
+  ],
 ];
 
 const AUDIENCE: Twins = [
-  ['is for the registry', { aud: 'registry' }, 'is for somebody else', { aud: 'billing' }],
-  ['is for the registry', { aud: 'registry' }, 'is for nobody', { aud: undefined }],
+  ['is for the registry', { aud: 'registry' }, 'is for another service', { aud: 'billing' }],
+  ['is for the registry', { aud: 'registry' }, 'has no audience', { aud: undefined }],
   ['is for the registry', { aud: 'registry' }, 'has null as audience', { aud: null }],
   ['is for the registry', { aud: 'registry' }, 'has an empty audience', { aud: '' }],
   ['is for the registry', { aud: 'registry' }, 'is for the Registry', { aud: 'Registry' }],
-  ['is for the registry', { aud: 'registry' }, 'is for what begins alike', { aud: 'registry-admin' }],
-  ['is for the registry', { aud: 'registry' }, 'is for a part of it', { aud: 'regis' }],
-  ['is for the other provider', { aud: 'api://partners' }, 'is for a part of that', { aud: 'partners' }],
-  ['is for both providers', { aud: ['api://partners', 'registry'] }, 'is for none', { aud: ['api', 'wiki'] }],
+  [
+    'is for the registry',
+    { aud: 'registry' },
+    'is for a name with the same prefix',
+    { aud: 'registry-admin' },
+  ],
+  ['is for the registry', { aud: 'registry' }, 'is for a part of the name', { aud: 'regis' }],
+  ['is for the other provider', { aud: 'api://partners' }, 'is for a part of its name', { aud: 'partners' }],
+  [
+    'is for both providers',
+    { aud: ['api://partners', 'registry'] },
+    'is for neither',
+    { aud: ['api', 'wiki'] },
+  ],
   ['is for several', { aud: ['wiki', 'registry'] }, 'is for several others', { aud: ['wiki', 'billing'] }],
-  ['is for a list', { aud: ['wiki', 'registry'] }, 'is for the list in one text', { aud: 'wiki registry' }],
-  ['is for a list of one', { aud: ['registry'] }, 'is for an empty list', { aud: [] }],
-  ['is for a list of one', { aud: ['registry'] }, 'is for a list in a list', { aud: [['registry']] }],
-  ['is for a list of one', { aud: ['registry'] }, 'is for an object', { aud: { 0: 'registry', length: 1 } }],
+  ['has a list', { aud: ['wiki', 'registry'] }, 'has the list as one text', { aud: 'wiki registry' }],
+  ['has a list of one', { aud: ['registry'] }, 'has an empty list', { aud: [] }],
+  ['has a list of one', { aud: ['registry'] }, 'has a list in a list', { aud: [['registry']] }],
+  ['has a list of one', { aud: ['registry'] }, 'has an object', { aud: { 0: 'registry', length: 1 } }],
 ];
 
 describe.each([
   ['expiry', EXPIRY],
-  ['beginning', NOT_BEFORE],
+  ['not-before time', NOT_BEFORE],
   ['issuer', ISSUER],
   ['audience', AUDIENCE],
-])('judged by its %s, a token that', (_claim, twins) => {
+])('checking its %s, a token that', (_claim, twins) => {
   const token = (changes: Changes) =>
     issuer.sign(typeof changes === 'function' ? changes(issuer.iss) : changes);
   const accepted = new Map(twins.map(([what, changes]) => [what, changes]));
@@ -126,13 +146,13 @@ describe.each([
 });
 
 describe('several providers', () => {
-  it('each vouch for their own audience: that of one provider is none of another', async () => {
+  it('accept only their own audience', async () => {
     const wanted = { aud: 'api://partners' };
     expect((await service.bearing(issuer.sign(wanted)).get('/v1/me')).status).toBe(200);
     expectChallenge(await service.bearing(other.sign(wanted)).get('/v1/me'), { error: 'invalid_token' });
   });
 
-  it('each vouch with their own keys, also where the key ids are the same', async () => {
+  it('verify with their own keys, even when kids are equal', async () => {
     const { alg, privateKey: key } = other.key(issuer.currentKid);
     const header = { alg, kid: issuer.currentKid };
     const good = other.raw({ header, payload: other.claims(), key });

@@ -10,14 +10,14 @@ const { issuer } = service;
 type Case = [what: string, payload: () => Part];
 
 const claims = () => JSON.stringify(issuer.claims());
-/** Claims with members that JSON.stringify would not write. */
+/** Adds raw members that JSON.stringify could not write. */
 const claimsAnd = (members: string) => () => claims().replace(/}$/, `,${members}}`);
 const signed = (payload: Part) => {
   const { alg, privateKey: key } = issuer.key(issuer.currentKid);
   return issuer.raw({ header: { alg, kid: issuer.currentKid }, payload, key });
 };
 
-describe('a payload, rightly signed,', () => {
+describe('a correctly signed payload', () => {
   it.each<Case>([
     ['that is an object', claims],
     ['that is an object written with spaces', () => JSON.stringify(issuer.claims(), null, 2)],
@@ -26,7 +26,7 @@ describe('a payload, rightly signed,', () => {
     ['with a claim called constructor', claimsAnd('"constructor":"x"')],
     ['with a claim in Unicode', claimsAnd('"name":"Zoë 🦊"')],
     ['of a token issued in the future', () => issuer.claims({ iat: Date.now() })],
-    ['that names the expiry twice', claimsAnd('"exp":253402300000')],
+    ['with a duplicate exp', claimsAnd('"exp":253402300000')],
   ])('%s is accepted', async (_what, payload) => {
     const { status, json } = await service.bearing(signed(payload())).get('/v1/me');
     expect({ status, json }).toMatchObject({ status: 200, json: { subject: 'somebody' } });
@@ -37,7 +37,7 @@ describe('a payload, rightly signed,', () => {
     ['that is the object as text', () => JSON.stringify(claims())],
     ['that is the object encoded twice', () => encodePart(claims())],
     ['that is the object cut short', () => claims().slice(0, -1)],
-    ['that is the object and something behind it', () => `${claims()}{}`],
+    ['that is the object and trailing characters', () => `${claims()}{}`],
     ['that is an empty object', () => '{}'],
     ['that is an empty list', () => '[]'],
     ['that is null', () => 'null'],
@@ -46,7 +46,7 @@ describe('a payload, rightly signed,', () => {
     ['that is an empty text', () => '""'],
     ['that is empty', () => ''],
     ['that expires at infinity', claimsAnd('"exp":1e999')],
-    ['that names the expiry twice, the second time in the past', claimsAnd('"exp":1')],
+    ['with a duplicate exp, the second in the past', claimsAnd('"exp":1')],
     ['that is not UTF-8', () => Buffer.of(0x7b, 0xff, 0x7d)],
   ])('%s is refused', async (_what, payload) => {
     expectChallenge(await service.bearing(signed(payload())).get('/v1/me'), { error: 'invalid_token' });
@@ -58,10 +58,10 @@ describe('a payload, rightly signed,', () => {
     ['has a number as subject', () => issuer.claims({ sub: 7 })],
     ['has an object as subject', () => issuer.claims({ sub: { name: 'somebody' } })],
     ['has an empty subject', () => issuer.claims({ sub: '' })],
-    ['has half a character as subject', claimsAnd('"sub":"\\ud800"')],
+    ['has a lone surrogate as subject', claimsAnd('"sub":"\\ud800"')],
     ['has a NUL in its subject', claimsAnd('"sub":"a\\u0000b"')],
     ['has lists 2 000 deep', claimsAnd(`"x":${'['.repeat(2000)}${']'.repeat(2000)}`)],
-  ])('that %s never makes the service fail', async (_what, payload) => {
+  ])('that %s causes no 5xx', async (_what, payload) => {
     const bearer = service.bearing(signed(payload()));
     for (const path of ['/v1/me', '/v1/sources', '/registry'])
       expect((await bearer.get(path)).status).toBeLessThan(500);

@@ -8,7 +8,7 @@ import { ALGORITHMS, alter } from '../support/tokens.js';
 
 const service = alsoWithMappedClaims(aService({ mode: 'auth-only' }).runs());
 const { issuer } = service;
-/** Has keys of the same ids, and is nobody the service knows. */
+/** An unknown issuer with keys of the same kids. */
 const attacker = anIssuer().runs();
 
 beforeAll(() => {
@@ -26,11 +26,11 @@ interface Forgery {
   alg?: unknown;
   kid?: string | undefined;
   key?: KeyObject | string;
-  /** How it is really signed; as the header says when absent. */
+  /** Algorithm of the signature; default: `alg`. */
   by?: string;
 }
 
-/** Good claims under any header, signed in any way. */
+/** A token with valid claims, and any header and signature. */
 const forged = ({ key, by, ...header }: Forgery) =>
   issuer.raw({
     header: { kid: 'RS256', ...header },
@@ -55,9 +55,9 @@ describe.each(ALGORITHMS)('a token signed with %s', (kid) => {
   });
 
   it.each<Case>([
-    ['with a key of somebody else that has the same id', () => attacker.sign(issuer.claims(), { kid })],
+    ['with a foreign key of the same kid', () => attacker.sign(issuer.claims(), { kid })],
     [
-      'and then given other claims',
+      'and changed afterwards',
       () => alter(issuer.sign({}, { kid }), { payload: (claims) => ({ ...claims, sub: 'root' }) }),
     ],
     [
@@ -69,32 +69,35 @@ describe.each(ALGORITHMS)('a token signed with %s', (kid) => {
   });
 });
 
-describe('a token that names its algorithm', () => {
+describe('a token with alg', () => {
   it.each<Case>([
     ['none', () => forged({ alg: 'none' })],
     ['None', () => forged({ alg: 'None' })],
     ['NONE', () => forged({ alg: 'NONE' })],
     ['none, without a key id', () => forged({ alg: 'none', kid: undefined })],
     [
-      'none, over a good signature',
+      'none, with a valid signature',
       () => alter(rsa(), { header: (members) => ({ ...members, alg: 'none' }) }),
     ],
     ['HS256, keyed with the public key', () => forged({ alg: 'HS256', key: publicPem('spki') })],
-    ['HS256, keyed with it trimmed', () => forged({ alg: 'HS256', key: publicPem('spki').trim() })],
-    ['HS256, keyed with it as PKCS #1', () => forged({ alg: 'HS256', key: publicPem('pkcs1') })],
+    [
+      'HS256, keyed with the trimmed public key',
+      () => forged({ alg: 'HS256', key: publicPem('spki').trim() }),
+    ],
+    ['HS256, keyed with the public key as PKCS #1', () => forged({ alg: 'HS256', key: publicPem('pkcs1') })],
     ['HS256, keyed with the modulus', () => forged({ alg: 'HS256', key: modulus() })],
-    ['HS256, keyed with nothing', () => forged({ alg: 'HS256', key: '' })],
+    ['HS256, keyed with an empty text', () => forged({ alg: 'HS256', key: '' })],
     ['HS384, keyed with the public key', () => forged({ alg: 'HS384', key: publicPem('spki') })],
     ['HS512, keyed with the public key', () => forged({ alg: 'HS512', key: publicPem('spki') })],
     ['EdDSA', () => forged({ alg: 'EdDSA', key: privateKey('RS256'), by: 'RS256' })],
     ['ES256K', () => forged({ alg: 'ES256K', kid: 'ES256', key: privateKey('ES256'), by: 'ES256' })],
     ['RS1', () => forged({ alg: 'RS1', key: privateKey('RS256') })],
     ['rs256', () => forged({ alg: 'rs256', key: privateKey('RS256'), by: 'RS256' })],
-    ['RS256 and a space', () => forged({ alg: 'RS256 ', key: privateKey('RS256'), by: 'RS256' })],
-    ['as a list', () => forged({ alg: ['RS256'], key: privateKey('RS256'), by: 'RS256' })],
-    ['as null', () => forged({ alg: null, key: privateKey('RS256'), by: 'RS256' })],
-    ['with an empty text', () => forged({ alg: '', key: privateKey('RS256'), by: 'RS256' })],
-    ['not at all', () => forged({ key: privateKey('RS256'), by: 'RS256' })],
+    ['RS256 with a trailing space', () => forged({ alg: 'RS256 ', key: privateKey('RS256'), by: 'RS256' })],
+    ['in a list', () => forged({ alg: ['RS256'], key: privateKey('RS256'), by: 'RS256' })],
+    ['null', () => forged({ alg: null, key: privateKey('RS256'), by: 'RS256' })],
+    ['empty', () => forged({ alg: '', key: privateKey('RS256'), by: 'RS256' })],
+    ['missing', () => forged({ key: privateKey('RS256'), by: 'RS256' })],
   ])('%s is refused', async (_what, token) => {
     await expectAccepted(forged({ alg: 'RS256', key: privateKey('RS256') }));
     await expectInvalid(token());
@@ -109,7 +112,7 @@ describe('a token that names its algorithm', () => {
     ['a key published for RS256 for PS256', 'PS256', 'RS256', 'PS256'],
     ['a key for PS256, and signed for RS256', 'PS256', 'PS256', 'RS256'],
     ['a key for RS384, and signed for RS256', 'RS384', 'RS384', 'RS256'],
-  ])('is refused when it offers %s', async (_what, alg, kid, by) => {
+  ])('is refused with %s', async (_what, alg, kid, by) => {
     await expectAccepted(forged({ alg: kid, kid, key: privateKey(kid) }));
     await expectInvalid(forged({ alg, kid, key: privateKey(kid), by }));
   });
@@ -117,19 +120,19 @@ describe('a token that names its algorithm', () => {
 
 describe('a signature', () => {
   it.each<Case>([
-    ['whose first bit is another one', () => alter(rsa(), { signature: (bytes) => flipped(bytes, 0) })],
+    ['with its first bit flipped', () => alter(rsa(), { signature: (bytes) => flipped(bytes, 0) })],
     ['that is cut short', () => alter(rsa(), { signature: (bytes) => bytes.subarray(0, -1) })],
     [
-      'with a byte behind',
+      'with a byte appended',
       () => alter(rsa(), { signature: (bytes) => Buffer.concat([bytes, Buffer.of(0)]) }),
     ],
     [
-      'with a byte before',
+      'with a byte prepended',
       () => alter(rsa(), { signature: (bytes) => Buffer.concat([Buffer.of(0), bytes]) }),
     ],
     ['of zeros', () => alter(rsa(), { signature: (bytes) => Buffer.alloc(bytes.length) })],
     ['that is empty', () => alter(rsa(), { signature: () => Buffer.alloc(0) })],
-    ['that is missing with its dot', () => rsa().split('.').slice(0, 2).join('.')],
+    ['that is missing together with its dot', () => rsa().split('.').slice(0, 2).join('.')],
     [
       'of another token',
       () => alter(rsa(), { signature: () => signatureOf(issuer.sign({ sub: 'root' }, { kid: 'RS256' })) }),
@@ -141,7 +144,7 @@ describe('a signature', () => {
 
   it.each<Case>([
     ['of zeros', () => alter(ec(), { signature: (bytes) => Buffer.alloc(bytes.length) })],
-    ['with its halves exchanged', () => alter(ec(), { signature: exchanged })],
+    ['with its halves swapped', () => alter(ec(), { signature: exchanged })],
     ['in DER', () => inDer(ec())],
   ])('of an elliptic curve %s is refused', async (_what, token) => {
     await expectAccepted(ec());

@@ -19,13 +19,13 @@ describe('a token in the Authorization header', () => {
     ['after BEARER', (token) => ({ Authorization: `BEARER ${token}` })],
     ['after two spaces', (token) => ({ Authorization: `Bearer  ${token}` })],
     ['in a header written in lower case', (token) => ({ authorization: `Bearer ${token}` })],
-    ['beside a cookie', (token) => ({ Authorization: `Bearer ${token}`, Cookie: 'access_token=x' })],
+    ['next to a cookie', (token) => ({ Authorization: `Bearer ${token}`, Cookie: 'access_token=x' })],
   ])('%s is accepted', async (_what, headers) => {
     expect((await me(headers(issuer.sign()))).status).toBe(200);
   });
 
   it.each<Case>([
-    ['twice the same in two headers', (token) => ({ Authorization: [`Bearer ${token}`, `Bearer ${token}`] })],
+    ['in two equal headers', (token) => ({ Authorization: [`Bearer ${token}`, `Bearer ${token}`] })],
     ['before a second, empty header', (token) => ({ Authorization: [`Bearer ${token}`, 'Bearer'] })],
     ['before a header of another scheme', (token) => ({ Authorization: [`Bearer ${token}`, 'Basic eDp5'] })],
     ['after a header of another scheme', (token) => ({ Authorization: ['Basic eDp5', `Bearer ${token}`] })],
@@ -39,18 +39,18 @@ describe('a token in the Authorization header', () => {
     ['with a percent-encoded dot', (token) => ({ Authorization: `Bearer ${token.replace('.', '%2E')}` })],
     ['with a letter beyond ASCII', (token) => ({ Authorization: `Bearer ${token}é` })],
     ['with a padding', (token) => ({ Authorization: `Bearer ${token}==` })],
-    ['in base64 of the other alphabet', (token) => ({ Authorization: `Bearer ${otherAlphabet(token)}` })],
-    ['encoded once more', (token) => ({ Authorization: `Bearer ${Buffer.from(token).toString('base64')}` })],
+    ['in standard base64', (token) => ({ Authorization: `Bearer ${otherAlphabet(token)}` })],
+    ['encoded twice', (token) => ({ Authorization: `Bearer ${Buffer.from(token).toString('base64')}` })],
     ['of one segment', (token) => ({ Authorization: `Bearer ${token.replaceAll('.', '')}` })],
     ['of two segments', (token) => ({ Authorization: `Bearer ${token.replace(/\.[^.]*$/, '')}` })],
     ['of four segments', (token) => ({ Authorization: `Bearer ${token}.e30` })],
-    ['of five segments, as encrypted ones have', (token) => ({ Authorization: `Bearer ${token}.e30.e30` })],
-    ['with a dot behind', (token) => ({ Authorization: `Bearer ${token}.` })],
-    ['with a dot before', (token) => ({ Authorization: `Bearer .${token}` })],
+    ['of five segments, like a JWE', (token) => ({ Authorization: `Bearer ${token}.e30.e30` })],
+    ['with a trailing dot', (token) => ({ Authorization: `Bearer ${token}.` })],
+    ['with a leading dot', (token) => ({ Authorization: `Bearer .${token}` })],
     ['of dots', () => ({ Authorization: 'Bearer ..' })],
     ['with an empty header', (token) => ({ Authorization: `Bearer ${token.replace(/^[^.]*/, '')}` })],
     ['with an empty payload', (token) => ({ Authorization: `Bearer ${token.replace(/\.[^.]*/, '.')}` })],
-    ['that is opaque, where nobody can be asked', () => ({ Authorization: 'Bearer 2YotnFZFEjr1zCsicMWpAA' })],
+    ['that is opaque, without introspection', () => ({ Authorization: 'Bearer 2YotnFZFEjr1zCsicMWpAA' })],
     ['that is a word', () => ({ Authorization: 'Bearer undefined' })],
   ])('%s is refused', async (_what, headers) => {
     const token = issuer.sign();
@@ -64,7 +64,7 @@ describe('a token in the Authorization header', () => {
     expect((await me({ Authorization: `Bearer ${token}` })).status).toBe(200);
   });
 
-  it.each([20, 100, 1000])('is refused when it is %i kB long, and the service goes on', async (kilobytes) => {
+  it.each([20, 100, 1000])('is refused with 431 when it is %i kB long', async (kilobytes) => {
     const token = issuer.sign({ groups: 'g'.repeat(kilobytes * 750) });
     const request = `GET /v1/me HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${token}\r\n\r\n`;
     expect(await sendRaw(service.port, request)).toMatch(/^HTTP\/1\.1 431 /);
@@ -75,7 +75,7 @@ describe('a token in the Authorization header', () => {
 describe('a request without a bearer token', () => {
   it.each<Case>([
     ['has no header', () => ({})],
-    ['has user and password', () => ({ Authorization: 'Basic c29tZWJvZHk6c2VjcmV0' })],
+    ['has Basic credentials', () => ({ Authorization: 'Basic c29tZWJvZHk6c2VjcmV0' })],
     [
       'has the token as a password',
       (token) => ({ Authorization: `Basic ${Buffer.from(`x:${token}`).toString('base64')}` }),
@@ -89,12 +89,12 @@ describe('a request without a bearer token', () => {
     ['has it in X-Authorization', (token) => ({ 'X-Authorization': `Bearer ${token}` })],
     ['has it in X-Forwarded-Access-Token', (token) => ({ 'X-Forwarded-Access-Token': token })],
     ['has it in a cookie', (token) => ({ Cookie: `access_token=${token}; Authorization=Bearer ${token}` })],
-  ])('is asked for one when it %s', async (_what, headers) => {
+  ])('gets the challenge when it %s', async (_what, headers) => {
     expectChallenge(await me(headers(issuer.sign())));
   });
 
   it.each(['access_token', 'token', 'Authorization', 'authorization', 'bearer_token'])(
-    'is asked for one when it has it as %s in the query',
+    'gets the challenge when it has the token as %s in the query',
     async (name) => {
       const token = issuer.sign();
       expectChallenge(await service.get(`/v1/me?${name}=${token}`));
@@ -103,7 +103,7 @@ describe('a request without a bearer token', () => {
     },
   );
 
-  it('is asked for one when it has it in a form', async () => {
+  it('gets the challenge when it has the token in a form', async () => {
     const form = `access_token=${issuer.sign()}`;
     const headers = {
       'Content-Type': 'application/x-www-form-urlencoded',
@@ -112,24 +112,24 @@ describe('a request without a bearer token', () => {
     expectChallenge(await service.send('GET', '/v1/me', { body: form, headers }));
   });
 
-  it('is asked for one with every method that the path answers', async () => {
+  it('gets the challenge for HEAD too', async () => {
     const head = await service.send('HEAD', '/v1/me');
     expect(head.status).toBe(401);
     expect(head.headers['www-authenticate']).toMatch(/^Bearer realm=/);
   });
 });
 
-describe('a token that no issuer of the service signed', () => {
+describe('a token of an unknown issuer', () => {
   const stranger = anIssuer().runs();
 
-  it('makes nobody ask an issuer that the token names', async () => {
+  it('is refused without contacting that issuer', async () => {
     const token = stranger.sign({ iss: stranger.iss });
     expectChallenge(await service.bearing(token).get('/v1/me'), { error: 'invalid_token' });
     expect(stranger.requests).toEqual([]);
   });
 });
 
-// Until a token has a character that tells the alphabets apart, it is the same in both.
+// A token is the same in both alphabets unless it contains `-` or `_`.
 function otherAlphabet(token: string): string {
   for (let next = token; ; next = issuer.sign({ n: Math.random() })) {
     const other = next.replaceAll('-', '+').replaceAll('_', '/');

@@ -22,7 +22,7 @@ const admin = () => service.as(SUPER_ADMIN);
 const red = () => service.as(RED);
 const blue = () => service.as(BLUE);
 
-/** A moment that nothing happens in. */
+/** A time at which nothing happens. */
 async function aMoment(): Promise<string> {
   await new Promise((resolve) => setTimeout(resolve, 5));
   const moment = new Date().toISOString();
@@ -35,8 +35,8 @@ async function relabel(name: string, claims: Document): Promise<void> {
   expect((await admin().put(entryAt('server', name, '/claims'), { claims })).status).toBe(204);
 }
 
-describe('what has changed since a time', () => {
-  it('has what new claims have shown to its reader since, and nothing else that was hidden', async () => {
+describe('updated_since', () => {
+  it('finds entries that a change of claims made visible to the caller', async () => {
     const [name, other] = [aName(), aName()];
     await publish(admin(), 'server', name, RED, '1.0.0', '2.0.0');
     await publish(admin(), 'server', other, RED);
@@ -51,16 +51,16 @@ describe('what has changed since a time', () => {
     expect(await changedSince(admin(), before)).toHaveLength(3);
   });
 
-  it('has it with every version, deleted ones too, and the times they had', async () => {
+  it('finds all their versions, deleted ones too, with unchanged dates', async () => {
     const name = aName();
     await publish(admin(), 'server', name, RED, '1.0.0', '2.0.0');
     await admin().patch(entryAt('server', name, '/versions/1.0.0/status'), { status: 'deleted' });
     const path = consumerAt('server', name, '/versions/2.0.0');
-    const stood = (await red().get(path)).json as { _meta: object };
+    const original = (await red().get(path)).json as { _meta: object };
     const before = await aMoment();
     await relabel(name, BLUE);
     expect(await changedSince(blue(), before)).toEqual([`${name}@2.0.0`, `${name}@1.0.0`]);
-    expect((await blue().get(path)).json).toEqual(stood);
+    expect((await blue().get(path)).json).toEqual(original);
   });
 
   it.each([
@@ -71,7 +71,7 @@ describe('what has changed since a time', () => {
     ['&search=since&version=latest', ['2.0.0']],
     ['&search=nothing-of-that', []],
     ['&include_deleted=false', ['2.0.0', '1.0.0']],
-  ])('has it as the other filters say: %s', async (more, versions) => {
+  ])('combines with other filters: %s', async (more, versions) => {
     const name = `${aName()}-since`;
     await publish(admin(), 'server', name, RED, '1.0.0', '2.0.0');
     const before = await aMoment();
@@ -79,7 +79,7 @@ describe('what has changed since a time', () => {
     expect(await changedSince(blue(), before, more)).toEqual(versions.map((each) => `${name}@${each}`));
   });
 
-  it('has nothing for claims that were set anew and are the same', async () => {
+  it('finds nothing when the claims were set to equal ones', async () => {
     const name = aName();
     await publish(admin(), 'server', name, { team: ['blue', 'red'] });
     const before = await aMoment();
@@ -91,7 +91,7 @@ describe('what has changed since a time', () => {
     expect(await changedSince(both, before)).toEqual([`${name}@1.0.0`]);
   });
 
-  it('is read page by page', async () => {
+  it('pages through them', async () => {
     const names = [aName(), aName(), aName()].sort();
     for (const name of names) await publish(admin(), 'server', name, RED, '1.0.0', '2.0.0');
     const before = await aMoment();
@@ -107,7 +107,7 @@ describe('what has changed since a time', () => {
     expect(found).toEqual(names.flatMap((name) => [`${name}@2.0.0`, `${name}@1.0.0`]));
   });
 
-  it('is another page, with another ETag, as soon as claims have changed', async () => {
+  it('returns a new ETag once claims have changed', async () => {
     const name = aName();
     await publish(admin(), 'server', name, RED);
     const path = `${listAt('server')}?updated_since=${await aMoment()}`;
@@ -118,7 +118,7 @@ describe('what has changed since a time', () => {
     expect(versionsIn(await blue().send('GET', path, known))).toEqual([`${name}@1.0.0`]);
   });
 
-  it('has the entries of a source whose claims have changed', async () => {
+  it('finds the entries of a source whose claims changed', async () => {
     const before = await aMoment();
     expect(await changedSince(blue(), before)).toEqual([]);
     await service.restart((edited) => edited.source('files', { missing: true, claims: BLUE }));
@@ -130,7 +130,7 @@ describe('what has changed since a time', () => {
   });
 });
 
-describe('a mirror of a registry that shows what a team may see', () => {
+describe('an api source that mirrors a registry with claims', () => {
   const partner = aService({ mode: 'full' })
     .source('published', { kind: 'managed' })
     .registry('main', { sources: ['published'] })
@@ -144,7 +144,7 @@ describe('a mirror of a registry that shows what a team may see', () => {
       [narrowed, BLUE],
     ] as const)
       await publish(partner.as(SUPER_ADMIN), 'server', name, claims);
-    // Long ago, so that what was updated since the run before has nothing of them.
+    // Long ago, so that only the change of claims is recent.
     await partner.database.query(
       `update entry_version set updated_at = '2026-01-01', published_at = '2026-01-01'`,
     );
@@ -169,7 +169,7 @@ describe('a mirror of a registry that shows what a team may see', () => {
       [ms],
     );
 
-  it('shows at its next run what new claims have opened, and hides within six hours what they have closed', async () => {
+  it('adds newly visible entries at the next sync, and removes hidden ones within six hours', async () => {
     await mirror.synced('main');
     expect(await listed()).toEqual([`${narrowed}@1.0.0`]);
     for (const [name, claims] of [
@@ -179,7 +179,7 @@ describe('a mirror of a registry that shows what a team may see', () => {
       await partner.as(SUPER_ADMIN).put(entryAt('server', name, '/claims'), { claims });
     pagesAsked();
     expect((await mirror.synced('main')).counts).toMatchObject({ added: 1, changed: 0, removed: 0 });
-    // The changes, and whether the partner knows what is asked at all, since these bear an old time.
+    // The changes, and a probe of updated_since, since the new entries have old dates.
     expect(pagesAsked()).toBe(2);
     expect(await listed()).toEqual([opened, narrowed].sort().map((name) => `${name}@1.0.0`));
     await ago(5 * 60 * 60_000);

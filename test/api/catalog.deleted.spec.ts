@@ -14,10 +14,10 @@ const service = aService()
 
 const SOME = 'io.acme/some-deleted';
 const ALL = 'io.acme/all-deleted';
-const NOBODY = 'io.acme/never-there';
+const MISSING = 'io.acme/never-there';
 
-/** What a client reads of an answer: its versions, newest first, or why there are none. */
-function told({ status, json }: Reply): string {
+/** The versions of an answer, newest first, or its status and code. */
+function answerIn({ status, json }: Reply): string {
   const body = json as {
     code?: string;
     version?: string;
@@ -31,7 +31,7 @@ function told({ status, json }: Reply): string {
   return (list ?? [body.server?.version ?? body.version]).join(' ');
 }
 
-// No route gives a skill the status: skills have others. What another version or program wrote is withdrawn all the same.
+// No route sets `deleted` on a skill, but other writers may have stored it.
 async function withdraw(type: Type, name: string, version: string): Promise<void> {
   if (type === 'server') {
     const path = entryAt(type, name, `/versions/${version}/status`);
@@ -60,7 +60,7 @@ beforeAll(async () => {
 });
 
 const WITH = '?include_deleted=true';
-/** Whatever the type: below the path of the entry, and what is told. */
+/** Answers for both types, by path below the entry. */
 const CASES: readonly (readonly [name: string, below: string, answer: string])[] = [
   [SOME, '/versions/latest', '1.0.0'],
   [SOME, `/versions/latest${WITH}`, '1.0.0'],
@@ -85,25 +85,25 @@ const CASES: readonly (readonly [name: string, below: string, answer: string])[]
   [ALL, `/versions${WITH}`, '2.0.0 1.0.0'],
 ];
 
-describe.each(TYPES)('a %s that was withdrawn', (type) => {
-  it.each(CASES)('of %s, %s answers %s', async (name, below, answer) => {
-    expect(told(await service.get(consumerAt(type, name, below)))).toBe(answer);
+describe.each(TYPES)('a %s with deleted versions', (type) => {
+  it.each(CASES)('GET %s%s returns %s', async (name, below, answer) => {
+    expect(answerIn(await service.get(consumerAt(type, name, below)))).toBe(answer);
     const older = consumerAt(type, name, below).replace('/v0.1/', '/v0/');
-    expect(told(await service.get(older))).toBe(answer);
+    expect(answerIn(await service.get(older))).toBe(answer);
   });
 
-  it('is told from one that was never there by nothing, when all of it was', async () => {
-    const telling = async (name: string, below: string) => {
+  it('answers like a missing one when all versions are deleted', async () => {
+    const refusalFor = async (name: string, below: string) => {
       const reply = await service.get(consumerAt(type, name, below));
       expectRefused(reply, 404, 'entry_not_found');
       return reply.text.replace(/"requestId":"[^"]+"/, '');
     };
     for (const below of ['/versions', '/versions/latest', '/versions/2.0.0', '/versions/9.9.9'])
-      expect(await telling(ALL, below)).toBe(await telling(NOBODY, below));
+      expect(await refusalFor(ALL, below)).toBe(await refusalFor(MISSING, below));
   });
 });
 
-describe('a skill that was withdrawn', () => {
+describe('a skill with deleted versions', () => {
   it.each([
     [SOME, '', '1.0.0'],
     [SOME, WITH, '1.0.0'],
@@ -111,11 +111,11 @@ describe('a skill that was withdrawn', () => {
     [ALL, '?include_deleted=', '404 entry_not_found'],
     [ALL, WITH, '2.0.0'],
     [ALL, '?include_deleted=1', '400 invalid_parameter'],
-  ])('of %s, the skill itself with "%s" answers %s', async (name, query, answer) => {
-    expect(told(await service.get(consumerAt('skill', name, query)))).toBe(answer);
+  ])('GET %s with "%s" returns %s', async (name, query, answer) => {
+    expect(answerIn(await service.get(consumerAt('skill', name, query)))).toBe(answer);
   });
 
-  it('is in no list', async () => {
+  it('lists only undeleted ones, even with include_deleted', async () => {
     const { skills } = (await service.get(`${listAt('skill')}${WITH}`)).json as {
       skills: { name: string }[];
     };
@@ -123,10 +123,10 @@ describe('a skill that was withdrawn', () => {
   });
 });
 
-describe('a version that a client knows', () => {
+describe('the last version of an entry', () => {
   const name = 'io.acme/known';
 
-  it('is gone for that client too once it is withdrawn, and back once it is not', async () => {
+  it('is 404 for If-None-Match once deleted, and returns once undeleted', async () => {
     await publish(service, 'server', name);
     const path = consumerAt('server', name, '/versions/latest');
     const known = { headers: { 'If-None-Match': String((await service.get(path)).headers['etag']) } };
@@ -135,14 +135,14 @@ describe('a version that a client knows', () => {
     await service.patch(status, { status: 'deleted' });
     expectRefused(await service.send('GET', path, known), 404, 'entry_not_found');
     await service.patch(status, { status: 'deprecated' });
-    expect(told(await service.send('GET', path, known))).toBe('1.0.0');
+    expect(answerIn(await service.send('GET', path, known))).toBe('1.0.0');
   });
 
-  it('is not replaced by that of a later source: the first one provides all versions', async () => {
+  it('is not replaced by a later source when deleted: the first source provides all versions', async () => {
     const path = consumerAt('server', 'io.acme/both', '/versions/latest', 'two');
-    expect(told(await service.get(path))).toBe('7.0.0');
+    expect(answerIn(await service.get(path))).toBe('7.0.0');
     await publish(service, 'server', 'io.acme/both');
-    expect(told(await service.get(path))).toBe('1.0.0');
+    expect(answerIn(await service.get(path))).toBe('1.0.0');
     await withdraw('server', 'io.acme/both', '1.0.0');
     expectRefused(await service.get(path), 404, 'entry_not_found');
     expect(versionsIn(await service.get(`${listAt('server', 'two')}?search=both`))).toEqual([]);

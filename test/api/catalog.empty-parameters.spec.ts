@@ -8,7 +8,7 @@ const SKILLS = '/registry/main/v0.1/x/dev.toolhive/skills';
 const SERVER = `${SERVERS}/io.acme%2Fdeploy/versions`;
 const SKILL = `${SKILLS}/io.acme/review`;
 
-/** A path with empty parameters, and the one that means the same. */
+/** A path with empty parameters, and the equivalent without them. */
 const CASES: readonly (readonly [path: string, same: string])[] = [
   [`${SERVERS}?cursor=`, SERVERS],
   [`${SERVERS}?limit=`, SERVERS],
@@ -57,7 +57,7 @@ describe('an empty parameter', () => {
     expect([one.status, one.text, one.headers['etag']]).toEqual([200, other.text, other.headers['etag']]);
   });
 
-  it('counts as absent beside a cursor, which has the query', async () => {
+  it('counts as absent next to a cursor, which carries the query', async () => {
     const first = (await service.get(`${SERVERS}?search=s1&limit=2`)).json as {
       metadata: { nextCursor: string };
     };
@@ -73,7 +73,7 @@ describe('an empty parameter', () => {
     `${SERVERS}?updated_since=%20`,
     `${SERVER}/latest?include_deleted=&include_deleted=true`,
     `${SKILLS}?status=%20`,
-  ])('is one that holds nothing at all, once: %s is refused', async (path) => {
+  ])('must be empty and unique: 400 for %s', async (path) => {
     expectRefused(await service.get(path), 400, 'invalid_parameter');
   });
 });

@@ -6,7 +6,7 @@ import { aService } from '../support/service.js';
 const LIST = '/registry/main/v0.1/servers';
 const SKILLS = '/registry/main/v0.1/x/dev.toolhive/skills';
 
-describe('a registry of one source', () => {
+describe('the consumer API of a registry with one source', () => {
   const service = aService()
     .source('main', {
       servers: [
@@ -50,7 +50,7 @@ describe('a registry of one source', () => {
     expect(latest.map((item) => item.server.version)).toEqual(['nightly', '0.1.0', '2.0.0-rc.1']);
   });
 
-  it('gives the official dates in UTC', async () => {
+  it('returns dates in RFC 3339 UTC with Z', async () => {
     const reply = await service.get(`${LIST}/io.acme%2Fdeploy/versions/1.9.0`);
     const official = (reply.json as { _meta: Record<string, Record<string, string>> })._meta[
       'io.modelcontextprotocol.registry/official'
@@ -74,11 +74,11 @@ describe('a registry of one source', () => {
     ['?updated_since=2999-01-01T00:00:00Z', []],
     ['?updated_since=2999-01-01T00:00:00%2B02:00&search=deploy', []],
     ['?search=&version=&unknown=1&include_deleted=true&limit=1', ['com.acme/odd@nightly']],
-  ])('answers %s', async (query, expected) => {
+  ])('filters servers by %s', async (query, expected) => {
     expect(versionsIn(await service.get(LIST + query))).toEqual(expected);
   });
 
-  it('lists what changed since a time, that time included', async () => {
+  it('includes versions updated exactly at updated_since', async () => {
     const reply = await service.get(`${LIST}/com.acme%2Fodd/versions/latest`);
     const { updatedAt } = (reply.json as { _meta: Record<string, { updatedAt: string }> })._meta[
       'io.modelcontextprotocol.registry/official'
@@ -87,7 +87,7 @@ describe('a registry of one source', () => {
   });
 
   it.each(['0', '101', '-1', '1.5', 'x', '1e1', '99999999999999999999', '%205', '05', '5&limit=6'])(
-    'refuses limit=%s',
+    'returns 400 for limit=%s',
     async (limit) => {
       expectRefused(await service.get(`${LIST}?limit=${limit}`), 400, 'invalid_parameter');
     },
@@ -102,22 +102,22 @@ describe('a registry of one source', () => {
     'search=a&search=b',
     'search=%00',
     'version=%00',
-  ])('refuses %s', async (query) => {
+  ])('returns 400 for %s', async (query) => {
     expectRefused(await service.get(`${LIST}?${query}`), 400, 'invalid_parameter');
   });
 
   it.each(['x', '%20', 'AAAA', '%00', 'eyJhIjoxfQ', Buffer.from('[]').toString('base64url')])(
-    'refuses the cursor %s',
+    'returns 400 for the cursor %s',
     async (cursor) => {
       expectRefused(await service.get(`${LIST}?cursor=${cursor}`), 400, 'invalid_cursor');
     },
   );
 
-  it('refuses a cursor of any length', async () => {
+  it('returns 400 for a very long cursor', async () => {
     expectRefused(await service.get(`${LIST}?cursor=${'a'.repeat(9_000)}`), 400, 'invalid_cursor');
   });
 
-  it('refuses a cursor with any one character changed', async () => {
+  it('returns 400 for a cursor with one changed character', async () => {
     const cursor = cursorIn(await service.get(`${LIST}?limit=1`)) ?? '';
     expect(cursor).toMatch(/^[A-Za-z0-9_-]+$/);
     expectRefused(await service.get(`${SKILLS}?cursor=${cursor}`), 400, 'invalid_cursor');
@@ -128,7 +128,7 @@ describe('a registry of one source', () => {
     expectRefused(await service.get(`${LIST}?cursor=${cursor.slice(0, -1)}`), 400, 'invalid_cursor');
   });
 
-  it('goes on with the query of the cursor, whatever filters come along', async () => {
+  it('continues the query of the cursor and ignores other filters', async () => {
     const first = await service.get(`${LIST}?search=deploy&limit=1`);
     const cursor = cursorIn(first);
     const rest = ['io.acme/deploy@1.10.0', 'io.acme/deploy@1.9.0'];
@@ -138,7 +138,7 @@ describe('a registry of one source', () => {
     expect(versionsIn(await service.get(`${LIST}?cursor=${cursor}&limit=9&search=zeta`))).toEqual(rest);
   });
 
-  it('gives one server with all its versions, by a name with %2F or %2f', async () => {
+  it('returns all versions of a server by a name with %2F or %2f', async () => {
     const expected = ['io.acme/deploy@2.0.0-rc.1', 'io.acme/deploy@1.10.0', 'io.acme/deploy@1.9.0'];
     expect(versionsIn(await service.get(`${LIST}/io.acme%2Fdeploy/versions`))).toEqual(expected);
     expect(versionsIn(await service.get(`${LIST}/io.acme%2fdeploy/versions?include_deleted=true`))).toEqual(
@@ -150,7 +150,7 @@ describe('a registry of one source', () => {
     ['io.acme%2Fdeploy/versions/latest', '2.0.0-rc.1'],
     ['io.acme%2Fdeploy/versions/1.9.0', '1.9.0'],
     ['com.acme%2Fodd/versions/latest', 'nightly'],
-  ])('gives the version at %s', async (path, version) => {
+  ])('returns the version at %s', async (path, version) => {
     expect((await service.get(`${LIST}/${path}`)).json).toMatchObject({ server: { version } });
   });
 
@@ -165,7 +165,7 @@ describe('a registry of one source', () => {
     ['io.acme/deploy/versions', 'route_not_found'],
     ['io.acme%2Fdeploy', 'route_not_found'],
     ['io.acme%2Fdeploy/versions//', 'route_not_found'],
-  ])('answers 404 at %s', async (path, code) => {
+  ])('returns 404 at %s', async (path, code) => {
     expectRefused(await service.get(`${LIST}/${path}`), 404, code);
   });
 
@@ -176,7 +176,7 @@ describe('a registry of one source', () => {
       );
   });
 
-  it('answers 404 for an unknown registry and an empty list for an empty one', async () => {
+  it('returns 404 for an unknown registry and an empty list for an empty one', async () => {
     expectRefused(await service.get('/registry/nobody/v0.1/servers'), 404, 'registry_not_found');
     expectRefused(await service.get('/registry/%00/v0.1/servers?limit=0'), 404, 'registry_not_found');
     expect((await service.get('/registry/empty/v0.1/servers')).json).toEqual({
@@ -210,7 +210,7 @@ describe('a registry of one source', () => {
     expect(skills.map((skill) => skill.name)).toEqual(names);
   });
 
-  it('refuses an unknown status and pages skills by cursor', async () => {
+  it('returns 400 for an unknown status, and pages skills by cursor', async () => {
     expectRefused(await service.get(`${SKILLS}?status=deleted`), 400, 'invalid_parameter');
     const first = await service.get(`${SKILLS}?limit=1`);
     const { metadata } = first.json as { metadata: { nextCursor: string } };
@@ -220,7 +220,7 @@ describe('a registry of one source', () => {
     });
   });
 
-  it('gives skills and their versions by namespace and name', async () => {
+  it('returns skills and their versions by namespace and name', async () => {
     expect((await service.get(`${SKILLS}/io.acme/review`)).json).toMatchObject({ version: '1.1.0' });
     expect((await service.get(`${SKILLS}/io.acme/review/versions/1.0.0`)).json).toEqual(
       aSkill('io.acme/review', '1.0.0', { title: 'Code review' }),

@@ -17,8 +17,8 @@ const FOR_PLATFORM = { org: 'acme', team: 'platform' };
 
 const tagOf = (reply: Reply) => String(reply.headers['etag']);
 
-/** Until a statement waits for a lock that the test holds. */
-async function oneWaits(database: TestDatabase): Promise<void> {
+/** Waits until one statement waits for a lock the test holds. */
+async function oneStatementWaits(database: TestDatabase): Promise<void> {
   await within(5_000, async () => {
     const [waiting] = await database.query<{ count: string }>(
       'select count(*) from pg_locks where not granted and database = (select oid from pg_database where datname = current_database())',
@@ -27,7 +27,7 @@ async function oneWaits(database: TestDatabase): Promise<void> {
   });
 }
 
-describe('a page that was requested before', () => {
+describe('a cached page', () => {
   const service = aService({ mode: 'full' })
     .source('published', { kind: 'managed' })
     .registry('main', { sources: ['published'] })
@@ -35,7 +35,7 @@ describe('a page that was requested before', () => {
   const admin = () => service.as(SUPER_ADMIN);
   const data = () => service.as(ACME_DATA);
 
-  /** While documents are locked; a request that reads one waits for the end. */
+  /** Locks the documents: a request that reads one waits until `then` is done. */
   async function withoutDocuments<T>(then: () => Promise<T>): Promise<T> {
     await service.database.query('begin');
     await service.database.query('lock table entry_version in access exclusive mode');
@@ -46,7 +46,7 @@ describe('a page that was requested before', () => {
     }
   }
 
-  it('is sent, or answered with 304, without reading the documents', async () => {
+  it('is returned, or answered with 304, without reading documents', async () => {
     await publish(admin(), 'server', aName(), FOR_DATA);
     const pages = [LIST, `${LIST}?limit=1`, `${LIST}?search=entry`, `${LIST}?version=latest`];
     const first = await Promise.all(pages.map((page) => data().get(page)));
@@ -59,7 +59,7 @@ describe('a page that was requested before', () => {
     });
   });
 
-  it('is shared with another caller who sees the same, and only with them', async () => {
+  it('is shared only with callers who see the same', async () => {
     const name = aName();
     await publish(admin(), 'server', name, FOR_DATA);
     await publish(admin(), 'server', aName(), FOR_PLATFORM);
@@ -78,7 +78,7 @@ describe('a page that was requested before', () => {
     expectRefused(await stranger, 404, 'entry_not_found');
   });
 
-  it('keeps its tag while something changes that the caller does not see, and only then', async () => {
+  it('keeps its ETag while only hidden entries change', async () => {
     const name = aName();
     await publish(admin(), 'server', name, FOR_DATA);
     const before = await data().get(LIST);
@@ -93,15 +93,15 @@ describe('a page that was requested before', () => {
     expect(versionsIn(after)).toEqual([...versionsIn(before), `${hidden}@1.0.1`].sort());
   });
 
-  it('is read again when the catalogue changes between its view and its rows', async () => {
+  it('is read again when the catalogue changes between resolving the view and reading rows', async () => {
     const name = aName();
     await publish(admin(), 'server', name, FOR_DATA);
     const { database } = service;
     await database.query('begin');
     await database.query('lock table entry_version in access exclusive mode');
     const asked = data().get(`${LIST}?search=${name}`);
-    await oneWaits(database);
-    // Visible as before, but for other claims, which did not exist when this list was requested.
+    await oneStatementWaits(database);
+    // Still visible, but in a claim set created after the request.
     await database.query(
       `with new_set as (insert into claim_set (claims, digest) values ('{"team": "data"}', sha256(convert_to($1::text, 'UTF8'))) returning id)
        update entry set claim_set_id = new_set.id from new_set where name = $1`,
@@ -112,7 +112,7 @@ describe('a page that was requested before', () => {
     expect(versionsIn(await asked)).toEqual([`${name}@1.0.0`]);
   });
 
-  it('is never answered with a gap, however fast an entry gets other claims that open it', async () => {
+  it('never lacks an entry whose claim set changes constantly but stays visible', async () => {
     const name = aName();
     await publish(admin(), 'server', name, FOR_DATA);
     const at = consumerAt('server', name, '/versions/latest');
@@ -135,7 +135,7 @@ describe('a page that was requested before', () => {
     expect((await data().get(at)).status).toBe(200);
   });
 
-  it('is gone with the claims that opened it, for the very next request', async () => {
+  it('is 404 from the next request once the claims change', async () => {
     const name = aName();
     await publish(admin(), 'server', name, FOR_DATA);
     const at = consumerAt('server', name, '/versions/1.0.0');
@@ -148,7 +148,7 @@ describe('a page that was requested before', () => {
   });
 });
 
-describe('a page of a registry whose only source is replaced while it is made', () => {
+describe('a page read while the only source of the registry is replaced', () => {
   const ALIKE = 'io.acme/in-both';
   const service = aService({ mode: 'full' })
     .source('first', { servers: [aServer(ALIKE)], claims: FOR_DATA })
@@ -156,14 +156,14 @@ describe('a page of a registry whose only source is replaced while it is made', 
     .registry('main', { sources: ['first'] })
     .runs();
 
-  it('is not found empty, which the registry never was', async () => {
+  it('is never empty', async () => {
     const { database } = service;
     await database.query('begin');
     await database.query('lock table source_partition in access exclusive mode');
     const asked = [LIST, consumerAt('server', ALIKE, '/versions/latest')].map((path) =>
       service.as(ACME_DATA).get(path),
     );
-    await oneWaits(database);
+    await oneStatementWaits(database);
     await database.query(
       `update registry_source set source_id = (select id from source where name = 'second')`,
     );
@@ -175,7 +175,7 @@ describe('a page of a registry whose only source is replaced while it is made', 
   });
 });
 
-describe('a page that is compressed', () => {
+describe('a compressed page', () => {
   const long = Array.from({ length: 40 }, (_, index) => `Word ${index} of many, ä and 𝒳.`).join(' ');
   const service = aService()
     .source('main', {
@@ -198,34 +198,31 @@ describe('a page that is compressed', () => {
     ['gzip, deflate, br, zstd', 'br', brotliDecompressSync],
     ['br;q=0.1, gzip', 'gzip', gunzipSync],
     ['*', 'br', brotliDecompressSync],
-  ])(
-    'for a client that accepts %s comes as %s, with a tag of its own',
-    async (accepted, coding, decompress) => {
-      const plain = await service.get(LIST);
-      for (let time = 0; time < 2; time += 1) {
-        const reply = await accepting(accepted);
-        expect(reply.headers).toMatchObject({
-          'content-encoding': coding,
-          'content-length': String(reply.bytes.length),
-          'content-type': 'application/json; charset=utf-8',
-          vary: 'Authorization, Origin, Accept-Encoding',
-        });
-        expect(decompress(reply.bytes).toString()).toBe(plain.text);
-        expect(reply.bytes.length).toBeLessThan(plain.bytes.length / 2);
-        expect(tagOf(reply)).not.toBe(tagOf(plain));
-        const again = await accepting(accepted, { 'If-None-Match': tagOf(reply) });
-        expect({ status: again.status, tag: tagOf(again), bytes: again.bytes.length }).toEqual({
-          status: 304,
-          tag: tagOf(reply),
-          bytes: 0,
-        });
-        expect((await service.get(LIST, { 'If-None-Match': tagOf(reply) })).status).toBe(200);
-      }
-    },
-  );
+  ])('for Accept-Encoding %s is %s, with its own ETag', async (accepted, coding, decompress) => {
+    const plain = await service.get(LIST);
+    for (let time = 0; time < 2; time += 1) {
+      const reply = await accepting(accepted);
+      expect(reply.headers).toMatchObject({
+        'content-encoding': coding,
+        'content-length': String(reply.bytes.length),
+        'content-type': 'application/json; charset=utf-8',
+        vary: 'Authorization, Origin, Accept-Encoding',
+      });
+      expect(decompress(reply.bytes).toString()).toBe(plain.text);
+      expect(reply.bytes.length).toBeLessThan(plain.bytes.length / 2);
+      expect(tagOf(reply)).not.toBe(tagOf(plain));
+      const again = await accepting(accepted, { 'If-None-Match': tagOf(reply) });
+      expect({ status: again.status, tag: tagOf(again), bytes: again.bytes.length }).toEqual({
+        status: 304,
+        tag: tagOf(reply),
+        bytes: 0,
+      });
+      expect((await service.get(LIST, { 'If-None-Match': tagOf(reply) })).status).toBe(200);
+    }
+  });
 
   it.each([['identity'], ['deflate'], ['gzip;q=0, br;q=0'], ['*;q=0'], [''], ['nonsense;;q=x']])(
-    'comes as it is for a client that accepts "%s"',
+    'is not compressed for Accept-Encoding "%s"',
     async (accepted) => {
       const reply = await accepting(accepted);
       expect(reply.headers['content-encoding']).toBeUndefined();
@@ -233,13 +230,13 @@ describe('a page that is compressed', () => {
     },
   );
 
-  it('comes as it is when there is little of it', async () => {
+  it('is not compressed when it is small', async () => {
     const reply = await service.get(`${LIST}?search=absent`, { 'Accept-Encoding': 'gzip' });
     expect(reply.headers['content-encoding']).toBeUndefined();
     expect(reply.json).toEqual({ servers: [], metadata: { count: 0 } });
   });
 
-  it('answers HEAD with the headers of GET and no body', async () => {
+  it('has the same headers for HEAD as for GET', async () => {
     for (const coding of ['gzip', 'identity']) {
       const asked = { 'Accept-Encoding': coding };
       const [got, head] = [
@@ -253,8 +250,8 @@ describe('a page that is compressed', () => {
   });
 });
 
-describe('a page of a megabyte', () => {
-  // Base64 of chance: no coding makes it smaller than three quarters.
+describe('the cache of 1 MiB pages', () => {
+  // Random base64 compresses to three quarters at best.
   const long = () => randomBytes(45_000).toString('base64');
   const service = aService()
     .source('main', {
@@ -270,8 +267,8 @@ describe('a page of a megabyte', () => {
   const page = (limit: number, coding = 'identity', more = {}) =>
     service.get(`${LIST}?limit=${limit}`, { 'Accept-Encoding': coding, ...more });
 
-  it('makes room for its compressed form: all forms of all pages stay within 32 of them', async () => {
-    // More than fit on a page, so that all are as large.
+  it('counts compressed forms towards its limit of 32 MiB', async () => {
+    // More rows than fit on a page, so that all pages have the same size.
     const limits = Array.from({ length: 30 }, (_, index) => 41 + index);
     const weights = new Map<number, number>();
     for (const limit of limits) weights.set(limit, (await page(limit)).bytes.length);
@@ -286,13 +283,13 @@ describe('a page of a megabyte', () => {
 
   async function cachedOf(limits: number[]): Promise<number[]> {
     const cached: number[] = [];
-    // Fewer at a time than there are connections to wait on.
+    // Fewer at a time than the pool has connections.
     for (let start = 0; start < limits.length; start += 8)
       cached.push(...(await cachedAmong(limits.slice(start, start + 8))));
     return cached;
   }
 
-  /** Those whose page is cached: they are answered while documents are locked, and all others have to wait. */
+  /** Returns the limits whose page is cached: they are answered while the documents are locked. */
   async function cachedAmong(limits: number[]): Promise<number[]> {
     const { database } = service;
     const answered = new Set<number>();

@@ -16,7 +16,7 @@ function numbered(prefix: string, names: number, versions: number): unknown[] {
   );
 }
 
-/** Every row of the list, page by page. */
+/** Returns every row of the list, page by page. */
 async function walk(
   service: ServiceUnderTest,
   limit: number,
@@ -32,16 +32,16 @@ async function walk(
   return rows;
 }
 
-describe('walking the pages of 300 versions in two sources', () => {
+describe('paging through 300 versions in two sources', () => {
   const service = aService()
     .source('one', { servers: numbered('io.acme/a', 60, 3) })
     .source('two', { servers: [...numbered('io.acme/a0', 5, 1), ...numbered('io.acme/b', 100, 1)] })
     .registry('main', { sources: ['one', 'two'] })
     .runs();
 
-  it('gives each version exactly once and in order, at limits from 1 to 100', async () => {
+  it('returns each version exactly once and in order, at limits from 1 to 100', async () => {
     const everything = await walk(service, 100);
-    // "io.acme/a0000" and its four neighbours are names of their own; nothing here is shadowed.
+    // "io.acme/a0000" and its four neighbours are distinct names; nothing is shadowed.
     expect(everything).toHaveLength(285);
     expect(new Set(everything).size).toBe(285);
     const names = everything.map((row) => row.split('@')[0] ?? '');
@@ -54,12 +54,12 @@ describe('walking the pages of 300 versions in two sources', () => {
     for (const limit of LIMITS) expect(await walk(service, limit)).toEqual(everything);
   });
 
-  it('loses and doubles nothing that stays while syncs change the catalogue between the pages', async () => {
+  it('has no gaps or duplicates while syncs change the catalogue between pages', async () => {
     const staying = numbered('io.acme/b', 100, 1);
     let round = 0;
     const rows = await walk(service, inSoak(7, 31), async () => {
       round += 1;
-      // Names come and go before, between and behind those that stay.
+      // Names come and go before, between and after the permanent ones.
       const passing = ['io.acme/b', 'io.acme/Z', 'io.acme/c'].flatMap((name) => [
         aServer(`${name}x${round}`),
         aServer(`${name}0${round}x`),

@@ -12,10 +12,10 @@ import { within } from '../support/within.js';
 const FOR_DATA = { org: 'acme', team: 'data' };
 const FOR_PLATFORM = { org: 'acme', team: 'platform' };
 const SHARED = 'io.acme/in-both';
-/** What a request of the consumer API may send: the server's own work goes on beside it. */
-const OF_READS = /\b(registry|entry|entry_version|source_partition|claim_set)\b/;
+/** Tables that consumer reads query; background work uses others. */
+const READ_TABLES = /\b(registry|entry|entry_version|source_partition|claim_set)\b/;
 
-describe('a replica that remembers a registry, which another replica changes', () => {
+describe('a replica with a cached registry that another replica changes', () => {
   const writer = aService({ mode: 'full' })
     .source('published', { kind: 'managed' })
     .source('first', { servers: [aServer(SHARED, '1.0.0'), aServer('io.acme/one')], claims: FOR_DATA })
@@ -43,8 +43,8 @@ describe('a replica that remembers a registry, which another replica changes', (
     expect([200, 201]).toContain(status);
   };
   const listOf = (registry: string, query = '') => `/registry/${registry}/v0.1/servers${query}`;
-  /** A registry of its own, which the reader has every reason to remember for each of these callers. */
-  const remembered = async (
+  /** Creates a registry and caches it in the reader for each of the callers. */
+  const cachedRegistry = async (
     sources: string[],
     callers: readonly Record<string, unknown>[],
     claims?: object,
@@ -54,15 +54,15 @@ describe('a replica that remembers a registry, which another replica changes', (
     for (const caller of callers) expect((await reader.as(caller).get(listOf(registry))).status).toBe(200);
     return registry;
   };
-  /** What a caller is told of pages they had, of pages that nobody had, and of a page that can't be. */
-  const told = async (
+  /** Answers for cached pages, new pages and invalid queries. */
+  const answersFor = async (
     caller: Record<string, unknown>,
     registry: string,
     first = '?limit=71',
   ): Promise<string[]> => {
     const asked = ['', '?limit=71', '?limit=72', '?limit=none', '?cursor=none', '?search=acme'];
     const replies = new Map<string, Reply>();
-    // The first answer is the one that could come from memory: it has the replica look.
+    // Only the first request can hit a stale cache: it makes the replica check the revisions.
     for (const query of new Set([first, ...asked]))
       replies.set(query, await reader.as(caller).get(listOf(registry, query)));
     return asked.map((query) => {
@@ -79,13 +79,13 @@ describe('a replica that remembers a registry, which another replica changes', (
     tap.statements.length = 0;
     const { status } = await request();
     const sent = tap.statements.filter(
-      (statement) => OF_READS.test(statement) && !/source_sync/.test(statement),
+      (statement) => READ_TABLES.test(statement) && !/source_sync/.test(statement),
     );
     return { status, sent: sent.length };
   };
 
-  it('reads a page that nobody asked for by one statement, and a kept page by one as well', async () => {
-    const registry = await remembered(['first', 'second'], [ACME_DATA]);
+  it('reads a new page and a cached page with one statement each', async () => {
+    const registry = await cachedRegistry(['first', 'second'], [ACME_DATA]);
     const data = reader.as(ACME_DATA);
     const byName = consumerAt('server', SHARED, '/versions/latest').replace('/main/', `/${registry}/`);
     const once = { status: 200, sent: 1 };
@@ -95,12 +95,12 @@ describe('a replica that remembers a registry, which another replica changes', (
     }
   });
 
-  it('finds out by the second statement that something has changed, and reads anew', async () => {
-    const registry = await remembered(['published'], [ACME_DATA]);
+  it('detects a change with the second statement and reads again', async () => {
+    const registry = await cachedRegistry(['published'], [ACME_DATA]);
     const page = (limit: number) => () => reader.as(ACME_DATA).get(listOf(registry, `?limit=${limit}`));
     expect(await statementsOf(page(81))).toEqual({ status: 200, sent: 1 });
     await publish(admin(), 'server', aName(), FOR_DATA);
-    // The page of before, the look, the partitions and perhaps the claims that are new, the page.
+    // Stale page, revision check, partitions, new claim sets if any, fresh page.
     const { status, sent } = await statementsOf(page(82));
     expect(status).toBe(200);
     expect(sent).toBeGreaterThan(2);
@@ -110,13 +110,13 @@ describe('a replica that remembers a registry, which another replica changes', (
 
   const FIRST = [['?limit=71'], [''], ['?limit=none'], ['?search=acme']] as const;
 
-  it.each(FIRST)('obeys new claims of the registry, first asked for %j', async (first) => {
-    const registry = await remembered(['first'], [CONTOSO_READER, ACME_DATA]);
+  it.each(FIRST)('applies new claims of the registry, first request %j', async (first) => {
+    const registry = await cachedRegistry(['first'], [CONTOSO_READER, ACME_DATA]);
     await put(registry, ['first'], { org: 'acme' });
-    expect(await told(CONTOSO_READER, registry, first)).toEqual(everywhere('403 registry_forbidden'));
-    expect(await told(ACME_DATA, registry)).toEqual(shown(`${SHARED}@1.0.0`, 'io.acme/one@1.0.0'));
+    expect(await answersFor(CONTOSO_READER, registry, first)).toEqual(everywhere('403 registry_forbidden'));
+    expect(await answersFor(ACME_DATA, registry)).toEqual(shown(`${SHARED}@1.0.0`, 'io.acme/one@1.0.0'));
     await put(registry, ['first']);
-    expect(await told(CONTOSO_READER, registry)).toEqual(shown());
+    expect(await answersFor(CONTOSO_READER, registry)).toEqual(shown());
   });
 
   it.each([
@@ -133,17 +133,17 @@ describe('a replica that remembers a registry, which another replica changes', (
       ['second', 'first'],
       ['io.acme/in-both@2.0.0', 'io.acme/one@1.0.0', 'io.acme/two@1.0.0'],
     ],
-  ])('shows the entries as they are with a source %s', async (_how, before, after, versions) => {
-    const registry = await remembered(before, [ACME_DATA, SUPER_ADMIN]);
+  ])('shows the current entries after a source was %s', async (_how, before, after, versions) => {
+    const registry = await cachedRegistry(before, [ACME_DATA, SUPER_ADMIN]);
     await put(registry, after);
-    expect(await told(ACME_DATA, registry)).toEqual(shown(...versions));
-    expect(await told(SUPER_ADMIN, registry)).toEqual(shown(...versions));
+    expect(await answersFor(ACME_DATA, registry)).toEqual(shown(...versions));
+    expect(await answersFor(SUPER_ADMIN, registry)).toEqual(shown(...versions));
   });
 
-  it('shows an entry to nobody from whom its claims have withdrawn it', async () => {
+  it('returns 404 for an entry whose new claims hide it', async () => {
     const name = aName();
     await publish(admin(), 'server', name, FOR_DATA);
-    const registry = await remembered(['published'], [ACME_DATA, ACME_PLATFORM]);
+    const registry = await cachedRegistry(['published'], [ACME_DATA, ACME_PLATFORM]);
     const by = (version: string) => listOf(registry, `/${encodeURIComponent(name)}/versions/${version}`);
     expect((await reader.as(ACME_DATA).get(by('latest'))).status).toBe(200);
     await admin().put(entryAt('server', name, '/claims'), { claims: FOR_PLATFORM });
@@ -153,24 +153,24 @@ describe('a replica that remembers a registry, which another replica changes', (
   });
 
   it.each(FIRST)(
-    'finds no registry that was deleted, and one that was made again as it is now, first asked for %j',
+    'returns 404 for a deleted registry, and the new one when recreated, first request %j',
     async (first) => {
-      const registry = await remembered(['first'], [ACME_DATA, ACME_PLATFORM]);
+      const registry = await cachedRegistry(['first'], [ACME_DATA, ACME_PLATFORM]);
       expect((await admin().delete(`/v1/registries/${registry}`)).status).toBe(204);
-      expect(await told(ACME_DATA, registry, first)).toEqual(everywhere('404 registry_not_found'));
+      expect(await answersFor(ACME_DATA, registry, first)).toEqual(everywhere('404 registry_not_found'));
       await put(registry, ['first']);
-      expect(await told(ACME_DATA, registry)).toEqual(shown(`${SHARED}@1.0.0`, 'io.acme/one@1.0.0'));
+      expect(await answersFor(ACME_DATA, registry)).toEqual(shown(`${SHARED}@1.0.0`, 'io.acme/one@1.0.0'));
       await admin().delete(`/v1/registries/${registry}`);
       await put(registry, ['second'], FOR_DATA);
-      expect(await told(ACME_PLATFORM, registry, first)).toEqual(everywhere('403 registry_forbidden'));
-      expect(await told(ACME_DATA, registry)).toEqual(shown(`${SHARED}@2.0.0`, 'io.acme/two@1.0.0'));
+      expect(await answersFor(ACME_PLATFORM, registry, first)).toEqual(everywhere('403 registry_forbidden'));
+      expect(await answersFor(ACME_DATA, registry)).toEqual(shown(`${SHARED}@2.0.0`, 'io.acme/two@1.0.0'));
     },
   );
 
-  it('answers no request with a page that was read before it came', async () => {
+  it('never answers a request with a page read before it arrived', async () => {
     const name = aName();
     await publish(admin(), 'server', name, FOR_DATA);
-    const registry = await remembered(['published'], [ACME_DATA]);
+    const registry = await cachedRegistry(['published'], [ACME_DATA]);
     const at = listOf(registry, `/${encodeURIComponent(name)}/versions/latest`);
     tap.hold();
     const before = reader.as(ACME_DATA).get(at);
@@ -184,7 +184,7 @@ describe('a replica that remembers a registry, which another replica changes', (
     );
     await admin().put(entryAt('server', name, '/claims'), { claims: FOR_PLATFORM });
     const after = reader.as(ACME_DATA).get(at);
-    // It has begun to wait by the time that another request, which asks the database for nothing, is answered.
+    // Once a later request without queries is answered, this one is waiting.
     await reader.as(ACME_DATA).get('/v1/me');
     tap.release();
     expect((await before).status).toBe(200);

@@ -11,7 +11,7 @@ import { aService } from '../support/service.js';
 const TEAMS = ['red', 'blue', 'green'];
 const NAMES = 120;
 const SEARCHES = inSoak(400, 30);
-/** Few of them, so that short texts are in many documents and longer ones in some; and what SQL, JavaScript and Unicode read otherwise. */
+/** A small alphabet, so that texts repeat, with characters that SQL, JavaScript and Unicode treat differently. */
 const LETTERS = [...'aabbcdexyz  %_\\-.\'"', 'É', 'ß', 'ſ', 'İ', 'Ω', '猫', '猫', '😀', 'e\u0301'];
 
 interface Entry {
@@ -21,14 +21,14 @@ interface Entry {
   readonly description: string;
 }
 
-/** What a source holds, and what of it a team sees. */
-interface Held {
+/** The entries of a source, and the team that sees each. */
+interface SourceModel {
   readonly entries: readonly Entry[];
   readonly teamOf: (entry: Entry) => string;
 }
 
-// Other sources first, so that a name is hidden by an earlier source for some callers alone.
-describe('a search', () => {
+// The managed source lies between two others, so that shadowing differs per caller.
+describe('search', () => {
   const seed = Number(process.env['SEARCH_SEED'] ?? randomInt(2 ** 31));
   const random = new Random(seed);
   const text = (most: number) =>
@@ -52,7 +52,7 @@ describe('a search', () => {
   const teamOf = new Map<string, string>();
   const published = entries();
   for (const { name } of published) if (!teamOf.has(name)) teamOf.set(name, random.pick(TEAMS));
-  const HELD: readonly Held[] = [
+  const SOURCES: readonly SourceModel[] = [
     { entries: red, teamOf: () => 'red' },
     { entries: published, teamOf: ({ name }) => teamOf.get(name) ?? '' },
     { entries: blue, teamOf: () => 'blue' },
@@ -66,7 +66,7 @@ describe('a search', () => {
   const admin = () => service.as(SUPER_ADMIN);
 
   beforeAll(async () => {
-    // Under other claims at first: they are given those of their team one by one.
+    // Published under other claims first, so that the index sees changes of claims.
     for (const entry of [...published].reverse()) {
       const publication = {
         ...aPublication('server', entry.name, { team: 'nobody' }, entry.version),
@@ -78,10 +78,10 @@ describe('a search', () => {
       expect((await admin().put(entryAt('server', name, '/claims'), { claims: { team } })).status).toBe(204);
   }, 60_000);
 
-  /** contract §6: what somebody finds, without any index. */
+  /** Reference implementation of search (contract §6). */
   function expected(teams: readonly string[], search: string): string[] {
     const shown = new Map<string, Entry[]>();
-    for (const { entries: held, teamOf: team } of HELD) {
+    for (const { entries: held, teamOf: team } of SOURCES) {
       const visible = held.filter((entry) => teams.includes(team(entry)) && !shown.has(entry.name));
       for (const entry of visible) shown.set(entry.name, [...(shown.get(entry.name) ?? []), entry]);
     }
@@ -111,10 +111,10 @@ describe('a search', () => {
   }
 
   it(
-    'finds what holds the text, in name, title or description, and no other, for everybody',
+    'finds exactly the visible entries with the text in name, title or description',
     { timeout: 120_000 },
     async () => {
-      const all = HELD.flatMap((held) => held.entries);
+      const all = SOURCES.flatMap((held) => held.entries);
       for (let round = 0; round < SEARCHES; round += 1) {
         const { name, title, description } = random.pick(all);
         const field = [...random.pick([name, title, description])];
@@ -127,7 +127,7 @@ describe('a search', () => {
           [1, ['red', 'green']],
           [1, TEAMS],
         ] as const);
-        // The first pages that short are walked to, and the others found by the index.
+        // Covers both the walk over names and the text index.
         const limit = random.pick([2, 3, 8]);
         expect({ seed, teams, search, found: await found(teams, search, limit) }).toEqual({
           seed,

@@ -10,13 +10,13 @@ import { within } from '../support/within.js';
 
 const LIST = '/registry/main/v0.1/servers';
 const SKILLS = '/registry/main/v0.1/x/dev.toolhive/skills';
-/** Well above what a search may take, two seconds, and well below what any other statement may. */
+/** Well above the statement timeout of searches (2 s), well below that for other statements. */
 const SOON_MS = 10_000;
 
 const reader = (sub: string) => ({ sub, org: 'acme' });
 const search = (text: string) => `${LIST}?search=${text}`;
 
-/** Takes a lock that others have to wait for, as a search would that reads very much. */
+/** Locks a table to make searches slow; returns the release. */
 async function locked(service: ServiceUnderTest, table: string): Promise<() => Promise<void>> {
   const holder = new pg.Client(service.database.connection);
   await holder.connect();
@@ -25,7 +25,7 @@ async function locked(service: ServiceUnderTest, table: string): Promise<() => P
   return () => holder.end();
 }
 
-/** The statements of searches that PostgreSQL is at. */
+/** Number of search statements running in PostgreSQL. */
 async function running(service: ServiceUnderTest): Promise<number> {
   const rows = await service.database.query(
     `select 1 from pg_stat_activity
@@ -38,8 +38,12 @@ async function untilRunning(service: ServiceUnderTest, count: number): Promise<v
   await within(SOON_MS, async () => expect(await running(service)).toBe(count));
 }
 
-/** A request whose answer nobody reads; `destroy` hangs up. */
-function begun(service: ServiceUnderTest, path: string, claims?: Record<string, unknown>): ClientRequest {
+/** Sends a request without reading the answer; `destroy` disconnects. */
+function startRequest(
+  service: ServiceUnderTest,
+  path: string,
+  claims?: Record<string, unknown>,
+): ClientRequest {
   const headers = claims ? { Authorization: `Bearer ${service.issuer.sign(claims)}` } : {};
   const outgoing = request(service.origin + path, { headers, agent: false });
   outgoing.on('error', () => undefined);
@@ -57,7 +61,7 @@ function aCatalogueFor(service: ServiceUnderTest): ServiceUnderTest {
     .registry('main', { sources: ['main'], claims: { org: 'acme' } });
 }
 
-describe('searches that take long', () => {
+describe('slow searches', () => {
   const service = aCatalogueFor(aService({ mode: 'full' }));
   service.environment['REGISTRY_DATABASE_POOL_MAX'] = '2';
   service.runs();
@@ -67,7 +71,7 @@ describe('searches that take long', () => {
     await untilRunning(service, 0);
   });
 
-  it('leave all connections to reads, changes and readiness', async () => {
+  it('do not use the connections of reads, changes and readiness', async () => {
     const list = await service.as(reader('rita')).get(LIST);
     expect(versionsIn(list)).toHaveLength(2);
     unlock = await locked(service, 'entry_version');
@@ -89,20 +93,23 @@ describe('searches that take long', () => {
     }
   });
 
-  it.each([search('ab'), `${SKILLS}?search=ab`])('end soon, and say what to do: %s', async (path) => {
-    unlock = await locked(service, 'entry_version');
-    const began = performance.now();
-    const reply = await service.as(reader('rita')).get(path);
-    expect(performance.now() - began).toBeLessThan(5_000);
-    expectRefused(reply, 503, 'search_too_broad');
-    expect(reply.headers['retry-after']).toBe('2');
-    expect(reply.text).toContain('a longer or rarer text');
-    await untilRunning(service, 0);
-    await unlock();
-    expect((await service.as(reader('rita')).get(path)).status).toBe(200);
-  });
+  it.each([search('ab'), `${SKILLS}?search=ab`])(
+    'return 503 search_too_broad with a hint: %s',
+    async (path) => {
+      unlock = await locked(service, 'entry_version');
+      const began = performance.now();
+      const reply = await service.as(reader('rita')).get(path);
+      expect(performance.now() - began).toBeLessThan(5_000);
+      expectRefused(reply, 503, 'search_too_broad');
+      expect(reply.headers['retry-after']).toBe('2');
+      expect(reply.text).toContain('a longer or rarer text');
+      await untilRunning(service, 0);
+      await unlock();
+      expect((await service.as(reader('rita')).get(path)).status).toBe(200);
+    },
+  );
 
-  it('are two at a time for one caller, whoever else searches', async () => {
+  it('are limited to two per caller: 429 too_many_requests', async () => {
     unlock = await locked(service, 'entry_version');
     const both = [search('deploy'), `${LIST}?version=1.0.0`].map((path) =>
       service.as(reader('rita')).get(path),
@@ -120,23 +127,23 @@ describe('searches that take long', () => {
     ]);
   });
 
-  it('end when their clients hang up, and leave room for others', async () => {
+  it('are cancelled when the client disconnects', async () => {
     unlock = await locked(service, 'entry_version');
     const began = performance.now();
     for (let i = 0; i < 20; i += 1) {
-      const clients = [0, 1].map((n) => begun(service, search(`gone${i}-${n}`), reader('rita')));
+      const clients = [0, 1].map((n) => startRequest(service, search(`gone${i}-${n}`), reader('rita')));
       await untilRunning(service, 2);
       for (const client of clients) client.destroy();
       await untilRunning(service, 0);
     }
-    // Had each of them run for its two seconds, this would have taken four times as long.
+    // Running to the timeout of 2 s each would take four times as long.
     expect(performance.now() - began).toBeLessThan(SOON_MS);
     expect(service.logs().filter(({ code }) => code === 'internal_error')).toEqual([]);
   });
 
-  it('go on for those who still wait when others who asked for the same hang up', async () => {
+  it('shared by several clients continue while one of them still waits', async () => {
     unlock = await locked(service, 'entry_version');
-    const [first, second] = ['rita', 'otto'].map((sub) => begun(service, search('same'), reader(sub)));
+    const [first, second] = ['rita', 'otto'].map((sub) => startRequest(service, search('same'), reader(sub)));
     await untilRunning(service, 1);
     const third = service.as(reader('olga')).get(search('same'));
     first?.destroy();
@@ -146,12 +153,12 @@ describe('searches that take long', () => {
   });
 });
 
-describe('a search without a token', () => {
+describe('a search in anonymous mode', () => {
   const service = aCatalogueFor(aService())
     .configuration({ limits: { searchesPerCaller: 1 } })
     .runs();
 
-  it('is counted for the address it comes from, unless its answer is known already', async () => {
+  it('is limited by client address, cached answers excepted', async () => {
     const known = await service.get(search('deploy'));
     expect(versionsIn(known)).toEqual(['io.acme/deploy@1.0.0']);
     const unlock = await locked(service, 'entry_version');
@@ -165,12 +172,12 @@ describe('a search without a token', () => {
   });
 });
 
-describe('a server all of whose connections are busy', () => {
+describe('a server whose database connections are all busy', () => {
   const service = aCatalogueFor(aService());
   service.environment['REGISTRY_DATABASE_POOL_MAX'] = '2';
   service.runs();
 
-  it('is ready all the same', async () => {
+  it('stays ready', async () => {
     const unlock = await locked(service, 'registry');
     const reads = [LIST, '/registry', '/v1/registries', '/v1/registries/main'].map((path) =>
       service.get(path),

@@ -3,7 +3,7 @@ import { aServer, aSkill } from '../support/documents.js';
 import { cursorIn, expectRefused, versionsIn } from '../support/matchers.js';
 import { aService } from '../support/service.js';
 
-describe('two sources that hold the same name', () => {
+describe('shadowing: two sources with the same name', () => {
   const service = aService()
     .source('first', {
       servers: [
@@ -49,7 +49,7 @@ describe('two sources that hold the same name', () => {
     },
   );
 
-  it('gives no version of the shadowed source by name either', async () => {
+  it('returns no version of the shadowed source by name', async () => {
     const base = '/registry/first-wins/v0.1/servers/io.acme%2Fboth/versions';
     expect(versionsIn(await service.get(base))).toEqual(['io.acme/both@1.0.0']);
     expect((await service.get(`${base}/latest`)).json).toMatchObject({
@@ -58,14 +58,14 @@ describe('two sources that hold the same name', () => {
     expectRefused(await service.get(`${base}/2.0.0`), 404, 'version_not_found');
   });
 
-  it('shadows skills in the same way', async () => {
+  it('shadows skills too', async () => {
     const { skills } = (await service.get('/registry/first-wins/v0.1/x/dev.toolhive/skills')).json as {
       skills: { version: string }[];
     };
     expect(skills.map((skill) => skill.version)).toEqual(['1.0.0', '1.0.0']);
   });
 
-  it('pages across the sources one row at a time without losing or doubling any', async () => {
+  it('pages across sources without gaps or duplicates', async () => {
     const seen: string[] = [];
     for (let cursor: string | undefined = ''; cursor !== undefined;) {
       const page = await service.get(`/registry/second-wins/v0.1/servers?limit=1&cursor=${cursor}`);

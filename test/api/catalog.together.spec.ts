@@ -10,7 +10,7 @@ const FOR_DATA = { org: 'acme', team: 'data' };
 const FOR_PLATFORM = { org: 'acme', team: 'platform' };
 const AT_ONCE = 120;
 const numbered = (kind: string) => Array.from({ length: 8 }, (_, number) => `io.acme/${kind}-${number}`);
-/** Not all of them have room on one page. */
+/** Too long for all of them to fit on one page. */
 const LONG = [
   {
     type: 'sse',
@@ -22,8 +22,8 @@ const LONG_NAMES = numbered('long').slice(0, 6);
 const SHARED = 'io.acme/in-both';
 const DELETED = 'io.acme/deleted';
 
-// Reads of versions that come in together are one statement: whoever they are of, each is answered as if it were alone.
-describe('versions that many ask for at once', () => {
+// Concurrent reads of versions are batched into one statement, across callers.
+describe('concurrent reads of versions', () => {
   const alone = aService({ mode: 'full' })
     .source('published', { kind: 'managed' })
     .source('data', {
@@ -68,7 +68,7 @@ describe('versions that many ask for at once', () => {
     SHARED,
     DELETED,
     'io.acme/absent',
-    // What would mean something else in an array of PostgreSQL.
+    // Special in a PostgreSQL array literal.
     'NULL',
     '{}',
     'io.acme/"a","b"',
@@ -97,8 +97,8 @@ describe('versions that many ask for at once', () => {
     `${status} ${status === 200 ? text : /"code":"[^"]*"/.exec(text)?.[0]}`;
   const ofSeveral = () => tap.statements.filter((statement) => statement.includes('asked.name'));
 
-  it('are each what it is to whoever asks alone', async () => {
-    // What is remembered is out of date at first for some, and not known at all to others.
+  it('return the same answers as single reads', async () => {
+    // The first caller has no cached view, the others have a stale one.
     for (const caller of callers.slice(1)) await together.as(caller).get('/registry/main/v0.1/servers');
     await publish(alone.as(SUPER_ADMIN), 'server', 'io.acme/new', FOR_DATA);
     tap.statements.length = 0;
@@ -118,7 +118,7 @@ describe('versions that many ask for at once', () => {
     }
   });
 
-  it('come whole where they have no room beside the others', async () => {
+  it('return complete documents that do not fit into one batch', async () => {
     await publish(alone.as(SUPER_ADMIN), 'server', 'io.acme/newest', FOR_DATA);
     const long = ['io.acme/platform-1', ...LONG_NAMES, 'io.acme/platform-2'].map((name) => ({
       caller: ACME_PLATFORM,
@@ -132,7 +132,7 @@ describe('versions that many ask for at once', () => {
     expect(answered[1]?.text.length).toBeGreaterThan(600_000);
   });
 
-  it('are shown to nobody from whom they were withdrawn before they asked', async () => {
+  it('return 404 for a version withdrawn before the request', async () => {
     const asked = (caller: object) =>
       Promise.all(
         ['io.acme/withdrawn', ...numbered('data')].map((name) =>
@@ -148,7 +148,7 @@ describe('versions that many ask for at once', () => {
     const [withdrawn, ...others] = await asked(ACME_DATA);
     expect(withdrawn && outcome(withdrawn)).toBe('404 "code":"entry_not_found"');
     expect(new Set(others.map(({ status }) => status))).toEqual(new Set([200]));
-    const [given] = await asked(ACME_PLATFORM);
-    expect(given?.status).toBe(200);
+    const [visible] = await asked(ACME_PLATFORM);
+    expect(visible?.status).toBe(200);
   });
 });

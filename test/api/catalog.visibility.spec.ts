@@ -10,7 +10,7 @@ import { CLAIMS_PAIRS, expectOneClaimApart } from '../support/claims-pairs.js';
 const LIST = '/registry/acme/v0.1/servers';
 const SKILLS = '/registry/acme/v0.1/x/dev.toolhive/skills';
 
-describe('entries labelled for one team', () => {
+describe('entries with the claims of one team', () => {
   const service = aService({ mode: 'full' })
     .source('platform', {
       claims: { org: 'acme', team: 'platform' },
@@ -25,7 +25,7 @@ describe('entries labelled for one team', () => {
     .registry('acme', { sources: ['platform', 'shared'], claims: { org: 'acme' } })
     .runs();
 
-  it('are listed for a member of the team', async () => {
+  it('are listed for members of the team', async () => {
     expectOneClaimApart(ACME_PLATFORM, { ...ACME_DATA, sub: ACME_PLATFORM.sub });
     expect(serversIn(await service.as(ACME_PLATFORM).get(LIST))).toEqual(['io.acme/deploy', 'io.acme/wiki']);
     expect(skillsIn(await service.as(ACME_PLATFORM).get(SKILLS))).toEqual([
@@ -34,7 +34,7 @@ describe('entries labelled for one team', () => {
     ]);
   });
 
-  it('are absent for another team, and from its counts', async () => {
+  it('are absent from the lists of another team', async () => {
     expect(serversIn(await service.as(ACME_DATA).get(LIST))).toEqual(['io.acme/wiki']);
     expect(skillsIn(await service.as(ACME_DATA).get(SKILLS))).toEqual(['io.acme/write']);
   });
@@ -44,7 +44,7 @@ describe('entries labelled for one team', () => {
     'version=1.1.0',
     'version=latest&search=deploy',
     'updated_since=2020-01-01T00:00:00Z&search=deploy',
-  ])('are not found by %s either', async (query) => {
+  ])('are not found by another team with %s', async (query) => {
     expect(serversIn(await service.as(ACME_DATA).get(`${LIST}?${query}`))).toEqual([]);
     expect(serversIn(await service.as(ACME_PLATFORM).get(`${LIST}?${query}`))).toEqual(['io.acme/deploy']);
   });
@@ -58,11 +58,11 @@ describe('entries labelled for one team', () => {
     `${SKILLS}/io.acme/review/versions/1.0.0`,
   ];
 
-  it.each(byName)('answer a member at %s', async (path) => {
+  it.each(byName)('return 200 to a member at %s', async (path) => {
     expect(outcomeOf(await service.as(ACME_PLATFORM).get(path))).toBe('200');
   });
 
-  it.each(byName)('answer another team at %s like entries that do not exist', async (path) => {
+  it.each(byName)('return the same 404 as missing entries to another team at %s', async (path) => {
     const absent = path.replace('deploy', 'nowhere').replace('review', 'nowhere');
     const [hidden, missing] = await Promise.all([
       service.as(ACME_DATA).get(path),
@@ -72,16 +72,16 @@ describe('entries labelled for one team', () => {
     expect(withoutId(hidden.json)).toEqual(withoutId(missing.json));
   });
 
-  it.each([...byName, LIST, SKILLS])('are shown to super-admins at %s', async (path) => {
+  it.each([...byName, LIST, SKILLS])('are visible to super-admins at %s', async (path) => {
     expect(outcomeOf(await service.as(SUPER_ADMIN).get(path))).toBe('200');
   });
 
-  it('are seen by somebody of several teams', async () => {
+  it('are visible to a member of several teams', async () => {
     const both = { org: 'acme', team: ['data', 'platform'] };
     expect(serversIn(await service.as(both).get(LIST))).toEqual(['io.acme/deploy', 'io.acme/wiki']);
   });
 
-  it('stay hidden behind a cursor that somebody else was given', async () => {
+  it('stay hidden with a cursor of another caller', async () => {
     const first = await service.as(SUPER_ADMIN).get(`${LIST}?limit=1`);
     expect(versionsIn(first)).toEqual(['io.acme/deploy@1.1.0']);
     const next = `${LIST}?limit=1&cursor=${cursorIn(first)}`;
@@ -90,14 +90,14 @@ describe('entries labelled for one team', () => {
     expect(outcomeOf(await service.as(CONTOSO_READER).get(next))).toBe('403 registry_forbidden');
   });
 
-  it('are told apart by the ETag, and equal views share one', async () => {
+  it('change the ETag: equal views share one, different views do not', async () => {
     const etag = async (caller: Record<string, unknown>) =>
       (await service.as(caller).get(LIST)).headers['etag'];
     expect(await etag(ACME_DATA)).not.toBe(await etag(ACME_PLATFORM));
     expect(await etag({ org: 'acme', team: 'web' })).toBe(await etag(ACME_DATA));
   });
 
-  it('answer 304 only to those who see the same', async () => {
+  it('return 304 only to callers who see the same', async () => {
     const { headers } = await service.as(ACME_PLATFORM).get(LIST);
     const known = { 'If-None-Match': String(headers['etag']) };
     expect((await service.as(ACME_PLATFORM).get(LIST, known)).status).toBe(304);
@@ -105,7 +105,7 @@ describe('entries labelled for one team', () => {
   });
 });
 
-describe('one name in two sources', () => {
+describe('a name in two sources with different claims', () => {
   const service = aService({ mode: 'full' })
     .source('internal', {
       claims: { org: 'acme', team: 'platform' },
@@ -116,19 +116,19 @@ describe('one name in two sources', () => {
     .runs();
   const versions = `${LIST}/io.acme%2Fboth/versions`;
 
-  it('comes from the first source for those who see it there', async () => {
+  it('comes from the first source for callers who see it there', async () => {
     expect(versionsIn(await service.as(ACME_PLATFORM).get(LIST))).toEqual(['io.acme/both@2.0.0']);
     expect(outcomeOf(await service.as(ACME_PLATFORM).get(`${versions}/1.0.0`))).toBe('404 version_not_found');
   });
 
-  it('comes from the next for those who do not', async () => {
+  it('comes from the next source for callers who do not', async () => {
     expect(versionsIn(await service.as(ACME_DATA).get(LIST))).toEqual(['io.acme/both@1.0.0']);
     expect(versionsIn(await service.as(ACME_DATA).get(versions))).toEqual(['io.acme/both@1.0.0']);
     expect(outcomeOf(await service.as(ACME_DATA).get(`${versions}/2.0.0`))).toBe('404 version_not_found');
     expect(outcomeOf(await service.as(ACME_DATA).get(`${versions}/1.0.0`))).toBe('200');
   });
 
-  it('comes from nowhere for those who see neither', async () => {
+  it('is 404 for callers who see neither', async () => {
     expect(versionsIn(await service.as(CONTOSO_READER).get(LIST))).toEqual([]);
     expect(outcomeOf(await service.as(CONTOSO_READER).get(versions))).toBe('404 entry_not_found');
   });
@@ -153,13 +153,13 @@ describe('entries without claims', () => {
     );
   });
 
-  it('are shown to super-admins', async () => {
+  it('are visible to super-admins', async () => {
     expect(serversIn(await service.as(SUPER_ADMIN).get(LIST))).toEqual(['io.acme/cleared', 'io.acme/plain']);
     expect(skillsIn(await service.as(SUPER_ADMIN).get(SKILLS))).toEqual(['io.acme/plain']);
   });
 });
 
-describe('the claims of published entries', () => {
+describe('the claims of a published entry', () => {
   const rows = CLAIMS_PAIRS.map((pair, row) => ({ ...pair, name: `io.acme/pair-${row}` }));
   const service = aService({ mode: 'full' })
     .source('managed', { kind: 'managed', claims: { org: 'nobody has this' } })
@@ -187,7 +187,7 @@ describe('the claims of published entries', () => {
     expect(outcomeOf(await service.as(lacking).get(path))).toBe('404 entry_not_found');
   });
 
-  it('are all that counts: those of the managed source say who manages it', async () => {
+  it('decide alone: claims of the managed source do not hide it', async () => {
     expect(serversIn(await service.as(SUPER_ADMIN).get(all))).toHaveLength(rows.length);
   });
 });

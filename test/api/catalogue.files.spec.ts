@@ -5,7 +5,7 @@ import { cursorIn, versionsIn } from '../support/matchers.js';
 import { aService } from '../support/service.js';
 import { inSoak } from '../support/soak.js';
 
-/** Our examples, unless another folder of catalogue files is named, such as one of real-world data. */
+/** The examples, or another folder of catalogue files, for example real-world data. */
 const FOLDER = process.env['TEST_CATALOGUES'] ?? resolve(import.meta.dirname, '../../examples');
 
 const LIMITS = inSoak(
@@ -25,7 +25,7 @@ const files = readdirSync(FOLDER)
 const contents = files.map((file) => readFileSync(join(FOLDER, file), 'utf8'));
 const servers = contents.map((text) => (JSON.parse(text) as { data: { servers: Named[] } }).data.servers);
 
-describe(`the catalogues ${files.join(', ')} as the sources of one registry`, () => {
+describe(`a registry with the catalogues ${files.join(', ')}`, () => {
   const service = aService().registry('main', { sources: files.map((_, index) => `source-${index}`) });
   contents.forEach((text, index) => service.source(`source-${index}`, { text }));
   service.runs();
@@ -59,7 +59,7 @@ describe(`the catalogues ${files.join(', ')} as the sources of one registry`, ()
     }
   });
 
-  it('gives back each document deep-equal to the one in its file', async () => {
+  it('returns each document deep-equal to the one in its file', async () => {
     const { documents } = await walk(100);
     const inFiles = servers.flat();
     for (const document of documents as Named[]) {
@@ -70,7 +70,7 @@ describe(`the catalogues ${files.join(', ')} as the sources of one registry`, ()
     }
   });
 
-  it('gives each version exactly once and in order, at limits from 1 to 100', async () => {
+  it('returns each version exactly once and in order, at limits from 1 to 100', async () => {
     const { rows } = await walk(100);
     expect(new Set(rows).size).toBe(rows.length);
     const names = rows.map((row) => row.split('@', 1)[0] ?? '');

@@ -12,7 +12,7 @@ const GIVEN: Document[] = [
   {},
 ];
 
-describe('claims come back as they were given', () => {
+describe('claims are returned as they were given', () => {
   const service = aService({ mode: 'full' })
     .source('file', { servers: [aServer('io.acme/a')], claims: GIVEN[0] })
     .source('managed', { kind: 'managed', claims: GIVEN[2] })
@@ -21,7 +21,7 @@ describe('claims come back as they were given', () => {
   const admin = () => service.as({ sub: 'ada', role: 'super-admin' });
   const claimsOf = async (path: string) => ((await admin().get(path)).json as { claims: unknown }).claims;
 
-  it('on sources and registries of the configuration, and on the entries that inherit them', async () => {
+  it('by sources and registries of the configuration, and entries that inherit them', async () => {
     expect(await claimsOf('/v1/sources/file')).toEqual(GIVEN[0]);
     expect(await claimsOf('/v1/sources/managed')).toEqual(GIVEN[2]);
     expect(await claimsOf('/v1/registries/main')).toEqual(GIVEN[1]);
@@ -30,13 +30,13 @@ describe('claims come back as they were given', () => {
     });
   });
 
-  it.each(GIVEN)('on a registry made through the API: %j', async (claims) => {
+  it.each(GIVEN)('by a registry created through the API: %j', async (claims) => {
     const put = await admin().put('/v1/registries/made', { sources: ['file'], claims });
     expect(put.json).toMatchObject({ claims });
     expect(await claimsOf('/v1/registries/made')).toEqual(claims);
   });
 
-  it.each(GIVEN)('on an entry, whatever it had before: %j', async (claims) => {
+  it.each(GIVEN)('by an entry after a change of claims: %j', async (claims) => {
     const entry = entryAt('server', `io.acme/${GIVEN.indexOf(claims)}`);
     const publication = { server: aServer(`io.acme/${GIVEN.indexOf(claims)}`), claims: GIVEN[1] };
     expect((await admin().post('/v1/entries', publication)).json).toMatchObject({ claims: GIVEN[1] });
@@ -45,7 +45,7 @@ describe('claims come back as they were given', () => {
     expect((await admin().get(entry)).json).toMatchObject({ claims });
   });
 
-  it('and are equal in whatever order: a later version keeps those of the first', async () => {
+  it('but equality ignores the order: a later version keeps the claims of the first', async () => {
     for (const [number, claims] of [GIVEN[0], GIVEN[1]].entries()) {
       const server = aServer('io.acme/order', `1.0.${number}`);
       const reply = await admin().post('/v1/entries', { server, claims });
@@ -56,7 +56,7 @@ describe('claims come back as they were given', () => {
     }
   });
 
-  it('and open what they opened in another order', async () => {
+  it('but the gate ignores the order', async () => {
     const reader = service.as({ org: 'acme', team: ['data', 'web'] });
     const partly = service.as({ org: 'acme', team: ['data'] });
     for (const claims of [GIVEN[0], GIVEN[1]]) {
@@ -68,7 +68,7 @@ describe('claims come back as they were given', () => {
     }
   });
 
-  it('after a restart with the same file nothing has changed', async () => {
+  it('and do not change a source on a restart with the same file', async () => {
     const updatedAt = async () =>
       ((await admin().get('/v1/sources/file')).json as { updatedAt: string }).updatedAt;
     const before = await updatedAt();

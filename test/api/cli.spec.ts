@@ -32,14 +32,13 @@ registries:
   - { name: main, sources: [catalog] }
 `;
 
-/** Port 1 is nobody's. */
-const DATABASE_AWAY = '\ndatabase: { host: localhost, port: 1, user: registry, database: registry }\n';
+const UNREACHABLE_DATABASE = '\ndatabase: { host: localhost, port: 1, user: registry, database: registry }\n';
 
 const PROVIDERS = ['corporate', 'partner']
   .map((name) => `{ name: ${name}, issuerUrl: 'https://${name}.example', audience: registry }`)
   .join(', ');
 
-/** Rules in anonymous mode, and a filter of what is published. */
+/** Role rules in anonymous mode, and a filter on a managed source. */
 const WITHOUT_EFFECT = GOOD.replace(
   'mode: anonymous',
   'mode: anonymous, authz: { roles: { superAdmin: [{ role: admin }] } }',
@@ -48,19 +47,19 @@ const WITHOUT_EFFECT = GOOD.replace(
   'sources:\n  - { name: made, managed: {}, filter: { names: { include: [com.acme/*] } } }',
 );
 
-/** What a ToolHive registry server would take. */
+/** With a key of the ToolHive registry server. */
 const TOOLHIVE = GOOD.concat(
   'database: { host: db, port: 5432, user: app, database: registry, password: hunter2, maxOpenConns: 25 }\n',
 );
 
-/** Several identity providers, and this rule for super-admins. */
-const rulingBy = (rule: string) =>
+/** Several identity providers, and one rule for super-admins. */
+const withSuperAdminRule = (rule: string) =>
   GOOD.replace(
     'mode: anonymous',
     `oauth: { resourceUrl: 'https://registry.example.com', providers: [${PROVIDERS}] }, authz: { roles: { superAdmin: [${rule}] } }`,
   );
 
-/** One more registry, which callers without a token may read. */
+/** A further registry with anonymous access. */
 const OPEN = '  - { name: open, sources: [catalog], anonymous: { claims: { audience: ide } } }\n';
 
 describe('check', () => {
@@ -70,7 +69,7 @@ describe('check', () => {
   };
   afterEach(() => void vi.unstubAllEnvs());
 
-  it('says that a good configuration is valid', async () => {
+  it('reports a valid configuration', async () => {
     const { code, output } = await new Cli(['check', '--config', await file(GOOD)]).finished;
     expect({ code, output }).toMatchObject({
       code: 0,
@@ -79,9 +78,9 @@ describe('check', () => {
     expect(output).not.toContain('warning');
   });
 
-  it('prints which claims and roles each provider can lead to, and which proxies are used', async () => {
+  it('prints the claims and roles each provider can yield, and the proxy in use', async () => {
     const claims = 'claims: [{ from: /team, to: team }, { from: /role, to: role, values: { w: writer } }]';
-    const mapped = rulingBy('{ role: admin }').replace(
+    const mapped = withSuperAdminRule('{ role: admin }').replace(
       "'https://partner.example',",
       `'https://partner.example', ${claims},`,
     );
@@ -98,26 +97,26 @@ describe('check', () => {
     expect(output).not.toContain('the-password');
   });
 
-  it('warns of roles that several identity providers could give, and says what opens without a token', async () => {
-    const warned = await checked(rulingBy('{ role: admin }') + OPEN);
+  it('warns of roles that several providers could grant, and lists anonymous registries', async () => {
+    const warned = await checked(withSuperAdminRule('{ role: admin }') + OPEN);
     expect(warned.code).toBe(0);
     expect(warned.output).toMatch(
       /^warning: .*corporate, partner.* auth\.authz\.roles\.superAdmin\[0\]\. Add iss/m,
     );
-    const fine = await checked(rulingBy('{ role: admin, iss: https://corporate.example }') + OPEN);
+    const fine = await checked(withSuperAdminRule('{ role: admin, iss: https://corporate.example }') + OPEN);
     expect(fine.code).toBe(0);
     expect(fine.output).not.toContain('warning');
     expect(fine.output).toMatch(/^registry open opens without a token, to the claims \{"audience":"ide"\}$/m);
   });
 
-  it('warns of what has no effect', async () => {
+  it('warns of settings without effect', async () => {
     const { code, output } = await checked(WITHOUT_EFFECT);
     expect(code).toBe(0);
     expect(output).toMatch(/^warning: auth\.authz: has no effect in mode anonymous/m);
     expect(output).toMatch(/^warning: sources\[0\]\.filter \(made\): has no effect/m);
   });
 
-  it('recognises the configuration of a ToolHive registry server', async () => {
+  it('recognises a configuration of the ToolHive registry server', async () => {
     const foreign = await checked(TOOLHIVE);
     expect(foreign.code).toBe(1);
     expect(foreign.output).toMatch(
@@ -126,7 +125,7 @@ describe('check', () => {
     expect(foreign.output).not.toContain('hunter2');
   });
 
-  it('lists every problem with its path and line, and exits with 1', async () => {
+  it('lists every problem with its path and line, and exits 1', async () => {
     const bad = GOOD.replace('30m', 'often').replace('[catalog]', '[nobody]').concat('colour: blue\n');
     const { code, output } = await new Cli(['check', '--config', await file(bad)]).finished;
     expect(code).toBe(1);
@@ -142,7 +141,7 @@ describe('serve', () => {
     return new Cli(['serve', '--config', config, ...addresses], environment);
   };
 
-  it('starts and writes nothing when the configuration is bad, or one of a ToolHive registry server', async () => {
+  it('exits 1 and writes nothing when the configuration is invalid', async () => {
     const data = join(folder, 'never');
     const bad = await file(TOOLHIVE.replace('anonymous', 'nobody'));
     const { code, output } = await new Cli(['serve', '--config', bad], { REGISTRY_DATA_DIR: data }).finished;
@@ -156,15 +155,15 @@ describe('serve', () => {
     ['--config /nowhere/registry.yaml', /\/nowhere\/registry\.yaml/],
     ['--config', /argument missing/],
     ['', /required option '--config <file>'/],
-  ])('explains serve %s', async (args, why) => {
+  ])('exits 1 with a message for serve %s', async (args, why) => {
     const { code, output } = await new Cli(['serve', ...args.split(' ').filter(Boolean)]).finished;
     expect(code).toBe(1);
     expect(output).toMatch(why);
     expect(output).not.toMatch(/ at .*\.js:\d+/);
   });
 
-  it('warns of what has no effect, waits for a database that does not answer yet, and says why it does not', async () => {
-    const waiting = serving(await file(WITHOUT_EFFECT.concat(DATABASE_AWAY)));
+  it('warns of settings without effect, and waits for an unreachable database', async () => {
+    const waiting = serving(await file(WITHOUT_EFFECT.concat(UNREACHABLE_DATABASE)));
     const log = await waiting.logs('waiting for it');
     expect(log).toMatch(/"warn".*auth\.authz: has no effect in mode anonymous/);
     expect(log).toMatch(/"warn".*sources\[0\]\.filter \(made\): has no effect/);
@@ -173,13 +172,13 @@ describe('serve', () => {
     expect((await waiting.finished).code).toBe(0);
   });
 
-  it('says which port is taken', async () => {
+  it('names a port that is in use', async () => {
     const database = await aDatabase();
     const text = `${GOOD}database: ${JSON.stringify(database.connection)}\n`;
     const config = await file(text);
     const environment = { REGISTRY_LOG_FORMAT: 'text', REGISTRY_SHUTDOWN_NOTICE: '1s' };
     const first = serving(config, undefined, environment);
-    // As a person reads it on a terminal.
+    // The text format, for terminals.
     const ready = await first.logs('metrics at http');
     expect(ready).toMatch(/INFO: Ready: registries at \S+\/registry, documentation at \S+\/docs, metrics at/);
     expect(ready).not.toContain('"level"');
@@ -197,8 +196,8 @@ describe('serve', () => {
   });
 });
 
-describe('what a start does not need', () => {
-  it('is loaded when it is used: the client of Kubernetes, the SDK of MCP', async () => {
+describe('lazy loading', () => {
+  it('loads the Kubernetes client and the MCP SDK on first use', async () => {
     const database = await aDatabase();
     const config = await file(
       `${GOOD}adminKubernetesNamespaces: [tools]\ndatabase: ${JSON.stringify(database.connection)}\n`,
@@ -229,7 +228,7 @@ describe('migrate', () => {
     return `${code}: ${output}`;
   };
 
-  it('applies, lists and takes back', async () => {
+  it('applies, lists and reverts migrations', async () => {
     const database = await aDatabase({ migrated: false });
     const text = `${GOOD}database: ${JSON.stringify(database.connection)}\n`;
     const config = await file(text);
@@ -251,7 +250,7 @@ describe('migrate', () => {
     expect(await here(config, 'status')).toMatch(
       new RegExp(`^0: applied {2}InitialSchema.*\npending {2}${newestFirst[0]}`, 's'),
     );
-    // The others without a process for each.
+    // The others in-process, which is faster.
     const { config: loaded } = loadConfig(config, {}, {});
     const { database: connection, dataDirectory } = loaded;
     const opened = await openDatabase({ connection, dataDirectory }, [], () => undefined);
@@ -263,7 +262,7 @@ describe('migrate', () => {
     await database.drop();
   });
 
-  it('takes nothing back unasked, nor what loses data, nor goes on where a newer version was', async () => {
+  it('down needs --yes, and --destructive where data is lost; unknown migrations stop up and down', async () => {
     const database = await aDatabase();
     const config = await file(`${GOOD}database: ${JSON.stringify(database.connection)}\n`);
     const applied = async () =>
@@ -288,7 +287,7 @@ describe('migrate', () => {
     await database.drop();
   });
 
-  it('runs as the role that owns the tables, and lets the other one use them', async () => {
+  it('runs as migrationUser, and grants the other role access', async () => {
     const database = await aDatabase({ migrated: false });
     const { host, port } = database;
     const [owner, app] = [`owner_${database.database}`, `app_${database.database}`];

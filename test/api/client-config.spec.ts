@@ -65,8 +65,8 @@ function serversOf(reply: Reply): string[] {
   return Object.keys((reply.json as Config).mcpServers);
 }
 
-describe('the configuration of a client', () => {
-  it('holds the latest version of each server that the caller sees, in the order of their names', async () => {
+describe('GET /x/client-config', () => {
+  it('contains the latest version of each visible server, sorted by name', async () => {
     expect((await of(service.as(ACME))).json).toEqual({
       mcpServers: {
         'io.acme/build': { type: 'stdio', command: 'npx', args: ['-y', '@acme/build@1.2.3'] },
@@ -76,7 +76,7 @@ describe('the configuration of a client', () => {
     });
   });
 
-  it('shows callers with other claims what they see', async () => {
+  it('depends on the claims of the caller', async () => {
     expect(serversOf(await of(service.as(PLATFORM)))).toEqual([
       'io.acme/build',
       'io.acme/deploy',
@@ -85,7 +85,7 @@ describe('the configuration of a client', () => {
     expect((await of(service.as(ACME))).text).not.toContain('deploy');
   });
 
-  it('is the same to the byte for everybody who sees the same, with a tag of its own', async () => {
+  it('is byte-stable for equal views, with an ETag per client and form', async () => {
     const tags = new Set<unknown>();
     for (const client of CLIENTS)
       for (const form of FORMS) {
@@ -106,11 +106,11 @@ describe('the configuration of a client', () => {
           .get(pathOf(query), { 'If-None-Match': String(one.headers.etag) });
         expect({ status: again.status, text: again.text }).toEqual({ status: 304, text: '' });
       }
-    // VS Code keeps to the list of Copilot.
+    // VS Code uses Copilot's allow-list.
     expect(tags.size).toBe(CLIENTS.length * FORMS.length - 1);
   });
 
-  it('installs servers unless the list that allows them is asked for', async () => {
+  it('defaults to form=servers', async () => {
     const servers = await of(service.as(ACME), 'client=cursor&form=servers');
     for (const query of ['client=cursor', 'client=cursor&form=', 'form=servers&colour=red&client=cursor'])
       expect((await of(service.as(ACME), query)).text).toBe(servers.text);
@@ -123,7 +123,7 @@ describe('the configuration of a client', () => {
     });
   });
 
-  it('has nothing of what was deleted a moment ago, and everything that was published', async () => {
+  it('reflects publishing and deleting at once', async () => {
     const claims = { org: 'acme' };
     const server = aServer('io.acme/new', '1.0.0', remote('https://new.acme.example/mcp'));
     expect(serversOf(await of(service.as(WRITER)))).not.toContain('io.acme/new');
@@ -134,7 +134,7 @@ describe('the configuration of a client', () => {
     expect(serversOf(await of(service.as(WRITER)))).not.toContain('io.acme/new');
   });
 
-  it('is had by everybody, whatever one document would make of it', async () => {
+  it('omits and counts a server that is too long', async () => {
     const claims = { org: 'acme' };
     const server = aServer('io.acme/vast', '1.0.0', {
       remotes: [
@@ -158,11 +158,11 @@ describe('the configuration of a client', () => {
   });
 
   it.each(['', 'client=', 'client=emacs', 'client=vscode&client=cursor', 'client=vscode&form=all'])(
-    'is refused for the query "%s"',
+    'returns 400 for the query "%s"',
     async (query) => expectRefused(await of(service.as(ACME), query), 400, 'invalid_parameter'),
   );
 
-  it('is refused for more servers than a file may hold', async () => {
+  it('returns 400 too_many_servers beyond 10 000 servers', async () => {
     expect(serversOf(await of(service.as(ACME), 'client=cursor', 'many'))).toEqual(['io.many/one']);
     await addCopies(service, 'io.many/one', 10_000);
     expectRefused(await of(service.as(ACME), 'client=cursor', 'many'), 400, 'too_many_servers');
@@ -176,13 +176,13 @@ describe('the configuration of a client', () => {
     expect(await pagesRead()).toBe(before);
   });
 
-  it('is behind the gate, and asks for a token', async () => {
+  it('requires a token and passes the gate', async () => {
     expectChallenge(await of(service));
     expectRefused(await of(service.as({ org: 'contoso' })), 403, 'registry_forbidden');
     expectRefused(await of(service.as(ACME), 'client=cursor', 'nowhere'), 404, 'registry_not_found');
   });
 
-  it('is the same at each of its paths, and of each way to a registry', async () => {
+  it('is the same at each path of the registry, and works with a key', async () => {
     const { text } = await of(service.as(ACME), 'client=cursor', 'ide');
     for (const path of ['/registry/ide/v0', '/registry/ide', '/v0.1', '/v0'])
       expect((await service.get(`${path}/x/client-config?client=cursor`)).text, path).toBe(text);
@@ -197,7 +197,7 @@ describe('the command client-config', () => {
   const run = (...args: string[]) =>
     new Cli(['client-config', '--url', `${service.origin}/registry/main/`, ...args]).finished;
 
-  it('writes the file, and says how many servers it has no words for', async () => {
+  it('writes the file, and reports the number of omitted servers', async () => {
     const token = folder.write('token', `${service.issuer.sign(ACME)}\n`);
     const output = folder.file('mcp.json');
     const args = ['--client', 'cursor', '--token-file', token, '--output', output];
@@ -208,12 +208,12 @@ describe('the command client-config', () => {
     expect(readFileSync(output, 'utf8')).toBe((await of(service.as(ACME))).text);
   });
 
-  it('says why there is none, and writes nothing', async () => {
+  it('reports a refusal and writes nothing', async () => {
     const output = folder.file('none.json');
-    const { code, output: said } = await run('--client', 'cursor', '--output', output);
-    expect({ code, said }).toEqual({
+    const { code, output: message } = await run('--client', 'cursor', '--output', output);
+    expect({ code, message }).toEqual({
       code: 1,
-      said: 'client-config: the registry answers with status 401: it wants a token, see --token-file\n',
+      message: 'client-config: the registry answers with status 401: it wants a token, see --token-file\n',
     });
     expect(existsSync(output)).toBe(false);
   });

@@ -8,7 +8,7 @@ import { tablesIn } from '../support/markdown.js';
 const BASE = '/registry/default';
 const READER = { org: 'acme' };
 
-/** What docs/clients.md says the clients ask for, and what they get. */
+/** The requests of clients and their answers, from docs/clients.md. */
 const REQUESTS = (tablesIn(readFileSync('docs/clients.md', 'utf8')).at(-1) ?? []).map(
   ({ client = '', path = '', answer = '' }) => ({
     client,
@@ -27,23 +27,26 @@ describe('a client with a token', () => {
     .registry('default', { sources: ['catalog'], claims: READER })
     .runs();
 
-  it('is one of those that docs/clients.md knows', () => expect(REQUESTS.length).toBeGreaterThan(15));
+  it('sends the requests of docs/clients.md', () => expect(REQUESTS.length).toBeGreaterThan(15));
 
-  it.each(REQUESTS)('$client: GET $path is $status', async ({ path, status }) => {
+  it.each(REQUESTS)('$client: GET $path returns $status', async ({ path, status }) => {
     const reply = await service.as(READER).get(path);
     expect(reply.status).toBe(status);
     if (status === 200) expect(reply.text).toMatch(/io\.github\.example|"default"/);
-    // What no route has is missing for everybody; everything else wants a token.
+    // An unknown route is 404 without a token; every other requires one.
     const without = await service.get(path);
     if (status === 200) expectRefused(without, 401, 'token_missing');
     else expectRefused(without, 404, 'route_not_found');
   });
 
-  it.each(REQUESTS)('$client: GET $path shows nothing to somebody else', async ({ path }) => {
-    const reply = await service.as({ org: 'contoso' }).get(path);
-    expect(reply.text).not.toContain('io.github.example/');
-    expect(reply.text).not.toContain('"name":"default"');
-  });
+  it.each(REQUESTS)(
+    '$client: GET $path shows nothing to a caller of another organisation',
+    async ({ path }) => {
+      const reply = await service.as({ org: 'contoso' }).get(path);
+      expect(reply.text).not.toContain('io.github.example/');
+      expect(reply.text).not.toContain('"name":"default"');
+    },
+  );
 });
 
 describe('a client without a token', () => {
@@ -54,26 +57,26 @@ describe('a client without a token', () => {
     .runs();
 
   it.each(REQUESTS.filter(({ path }) => path.startsWith(BASE)))(
-    'reads a registry that is a public path, where there is no authz: $path is $status',
+    'in auth-only mode reads a registry on a public path: $path returns $status',
     async ({ path, status }) => {
       expect((await service.get(path)).status).toBe(status);
       if (status === 200) expectRefused(await service.get(path.replace(BASE, '/registry/other')), 401, 'token_missing');
     },
   ); // prettier-ignore
 
-  it('gets no further by it', async () => {
+  it('gets 401 for the admin API', async () => {
     expectRefused(await service.get('/v1/registries'), 401, 'token_missing');
   });
 });
 
-describe('a client without a token, where there is authz', () => {
+describe('a client without a token in full mode', () => {
   const service = aService({ mode: 'full', publicPaths: ['/registry/default/*'] })
     .source('catalog', catalog)
     .source('unlabelled', { servers: [aServer('io.github.example/open')] })
     .registry('default', { sources: ['catalog', 'unlabelled'] })
     .runs();
 
-  it('finds a public path empty', async () => {
+  it('gets an empty list on a public path', async () => {
     const reply = await service.get(`${BASE}/v0.1/servers`);
     expect({ status: reply.status, servers: (reply.json as { servers: [] }).servers }).toEqual({
       status: 200,

@@ -5,7 +5,7 @@ import { aService } from '../support/service.js';
 
 const CLAIMS = { org: 'acme' };
 
-describe('the managed source of the configuration', () => {
+describe('a managed source of the configuration', () => {
   const service = aService({ mode: 'full' })
     .source('published', { kind: 'managed' })
     .registry('main', { sources: ['published'] })
@@ -13,7 +13,7 @@ describe('the managed source of the configuration', () => {
   const publisher = () => service.as({ role: 'writer', ...CLAIMS });
   const list = async () => versionsIn(await publisher().get('/registry/main/v0.1/servers'));
 
-  it('keeps what was published over a restart, and goes with it when it is renamed', async () => {
+  it('keeps its entries over a restart, and loses them when renamed', async () => {
     const server = aServer('io.acme/kept', '1.0.0');
     expect((await publisher().post('/v1/entries', { server, claims: CLAIMS })).status).toBe(201);
     await service.restart();
@@ -34,7 +34,7 @@ describe('the managed source of the configuration', () => {
     expect((await publisher().post('/v1/entries', { server, claims: CLAIMS })).status).toBe(201);
   });
 
-  it('drops what a source held when the same name gets another kind', async () => {
+  it('loses its entries when its name gets another kind', async () => {
     await service.restart((again) =>
       again
         .withoutSource('renamed')
@@ -46,7 +46,7 @@ describe('the managed source of the configuration', () => {
     expectRefused(refused, 409, 'no_managed_source');
   });
 
-  it('is refused at start, in words, when there is one that was made through the API', async () => {
+  it('is refused at start when the API created another managed source', async () => {
     const admin = service.as({ role: 'super-admin' });
     expect((await admin.put('/v1/sources/by-hand', { managed: {} })).status).toBe(201);
     await expect(service.restart((again) => again.source('declared', { kind: 'managed' }))).rejects.toThrow(

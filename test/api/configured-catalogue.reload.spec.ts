@@ -15,7 +15,7 @@ import { within } from '../support/within.js';
 const LIST = '/registry/acme/v0.1/servers';
 const WRITER = { ...ACME_DATA, role: 'editor' };
 
-describe('a configuration that is read again', () => {
+describe('reload of the configuration', () => {
   const service = aService({ mode: 'full' })
     .source('data', { claims: { org: 'acme', team: 'data' }, servers: [aServer('io.acme/data')] })
     .source('web', { claims: { org: 'acme', team: 'web' }, servers: [aServer('io.acme/web')] })
@@ -33,7 +33,7 @@ describe('a configuration that is read again', () => {
       change,
     }));
 
-  it('withdraws and opens sources and registries at once', async () => {
+  it('applies changed, new and removed sources and registries at once', async () => {
     expect(await seen()).toEqual(['io.acme/data']);
     const claims = { org: 'acme', team: 'web' };
     expect(
@@ -65,7 +65,7 @@ describe('a configuration that is read again', () => {
     );
   });
 
-  it('gives and takes roles at once, also from whoever has asked before, and is recorded', async () => {
+  it('applies changed roles at once, cached callers included, and records config.apply', async () => {
     const publish = async (name: string) =>
       outcomeOf(await service.as(WRITER).post('/v1/entries', { server: aServer(name), claims: ACME_DATA }));
     expect(await publish('io.acme/one')).toBe('403 role_required');
@@ -102,7 +102,7 @@ describe('a configuration that is read again', () => {
     expect(events[0]?.change?.before).toEqual(events[1]?.change?.after);
   });
 
-  it('follows a change of the rules for claims', async () => {
+  it('applies a changed auth.authz.policy', async () => {
     const claims = { org: ['acme', 'contoso'] };
     await service.reload((edited) => edited.registry('acme', { sources: ['data'], claims }));
     expect(await seen()).toBe('403 registry_forbidden');
@@ -114,7 +114,7 @@ describe('a configuration that is read again', () => {
     await service.reload((edited) => edited.registry('acme', restored));
   });
 
-  it('changes nothing when it is in conflict with what was made through the API', async () => {
+  it('changes nothing when a name was created through the API', async () => {
     const made = { sources: ['data'], claims: { org: 'acme' } };
     const manager = service.as(SUPER_ADMIN);
     expect(outcomeOf(await manager.put('/v1/registries/made', made))).toBe('201');
@@ -135,7 +135,7 @@ describe('a configuration that is read again', () => {
       .registry('acme', { sources: ['data', 'web', 'published'], claims: { org: 'acme' } });
   });
 
-  it('names what waits for a restart, and takes over the rest', async () => {
+  it('names the changes that wait for a restart, and applies the rest', async () => {
     const reloaded = await service.reload((edited) =>
       edited
         .configuration({ limits: { connections: 17 }, cors: { origins: [] } })
@@ -147,7 +147,7 @@ describe('a configuration that is read again', () => {
     expect((await service.reload()).waiting).toEqual([]);
   });
 
-  it('only withdraws roles while another change of the identity provider waits for a restart', async () => {
+  it('only removes roles while a change of auth.oauth waits for a restart', async () => {
     const ask = async (role: string) => outcomeOf(await service.as({ role }).get('/v1/sources'));
     expect([await ask('admin'), await ask('boss')]).toEqual(['200', '403 role_required']);
     const manageSources = [{ role: 'boss' }];
@@ -160,7 +160,7 @@ describe('a configuration that is read again', () => {
     expect([await ask('admin'), await ask('boss')]).toEqual(['403 role_required', '200']);
   });
 
-  it('leaves the mode, and with it the rules, to a restart: what was taken away stays so', async () => {
+  it('leaves a change of auth.mode to a restart, with its role rules', async () => {
     const ask = async (role: string) => outcomeOf(await service.as({ role }).get('/v1/sources'));
     await service.reload((edited) => edited.auth({ roles: { manageSources: [{ role: 'admin' }] } }));
     expect([await ask('admin'), await ask('boss')]).toEqual(['200', '403 role_required']);
@@ -175,7 +175,7 @@ describe('a configuration that is read again', () => {
     await service.restart((edited) => edited.auth({ mode: 'full' }));
   });
 
-  it('records a change of roles at a start too, and once', async () => {
+  it('records a change of roles at start, once', async () => {
     const before = (await applied()).length;
     await service.restart();
     expect(await applied()).toHaveLength(before);
@@ -193,7 +193,7 @@ describe('a configuration that is read again', () => {
 describe('SIGHUP', () => {
   const folder = aFolder();
 
-  it('has the file read again, and a bad one changes nothing', async () => {
+  it('reloads the file; an invalid one changes nothing', async () => {
     const database = await aDatabase();
     const good = { auth: { mode: 'anonymous' }, database: database.connection, registries: [] };
     const source = { name: 'published', managed: {} };

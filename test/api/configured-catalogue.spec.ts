@@ -7,12 +7,12 @@ import { aService, type ServiceUnderTest } from '../support/service.js';
 
 const acme = { org: 'acme' };
 
-/** What the last start said it changed. */
+/** The changes that the last start logged. */
 function planOf(service: ServiceUnderTest): unknown {
   return service.logs().findLast((line) => 'changes' in line)?.['changes'];
 }
 
-describe('a configuration file that changes between starts', () => {
+describe('changes of the configuration file between starts', () => {
   const folder = aFolder();
   const file = { path: folder.catalogue('made', [aServer('io.acme/made')]) };
   const service = aService({ mode: 'full' })
@@ -25,7 +25,7 @@ describe('a configuration file that changes between starts', () => {
   const superAdmin = () => service.as(SUPER_ADMIN);
   const rowOf = async (path: string) => (await superAdmin().get(path)).json as Record<string, unknown>;
 
-  /** Back to the file described above and nothing else, whatever the test before made of it. */
+  /** Restores the file described above. */
   beforeEach(async () => {
     await service.database.query(`delete from registry where origin = 'api'`);
     await service.database.query(`delete from source where origin = 'api'`);
@@ -43,7 +43,7 @@ describe('a configuration file that changes between starts', () => {
     );
   });
 
-  it('is followed from the first start on', () => {
+  it('the first start creates everything', () => {
     const first = service.logs().find((line) => 'changes' in line);
     expect(first?.['changes']).toEqual([
       'source tools: created',
@@ -54,7 +54,7 @@ describe('a configuration file that changes between starts', () => {
     ]);
   });
 
-  it('changes nothing when nothing in it changed', async () => {
+  it('an unchanged file changes nothing', async () => {
     const before = await rowOf('/v1/sources/tools');
     await service.restart();
     expect(planOf(service)).toEqual([]);
@@ -62,7 +62,7 @@ describe('a configuration file that changes between starts', () => {
     expect([after['createdAt'], after['updatedAt']]).toEqual([before['createdAt'], before['updatedAt']]);
   });
 
-  it('takes new sources and registries in', async () => {
+  it('new sources and registries are created, missing ones removed', async () => {
     await service.restart((described) =>
       described
         .source('fresh', { claims: acme, servers: [aServer('io.acme/fresh')] })
@@ -81,7 +81,7 @@ describe('a configuration file that changes between starts', () => {
     );
   });
 
-  it('labels the entries of a source anew', async () => {
+  it('new claims of a source re-label its entries', async () => {
     await service.restart((described) =>
       described.source('tools', { claims: { org: 'contoso' }, servers: [aServer('io.acme/tool')] }),
     );
@@ -91,7 +91,7 @@ describe('a configuration file that changes between starts', () => {
     expect(serversIn(await service.as(CONTOSO_READER).get(list))).toEqual(['io.acme/tool']);
   });
 
-  it('changes the gate and the sources of a registry', async () => {
+  it('the gate and the sources of a registry change', async () => {
     await service.restart((described) =>
       described
         .registry('main', { sources: ['other', 'tools'], claims: acme })
@@ -107,7 +107,7 @@ describe('a configuration file that changes between starts', () => {
     );
   });
 
-  it('says that a registry changed when one of its sources leaves', async () => {
+  it('a registry counts as changed when one of its sources leaves', async () => {
     const before = await rowOf('/v1/registries/main');
     await service.restart((described) =>
       described.withoutSource('other').registry('main', { sources: ['tools'], claims: acme }),
@@ -120,7 +120,7 @@ describe('a configuration file that changes between starts', () => {
     expect(String(after['updatedAt']) > String(before['updatedAt'])).toBe(true);
   });
 
-  it('decides the order of its registries', async () => {
+  it('the file decides the order of the registries', async () => {
     await service.restart((described) =>
       described.withoutRegistry('main').registry('main', { sources: ['tools', 'other'], claims: acme }),
     );
@@ -131,7 +131,7 @@ describe('a configuration file that changes between starts', () => {
     expect(planOf(service)).toEqual(['registry side: moved', 'registry main: moved']);
   });
 
-  it('touches nothing that was made over HTTP', async () => {
+  it('sources and registries of the API stay as they are', async () => {
     const body = { file, syncPolicy: { interval: '1h' }, claims: acme };
     expect(outcomeOf(await superAdmin().put('/v1/sources/made', body))).toBe('201');
     const view = { sources: ['made', 'tools'], claims: acme };
@@ -153,7 +153,7 @@ describe('a configuration file that changes between starts', () => {
     expect(openRegistriesIn(await service.as(ACME_DATA).get('/registry'))).toEqual(['main', 'side', 'made']);
   });
 
-  it('can not take a source away that a registry made over HTTP uses', async () => {
+  it('removing a source used by a registry of the API is refused', async () => {
     await superAdmin().put('/v1/registries/holding', { sources: ['other'] });
     const changed = (described: ServiceUnderTest) =>
       described.withoutSource('other').registry('main', { sources: ['tools'], claims: acme });
@@ -170,7 +170,7 @@ describe('a configuration file that changes between starts', () => {
   it.each([
     ['source', '/v1/sources/taken', { file, syncPolicy: { interval: '1h' } }],
     ['registry', '/v1/registries/taken', { sources: ['tools'] }],
-  ])('can not have the name of a %s made over HTTP, and leaves that alone', async (noun, path, body) => {
+  ])('the name of a %s created through the API is refused', async (noun, path, body) => {
     expect(outcomeOf(await superAdmin().put(path, body))).toBe('201');
     const before = await rowOf(path);
     const changed = (described: ServiceUnderTest) =>
@@ -191,7 +191,7 @@ describe('a configuration file that changes between starts', () => {
     expect(outcomeOf(await superAdmin().get('/v1/sources/more'))).toBe('404 source_not_found');
   });
 
-  it('may give a name to a source of another kind', async () => {
+  it('a source may change its kind', async () => {
     await service.restart((described) =>
       described.source('kind', { claims: acme, servers: [aServer('io.acme/kind')] }),
     );
@@ -202,7 +202,7 @@ describe('a configuration file that changes between starts', () => {
     await service.restart((described) => described.withoutSource('kind'));
   });
 
-  it('is read-only over HTTP', async () => {
+  it('sources and registries of the file return 403 config_managed to the API', async () => {
     for (const [path, body] of [
       ['/v1/sources/tools', { file, syncPolicy: { interval: '1h' } }],
       ['/v1/registries/main', { sources: ['tools'] }],

@@ -10,7 +10,7 @@ const BACKEND = { processID: 4711, secretKey: -2 };
 const SSL_REQUEST = '0000000804d2162f';
 const CANCEL_REQUEST = '0000001004d2162e00001267fffffffe';
 
-/** A PostgreSQL that closes each connection after the request, and what it is sent. */
+/** Cancels a statement at a fake PostgreSQL server and returns the bytes it received. */
 async function cancelAt(
   ssl: false | object,
   answer: (client: Socket, receive: (bytes: Buffer) => void) => void,
@@ -33,7 +33,7 @@ async function cancelAt(
 
 const certificates = makeCertificates();
 
-it('a statement is cancelled by the key of its connection', async () => {
+it('a statement is cancelled with the key of its connection', async () => {
   const received = await cancelAt(false, (client, receive) => {
     client.once('data', (bytes: Buffer) => {
       receive(bytes);
@@ -43,7 +43,7 @@ it('a statement is cancelled by the key of its connection', async () => {
   expect(received).toEqual([CANCEL_REQUEST]);
 });
 
-it('the key goes over TLS where the connection does', async () => {
+it('the cancel key is sent over TLS when the connection uses TLS', async () => {
   const received = await cancelAt({ ca: certificates.ca }, (client, receive) => {
     client.once('data', (bytes: Buffer) => {
       receive(bytes);
@@ -59,9 +59,9 @@ it('the key goes over TLS where the connection does', async () => {
 });
 
 it.each<[string, object, string]>([
-  ['has no TLS', { ca: certificates.ca }, 'N'],
-  ['is not the one it should be', {}, 'S'],
-])('the key is not sent to a server that %s', async (_, ssl, byte) => {
+  ['does not support TLS', { ca: certificates.ca }, 'N'],
+  ['has an untrusted certificate', {}, 'S'],
+])('the cancel key is not sent to a server that %s', async (_, ssl, byte) => {
   const received: string[] = [];
   const cancelled = cancelAt(ssl, (client, receive) => {
     client.once('data', (bytes: Buffer) => {

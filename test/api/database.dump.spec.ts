@@ -16,7 +16,7 @@ const names = Array.from({ length: 12 }, (_, index) => `io.acme/s${index}`);
 const urlOf = ({ user, host, port, database }: TestDatabase) =>
   `postgres://${user}@${encodeURIComponent(host)}:${port}/${database}`;
 
-describe('a database that is dumped into another one', () => {
+describe('the command dump', () => {
   const folder = aFolder();
   const service = aService({ mode: 'full' })
     .source('main', {
@@ -28,7 +28,7 @@ describe('a database that is dumped into another one', () => {
     .registry('main', { sources: ['main', 'published'] })
     .runs();
 
-  it('gives the same answers from there, and cursors go on', async () => {
+  it('copies a database: same answers, and cursors stay valid', async () => {
     const admin = service.as(SUPER_ADMIN);
     for (const version of ['1.0.0', '1.1.0']) {
       const body = { server: aServer('io.acme/made', version), claims: ACME_DATA };
@@ -41,7 +41,7 @@ describe('a database that is dumped into another one', () => {
       versionsIn(await service.as(ACME_DATA).get(`${LIST}?cursor=${cursor}`));
     const [before, events] = [await answers(), await auditOf(admin)];
     const cursor = cursorIn(await service.as(ACME_DATA).get(`${LIST}?limit=5`)) ?? '';
-    const behind = await rest(cursor);
+    const remaining = await rest(cursor);
     await service.stop();
 
     const [old, other] = [service.database, await aDatabase({ migrated: false })];
@@ -54,13 +54,13 @@ describe('a database that is dumped into another one', () => {
       code: 0,
       output: expect.stringContaining('\nentry_version: 15 row(s)\n') as string,
     });
-    // There is something now.
+    // The target is not empty anymore.
     expect(await dump(config, url)).toBe(1);
 
     service.database = other;
     await service.start();
     expect(await answers()).toEqual(before);
-    expect(await rest(cursor)).toEqual(behind);
+    expect(await rest(cursor)).toEqual(remaining);
     expect((await auditOf(service.as(SUPER_ADMIN))).filter(({ action }) => action !== 'sync.run')).toEqual(
       events.filter(({ action }) => action !== 'sync.run'),
     );
@@ -72,7 +72,7 @@ describe('a database that is dumped into another one', () => {
     await old.drop();
   });
 
-  it('is left as it is by a version that would migrate it, and nothing is copied', async () => {
+  it('refuses a database with pending migrations, and copies nothing', async () => {
     const [old, other] = [await aDatabase({ migrated: false }), await aDatabase({ migrated: false })];
     const config = folder.write(
       'old.yaml',

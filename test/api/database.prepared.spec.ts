@@ -22,7 +22,7 @@ describe('a prepared statement', () => {
   beforeEach(async () => {
     database = await aDatabase();
     await database.query('create table kept as select generate_series(1, 3) as number');
-    // One connection: what is done to it is done to the one that is asked.
+    // One connection, so that every change hits the connection that runs the statement.
     dataSource = await createDataSource({ ...database, poolMax: 1 }, [], () => undefined).initialize();
     prepared = new PreparedStatements(dataSource);
   });
@@ -31,17 +31,17 @@ describe('a prepared statement', () => {
     await database.drop();
   });
 
-  it('is parsed once, and answers each time for the values it is given', async () => {
+  it('is parsed once and runs with the values of each call', async () => {
     expect(await numbers(1)).toEqual([1, 2, 3]);
     expect(await numbers(3)).toEqual([3]);
     expect((await known()).map(({ statement }) => statement)).toEqual([SELECT]);
   });
 
-  it.each<[what: string, happens: () => Promise<unknown>]>([
-    ['has forgotten it', () => dataSource.query('deallocate all')],
-    ['knows other columns by now', () => database.query('alter table kept alter number type bigint')],
+  it.each<[what: string, act: () => Promise<unknown>]>([
+    ['lost it', () => dataSource.query('deallocate all')],
+    ['has a changed table', () => database.query('alter table kept alter number type bigint')],
     [
-      'has it from another service already',
+      'has one of the same name from another service',
       async () => {
         const [{ name = '' } = {}] = await known();
         await dataSource.destroy();
@@ -49,9 +49,9 @@ describe('a prepared statement', () => {
         await dataSource.query(`prepare "${name}" as ${SELECT.replace('$1', '$1::int')}`);
       },
     ],
-  ])('is not used any more when the connection %s', async (_what, happens) => {
+  ])('is prepared again when the connection %s', async (_what, act) => {
     expect(await numbers(1)).toEqual([1, 2, 3]);
-    await happens();
+    await act();
     await dataSource.query('select 1');
     const before = await known();
     expect(await numbers(2)).toEqual([2, 3]);
@@ -59,7 +59,7 @@ describe('a prepared statement', () => {
     expect((await known()).length).toBeLessThanOrEqual(before.length);
   });
 
-  it('is used again after an error of its own', async () => {
+  it('is still used after an error in its values', async () => {
     await expect(prepared.query(SELECT, ['none'])).rejects.toThrow('invalid input syntax');
     expect(await numbers(2)).toEqual([2, 3]);
     expect(await known()).toHaveLength(1);

@@ -21,13 +21,16 @@ describe('the demo', () => {
   const get = async (user: string, path: string) =>
     call(demo.origin + path, { headers: { Authorization: `Bearer ${await demo.tokenFor(user)}` } });
 
-  it.each(DEMO_USERS.map(({ name }) => name))('has a token for %s that the server accepts', async (name) => {
-    const reply = await get(name, '/v1/me');
-    expect(reply.status).toBe(200);
-    expect(reply.json).toMatchObject({ subject: name });
-  });
+  it.each(DEMO_USERS.map(({ name }) => name))(
+    'issues a token for %s that the server accepts',
+    async (name) => {
+      const reply = await get(name, '/v1/me');
+      expect(reply.status).toBe(200);
+      expect(reply.json).toMatchObject({ subject: name });
+    },
+  );
 
-  // What users.ts says they see.
+  // As documented in users.ts.
   it.each([
     ['ada', ['community', 'company', 'data', 'platform']],
     ['max', ['community', 'company', 'data', 'platform']],
@@ -40,7 +43,7 @@ describe('the demo', () => {
     expect([...seen].sort()).toEqual(groups);
   });
 
-  it('lets somebody of another organisation into the registry "community" only', async () => {
+  it('admits a user of another organisation to the registry "community" only', async () => {
     expect((await get('ext', '/registry/community/v0.1/servers')).status).toBe(200);
     expectRefused(await get('ext', '/registry/acme/v0.1/servers'), 403, 'registry_forbidden');
   });
@@ -51,11 +54,11 @@ describe('the demo', () => {
     ['pia', ['manageEntries']],
     ['dev', []],
     ['ext', []],
-  ])('gives %s the roles %j', async (name, roles) => {
+  ])('grants %s the roles %j', async (name, roles) => {
     expect((await get(name, '/v1/me')).json).toMatchObject({ roles });
   });
 
-  it('prints a line that publishes as pia what her team sees, and others do not', async () => {
+  it('prints a curl line that publishes as pia, visible to her team only', async () => {
     const path = '/registry/acme/v0.1/servers/com.example.platform%2Fhello/versions/latest';
     expectRefused(await get('pia', path), 404, 'entry_not_found');
     const published = await pasted((await welcome(demo)).match(/curl -X POST .*/)?.[0] ?? '');
@@ -69,13 +72,13 @@ describe('the demo', () => {
     expectRefused(await get('ext', path), 403, 'registry_forbidden');
   });
 
-  it('refuses to let dev, who has no role, publish the same', async () => {
+  it('returns 403 when dev, without a role, publishes the same', async () => {
     const line = (await welcome(demo)).match(/curl -X POST .*/)?.[0] ?? '';
     const byDev = line.replace(/Bearer [\w.-]+/, `Bearer ${await demo.tokenFor('dev')}`);
     expectRefused(await pasted(byDev), 403, 'role_required');
   });
 
-  it('asks for a token', async () => {
+  it('requires a token', async () => {
     const reply = await call(`${demo.origin}/registry`);
     expect(reply.status).toBe(401);
     expect(reply.headers['www-authenticate']).toContain(`resource_metadata="${demo.origin}/.well-known/`);
@@ -95,12 +98,12 @@ describe('the demo in production', () => {
     expect(stderr).toMatch(/^The demo does not run with NODE_ENV=production: .*\.\n$/);
   });
 
-  it('is no matter elsewhere', () => {
+  it('starts with NODE_ENV=development', () => {
     expect(start('development')).toMatchObject({ status: 0, stderr: '' });
   });
 });
 
-/** What a shell makes of a printed curl line. */
+/** Runs a printed curl line. */
 function pasted(line: string): Promise<Reply> {
   const [authorization = '', type = '', body = '', url = ''] = [...line.matchAll(/'([^']*)'/g)].map(
     ([, text = '']) => text,
@@ -109,7 +112,7 @@ function pasted(line: string): Promise<Reply> {
   return call(url, { method: /-X (\w+)/.exec(line)?.[1] ?? 'GET', headers, body });
 }
 
-/** The source of an entry, by the filters of registry.yaml. */
+/** The source of an entry according to the filters of registry.yaml. */
 function groupOf(name: string): string {
   const [, team = 'community'] = /^com\.example\.(\w+)\//.exec(name) ?? [];
   return ['docs', 'payments', 'people'].includes(team) ? 'company' : team;

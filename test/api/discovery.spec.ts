@@ -4,10 +4,10 @@ import { aService } from '../support/service.js';
 
 const WELL_KNOWN = '/.well-known/oauth-protected-resource';
 
-describe('the metadata of the protected resource', () => {
+describe('protected resource metadata', () => {
   const service = aService({ mode: 'auth-only' }).runs();
 
-  it('say where tokens come from, with the defaults of the specification', async () => {
+  it('lists the authorization servers and default scopes', async () => {
     const { status, json, headers } = await service.get(WELL_KNOWN);
     expect({ status, json }).toEqual({
       status: 200,
@@ -21,24 +21,24 @@ describe('the metadata of the protected resource', () => {
     expect(headers['content-type']).toBe('application/json; charset=utf-8');
   });
 
-  it('may be read by pages of any origin', async () => {
+  it('allows any origin by CORS', async () => {
     const { headers } = await service.get(WELL_KNOWN, { Origin: 'https://portal.example' });
     expect(headers['access-control-allow-origin']).toBe('*');
   });
 
-  it('are the same for everybody, and need no provider', async () => {
+  it('ignores tokens and contacts no provider', async () => {
     const plain = await service.get(WELL_KNOWN);
     for (const token of ['nonsense', service.issuer.sign(), service.issuer.sign({ exp: 1 })])
       expect((await service.bearing(token).get(WELL_KNOWN)).text).toBe(plain.text);
     expect(service.issuer.requests).toEqual([]);
   });
 
-  it.each(['/registry', '/mcp', '/', '//', '/.', '/%2e%2e'])('are not at %s below', async (below) => {
+  it.each(['/registry', '/mcp', '/', '//', '/.', '/%2e%2e'])('returns 404 at %s below', async (below) => {
     expectRefused(await service.get(WELL_KNOWN + below), 404, 'route_not_found');
   });
 });
 
-describe('the metadata of a resource with a path', () => {
+describe('protected resource metadata for a resourceUrl with a path', () => {
   const service = aService({
     mode: 'auth-only',
     resourceUrl: 'https://example.com/mcp/registry',
@@ -50,7 +50,7 @@ describe('the metadata of a resource with a path', () => {
     ],
   }).runs();
 
-  it('are at the well-known path, and below it at the path of the resource', async () => {
+  it('is at the well-known path, with and without the path of the resource', async () => {
     const expected = {
       resource: 'https://example.com/mcp/registry',
       authorization_servers: ['https://idp.example.com', `${service.issuer.iss}/`],
@@ -65,17 +65,17 @@ describe('the metadata of a resource with a path', () => {
   });
 
   it.each(['/mcp', '/mcp/registry/more', '/registry', '/mcp%2Fregistry', '/MCP/registry'])(
-    'are not at %s below',
+    'returns 404 at %s below',
     async (below) => {
       expectRefused(await service.get(WELL_KNOWN + below), 404, 'route_not_found');
     },
   );
 });
 
-describe('in anonymous mode', () => {
+describe('protected resource metadata in anonymous mode', () => {
   const service = aService().runs();
 
-  it.each([WELL_KNOWN, `${WELL_KNOWN}/mcp`])('there is nothing at %s', async (path) => {
+  it.each([WELL_KNOWN, `${WELL_KNOWN}/mcp`])('returns 404 at %s', async (path) => {
     expectRefused(await service.get(path), 404, 'route_not_found');
   });
 });

@@ -5,7 +5,7 @@ import { startEmbeddedPostgres } from '../../dist/database/embedded/embedded-pos
 import { childrenOf, EmbeddedFolder, killNine } from '../support/embedded.js';
 import { within } from '../support/within.js';
 
-/** Of all tests that need one that is there: to make it anew takes longer than any of them. */
+/** Shared data directory: initdb takes longer than any test. */
 const DATA = 'data';
 const A_WHILE = 30_000;
 
@@ -15,8 +15,8 @@ beforeAll(async () => {
 });
 afterAll(() => folder.remove());
 
-describe('first starts at the same moment', { timeout: 90_000 }, () => {
-  it('on one data directory: one serves, the others are told so', async () => {
+describe('concurrent first starts', { timeout: 90_000 }, () => {
+  it('on one data directory: one serves, the others exit 1 and name its process', async () => {
     const all = [1, 2, 3].map(() => folder.serve('race'));
     const outcomes = await Promise.allSettled(all.map((cli) => cli.logs('"Ready"')));
     const winners = all.filter((_, i) => outcomes[i]?.status === 'fulfilled');
@@ -34,7 +34,7 @@ describe('first starts at the same moment', { timeout: 90_000 }, () => {
     expect((await readdir(join(folder.path, 'race'))).sort()).toEqual(['postgres', 'postgres.lock']);
   });
 
-  it('on neighbouring data directories: the later one leaves the work of the earlier one alone', async () => {
+  it('on neighbouring data directories do not affect each other', async () => {
     const parent = join(folder.path, 'neighbours');
     await mkdir(parent);
     const unfinished = async () => (await readdir(parent)).filter((name) => name.includes('initdb'));
@@ -47,7 +47,7 @@ describe('first starts at the same moment', { timeout: 90_000 }, () => {
     expect(await unfinished()).toEqual([]);
   });
 
-  it('clear away what is left of one that was killed before it was done', async () => {
+  it('clean up after a start that was killed during initdb', async () => {
     const parent = join(folder.path, 'stray');
     await mkdir(parent);
     const killed = folder.own('stray');
@@ -62,7 +62,7 @@ describe('first starts at the same moment', { timeout: 90_000 }, () => {
 });
 
 describe('a second start on a data directory that is in use', { timeout: 90_000 }, () => {
-  it('is refused while no client is connected, and leaves that PostgreSQL alone', async () => {
+  it('is refused without connected clients too, and leaves PostgreSQL running', async () => {
     const owner = await startEmbeddedPostgres(folder.postgres(DATA));
     expect(await folder.serve(DATA).finished).toMatchObject({
       code: 1,
@@ -76,7 +76,7 @@ describe('a second start on a data directory that is in use', { timeout: 90_000 
     await owner.stop();
   });
 
-  it('is refused by any name of the directory', async () => {
+  it('is refused through a symbolic link', async () => {
     const owner = await startEmbeddedPostgres(folder.postgres(DATA));
     await symlink(join(folder.path, DATA), join(folder.path, 'alias'));
     await mkdir(join(folder.path, 'elsewhere'));
@@ -88,7 +88,7 @@ describe('a second start on a data directory that is in use', { timeout: 90_000 
     await owner.stop();
   });
 
-  it('succeeds once the owner has stopped, or could not start', async () => {
+  it('succeeds once the owner has stopped or failed to start', async () => {
     const path = folder.postgres(DATA);
     await expect(startEmbeddedPostgres(path, { settings: { shared_buffers: 'many' } })).rejects.toThrow(
       /did not start/,
@@ -100,7 +100,7 @@ describe('a second start on a data directory that is in use', { timeout: 90_000 
     await second.stop();
   });
 
-  it('succeeds after a kill -9 of the owner and its guard, though the PostgreSQL lives on with a client', async () => {
+  it('succeeds after kill -9 of the owner and its guard while PostgreSQL still runs with a client', async () => {
     const owner = await folder.owning(DATA);
     const { pid, client } = folder.postmaster(DATA);
     const children = await childrenOf(owner.pid ?? 0);
@@ -112,9 +112,9 @@ describe('a second start on a data directory that is in use', { timeout: 90_000 
       children.filter((child) => child !== pid),
     );
     expect((await connected.query('select 1 as one')).rows).toEqual([{ one: 1 }]);
-    const heir = await startEmbeddedPostgres(folder.postgres(DATA));
+    const successor = await startEmbeddedPostgres(folder.postgres(DATA));
     await gone;
-    expect(heir.pid).not.toBe(pid);
-    await heir.stop();
+    expect(successor.pid).not.toBe(pid);
+    await successor.stop();
   });
 });

@@ -8,7 +8,7 @@ import { startEmbeddedPostgres } from '../../dist/database/embedded/embedded-pos
 import { childrenOf, EmbeddedFolder, isAlive, killNine } from '../support/embedded.js';
 import { within } from '../support/within.js';
 
-/** Of all tests: to make one anew takes longer than any of them. */
+/** Shared data directory: initdb takes longer than any test. */
 const DATA = 'data';
 const A_WHILE = 30_000;
 
@@ -22,7 +22,7 @@ afterAll(async () => {
   await folder.remove();
 });
 
-/** A process of the user PostgreSQL runs as, as whoever gets its process id would be. */
+/** Starts an unrelated process as the user that PostgreSQL runs as. */
 function bystander(script: string): ChildProcess {
   const { uid, gid } = statSync(folder.postgres(DATA));
   const child = spawn('/bin/sh', ['-c', script], { stdio: ['ignore', 'pipe', 'ignore'], uid, gid });
@@ -30,13 +30,13 @@ function bystander(script: string): ChildProcess {
   return child;
 }
 
-/** Kills who used the data directory, its guard and its PostgreSQL. */
+/** Kills the owner of the data directory, its guard and PostgreSQL. */
 async function killAll(): Promise<void> {
   const owner = await folder.owning(DATA);
   await killNine(owner, await childrenOf(owner.pid ?? 0));
 }
 
-/** As if the system had given the process id of the dead PostgreSQL to this process. */
+/** Writes another process id into postmaster.pid, as after reuse of the id. */
 async function reuse(pid: number): Promise<void> {
   const file = folder.postmasterFile(DATA);
   const [, ...rest] = (await readFile(file, 'utf8')).split('\n');
@@ -49,66 +49,60 @@ async function expectStart(): Promise<void> {
   await server.stop();
 }
 
-describe(
-  'after its owner, guard and PostgreSQL were all killed with -9, a start succeeds',
-  { timeout: 90_000 },
-  () => {
-    it('at once', async () => {
-      await killAll();
-      await expectStart();
-    });
+describe('a start after kill -9 of owner, guard and PostgreSQL succeeds', { timeout: 90_000 }, () => {
+  it('at once', async () => {
+    await killAll();
+    await expectStart();
+  });
 
-    it('while the dead PostgreSQL is a zombie', async () => {
-      await killAll();
-      // `exec` leaves the child to a program that never waits for it; one that ended before would have been waited for.
-      const parent = bystander('sleep 0.3 & echo $!; exec sleep 300');
-      const [line] = (await once(parent.stdout ?? parent, 'data')) as [Buffer];
-      const zombie = Number(line.toString());
-      await reuse(zombie);
-      expect(await childrenOf(parent.pid ?? 0)).toEqual([zombie]);
-      await expectStart();
-      expect(isAlive(zombie)).toBe(true);
-    });
+  it('while the dead PostgreSQL is a zombie', async () => {
+    await killAll();
+    // `exec` replaces the shell by a program that never waits for its child.
+    const parent = bystander('sleep 0.3 & echo $!; exec sleep 300');
+    const [line] = (await once(parent.stdout ?? parent, 'data')) as [Buffer];
+    const zombie = Number(line.toString());
+    await reuse(zombie);
+    expect(await childrenOf(parent.pid ?? 0)).toEqual([zombie]);
+    await expectStart();
+    expect(isAlive(zombie)).toBe(true);
+  });
 
-    it('while one of its processes still works for a moment', async () => {
-      const killed = await folder.owning(DATA);
-      const { client } = folder.postmaster(DATA);
-      const worker = await client();
-      const { rows } = await worker.query<{ pid: number }>('select pg_backend_pid() as pid');
-      const enough = join(folder.path, 'enough');
-      const work = worker.query(`do $$ begin
+  it('while a backend still runs for a moment', async () => {
+    const killed = await folder.owning(DATA);
+    const { client } = folder.postmaster(DATA);
+    const worker = await client();
+    const { rows } = await worker.query<{ pid: number }>('select pg_backend_pid() as pid');
+    const enough = join(folder.path, 'enough');
+    const work = worker.query(`do $$ begin
       while pg_stat_file('${enough}', true) is null loop end loop;
     end $$`);
-      const watcher = await client();
-      const active = `select 1 from pg_stat_activity where pid = $1 and state = 'active'`;
-      await within(A_WHILE, async () =>
-        expect((await watcher.query(active, [rows[0]?.pid])).rowCount).toBe(1),
-      );
-      await killNine(killed, await childrenOf(killed.pid ?? 0));
-      const starting = expectStart();
-      const log = () => readFile(join(folder.postgres(DATA), 'server.log'), 'utf8');
-      await within(A_WHILE, async () => expect(await log()).toContain('pre-existing shared memory block'));
-      await writeFile(enough, '');
-      await work;
-      await starting;
-    });
+    const watcher = await client();
+    const active = `select 1 from pg_stat_activity where pid = $1 and state = 'active'`;
+    await within(A_WHILE, async () => expect((await watcher.query(active, [rows[0]?.pid])).rowCount).toBe(1));
+    await killNine(killed, await childrenOf(killed.pid ?? 0));
+    const starting = expectStart();
+    const log = () => readFile(join(folder.postgres(DATA), 'server.log'), 'utf8');
+    await within(A_WHILE, async () => expect(await log()).toContain('pre-existing shared memory block'));
+    await writeFile(enough, '');
+    await work;
+    await starting;
+  });
 
-    it('though its process id now belongs to another program, which is left alone', async () => {
-      await killAll();
-      const stranger = bystander('exec sleep 300');
-      await reuse(stranger.pid ?? 0);
-      await expectStart();
-      expect(stranger.exitCode ?? stranger.signalCode).toBeNull();
-    });
+  it('when its process id belongs to another program, which is left alone', async () => {
+    await killAll();
+    const stranger = bystander('exec sleep 300');
+    await reuse(stranger.pid ?? 0);
+    await expectStart();
+    expect(stranger.exitCode ?? stranger.signalCode).toBeNull();
+  });
 
-    it('though its process id now belongs to the PostgreSQL of another data directory, which is left alone', async () => {
-      const other = await startEmbeddedPostgres(folder.postgres('other'));
-      await killAll();
-      await reuse(other.pid);
-      await expectStart();
-      expect(isAlive(other.pid)).toBe(true);
-      expect(folder.postmaster('other').pid).toBe(other.pid);
-      await other.stop();
-    });
-  },
-);
+  it('when its process id belongs to the PostgreSQL of another data directory, which is left alone', async () => {
+    const other = await startEmbeddedPostgres(folder.postgres('other'));
+    await killAll();
+    await reuse(other.pid);
+    await expectStart();
+    expect(isAlive(other.pid)).toBe(true);
+    expect(folder.postmaster('other').pid).toBe(other.pid);
+    await other.stop();
+  });
+});

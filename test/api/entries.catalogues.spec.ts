@@ -6,7 +6,7 @@ import type { Reply } from '../support/http.js';
 import { expectRefused } from '../support/matchers.js';
 import { aService } from '../support/service.js';
 
-/** Our examples, unless another folder of catalogue files is named, such as one of real-world data. */
+/** The examples, or another folder of catalogue files, for example real-world data. */
 const FOLDER = process.env['TEST_CATALOGUES'] ?? resolve(import.meta.dirname, '../../examples');
 
 interface Catalogue {
@@ -30,7 +30,7 @@ const files = readdirSync(FOLDER)
   .sort();
 const texts = files.map((file) => readFileSync(join(FOLDER, file), 'utf8'));
 
-// Every file is a source too: what a sync takes from it and what it skips is what publishing has to accept and to refuse.
+// Each file is a source too: publishing must accept and refuse what a sync takes and skips.
 describe.each(files.map((file, index) => ({ file, text: texts[index] ?? '' })))(
   'the documents of $file, published one by one',
   ({ file, text }) => {
@@ -52,9 +52,10 @@ describe.each(files.map((file, index) => ({ file, text: texts[index] ?? '' })))(
             reply: await service.post('/v1/entries', { [type]: document }),
           });
     });
-    const having = (...statuses: number[]) => attempts.filter(({ reply }) => statuses.includes(reply.status));
+    const withStatus = (...statuses: number[]) =>
+      attempts.filter(({ reply }) => statuses.includes(reply.status));
 
-    it('are accepted, refused for what is wrong with them, or there already', () => {
+    it('are accepted, or refused as invalid_document or version_exists', () => {
       const accepted = new Set<string>();
       for (const { type, document, reply } of attempts) {
         if (reply.status === 201) {
@@ -66,20 +67,20 @@ describe.each(files.map((file, index) => ({ file, text: texts[index] ?? '' })))(
         } else expectRefused(reply, 400, 'invalid_document');
       }
       console.log(
-        `${file}: ${accepted.size} published, ${having(409).length} there already, ${having(400).length} refused`,
+        `${file}: ${accepted.size} published, ${withStatus(409).length} already exist, ${withStatus(400).length} refused`,
       );
     });
 
-    it('are accepted and refused as a sync of the file takes and skips them', async () => {
+    it('are accepted and refused like a sync takes and skips them', async () => {
       const { counts } = await service.synced('file');
       expect(counts).toMatchObject({
-        entries: having(201).length,
-        skipped: having(400, 409).length,
+        entries: withStatus(201).length,
+        skipped: withStatus(400, 409).length,
       });
     });
 
-    it('are read back deep-equal from every place that has them', async () => {
-      for (const { type, document, reply } of having(201)) {
+    it('are returned deep-equal by every route', async () => {
+      for (const { type, document, reply } of withStatus(201)) {
         const path = `${encodeURIComponent(nameOf(type, document))}/versions/${encodeURIComponent(String(document['version']))}`;
         expect(reply.json[type]).toEqual(document);
         const stored = (await service.get(`/v1/entries/${type}/${path}`)).json;
@@ -90,20 +91,20 @@ describe.each(files.map((file, index) => ({ file, text: texts[index] ?? '' })))(
       }
     });
 
-    it('are refused with a path that leads to what is wrong', () => {
-      for (const { type, document, reply } of having(400)) {
+    it('are refused with the path of each problem', () => {
+      for (const { type, document, reply } of withStatus(400)) {
         const { error, details } = reply.json as Refusal;
         expect(details.length).toBeGreaterThan(0);
         for (const detail of details) {
           expect(error).toContain(detail);
-          expect([detail, leadsSomewhere(type, document, detail)]).toEqual([detail, true]);
+          expect([detail, pointsIntoDocument(type, document, detail)]).toEqual([detail, true]);
         }
       }
     });
   },
 );
 
-describe('a server that is broken in one place', () => {
+describe('a server with one invalid field', () => {
   const service = aService()
     .source('tools', { kind: 'managed' })
     .registry('main', { sources: ['tools'] })
@@ -122,7 +123,7 @@ describe('a server that is broken in one place', () => {
       { version: '^1.0.0' },
       'server.version: "^1.0.0" is a range, not one version such as "1.2.3"',
     ],
-  ])('is refused with the place, and published without it: %s', async (_how, broken, detail) => {
+  ])('is refused with its path: %s', async (_how, broken, detail) => {
     const name = `io.acme/broken-${detail.length}`;
     const refused = await service.post('/v1/entries', { server: aServer(name, '1.0.0', broken) });
     expectRefused(refused, 400, 'invalid_document');
@@ -140,8 +141,8 @@ function keyOf(type: string, document: Document): string {
   return `${type} ${nameOf(type, document)}@${String(document['version'])}`;
 }
 
-/** Whether the place before the colon is there, or one step beyond what is, as a missing key is. */
-function leadsSomewhere(type: string, document: Document, detail: string): boolean {
+/** Whether the path before the colon exists, apart from a missing last key. */
+function pointsIntoDocument(type: string, document: Document, detail: string): boolean {
   const [path = ''] = detail.split(': ', 1);
   if (!path.startsWith(`${type}.`)) return false;
   const steps = path.slice(type.length + 1).match(/[^.[\]]+/g) ?? [];

@@ -9,13 +9,13 @@ import { aService } from '../support/service.js';
 
 const GUIDE = readFileSync(join(import.meta.dirname, '../../docs/publishing.md'), 'utf8');
 
-/** The roles that the guide's example gives to workflows. */
+/** Role rules of the guide's example. */
 function rolesOfGuide(): Document {
   const [, yaml = ''] = /^## From GitHub Actions$[^]*?```yaml\n([^]*?)```/m.exec(GUIDE) ?? [];
   return (parse(yaml) as { auth: { authz: { roles: Document } } }).auth.authz.roles;
 }
 
-/** Claims as GitHub gives them to a job; all of them are strings. */
+/** Claims of a GitHub job token; all are strings. */
 const JOB = {
   sub: 'repo:acme/weather:environment:release',
   repository: 'acme/weather',
@@ -28,7 +28,7 @@ const JOB = {
 };
 const CLAIMS = { repository_owner: 'acme' };
 
-describe('a workflow with the token of its CI provider, by the rule of the guide', () => {
+describe('publishing with a GitHub Actions token and the role rule of docs/publishing.md', () => {
   const service = aService({ mode: 'full', roles: rolesOfGuide() })
     .source('published', { kind: 'managed', claims: { org: 'acme' } })
     .registry('main', { sources: ['published'] })
@@ -36,11 +36,11 @@ describe('a workflow with the token of its CI provider, by the rule of the guide
   const publish = (job: Document, name: string, claims: Document = CLAIMS) =>
     service.as(job).post('/v1/entries', { server: aServer(name), claims });
 
-  it('publishes with the owner of its repository as claims', async () => {
+  it('is allowed with repository_owner as claims', async () => {
     expect((await publish(JOB, 'com.acme/weather')).status).toBe(201);
   });
 
-  it('does not with claims that only people have', async () => {
+  it('is refused with claims the token lacks', async () => {
     const reply = await publish(JOB, 'com.acme/people', { org: 'acme' });
     expectRefused(reply, 400, 'claims_not_subset');
   });
@@ -49,11 +49,11 @@ describe('a workflow with the token of its CI provider, by the rule of the guide
     ['another owner', { repository_owner: 'contoso', repository: 'contoso/weather' }],
     ['another repository of the owner', { repository: 'acme/other' }],
     ['no environment', { environment: undefined }],
-  ])('does not from %s', async (_where, different) => {
+  ])('is refused for %s', async (_where, different) => {
     expectRefused(await publish({ ...JOB, ...different }, 'com.acme/other'), 403, 'role_required');
   });
 
-  it('is seen by those who hold the claim too, and by nobody else', async () => {
+  it('makes the entry visible to holders of the claim only', async () => {
     expect((await publish(JOB, 'com.acme/seen')).status).toBe(201);
     const path = '/registry/main/v0.1/servers/com.acme%2Fseen/versions/latest';
     expect((await service.as({ org: 'acme', repository_owner: 'acme' }).get(path)).status).toBe(200);

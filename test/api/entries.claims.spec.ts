@@ -31,52 +31,55 @@ const CONTOSO = { org: 'contoso', team: 'platform' };
 const TEAMS = { team: ['platform', 'data'] };
 const BOTH = { ...ACME_WRITER, team: ['platform', 'data'] };
 
-type Case = readonly [says: string, existing: Document, claims: Document, held: Document, answers: ByMode];
+type Case = readonly [what: string, existing: Document, claims: Document, held: Document, answers: ByMode];
 
-// spec §4.3: the caller satisfies the claims there are (or gets 404, contract §3) and those to come (or gets 400).
+// spec §4.3: the caller covers the old claims, else 404 (contract §3), and the new claims, else 400.
 const CHANGES: readonly Case[] = [
-  ['both are held', PLATFORM, { org: 'acme' }, ACME_WRITER, OK],
-  ['they stay as they are', PLATFORM, PLATFORM, ACME_WRITER, OK],
-  ['the old ones are of another organisation', CONTOSO, { org: 'acme' }, ACME_WRITER, HIDDEN],
-  ['the old ones ask for a claim that is not held', { ...PLATFORM, tier: 'gold' }, PLATFORM, ACME_WRITER, HIDDEN],
-  ['the same, held', { ...PLATFORM, tier: 'gold' }, PLATFORM, { ...ACME_WRITER, tier: 'gold' }, OK],
-  ['the new ones are of another organisation', PLATFORM, CONTOSO, ACME_WRITER, BEYOND],
-  ['the new ones are of both organisations, held', PLATFORM, CONTOSO, { ...ACME_WRITER, org: ['acme', 'contoso'] }, OK],
-  ['the new ones ask for a claim that is not held', PLATFORM, { ...PLATFORM, tier: 'gold' }, ACME_WRITER, BEYOND],
-  ['neither are held', CONTOSO, { org: 'contoso' }, ACME_WRITER, HIDDEN_AND_BEYOND],
-  ['the old ones are an array, held whole', TEAMS, { team: 'data' }, BOTH, OK],
-  ['the old ones are an array, held in part', TEAMS, { team: 'platform' }, ACME_WRITER, HIDDEN],
-  ['the new ones are an array, held whole', { team: 'data' }, { team: ['data', 'platform'] }, BOTH, OK],
-  ['the new ones are an array, held in part', { team: 'platform' }, TEAMS, ACME_WRITER, BEYOND],
-  ['they are cleared', PLATFORM, {}, ACME_WRITER, OK],
-  ['those of another organisation are cleared', CONTOSO, {}, ACME_WRITER, HIDDEN],
-  ['there were none', {}, PLATFORM, ACME_WRITER, OK],
-  ['there were none, and the new ones are not held', {}, CONTOSO, ACME_WRITER, BEYOND],
-  ['there were none and are none', {}, {}, ACME_WRITER, OK],
-  ['the old ones are not held by a super-admin', PLATFORM, { role: 'super-admin' }, SUPER_ADMIN, OK],
-  ['the new ones are not held by a super-admin', PLATFORM, CONTOSO, SUPER_ADMIN, ['ok', BEYOND[1], 'ok']],
-  ['a super-admin clears them', PLATFORM, {}, SUPER_ADMIN, OK],
+  ['old and new claims are held', PLATFORM, { org: 'acme' }, ACME_WRITER, OK],
+  ['unchanged claims', PLATFORM, PLATFORM, ACME_WRITER, OK],
+  ['old claims of another organisation', CONTOSO, { org: 'acme' }, ACME_WRITER, HIDDEN],
+  ['old claims with a key that is not held', { ...PLATFORM, tier: 'gold' }, PLATFORM, ACME_WRITER, HIDDEN],
+  ['old claims with that key held', { ...PLATFORM, tier: 'gold' }, PLATFORM, { ...ACME_WRITER, tier: 'gold' }, OK],
+  ['new claims of another organisation', PLATFORM, CONTOSO, ACME_WRITER, BEYOND],
+  ['new claims of another organisation that is held', PLATFORM, CONTOSO, { ...ACME_WRITER, org: ['acme', 'contoso'] }, OK],
+  ['new claims with a key that is not held', PLATFORM, { ...PLATFORM, tier: 'gold' }, ACME_WRITER, BEYOND],
+  ['neither old nor new claims are held', CONTOSO, { org: 'contoso' }, ACME_WRITER, HIDDEN_AND_BEYOND],
+  ['an old array that is fully held', TEAMS, { team: 'data' }, BOTH, OK],
+  ['an old array that is partly held', TEAMS, { team: 'platform' }, ACME_WRITER, HIDDEN],
+  ['a new array that is fully held', { team: 'data' }, { team: ['data', 'platform'] }, BOTH, OK],
+  ['a new array that is partly held', { team: 'platform' }, TEAMS, ACME_WRITER, BEYOND],
+  ['clearing the claims', PLATFORM, {}, ACME_WRITER, OK],
+  ['clearing the claims of another organisation', CONTOSO, {}, ACME_WRITER, HIDDEN],
+  ['claims for an entry without claims', {}, PLATFORM, ACME_WRITER, OK],
+  ['claims that are not held, for an entry without claims', {}, CONTOSO, ACME_WRITER, BEYOND],
+  ['no claims for an entry without claims', {}, {}, ACME_WRITER, OK],
+  ['old claims that a super-admin does not hold', PLATFORM, { role: 'super-admin' }, SUPER_ADMIN, OK],
+  ['new claims that a super-admin does not hold', PLATFORM, CONTOSO, SUPER_ADMIN, ['ok', BEYOND[1], 'ok']],
+  ['clearing the claims as a super-admin', PLATFORM, {}, SUPER_ADMIN, OK],
 ]; // prettier-ignore
 
 describe.each(MODES)('in %s mode', (mode) => {
   const service = aPublishingService(mode).runs();
 
-  describe.each(TYPES_IN[mode])('the claims of a %s', (type) => {
-    it.each(CHANGES)('are set where %s, or not', async (_says, existing, claims, held, answers) => {
-      const name = aName();
-      await seed(service, type, name, existing, '1.0.0', '2.0.0');
-      const at = entryAt(type, name, '/claims');
-      const reply = await service.as(held).put(at, { claims });
-      expect(outcome(reply)).toBe(inMode(answers, mode));
-      if (reply.status < 300)
-        expect({ status: reply.status, text: reply.text }).toEqual({ status: 204, text: '' });
-      const expected = reply.status === 204 ? claims : existing;
-      const stored = (await anyone(service).get(at)).json as { claims: Document };
-      expect(sorted(stored.claims)).toEqual(sorted(expected));
-    });
+  describe.each(TYPES_IN[mode])('PUT of the claims of a %s', (type) => {
+    it.each(CHANGES)(
+      'is allowed or refused by old and new claims: %s',
+      async (_what, existing, claims, held, answers) => {
+        const name = aName();
+        await seed(service, type, name, existing, '1.0.0', '2.0.0');
+        const at = entryAt(type, name, '/claims');
+        const reply = await service.as(held).put(at, { claims });
+        expect(outcome(reply)).toBe(inMode(answers, mode));
+        if (reply.status < 300)
+          expect({ status: reply.status, text: reply.text }).toEqual({ status: 204, text: '' });
+        const expected = reply.status === 204 ? claims : existing;
+        const stored = (await anyone(service).get(at)).json as { claims: Document };
+        expect(sorted(stored.claims)).toEqual(sorted(expected));
+      },
+    );
 
-    // contract §4: what a later version has to equal is what the entry carries now.
-    it('that were set are those of every later version', async () => {
+    // contract §4: later versions must equal the current claims of the entry.
+    it('applies to later versions', async () => {
       const name = aName();
       const writer = service.as({ ...ACME_WRITER, role: ['writer', 'super-admin'] });
       await publish(writer, type, name, PLATFORM);
@@ -100,7 +103,7 @@ describe.each(TYPES)('a %s of one team', (type) => {
   const data = { org: 'acme', team: 'data' };
   const lead = () => service.as({ ...ACME_WRITER, team: ['platform', 'data'] });
 
-  it('is the other team’s with all its versions as soon as its claims say so', async () => {
+  it('moves to another team with all versions at once', async () => {
     const name = aName();
     await publish(lead(), type, name, PLATFORM, '1.0.0', '2.0.0');
     const seen = async (claims: Document) => {
@@ -126,7 +129,7 @@ describe.each(TYPES)('a %s of one team', (type) => {
     expect(versions).toEqual([{ count: 2 }]);
   });
 
-  it('whose claims were cleared is for super-admins, and still within reach of publishers', async () => {
+  it('without claims is visible to super-admins only, and still reachable for publishers', async () => {
     const name = aName();
     await publish(lead(), type, name, PLATFORM);
     await lead().put(entryAt(type, name, '/claims'), { claims: {} });
@@ -141,31 +144,31 @@ describe.each(TYPES)('a %s of one team', (type) => {
   it.each([
     ['no member "claims"', {}],
     ['another member instead', { labels: PLATFORM }],
-    ['another member beside', { claims: PLATFORM, name: 'io.acme/other' }],
+    ['a further member', { claims: PLATFORM, name: 'io.acme/other' }],
     ['null', { claims: null }],
     ['a list', { claims: [] }],
     ['a string', { claims: 'org' }],
     ['an empty list of values', { claims: { org: [] } }],
     ['a number', { claims: { org: 1 } }],
     ['a nested map', { claims: { org: { name: 'acme' } } }],
-    ['the time a token was issued', { claims: { org: 'acme', iat: '1' } }],
+    ['iat', { claims: { org: 'acme', iat: '1' } }],
     ['a claim without a name', { claims: { '': 'acme' } }],
     ['a body that is a list', []],
     ['no body', undefined],
-  ])('keeps its claims when a request has %s', async (_says, body) => {
+  ])('keeps its claims when the request has %s', async (_what, body) => {
     const name = aName();
     await publish(lead(), type, name, PLATFORM);
     const before = await contentOf(service);
     expectRefused(await lead().put(entryAt(type, name, '/claims'), body), 400, 'invalid_body');
-    // Who may not know the entry learns nothing of the body either.
+    // 404 comes before the check of the body.
     const stranger = service.as({ ...ACME_WRITER, team: 'data' });
     expectRefused(await stranger.put(entryAt(type, name, '/claims'), body), 404, 'entry_not_found');
     expect(await contentOf(service)).toEqual(before);
     expect((await lead().put(entryAt(type, name, '/claims'), { claims: PLATFORM })).status).toBe(204);
   });
 
-  // contract §7: PUT may carry the ETag of the GET.
-  it('is changed only as long as it carries the claims a condition was made for', async () => {
+  // contract §7: PUT accepts If-Match with the ETag of the GET.
+  it('returns 412 for a stale If-Match', async () => {
     const name = aName();
     await publish(lead(), type, name, PLATFORM);
     const at = entryAt(type, name, '/claims');
@@ -182,7 +185,7 @@ describe.each(TYPES)('a %s of one team', (type) => {
     expect((await set('data', { 'If-Match': '*' })).status).toBe(204);
   });
 
-  it('that is in no managed source has no claims to be set', async () => {
+  it('outside the managed source is 404', async () => {
     for (const caller of [service.as({ ...ACME_WRITER }), service.as(SUPER_ADMIN)])
       for (const name of ['io.acme/filed', aName()]) {
         expectRefused(await caller.get(entryAt(type, name, '/claims')), 404, 'entry_not_found');
@@ -191,7 +194,7 @@ describe.each(TYPES)('a %s of one team', (type) => {
       }
   });
 
-  it('is found with its slash in either spelling, and not by a bare one', async () => {
+  it('is found by %2F and %2f in the name, not by a plain slash', async () => {
     const name = aName();
     await publish(lead(), type, name, PLATFORM);
     const [namespace, short] = name.split('/');
@@ -213,8 +216,8 @@ describe.each(TYPES)('with arrayValues "any" for reads, a %s of two teams', (typ
   const service = aPublishingService('full', { arrayValues: 'any' }).runs();
   const writer = () => service.as(ACME_WRITER);
 
-  // contract §5: the claims there are ask for one value, those to come for all.
-  it('is within reach of either, and gets only claims its publisher holds whole', async () => {
+  // contract §5: existing claims require one value, new claims all of them.
+  it('is reachable with one value, and accepts only fully held claims', async () => {
     const name = aName();
     await seed(service, type, name, TEAMS);
     const set = (claims: Document) => writer().put(entryAt(type, name, '/claims'), { claims });
@@ -228,7 +231,7 @@ describe.each(TYPES)('with arrayValues "any" for reads, a %s of two teams', (typ
   });
 });
 
-/** Arrays are sets: their order says nothing. */
+/** Normalizes arrays, which are sets. */
 function sorted(claims: Document): Document {
   return Object.fromEntries(
     Object.entries(claims).map(([key, value]) => [key, Array.isArray(value) ? [...value].sort() : value]),

@@ -10,11 +10,9 @@ import { aService } from '../support/service.js';
 import { inSoak } from '../support/soak.js';
 
 const CLIENTS = 50;
-/** Each client of the first tests is of one of them. */
 const TEAMS = ['platform', 'data', 'web', 'mobile', 'security'];
-/** How often all of them publish. */
 const ROUNDS = inSoak([1, 2, 3], [1]);
-/** Names whose changes race, and how many of them at a time: together more requests than the pool has connections. */
+/** Number of racing names, and how many at a time: more requests than the pool has connections. */
 const RACES = inSoak(100, 15);
 const AT_ONCE = 10;
 
@@ -28,9 +26,9 @@ const service = aService({ mode: 'full' })
   .registry('acme', { sources: ['tools'], claims: { org: 'acme' } })
   .runs();
 const admin = () => service.as(SUPER_ADMIN);
-/** Publishes for one team. */
+/** A publisher of one team. */
 const member = (team: string) => service.as({ sub: `of-${team}`, org: 'acme', team, role: 'writer' });
-/** Publishes for every team. */
+/** A publisher of every team. */
 const everyTeam = () => service.as({ sub: 'eve', org: 'acme', team: ['before', 'after'], role: 'writer' });
 
 async function entryOf(name: string, type = 'server'): Promise<Entry | undefined> {
@@ -40,50 +38,53 @@ async function entryOf(name: string, type = 'server'): Promise<Entry | undefined
   return reply.json;
 }
 
-/** Checks what holds of every entry, whatever has happened to it. */
+/** Checks the invariant of every entry. */
 function expectOneLatest({ versions }: Entry, newest: string): void {
   expect(versions.filter(({ isLatest }) => isLatest).map(({ version }) => version)).toEqual([newest]);
 }
 
-/** Versions `1.0.0` to `1.49.0`: the last of them is the newest. */
+/** Versions `1.0.0` to `1.49.0`; the last one is the newest. */
 const clients = Array.from({ length: CLIENTS }, (_, client) => ({
   version: `1.${client}.0`,
   team: TEAMS[client % TEAMS.length] ?? '',
 }));
 
-describe.each(['server', 'skill'] as const)('50 publishers of the same new %s at once', (type) => {
+describe.each(['server', 'skill'] as const)('50 concurrent publishers of the same new %s', (type) => {
   const body = (name: string, version: string, claims: Claims) =>
     type === 'server' ? { server: aServer(name, version), claims } : { skill: aSkill(name, version), claims };
 
-  it.each(ROUNDS)('all end up with the claims of one of them, round %i', async (round) => {
-    const name = `io.acme/same-${round}`;
-    const replies = await Promise.all(
-      clients.map(({ version, team }) =>
-        member(team).post('/v1/entries', body(name, version, { org: 'acme', team })),
-      ),
-    );
-    const accepted = clients.filter((_client, index) => replies[index]?.status === 201);
-    for (const reply of replies.filter(({ status }) => status !== 201))
-      expectRefused(reply, 400, 'claims_mismatch');
-    const [winner = ''] = accepted.map(({ team }) => team);
-    expect(accepted).toEqual(clients.filter(({ team }) => team === winner));
-    const claims = { org: 'acme', team: winner };
-    for (const reply of replies) if (reply.status === 201) expect(reply.json).toMatchObject({ claims });
-    const entry = await entryOf(name, type);
-    expect(entry?.claims).toEqual(claims);
-    expect(entry?.versions.map(({ version }) => version).sort()).toEqual(
-      accepted.map(({ version }) => version).sort(),
-    );
-    if (entry) expectOneLatest(entry, accepted.at(-1)?.version ?? '');
-    const rows = await service.database.query<{ entries: number; latest: number }>(
-      `select count(distinct e.id)::int as entries, count(*) filter (where v.is_latest)::int as latest
+  it.each(ROUNDS)(
+    'agree on the claims of the first, the others get claims_mismatch, round %i',
+    async (round) => {
+      const name = `io.acme/same-${round}`;
+      const replies = await Promise.all(
+        clients.map(({ version, team }) =>
+          member(team).post('/v1/entries', body(name, version, { org: 'acme', team })),
+        ),
+      );
+      const accepted = clients.filter((_client, index) => replies[index]?.status === 201);
+      for (const reply of replies.filter(({ status }) => status !== 201))
+        expectRefused(reply, 400, 'claims_mismatch');
+      const [winner = ''] = accepted.map(({ team }) => team);
+      expect(accepted).toEqual(clients.filter(({ team }) => team === winner));
+      const claims = { org: 'acme', team: winner };
+      for (const reply of replies) if (reply.status === 201) expect(reply.json).toMatchObject({ claims });
+      const entry = await entryOf(name, type);
+      expect(entry?.claims).toEqual(claims);
+      expect(entry?.versions.map(({ version }) => version).sort()).toEqual(
+        accepted.map(({ version }) => version).sort(),
+      );
+      if (entry) expectOneLatest(entry, accepted.at(-1)?.version ?? '');
+      const rows = await service.database.query<{ entries: number; latest: number }>(
+        `select count(distinct e.id)::int as entries, count(*) filter (where v.is_latest)::int as latest
        from entry e join entry_version v on v.entry_id = e.id where e.name = $1 and e.type = $2`,
-      [name, type],
-    );
-    expect(rows).toEqual([{ entries: 1, latest: 1 }]);
-  });
+        [name, type],
+      );
+      expect(rows).toEqual([{ entries: 1, latest: 1 }]);
+    },
+  );
 
-  it('let one of them have a version that all of them publish', async () => {
+  it('create a version once, the others get version_exists', async () => {
     const claims = { org: 'acme', team: 'platform' };
     const replies = await Promise.all(
       clients.map(() => member('platform').post('/v1/entries', body('io.acme/one', '1.0.0', claims))),
@@ -94,7 +95,7 @@ describe.each(['server', 'skill'] as const)('50 publishers of the same new %s at
   });
 });
 
-describe('changes of one name that are sent at once', () => {
+describe('concurrent changes of one name', () => {
   const before = { org: 'acme', team: 'before' };
   const after = { org: 'acme', team: 'after' };
 
@@ -126,7 +127,7 @@ describe('changes of one name that are sent at once', () => {
         { publish: '1.1.0', claims: after },
       ],
     ],
-  ])(`are answered as if one had come after the other: %s, ${RACES} times`, async (what, actions) => {
+  ])(`are serializable: %s, ${RACES} times`, async (what, actions) => {
     const outcomes = new Set<string>();
     for (let first = 0; first < RACES; first += AT_ONCE) {
       const races = Array.from({ length: AT_ONCE }, async (_, index) => {
@@ -142,7 +143,7 @@ describe('changes of one name that are sent at once', () => {
       });
       for (const outcome of await Promise.all(races)) outcomes.add(outcome);
     }
-    // Otherwise the same order has won each time.
+    // More than one outcome shows that the order varied.
     expect(outcomes.size).toBeGreaterThan(1);
     expect(
       await service.database.query(`select e.name from entry e where not exists
@@ -151,8 +152,8 @@ describe('changes of one name that are sent at once', () => {
   });
 
   /**
-   * Does all of it at once, or the first action some milliseconds earlier, or even until it is answered, so that no machine sees
-   * one order only; checks answers and what is left, and says how it ended.
+   * Sends all actions at once, or the first one earlier, so that the order varies on every machine; checks that
+   * answers and final state are serializable, and returns them as text.
    */
   async function race(
     name: string,
@@ -198,7 +199,7 @@ describe('changes of one name that are sent at once', () => {
   }
 });
 
-/** Somebody else is sent first each time. */
+/** Rotates the list, so that each action goes first in turn. */
 function rotated<T>(items: readonly T[], by: number): T[] {
   return items.map((_item, index) => items[(index + by) % items.length] as T);
 }

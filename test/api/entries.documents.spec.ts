@@ -23,24 +23,24 @@ const OFFICIAL = 'io.modelcontextprotocol.registry/official';
 const LIMIT = 64 * 1024;
 const FORGED = { status: 'deleted', isLatest: false, publishedAt: '1999-01-01T00:00:00Z' };
 
-/** A publisher's block of so many bytes as compact JSON. */
+/** A publisher-provided block of the given size as compact JSON. */
 function aBlock(bytes: number): Document {
   return { text: 'x'.repeat(bytes - '{"text":""}'.length) };
 }
 
-// Documents come back as they went in, whatever else is in them.
-const KEPT: readonly [says: string, more: Document][] = [
-  ['keys that no schema names', { 'x-own': { deep: [{ er: null }] }, extra: [1, 'two', false, {}] }],
-  ['a publisher’s block', { _meta: { [PUBLISHER]: { tool: 'ci', tags: ['a', 'b'], nested: { n: 1 } } } }],
-  ['a publisher’s block of 64 KiB', { _meta: { [PUBLISHER]: aBlock(LIMIT) } }],
-  ['a publisher’s block of two-byte characters', { _meta: { [PUBLISHER]: { text: 'ä'.repeat(LIMIT / 2 - 6) } } }],
-  ['an empty publisher’s block', { _meta: { [PUBLISHER]: {} } }],
+// Documents are returned unchanged, unknown keys included.
+const KEPT: readonly [what: string, more: Document][] = [
+  ['unknown keys', { 'x-own': { deep: [{ er: null }] }, extra: [1, 'two', false, {}] }],
+  ['a publisher-provided block', { _meta: { [PUBLISHER]: { tool: 'ci', tags: ['a', 'b'], nested: { n: 1 } } } }],
+  ['a publisher-provided block of 64 KiB', { _meta: { [PUBLISHER]: aBlock(LIMIT) } }],
+  ['a publisher-provided block of two-byte characters', { _meta: { [PUBLISHER]: { text: 'ä'.repeat(LIMIT / 2 - 6) } } }],
+  ['an empty publisher-provided block', { _meta: { [PUBLISHER]: {} } }],
   ['other blocks of _meta', { _meta: { 'com.example/own': { a: 1 }, [PUBLISHER]: { b: 2 } } }],
   ['another block of more than 64 KiB', { _meta: { 'com.example/own': aBlock(LIMIT + 1) } }],
-  ['what pretends to be the registry’s own block', { _meta: { [OFFICIAL]: FORGED } }],
+  ['a forged official block', { _meta: { [OFFICIAL]: FORGED } }],
   ['numbers at their limits', { n: [0, -1, 1.5, 1e21, 5e-324, 1.7976931348623157e308, 2 ** 53] }],
-  ['text in every script', { title: 'Ä 版 🚀 עברית \u200f', note: '\u202e\u0001\u007f\u2028\ufffe "\\/' }],
-  ['keys of many kinds', { keys: { '': 1, ' ': 2, 'a.b': 3, constructor: 4, toString: 5, '10': 6, '9': 7 } }],
+  ['text in several scripts', { title: 'Ä 版 🚀 עברית \u200f', note: '\u202e\u0001\u007f\u2028\ufffe "\\/' }],
+  ['unusual keys', { keys: { '': 1, ' ': 2, 'a.b': 3, constructor: 4, toString: 5, '10': 6, '9': 7 } }],
   ['90 levels', { deep: nested(90) }],
 ]; // prettier-ignore
 
@@ -48,7 +48,7 @@ describe.each(TYPES)('a %s', (type) => {
   const service = aPublishingService('full').runs();
   const writer = () => service.as(ACME_WRITER);
 
-  it.each(KEPT)('comes back deep-equal with %s', async (_says, more) => {
+  it.each(KEPT)('is returned deep-equal with %s', async (_what, more) => {
     const name = aName();
     const document = aDocument(type, name, '1.0.0', more);
     const reply = await writer().post('/v1/entries', { [type]: document, claims: CLAIMS });
@@ -64,8 +64,8 @@ describe.each(TYPES)('a %s', (type) => {
 
   it.each([
     ['one byte over 64 KiB', aBlock(LIMIT + 1)],
-    ['64 KiB of characters, of two bytes each', { text: 'ä'.repeat(LIMIT) }],
-  ])('is refused with a publisher’s block of %s', async (_says, block) => {
+    ['64 Ki characters of two bytes each', { text: 'ä'.repeat(LIMIT) }],
+  ])('is refused with a publisher-provided block of %s', async (_what, block) => {
     const more = { _meta: { [PUBLISHER]: block } };
     const reply = await writer().post('/v1/entries', aPublication(type, aName(), CLAIMS, '1.0.0', more));
     expectRefused(reply, 400, 'invalid_document');
@@ -76,24 +76,24 @@ describe.each(TYPES)('a %s', (type) => {
     ]);
   });
 
-  // What JSON.stringify can't write: the text of the document's member "x".
+  // Raw text of the document's member "x", which JSON.stringify could not write.
   it.each([
-    ['a key that would be a prototype', '{"__proto__":{"a":1}}', 'x.__proto__: '],
+    ['the key __proto__', '{"__proto__":{"a":1}}', 'x.__proto__: '],
     ['a NUL character', '"a\\u0000"', 'x: holds a NUL'],
-    ['half a character', '["\\ud83d"]', 'x[0]: holds half a character'],
-    ['a number that is none', '1e999', 'x: is too large a number'],
+    ['a lone surrogate', '["\\ud83d"]', 'x[0]: holds half a character'],
+    ['a number beyond the range of doubles', '1e999', 'x: is too large a number'],
     ['101 levels', JSON.stringify(nested(100)), 'is nested more than 100 levels deep'],
-  ])('is refused for %s', async (_says, text, told) => {
+  ])('is refused for %s', async (_what, text, problem) => {
     const publication = aPublication(type, aName(), CLAIMS, '1.0.0', { x: 'HERE' });
     const body = JSON.stringify(publication).replace('"HERE"', text);
     const before = await contentOf(service);
     const reply = await writer().post('/v1/entries', body);
     expectRefused(reply, 400, 'invalid_document');
-    expect((reply.json as { error: string }).error).toContain(told);
+    expect((reply.json as { error: string }).error).toContain(problem);
     expect(await contentOf(service)).toEqual(before);
   });
 
-  it('is refused with all that is wrong with it, a sentence each', async () => {
+  it('is refused with every problem, one per detail', async () => {
     const document = { ...aDocument(type, aName()), description: 7, version: '^1.0.0', title: ['x'] };
     const reply = await writer().post('/v1/entries', { [type]: document, claims: CLAIMS });
     expectRefused(reply, 400, 'invalid_document');
@@ -106,7 +106,7 @@ describe.each(TYPES)('a %s', (type) => {
     for (const detail of details) expect(error).toContain(detail);
   });
 
-  it('is told of at most 20 problems', async () => {
+  it('is refused with at most 20 problems', async () => {
     const icons = Array.from({ length: 50 }, () => ({}));
     const reply = await writer().post('/v1/entries', aPublication(type, aName(), CLAIMS, '1.0.0', { icons }));
     expectRefused(reply, 400, 'invalid_document');
@@ -119,13 +119,13 @@ describe.each(TYPES)('a %s', (type) => {
     ['an array', []],
     ['a number', 0],
     ['a boolean', false],
-  ])('is an object and not %s', async (says, document) => {
+  ])('is refused when it is %s', async (what, document) => {
     const reply = await writer().post('/v1/entries', { [type]: document, claims: CLAIMS });
     expectRefused(reply, 400, 'invalid_document');
-    expect((reply.json as { details: string[] }).details).toEqual([`${type} must be an object, not ${says}`]);
+    expect((reply.json as { details: string[] }).details).toEqual([`${type} must be an object, not ${what}`]);
   });
 
-  it('is refused when it is larger than 1 MiB, or the body is far larger', async () => {
+  it('is refused above 1 MiB: 400, or 413 for a much larger body', async () => {
     const big = aPublication(type, aName(), CLAIMS, '1.0.0', { x: 'x'.repeat(1024 * 1024) });
     expectRefused(await writer().post('/v1/entries', big), 400, 'invalid_document');
     const huge = aPublication(type, aName(), CLAIMS, '1.0.0', { x: 'x'.repeat(1300 * 1024) });
@@ -190,7 +190,7 @@ describe.each(TYPES)('the rules of a %s', (type) => {
   const service = aPublishingService('full').runs();
   const writer = () => service.as(ACME_WRITER);
 
-  it.each(WRONG[type])('name %s: %s', async (path, rule, change, twin) => {
+  it.each(WRONG[type])('refuse an invalid %s: %s', async (path, rule, change, twin) => {
     const body = (more: Document) => ({ [type]: { ...aDocument(type, aName()), ...more }, claims: CLAIMS });
     const reply = await writer().post('/v1/entries', body(change));
     expectRefused(reply, 400, 'invalid_document');
@@ -204,7 +204,7 @@ function nested(levels: number): unknown {
   return levels === 0 ? 'end' : [nested(levels - 1)];
 }
 
-describe('a document whose spelling says more than its values', () => {
+describe('a document that parsing would change', () => {
   const service = aService().source('published', { kind: 'managed' }).runs();
   const published = (members: string) =>
     service.post(
@@ -215,20 +215,20 @@ describe('a document whose spelling says more than its values', () => {
 
   it.each([
     [
-      'a number with more digits than are kept',
+      'a number with more digits than a double has',
       ',"x":{"n":12345678901234567891}',
       '12345678901234567891 has more digits',
     ],
-    ['a number beyond all numbers', `,"x":${'1'.repeat(400)}`, 'has more digits'],
-    ['a key given twice', ',"x":{"a":1,"a":2}', 'server.x.a'],
-    ['a key given twice in another spelling', ',"x":{"a":1,"\\u0061":2}', 'server.x.a'],
+    ['a number of 400 digits', `,"x":${'1'.repeat(400)}`, 'has more digits'],
+    ['a duplicate key', ',"x":{"a":1,"a":2}', 'server.x.a'],
+    ['a duplicate key with another escape', ',"x":{"a":1,"\\u0061":2}', 'server.x.a'],
   ])('is refused for %s', async (_what, members, path) => {
     const reply = await published(members);
     expect(reply.status).toBe(400);
     expect((reply.json as { error: string }).error).toContain(path);
   });
 
-  it('is taken when nothing is lost, up to a whole MiB', async () => {
+  it('is accepted when nothing is lost, up to 1 MiB', async () => {
     const filler = 'x'.repeat(1024 * 1024 - 300);
     const reply = await published(`,"x":{"n":9007199254740991,"a":1,"b":"${filler}"}`);
     expect(reply.status).toBe(201);

@@ -20,44 +20,44 @@ import {
 const CLAIMS = { org: 'acme', team: 'platform' };
 const ADMIN = { ...ACME_WRITER, ...SUPER_ADMIN };
 
-interface Asked {
-  says: string;
+interface PublishRequest {
+  what: string;
   held: Document;
-  /** The body, about a name that is there in version 1.0.0, and a new one. */
+  /** The body, given a name that exists in version 1.0.0 and a new one. */
   body: (type: Type, taken: string, fresh: string) => unknown;
   answer: Record<Mode, string>;
 }
 
-const always = (answer: string): Asked['answer'] => ({
+const always = (answer: string): PublishRequest['answer'] => ({
   anonymous: answer,
   'auth-only': answer,
   full: answer,
 });
-const oauth = (answer: string): Asked['answer'] => ({ ...always(answer), anonymous: 'ok' });
+const oauth = (answer: string): PublishRequest['answer'] => ({ ...always(answer), anonymous: 'ok' });
 
-const REQUESTS: readonly Asked[] = [
-  { says: 'a first version', held: ACME_WRITER, body: (t, _, n) => aPublication(t, n, CLAIMS), answer: always('ok') },
-  { says: 'claims nobody has used', held: { ...ACME_WRITER, org: ['acme', 'new'] }, body: (t, _, n) => aPublication(t, n, { org: ['acme', 'new'] }), answer: always('ok') },
-  { says: 'a later version', held: ACME_WRITER, body: (t, n) => aPublication(t, n, CLAIMS, '2.0.0'), answer: always('ok') },
-  { says: 'an older version', held: ACME_WRITER, body: (t, n) => aPublication(t, n, CLAIMS, '0.1.0'), answer: always('ok') },
-  { says: 'a later version of a super-admin without claims', held: ADMIN, body: (t, n) => aPublication(t, n, undefined, '2.0.0'), answer: { anonymous: '400 claims_mismatch', 'auth-only': '400 claims_required', full: 'ok' } },
-  { says: 'a version that is there', held: ACME_WRITER, body: (t, n) => aPublication(t, n, CLAIMS), answer: always('409 version_exists') },
-  { says: 'other claims', held: ACME_WRITER, body: (t, n) => aPublication(t, n, { org: 'acme' }, '2.0.0'), answer: always('400 claims_mismatch') },
-  { says: 'claims beyond the token', held: ACME_WRITER, body: (t, _, n) => aPublication(t, n, { org: 'x' }), answer: oauth('400 claims_not_subset') },
-  { says: 'no claims', held: ACME_WRITER, body: (t, _, n) => aPublication(t, n), answer: oauth('400 claims_required') },
-  { says: 'claims that are none', held: ACME_WRITER, body: (t, _, n) => aPublication(t, n, { org: 1 }), answer: always('400 invalid_body') },
-  { says: 'a range for a version', held: ACME_WRITER, body: (t, _, n) => aPublication(t, n, CLAIMS, '^1.0.0'), answer: always('400 invalid_document') },
-  { says: 'an unknown key', held: ACME_WRITER, body: (t, _, n) => ({ ...aPublication(t, n, CLAIMS), dryRun: true }), answer: always('400 invalid_body') },
-  { says: 'no JSON', held: ACME_WRITER, body: () => '{', answer: always('400 malformed_json') },
-  { says: 'no body', held: ACME_WRITER, body: () => undefined, answer: always('400 invalid_body') },
-  { says: 'no role', held: ACME_PLATFORM, body: (t, _, n) => aPublication(t, n, CLAIMS), answer: { ...always('ok'), full: '403 role_required' } },
+const REQUESTS: readonly PublishRequest[] = [
+  { what: 'a first version', held: ACME_WRITER, body: (t, _, n) => aPublication(t, n, CLAIMS), answer: always('ok') },
+  { what: 'a new claim set', held: { ...ACME_WRITER, org: ['acme', 'new'] }, body: (t, _, n) => aPublication(t, n, { org: ['acme', 'new'] }), answer: always('ok') },
+  { what: 'a later version', held: ACME_WRITER, body: (t, n) => aPublication(t, n, CLAIMS, '2.0.0'), answer: always('ok') },
+  { what: 'an older version', held: ACME_WRITER, body: (t, n) => aPublication(t, n, CLAIMS, '0.1.0'), answer: always('ok') },
+  { what: 'a later version of a super-admin without claims', held: ADMIN, body: (t, n) => aPublication(t, n, undefined, '2.0.0'), answer: { anonymous: '400 claims_mismatch', 'auth-only': '400 claims_required', full: 'ok' } },
+  { what: 'an existing version', held: ACME_WRITER, body: (t, n) => aPublication(t, n, CLAIMS), answer: always('409 version_exists') },
+  { what: 'other claims', held: ACME_WRITER, body: (t, n) => aPublication(t, n, { org: 'acme' }, '2.0.0'), answer: always('400 claims_mismatch') },
+  { what: 'claims beyond the token', held: ACME_WRITER, body: (t, _, n) => aPublication(t, n, { org: 'x' }), answer: oauth('400 claims_not_subset') },
+  { what: 'no claims', held: ACME_WRITER, body: (t, _, n) => aPublication(t, n), answer: oauth('400 claims_required') },
+  { what: 'malformed claims', held: ACME_WRITER, body: (t, _, n) => aPublication(t, n, { org: 1 }), answer: always('400 invalid_body') },
+  { what: 'a range for a version', held: ACME_WRITER, body: (t, _, n) => aPublication(t, n, CLAIMS, '^1.0.0'), answer: always('400 invalid_document') },
+  { what: 'an unknown key', held: ACME_WRITER, body: (t, _, n) => ({ ...aPublication(t, n, CLAIMS), dryRun: true }), answer: always('400 invalid_body') },
+  { what: 'no JSON', held: ACME_WRITER, body: () => '{', answer: always('400 malformed_json') },
+  { what: 'no body', held: ACME_WRITER, body: () => undefined, answer: always('400 invalid_body') },
+  { what: 'no role', held: ACME_PLATFORM, body: (t, _, n) => aPublication(t, n, CLAIMS), answer: { ...always('ok'), full: '403 role_required' } },
 ]; // prettier-ignore
 
 describe.each(MODES)('in %s mode', (mode) => {
   const service = aPublishingService(mode).runs();
 
-  describe.each(TYPES_IN[mode])('asking whether a %s could be published', (type) => {
-    it.each(REQUESTS)('answers for $says as publishing does, and writes nothing', async (asked) => {
+  describe.each(TYPES_IN[mode])('validate and dry run of a %s', (type) => {
+    it.each(REQUESTS)('answer like publishing and write nothing: $what', async (asked) => {
       const [taken, fresh] = [aName(), aName()];
       await publish(service.as({ ...ACME_WRITER }), type, taken, CLAIMS);
       const body = asked.body(type, taken, fresh);
@@ -84,7 +84,7 @@ describe('dry_run', () => {
   const service = aPublishingService('full').runs();
 
   it.each(['', '1', 'TRUE', 'yes', 'true&dry_run=true', 'true&dry_run=false'])(
-    'is true or false, given once, and not %j: nothing is written by mistake',
+    'returns 400 for %j and writes nothing',
     async (value) => {
       const name = aName();
       const post = (query: string) =>

@@ -9,9 +9,9 @@ import { call, callWith } from '../support/http.js';
 import { inSoak } from '../support/soak.js';
 
 const ROUNDS = inSoak(20, 2);
-/** They publish at the same time, each one version after another. */
+/** Concurrent publishers, each publishing version after version. */
 const PUBLISHERS = 8;
-/** Half of what they publish is the first version of a name. */
+/** So that half of the publications are first versions. */
 const VERSIONS_OF_A_NAME = 2;
 const LONGEST_MS = 1_200;
 
@@ -52,14 +52,14 @@ async function serving(): Promise<{ cli: Cli; origin: string }> {
   return { cli, origin: await cli.origin() };
 }
 
-describe('a server that is killed with -9 while versions are published', () => {
+describe('kill -9 of a server during publishing', () => {
   it(
-    'has every version it answered 201 for after the restart, and no half of any',
+    'loses no version answered with 201, and stores no partial entry',
     async () => {
       const acknowledged = new Map<string, Document>();
       const sent = new Map<string, Document>();
 
-      /** Publishes until the server is gone. */
+      /** Publishes until the server is killed. */
       const publishTo = async (origin: string, round: number, publisher: number): Promise<void> => {
         for (let count = 0; ; count += 1) {
           const name = `io.acme/r${round}-p${publisher}-n${Math.floor(count / VERSIONS_OF_A_NAME)}`;
@@ -81,7 +81,7 @@ describe('a server that is killed with -9 while versions are published', () => {
         const publishers = Array.from({ length: PUBLISHERS }, (_, publisher) =>
           publishTo(origin, round, publisher),
         );
-        // Some have been published by then, so that the moment is within the loop on a slow machine too.
+        // Wait for the first publication, so that the kill hits the loop on a slow machine too.
         while (acknowledged.size === before) await new Promise((done) => setTimeout(done, 1));
         await new Promise((done) => setTimeout(done, Math.random() * LONGEST_MS));
         cli.child.kill('SIGKILL');
@@ -98,14 +98,14 @@ describe('a server that is killed with -9 while versions are published', () => {
          row_number() over (partition by e.id order by v.version_key desc) = 1 as newest, v.is_latest as "isLatest"
        from entry e left join entry_version v on v.entry_id = e.id`,
       );
-      // An entry without a version, or without a latest one, or whose latest is another one.
+      // An entry without a version, without a latest one, or with the wrong latest one.
       const halves = rows.filter(
         ({ version, latest, newest, isLatest }) => version === null || latest !== 1 || newest !== isLatest,
       );
       expect(halves.map(({ name, version }) => `${name}@${version}`)).toEqual([]);
       const stored = new Map(rows.map(({ name, version, document }) => [`${name}@${version}`, document]));
       expect([...acknowledged.keys()].filter((key) => !stored.has(key))).toEqual([]);
-      // What was on its way is there as it was sent, or not at all.
+      // Unacknowledged publications are stored completely or not at all.
       for (const [key, document] of stored) expect(JSON.parse(document ?? '')).toEqual(sent.get(key));
       const last = [...acknowledged].slice(-50);
       for (const [, server] of last) {
@@ -115,8 +115,8 @@ describe('a server that is killed with -9 while versions are published', () => {
         expect((await call(`${origin}/v1/entries/server/${path}`)).json).toMatchObject({ server });
       }
       console.log(
-        `${ROUNDS} kills: ${acknowledged.size} acknowledged, ${sent.size - acknowledged.size} on their way, ` +
-          `${stored.size - acknowledged.size} of those stored`,
+        `${ROUNDS} kills: ${acknowledged.size} acknowledged, ${sent.size - acknowledged.size} in flight, ` +
+          `${stored.size - acknowledged.size} of them stored`,
       );
       cli.child.kill('SIGTERM');
       expect((await cli.finished).code).toBe(0);

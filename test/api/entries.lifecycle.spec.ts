@@ -42,8 +42,8 @@ function stateIn(reply: Reply): State {
   return meta['io.modelcontextprotocol.registry/official'] as State;
 }
 
-/** Moves what was published into the past, so that what changes now can be told from it. */
-async function ageing(service: ServiceUnderTest): Promise<void> {
+/** Moves all dates into the past, so that later changes stand out. */
+async function moveToPast(service: ServiceUnderTest): Promise<void> {
   await service.database.query(
     `update entry_version set published_at = $1, updated_at = $1, status_changed_at = $1`,
     [LONG_AGO],
@@ -61,7 +61,7 @@ describe.each(TYPES)('a published %s', (type) => {
   const statuses = STATUSES[type];
   const changes = statuses.flatMap((from) => statuses.map((to) => [from, to] as const));
 
-  it.each(changes)('goes from %s to %s, and says so everywhere', async (from, to) => {
+  it.each(changes)('changes status from %s to %s in every answer', async (from, to) => {
     const name = aName();
     await publish(writer(), type, name, CLAIMS);
     await patch(name, '1.0.0', { status: from });
@@ -77,7 +77,7 @@ describe.each(TYPES)('a published %s', (type) => {
     else expect((shown.json as { status?: string }).status ?? 'active').toBe(to);
   });
 
-  it('keeps its document, but for the status that a skill has in it', async () => {
+  it('keeps its document, apart from the status in the document of a skill', async () => {
     const name = aName();
     const more = { title: 'Näme', 'x-unknown': { list: [1, null, 'ä'] } };
     const publication = aPublication(type, name, CLAIMS, '1.0.0', more);
@@ -91,10 +91,10 @@ describe.each(TYPES)('a published %s', (type) => {
     expect((back.json as Document)[type]).toEqual(restored);
   });
 
-  it('changes its dates as its status does', async () => {
+  it('updates statusChangedAt and updatedAt with its status', async () => {
     const name = aName();
     await publish(writer(), type, name, CLAIMS);
-    await ageing(service);
+    await moveToPast(service);
     const same = stateIn(await patch(name, '1.0.0', { status: 'active' }));
     expect([same.publishedAt, same.updatedAt, same.statusChangedAt]).toEqual([LONG_AGO, LONG_AGO, LONG_AGO]);
     const worded = stateIn(await patch(name, '1.0.0', { status: 'active', statusMessage: 'Fine' }));
@@ -106,7 +106,7 @@ describe.each(TYPES)('a published %s', (type) => {
     expect(Date.parse(changed.statusChangedAt)).toBeGreaterThan(Date.now() - 60_000);
   });
 
-  it('loses its message with the next status that comes without one', async () => {
+  it('loses its statusMessage with the next status without one', async () => {
     const name = aName();
     await publish(writer(), type, name, CLAIMS);
     await patch(name, '1.0.0', { status: 'deprecated', statusMessage: 'Use another' });
@@ -121,7 +121,7 @@ describe.each(TYPES)('a published %s', (type) => {
     ['a message of 500 characters beyond the BMP', '🚀'.repeat(500)],
     ['a message of two lines', 'line\n\tline'],
     ['a message of markup and escapes', '<b>"\\u0000'],
-  ])('takes %s as it is', async (_says, statusMessage) => {
+  ])('keeps %s unchanged', async (_what, statusMessage) => {
     const name = aName();
     await publish(writer(), type, name, CLAIMS);
     expect(stateIn(await patch(name, '1.0.0', { status: 'deprecated', statusMessage }))).toMatchObject({
@@ -150,7 +150,7 @@ describe.each(TYPES)('a published %s', (type) => {
     ['statusChangedAt', { status: 'deprecated', statusChangedAt: LONG_AGO }],
     ['object', []],
     ['object', undefined],
-  ])('stays as it is for a wrong %s: %j', async (named, body) => {
+  ])('returns 400 and does not change for an invalid %s: %j', async (named, body) => {
     const name = aName();
     await publish(writer(), type, name, CLAIMS);
     const before = await contentOf(service);
@@ -163,7 +163,7 @@ describe.each(TYPES)('a published %s', (type) => {
     expect((await patch(name, '1.0.0', { status: 'deprecated' })).status).toBe(200);
   });
 
-  it('changes all its versions at once, or one alone', async () => {
+  it('changes the status of one version or of all', async () => {
     const name = aName();
     await publish(writer(), type, name, CLAIMS, '1.0.0', '1.1.0', '2.0.0');
     const versionsOf = (reply: Reply) =>
@@ -184,7 +184,7 @@ describe.each(TYPES)('a published %s', (type) => {
     expect((await writer().get(entryAt(type, name))).json).toEqual(all.json);
   });
 
-  it('is not found under a version or a name it does not have', async () => {
+  it('returns 404 for an unknown version or name', async () => {
     const name = aName();
     await publish(writer(), type, name, CLAIMS);
     for (const version of ['1.0', '1.0.0%00', 'latest', '%201.0.0'])
@@ -194,7 +194,7 @@ describe.each(TYPES)('a published %s', (type) => {
   });
 });
 
-describe('a server that is set to deleted', () => {
+describe('a server with status deleted', () => {
   const service = aPublishingService('full').runs();
   const writer = () => service.as(ACME_WRITER);
   const reader = () => service.as(ACME_PLATFORM);
@@ -212,10 +212,10 @@ describe('a server that is set to deleted', () => {
     return (reply.json as { server: { version: string } }).server.version;
   };
 
-  it('is in lists with include_deleted or updated_since only, and by its version with include_deleted', async () => {
+  it('is returned only with include_deleted, and in lists with updated_since', async () => {
     const name = aName();
     await publish(writer(), 'server', name, CLAIMS, '1.0.0', '2.0.0');
-    await ageing(service);
+    await moveToPast(service);
     expect(await listed(name, SINCE)).toEqual([]);
     await set(name, '1.0.0', 'deleted');
     expect(await listed(name, '')).toEqual(['2.0.0']);
@@ -233,7 +233,7 @@ describe('a server that is set to deleted', () => {
     expect(await listed(name, '')).toEqual(['2.0.0', '1.0.0']);
   });
 
-  it('is the latest no more, as long as another version is not deleted', async () => {
+  it('is not latest while another version is not deleted', async () => {
     const name = aName();
     await publish(writer(), 'server', name, CLAIMS, '1.0.0', '1.5.0', '2.0.0');
     await set(name, '2.0.0', 'deprecated');
@@ -255,7 +255,7 @@ describe('a skill', () => {
   const service = aPublishingService('full').runs();
   const writer = () => service.as(ACME_WRITER);
 
-  it.each(STATUSES.skill)('is published as %s, and found by that status', async (status) => {
+  it.each(STATUSES.skill)('published as %s is found by that status', async (status) => {
     const name = aName();
     const reply = await writer().post(
       '/v1/entries',
@@ -280,14 +280,17 @@ describe.each(MODES)('in %s mode', (mode) => {
   const service = aPublishingService(mode).runs();
   const stranger = () => service.as({ ...ACME_WRITER, team: 'data' });
 
-  it.each(TYPES)('the status of another team’s %s is changed, or hidden', async (type) => {
-    const name = aName();
-    await publish(service.as(ACME_WRITER), type, name, CLAIMS);
-    const answer = inMode(['ok', 'ok', '404 entry_not_found'], mode);
-    for (const below of ['/status', '/versions/1.0.0/status', '/versions/9.9.9/status']) {
-      const expected = below.includes('9.9.9') && answer === 'ok' ? '404 version_not_found' : answer;
-      const reply = await stranger().patch(entryAt(type, name, below), { status: 'deprecated' });
-      expect(outcome(reply)).toBe(expected);
-    }
-  });
+  it.each(TYPES)(
+    'a PATCH of the status of another team’s %s is allowed, or 404 in full mode',
+    async (type) => {
+      const name = aName();
+      await publish(service.as(ACME_WRITER), type, name, CLAIMS);
+      const answer = inMode(['ok', 'ok', '404 entry_not_found'], mode);
+      for (const below of ['/status', '/versions/1.0.0/status', '/versions/9.9.9/status']) {
+        const expected = below.includes('9.9.9') && answer === 'ok' ? '404 version_not_found' : answer;
+        const reply = await stranger().patch(entryAt(type, name, below), { status: 'deprecated' });
+        expect(outcome(reply)).toBe(expected);
+      }
+    },
+  );
 });

@@ -10,7 +10,7 @@ const PLATFORM = { org: 'acme', team: 'platform' };
 const DATA = { org: 'acme', team: 'data' };
 const DATE = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 
-// In the order of the list: by name, bytewise, then type.
+// In list order: bytewise by name, then by type.
 const ENTRIES: readonly [type: Type, name: string, claims: Document][] = [
   ['skill', 'a.acme/both', DATA],
   ['server', 'a.acme/cleared', {}],
@@ -56,7 +56,7 @@ async function pagesOf(caller: Sender, limit: number): Promise<string[][]> {
   return pages;
 }
 
-describe('in full mode, the list of published entries', () => {
+describe('GET /v1/entries in full mode', () => {
   const service = aFilledService('full').runs();
   const ready = fillOnce(service);
 
@@ -83,24 +83,27 @@ describe('in full mode, the list of published entries', () => {
       ['server a.acme/cleared', 'server c.contoso/other'],
     ],
     ['a publisher without claims', { role: 'writer' }, ['server a.acme/cleared']],
-  ])('holds what %s may manage, and nothing of other sources', async (_says, claims, expected) => {
-    await ready();
-    const caller = service.as(claims);
-    expect(await entriesOf(caller)).toEqual(expected);
-    for (const limit of [1, 2, 3, 100])
-      expect(await pagesOf(caller, limit)).toEqual(
-        Array.from({ length: Math.ceil(expected.length / limit) }, (_, page) =>
-          expected.slice(page * limit, (page + 1) * limit),
-        ),
-      );
-    // What is in the list can be read, and what is not is not there.
-    for (const [type, name] of ENTRIES)
-      expect((await caller.get(entryAt(type, name))).status).toBe(
-        expected.includes(`${type} ${name}`) ? 200 : 404,
-      );
-  });
+  ])(
+    'returns to %s the entries they may manage, and none of other sources',
+    async (_what, claims, expected) => {
+      await ready();
+      const caller = service.as(claims);
+      expect(await entriesOf(caller)).toEqual(expected);
+      for (const limit of [1, 2, 3, 100])
+        expect(await pagesOf(caller, limit)).toEqual(
+          Array.from({ length: Math.ceil(expected.length / limit) }, (_, page) =>
+            expected.slice(page * limit, (page + 1) * limit),
+          ),
+        );
+      // Listed entries are readable, all others are 404.
+      for (const [type, name] of ENTRIES)
+        expect((await caller.get(entryAt(type, name))).status).toBe(
+          expected.includes(`${type} ${name}`) ? 200 : 404,
+        );
+    },
+  );
 
-  it('describes an entry as the list of its source does', async () => {
+  it('returns the same shape as GET /v1/sources/{name}/entries', async () => {
     await ready();
     await publish(service.as(ACME_WRITER), 'server', 'z.acme/shape', PLATFORM, '1.0.0', '2.0.0');
     const { entries } = (await service.as(ACME_WRITER).get('/v1/entries')).json as { entries: Document[] };
@@ -122,7 +125,7 @@ describe('in full mode, the list of published entries', () => {
       await service.as(ACME_WRITER).delete(entryAt('server', 'z.acme/shape', `/versions/${version}`));
   });
 
-  it('goes on behind an entry that is gone', async () => {
+  it('continues from a cursor after its entry was deleted', async () => {
     await ready();
     for (const name of ['e.acme/one', 'e.acme/two', 'e.acme/zero'])
       await publish(service.as({ org: 'e', role: 'writer' }), 'server', name, { org: 'e' });
@@ -131,13 +134,13 @@ describe('in full mode, the list of published entries', () => {
     expect(await entriesOf(caller, '?limit=2')).toEqual(['server a.acme/cleared', 'server e.acme/one']);
     await caller.delete(entryAt('server', 'e.acme/one', '/versions/1.0.0'));
     expect(await entriesOf(caller, `?cursor=${cursor}`)).toEqual(['server e.acme/two', 'server e.acme/zero']);
-    // Another caller gains nothing from the cursor.
+    // The cursor shows another caller nothing.
     expect(await entriesOf(service.as({ role: 'writer' }), `?cursor=${cursor}`)).toEqual([]);
     for (const name of ['e.acme/two', 'e.acme/zero'])
       await caller.delete(entryAt('server', name, '/versions/1.0.0'));
   });
 
-  it('needs a token, the role, and parameters that are right', async () => {
+  it('requires a token, the role and valid parameters', async () => {
     await ready();
     expectChallenge(await service.get('/v1/entries'));
     expectChallenge(await service.get('/v1/entries?limit=0'));
@@ -156,22 +159,22 @@ describe('in full mode, the list of published entries', () => {
   });
 });
 
-describe('with arrayValues "any" for reads', () => {
+describe('GET /v1/entries with arrayValues any', () => {
   const service = aFilledService('full', { arrayValues: 'any' }).runs();
   const ready = fillOnce(service);
 
-  it('the list holds entries of which one value is held', async () => {
+  it('returns entries with one held value', async () => {
     await ready();
     expect(await entriesOf(service.as(ACME_WRITER))).toContain('server b.acme/teams');
     expect(await entriesOf(service.as({ ...ACME_WRITER, team: 'web' }))).not.toContain('server b.acme/teams');
   });
 });
 
-describe.each(['anonymous', 'auth-only'] as const)('in %s mode, the list of published entries', (mode) => {
+describe.each(['anonymous', 'auth-only'] as const)('GET /v1/entries in %s mode', (mode) => {
   const service = aFilledService(mode).runs();
   const ready = fillOnce(service);
 
-  it('holds all of them for everybody who gets in', async () => {
+  it('returns all entries to every caller', async () => {
     await ready();
     expect(await entriesOf(service.as({ org: 'nobody' }))).toEqual(ALL);
     if (mode === 'anonymous') expect(await entriesOf(service)).toEqual(ALL);

@@ -40,7 +40,7 @@ describe.each(MODES)('in %s mode without a managed source', (mode) => {
     .runs();
   const writer = () => service.as(ACME_WRITER);
 
-  it.each(TYPES)('a %s cannot be published', async (type) => {
+  it.each(TYPES)('publishing a %s returns 409 no_managed_source', async (type) => {
     for (const path of ['/v1/entries', '/v1/entries?dry_run=true', '/v1/entries/validate']) {
       const reply = await writer().post(path, aPublication(type, aName(), CLAIMS));
       expectRefused(reply, 409, 'no_managed_source');
@@ -51,7 +51,7 @@ describe.each(MODES)('in %s mode without a managed source', (mode) => {
     }
   });
 
-  it('nothing is listed', async () => {
+  it('GET /v1/entries is empty', async () => {
     for (const query of ['', '?limit=1']) {
       const reply = await writer().get(`/v1/entries${query}`);
       expect(reply.status).toBe(200);
@@ -59,7 +59,7 @@ describe.each(MODES)('in %s mode without a managed source', (mode) => {
     }
   });
 
-  it.each(TYPES)('no %s is there to be managed', async (type) => {
+  it.each(TYPES)('every route of a %s returns 404', async (type) => {
     for (const name of ['io.acme/filed', 'io.acme/free'])
       for (const [method, below, body] of ENTRY_ROUTES) {
         const reply = await writer().send(method, entryAt(type, name, below), body ? { body } : {});
@@ -69,10 +69,10 @@ describe.each(MODES)('in %s mode without a managed source', (mode) => {
   });
 });
 
-describe('a managed source that an administrator adds', () => {
+describe('a managed source created through the API', () => {
   const service = aService({ mode: 'full' }).runs();
 
-  it('can be published to from then on, until it goes with its entries', async () => {
+  it('accepts publications until it is deleted with its entries', async () => {
     const admin = service.as(ACME_ADMIN);
     const writer = service.as(ACME_WRITER);
     const body = aPublication('server', aName(), CLAIMS);
@@ -86,7 +86,7 @@ describe('a managed source that an administrator adds', () => {
   });
 });
 
-describe.each(MODES)('in %s mode, what is published', (mode) => {
+describe.each(MODES)('in %s mode, a published entry', (mode) => {
   const service = aPublishingService(mode)
     .source('file', { servers: [aServer('io.acme/filed')], skills: [aSkill('io.acme/filed')] })
     .registry('acme', { sources: ['file', 'published'], claims: { org: 'acme' } })
@@ -113,9 +113,9 @@ describe.each(MODES)('in %s mode, what is published', (mode) => {
     ['a reader of another team', ACME_DATA, HIDDEN, HIDDEN],
     ['a reader of another organisation', CONTOSO_READER, HIDDEN, FORBIDDEN],
     ['the team of that name elsewhere', { org: 'contoso', team: 'platform' }, HIDDEN, FORBIDDEN],
-    ['somebody without claims', NOBODY, HIDDEN, FORBIDDEN],
+    ['a caller without claims', NOBODY, HIDDEN, FORBIDDEN],
     ['a super-admin', SUPER_ADMIN, VISIBLE, VISIBLE],
-  ])('is there at once for %s, or not', async (_says, reader, open, gated) => {
+  ])('is visible or hidden at once for %s', async (_what, reader, open, gated) => {
     const expected = mode === 'full' ? { open, gated } : { open: VISIBLE, gated: VISIBLE };
     for (const type of TYPES) {
       const name = aName();
@@ -132,7 +132,7 @@ describe.each(MODES)('in %s mode, what is published', (mode) => {
     }
   });
 
-  it.each(TYPES)('a %s without claims is for super-admins where roles are resolved', async (type) => {
+  it.each(TYPES)('a %s without claims is visible to super-admins only in full mode', async (type) => {
     const name = aName();
     await publish(service.as(ACME_WRITER), type, name, CLAIMS);
     const cleared = await service.as(ACME_WRITER).put(entryAt(type, name, '/claims'), { claims: {} });

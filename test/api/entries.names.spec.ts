@@ -33,22 +33,22 @@ const OK: ByMode = ['ok', 'ok', 'ok'];
 const RESERVED: ByMode = ['ok', '400 name_reserved', '400 name_reserved'];
 const NOT_FOR_ADMINS: ByMode = ['ok', '400 claims_not_subset', 'ok'];
 
-type Case = readonly [says: string, held: Document, name: string, claims: Document, answers: ByMode];
+type Case = readonly [what: string, held: Document, name: string, claims: Document, answers: ByMode];
 
-// contract §7: held by the token, and by the entry. Names of no rule are free.
+// contract §7: token and entry claims must cover the rule's claims. Names without a rule are free.
 const PUBLISHED: readonly Case[] = [
-  ['another’s name', RED_WRITER, 'com.blue/payments', RED, RESERVED],
-  ['one’s own', BLUE_WRITER, 'com.blue/payments', BLUE, OK],
-  ['another’s name in capital letters', RED_WRITER, 'com.blue/payments', RED, RESERVED],
-  ['one’s own by another glob', RED_WRITER, 'com.red.lab/tool', RED, OK],
-  ['one’s own, for another', BOTH_WRITER, 'com.red/tool', BLUE, RESERVED],
-  ['one’s own, of two organisations', BOTH_WRITER, 'com.red/tool', RED, OK],
-  ['one’s own, for more than oneself', BOTH_WRITER, 'com.red/tool', { org: ['red', 'blue'] }, OK],
-  ['a name of the first rule that has it', RED_WRITER, 'com.red/core-tool', RED, RESERVED],
-  ['the same, by who holds all of it', { ...RED_WRITER, team: 'core' }, 'com.red/core-tool', { ...RED, team: 'core' }, OK],
+  ['a name reserved for another organisation', RED_WRITER, 'com.blue/payments', RED, RESERVED],
+  ['a name reserved for the publisher', BLUE_WRITER, 'com.blue/payments', BLUE, OK],
+  ['a name reserved for another organisation, in capital letters', RED_WRITER, 'com.blue/payments', RED, RESERVED],
+  ['a name reserved by a second glob', RED_WRITER, 'com.red.lab/tool', RED, OK],
+  ['a reserved name with the claims of another organisation', BOTH_WRITER, 'com.red/tool', BLUE, RESERVED],
+  ['a reserved name by a publisher of two organisations', BOTH_WRITER, 'com.red/tool', RED, OK],
+  ['a reserved name with claims of both organisations', BOTH_WRITER, 'com.red/tool', { org: ['red', 'blue'] }, OK],
+  ['a name of the first matching rule, partly held', RED_WRITER, 'com.red/core-tool', RED, RESERVED],
+  ['a name of the first matching rule, fully held', { ...RED_WRITER, team: 'core' }, 'com.red/core-tool', { ...RED, team: 'core' }, OK],
   ['a free name', RED_WRITER, 'io.free/tool', RED, OK],
-  ['a free name that only looks like one', RED_WRITER, 'xcom.blue/tool', RED, OK],
-  ['any name, by a super-admin', SUPER_ADMIN, 'com.blue/admin-tool', RED, NOT_FOR_ADMINS],
+  ['a free name that resembles a reserved one', RED_WRITER, 'xcom.blue/tool', RED, OK],
+  ['a reserved name by a super-admin', SUPER_ADMIN, 'com.blue/admin-tool', RED, NOT_FOR_ADMINS],
 ]; // prettier-ignore
 
 let count = 0;
@@ -57,19 +57,19 @@ function named(mode: (typeof MODES)[number]): ServiceUnderTest {
   return aPublishingService(mode).source('published', { kind: 'managed', settings: { names: NAMES } });
 }
 
-/** A name of the same namespace that no other test uses; a skill's has no capital letters behind its slash. */
-function fresh(name: string, says: string): string {
+/** A unique name in the namespace, in capitals for the row about them; skill names are always lower case. */
+function fresh(name: string, what: string): string {
   count += 1;
   const [namespace = '', short = ''] = name.split('/');
-  return `${says.includes('capital') ? namespace.toUpperCase() : namespace}/${short}-${count}`;
+  return `${what.includes('capital') ? namespace.toUpperCase() : namespace}/${short}-${count}`;
 }
 
-describe.each(MODES)('the names of a managed source, in %s mode', (mode) => {
+describe.each(MODES)('managed.names in %s mode', (mode) => {
   const service = named(mode).runs();
 
-  describe.each(TYPES)('of a %s', (type) => {
-    it.each(PUBLISHED)('%s is published or refused', async (says, held, base, claims, answers) => {
-      const name = fresh(base, says);
+  describe.each(TYPES)('publishing a %s', (type) => {
+    it.each(PUBLISHED)('is allowed or refused by name: %s', async (what, held, base, claims, answers) => {
+      const name = fresh(base, what);
       const body = aPublication(type, name, claims);
       const before = await contentOf(service);
       for (const path of ['/v1/entries/validate', '/v1/entries?dry_run=true'])
@@ -79,7 +79,7 @@ describe.each(MODES)('the names of a managed source, in %s mode', (mode) => {
       if (inMode(answers, mode) !== 'ok') expect(await contentOf(service)).toEqual(before);
     });
 
-    it('an emptied name is not taken over, and its owner has it again', async () => {
+    it('a name without versions stays reserved', async () => {
       const name = fresh('com.blue/emptied', '');
       const blue = service.as(BLUE_WRITER);
       await publish(blue, type, name, BLUE);
@@ -90,7 +90,7 @@ describe.each(MODES)('the names of a managed source, in %s mode', (mode) => {
       await publish(blue, type, name, BLUE);
     });
 
-    it('a change of claims keeps the name with those it is reserved for', async () => {
+    it('a change of claims must keep covering the claims of the rule', async () => {
       const name = fresh('com.red/relabelled', '');
       const both = service.as({ ...BOTH_WRITER, team: 'web' });
       const set = async (sender: typeof both, claims: Document) =>
@@ -103,7 +103,7 @@ describe.each(MODES)('the names of a managed source, in %s mode', (mode) => {
       expect(await set(service.as(SUPER_ADMIN), {})).toBe(inMode(['ok', '400 name_reserved', 'ok'], mode));
     });
 
-    it('a free name may get any claims', async () => {
+    it('a free name accepts any claims', async () => {
       const name = fresh('io.free/relabelled', '');
       const both = service.as(BOTH_WRITER);
       await publish(both, type, name, RED);
@@ -113,12 +113,12 @@ describe.each(MODES)('the names of a managed source, in %s mode', (mode) => {
   });
 });
 
-describe('the names of a managed source made through the API', () => {
+describe('managed.names of a source created through the API', () => {
   const service = aService({ mode: 'full' }).runs();
   const admin = () => service.as({ ...SUPER_ADMIN });
   const put = (names: unknown) => admin().put('/v1/sources/made', { managed: { names }, claims: {} });
 
-  it('hold from the next request on, and come back as they were given', async () => {
+  it('apply from the next request and are returned as given', async () => {
     expect((await put(NAMES)).status).toBe(201);
     const { managed } = (await admin().get('/v1/sources/made')).json as { managed: Document };
     expect(managed).toEqual({ names: NAMES });
@@ -135,19 +135,19 @@ describe('the names of a managed source made through the API', () => {
   });
 
   const rule = NAMES[1];
-  it.each<[says: string, names: unknown, twin: unknown]>([
-    ['no list', rule, [rule]],
+  it.each<[what: string, names: unknown, twin: unknown]>([
+    ['an object instead of a list', rule, [rule]],
     ['a rule without globs', [{ claims: RED }], [{ include: ['*'], claims: RED }]],
     ['an empty list of globs', [{ include: [], claims: RED }], [{ include: ['a'], claims: RED }]],
-    ['a glob that is no text', [{ include: [1], claims: RED }], [{ include: ['1'], claims: RED }]],
+    ['a glob that is not text', [{ include: [1], claims: RED }], [{ include: ['1'], claims: RED }]],
     ['a glob with a bracket', [{ include: ['[ab]/*'], claims: RED }], [{ include: ['?/*'], claims: RED }]],
     ['a rule without claims', [{ include: ['a'] }], [{ include: ['a'], claims: RED }]],
-    ['claims that everybody has', [{ include: ['a'], claims: {} }], [{ include: ['a'], claims: BLUE }]],
+    ['empty claims', [{ include: ['a'], claims: {} }], [{ include: ['a'], claims: BLUE }]],
     ['nested claims', [{ include: ['a'], claims: { a: { b: 'c' } } }], [{ include: ['a'], claims: { a: ['c'] } }]],
-    ['a member there is not', [{ ...rule, exclude: [] }], [rule, rule]],
+    ['an unknown member', [{ ...rule, exclude: [] }], [rule, rule]],
     ['21 globs', [{ include: Array(21).fill('a'), claims: RED }], [{ include: Array(20).fill('a'), claims: RED }]],
     ['201 rules', Array(201).fill(rule), Array(200).fill(rule)],
-  ])('are refused for %s', async (_says, names, twin) => {
+  ])('return 400 for %s', async (_what, names, twin) => {
     expectRefused(await put(names), 400, 'invalid_body');
     expect((await put(twin)).status).toBeLessThan(300);
   }); // prettier-ignore

@@ -19,7 +19,7 @@ const CLAIMS = { org: 'acme', team: 'platform' };
 const STRANGER = { ...ACME_WRITER, team: 'data' };
 
 // contract §3: token, role, load or 404, body 400.
-describe.each(TYPES)('a request about a %s', (type) => {
+describe.each(TYPES)('order of the checks for a %s', (type) => {
   const service = aPublishingService('full')
     .source('file', {
       servers: [aServer('io.acme/filed')],
@@ -29,42 +29,39 @@ describe.each(TYPES)('a request about a %s', (type) => {
     .registry('both', { sources: ['published', 'file'] })
     .runs();
 
-  it.each(ENTRY_ROUTES)(
-    '%s …%s is judged by token, role, entry and body, in that order',
-    async (method, below, right) => {
-      const name = aName();
-      await publish(service.as(ACME_WRITER), type, name, CLAIMS);
-      const before = await contentOf(service);
-      const path = entryAt(type, name, below);
-      const bodies: unknown[] = right ? [{ wrong: true }, '{', undefined] : [undefined];
-      for (const body of bodies) {
-        const sent = body === undefined ? {} : { body };
-        expectChallenge(await service.send(method, path, sent));
-        expectChallenge(await service.bearing('a.b.c').send(method, path, sent), { error: 'invalid_token' });
-        for (const claims of [ACME_PLATFORM, ACME_ADMIN])
-          expectRefused(await service.as(claims).send(method, path, sent), 403, 'role_required');
-        for (const [claims, hidden] of [
-          [STRANGER, path],
-          [ACME_WRITER, entryAt(type, aName(), below)],
-          [SUPER_ADMIN, entryAt(type, 'io.acme/filed', below)],
-          [ACME_WRITER, entryAt(type, 'io.acme/filed', below)],
-        ] as const)
-          expectRefused(await service.as(claims).send(method, hidden, sent), 404, 'entry_not_found');
-        if (!right) continue;
-        const code = body === '{' ? 'malformed_json' : 'invalid_body';
-        expectRefused(await service.as(ACME_WRITER).send(method, path, sent), 400, code);
-      }
-      const text = await service.as(STRANGER).send(method, path, { body: right });
-      const free = await service.as(STRANGER).send(method, entryAt(type, aName(), below), { body: right });
-      expect(timeless(text)).toBe(timeless(free));
-      expect(await contentOf(service)).toEqual(before);
-      const allowed = await service.as(ACME_WRITER).send(method, path, right ? { body: right } : {});
-      expect(allowed.status).toBeLessThan(300);
-    },
-  );
+  it.each(ENTRY_ROUTES)('%s …%s checks token, role, 404, then the body', async (method, below, right) => {
+    const name = aName();
+    await publish(service.as(ACME_WRITER), type, name, CLAIMS);
+    const before = await contentOf(service);
+    const path = entryAt(type, name, below);
+    const bodies: unknown[] = right ? [{ wrong: true }, '{', undefined] : [undefined];
+    for (const body of bodies) {
+      const sent = body === undefined ? {} : { body };
+      expectChallenge(await service.send(method, path, sent));
+      expectChallenge(await service.bearing('a.b.c').send(method, path, sent), { error: 'invalid_token' });
+      for (const claims of [ACME_PLATFORM, ACME_ADMIN])
+        expectRefused(await service.as(claims).send(method, path, sent), 403, 'role_required');
+      for (const [claims, hidden] of [
+        [STRANGER, path],
+        [ACME_WRITER, entryAt(type, aName(), below)],
+        [SUPER_ADMIN, entryAt(type, 'io.acme/filed', below)],
+        [ACME_WRITER, entryAt(type, 'io.acme/filed', below)],
+      ] as const)
+        expectRefused(await service.as(claims).send(method, hidden, sent), 404, 'entry_not_found');
+      if (!right) continue;
+      const code = body === '{' ? 'malformed_json' : 'invalid_body';
+      expectRefused(await service.as(ACME_WRITER).send(method, path, sent), 400, code);
+    }
+    const text = await service.as(STRANGER).send(method, path, { body: right });
+    const free = await service.as(STRANGER).send(method, entryAt(type, aName(), below), { body: right });
+    expect(timeless(text)).toBe(timeless(free));
+    expect(await contentOf(service)).toEqual(before);
+    const allowed = await service.as(ACME_WRITER).send(method, path, right ? { body: right } : {});
+    expect(allowed.status).toBeLessThan(300);
+  });
 
   it.each(ENTRY_ROUTES.filter(([, below]) => below.includes('1.0.0')))(
-    '%s …%s finds the version before it looks at the body',
+    '%s …%s checks the version before the body',
     async (method, below, right) => {
       const name = aName();
       await publish(service.as(ACME_WRITER), type, name, CLAIMS);
@@ -76,7 +73,7 @@ describe.each(TYPES)('a request about a %s', (type) => {
   );
 
   it.each(['/v1/entries', '/v1/entries?dry_run=true', '/v1/entries/validate'])(
-    'POST %s is judged by token, role, body, claims, owner and version, in that order',
+    'POST %s checks token, role, body, claims, ownership, then the version',
     async (path) => {
       const name = aName();
       await publish(service.as(ACME_WRITER), type, name, CLAIMS);
@@ -97,7 +94,7 @@ describe.each(TYPES)('a request about a %s', (type) => {
     },
   );
 
-  it('has only the methods it has', async () => {
+  it('returns 405 for other methods', async () => {
     const name = aName();
     await publish(service.as(ACME_WRITER), type, name, CLAIMS);
     for (const [method, below] of [
@@ -116,8 +113,8 @@ describe.each(TYPES)('a request about a %s', (type) => {
     expect((await anyone(service).get(entryAt(type, name))).status).toBe(200);
   });
 
-  // A file that holds a name does not own it: the managed source has its own entry of that name.
-  it('may publish a name that another source holds', async () => {
+  // A name in a file source is not owned by it: the managed source may have its own entry.
+  it('a name of another source may be published', async () => {
     const reply = await service
       .as(ACME_WRITER)
       .post('/v1/entries', aPublication(type, 'io.acme/filed', CLAIMS));

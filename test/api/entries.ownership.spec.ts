@@ -26,20 +26,20 @@ const BEYOND: ByMode = ['400 claims_mismatch', '400 claims_not_subset', '400 cla
 
 const PLATFORM = { org: 'acme', team: 'platform' };
 const TEAMS = { org: 'acme', team: ['platform', 'data'] };
-/** Of two teams, so that what is refused is not beyond the token. */
+/** Of several teams, so that refusals are not about claims beyond the token. */
 const WRITER = { ...ACME_WRITER, team: ['platform', 'data', 'web'] };
-/** Holds all of that as well. */
+/** The same, as a super-admin. */
 const ADMIN = { ...WRITER, ...SUPER_ADMIN };
 
 type Case = readonly [
-  says: string,
+  what: string,
   first: Document,
   held: Document,
   claims: Document | undefined,
   answers: ByMode,
 ];
 
-// spec §4.2 rule 3, contract §4: exactly the claims of the first version. Order and repetitions say nothing.
+// spec §4.2 rule 3, contract §4: exactly the claims of the first version, ignoring order and repetitions.
 const LATER_VERSIONS: readonly Case[] = [
   ['the same claims', PLATFORM, WRITER, PLATFORM, OK],
   ['the keys in another order', PLATFORM, WRITER, { team: 'platform', org: 'acme' }, OK],
@@ -48,45 +48,48 @@ const LATER_VERSIONS: readonly Case[] = [
   ['a value twice in an array', TEAMS, WRITER, { ...TEAMS, team: ['data', 'platform', 'data'] }, OK],
   ['an array of the one string', PLATFORM, WRITER, { ...PLATFORM, team: ['platform'] }, OK],
   ['the string of an array of one', { team: ['data'] }, WRITER, { team: 'data' }, OK],
-  ['a claim less', PLATFORM, WRITER, { org: 'acme' }, OTHER],
-  ['a claim more', { org: 'acme' }, WRITER, PLATFORM, OTHER],
+  ['one claim fewer', PLATFORM, WRITER, { org: 'acme' }, OTHER],
+  ['one claim more', { org: 'acme' }, WRITER, PLATFORM, OTHER],
   ['another value', PLATFORM, WRITER, { org: 'acme', team: 'data' }, OTHER],
   ['one value of an array', TEAMS, WRITER, PLATFORM, OTHER],
-  ['an array with a value more', TEAMS, WRITER, { ...TEAMS, team: ['platform', 'data', 'web'] }, OTHER],
+  ['an array with one value more', TEAMS, WRITER, { ...TEAMS, team: ['platform', 'data', 'web'] }, OTHER],
   ['another key', { team: 'data' }, { ...WRITER, group: 'data' }, { group: 'data' }, OTHER],
   ['none', PLATFORM, WRITER, undefined, NONE],
   ['an empty map', PLATFORM, WRITER, {}, NONE],
-  ['others, beyond the token', PLATFORM, WRITER, { org: 'contoso' }, BEYOND],
+  ['other claims, beyond the token', PLATFORM, WRITER, { org: 'contoso' }, BEYOND],
   ['the same claims, beyond the token', { org: 'contoso' }, WRITER, { org: 'contoso' }, ['ok', BEYOND[1], BEYOND[2]]],
-  ['claims, where there were none', {}, WRITER, PLATFORM, OTHER],
-  ['none, where there were none', {}, WRITER, undefined, ['ok', NONE[1], NONE[2]]],
+  ['claims for an entry without claims', {}, WRITER, PLATFORM, OTHER],
+  ['none for an entry without claims', {}, WRITER, undefined, ['ok', NONE[1], NONE[2]]],
   ['none, as a super-admin', PLATFORM, ADMIN, undefined, [NONE[0], NONE[1], 'ok']],
   ['an empty map, as a super-admin', PLATFORM, ADMIN, {}, [NONE[0], NONE[1], 'ok']],
   ['the same, as a super-admin', PLATFORM, ADMIN, PLATFORM, OK],
-  ['others, as a super-admin', PLATFORM, ADMIN, { org: 'acme' }, OTHER],
-  ['others beyond the token, as a super-admin', PLATFORM, SUPER_ADMIN, { org: 'x' }, [OTHER[0], BEYOND[1], OTHER[2]]],
+  ['other claims, as a super-admin', PLATFORM, ADMIN, { org: 'acme' }, OTHER],
+  ['other claims beyond the token, as a super-admin', PLATFORM, SUPER_ADMIN, { org: 'x' }, [OTHER[0], BEYOND[1], OTHER[2]]],
   ['the same beyond the token, as a super-admin', PLATFORM, SUPER_ADMIN, PLATFORM, ['ok', BEYOND[1], 'ok']],
-  ['none, where there were none, as a super-admin', {}, ADMIN, undefined, ['ok', NONE[1], 'ok']],
-  ['claims, where there were none, as a super-admin', {}, ADMIN, PLATFORM, OTHER],
+  ['none for an entry without claims, as a super-admin', {}, ADMIN, undefined, ['ok', NONE[1], 'ok']],
+  ['claims for an entry without claims, as a super-admin', {}, ADMIN, PLATFORM, OTHER],
 ]; // prettier-ignore
 
 describe.each(MODES)('in %s mode', (mode) => {
   const service = aPublishingService(mode).runs();
 
   describe.each(TYPES_IN[mode])('a later version of a %s', (type) => {
-    it.each(LATER_VERSIONS)('is published with %s, or not', async (_says, first, held, claims, answers) => {
-      const name = aName();
-      await seed(service, type, name, first);
-      const before: object = (await anyone(service).get(entryAt(type, name, '/claims'))).json;
-      const reply = await service.as(held).post('/v1/entries', aPublication(type, name, claims, '1.1.0'));
-      expect(outcome(reply)).toBe(inMode(answers, mode));
-      if (reply.status === 201) expect(reply.json).toMatchObject({ version: '1.1.0', ...before });
-      expect((await anyone(service).get(entryAt(type, name, '/claims'))).json).toEqual(before);
-      const later = await anyone(service).get(entryAt(type, name, '/versions/1.1.0'));
-      expect(later.status).toBe(reply.status === 201 ? 200 : 404);
-    });
+    it.each(LATER_VERSIONS)(
+      'is allowed or refused by its claims: %s',
+      async (_what, first, held, claims, answers) => {
+        const name = aName();
+        await seed(service, type, name, first);
+        const before: object = (await anyone(service).get(entryAt(type, name, '/claims'))).json;
+        const reply = await service.as(held).post('/v1/entries', aPublication(type, name, claims, '1.1.0'));
+        expect(outcome(reply)).toBe(inMode(answers, mode));
+        if (reply.status === 201) expect(reply.json).toMatchObject({ version: '1.1.0', ...before });
+        expect((await anyone(service).get(entryAt(type, name, '/claims'))).json).toEqual(before);
+        const later = await anyone(service).get(entryAt(type, name, '/versions/1.1.0'));
+        expect(later.status).toBe(reply.status === 201 ? 200 : 404);
+      },
+    );
 
-    it('leaves a type of the same name its own claims', async () => {
+    it('does not affect an entry of another type with the same name', async () => {
       const name = aName();
       const other = type === 'server' ? 'skill' : 'server';
       await seed(service, type, name, PLATFORM);
@@ -97,14 +100,14 @@ describe.each(MODES)('in %s mode', (mode) => {
   });
 });
 
-describe.each(TYPES)('a name of a %s that another team published first', (type) => {
+describe.each(TYPES)('the name of a %s published by another team', (type) => {
   const service = aPublishingService('full').runs();
   const owner = { ...ACME_WRITER, team: 'platform' };
   const stranger = { ...ACME_WRITER, team: 'data' };
   const theirs = { org: 'acme', team: 'data' };
 
   it.each(['/v1/entries', '/v1/entries?dry_run=true', '/v1/entries/validate'])(
-    'is refused by POST %s exactly as claims of one’s own that differ, for a new version and a taken one',
+    'is refused by POST %s with the same claims_mismatch for new and existing versions',
     async (path) => {
       const [hidden, own] = [aName(), aName()];
       await publish(service.as(owner), type, hidden, PLATFORM);
@@ -123,7 +126,7 @@ describe.each(TYPES)('a name of a %s that another team published first', (type) 
     },
   );
 
-  it('looks like a free one to every other request', async () => {
+  it('is the same 404 as a free name for every other request', async () => {
     const [hidden, free] = [aName(), aName()];
     await publish(service.as(owner), type, hidden, PLATFORM);
     for (const below of ['', '/claims', '/versions/1.0.0', '/versions/9.9.9']) {
@@ -136,7 +139,7 @@ describe.each(TYPES)('a name of a %s that another team published first', (type) 
     }
   });
 
-  it('is free again when its last version was removed', async () => {
+  it('is free once its last version is deleted', async () => {
     const name = aName();
     await publish(service.as(owner), type, name, PLATFORM, '1.0.0', '2.0.0');
     const again = () => service.as(stranger).post('/v1/entries', aPublication(type, name, theirs));

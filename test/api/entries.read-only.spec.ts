@@ -21,12 +21,12 @@ const PATHS = [
   '/x/dev.toolhive/skills/io.acme/there/versions/1.0.0',
 ];
 
-describe.each(MODES)('in %s mode, a change below the path of consumers', (mode) => {
+describe.each(MODES)('in %s mode, a write to the consumer API without publishClaims', (mode) => {
   const service = aPublishingService(mode)
     .registry('closed', { sources: ['published'], claims: { org: 'x' } })
     .runs();
 
-  it.each(METHODS)('%s is not done, and the admin API named', async (method, route) => {
+  it.each(METHODS)('by %s returns 501 use_admin_api and names the admin route', async (method, route) => {
     const before = await contentOf(service);
     for (const version of VERSIONS)
       for (const registry of ['main', 'closed', 'missing'])
@@ -44,7 +44,7 @@ describe.each(MODES)('in %s mode, a change below the path of consumers', (mode) 
     expect(await contentOf(service)).toEqual(before);
   });
 
-  it.each(VERSIONS)('POST to %s/publish is not done either', async (version) => {
+  it.each(VERSIONS)('by POST to %s/publish returns 501 use_admin_api', async (version) => {
     const at = `/registry/main/${version}/publish`;
     if (mode !== 'anonymous') expectChallenge(await service.post(at, { server: {} }));
     for (const caller of [NOBODY, ACME_ADMIN, SUPER_ADMIN]) {
@@ -55,10 +55,10 @@ describe.each(MODES)('in %s mode, a change below the path of consumers', (mode) 
   });
 });
 
-describe('a token that is not accepted', () => {
+describe('an invalid token', () => {
   const service = aPublishingService('full').runs();
 
-  it.each(METHODS)('is told so before %s is', async (method) => {
+  it.each(METHODS)('gets 401 before the 501 of %s', async (method) => {
     await publish(service.as(ACME_WRITER), 'server', `io.acme/${method}`, CLAIMS);
     const at = consumerAt('server', `io.acme/${method}`, '/versions/1.0.0');
     const expired = service.issuer.sign({ ...ACME_WRITER, exp: 1 });

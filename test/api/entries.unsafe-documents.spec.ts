@@ -56,8 +56,8 @@ const UNSAFE: Record<Type, readonly Unsafe[]> = {
   ],
 }; // prettier-ignore
 
-// contract §6, §7: whoever shows a document makes links of its URLs, and shows its text as it is.
-describe.each(TYPES)('a %s that is unsafe to show', (type) => {
+// contract §6, §7: clients turn URLs into links and show text as it is.
+describe.each(TYPES)('a %s that is unsafe to display', (type) => {
   const rows = UNSAFE[type];
   const documents = rows.map(([, change, twin], index) => ({
     bad: { ...aDocument(type, `io.acme/bad-${index}`), ...change },
@@ -69,7 +69,7 @@ describe.each(TYPES)('a %s that is unsafe to show', (type) => {
     .registry('main', { sources: ['file'] })
     .runs();
 
-  it.each(rows)('is not published with such a %s: %j', async (path, change, twin) => {
+  it.each(rows)('is refused for its %s: %j', async (path, change, twin) => {
     const name = aName();
     const send = (more: Document) =>
       service.post('/v1/entries', { [type]: { ...aDocument(type, name), ...more } });
@@ -82,7 +82,7 @@ describe.each(TYPES)('a %s that is unsafe to show', (type) => {
     expect(outcome(await send(twin))).toBe('ok');
   });
 
-  it('is skipped by a sync, with its place as the reason, and what is beside it is served', async () => {
+  it('is skipped by a sync with its path as the reason, and the others are served', async () => {
     const { counts, skipped } = await service.synced('file');
     expect(counts).toMatchObject({ entries: rows.length, skipped: rows.length });
     expect(skipped.map(({ reasons: [reason] }) => reason?.split(':', 1)[0])).toEqual(
@@ -94,10 +94,10 @@ describe.each(TYPES)('a %s that is unsafe to show', (type) => {
   });
 });
 
-describe('an object of a cluster that is unsafe to show', () => {
+describe('a Kubernetes object that is unsafe to display', () => {
   const { cluster, service } = aWatchedCluster();
 
-  it('is skipped with its reason', async () => {
+  it('is skipped with a reason', async () => {
     cluster.put('MCPServer', 'tools/script', exported('script', { 'registry-url': SCRIPT }));
     cluster.put('MCPServer', 'tools/nul', exported('nul', { 'registry-description': 'a\0b' }));
     cluster.put('MCPServer', 'tools/bidi', exported('bidi', { 'registry-title': 'a\u202eb' }));

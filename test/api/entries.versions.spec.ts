@@ -28,7 +28,7 @@ describe.each(MODES)('in %s mode', (mode) => {
   const stranger = () => service.as({ ...ACME_WRITER, team: 'data' });
 
   describe.each(TYPES_IN[mode])('a version of a %s', (type) => {
-    it('never changes: the same again is refused, and so is another document', async () => {
+    it('is immutable: publishing it again returns 409 version_exists', async () => {
       const name = aName();
       await publish(writer(), type, name, CLAIMS, '1.0.0', '2.0.0');
       const before = await contentOf(service);
@@ -42,7 +42,7 @@ describe.each(MODES)('in %s mode', (mode) => {
       expect(next.status).toBe(201);
     });
 
-    it('that was removed may be published anew, with another document', async () => {
+    it('may be published again with another document after it was deleted', async () => {
       const name = aName();
       await publish(writer(), type, name, CLAIMS, '1.0.0', '2.0.0');
       const removed = await writer().delete(entryAt(type, name, '/versions/1.0.0'));
@@ -54,7 +54,7 @@ describe.each(MODES)('in %s mode', (mode) => {
       expect(reply.json).toMatchObject({ [type]: more });
     });
 
-    it('takes the entry along when it was the last one', async () => {
+    it('deletes the entry when it was the last one', async () => {
       const name = aName();
       await publish(writer(), type, name, CLAIMS, '1.0.0', '2.0.0');
       await writer().delete(entryAt(type, name, '/versions/2.0.0'));
@@ -70,7 +70,7 @@ describe.each(MODES)('in %s mode', (mode) => {
       expect((await writer().post('/v1/entries', first)).json).toMatchObject({ claims: { org: 'acme' } });
     });
 
-    it('of another team is removed, or hidden', async () => {
+    it('of another team may be deleted, or is 404 in full mode', async () => {
       const name = aName();
       await publish(writer(), type, name, CLAIMS, '1.0.0', '2.0.0');
       const reply = await stranger().delete(entryAt(type, name, '/versions/2.0.0'));
@@ -82,7 +82,7 @@ describe.each(MODES)('in %s mode', (mode) => {
   });
 });
 
-// Published in this order; what is removed; what is latest then.
+// Published in this order, then deleted; the resulting latest.
 const LATEST: readonly [published: string[], removed: string[], latest: string][] = [
   [['1.0.0'], [], '1.0.0'],
   [['1.0.0', '2.0.0'], [], '2.0.0'],
@@ -103,7 +103,7 @@ describe.each(TYPES)('the versions of a %s', (type) => {
   const service = aPublishingService('full').runs();
   const writer = () => service.as(ACME_WRITER);
 
-  it.each(LATEST)('%j without %j have %s as the latest', async (published, removed, latest) => {
+  it.each(LATEST)('published %j, deleted %j: latest is %s', async (published, removed, latest) => {
     const name = aName();
     await publish(writer(), type, name, CLAIMS, ...published);
     for (const version of removed) await writer().delete(entryAt(type, name, `/versions/${version}`));
@@ -118,9 +118,9 @@ describe.each(TYPES)('the versions of a %s', (type) => {
     expect(rows.map((row) => versionOf(type, row))).toContain(latest);
   });
 
-  it('are found by whatever their publishers called them', async () => {
+  it('are found by any version text', async () => {
     const name = aName();
-    // All of them for servers; the other types pass through the same code.
+    // All for servers; other types use the same code.
     const versions = REAL_VERSIONS.filter(
       (version, index) => type === 'server' || index % 10 === 0 || version === '1.0.0+build.2',
     );
@@ -140,7 +140,7 @@ describe.each(TYPES)('the versions of a %s', (type) => {
     });
   });
 
-  it('have no alias in the admin API', async () => {
+  it('have no alias latest in the admin API', async () => {
     const name = aName();
     await publish(writer(), type, name, CLAIMS);
     const at = entryAt(type, name, '/versions/latest');
@@ -150,7 +150,7 @@ describe.each(TYPES)('the versions of a %s', (type) => {
   });
 });
 
-// What names no version, and beside it what looks like it and does.
+// Ranges and other texts that are refused as versions, and valid versions that resemble them.
 const NO_VERSIONS = [
   'latest', 'Latest', 'LATEST', '^1.0.0', '~1.2.3', '~> 1.2', '>=1.0.0', '>1', '<2.0.0', '<=2', '=1.0.0', '1.x', '1.2.x', '1.2.X', '1.*', '*',
   '1.0.0 - 2.0.0', '1.0.0 || 2.0.0', '>=1.0.0 <2.0.0', '>=1.0.0,<2.0.0', '', ' 1.0.0', '1.0.0 ', '1.0.0\n', '1\u00000', '1 beta', '1.'.repeat(128),
@@ -173,7 +173,7 @@ describe.each(TYPES)('a %s', (type) => {
   const service = aPublishingService('full').runs();
   const writer = () => service.as(ACME_WRITER);
 
-  it.each(NO_VERSIONS)('is not published as version %j', async (version) => {
+  it.each(NO_VERSIONS)('is refused with version %j', async (version) => {
     const name = aName();
     const reply = await writer().post('/v1/entries', aPublication(type, name, CLAIMS, version));
     expectRefused(reply, 400, 'invalid_document');
@@ -183,13 +183,13 @@ describe.each(TYPES)('a %s', (type) => {
     expectRefused(await writer().get(entryAt(type, name)), 404, 'entry_not_found');
   });
 
-  it.each(VERSIONS)('is published as version %j', async (version) => {
+  it.each(VERSIONS)('is accepted with version %j', async (version) => {
     const reply = await writer().post('/v1/entries', aPublication(type, aName(), CLAIMS, version));
     expect(reply.json).toMatchObject({ version, [type]: { version } });
   });
 
   it.each([1, 1.5, null, true, ['1.0.0'], { major: 1 }, undefined])(
-    'is not published with %j for a version',
+    'is refused with %j as version',
     async (version) => {
       const { [type]: document } = aPublication(type, aName(), CLAIMS);
       const body = { [type]: { ...(document as object), version }, claims: CLAIMS };

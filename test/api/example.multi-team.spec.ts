@@ -16,7 +16,7 @@ const ROOT = resolve(import.meta.dirname, '../..');
 const EXAMPLE = join(ROOT, 'examples/multi-team.yaml');
 const tables = tablesIn(readFileSync(join(ROOT, 'docs/authorization.md'), 'utf8'));
 
-/** The table of the guide that has these columns, among others. */
+/** The table of the guide with these columns. */
 function tableWith(...columns: string[]): Record<string, string>[] {
   const found = tables.filter(([row = {}]) => columns.every((column) => column in row));
   expect(
@@ -36,12 +36,12 @@ const MATCHING = tableWith('resource', 'satisfied');
 const { config } = loadConfig(EXAMPLE, {}, {});
 const claimsOf = new Map<string, string>();
 for (const { caller = '', 'claims of the token': claims = '' } of [...WHO_SEES, ...WHO_MANAGES]) {
-  // One person, one set of claims, in whatever table.
+  // The claims of a person are the same in every table.
   expect(claimsOf.get(caller) ?? claims, caller).toBe(claims);
   claimsOf.set(caller, claims);
 }
 
-describe('the example of two teams and a partner', () => {
+describe('examples/multi-team.yaml matches docs/authorization.md', () => {
   const issuer = anIssuer().runs();
   const service = aService();
   beforeAll(() => {
@@ -68,11 +68,11 @@ describe('the example of two teams and a partner', () => {
       ? service
       : service.bearing(issuer.sign({ sub: name, ...(parse(claims) as Document) }));
   };
-  /** A list as the guide writes it, or the status of a refusal. */
+  /** A list as the guide formats it, or the error status. */
   const cell = (reply: Reply, listed: (reply: Reply) => string[]) =>
     reply.status === 200 ? listed(reply).join(', ') || 'none' : String(reply.status);
 
-  /** The sources, in the registry's order, that the versions shown can come from. */
+  /** The sources, in the registry's order, that provide the visible versions. */
   async function sourcesShown(who: Sender, registry: string): Promise<string> {
     const reply = await who.get(`/registry/${registry}/v0.1/servers?limit=100`);
     const contents = new Map<string, string[]>();
@@ -91,7 +91,7 @@ describe('the example of two teams and a partner', () => {
     );
   }
 
-  it('is the configuration that the guide describes', () => {
+  it('in the claims and gates of sources and registries', () => {
     const written = (claims: object) => (Object.keys(claims).length === 0 ? '–' : claims);
     const read = (text = '') => (text === '–' ? text : (parse(text) as object));
     expect(SETTINGS.filter(({ source }) => source)).toHaveLength(config.sources.length);
@@ -110,7 +110,7 @@ describe('the example of two teams and a partner', () => {
     expect(SETTINGS.filter(({ registry }) => registry)).toHaveLength(config.registries.length);
   });
 
-  it.each(WHO_SEES)('shows $caller what the guide says', async (row) => {
+  it.each(WHO_SEES)('in the entries visible to $caller', async (row) => {
     const who = caller(row['caller']);
     expect({
       'GET /registry': cell(await who.get('/registry'), openRegistriesIn),
@@ -126,7 +126,7 @@ describe('the example of two teams and a partner', () => {
     expect(row['why']).toMatch(/\w+ \w+/);
   });
 
-  it.each(WAREHOUSE)('gives $caller the warehouse that the guide says', async (row) => {
+  it.each(WAREHOUSE)('in the version of warehouse that $caller gets', async (row) => {
     const reply = await caller(row['caller']).get(
       '/registry/open/v0.1/servers/com.example.data%2Fwarehouse/versions/latest',
     );
@@ -134,7 +134,7 @@ describe('the example of two teams and a partner', () => {
     expect(cell(reply, version)).toBe(row['answer']);
   });
 
-  it.each(WHO_MANAGES)('lets $caller manage what the guide says', async (row) => {
+  it.each(WHO_MANAGES)('in the roles and admin lists of $caller', async (row) => {
     const who = caller(row['caller']);
     const roles = (reply: Reply) => (reply.json as { roles: string[] }).roles;
     const configured = (names: (reply: Reply) => string[]) => (reply: Reply) =>
@@ -150,7 +150,7 @@ describe('the example of two teams and a partner', () => {
     });
   });
 
-  it('answers the requests of the guide, one after the other, as it says', async () => {
+  it('in the answers to its sequence of requests', async () => {
     const answers: string[] = [];
     for (const { caller: name, request = '', body } of REQUESTS) {
       const [method = '', path = ''] = request.split(' ');
@@ -163,7 +163,7 @@ describe('the example of two teams and a partner', () => {
   });
 });
 
-it.each(MATCHING)('$resource against $caller is what the guide says', (row) => {
+it.each(MATCHING)('covers() matches the guide: $resource against $caller', (row) => {
   const held = parse(row['caller'] ?? '') as Document;
   expect(covers(held, parse(row['resource'] ?? ''), 'all') ? 'yes' : 'no').toBe(row['satisfied']);
 });

@@ -9,7 +9,7 @@ import { aService } from '../support/service.js';
 
 const NESTED = Buffer.from('['.repeat(590_000) + ']'.repeat(590_000));
 
-/** The status line and the code of the answer to these bytes, however long it takes, and that the connection was closed after it. */
+/** Resolves with the status line and error code once the server has closed the connection. */
 function answerWhenClosed(port: number, bytes: string): Promise<string> {
   return new Promise((resolve, reject) => {
     const socket = connect(port, '127.0.0.1');
@@ -21,7 +21,7 @@ function answerWhenClosed(port: number, bytes: string): Promise<string> {
   });
 }
 
-describe('a body', () => {
+describe('request bodies', () => {
   const service = aService({ mode: 'full' })
     .source('tools', { claims: { org: 'acme' }, servers: [aServer('io.acme/a')] })
     .source('other', { claims: { org: 'contoso' }, servers: [aServer('io.contoso/a')] })
@@ -36,20 +36,20 @@ describe('a body', () => {
       .map(([name, value]) => `${name}: ${value}\r\n`)
       .join('')}\r\n`;
 
-  // None of these bodies is ever sent: an answer means that nobody waited for it.
+  // No body is ever sent: an answer proves that the server did not wait for one.
   it.each([
-    ['where no token came', 'PUT', '/v1/sources/new', undefined, 401],
-    ['where the token is none', 'PUT', '/v1/sources/new', 'none', 401],
-    ['where the role is missing', 'PUT', '/v1/sources/new', NOBODY, 403],
-    ['where the source is hidden', 'PUT', '/v1/sources/other', ACME_ADMIN, 404],
-    ['where the source is read-only', 'PUT', '/v1/sources/tools', ACME_ADMIN, 403],
-    ['where the entry is not there', 'PUT', '/v1/entries/server/io.acme%2Fnone/claims', ACME_WRITER, 404],
-    ['where nothing is', 'POST', '/nowhere', undefined, 404],
-    ['of a route that reads', 'GET', '/v1/me', NOBODY, 200],
-    ['of the consumer API', 'GET', '/registry', NOBODY, 200],
-    ['of a write that there is not', 'POST', '/registry/main/v0.1/publish', ACME_ADMIN, 501],
-    ['of a deletion', 'DELETE', '/v1/sources/none', ACME_ADMIN, 404],
-  ])('is not waited for %s', async (_where, method, path, caller, status) => {
+    ['no token was sent', 'PUT', '/v1/sources/new', undefined, 401],
+    ['the token is invalid', 'PUT', '/v1/sources/new', 'none', 401],
+    ['the role is missing', 'PUT', '/v1/sources/new', NOBODY, 403],
+    ['the source is hidden', 'PUT', '/v1/sources/other', ACME_ADMIN, 404],
+    ['the source is managed by the configuration', 'PUT', '/v1/sources/tools', ACME_ADMIN, 403],
+    ['the entry is unknown', 'PUT', '/v1/entries/server/io.acme%2Fnone/claims', ACME_WRITER, 404],
+    ['the route is unknown', 'POST', '/nowhere', undefined, 404],
+    ['the route is a GET', 'GET', '/v1/me', NOBODY, 200],
+    ['the route is in the consumer API', 'GET', '/registry', NOBODY, 200],
+    ['the registry takes no publications', 'POST', '/registry/main/v0.1/publish', ACME_ADMIN, 501],
+    ['the method is DELETE', 'DELETE', '/v1/sources/none', ACME_ADMIN, 404],
+  ])('are not awaited when %s', async (_where, method, path, caller, status) => {
     const token = typeof caller === 'object' ? service.issuer.sign(caller) : caller;
     const authorization: Record<string, string> =
       token === undefined ? {} : { Authorization: `Bearer ${token}` };
@@ -60,7 +60,7 @@ describe('a body', () => {
     expect(answer.split('\r\n')[0]).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `));
   });
 
-  it('is not inflated where no token came, whatever it holds', async () => {
+  it('are not decompressed without a token', async () => {
     const body = gzipSync(NESTED);
     const before = process.cpuUsage();
     const replies = await Promise.all(
@@ -77,11 +77,11 @@ describe('a body', () => {
     );
     expect(replies.map(({ status }) => status)).toEqual(replies.map(() => 401));
     const { user, system } = process.cpuUsage(before);
-    // 4.9 s once, when each was inflated and parsed.
+    // Decompressing and parsing them all took 4.9 s of CPU.
     expect((user + system) / 1e6).toBeLessThan(2);
   });
 
-  it('that is nested too deep is refused before it is parsed, compressed or not', async () => {
+  it('nested too deeply are refused before parsing, compressed or not', async () => {
     const admin = service.as(ACME_ADMIN);
     const plain = await admin.put('/v1/sources/new', NESTED);
     const compressed = await admin.put('/v1/sources/new', gzipSync(NESTED), {
@@ -94,7 +94,7 @@ describe('a body', () => {
     }
   });
 
-  it('is inflated up to the limit and no further', async () => {
+  it('are decompressed up to the size limit and no further', async () => {
     const bomb = gzipSync(Buffer.alloc(50 * 1024 * 1024, ' '));
     const reply = await service.as(ACME_ADMIN).put('/v1/sources/new', bomb, {
       'Content-Type': 'application/json',
@@ -103,7 +103,7 @@ describe('a body', () => {
     expect(outcomeOf(reply)).toBe('413 body_too_large');
   });
 
-  it('is read compressed by those who may send it', async () => {
+  it('are read compressed for callers with the role', async () => {
     const reply = await service
       .as(ACME_ADMIN)
       .put('/v1/registries/made', gzipSync(JSON.stringify({ sources: ['tools'], claims: { org: 'acme' } })), {
@@ -113,7 +113,7 @@ describe('a body', () => {
     expect(outcomeOf(reply)).toBe('201');
   });
 
-  it('and the headers have ten seconds to arrive, then the connection is closed with 408', async () => {
+  it('or headers that do not arrive within 10 s get 408 and a closed connection', async () => {
     const authorization = `Bearer ${service.issuer.sign(ACME_ADMIN)}`;
     const answers = await Promise.all([
       answerWhenClosed(

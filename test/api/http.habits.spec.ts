@@ -7,7 +7,7 @@ import { aService } from '../support/service.js';
 const BASE = '/registry/main/v0.1';
 const SERVER = `${BASE}/servers/io.acme%2Fa`;
 
-describe('what real clients and proxies do to a request', () => {
+describe('client and proxy compatibility', () => {
   const service = aService()
     .source('main', { servers: [aServer('io.acme/a')], skills: [aSkill('io.acme/deploy')] })
     .registry('main', { sources: ['main'] })
@@ -22,7 +22,7 @@ describe('what real clients and proxies do to a request', () => {
     `${BASE}/x/dev.toolhive/skills`,
     `${BASE}/x/dev.toolhive/skills/io.acme/deploy`,
     `${BASE}/openapi.yaml`,
-  ])('one slash at the end of %s changes nothing, two do', async (path) => {
+  ])('a trailing slash on %s is accepted, a double slash is not', async (path) => {
     const [, before = '', query = ''] = /^([^?]*)(.*)$/.exec(path) ?? [];
     const plain = await service.get(path);
     expect(plain.status).toBe(200);
@@ -32,7 +32,7 @@ describe('what real clients and proxies do to a request', () => {
   });
 
   it.each(['/v1/sources', '/v1/me', '/openapi.json', '/.well-known/oauth-protected-resource'])(
-    'one slash at the end of %s leads nowhere: it is no path of the consumer API',
+    'a trailing slash on %s is 404: only the consumer API accepts one',
     async (path) => expectRefused(await service.get(`${path}/`), 404, 'route_not_found'),
   );
 
@@ -43,7 +43,7 @@ describe('what real clients and proxies do to a request', () => {
     '/v1/sources',
     '/v1/sources/main',
     '/registry',
-  ])('fetch() sends no-cache beside the tag of %s, and still gets 304', async (path) => {
+  ])('%s: If-None-Match yields 304 despite Cache-Control: no-cache', async (path) => {
     const first = await service.get(path);
     const tag = String(first.headers['etag']);
     const headers = { 'Cache-Control': 'no-cache', Pragma: 'no-cache' };
@@ -59,7 +59,7 @@ describe('what real clients and proxies do to a request', () => {
     expect({ status: other.status, text: other.text }).toEqual({ status: 200, text: first.text });
   });
 
-  it('the OpenAPI document of the consumer API is asked for at the base as well', async () => {
+  it('the consumer OpenAPI document is also served at the registry base', async () => {
     const versioned = await service.get(`${BASE}/openapi.yaml`);
     const atBase = await service.get('/registry/main/openapi.yaml');
     expect({ status: atBase.status, text: atBase.text }).toEqual({ status: 200, text: versioned.text });
@@ -74,13 +74,13 @@ describe('what real clients and proxies do to a request', () => {
     ['GET', '/v1/entries/server/io.acme/a/versions/1.0.0'],
     ['PUT', '/v1/entries/server/io.acme/a/claims'],
     ['PATCH', '/v1/entries/skill/io.acme/a/versions/1.0.0/status'],
-  ])('a proxy has decoded the %%2F in %s %s, which the 404 says', async (method, path) => {
+  ])('%s %s: the 404 explains that a proxy decoded %%2F', async (method, path) => {
     const reply = await service.send(method, path);
     expectRefused(reply, 404, 'route_not_found');
     expect(reply.json).toMatchObject({ details: [expect.stringContaining('%2F')] });
   });
 
-  it('other unknown paths say nothing of it', async () => {
+  it('a 404 for any other unknown path has no such hint', async () => {
     for (const path of ['/nowhere', `${BASE}/servers/io.acme%2Fa`, '/v1/entries/server', `${BASE}/nowhere`]) {
       const reply = await service.get(path);
       expectRefused(reply, 404, 'route_not_found');
@@ -98,7 +98,7 @@ describe('what real clients and proxies do to a request', () => {
     ['POST', '/registry/main/anything'],
     ['DELETE', '/registry/main'],
   ])(
-    'a publisher of the MCP Registry sends %s %s, which is refused and logged once, as information',
+    '%s %s from an MCP Registry publisher is 501 use_admin_api, logged once at info',
     async (method, path) => {
       const reply = await service.send(
         method,
@@ -114,7 +114,7 @@ describe('what real clients and proxies do to a request', () => {
   );
 });
 
-describe('a method that a path does not take', () => {
+describe('a method that a path does not support', () => {
   const service = aService({ mode: 'full' })
     .source('main', { servers: [aServer('io.acme/a')], claims: { org: 'acme' } })
     .registry('main', { sources: ['main'], claims: { org: 'acme' } })
@@ -128,7 +128,7 @@ describe('a method that a path does not take', () => {
     ['DELETE', '/v1/entries', 'GET, HEAD, POST'],
     ['PUT', '/openapi.json', 'GET, HEAD'],
     ['POST', '/.well-known/oauth-protected-resource', 'GET, HEAD'],
-  ])('%s %s is 405 with Allow: %s, for everybody alike and without a token', async (method, path, allow) => {
+  ])('%s %s is 405 with Allow: %s, with or without a token', async (method, path, allow) => {
     for (const caller of [service, service.as(SUPER_ADMIN)]) {
       const reply = await caller.send(method, path);
       expectRefused(reply, 405, 'method_not_allowed');
@@ -137,16 +137,16 @@ describe('a method that a path does not take', () => {
     }
   });
 
-  it('is answered at the ones that take it, where a token is asked for', async () => {
+  it('does not affect supported methods, which still require a token', async () => {
     expectChallenge(await service.get('/v1/me'));
     expect((await service.as(SUPER_ADMIN).get('/v1/me')).status).toBe(200);
     expect((await service.as(SUPER_ADMIN).send('HEAD', '/v1/me')).status).toBe(200);
   });
 
-  it('is no method for a path that is not there', async () => {
+  it('is 404 on an unknown path', async () => {
     for (const method of ['GET', 'POST', 'DELETE'])
       expectRefused(await service.send(method, '/v1/nowhere'), 404, 'route_not_found');
-    // Below a registry every write is told where to go instead, also at paths that are read.
+    // Below a registry, unknown writes are 501 and unknown reads 404.
     expectRefused(await service.as(SUPER_ADMIN).get('/registry/main/v0.1/nowhere'), 404, 'route_not_found');
   });
 });

@@ -6,13 +6,13 @@ import { aService } from '../support/service.js';
 const LIST = '/registry/main/v0.1/servers';
 const source = { servers: [aServer('io.acme/a')] };
 
-describe('answers of the consumer API', () => {
+describe('consumer API response headers', () => {
   const service = aService()
     .source('main', source)
     .registry('main', { sources: ['main'] })
     .runs();
 
-  it('are private, vary by caller and origin, and carry a tag that makes the next one a 304', async () => {
+  it('are private, vary by Authorization and Origin, and have an ETag that yields 304', async () => {
     const first = await service.get(LIST);
     expect(first.headers).toMatchObject({
       'cache-control': 'private, no-cache',
@@ -32,14 +32,14 @@ describe('answers of the consumer API', () => {
     expect((await service.get(LIST, { 'If-None-Match': '"other"' })).status).toBe(200);
   });
 
-  it('change their tag with the content', async () => {
+  it('have a new ETag when the content changes', async () => {
     const before = (await service.get(LIST)).headers['etag'];
     await service.rewrite('main', { servers: [aServer('io.acme/a', '1.0.1')] });
     await service.synced('main');
     expect((await service.get(LIST, { 'If-None-Match': String(before) })).status).toBe(200);
   });
 
-  it('may be read by pages of any origin, refusals included', async () => {
+  it('allow any CORS origin, error responses included', async () => {
     for (const path of [
       LIST,
       '/registry',
@@ -57,7 +57,7 @@ describe('answers of the consumer API', () => {
     ).not.toHaveProperty('access-control-allow-origin');
   });
 
-  it('are announced to a preflight with 204', async () => {
+  it('answer a CORS preflight with 204', async () => {
     const reply = await call(service.origin + LIST, {
       method: 'OPTIONS',
       headers: { Origin: 'https://portal.example', 'Access-Control-Request-Method': 'GET' },
@@ -71,7 +71,7 @@ describe('answers of the consumer API', () => {
     expect((await call(`${service.origin}/v1/sources`, { method: 'OPTIONS' })).status).toBe(405);
   });
 
-  it('carry an id that a proxy gave, if it is a plain one', async () => {
+  it('echo an X-Request-Id from a proxy if it is well-formed', async () => {
     expect((await service.get(LIST, { 'X-Request-Id': 'abc-123-def' })).headers['x-request-id']).toBe(
       'abc-123-def',
     );
@@ -80,7 +80,7 @@ describe('answers of the consumer API', () => {
     );
   });
 
-  it('leave one line in the log, without query string and headers', async () => {
+  it('and the request are logged in one line, without query string or headers', async () => {
     const id = 'find-this-request';
     await service.get(`${LIST}?search=hush-query`, {
       'X-Request-Id': id,
@@ -101,7 +101,7 @@ describe('answers of the consumer API', () => {
   });
 });
 
-describe('a service that names the origins', () => {
+describe('CORS with configured origins', () => {
   const service = aService()
     .source('main', source)
     .registry('main', { sources: ['main'] })

@@ -109,7 +109,7 @@ describe.runIf(process.platform === 'linux')('an address that uses up its share'
     for (let count = 0; count < 20; count += 1) await aConnection(service, HALF_SENT);
     await eventually(service, 503);
     for (let count = 0; count < 4; count += 1) await aConnection(service);
-    await expect.poll(() => tellsOfClosing(service), { timeout: 5_000, interval: 20 }).toBe(true);
+    await expect.poll(() => isClosed(service), { timeout: 5_000, interval: 20 }).toBe(true);
     const other = await service.send('GET', LIST, { from: '127.0.0.2' });
     expect(versionsIn(other)).toEqual(['io.acme/a@1.0.0']);
   });
@@ -146,10 +146,10 @@ describe('limits.connections', () => {
     const open = [await aConnection(service), await aConnection(service), await aConnection(service)];
     expect((await service.get(LIST)).status).toBe(200);
     const fourth = await aConnection(service);
-    await expect.poll(() => tellsOfClosing(service), { timeout: 5_000, interval: 20 }).toBe(true);
+    await expect.poll(() => isClosed(service), { timeout: 5_000, interval: 20 }).toBe(true);
     for (const socket of [...open, fourth]) expect(socket.readyState).toBe('open');
     open[0]?.destroy();
-    await expect.poll(() => tellsOfClosing(service), { timeout: 5_000, interval: 20 }).toBe(false);
+    await expect.poll(() => isClosed(service), { timeout: 5_000, interval: 20 }).toBe(false);
     expect((await service.get(LIST)).status).toBe(200);
   });
 });
@@ -250,6 +250,6 @@ async function untilClosed(service: ServiceUnderTest, bytes: string): Promise<st
 }
 
 /** Whether the server closes a new connection without an answer. */
-async function tellsOfClosing(service: ServiceUnderTest): Promise<boolean> {
+async function isClosed(service: ServiceUnderTest): Promise<boolean> {
   return (await sendRaw(service.port, `GET ${LIST} ${KEEP_ALIVE}`)) === '';
 }

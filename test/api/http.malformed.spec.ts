@@ -62,7 +62,7 @@ const BODIES: [string, string, number][] = [
   ['multipart/form-data; boundary=x', '--x--', 415], ['nonsense', 'x', 415], ['application/json', JSON.stringify({ a: 'x'.repeat(2_000_000) }), 413],
 ]; // prettier-ignore
 
-/** What must come back, if it is known: one status, or any below 500. */
+/** Expected status; absent: any below 500. */
 type Row = {
   name: string;
   path: string;
@@ -73,7 +73,7 @@ type Row = {
   body?: string;
 };
 
-/** Below a registry, what would change an entry is told where to go; elsewhere a path says which methods it takes. */
+/** Below a registry an unsupported write is 501, elsewhere an unsupported method is 405. */
 function statusOf(method: string, path: string): 405 | 501 {
   if (path.startsWith('/registry/') && ['POST', 'PUT', 'PATCH', 'DELETE'].includes(method)) return 501;
   return 405;
@@ -91,11 +91,11 @@ const ROWS: Row[] = [
   ),
   ...PLACES.map((place) => ({ name: `NUL ${place('%00')}`, path: place('%00'), status: 404 })),
   ...PLACES.map((place) => ({
-    name: `too long ${short(place('a'))}`,
+    name: `oversized ${short(place('a'))}`,
     path: place('a'.repeat(5_000)),
     status: 404,
   })),
-  ...NOWHERE.map((path) => ({ name: `nothing at ${short(path)}`, path, status: 404 })),
+  ...NOWHERE.map((path) => ({ name: `empty ${short(path)}`, path, status: 404 })),
   ...QUERIES.map((query) => ({ name: `servers?${short(query)}`, path: `${LIST}?${query}`, status: 400 })),
   ...QUERIES.filter((query) => /^(limit|cursor|search)/.test(query)).map((query) => ({
     name: `skills?${short(query)}`,
@@ -136,46 +136,46 @@ const CODE_OF_STATUS: Record<number, string> = {
   431: 'headers_too_large',
 };
 const RAW: [string, string, number][] = [
-  ['no HTTP at all', 'hello\r\n\r\n', 400],
-  ['a TLS greeting', '\x16\x03\x01\x02\x00\x01\x00', 400],
-  ['no host', 'GET / HTTP/1.1\r\n\r\n', 400],
-  ['two hosts', 'GET /registry HTTP/1.1\r\nHost: localhost\r\nhost: other.example\r\n\r\n', 400],
-  ['a bad version', 'GET / HTTP/9.9\r\nHost: localhost\r\n\r\n', 400],
-  ['a blank in the path', 'GET /a b HTTP/1.1\r\nHost: localhost\r\n\r\n', 400],
-  ['a control character in a header', 'GET / HTTP/1.1\r\nHost: localhost\r\nX: a\x00b\r\n\r\n', 400],
+  ['not HTTP', 'hello\r\n\r\n', 400],
+  ['TLS ClientHello', '\x16\x03\x01\x02\x00\x01\x00', 400],
+  ['missing Host', 'GET / HTTP/1.1\r\n\r\n', 400],
+  ['duplicate Host', 'GET /registry HTTP/1.1\r\nHost: localhost\r\nhost: other.example\r\n\r\n', 400],
+  ['invalid HTTP version', 'GET / HTTP/9.9\r\nHost: localhost\r\n\r\n', 400],
+  ['space in the path', 'GET /a b HTTP/1.1\r\nHost: localhost\r\n\r\n', 400],
+  ['control character in a header', 'GET / HTTP/1.1\r\nHost: localhost\r\nX: a\x00b\r\n\r\n', 400],
   [
-    'two lengths',
+    'duplicate Content-Length',
     'POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab',
     400,
   ],
   [
-    'a length and chunks',
+    'Content-Length with chunked encoding',
     'POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n',
     400,
   ],
   [
-    'a bad chunk',
+    'invalid chunk',
     'PUT /v1/sources/made HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n',
     400,
   ],
   [
-    'headers of 100 kB',
+    '100 kB of headers',
     `GET /registry HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${'x'.repeat(100_000)}\r\n\r\n`,
     431,
   ],
-  ['a path of 100 kB', `GET /${'x'.repeat(100_000)} HTTP/1.1\r\nHost: localhost\r\n\r\n`, 431],
+  ['100 kB path', `GET /${'x'.repeat(100_000)} HTTP/1.1\r\nHost: localhost\r\n\r\n`, 431],
   ['CONNECT', 'CONNECT example.com:443 HTTP/1.1\r\nHost: example.com\r\n\r\n', 404],
-  ['an unknown expectation', 'GET /registry HTTP/1.1\r\nHost: localhost\r\nExpect: miracles\r\n\r\n', 417],
+  ['unknown Expect', 'GET /registry HTTP/1.1\r\nHost: localhost\r\nExpect: miracles\r\n\r\n', 417],
   [
-    'an upgrade',
+    'Upgrade request',
     'GET /nowhere HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n',
     404,
   ],
-  ['a whole URL', 'GET http://localhost/nowhere HTTP/1.1\r\nHost: localhost\r\n\r\n', 404],
-  ['an asterisk', 'OPTIONS * HTTP/1.1\r\nHost: localhost\r\n\r\n', 404],
+  ['absolute-form target', 'GET http://localhost/nowhere HTTP/1.1\r\nHost: localhost\r\n\r\n', 404],
+  ['asterisk-form target', 'OPTIONS * HTTP/1.1\r\nHost: localhost\r\n\r\n', 404],
 ];
 
-describe('requests nobody should send', () => {
+describe('malformed requests', () => {
   const service = aService()
     .source('main', { servers: [aServer('io.acme/a')], skills: [] })
     .registry('main', { sources: ['main'] })
@@ -184,7 +184,7 @@ describe('requests nobody should send', () => {
   const answersNormally = async () =>
     expect(versionsIn(await service.get(LIST))).toEqual(['io.acme/a@1.0.0']);
 
-  it(`are at least 300 different ones`, () => {
+  it(`cover at least 300 cases`, () => {
     expect(
       new Set([...ROWS.map((row) => JSON.stringify(row)), ...RAW.map(([, bytes]) => bytes)]).size,
     ).toBeGreaterThanOrEqual(300);
@@ -221,12 +221,12 @@ describe('requests nobody should send', () => {
     });
   });
 
-  it('a body of 10 MB is refused with 413 and read no further', async () => {
+  it('with a 10 MB body get 413 and are read no further', async () => {
     const head = `PUT /v1/sources/made HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 10485760\r\n\r\n`;
     const answer = await sendRaw(service.port, head + '"'.padEnd(10_485_760, 'x'));
     expect(answer.split('\r\n')[0]).toContain('413');
     expect(answer).toContain('body_too_large');
   });
 
-  it('and the service answers normally afterwards', answersNormally);
+  it('leave the service working', answersNormally);
 });

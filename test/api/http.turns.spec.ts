@@ -11,7 +11,7 @@ import { aService } from '../support/service.js';
 
 const CLAIMS = { org: 'acme', team: 'platform' };
 
-describe('somebody who asks for much', () => {
+describe('a caller with many expensive requests', () => {
   const servers = Array.from({ length: 300 }, (_, number) => aServer(`io.acme/s${number}`));
   const large = Array.from({ length: 10 }, (_, number) =>
     aServer(`io.acme/l${number}`, '1.0.0', { _meta: { 'com.example/padding': 'x'.repeat(1_000_000) } }),
@@ -27,7 +27,7 @@ describe('somebody who asks for much', () => {
   const sockets: Socket[] = [];
   afterAll(() => sockets.forEach((socket) => socket.destroy()));
 
-  it('and does not read the answers keeps nobody from changing something', async () => {
+  it('does not block changes by leaving responses unread', async () => {
     const token = service.issuer.sign(ACME_WRITER);
     const more = { 'io.modelcontextprotocol.registry/other': 'x'.repeat(900_000) };
     const body = JSON.stringify({
@@ -48,7 +48,7 @@ describe('somebody who asks for much', () => {
     for (let round = 0; round < 10; round += 1) expect((await put(`r${round}`)).status).toBe(201);
   });
 
-  it('is waited for by nobody, not even for a page that is asked for by both', async () => {
+  it('does not delay other callers, even on a page that both request', async () => {
     const page = (search: string) => `/registry/main/v0.1/servers?limit=${search}`;
     const greedy = service.as({ sub: 'greedy', org: 'acme' });
     let isGreedyDone = false;
@@ -67,7 +67,7 @@ describe('somebody who asks for much', () => {
     expect(isGreedyDone).toBe(true);
   });
 
-  it('pauses after a large page while others ask', async () => {
+  it('is throttled after a large page while others have requests', async () => {
     const greedy = service.as({ sub: 'greedy', org: 'acme' });
     const modest = service.as({ sub: 'modest', org: 'acme' });
     let isGreedyDone = false;
@@ -92,7 +92,7 @@ describe('somebody who asks for much', () => {
     ['/v1/sources/main/entries?cursor=', '?limit=10'],
     ['/v1/registries/main/access?limit=1', undefined],
     ['/v1/registries/main/access?cursor=x', undefined],
-  ])('has what is long made one at a time, whatever else they ask for: %s', async (path, page) => {
+  ])('has one long list computed at a time, and short pages alongside: %s', async (path, page) => {
     const admin = service.as(ACME_ADMIN);
     const client = new pg.Client(service.database.connection);
     await client.connect();
@@ -112,7 +112,7 @@ describe('somebody who asks for much', () => {
     for (const reply of await Promise.all([...asked, ...paged])) expect(reply.status).toBe(200);
   });
 
-  it('writes the same claims in many ways uses one claim set', async () => {
+  it('uses one claim set for equal claims in any order', async () => {
     const by = service.as({ ...ACME_WRITER, team: ['platform', 'data', 'web'] });
     const forms = [
       ['web', 'data'],
@@ -138,12 +138,12 @@ describe('somebody who asks for much', () => {
   });
 });
 
-describe('many bodies that take much memory once they are parsed', () => {
-  /** Twice as many as would fit in the heap. */
+describe('many bodies that expand in memory when parsed', () => {
+  /** Twice as many as fit in the heap. */
   const BODIES = 16;
   const folder = aFolder();
 
-  it('end no service that has the heap of the shipped manifest', async () => {
+  it('do not crash a service with the heap size of the shipped manifest', async () => {
     const database = await aDatabase();
     const configuration = {
       auth: { mode: 'anonymous' },

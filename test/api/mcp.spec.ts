@@ -7,7 +7,7 @@ import { ACME_DATA, ACME_PLATFORM, ACME_WRITER, SUPER_ADMIN } from '../support/c
 import { aServer, aSkill } from '../support/documents.js';
 import { aFolder } from '../support/folder.js';
 import { expectChallenge, expectRefused } from '../support/matchers.js';
-import { callTool, mcpClient, toldBy, toolCall } from '../support/mcp.js';
+import { callTool, mcpClient, toolResult, toolCall } from '../support/mcp.js';
 import { aKey } from '../support/registry-keys.js';
 import { aService } from '../support/service.js';
 
@@ -48,10 +48,10 @@ const service = aService({ mode: 'full' })
 
 const MAIN = '/registry/main/mcp';
 const platform = () => service.as(ACME_PLATFORM);
-const namesIn = (told: { servers: { name: string }[] }) => told.servers.map(({ name }) => name);
+const namesIn = (result: { servers: { name: string }[] }) => result.servers.map(({ name }) => name);
 
-describe('a registry as an MCP server', () => {
-  it("lists its tools to the SDK's client, which calls each", async () => {
+describe('the MCP endpoint of a registry', () => {
+  it("lists its tools, and the SDK's client can call each", async () => {
     const client = await mcpClient(service.origin + MAIN, service.issuer.sign(ACME_PLATFORM));
     expect(client.getServerCapabilities()).toEqual({ tools: {} });
     expect(client.getInstructions()).toContain('"main"');
@@ -65,7 +65,7 @@ describe('a registry as an MCP server', () => {
     };
     expect(tools.map(({ name }) => name)).toEqual(Object.keys(calls));
     for (const [name, args] of Object.entries(calls)) {
-      // The client checks what is told by the schema of the tool.
+      // The SDK's client validates structuredContent against the tool's schema.
       const result = await client.callTool({ name, arguments: args });
       expect(result, name).not.toHaveProperty('isError');
       expect((result['content'] as { text: string }[])[0]?.text).toBe(
@@ -77,25 +77,25 @@ describe('a registry as an MCP server', () => {
     await client.close();
   });
 
-  it('tells callers with other claims what they see, as the routes do', async () => {
+  it('shows each caller the same entries as the consumer API', async () => {
     const search = async (claims: object) =>
-      namesIn(toldBy(await callTool(service.as({ ...claims }), 'main', 'search_servers')));
+      namesIn(toolResult(await callTool(service.as({ ...claims }), 'main', 'search_servers')));
     expect(await search(ACME_PLATFORM)).toEqual(['io.acme/bundle', 'io.acme/deploy', 'io.acme/weather']);
     expect(await search(ACME_DATA)).toEqual(['io.acme/bundle', 'io.acme/weather']);
     const deploy = { name: 'io.acme/deploy' };
-    expect(toldBy(await callTool(platform(), 'main', 'get_server', deploy))).toEqual(
+    expect(toolResult(await callTool(platform(), 'main', 'get_server', deploy))).toEqual(
       (await platform().get('/registry/main/v0.1/servers/io.acme%2Fdeploy/versions/latest')).json,
     );
     for (const tool of ['get_server', 'how_to_connect'])
       for (const name of ['io.acme/deploy', 'io.acme/nothing'])
-        expect(toldBy(await callTool(service.as(ACME_DATA), 'main', tool, { name }))).toBe(
+        expect(toolResult(await callTool(service.as(ACME_DATA), 'main', tool, { name }))).toBe(
           'entry_not_found: There is no such entry',
         );
   });
 
-  it('tells little of many, and all of one', async () => {
-    const told = toldBy(await callTool(platform(), 'main', 'search_servers', { query: 'WEATHER' }));
-    expect(told).toEqual({
+  it('returns summaries in lists and full documents by name', async () => {
+    const result = toolResult(await callTool(platform(), 'main', 'search_servers', { query: 'WEATHER' }));
+    expect(result).toEqual({
       servers: [
         {
           name: 'io.acme/weather',
@@ -108,37 +108,37 @@ describe('a registry as an MCP server', () => {
       count: 1,
     });
     const old = { name: 'io.acme/weather', version: '1.0.0' };
-    expect(toldBy(await callTool(platform(), 'main', 'get_server', old))).toMatchObject({ server: old });
+    expect(toolResult(await callTool(platform(), 'main', 'get_server', old))).toMatchObject({ server: old });
     const skill = { namespace: 'io.acme', name: 'roll-out' };
-    expect(toldBy(await callTool(platform(), 'main', 'get_skill', skill))).toMatchObject({ skill });
-    expect(toldBy(await callTool(platform(), 'main', 'search_skills'))).toMatchObject({
+    expect(toolResult(await callTool(platform(), 'main', 'get_skill', skill))).toMatchObject({ skill });
+    expect(toolResult(await callTool(platform(), 'main', 'search_skills'))).toMatchObject({
       skills: [{ name: 'greet' }, { name: 'roll-out' }],
       count: 2,
     });
   });
 
-  it('goes on page by page', async () => {
+  it('continues from nextCursor', async () => {
     const names: string[] = [];
     for (let cursor: string | undefined = ''; cursor !== undefined;) {
       const args = cursor === '' ? { limit: 1 } : { cursor };
-      const told = toldBy(await callTool(platform(), 'main', 'search_servers', args)) as {
+      const result = toolResult(await callTool(platform(), 'main', 'search_servers', args)) as {
         servers: { name: string }[];
         nextCursor?: string;
       };
-      names.push(...namesIn(told));
-      cursor = told.nextCursor;
+      names.push(...namesIn(result));
+      cursor = result.nextCursor;
     }
     expect(names).toEqual(['io.acme/bundle', 'io.acme/deploy', 'io.acme/weather']);
   });
 
-  it('says how to connect as the configuration of the client does, and what it has no words for', async () => {
+  it('how_to_connect returns the client-config entry, and a reason when there is none', async () => {
     const config = (await platform().get('/registry/main/v0.1/x/client-config?client=cursor')).json as {
       mcpServers: Record<string, object>;
     };
-    const told = toldBy(
+    const result = toolResult(
       await callTool(platform(), 'main', 'how_to_connect', { name: 'io.acme/weather', client: 'cursor' }),
     );
-    expect(told).toEqual({
+    expect(result).toEqual({
       name: 'io.acme/weather',
       version: '1.1.0',
       clients: [
@@ -148,7 +148,9 @@ describe('a registry as an MCP server', () => {
         },
       ],
     });
-    const bundle = toldBy(await callTool(platform(), 'main', 'how_to_connect', { name: 'io.acme/bundle' }));
+    const bundle = toolResult(
+      await callTool(platform(), 'main', 'how_to_connect', { name: 'io.acme/bundle' }),
+    );
     expect((bundle as { clients: { omitted: object }[] }).clients).toHaveLength(4);
     expect((bundle as { clients: object[] }).clients[0]).toMatchObject({
       client: 'vscode',
@@ -156,11 +158,11 @@ describe('a registry as an MCP server', () => {
     });
   });
 
-  it('has nothing of what was deleted a moment ago', async () => {
+  it('omits an entry as soon as it is deleted', async () => {
     const claims = { org: 'acme', team: 'platform' };
     const writer = service.as(ACME_WRITER);
     const server = aServer('io.acme/brief');
-    const search = async () => namesIn(toldBy(await callTool(platform(), 'main', 'search_servers', {})));
+    const search = async () => namesIn(toolResult(await callTool(platform(), 'main', 'search_servers', {})));
     expect((await writer.post('/v1/entries', { server, claims })).status).toBe(201);
     expect(await search()).toContain('io.acme/brief');
     expect((await writer.delete('/v1/entries/server/io.acme%2Fbrief/versions/1.0.0')).status).toBe(204);
@@ -168,10 +170,10 @@ describe('a registry as an MCP server', () => {
   });
 });
 
-describe('who may call it', () => {
+describe('access to the MCP endpoint', () => {
   const list = toolCall('search_servers');
 
-  it('is asked for a token by the challenge of the routes, whose metadata are of a resource that it is part of', async () => {
+  it("answers 401 with the consumer API's challenge, whose resource covers the endpoint", async () => {
     expectChallenge(await service.post(MAIN, list));
     expectChallenge(await service.bearing('a.b.c').post(MAIN, list), { error: 'invalid_token' });
     const { resource } = (await service.get('/.well-known/oauth-protected-resource')).json as {
@@ -182,26 +184,26 @@ describe('who may call it', () => {
     await expect(mcpClient(service.origin + MAIN)).rejects.toThrow(/token_missing/);
   });
 
-  it('passes the gate of the registry first, then the body is looked at', async () => {
+  it('checks the registry gate before the body', async () => {
     expectRefused(await service.as({ org: 'contoso' }).post(MAIN, '{'), 403, 'registry_forbidden');
     expectRefused(await platform().post('/registry/nowhere/mcp', '{'), 404, 'registry_not_found');
     expectRefused(await platform().post(MAIN, '{'), 400, 'malformed_json');
   });
 
-  it('needs no token where the registry is open, nor with its key', async () => {
+  it('requires no token for an anonymous registry or with a registry key', async () => {
     const client = await mcpClient(`${service.origin}/registry/ide/mcp`);
     expect(await client.callTool({ name: 'search_servers' })).toMatchObject({
       structuredContent: { servers: [{ name: 'io.open/clock' }], count: 1 },
     });
     await client.close();
     const withKey = await service.post(`/registry/ide/k/${key}/mcp`, list);
-    expect(namesIn(toldBy(withKey))).toEqual(['io.acme/bundle', 'io.acme/weather', 'io.open/clock']);
+    expect(namesIn(toolResult(withKey))).toEqual(['io.acme/bundle', 'io.acme/weather', 'io.open/clock']);
     expectRefused(await service.post(`/registry/ide/k/${aKey()}/mcp`, list), 404, 'registry_not_found');
     // A token that is sent counts alone.
     expectRefused(await platform().post('/registry/ide/mcp', list), 403, 'registry_forbidden');
   });
 
-  it('may be a page of this server or of the origins that are named', async () => {
+  it('accepts an Origin of the server or of cors.origins only', async () => {
     for (const origin of [service.origin, 'https://registry.example.com', 'https://portal.example'])
       expect((await platform().post(MAIN, list, { Origin: origin })).status, origin).toBe(200);
     for (const origin of ['https://evil.example', 'null'])
@@ -217,7 +219,7 @@ describe('who may call it', () => {
     });
   });
 
-  it('is in the audit trail with what they read, and what was not there for them', async () => {
+  it('audits reads, and 404s of hidden entries', async () => {
     await callTool(platform(), 'main', 'get_server', { name: 'io.acme/deploy', version: '1.0.0' });
     await callTool(service.as(ACME_DATA), 'main', 'get_server', { name: 'io.acme/deploy' });
     const read = {
@@ -239,7 +241,7 @@ describe('who may call it', () => {
   });
 });
 
-describe('a caller whom a registry has let in before', () => {
+describe('a caller whose access to a registry is withdrawn', () => {
   const initialize = {
     jsonrpc: '2.0',
     id: 1,
@@ -248,13 +250,13 @@ describe('a caller whom a registry has let in before', () => {
   };
 
   it.each<[string, object, number]>([
-    ['what it is', initialize, 200],
-    ['what tools there are', { jsonrpc: '2.0', id: 1, method: 'tools/list' }, 200],
-    ['for a sign of life', { jsonrpc: '2.0', id: 1, method: 'ping' }, 200],
-    ['for a tool that is not there', toolCall('delete_server'), 200],
-    ['nothing', { jsonrpc: '2.0', method: 'notifications/initialized' }, 202],
-    ['for servers', toolCall('search_servers'), 200],
-  ])('is refused once it does not any more, also when they ask %s', async (_, message, status) => {
+    ['initialize', initialize, 200],
+    ['tools/list', { jsonrpc: '2.0', id: 1, method: 'tools/list' }, 200],
+    ['ping', { jsonrpc: '2.0', id: 1, method: 'ping' }, 200],
+    ['tools/call of an unknown tool', toolCall('delete_server'), 200],
+    ['notifications/initialized', { jsonrpc: '2.0', method: 'notifications/initialized' }, 202],
+    ['tools/call', toolCall('search_servers'), 200],
+  ])('is refused from then on, also for %s', async (_, message, status) => {
     const brief = '/v1/registries/brief';
     const put = async (org: string) => {
       const reply = await service.as(SUPER_ADMIN).put(brief, { sources: ['acme'], claims: { org } });
@@ -270,21 +272,21 @@ describe('a caller whom a registry has let in before', () => {
   });
 });
 
-describe('a message', () => {
+describe('a JSON-RPC message', () => {
   const post = (body: unknown, headers = {}) => platform().post(MAIN, body, headers);
 
-  it('without an answer is taken', async () => {
+  it('without a response is accepted with 202', async () => {
     const reply = await post({ jsonrpc: '2.0', method: 'notifications/initialized' });
     expect({ status: reply.status, text: reply.text }).toEqual({ status: 202, text: '' });
   });
 
   it.each<[object, string]>([
-    [{}, 'is no JSON-RPC'],
-    [[toolCall('search_servers'), toolCall('search_servers')], 'is a batch'],
-    [{ jsonrpc: '2.0', id: 1 }, 'says nothing'],
-  ])('%j that %s is refused', async (body) => expectRefused(await post(body), 400, 'invalid_body'));
+    [{}, 'not JSON-RPC'],
+    [[toolCall('search_servers'), toolCall('search_servers')], 'a batch'],
+    [{ jsonrpc: '2.0', id: 1 }, 'without method'],
+  ])('%j (%s) is refused', async (body) => expectRefused(await post(body), 400, 'invalid_body'));
 
-  it('of a version of the protocol that is not known is refused', async () => {
+  it('with an unsupported protocol version is refused', async () => {
     const list = toolCall('search_servers');
     expectRefused(await post(list, { 'Mcp-Protocol-Version': '1999-01-01' }), 400, 'invalid_body');
     expect(
@@ -292,7 +294,7 @@ describe('a message', () => {
     ).toBe(200);
   });
 
-  it('that is too long, or no JSON, is refused', async () => {
+  it('that is too large or not JSON is refused', async () => {
     expectRefused(await post(toolCall('get_server', { name: 'x'.repeat(1_300_000) })), 413, 'body_too_large');
     const clientInfo = (length: number) => ({ name: 'x', version: '1', title: 'x'.repeat(length) });
     const initialize = (length: number) => ({
@@ -323,26 +325,26 @@ describe('a message', () => {
       { name: 'io.acme/weather', client: 'emacs' },
       'arguments.client must be equal to one of',
     ],
-  ])('to %s with %j is answered with what is wrong', async (tool, args, sentence) => {
-    expect(toldBy(await callTool(platform(), 'main', tool, args))).toContain(
+  ])('calling %s with %j is answered with invalid_parameter', async (tool, args, sentence) => {
+    expect(toolResult(await callTool(platform(), 'main', tool, args))).toContain(
       `invalid_parameter: ${sentence}`,
     );
   });
 
-  it('with a cursor of something else is answered so', async () => {
-    expect(toldBy(await callTool(platform(), 'main', 'search_servers', { cursor: 'x' }))).toMatch(
+  it('with a mangled cursor is answered with invalid_cursor', async () => {
+    expect(toolResult(await callTool(platform(), 'main', 'search_servers', { cursor: 'x' }))).toMatch(
       /^invalid_cursor: /,
     );
   });
 
-  it('that asks for what there is not is an error of the protocol', async () => {
+  it('for an unknown tool or method is a JSON-RPC error', async () => {
     expect((await post(toolCall('delete_server'))).json).toMatchObject({ error: { code: -32602 } });
     expect((await post({ jsonrpc: '2.0', id: 1, method: 'resources/list' })).json).toMatchObject({
       error: { code: -32601 },
     });
   });
 
-  it('comes by POST alone', async () => {
+  it('is accepted by POST only', async () => {
     for (const method of ['GET', 'DELETE']) {
       const reply = await platform().send(method, MAIN);
       expectRefused(reply, 405, 'method_not_allowed');

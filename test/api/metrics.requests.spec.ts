@@ -11,7 +11,7 @@ const LIST = '/registry/main/v0.1/servers';
 const GATED = '/registry/gated/v0.1/servers';
 const ROUTE = '/registry/:registry/v0.1/servers';
 
-describe('the figures of requests', () => {
+describe('request metrics', () => {
   const service = aService({ mode: 'full' })
     .source('tools', { servers: [aServer('io.acme/a')] })
     .source('made', { kind: 'managed' })
@@ -20,7 +20,7 @@ describe('the figures of requests', () => {
     .runs();
   const reader = () => service.as({ sub: 'a-reader' });
   const figures = async () => figuresIn(await call(`${service.internalOrigin}/metrics`));
-  /** How much these series grow by what happens; one that was not there has grown from nothing. */
+  /** Returns a function that computes the growth of these series; a missing series counts as 0. */
   const growth = async (series: readonly string[], happens: () => Promise<unknown>) => {
     const before = await figures();
     await happens();
@@ -37,7 +37,7 @@ describe('the figures of requests', () => {
     `registry_authentications_total{provider="${provider}",outcome="${outcome}",reason="${reason}"}`;
   const pages = (outcome: string) => `registry_page_cache_requests_total{outcome="${outcome}"}`;
 
-  it('count them by the template of their route, and by method and status', async () => {
+  it('count requests by route template, method and status', async () => {
     const grown = await growth([requests(ROUTE, 200), requests('/v1/entries', 201, 'POST')], async () => {
       await reader().get(LIST);
       await reader().get(`${LIST}?limit=1`);
@@ -47,7 +47,7 @@ describe('the figures of requests', () => {
     await expect.poll(grown).toEqual([2, 1]);
   });
 
-  it('have one label for all paths that there are not, and for methods that nobody knows', async () => {
+  it('use one label for all unknown paths, and one for unknown methods', async () => {
     const unmatched = requests('unmatched', 404);
     const grown = await growth([unmatched, errors('route_not_found', 'unmatched')], async () => {
       for (let count = 0; count < 20; count += 1)
@@ -61,7 +61,7 @@ describe('the figures of requests', () => {
     expect([...(await figures()).keys()].filter((series) => series.includes('PROPFIND'))).toEqual([]);
   });
 
-  it('tell those that are under way', async () => {
+  it('report requests in flight', async () => {
     expect((await figures()).get('http_server_active_requests')).toBe(0);
     await service.database.query('begin');
     await service.database.query('lock table source in access exclusive mode');
@@ -74,7 +74,7 @@ describe('the figures of requests', () => {
     await expect.poll(async () => (await figures()).get('http_server_active_requests')).toBe(0);
   });
 
-  it('tell who was refused for want of a role, and at the gate, beside who was not', async () => {
+  it('count refusals for a missing role and at the gate, and successful requests', async () => {
     const series = [
       errors('role_required', '/v1/sources'),
       errors('registry_forbidden'),
@@ -88,7 +88,7 @@ describe('the figures of requests', () => {
     await expect.poll(grown).toEqual([1, 1, 1]);
   });
 
-  it('tell which provider accepted a token, or why it did not', async () => {
+  it('count authentications by provider, outcome and reason', async () => {
     const { issuer } = service;
     const past = Math.floor(Date.now() / 1_000) - 60;
     const cases: [token: string | null, series: string][] = [
@@ -108,13 +108,13 @@ describe('the figures of requests', () => {
     }
   });
 
-  it('tell pages that were ready to send from those that had to be read', async () => {
+  it('distinguish cached pages from pages that were read', async () => {
     const path = `${LIST}?limit=7`;
     await expect.poll(await growth([pages('hit'), pages('miss')], () => reader().get(path))).toEqual([0, 1]);
     await expect.poll(await growth([pages('hit'), pages('miss')], () => reader().get(path))).toEqual([1, 0]);
   });
 
-  it('count what is published, and no rehearsals', async () => {
+  it('count publications but not dry runs', async () => {
     const writer = service.as({ role: 'writer', org: 'acme' });
     const published = [`registry_publications_total{entry_type="server"}`];
     const name = aName();
@@ -128,12 +128,12 @@ describe('the figures of requests', () => {
     await expect.poll(grown).toEqual([1]);
   });
 
-  it('say nothing of callers, entries, claims and registries', async () => {
+  it('contain no callers, entries, claims or registry names', async () => {
     const text = (await call(`${service.internalOrigin}/metrics`)).text;
     expect(text).not.toMatch(/a-reader|io\.acme|gated|"acme"|127\.0\.0\.1/);
   });
 
-  it('give a hint in the log when tokens have their roles where no rule looks, once', async () => {
+  it("are complemented by one log hint when a token's roles are where no rule looks", async () => {
     const hints = () => service.logs().filter(({ msg }) => /realm_access|hasgroups/.test(msg));
     const nested = service.as({ realm_access: { roles: ['admin'] } });
     expect((await nested.get(LIST)).status).toBe(200);

@@ -12,7 +12,7 @@ import { aCluster } from '../support/kubernetes-api.js';
 import { expectRefused } from '../support/matchers.js';
 import { aService } from '../support/service.js';
 
-describe('the figures of a service', () => {
+describe('service metrics', () => {
   const cluster = aCluster().runs();
   const service = watching(cluster, aService())
     .source('tools', { servers: [aServer('io.acme/a')], claims: { org: 'claimed-org' } })
@@ -23,7 +23,7 @@ describe('the figures of a service', () => {
   const ask = (method = 'GET') => call(`${service.internalOrigin}/metrics`, { method });
   const figures = async () => figuresIn(await ask());
   const patience = { timeout: 20_000 };
-  /** How much these series grow by what happens. */
+  /** Returns a function that computes the growth of these series. */
   const growth = async (series: string[], happens: () => Promise<unknown>) => {
     const before = await figures();
     await happens();
@@ -37,7 +37,7 @@ describe('the figures of a service', () => {
     `registry_sync_entries_total{kind="${kind}",change="${change}"}`;
   const changes = ['added', 'changed', 'removed', 'skipped'];
 
-  it('are told on the internal port, in the format of Prometheus, and only read', async () => {
+  it('are served read-only on the internal port in Prometheus format', async () => {
     const reply = await ask();
     expect(reply.status).toBe(200);
     expect(reply.headers['content-type']).toBe('text/plain; version=0.0.4; charset=utf-8');
@@ -49,11 +49,11 @@ describe('the figures of a service', () => {
     expect((await ask('POST')).status).toBe(404);
   });
 
-  it('are not there on the public port', async () => {
+  it('are not served on the public port', async () => {
     expectRefused(await service.get('/metrics'), 404, 'route_not_found');
   });
 
-  it('grow by what a sync adds, changes, removes and skips, and by how long it took', async () => {
+  it('count entries added, changed, removed and skipped by a sync, and its duration', async () => {
     await service.rewrite('tools', { servers: [aServer('io.acme/a'), aServer('io.acme/b')] });
     await service.synced('tools');
     const grown = await growth(
@@ -74,7 +74,7 @@ describe('the figures of a service', () => {
     expect(found.get(`registry_source_interval_seconds{source="tools",kind="file"}`)).toBe(3_600);
   });
 
-  it('tell of runs that found nothing new, and of runs that failed, how often in a row', async () => {
+  it('count unchanged runs, failed runs and consecutive failures', async () => {
     const unchanged = await growth([runs('unchanged')], () => service.synced('tools'));
     await expect.poll(unchanged, patience).toEqual([1]);
     const before = await figures();
@@ -101,7 +101,7 @@ describe('the figures of a service', () => {
     expect([...mended.keys()].filter((series) => /status="failed"/.test(series))).toEqual([]);
   });
 
-  it('count what is written from a cluster', async () => {
+  it('count entries written from a cluster', async () => {
     const grown = await growth(
       changes.map((change) => entries(change, 'kubernetes')),
       async () => {
@@ -117,7 +117,7 @@ describe('the figures of a service', () => {
     await expect.poll(gone, patience).toEqual([1]);
   });
 
-  it('forget a source that is removed, and never know of one that is not synced', async () => {
+  it('drop the series of a removed source and have none for a managed source', async () => {
     const api = { endpoint: 'http://127.0.0.1:9/secret-path' };
     const made = await service.put('/v1/sources/doomed', { api, syncPolicy: { interval: '1h' } });
     expect(made.status).toBe(201);
@@ -131,7 +131,7 @@ describe('the figures of a service', () => {
     expect(await of('tools')).not.toEqual([]);
   });
 
-  it('have no other labels: nothing of addresses, entries and claims', async () => {
+  it('have no other labels: no addresses, entries or claims', async () => {
     const ofSyncs = [...(await figures()).keys()].filter((series) => /^registry_(sync|source)/.test(series));
     const labels = ofSyncs.flatMap((series) =>
       [...series.matchAll(/(\w+)="([^"]*)"/g)]
@@ -144,7 +144,7 @@ describe('the figures of a service', () => {
     expect((await ask()).text).not.toMatch(/127\.0\.0\.1|io\.acme|claimed-org/);
   });
 
-  it('are told without those of the sources while the database does not answer', async () => {
+  it('are served without source metrics while the database is down', async () => {
     await service.database.query('begin');
     await service.database.query('lock table source_sync in access exclusive mode');
     const without = await figures();
@@ -157,8 +157,8 @@ describe('the figures of a service', () => {
   });
 });
 
-describe('the figures of a process', () => {
-  it('are told before the database can be reached', async () => {
+describe('process metrics', () => {
+  it('are served before the database is reachable', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'registry-metrics-'));
     const [internalPort, nowhere] = [await freePort(), await freePort()];
     const config = join(folder, 'registry.yaml');

@@ -21,7 +21,7 @@ interface Row {
 }
 
 /** Version keys of the previous version: versions that begin with `v` order by time. */
-function keyOfBefore(version: string, at: Date): string {
+function previousKey(version: string, at: Date): string {
   return version.startsWith('v')
     ? `0${String(at.getTime()).padStart(16, '0')} ${version}`
     : versionKey(version, at);
@@ -95,7 +95,7 @@ describe('the migration that orders versions with a leading v as semver', () => 
   async function store(rows: readonly Row[]): Promise<void> {
     const written = rows.map((row) => {
       const at = new Date(BIRTH + row.age);
-      return { ...row, at: at.toISOString(), key: keyOfBefore(row.version, at) };
+      return { ...row, at: at.toISOString(), key: previousKey(row.version, at) };
     });
     await database.query('truncate entry_version');
     await database.query(
@@ -130,7 +130,7 @@ describe('the migration that orders versions with a leading v as semver', () => 
         await store(rows);
         const before = await stored();
         const revisions = () => database.query(`select revision from source where revision > 0 order by id`);
-        const told = await revisions();
+        const earlier = await revisions();
 
         await migrate('up');
         const after = await stored();
@@ -146,7 +146,7 @@ describe('the migration that orders versions with a leading v as semver', () => 
             )[0]?.version;
         for (const { entry, version, latest: isLatest } of after)
           expect([entry, version, isLatest]).toEqual([entry, version, version === latest(entry)]);
-        expect(await revisions()).not.toEqual(told);
+        expect(await revisions()).not.toEqual(earlier);
 
         await migrate('down');
         expect(await stored()).toEqual(before);
@@ -198,7 +198,7 @@ describe('the migration that orders versions with a leading v as semver', () => 
       await writer.query(
         `insert into entry_version (entry_id, version, version_key, document, digest, status, status_changed_at,
            published_at, updated_at, search) values (1, 'v1.10.0', $1, '{}', '', 'active', $2, $2, $2, '')`,
-        [keyOfBefore('v1.10.0', at), at],
+        [previousKey('v1.10.0', at), at],
       );
       const migrating = migrate('up');
       await expect.poll(() => isWaiting(), patience).toBe(true);

@@ -18,7 +18,7 @@ const TSC = resolve(import.meta.dirname, '../../node_modules/typescript/bin/tsc'
 
 const HOLDER = { ...SUPER_ADMIN, org: 'acme', team: 'platform' };
 
-describe('a client in strict TypeScript that was generated from the OpenAPI document', () => {
+describe('a strict TypeScript client generated from the OpenAPI document', () => {
   const folder = aFolder();
   const service = aService({ mode: 'full' })
     .source('files', {
@@ -31,7 +31,7 @@ describe('a client in strict TypeScript that was generated from the OpenAPI docu
     .configuration({ adminFileRoot: folder.path })
     .runs();
 
-  // Below the sources of the clients, which are compiled and run with it.
+  // Generated next to the client sources, so that both are compiled and run together.
   beforeAll(async () => {
     const document = (await service.get('/openapi.json')).json as OpenAPI3;
     rmSync(GENERATED, { recursive: true, force: true });
@@ -50,14 +50,14 @@ describe('a client in strict TypeScript that was generated from the OpenAPI docu
     return client.connect(service.origin, service.issuer.sign(claims));
   };
 
-  it('compiles, and what is wrong in it does not', async () => {
+  it('compiles, and rejects invalid calls', async () => {
     const { stdout } = await promisify(execFile)(process.execPath, [TSC, '-p', CLIENTS]).catch(
       (failed: { stdout: string }) => failed,
     );
     expect(stdout).toBe('');
   });
 
-  it('lists, page by page', async () => {
+  it('lists page by page', async () => {
     const client = await connect<FetchClient>('with-openapi-fetch.ts', HOLDER);
     expect((await client.list('main')).filter((version) => version.includes('/forecast'))).toEqual([
       'io.acme/forecast@1.1.0 active',
@@ -65,7 +65,7 @@ describe('a client in strict TypeScript that was generated from the OpenAPI docu
     ]);
   });
 
-  it('publishes and reads what it has published, once', async () => {
+  it('publishes a version once and reads it back', async () => {
     const client = await connect<FetchClient>('with-openapi-fetch.ts', HOLDER);
     expect(await client.publish('io.acme/weather', 'platform')).toBe('published');
     expect(await client.read('main', 'io.acme/weather')).toEqual({
@@ -74,7 +74,7 @@ describe('a client in strict TypeScript that was generated from the OpenAPI docu
     });
   });
 
-  it('learns from the code why it is refused', async () => {
+  it('branches on the error code of a refusal', async () => {
     const client = await connect<FetchClient>('with-openapi-fetch.ts', { ...HOLDER, role: 'writer' });
     expect(await client.publish('io.acme/refused', 'data')).toBe('claims_not_subset');
     expect(await client.publish('io.acme/refused', 'platform')).toBe('published');
@@ -82,7 +82,7 @@ describe('a client in strict TypeScript that was generated from the OpenAPI docu
     expect(await client.relabel('published', 'platform')).toBe('role_required');
   });
 
-  it('puts back what it has read', async () => {
+  it('can PUT what it has read with GET', async () => {
     const client = await connect<FetchClient>('with-openapi-fetch.ts', HOLDER);
     expect(await client.relabel('published', 'platform')).toBe('config_managed');
     expect(await client.relabel('own', 'platform')).toBe('source_not_found');
@@ -91,7 +91,7 @@ describe('a client in strict TypeScript that was generated from the OpenAPI docu
     expect(await client.relabel('own', 'platform')).toBe('put');
   });
 
-  it('has a function for each operation, which is called like it', async () => {
+  it('has a working function for each operation', async () => {
     const sdk = await connect<Sdk>('with-hey-api.ts', HOLDER);
     expect(await sdk.ask('main')).toEqual([
       '1.1.0',

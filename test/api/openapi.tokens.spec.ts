@@ -15,7 +15,7 @@ const connectSource = async (service: ServiceUnderTest) =>
 describe('the OpenAPI document in oauth mode', () => {
   const service = aService({
     mode: 'auth-only',
-    // Nobody listens at any of them.
+    // None of these addresses has a listener.
     providers: () => [
       { name: 'corporate', issuerUrl: 'https://idp.example/tenant/', audience: 'one' },
       { name: 'corporate, other audience', issuerUrl: 'https://idp.example/tenant/', audience: 'two' },
@@ -37,7 +37,7 @@ describe('the OpenAPI document in oauth mode', () => {
     '/openapi.yaml',
     '/registry/main/openapi.yaml',
     '/registry/none/v0.1/openapi.yaml',
-  ])('is made once, and sent again only to who has not got it: %s', async (path) => {
+  ])('is built once, and If-None-Match yields 304: %s', async (path) => {
     const first = await service.get(path);
     const known = { 'If-None-Match': String(first.headers['etag']) };
     expect({ status: first.status, etag: first.headers['etag'] }).toEqual({
@@ -47,7 +47,7 @@ describe('the OpenAPI document in oauth mode', () => {
     expect(await service.get(path, known)).toMatchObject({ status: 304, text: '' });
   });
 
-  it('offers a pasted token, and a log-in for each issuer', async () => {
+  it('offers a bearer token and a log-in for each issuer', async () => {
     const { components } = await documentOf(service);
     const schemes = Object.entries(components.securitySchemes ?? {});
     expect(schemes.map(([name, { type, openIdConnectUrl }]) => [name, type, openIdConnectUrl])).toEqual([
@@ -58,7 +58,7 @@ describe('the OpenAPI document in oauth mode', () => {
     ]);
   });
 
-  it('asks for one of them on the APIs, and for none on public paths', async () => {
+  it('requires one of them, except on public paths', async () => {
     const { paths } = await documentOf(service);
     const any = [{ bearer: [] }, { corporate: [] }, { 'Gr-e-more': [] }, { 'bearer-2': [] }];
     for (const [path, operations] of Object.entries(paths))
@@ -71,7 +71,7 @@ describe('the OpenAPI document in oauth mode', () => {
         });
   });
 
-  it('says the same in the openapi.yaml of the consumer API', async () => {
+  it("has the same security schemes in the consumer API's openapi.yaml", async () => {
     const yaml = parse((await service.get('/registry/main/v0.1/openapi.yaml')).text) as OpenApi;
     const { components } = await documentOf(service);
     expect(yaml.components.securitySchemes).toEqual(components.securitySchemes);
@@ -84,7 +84,7 @@ describe('the OpenAPI document in oauth mode', () => {
     expect((await service.get('/openapi.json')).text).toBe(before);
   });
 
-  it('lets the page /docs connect to the issuers and the origins that are named, and to nothing else', async () => {
+  it('limits connect-src of /docs to the issuers and connectOrigins', async () => {
     expect(await connectSource(service)).toBe(
       "'self' https://idp.example https://other.example:8443 https://login.example",
     );
@@ -97,14 +97,14 @@ describe('the OpenAPI document in anonymous mode', () => {
     .registry('main', { sources: ['main'] })
     .runs();
 
-  it('asks for no token', async () => {
+  it('has no security scheme', async () => {
     const { components, paths } = await documentOf(service);
     expect(components.securitySchemes).toBeUndefined();
     for (const operations of Object.values(paths))
       for (const operation of Object.values(operations)) expect(operation.security).toBeUndefined();
   });
 
-  it('lets the page /docs connect to this server only', async () => {
+  it('limits connect-src of /docs to this server', async () => {
     expect(await connectSource(service)).toBe("'self'");
   });
 });

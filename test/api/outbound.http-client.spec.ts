@@ -13,7 +13,10 @@ const LIMITS = { timeoutMs: 5_000, maxBytes: 2_000, allowPrivate: true };
 const followingAll: GetRequest = { ...LIMITS, redirects: 'any-origin' };
 const withinOrigin: GetRequest = { ...LIMITS, redirects: 'same-origin' };
 
-/** `/N` redirects N times; `/to?URL` redirects there; `/status?N` has that status; the rest is the content. */
+/**
+ * `/N` redirects N times, `/to?URL` redirects to URL, `/status?N` answers with status N; other paths return
+ * the content.
+ */
 const received: { request: IncomingMessage; body: string }[] = [];
 const server = createServer((request, response) => {
   void text(request).then((body) => {
@@ -42,14 +45,14 @@ afterAll(async () => {
   server.close();
 });
 
-describe('an answer', () => {
+describe('a response', () => {
   it('comes with its digest', async () => {
     const { status, bytes, digest } = await client.get(at('/'), followingAll);
     expect({ status, content: bytes.toString() }).toEqual({ status: 200, content: CONTENT });
     expect(digest).toEqual(createHash('sha256').update(CONTENT).digest());
   });
 
-  it('of another status is empty, and as JSON it is an error with that status', async () => {
+  it('with another status is empty, and an error when read as JSON', async () => {
     expect(await client.get(at('/status?404'), followingAll)).toMatchObject({
       status: 404,
       bytes: Buffer.alloc(0),
@@ -60,14 +63,14 @@ describe('an answer', () => {
     });
   });
 
-  it('may have as many bytes as the limit, and not one more', async () => {
+  it('may be as long as the limit and not one byte longer', async () => {
     const maxBytes = CONTENT.length;
     expect((await client.get(at('/'), { ...followingAll, maxBytes })).bytes).toHaveLength(maxBytes);
     const asking = client.get(at('/'), { ...followingAll, maxBytes: maxBytes - 1 });
     await expect(asking).rejects.toThrow(/the answer is larger than/);
   });
 
-  it('that is not JSON is not quoted, and neither is the query', async () => {
+  it('that is not JSON is quoted neither with its text nor with the query', async () => {
     const failure = await client
       .getJson(at(`/garbage?${KEY}`), followingAll)
       .catch((error: unknown) => error);
@@ -81,14 +84,14 @@ describe('a redirect', () => {
   it.each<[GetRequest['redirects'], number]>([
     ['same-origin', 3],
     ['any-origin', 5],
-  ])('with policy %s is followed %i times, and not once more', async (redirects, times) => {
+  ])('with policy %s is followed at most %i times', async (redirects, times) => {
     expect((await client.get(at(`/${times}`), { ...LIMITS, redirects })).status).toBe(200);
     await expect(client.get(at(`/${times + 1}`), { ...LIMITS, redirects })).rejects.toThrow(
       /redirects more than (three|five) times/,
     );
   });
 
-  it('to another origin is followed where that is allowed, without the credentials', async () => {
+  it('to another origin, where allowed, is followed without credentials', async () => {
     const url = at(`/to?${encodeURIComponent(at('/', 'localhost'))}`);
     const authorization = 'Bearer of-the-first-origin';
     expect((await client.get(url, { ...followingAll, authorization })).status).toBe(200);
@@ -105,7 +108,7 @@ describe('a redirect', () => {
     expect((await client.get(encrypted.jwksUrl, { ...followingAll, maxBytes: 10_000 })).status).toBe(200);
   });
 
-  it('of a form is not followed', async () => {
+  it('of a form POST is not followed', async () => {
     const form = { token: 'not for everybody' };
     expect(await client.postForm(at('/'), form, LIMITS)).toEqual(JSON.parse(CONTENT));
     expect(received[0]?.body).toBe('token=not+for+everybody');

@@ -28,7 +28,7 @@ const proxy = aProxy({ username: 'registry', password: PASSWORD }).runs();
 const encrypted = anIssuer({ tls: true }).runs();
 keepSecret(encodeURIComponent(PASSWORD));
 afterEach(() => {
-  proxy.asked();
+  proxy.takeRequests();
   proxy.status = undefined;
 });
 
@@ -64,13 +64,13 @@ describe('an HTTP client behind a proxy', () => {
   it('requests http:// URLs from the proxy, which resolves the host', async () => {
     const url = `http://web.example:${port()}/a?b=c`;
     expect(await get(aClient(), url)).toEqual({ host: `web.example:${port()}` });
-    expect(proxy.asked()).toEqual([`GET ${url}`]);
+    expect(proxy.takeRequests()).toEqual([`GET ${url}`]);
   });
 
   it('tunnels https:// requests and verifies the same CAs as without a proxy', async () => {
     const client = aClient();
     expect(await get(client, encrypted.jwksUrl, true)).toHaveProperty('keys');
-    expect(proxy.asked()).toEqual([`CONNECT 127.0.0.1:${encrypted.port}`]);
+    expect(proxy.takeRequests()).toEqual([`CONNECT 127.0.0.1:${encrypted.port}`]);
     const other = `https://other.example:${encrypted.port}/jwks`;
     await expect(get(client, other)).rejects.toThrow(/does not match certificate|altnames/i);
   });
@@ -83,7 +83,7 @@ describe('an HTTP client behind a proxy', () => {
       { timeoutMs: 5_000, maxBytes: 10_000, allowPrivate: false },
     );
     expect(await form).toHaveProperty('host');
-    expect(proxy.asked()).toEqual([`POST ${url}`]);
+    expect(proxy.takeRequests()).toEqual([`POST ${url}`]);
   });
 
   it.each([
@@ -96,18 +96,18 @@ describe('an HTTP client behind a proxy', () => {
     'http://a.localhost/',
   ])('refuses %s without contacting the proxy when private addresses are not allowed', async (url) => {
     await expect(get(aClient(), url)).rejects.toThrow(/private address/);
-    expect(proxy.asked()).toEqual([]);
+    expect(proxy.takeRequests()).toEqual([]);
   });
 
   it('requests private addresses from the proxy where they are allowed', async () => {
     expect(await get(aClient(), `http://127.0.0.1:${port()}/`, true)).toHaveProperty('host');
-    expect(proxy.asked()).toHaveLength(1);
+    expect(proxy.takeRequests()).toHaveLength(1);
   });
 
   it('refuses a redirect to a private address', async () => {
     const led = (host: string) => get(aClient(), `http://web.example:${port()}/to?http://${host}:${port()}/`);
     await expect(led('localhost')).rejects.toThrow(/localhost is at a private address/);
-    expect(proxy.asked()).toHaveLength(1);
+    expect(proxy.takeRequests()).toHaveLength(1);
     expect(await led('other.example')).toEqual({ host: `other.example:${port()}` });
   });
 
@@ -117,7 +117,7 @@ describe('an HTTP client behind a proxy', () => {
       /web\.example is at a private address/,
     );
     expect(await get(client, `http://127.0.0.1:${port()}/`, true)).toHaveProperty('host');
-    expect(proxy.asked()).toEqual([]);
+    expect(proxy.takeRequests()).toEqual([]);
   });
 
   it.each([403, 407, 502])('reports a refusal by the proxy (%i) without its password', async (status) => {
@@ -141,7 +141,7 @@ describe('git behind a proxy', () => {
   const certificates = makeCertificates();
   const plain = aGitServer().runs();
   const secure = aGitServer().secure(certificates).runs();
-  const leftOvers = aTemporaryDirectory();
+  const leftovers = aTemporaryDirectory();
   beforeAll(async () => {
     for (const server of [plain, secure])
       await server.repository('acme').commit({ 'registry.json': aFileOf('one') });
@@ -170,8 +170,8 @@ describe('git behind a proxy', () => {
 
   it('reads through the proxy and leaves nothing behind', async () => {
     expect(await read(plain.url('acme'), both())).toBe(aFileOf('one'));
-    expect(proxy.asked()[0]).toContain(`GET ${plain.url('acme')}/info/refs`);
-    expect(await leftOvers()).toEqual([]);
+    expect(proxy.takeRequests()[0]).toContain(`GET ${plain.url('acme')}/info/refs`);
+    expect(await leftovers()).toEqual([]);
   });
 
   it('reads through a tunnel', async () => {
@@ -180,17 +180,17 @@ describe('git behind a proxy', () => {
     writeFileSync(join(folder, 'ca.pem'), certificates.ca);
     vi.stubEnv('NODE_EXTRA_CA_CERTS', join(folder, 'ca.pem'));
     expect(await read(secure.url('acme'), both())).toBe(aFileOf('one'));
-    expect(new Set(proxy.asked())).toEqual(new Set([`CONNECT 127.0.0.1:${secure.port}`]));
+    expect(new Set(proxy.takeRequests())).toEqual(new Set([`CONNECT 127.0.0.1:${secure.port}`]));
   });
 
   it('lets the proxy resolve the host of an API-made source, and refuses private addresses', async () => {
     expect(await read(`http://git.example:${plain.port}/acme.git`, both(), 'api')).toBe(aFileOf('one'));
-    proxy.asked();
+    proxy.takeRequests();
     for (const host of ['127.0.0.1', 'localhost', '10.0.0.1'])
       await expect(read(`http://${host}:${plain.port}/acme.git`, both(), 'api')).rejects.toThrow(
         /private address/,
       );
-    expect(proxy.asked()).toEqual([]);
+    expect(proxy.takeRequests()).toEqual([]);
   });
 
   it("bypasses the proxy for NO_PROXY and ignores this process's environment", async () => {
@@ -198,7 +198,7 @@ describe('git behind a proxy', () => {
     vi.stubEnv('ALL_PROXY', proxy.url);
     expect(await read(plain.url('acme'), { ...both(), NO_PROXY: '127.0.0.1' })).toBe(aFileOf('one'));
     expect(await read(plain.url('acme'), {})).toBe(aFileOf('one'));
-    expect(proxy.asked()).toEqual([]);
+    expect(proxy.takeRequests()).toEqual([]);
   });
 
   it.each([403, 407])('reports a refusal by the proxy (%i) without its password', async (status) => {
@@ -246,7 +246,7 @@ describe('a service behind a proxy', () => {
       ({ server }) => server.name,
     );
     expect(names).toEqual(['io.acme/file', 'io.acme/upstream']);
-    const hosts = new Set(proxy.asked().map((asked) => new URL(asked.split(' ')[1] ?? '').host));
+    const hosts = new Set(proxy.takeRequests().map((asked) => new URL(asked.split(' ')[1] ?? '').host));
     const { port } = files.address() as AddressInfo;
     expect(hosts).toEqual(
       new Set([`127.0.0.1:${service.issuer.port}`, new URL(upstream.url).host, `files.example:${port}`]),

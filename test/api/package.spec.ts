@@ -23,16 +23,16 @@ describe('the packed package, installed in an empty directory', () => {
 
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), 'registry-package-'));
-    // The build is there already, and other tests are running on it.
+    // The build exists already, and other tests are running on it.
     await run('npm', ['pack', '--ignore-scripts', '--pack-destination', folder], { cwd: ROOT });
     const [tarball = ''] = await readdir(folder);
     await run('tar', ['-xzf', tarball], { cwd: folder });
     installed = join(folder, 'package');
     manifest = JSON.parse(await readFile(join(installed, 'package.json'), 'utf8')) as Manifest;
     program = join(installed, manifest.bin['registry-server'] ?? '');
-    // npm does so with what `bin` names.
+    // npm does this for every file named in `bin`.
     await chmod(program, 0o755);
-    // What it declares to need and nothing else: no development dependency, and none that only happens to be there.
+    // Links the declared dependencies only: no development dependencies, no undeclared ones.
     for (const name of Object.keys(manifest.dependencies)) {
       const link = join(folder, 'node_modules', name);
       await mkdir(dirname(link), { recursive: true });
@@ -47,7 +47,7 @@ describe('the packed package, installed in an empty directory', () => {
       env: { PATH: process.env['PATH'] ?? '', ...environment },
     });
 
-  it('holds the program, its licence and how to use it, and nothing of the tests or the development tools', async () => {
+  it('contains the program, licence and README, but no tests or development tools', async () => {
     expect((await readdir(installed)).sort()).toEqual(['LICENSE', 'README.md', 'dist', 'package.json']);
     const all = await readdir(join(installed, 'dist'), { recursive: true, withFileTypes: true });
     const isPage = ({ parentPath }: Dirent) => parentPath.startsWith(join(installed, 'dist', 'web'));
@@ -71,7 +71,7 @@ describe('the packed package, installed in an empty directory', () => {
     expect(stdout.split(' ')[0]).toBe(manifest.version);
   });
 
-  it('prints the commit that the image was built from, where the environment names one', async () => {
+  it('prints the commit from the environment when it is set', async () => {
     const { stdout } = await registryServer(['--version'], { REGISTRY_COMMIT: 'abc' });
     expect(stdout).toBe(`${manifest.version} (commit abc)\n`);
   });

@@ -11,14 +11,14 @@ const aDesk = () =>
     .source('main', { servers: [aServer('io.acme/a')] })
     .registry('main', { sources: ['main'] });
 
-/** The files that the page names, relative to itself. */
+/** The files the HTML refers to, by relative path. */
 const namedIn = (html: string) => [...html.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, path]) => path ?? '');
 
-describe('the page at /', () => {
+describe('the web UI at /', () => {
   const service = aDesk().runs();
   const page = () => service.get('/', HTML);
 
-  it('is there for who asks for HTML, and is asked for anew each time', async () => {
+  it('is served for Accept: text/html and revalidated each time', async () => {
     const reply = await page();
     expect({ status: reply.status, headers: reply.headers }).toMatchObject({
       status: 200,
@@ -32,18 +32,15 @@ describe('the page at /', () => {
     expect({ status: again.status, text: again.text }).toEqual({ status: 304, text: '' });
   });
 
-  it.each(['application/json', '*/*', undefined])(
-    'is nothing to a program that accepts %s',
-    async (accept) => {
-      expectRefused(
-        await service.get('/', accept === undefined ? {} : { Accept: accept }),
-        404,
-        'route_not_found',
-      );
-    },
-  );
+  it.each(['application/json', '*/*', undefined])('is not served for Accept: %s', async (accept) => {
+    expectRefused(
+      await service.get('/', accept === undefined ? {} : { Accept: accept }),
+      404,
+      'route_not_found',
+    );
+  });
 
-  it('holds no script and no style, and names its files so that they are found below any prefix', async () => {
+  it('has no inline script or style and refers to its files by relative path', async () => {
     const { text } = await page();
     expect(text).not.toMatch(/<style|style=|<script(?![^>]*\bsrc=)|\son\w+=|javascript:|data:/i);
     const named = namedIn(text);
@@ -59,7 +56,7 @@ describe('the page at /', () => {
     }
   });
 
-  it('is loaded with little: each of its files is compressed', async () => {
+  it('loads small, compressed files', async () => {
     const scripts = namedIn((await page()).text).filter((path) => path.endsWith('.js'));
     for (const path of scripts) {
       const whole = await service.get(path.slice(1));
@@ -75,7 +72,7 @@ describe('the page at /', () => {
     }
   });
 
-  it('may load what is its own, run no text, be framed by nobody, and say to nobody where a link was followed', async () => {
+  it('has a CSP that allows only its own files, no framing, and no referrer', async () => {
     const reply = await page();
     const policy = String(reply.headers['content-security-policy']).split(';');
     expect(policy).toEqual([
@@ -107,24 +104,24 @@ describe('the page at /', () => {
     '/catalogue',
     '/v1',
     '/v1/none',
-  ])('is at no other path: %s is a 404 in JSON', async (path) => {
+  ])('is 404 in JSON at any other path: %s', async (path) => {
     expectRefused(await service.get(path, HTML), 404, 'route_not_found');
   });
 
-  it('takes no other method than GET and HEAD', async () => {
+  it('supports GET and HEAD only', async () => {
     expectRefused(await service.send('POST', '/', { headers: HTML, body: {} }), 405, 'method_not_allowed');
     const head = await service.send('HEAD', '/', { headers: HTML });
     expect({ status: head.status, text: head.text }).toEqual({ status: 200, text: '' });
   });
 
-  it('is told that no log-in is needed', async () => {
+  it('reports that no log-in is required', async () => {
     const reply = await service.get('/config.json');
     expect(reply.headers['cache-control']).toBe('private, no-cache');
     expect(reply.json).toEqual({ mode: 'anonymous', logins: [], iconOrigins: [] });
   });
 });
 
-describe('the page of a server that asks for tokens', () => {
+describe('the web UI of a server in oauth mode', () => {
   const service = aService({ mode: 'full' })
     .source('main', { servers: [aServer('io.acme/a')] })
     .registry('main', { sources: ['main'] })
@@ -136,13 +133,13 @@ describe('the page of a server that asks for tokens', () => {
     })
     .runs();
 
-  it('needs none itself, and does not look at one', async () => {
+  it('requires no token and ignores any that is sent', async () => {
     for (const headers of [HTML, { ...HTML, Authorization: 'Bearer none' }])
       for (const path of ['/', '/config.json']) expect((await service.get(path, headers)).status).toBe(200);
     expectRefused(await service.get('/registry', HTML), 401, 'token_missing');
   });
 
-  it('is told where people log in, and no secret', async () => {
+  it('gets the log-in settings without secrets', async () => {
     expect((await service.get('/config.json')).json).toEqual({
       mode: 'oauth',
       logins: [
@@ -158,27 +155,27 @@ describe('the page of a server that asks for tokens', () => {
     });
   });
 
-  it('may talk to the provider, and load icons from where the configuration says', async () => {
+  it('may connect to the identity provider and load icons from configured hosts', async () => {
     const policy = String((await service.get('/', HTML)).headers['content-security-policy']);
     expect(policy).toContain(`connect-src 'self' ${new URL(service.issuer.url).origin};`);
     expect(policy).toContain("img-src 'self' https://icons.example;");
   });
 });
 
-describe('a server whose page is switched off', () => {
+describe('a server with the web UI switched off', () => {
   const service = aDesk()
     .configuration({ web: { enabled: false } })
     .runs();
 
   it.each(['GET /', 'POST /', 'GET /config.json', 'GET /assets/none.js'])(
-    'has nothing at %s',
+    'answers 404 at %s',
     async (route) => {
       const [method = '', path = ''] = route.split(' ');
       expectRefused(await service.send(method, path, { headers: HTML }), 404, 'route_not_found');
     },
   );
 
-  it('answers its API as ever', async () => {
+  it('still serves its API', async () => {
     expect((await service.get('/registry')).status).toBe(200);
   });
 });

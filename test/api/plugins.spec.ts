@@ -11,7 +11,7 @@ const CLAIMS = { org: 'acme', team: 'platform' };
 const aPlugin = (name: string, version = '1.0.0', more: Document = {}) => aSkill(name, version, more);
 const OFFICIAL = '_meta';
 
-/** `namespace/name@version` of each row of a list of plugins. */
+/** `namespace/name@version` of each plugin in the list. */
 function pluginsIn(reply: Reply): string[] {
   expect(reply.status).toBe(200);
   const { plugins, metadata } = reply.json as { plugins: Document[]; metadata: { count: number } };
@@ -39,17 +39,17 @@ const writer = () => first.as(ACME_WRITER);
 const publish = (by: Sender, name: string, version = '1.0.0', claims: unknown = CLAIMS) =>
   by.post('/v1/entries', { plugin: aPlugin(name, version), claims });
 
-describe('plugins of a file', () => {
+describe('plugins of a file source', () => {
   const reader = () => first.as(ACME_DATA);
 
-  it('are listed by name, each with its latest version, apart from servers and skills of the same name', async () => {
+  it('are listed by name with their latest version, separate from servers and skills of the same name', async () => {
     expect(pluginsIn(await reader().get(PLUGINS))).toEqual(['io.acme/deploy@1.1.0', 'io.acme/review@2.0.0']);
     expect((await reader().get(PLUGINS.replace('plugins', 'skills'))).json).toMatchObject({
       skills: [{ name: 'deploy', version: '9.0.0' }],
     });
   });
 
-  it('are shown bare, as they went in', async () => {
+  it('are returned bare and unchanged', async () => {
     const reply = await reader().get(`${PLUGINS}/io.acme/deploy/versions/1.0.0`);
     expect(reply.json).toEqual(
       aPlugin('io.acme/deploy', '1.0.0', { metadata: { commands: ['deploy'] }, unknown: [1] }),
@@ -63,7 +63,7 @@ describe('plugins of a file', () => {
     expect((await reader().get(PLUGINS.replace('v0.1', 'v0'))).status).toBe(200);
   });
 
-  it('are searched, filtered by status and paged', async () => {
+  it('can be searched, filtered by status and paged', async () => {
     expect(pluginsIn(await reader().get(`${PLUGINS}?search=faults`))).toEqual(['io.acme/review@2.0.0']);
     expect(pluginsIn(await reader().get(`${PLUGINS}?status=deprecated`))).toEqual(['io.acme/deploy@1.1.0']);
     const page = await reader().get(`${PLUGINS}?limit=1`);
@@ -78,14 +78,14 @@ describe('plugins of a file', () => {
     );
   });
 
-  it('that are not valid are skipped and named', async () => {
+  it('are skipped and reported when invalid', async () => {
     const source = (await first.as(SUPER_ADMIN).get('/v1/sources/file')).json;
     expect(source).toMatchObject({
       sync: { counts: { entries: 5 }, skipped: [{ reasons: [expect.stringContaining('name')] as string[] }] },
     });
   });
 
-  it('are hidden from who does not cover their claims, by name as in lists', async () => {
+  it('are hidden from callers who do not cover their claims, in lists and by name', async () => {
     const stranger = first.as(CONTOSO_READER);
     expect(pluginsIn(await stranger.get(PLUGINS))).toEqual([]);
     const hidden = await stranger.get(`${PLUGINS}/io.acme/deploy`);
@@ -98,8 +98,8 @@ describe('plugins of a file', () => {
   });
 });
 
-describe('a plugin that is published', () => {
-  it('goes through everything a skill does', async () => {
+describe('a published plugin', () => {
+  it('has the same lifecycle as a skill', async () => {
     const name = 'io.acme/published';
     const platform = first.as(ACME_PLATFORM);
     expect((await publish(writer(), name)).json).toMatchObject({
@@ -135,7 +135,7 @@ describe('a plugin that is published', () => {
     expectRefused(await writer().get(entryAt('plugin', name)), 404, 'entry_not_found');
   });
 
-  it('wins over that of a later source, for those who see it', async () => {
+  it('shadows the same name in a later source, for callers who see it', async () => {
     await publish(writer(), 'io.acme/review', '0.1.0');
     expect((await first.as(ACME_PLATFORM).get(`${PLUGINS}/io.acme/review`)).json).toMatchObject({
       version: '0.1.0',
@@ -145,16 +145,16 @@ describe('a plugin that is published', () => {
     });
   });
 
-  it('and a skill in one body are refused: it needs exactly one document', async () => {
+  it('is refused in one body with a skill: exactly one document is required', async () => {
     const body = { plugin: aPlugin('io.acme/two'), skill: aSkill('io.acme/two'), claims: CLAIMS };
     expectRefused(await writer().post('/v1/entries', body), 400, 'invalid_body');
     expect((await writer().post('/v1/entries', { plugin: body.plugin, claims: CLAIMS })).status).toBe(201);
   });
 });
 
-describe('an api source of this registry', () => {
+describe('an api source that points to this registry server', () => {
   const mirror = aService().registry('mirror', { sources: ['upstream'] });
-  // After the first one is there, and before this one starts.
+  // Runs after the first service has started and before this one does.
   beforeAll(() => {
     const token = first.write('token', first.issuer.sign(ACME_DATA));
     const endpoint = `${first.origin}/registry/main`;
@@ -162,7 +162,7 @@ describe('an api source of this registry', () => {
   });
   mirror.runs();
 
-  it('has its plugins too, with all their versions, and asks for them no more often than something changes', async () => {
+  it('mirrors plugins with all versions and re-reads them only when something changes', async () => {
     const at = PLUGINS.replace('main', 'mirror');
     expect(pluginsIn(await mirror.get(at))).toEqual(['io.acme/deploy@1.1.0', 'io.acme/review@2.0.0']);
     expect(pluginsIn(await mirror.get(`${at}/io.acme/deploy/versions`))).toHaveLength(2);

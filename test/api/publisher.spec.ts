@@ -8,7 +8,7 @@ import { expectChallenge, expectRefused } from '../support/matchers.js';
 import { aName } from '../support/publishing.js';
 import { aService } from '../support/service.js';
 
-/** As a workflow asks GitHub for it: the client names the origin of the registry as audience. */
+/** GitHub's OIDC issuer: the client requests a token whose audience is the registry's origin. */
 const github = anIssuer({ audience: 'https://registry.example.com' }).runs();
 const JOB = {
   sub: 'repo:acme/weather:ref:refs/tags/v1.0.0',
@@ -31,7 +31,7 @@ const service = aService({
       issuerUrl: github.iss,
       audience: github.audience,
       allowPrivateIP: true,
-      // A workflow says nothing of the organisation: which repositories are whose is for the configuration to say.
+      // A workflow token names only the repository owner; the configuration maps owners to organisations.
       claims: [{ from: '/repository_owner', to: 'org', values: { acme: 'acme', contoso: 'contoso' } }],
     },
   ],
@@ -44,7 +44,7 @@ const service = aService({
   .configuration({ rootRegistry: 'main' })
   .runs();
 
-/** What the official client sends, header by header, for a registry that it was pointed at with `--registry`. */
+/** Sends the official client's requests, header by header, as with `--registry`. */
 class McpPublisher {
   private token = '';
 
@@ -69,7 +69,7 @@ class McpPublisher {
     return this.send('POST', '/v0/validate', server);
   }
 
-  /** It shows the status there is before it sets another. */
+  /** Reads the current status before setting another. */
   async status(
     name: string,
     version: string | undefined,
@@ -86,7 +86,7 @@ class McpPublisher {
     return { Authorization: `Bearer ${this.token}` };
   }
 
-  // Go asks for gzip by itself, and undoes it.
+  // Go's HTTP client requests gzip and decompresses on its own.
   private async send(method: string, path: string, body: unknown, headers: Headers = {}): Promise<Reply> {
     const reply = await service.send(method, this.registry + path, {
       body,
@@ -104,7 +104,7 @@ async function loggedIn(job: Document = JOB, registry?: string): Promise<McpPubl
   return publisher;
 }
 
-/** With all that the client writes, also where there is nothing: a repository without members. */
+/** Includes every member the client writes, empty ones too, such as `repository`. */
 function aWrittenServer(name: string, version = '1.0.0', more: Document = {}): Document {
   return aServer(name, version, {
     repository: {},
@@ -116,7 +116,7 @@ function aWrittenServer(name: string, version = '1.0.0', more: Document = {}): D
 }
 
 describe('mcp-publisher in a workflow', () => {
-  it('logs in with the token of the workflow, and gets it back', async () => {
+  it("logs in with the workflow's token and gets it back", async () => {
     const token = github.sign(JOB);
     const reply = await new McpPublisher().login(token);
     expect({ status: reply.status, body: reply.json as unknown }).toEqual({
@@ -126,7 +126,7 @@ describe('mcp-publisher in a workflow', () => {
     expect(reply.headers['cache-control']).toBe('no-store');
   });
 
-  it('publishes a server that a colleague sees, and others do not', async () => {
+  it('publishes a server that callers who cover its claims see and others do not', async () => {
     const name = aName();
     const reply = await (await loggedIn()).publish(aWrittenServer(name));
     expect(reply.status).toBe(201);
@@ -157,7 +157,7 @@ describe('mcp-publisher in a workflow', () => {
     ).toBe(201);
   });
 
-  it('is told that a version exists, and what claims the name has when they are others', async () => {
+  it("gets 409 for an existing version, and the name's claims when they differ", async () => {
     const publisher = await loggedIn();
     const [name, foreign] = [aName(), aName()];
     await publisher.publish(aWrittenServer(name));
@@ -168,7 +168,7 @@ describe('mcp-publisher in a workflow', () => {
     expectRefused(await publisher.publish(aWrittenServer(foreign, '2.0.0')), 400, 'claims_mismatch');
   });
 
-  it('is refused with 422 for a document that is not valid, and asks for the issues', async () => {
+  it('gets 422 for an invalid document and can request the issues', async () => {
     const publisher = await loggedIn();
     const broken = aWrittenServer(aName(), '1.0.0', {
       description: '',
@@ -191,7 +191,7 @@ describe('mcp-publisher in a workflow', () => {
       });
   });
 
-  it('takes what is compressed of those alone who are known', async () => {
+  it('may send compressed bodies only with a token', async () => {
     const sent = { 'Content-Type': 'application/json', 'Content-Encoding': 'gzip' };
     const body = gzipSync(JSON.stringify(aWrittenServer(aName())));
     for (const path of ['validate', 'auth/github-oidc'])
@@ -204,7 +204,7 @@ describe('mcp-publisher in a workflow', () => {
     expect(reply.status).toBe(201);
   });
 
-  it('validates without a token, and writes nothing', async () => {
+  it('validates without a token and writes nothing', async () => {
     const name = aName();
     const reply = await new McpPublisher().validate(aWrittenServer(name));
     expect({ status: reply.status, body: reply.json as unknown }).toEqual({
@@ -225,7 +225,7 @@ describe('mcp-publisher in a workflow', () => {
     expectRefused(await service.post('/registry/main/v0/validate', '{'), 400, 'malformed_json');
   });
 
-  it('sets the status of one version, and of all', async () => {
+  it('sets the status of one version, and of all versions', async () => {
     const publisher = await loggedIn();
     const name = aName();
     for (const version of ['1.0.0', '1.1.0']) await publisher.publish(aWrittenServer(name, version));
@@ -259,18 +259,18 @@ describe('mcp-publisher in a workflow', () => {
   });
 });
 
-describe('mcp-publisher is refused', () => {
+describe('refusals of mcp-publisher', () => {
   it.each([
-    ['of another issuer', () => anIssuer().sign(JOB)],
+    ['from another issuer', () => anIssuer().sign(JOB)],
     ['for another audience', () => github.sign({ ...JOB, aud: 'mcp-registry' })],
     ['that has expired', () => github.sign({ ...JOB, exp: 1_700_000_000 })],
-    ['that is none', () => 'not a token'],
+    ['that is malformed', () => 'not a token'],
   ])('a login with a token %s', async (_which, token) => {
     const reply = await new McpPublisher().login(token());
     expectChallenge(reply, { error: 'invalid_token' });
   });
 
-  it('a login without one', async () => {
+  it('a login without a token', async () => {
     expectRefused(
       await service.post('/registry/main/v0/auth/github-oidc', { token: 'x' }),
       400,
@@ -278,7 +278,7 @@ describe('mcp-publisher is refused', () => {
     );
   });
 
-  it('without a token, and with claims that the registry does not give', async () => {
+  it('publishing without a token, without access to the registry, and without a role', async () => {
     expectChallenge(await service.post('/registry/main/v0/publish', aServer(aName())));
     const contoso = { ...JOB, repository_owner: 'contoso' };
     expectRefused(await (await loggedIn(contoso)).publish(aServer(aName())), 403, 'registry_forbidden');
@@ -290,7 +290,7 @@ describe('mcp-publisher is refused', () => {
   });
 
   it.each(['/registry/reading', '/registry/unfilled', '/registry/nowhere'])(
-    'by %s, which takes nothing, whoever asks',
+    '%s takes no publications, for every caller',
     async (registry) => {
       for (const publisher of [await loggedInElsewhere(registry), new McpPublisher(registry)])
         for (const reply of [
@@ -313,7 +313,7 @@ describe('mcp-publisher is refused', () => {
   );
 
   it.each(['none', 'github-at', 'dns', 'http', 'oidc'])(
-    'by another way to log in (%s), and told the one there is: nobody has a token then',
+    'any other login method (%s), naming the supported one',
     async (method) => {
       for (const base of ['/registry/main/v0', '/registry/nowhere/v0.1', '/v0'])
         for (const sender of [service, service.as(COLLEAGUE)]) {

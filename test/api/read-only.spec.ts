@@ -17,7 +17,7 @@ interface Change {
   method: string;
   path: string;
   body?: unknown;
-  /** Who has the role, and who has another one. */
+  /** A caller with the role, and one without. */
   by: object;
   notBy: object;
 }
@@ -56,19 +56,22 @@ const aReadOnlyService = (mode: (typeof MODES)[number]) =>
 describe('a read-only server', () => {
   const service = aReadOnlyService('full').runs();
 
-  it.each(CHANGES)('refuses $method $path after token and role, before anything else', async (change) => {
-    const { method, path, body, by, notBy } = change;
-    const sent = body === undefined ? {} : { body, headers: json };
-    const before = await contentOf(service);
-    expect(outcomeOf(await service.send(method, path, sent))).toBe('401 token_missing');
-    for (const caller of [notBy, NOBODY])
-      expect(outcomeOf(await service.as({ ...caller }).send(method, path, sent))).toBe('403 role_required');
-    for (const caller of [by, SUPER_ADMIN])
-      expect(outcomeOf(await service.as({ ...caller }).send(method, path, sent))).toBe('403 read_only');
-    expect(await contentOf(service)).toEqual(before);
-  });
+  it.each(CHANGES)(
+    'refuses $method $path with read_only, after token and role and before anything else',
+    async (change) => {
+      const { method, path, body, by, notBy } = change;
+      const sent = body === undefined ? {} : { body, headers: json };
+      const before = await contentOf(service);
+      expect(outcomeOf(await service.send(method, path, sent))).toBe('401 token_missing');
+      for (const caller of [notBy, NOBODY])
+        expect(outcomeOf(await service.as({ ...caller }).send(method, path, sent))).toBe('403 role_required');
+      for (const caller of [by, SUPER_ADMIN])
+        expect(outcomeOf(await service.as({ ...caller }).send(method, path, sent))).toBe('403 read_only');
+      expect(await contentOf(service)).toEqual(before);
+    },
+  );
 
-  it('answers what publishing would answer, which writes nothing', async () => {
+  it('answers dry runs, which write nothing', async () => {
     const before = await contentOf(service);
     const writer = service.as(ACME_WRITER);
     for (const path of ['/v1/entries/validate', '/v1/entries?dry_run=true']) {
@@ -81,7 +84,7 @@ describe('a read-only server', () => {
     expect(await contentOf(service)).toEqual(before);
   });
 
-  it('shows everything it would show otherwise', async () => {
+  it('serves all reads', async () => {
     for (const path of ['/v1/me', '/v1/sources/tools', '/v1/registries', '/v1/sources/tools/entries'])
       expect((await service.as(ACME_ADMIN).get(path)).status).toBe(200);
     expect(versionsIn(await service.as(ACME_ADMIN).get('/registry/main/v0.1/servers'))).toEqual([
@@ -89,7 +92,7 @@ describe('a read-only server', () => {
     ]);
   });
 
-  it('goes on syncing the sources of its file', async () => {
+  it('keeps syncing the sources of its configuration', async () => {
     await service.rewrite('tools', { servers: [aServer('io.acme/a'), aServer('io.acme/later')] });
     expect((await service.synced('tools')).status).toBe('complete');
     expect(versionsIn(await service.as(ACME_ADMIN).get('/registry/main/v0.1/servers'))).toEqual([
@@ -99,12 +102,12 @@ describe('a read-only server', () => {
   });
 });
 
-describe.each(MODES)('in %s mode, readOnly', (mode) => {
+describe.each(MODES)('readOnly in %s mode', (mode) => {
   const service = aReadOnlyService(mode).runs();
   const publish = () => service.as(ACME_WRITER).post('/v1/entries', publication('io.acme/fresh'));
   const sync = () => service.as(ACME_ADMIN).post('/v1/sources/tools/sync');
 
-  it('refuses changes while it is true, wherever it is said, and lets them through when it is false', async () => {
+  it('refuses changes when true, from the file or the environment, and allows them when false', async () => {
     expect(outcomeOf(await publish())).toBe('403 read_only');
     expect(outcomeOf(await sync())).toBe('403 read_only');
     await service.restart(() => (service.environment['REGISTRY_READ_ONLY'] = 'false'));

@@ -22,7 +22,7 @@ describe('a registry made through the API', () => {
       sources: string[];
     };
 
-  it('is created, read and entered', async () => {
+  it('is created, read and served', async () => {
     const body = { sources: ['second', 'first'], claims };
     expect(outcomeOf(await admin().put('/v1/registries/created', body))).toBe('201');
     expect(await stored('created')).toEqual({
@@ -36,7 +36,7 @@ describe('a registry made through the API', () => {
     expect(serversIn(list)).toEqual(['io.acme/both', 'io.acme/first', 'io.acme/second']);
   });
 
-  it('keeps the order of its sources, which decides who wins', async () => {
+  it('keeps the order of its sources, which decides shadowing', async () => {
     const latest = '/registry/ordered/v0.1/servers/io.acme%2Fboth/versions/latest';
     for (const [sources, version] of [
       [['first', 'second'], '1.0.0'],
@@ -48,7 +48,7 @@ describe('a registry made through the API', () => {
     }
   });
 
-  it('is replaced as a whole: claims that are left out are gone', async () => {
+  it('is replaced as a whole: omitted claims are removed', async () => {
     await admin().put('/v1/registries/replaced', { sources: ['first', 'second'], claims });
     const before = await stored('replaced');
     expect(outcomeOf(await admin().put('/v1/registries/replaced', { sources: ['second'] }))).toBe('200');
@@ -57,13 +57,13 @@ describe('a registry made through the API', () => {
     expect(Date.parse(after.updatedAt)).toBeGreaterThan(Date.parse(before.updatedAt));
   });
 
-  it('takes the same body twice', async () => {
+  it('accepts the same PUT twice', async () => {
     const body = { sources: ['first'], claims };
     expect(outcomeOf(await admin().put('/v1/registries/twice', body))).toBe('201');
     expect(outcomeOf(await admin().put('/v1/registries/twice', body))).toBe('200');
   });
 
-  it('is gone when it is deleted, its sources stay', async () => {
+  it('is removed by DELETE, and its sources stay', async () => {
     await admin().put('/v1/registries/deleted', { sources: ['first'] });
     const reply = await admin().delete('/v1/registries/deleted');
     expect({ status: reply.status, text: reply.text }).toEqual({ status: 204, text: '' });
@@ -80,12 +80,12 @@ describe('a registry made through the API', () => {
     expect(outcomeOf(await admin().get('/v1/sources/first'))).toBe('200');
   });
 
-  it.each(['a', '0', 'a-b', 'x'.repeat(63)])('may be called %s', async (name) => {
+  it.each(['a', '0', 'a-b', 'x'.repeat(63)])('may be named %s', async (name) => {
     expect(outcomeOf(await admin().put(`/v1/registries/${name}`, { sources: ['first'] }))).toBe('201');
   });
 
   it.each(['A', 'a_b', '-a', 'a-', 'a.b', 'x'.repeat(64), '%20', 'a%2Fb', '%C3%A4', 'a%00'])(
-    'may not be called %s',
+    'may not be named %s',
     async (name) => {
       const reply = await admin().put(`/v1/registries/${name}`, { sources: ['first'] });
       expect(outcomeOf(reply)).toBe('400 invalid_name');
@@ -97,19 +97,19 @@ describe('a registry made through the API', () => {
   it.each<[string, unknown, string]>([
     ['no sources', { claims }, 'sources'],
     ['an empty list of sources', { sources: [] }, 'sources'],
-    ['sources that are text', { sources: 'first' }, 'sources'],
+    ['sources that are a string', { sources: 'first' }, 'sources'],
     ['sources that are null', { sources: null }, 'sources'],
     ['a source that is a number', { sources: ['first', 1] }, 'sources[1]'],
-    ['a source that is a map', { sources: [{ name: 'first' }] }, 'sources[0]'],
-    ['a source twice', { sources: ['first', 'first'] }, 'sources[1]'],
-    ['a source no name could be', { sources: ['First'] }, 'sources[0]'],
-    ['claims that are a list', { sources: ['first'], claims: [] }, 'claims'],
+    ['a source that is an object', { sources: [{ name: 'first' }] }, 'sources[0]'],
+    ['a duplicate source', { sources: ['first', 'first'] }, 'sources[1]'],
+    ['an invalid source name', { sources: ['First'] }, 'sources[0]'],
+    ['claims that are an array', { sources: ['first'], claims: [] }, 'claims'],
     ['a claim that is a number', { sources: ['first'], claims: { level: 3 } }, 'claims.level'],
-    ['a claim that is about one token', { sources: ['first'], claims: { org: 'acme', nbf: '1' } }, 'claims.nbf'],
-    ['a claim that is an empty list', { sources: ['first'], claims: { org: [] } }, 'claims.org'],
+    ['a claim that belongs to a token (exp)', { sources: ['first'], claims: { org: 'acme', nbf: '1' } }, 'claims.nbf'],
+    ['a claim that is an empty array', { sources: ['first'], claims: { org: [] } }, 'claims.org'],
     ['an unknown member', { sources: ['first'], title: 'x' }, 'title'],
-    ['another name', { sources: ['first'], name: 'first' }, 'name'],
-    ['its origin', { sources: ['first'], origin: 'api' }, 'origin'],
+    ['a different name', { sources: ['first'], name: 'first' }, 'name'],
+    ['a different origin', { sources: ['first'], origin: 'api' }, 'origin'],
   ])('is refused with %s', async (_what, body, path) => {
     const reply = await admin().put('/v1/registries/refused', body);
     expect(outcomeOf(reply)).toBe('400 invalid_body');
@@ -118,7 +118,7 @@ describe('a registry made through the API', () => {
     expect(outcomeOf(await admin().get('/v1/registries/refused'))).toBe('404 registry_not_found');
   });
 
-  it('is refused with a source that is not there, by its name', async () => {
+  it('is refused with an unknown source, naming it', async () => {
     const reply = await admin().put('/v1/registries/refused', { sources: ['first', 'nowhere', 'neither'] });
     expect(outcomeOf(reply)).toBe('400 unknown_source');
     const { details } = reply.json as { details: string[] };
@@ -127,11 +127,11 @@ describe('a registry made through the API', () => {
 
   const json = { 'Content-Type': 'application/json' };
   it.each<[string, string | undefined, Headers, string]>([
-    ['no body', undefined, {}, '400 invalid_body'],
-    ['a list', '[]', json, '400 invalid_body'],
-    ['half a document', '{"sources":["first"]', json, '400 malformed_json'],
+    ['missing', undefined, {}, '400 invalid_body'],
+    ['an array', '[]', json, '400 invalid_body'],
+    ['truncated JSON', '{"sources":["first"]', json, '400 malformed_json'],
     ['text', '{"sources":["first"]}', { 'Content-Type': 'text/plain' }, '415 unsupported_media_type'],
-  ])('is refused when it is %s', async (_what, body, headers, answer) => {
+  ])('is refused when the body is %s', async (_what, body, headers, answer) => {
     expect(outcomeOf(await admin().put('/v1/registries/refused', body, headers))).toBe(answer);
   });
 });
@@ -168,12 +168,12 @@ describe.each(['sources', 'registries'])('the admin list of %s', (noun) => {
     all = await page('');
   });
 
-  it('is complete, and counts only what is shown', () => {
+  it('is complete and counts only visible items', () => {
     expect(all.names.toSorted()).toEqual(mine);
     expect(all).toMatchObject({ count: mine.length, next: undefined });
   });
 
-  it.each([1, 2, 3, 4])('is walked %i at a time without losing or doubling any', async (limit) => {
+  it.each([1, 2, 3, 4])('is paged by %i without gaps or duplicates', async (limit) => {
     const seen: string[] = [];
     for (let cursor: string | undefined = ''; cursor !== undefined;) {
       const { names: some, count, next } = await page(`?limit=${limit}${cursor ? `&cursor=${cursor}` : ''}`);
@@ -185,21 +185,21 @@ describe.each(['sources', 'registries'])('the admin list of %s', (noun) => {
     expect(seen).toEqual(all.names);
   });
 
-  it('tells another caller nothing behind a cursor', async () => {
+  it('returns nothing hidden when another caller uses a cursor', async () => {
     const { next } = await page('?limit=2');
     const reply = await service.as({ org: 'contoso', role: 'admin' }).get(`/v1/${noun}?cursor=${next}`);
     const body = reply.json as Record<string, { name: string }[]>;
     expect(body[noun]?.filter(({ name }) => name !== 'zero' && name !== 'delta')).toEqual([]);
   });
 
-  it('leaves out none when the last one of a page has been deleted', async () => {
+  it('skips nothing when the last item of a page has been deleted', async () => {
     const body = {
       claims: { org: 'acme' },
       ...(noun === 'sources'
         ? { file: { url: 'https://192.0.2.1/a' }, syncPolicy: { interval: '1h' } }
         : { sources: ['zero'] }),
     };
-    // The one made first is not the first by name.
+    // Creation order differs from name order.
     for (const name of ['kappa', 'chi'])
       expect(outcomeOf(await service.as(ACME_ADMIN).put(`/v1/${noun}/${name}`, body))).toBe('201');
     const { names: before } = await page('');
@@ -207,7 +207,7 @@ describe.each(['sources', 'registries'])('the admin list of %s', (noun) => {
     const rest = before.slice(before.indexOf('kappa') + 1);
     expect((await page(`?cursor=${next}`)).names).toEqual(rest);
     await service.as(ACME_ADMIN).delete(`/v1/${noun}/kappa`);
-    // Sources are in the order of their names. Where a registry stood nobody can tell, so the list begins again.
+    // Sources are sorted by name. The position of a deleted registry is unknown, so that list starts over.
     const left = noun === 'sources' ? rest : before.filter((name) => name !== 'kappa');
     expect((await page(`?cursor=${next}`)).names).toEqual(left);
     await service.as(ACME_ADMIN).delete(`/v1/${noun}/chi`);

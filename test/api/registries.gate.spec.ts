@@ -5,7 +5,7 @@ import { aServer, aSkill } from '../support/documents.js';
 import { aService } from '../support/service.js';
 import { CLAIMS_PAIRS, expectOneClaimApart } from '../support/claims-pairs.js';
 
-const BEHIND_THE_GATE = [
+const GATED_PATHS = [
   '/servers',
   '/servers?limit=1&search=deploy&version=latest&updated_since=2020-01-01T00:00:00Z',
   '/servers/io.acme%2Fdeploy/versions',
@@ -17,7 +17,7 @@ const BEHIND_THE_GATE = [
   '/x/dev.toolhive/skills/io.acme/review/versions/1.0.0',
 ];
 
-describe('a registry for one organisation', () => {
+describe('a registry gate that requires an organisation', () => {
   const service = aService({ mode: 'full' })
     .source('tools', {
       claims: { org: 'acme' },
@@ -28,24 +28,24 @@ describe('a registry for one organisation', () => {
     .runs();
 
   describe.each(['v0.1', 'v0'])('under %s', (version) => {
-    it.each(BEHIND_THE_GATE)('lets its members in at %s', async (path) => {
+    it.each(GATED_PATHS)('admits members at %s', async (path) => {
       const reply = await service.as(ACME_DATA).get(`/registry/acme/${version}${path}`);
       expect(outcomeOf(reply)).toBe('200');
     });
 
-    it.each(BEHIND_THE_GATE)('stops members of another organisation at %s', async (path) => {
+    it.each(GATED_PATHS)('answers 403 to members of another organisation at %s', async (path) => {
       const outsider = { ...ACME_DATA, org: 'contoso' };
       expectOneClaimApart(ACME_DATA, outsider);
       const reply = await service.as(outsider).get(`/registry/acme/${version}${path}`);
       expect(outcomeOf(reply)).toBe('403 registry_forbidden');
     });
 
-    it.each(BEHIND_THE_GATE)('asks for a token first at %s', async (path) => {
+    it.each(GATED_PATHS)('answers 401 without a token at %s', async (path) => {
       const reply = await service.get(`/registry/acme/${version}${path}`);
       expect(outcomeOf(reply)).toBe('401 token_missing');
     });
 
-    it.each(BEHIND_THE_GATE)('lets super-admins in whatever else they are, at %s', async (path) => {
+    it.each(GATED_PATHS)('admits super-admins regardless of their other claims at %s', async (path) => {
       const reply = await service.as(SUPER_ADMIN).get(`/registry/acme/${version}${path}`);
       expect(outcomeOf(reply)).toBe('200');
     });
@@ -57,13 +57,13 @@ describe('a registry for one organisation', () => {
     ['/x/dev.toolhive/skills/io.acme/nothing', '404 entry_not_found'],
     ['/servers?limit=0', '400 invalid_parameter'],
     ['/servers?cursor=x', '400 invalid_cursor'],
-  ])('tells members what is wrong with %s, and others only that they may not enter', async (path, wrong) => {
+  ])('explains what is wrong with %s to members, and answers only 403 to others', async (path, wrong) => {
     expect(outcomeOf(await service.as(ACME_DATA).get(`/registry/acme/v0.1${path}`))).toBe(wrong);
     const reply = await service.as(CONTOSO_READER).get(`/registry/acme/v0.1${path}`);
     expect(outcomeOf(reply)).toBe('403 registry_forbidden');
   });
 
-  it('lets nobody in who holds only a role', async () => {
+  it('admits no caller on the strength of a role', async () => {
     const writer = { role: 'writer' };
     const member = { ...writer, org: 'acme' };
     expectOneClaimApart(member, writer);
@@ -74,13 +74,13 @@ describe('a registry for one organisation', () => {
   });
 });
 
-describe('a registry that is not there', () => {
+describe('an unknown registry', () => {
   const service = aService({ mode: 'full' })
     .source('tools', { claims: { org: 'acme' }, servers: [aServer('io.acme/deploy')] })
     .registry('acme', { sources: ['tools'], claims: { org: 'acme' } })
     .runs();
 
-  it.each([NOBODY, ACME_PLATFORM, SUPER_ADMIN])('is a 404 for %j', async (caller) => {
+  it.each([NOBODY, ACME_PLATFORM, SUPER_ADMIN])('is 404 for %j', async (caller) => {
     const reply = await service.as(caller).get('/registry/nowhere/v0.1/servers');
     expect(outcomeOf(reply)).toBe('404 registry_not_found');
   });
@@ -94,7 +94,7 @@ describe('a registry without claims', () => {
     .runs();
 
   it.each(['open', 'empty'])(
-    'lets every caller into %s; the claims of its entries still count',
+    'admits every caller to %s and still filters entries by claims',
     async (name) => {
       expect(serversIn(await service.as(NOBODY).get(`/registry/${name}/v0.1/servers`))).toEqual([]);
       expect(serversIn(await service.as(ACME_DATA).get(`/registry/${name}/v0.1/servers`))).toEqual([
@@ -103,7 +103,7 @@ describe('a registry without claims', () => {
     },
   );
 
-  it('still asks for a token', async () => {
+  it('still requires a token', async () => {
     expect(outcomeOf(await service.get('/registry/open/v0.1/servers'))).toBe('401 token_missing');
   });
 });
@@ -116,13 +116,13 @@ describe('registries on a public path', () => {
     .registry('open', { sources: ['tools', 'plain'] })
     .runs();
 
-  it('answer without a token like one without claims', async () => {
+  it('treat a caller without a token as one without claims', async () => {
     expect(openRegistriesIn(await service.get('/registry'))).toEqual(['open']);
     expect(serversIn(await service.get('/registry/open/v0.1/servers'))).toEqual([]);
     expect(outcomeOf(await service.get('/registry/acme/v0.1/servers'))).toBe('403 registry_forbidden');
   });
 
-  it('answer with a token by its claims, and refuse a bad one', async () => {
+  it('use the claims of a token that is sent, and refuse an invalid one', async () => {
     expect(serversIn(await service.as(ACME_DATA).get('/registry/acme/v0.1/servers'))).toEqual([
       'io.acme/deploy',
     ]);
@@ -130,7 +130,7 @@ describe('registries on a public path', () => {
     expect(outcomeOf(reply)).toBe('401 token_invalid');
   });
 
-  it('give nobody a role', async () => {
+  it('grant no role', async () => {
     for (const path of ['/v1/sources', '/v1/registries', '/v1/sources/plain', '/v1/registries/open/entries'])
       expect(outcomeOf(await service.get(path))).toBe('403 role_required');
     expect(outcomeOf(await service.put('/v1/registries/made', { sources: ['plain'] }))).toBe(
@@ -154,11 +154,11 @@ describe('the list of registries', () => {
     [ACME_DATA, ['open', 'acme']],
     [ACME_PLATFORM, ['platform', 'open', 'acme']],
     [SUPER_ADMIN, ['platform', 'open', 'contoso', 'acme']],
-  ])('shows %j those whose gate they pass, in the order of the configuration', async (caller, names) => {
+  ])('shows %j the registries whose gate they pass, in configuration order', async (caller, names) => {
     expect(openRegistriesIn(await service.as(caller).get('/registry'))).toEqual(names);
   });
 
-  it('needs a token', async () => {
+  it('requires a token', async () => {
     expect(outcomeOf(await service.get('/registry'))).toBe('401 token_missing');
   });
 });
@@ -173,11 +173,11 @@ describe('the claims of a registry', () => {
   service.runs();
   const rows = CLAIMS_PAIRS.map((pair, row) => ({ ...pair, path: `/registry/pair-${row}/v0.1/servers` }));
 
-  it.each(rows)('$rule: $required lets in $covering', async ({ path, covering }) => {
+  it.each(rows)('$rule: $required admits $covering', async ({ path, covering }) => {
     expect(outcomeOf(await service.as(covering).get(path))).toBe('200');
   });
 
-  it.each(rows)('$rule: $required stops $lacking', async ({ path, covering, lacking }) => {
+  it.each(rows)('$rule: $required refuses $lacking', async ({ path, covering, lacking }) => {
     expectOneClaimApart(covering, lacking);
     expect(outcomeOf(await service.as(lacking).get(path))).toBe('403 registry_forbidden');
   });

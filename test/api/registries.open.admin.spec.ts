@@ -12,7 +12,7 @@ const LIST = '/registry/ide/v0.1/servers';
 
 const folder = aFolder();
 
-describe('what opens a registry made through the API', () => {
+describe('anonymous access and keys of an API-made registry', () => {
   const ADMIN = { sub: 'ada', role: 'admin', org: 'acme', ...AUDIENCE };
   const file = folder.write('made', aKey());
   const roots = [{ path: folder.path, hosts: [] }];
@@ -41,7 +41,7 @@ describe('what opens a registry made through the API', () => {
   ];
   const admin = () => managed.as({ ...ADMIN, team: ['a', 'b'] });
 
-  it('is shown as it was given, but for the key, and kept by a PUT of what was shown', async () => {
+  it('are returned without the key itself and survive a PUT of the GET body', async () => {
     expect((await admin().put('/v1/registries/kept', settings)).status).toBe(201);
     const shown = await admin().get('/v1/registries/kept');
     expect(shown.json).toMatchObject(settings);
@@ -56,7 +56,7 @@ describe('what opens a registry made through the API', () => {
     for (const path of reads('kept')) expect((await managed.get(path)).status).toBe(200);
   });
 
-  it('keeps which keys there are from those who only read', async () => {
+  it('are hidden from callers who may only read the registry', async () => {
     await admin().put('/v1/registries/listed', settings);
     for (const path of ['/v1/registries/listed', '/v1/registries']) {
       expect((await managed.as(AUDIENCE).get(path)).text).not.toContain('"keys"');
@@ -64,7 +64,7 @@ describe('what opens a registry made through the API', () => {
     }
   });
 
-  it('is taken back for the next request on every replica', async () => {
+  it('can be withdrawn, with effect on the next request on every replica', async () => {
     await admin().put('/v1/registries/taken', settings);
     const [open, keyed] = reads('taken') as [string, string];
     for (const path of [open, keyed]) expect(outcomeOf(await replica.get(path))).toBe('200');
@@ -88,44 +88,40 @@ describe('what opens a registry made through the API', () => {
 
   it.each<[string, object, string]>([
     [
-      'claims beyond the own for those without a token',
+      "anonymous claims beyond the caller's",
       { anonymous: { claims: { org: 'contoso' } } },
       '400 claims_not_subset',
     ],
     [
-      'claims beyond the own for a key',
+      "key claims beyond the caller's",
       { keys: [{ ...settings.keys[0], claims: { org: 'contoso' } }] },
       '400 claims_not_subset',
     ],
+    ["publishClaims beyond the caller's", { publishClaims: { org: 'contoso' } }, '400 claims_not_subset'],
     [
-      'claims beyond the own for what is published',
-      { publishClaims: { org: 'contoso' } },
-      '400 claims_not_subset',
-    ],
-    [
-      'a key from outside of adminFileRoots',
+      'a key file outside adminFileRoots',
       { keys: [{ ...settings.keys[0], secretFile: '/etc/hostname' }] },
       '400 path_not_allowed',
     ],
     [
-      'a file that holds no key',
+      'a file that does not contain a key',
       { keys: [{ ...settings.keys[0], secretFile: folder.write('none', 'hunter2') }] },
       '400 invalid_body',
     ],
     [
-      'a file that is not there',
+      'a missing key file',
       { keys: [{ ...settings.keys[0], secretFile: folder.file('nowhere') }] },
       '400 invalid_body',
     ],
     [
-      'one key twice',
+      'a duplicate key',
       { keys: [settings.keys[0], { ...settings.keys[0], name: 'again' }] },
       '400 invalid_body',
     ],
-    ['two keys of one name', { keys: [settings.keys[0], settings.keys[0]] }, '400 invalid_body'],
-    ['a date that is none', { keys: [{ ...settings.keys[0], expires: 'tomorrow' }] }, '400 invalid_body'],
-    ['the key itself', { keys: [{ name: 'made', key, claims: AUDIENCE }] }, '400 invalid_body'],
-  ])('is refused with %s', async (_what, changes, outcome) => {
+    ['a duplicate key name', { keys: [settings.keys[0], settings.keys[0]] }, '400 invalid_body'],
+    ['an invalid expiry date', { keys: [{ ...settings.keys[0], expires: 'tomorrow' }] }, '400 invalid_body'],
+    ['an inline key', { keys: [{ name: 'made', key, claims: AUDIENCE }] }, '400 invalid_body'],
+  ])('are refused with %s', async (_what, changes, outcome) => {
     const reply = await admin().put('/v1/registries/refused', { ...settings, ...changes });
     expect(outcomeOf(reply)).toBe(outcome);
     expect(reply.text).not.toMatch(/hunter2/);
@@ -133,14 +129,14 @@ describe('what opens a registry made through the API', () => {
   });
 });
 
-describe('in a mode without roles', () => {
+describe('in auth-only mode', () => {
   const authOnly = aService({ mode: 'auth-only' })
     .source('internal', { claims: { org: 'acme' }, servers: [aServer('io.acme/internal')] })
     .registry('ide', { sources: ['internal'], anonymous: { claims: AUDIENCE } })
     .registry('other', { sources: ['internal'] })
     .runs();
 
-  it('a registry that opens without a token opens whole, and no other, and nobody has a role', async () => {
+  it('`anonymous` opens that whole registry, no other, and grants no role', async () => {
     expect(serversIn(await authOnly.get(LIST))).toEqual(['io.acme/internal']);
     expectChallenge(await authOnly.get('/registry/other/v0.1/servers'));
     expectChallenge(await authOnly.get('/v1/sources'));
@@ -157,7 +153,7 @@ describe('in anonymous mode', () => {
     })
     .runs();
 
-  it('there are no keys', async () => {
+  it('keys do not exist', async () => {
     expectRefused(await anonymous.get(`/registry/ide/k/${copilot}/v0.1/servers`), 404, 'registry_not_found');
     expect((await anonymous.get(LIST)).status).toBe(200);
   });

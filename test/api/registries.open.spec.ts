@@ -54,7 +54,7 @@ beforeAll(async () => {
 });
 afterAll(() => other.stop());
 
-/** As VS Code walks a registry: no token, and the cursor in the URL as it came. */
+/** Pages through a list as VS Code does: no token, and the cursor verbatim in the URL. */
 async function walk(sender: Sender, list: string): Promise<{ names: string[]; pages: Reply[] }> {
   const pages: Reply[] = [];
   for (let cursor: string | undefined = ''; cursor !== undefined; cursor = cursorIn(pages.at(-1) as Reply)) {
@@ -65,14 +65,14 @@ async function walk(sender: Sender, list: string): Promise<{ names: string[]; pa
   return { names: pages.flatMap(serversIn), pages };
 }
 
-describe('a registry that opens without a token', () => {
-  it('shows VS Code exactly what carries the claims of those without one, on every replica alike', async () => {
+describe('an anonymous registry', () => {
+  it('shows VS Code the entries its anonymous claims cover, on every replica', async () => {
     const [here, there] = [await walk(service, LIST), await walk(other, LIST)];
     expect(here.names).toEqual(OPEN);
     expect(here.pages.map(({ text }) => text)).toEqual(there.pages.map(({ text }) => text));
   });
 
-  it('answers each of its reads', async () => {
+  it('answers every consumer read without a token', async () => {
     for (const path of [
       '/servers/io.acme%2Fopen-001/versions',
       '/servers/io.acme%2Fopen-001/versions/latest',
@@ -85,14 +85,14 @@ describe('a registry that opens without a token', () => {
     expect((await service.get('/registry/ide/openapi.yaml')).status).toBe(200);
   });
 
-  it('hides the rest, as from a token with the same claims', async () => {
+  it('hides the same entries as from a token with the same claims', async () => {
     const path = '/registry/ide/v0.1/servers/io.acme%2Finternal/versions/latest';
     expectRefused(await service.get(path), 404, 'entry_not_found');
     expectRefused(await service.as(AUDIENCE).get(path), 404, 'entry_not_found');
     expect((await service.as({ ...AUDIENCE, org: 'acme' }).get(path)).status).toBe(200);
   });
 
-  it('sends those without a token the very page of a token with the same claims, for them alone to keep', async () => {
+  it('sends the same page and ETag with and without a token, as Cache-Control: private', async () => {
     const [without, withToken] = [await service.get(LIST), await service.as(AUDIENCE).get(LIST)];
     expect(without.text).toBe(withToken.text);
     for (const { headers } of [without, withToken])
@@ -104,7 +104,7 @@ describe('a registry that opens without a token', () => {
     expect((await service.get(LIST, { 'If-None-Match': String(without.headers.etag) })).status).toBe(304);
   });
 
-  it('keeps one page for all who see the same, however they came', async () => {
+  it('shares one cached page among callers with the same view', async () => {
     const path = `${LIST}?limit=7`;
     expect((await service.as(AUDIENCE).get(path)).status).toBe(200);
     const missed = async () => {
@@ -118,7 +118,7 @@ describe('a registry that opens without a token', () => {
     expect(await missed()).not.toBe(before);
   });
 
-  it('lets a token count alone where one is sent', async () => {
+  it("counts only the token's claims when a token is sent", async () => {
     expectChallenge(await service.bearing('a.b.c').get(LIST), { error: 'invalid_token' });
     expectChallenge(await service.get(LIST, { Authorization: 'Bearer' }), { error: 'invalid_token' });
     expectRefused(await service.as(EMPLOYEE).get(LIST), 403, 'registry_forbidden');
@@ -127,7 +127,7 @@ describe('a registry that opens without a token', () => {
     ]);
   });
 
-  it('opens nothing else: no other registry, no list of them, nothing that changes, nothing of the admin API', async () => {
+  it('opens nothing else: no other registry, no registry list, no writes, no admin API', async () => {
     for (const path of [
       '/registry/staff/v0.1/servers',
       '/registry/nowhere/v0.1/servers',
@@ -143,11 +143,11 @@ describe('a registry that opens without a token', () => {
     expectRefused(await service.get('/registry/ide'), 404, 'route_not_found');
   });
 
-  it('has its gate all the same', async () => {
+  it('still checks the gate', async () => {
     expectRefused(await service.get('/registry/keyless/v0.1/servers'), 403, 'registry_forbidden');
   });
 
-  it('answers at the root too, where the configuration says so', async () => {
+  it('is also served at the root when it is rootRegistry', async () => {
     expect((await service.get('/v0.1/servers?limit=50')).text).toBe(
       (await service.get(`${LIST}?limit=50`)).text,
     );
@@ -157,11 +157,11 @@ describe('a registry that opens without a token', () => {
   });
 });
 
-describe('a key in the address of a registry', () => {
+describe('a registry key', () => {
   const at = (key: string, rest = '/v0.1/servers', registry = 'ide') =>
     `/registry/${registry}/k/${key}${rest}`;
 
-  it('is the registry with the claims of the key, on every replica', async () => {
+  it("serves the registry with the key's claims, on every replica", async () => {
     for (const replica of [service, other]) {
       const reply = await replica.get(at(keys.copilot, '/v0.1/servers?search=internal'));
       expect(serversIn(reply)).toEqual(['io.acme/internal']);
@@ -171,7 +171,7 @@ describe('a key in the address of a registry', () => {
     expectRefused(await service.get(at(keys.copilot, '/nothing')), 404, 'route_not_found');
   });
 
-  it('lets a token count alone, and asks for one where something is changed', async () => {
+  it('yields to a token that is sent, and does not allow writes', async () => {
     expectChallenge(await service.bearing('a.b.c').get(at(keys.copilot)), { error: 'invalid_token' });
     expectRefused(await service.as(EMPLOYEE).get(at(keys.copilot)), 403, 'registry_forbidden');
     expectChallenge(await service.post(at(keys.copilot, '/v0/publish'), {}));
@@ -184,9 +184,9 @@ describe('a key in the address of a registry', () => {
     ['of another registry', keys.foreign],
     ['shortened', keys.copilot.slice(0, 42)],
     ['lengthened', `${keys.copilot}A`],
-    ['changed in its last character', keys.copilot.slice(0, 42) + (keys.copilot.endsWith('A') ? 'E' : 'A')],
-    ['no key at all', 'v0.1'],
-  ])('that is %s is answered as below a registry that does not exist, to the byte', async (_why, key) => {
+    ['with its last character changed', keys.copilot.slice(0, 42) + (keys.copilot.endsWith('A') ? 'E' : 'A')],
+    ['that is malformed', 'v0.1'],
+  ])('%s is answered byte-identically to an unknown registry', async (_why, key) => {
     const token = service.issuer.sign({ ...EMPLOYEE, ...AUDIENCE });
     for (const headers of [
       {} as Headers,
@@ -209,7 +209,7 @@ describe('a key in the address of a registry', () => {
       }
   });
 
-  it('is called by its name in the audit trail', async () => {
+  it('is named in the audit trail', async () => {
     const root = service.as({ role: 'super-admin' });
     for (const [reply, outcome, name] of [
       [await service.get(at(keys.copilot)), 'allowed', 'ide'],
@@ -225,7 +225,7 @@ describe('a key in the address of a registry', () => {
     }
   });
 
-  it('stands in no line of the log, where its place is named instead', async () => {
+  it('never appears in the log, which names its position instead', async () => {
     await service.get(at(keys.copilot));
     await service.get(`/registry/ide/%6b/${keys.copilot}/v0.1/servers`);
     await service.get(`/registry/ide%2Fk%2F${keys.copilot}/v0.1/servers`);
@@ -247,10 +247,10 @@ function withoutId({ status, headers, text }: Reply): object {
   return { status, headers: { ...headers, date: '', 'x-request-id': '' }, text: text.replace(id, '') };
 }
 
-describe('what a page leaves its reader with', () => {
+describe('validators and cursors across callers', () => {
   const KEYED = `/registry/ide/k/${keys.copilot}/v0.1/servers`;
 
-  it('is good for who sees the same, and for nobody else: its ETag', async () => {
+  it('an ETag matches for callers with the same view and no others', async () => {
     const tagOf = async (reply: Promise<Reply>) => ({ 'If-None-Match': String((await reply).headers.etag) });
     const colleague = service.as({ ...EMPLOYEE, ...AUDIENCE });
     const [open, keyed, known] = [
@@ -265,7 +265,7 @@ describe('what a page leaves its reader with', () => {
       expect(reply.status).toBe(200);
   });
 
-  it('leads on through what its next reader sees: its cursor', async () => {
+  it('a cursor continues in the view of the caller who sends it', async () => {
     const colleague = service.as({ ...EMPLOYEE, ...AUDIENCE });
     const page = await colleague.get(`${LIST}?limit=1`);
     expect(serversIn(page)).toEqual(['io.acme/internal']);
@@ -292,7 +292,7 @@ describe('a reload', () => {
     .configuration({ rootRegistry: 'turned' })
     .runs();
 
-  it('has the next answer follow the file of a key, and what was taken out of the configuration', async () => {
+  it('applies a changed key file and a removed key to the next request', async () => {
     const open = '/registry/turned/v0.1/servers';
     expect((await reloaded.get(at(turned))).status).toBe(200);
     folder.write('turned', next);
@@ -307,8 +307,8 @@ describe('a reload', () => {
   });
 });
 
-describe('a start', () => {
-  it('says how many entries open without a token, and by which key', () => {
+describe('the startup log', () => {
+  it('reports how many entries each anonymous registry and key opens', () => {
     const said = service.logs().filter(({ context }) => context === 'authz');
     expect(said).toEqual(
       expect.arrayContaining([

@@ -28,11 +28,11 @@ describe('registries of several organisations', () => {
     [{ ...ACME_ADMIN, org: ['acme', 'contoso'] }, ['acme', 'contoso', 'open']],
     [CONTOSO_ADMIN, ['contoso', 'open']],
     [SUPER_ADMIN, ['acme', 'acme-data', 'contoso', 'open']],
-  ])('list for %j only those whose claims they cover: %j', async (caller, names) => {
+  ])('are listed for %j only where the caller covers their claims: %j', async (caller, names) => {
     expect(registriesIn(await service.as(caller).get('/v1/registries'))).toEqual(names);
   });
 
-  it('show to their admins every entry of every source, shadowed and hidden ones too', async () => {
+  it('show their managers all entries of all sources, including shadowed and hidden ones', async () => {
     const entries = entriesIn(await service.as(ACME_ADMIN).get('/v1/registries/acme/entries'));
     expect(
       entries.map(({ name, claims, versions }) => [name, claims, versions.map(({ version }) => version)]),
@@ -51,7 +51,7 @@ describe('registries of several organisations', () => {
   });
 
   it.each(['/v1/registries/acme', '/v1/registries/acme/entries'])(
-    'are found by their admins alone: GET %s',
+    'are 404 for other admins: GET %s',
     async (path) => {
       expect(outcomeOf(await service.as(ACME_ADMIN).get(path))).toBe('200');
       expect(outcomeOf(await service.as({ ...ACME_ADMIN, org: 'contoso' }).get(path))).toBe(
@@ -64,27 +64,27 @@ describe('registries of several organisations', () => {
   );
 
   it.each([
-    { what: 'a source of their own', sources: ['acme'], answer: '201' },
+    { what: 'an own source', sources: ['acme'], answer: '201' },
     { what: 'a hidden source', sources: ['contoso'], answer: '400 unknown_source' },
     { what: 'a hidden source among others', sources: ['acme', 'data'], answer: '400 unknown_source' },
-    { what: 'a source that is not there', sources: ['nowhere'], answer: '400 unknown_source' },
-  ])('are made by admins of $what: $answer', async ({ what, sources, answer }) => {
+    { what: 'an unknown source', sources: ['nowhere'], answer: '400 unknown_source' },
+  ])('when created with $what are answered $answer', async ({ what, sources, answer }) => {
     const path = `/v1/registries/${what.replaceAll(' ', '-')}`;
     const reply = await service.as(ACME_ADMIN).put(path, { sources, claims: { org: 'acme' } });
     expect(outcomeOf(reply)).toBe(answer);
   });
 
-  it('do not tell a hidden source from one that is not there', async () => {
+  it('answer identically for a hidden and an unknown source', async () => {
     const caller = service.as(ACME_ADMIN);
-    const hidden = await caller.put('/v1/registries/tells', { sources: ['contoso'] });
-    const missing = await caller.put('/v1/registries/tells', { sources: ['nowhere'] });
+    const hidden = await caller.put('/v1/registries/compared', { sources: ['contoso'] });
+    const missing = await caller.put('/v1/registries/compared', { sources: ['nowhere'] });
     const text = (reply: { text: string; json: { requestId: string } }) =>
       reply.text.replace(reply.json.requestId, '').replaceAll(/contoso|nowhere/g, 'NAME');
     expect(text(hidden)).toBe(text(missing));
   });
 });
 
-describe('a registry that changes', () => {
+describe('a changed registry', () => {
   const service = aService({ mode: 'full' })
     .source('acme', { claims: { org: 'acme' }, servers: [aServer('io.acme/a')] })
     .source('shared', { claims: { shared: 'yes' }, servers: [aServer('io.acme/shared')] })
@@ -92,7 +92,7 @@ describe('a registry that changes', () => {
     .runs();
   const shares = { ...CONTOSO_READER, shared: 'yes' };
 
-  it('opens and closes its gate for the next request', async () => {
+  it('applies new claims to the gate for the next request', async () => {
     const path = '/v1/registries/gate';
     const list = '/registry/gate/v0.1/servers';
     const admin = service.as({ ...ACME_ADMIN, org: ['acme', 'contoso'] });
@@ -106,7 +106,7 @@ describe('a registry that changes', () => {
     expect(outcomeOf(await service.as(CONTOSO_READER).get(list))).toBe('404 registry_not_found');
   });
 
-  it('shows other sources to the next request', async () => {
+  it('serves its new sources to the next request', async () => {
     const path = '/v1/registries/sources';
     const list = '/registry/sources/v0.1/servers';
     const admin = service.as({ ...ACME_ADMIN, shared: 'yes' });
@@ -118,7 +118,7 @@ describe('a registry that changes', () => {
     expect(serversIn(await service.as(shares).get(list))).toEqual([]);
   });
 
-  it('comes and goes in GET /registry', async () => {
+  it('appears in and disappears from GET /registry', async () => {
     const admin = service.as(ACME_ADMIN);
     await admin.put('/v1/registries/listed', { sources: ['acme'], claims: { org: 'acme' } });
     expect(openRegistriesIn(await service.as(ACME_DATA).get('/registry'))).toContain('listed');

@@ -19,16 +19,16 @@ import { expectRefused, versionsIn } from '../support/matchers.js';
 import { inSoak } from '../support/soak.js';
 import { within } from '../support/within.js';
 
-/** How often the connections of a server are cut. */
+/** How often the server's connections are cut. */
 const CUTS = inSoak(60, 8);
 const KILLED_ENTRIES = inSoak(3_000, 1_000);
-/** How much of a sync is left to a server before it is killed, roughly: little, all of it, and in between. */
+/** Roughly the time a sync gets before the server is killed: from the start of the write to after its end. */
 const SYNC_MS = inSoak(1_400, 600);
 const KILLS_AFTER_MS = inSoak(
   Array.from({ length: 16 }, (_, round) => 50 + (round * SYNC_MS) / 16),
   [50, 3 * SYNC_MS, SYNC_MS / 2],
 );
-/** Between the requests of one client. */
+/** Pause between the requests of one client, ms. */
 const THINKING_MS = 10;
 
 let folder = '';
@@ -57,7 +57,7 @@ function connectionOf({ connection: { host, port, user, database } }: EmbeddedPo
   return { host, port, user, database };
 }
 
-/** A process that serves the configuration, and where. */
+/** Starts a process that serves the configuration; returns it with its origin. */
 async function serving(config: string, environment: Record<string, string> = {}) {
   const [port, internalPort] = [await freePort(), await freePort()];
   const addresses = ['--address', `127.0.0.1:${port}`, '--internal-address', `127.0.0.1:${internalPort}`];
@@ -76,12 +76,12 @@ async function serving(config: string, environment: Record<string, string> = {})
 const answers = (list: () => Promise<Reply>, status: number) =>
   within(30_000, async () => expect((await list()).status).toBe(status));
 
-describe('a database that goes away under load', () => {
+describe('a database outage under load', () => {
   let postgres: EmbeddedPostgres;
   const start = (socket?: string) =>
     startEmbeddedPostgres(join(folder, 'away'), socket === undefined ? {} : { socketDirectory: socket });
 
-  it('is answered with 503 meanwhile, and needs no restart of ours when it is back', async () => {
+  it('answers 503 meanwhile and recovers without a restart', async () => {
     postgres = await start();
     const { host } = postgres.connection;
     const config = await configuration('away', aCatalogue([aServer('io.acme/a')]), connectionOf(postgres));
@@ -117,8 +117,8 @@ describe('a database that goes away under load', () => {
   });
 });
 
-describe('a database that is put back to an earlier state beneath a server', () => {
-  it('is shown as it is now: what was remembered of its other future is forgotten', async () => {
+describe('a database restored to an earlier state under a running server', () => {
+  it('invalidates everything cached from the lost future', async () => {
     const data = join(folder, 'restored');
     const start = (socket?: string) =>
       startEmbeddedPostgres(data, socket === undefined ? {} : { socketDirectory: socket });
@@ -154,7 +154,7 @@ describe('a database that is put back to an earlier state beneath a server', () 
     await postgres.stop();
   });
 
-  // Copies belong to who makes them; PostgreSQL takes only what is its own.
+  // The copy belongs to the test's user; PostgreSQL refuses a data directory of another owner.
   async function giveTo({ uid, gid }: Stats, folderOfData: string): Promise<void> {
     for (const name of await readdir(folderOfData, { recursive: true }))
       await chown(join(folderOfData, name), uid, gid);
@@ -162,8 +162,8 @@ describe('a database that is put back to an earlier state beneath a server', () 
   }
 });
 
-describe('a server whose connections to the database are cut again and again', () => {
-  it('answers what it can, goes on, and is itself again afterwards', async () => {
+describe('a server whose database connections are cut repeatedly', () => {
+  it('keeps answering and recovers fully', async () => {
     const database = await aDatabase();
     const config = await configuration('cut', aCatalogue([aServer('io.acme/a')]), database.connection);
     const { cli, list } = await serving(config);
@@ -172,7 +172,7 @@ describe('a server whose connections to the database are cut again and again', (
     let cutting = true;
     const load = Promise.all(
       Array.from({ length: 12 }, async () => {
-        // Each search is a new one, so that each has to be looked up.
+        // Each search is new, so none is cached.
         while (cutting) {
           statuses.add((await list(randomUUID())).status);
           await pause(THINKING_MS);
@@ -196,7 +196,7 @@ describe('a server whose connections to the database are cut again and again', (
   });
 });
 
-describe('a server that is killed with -9 during a sync', () => {
+describe('a server killed with SIGKILL during a sync', () => {
   const generation = (round: number) =>
     aCatalogue(
       Array.from({ length: KILLED_ENTRIES }, (_, i) =>
@@ -204,18 +204,18 @@ describe('a server that is killed with -9 during a sync', () => {
       ),
     );
 
-  it('leaves the old catalogue or the new one, never a mixture', async () => {
+  it('leaves either the old catalog or the new one, never a mixture', async () => {
     const database = await aDatabase();
     const config = await configuration('killed', generation(0), database.connection);
     const first = await serving(config);
     await first.cli.logs('"Ready"');
     first.cli.child.kill('SIGTERM');
     await first.cli.finished;
-    // And later and later, until a round has been seen in which the new catalogue was there already, and one in which not.
+    // Kills later each round, until both outcomes have been seen.
     const outcomes = new Set<boolean>();
     for (let round = 1; round <= KILLS_AFTER_MS.length || (outcomes.size < 2 && round <= 30); round += 1) {
       await writeFile(join(folder, 'killed.json'), JSON.stringify(generation(round)));
-      // A dead replica's lease would be waited for; what is at stake here is what its transaction leaves.
+      // Clears the dead replica's lease instead of waiting: the test is about its transaction.
       await database.query(`update source_sync set lease_owner = null, lease_until = null`);
       const { cli } = await serving(config);
       await cli.logs('"changes"');
@@ -235,7 +235,7 @@ describe('a server that is killed with -9 during a sync', () => {
 });
 
 describe('an embedded PostgreSQL', () => {
-  it('keeps its data between runs, ends with the server, and recovers from a kill -9', async () => {
+  it('keeps its data between runs, stops with the server, and recovers from SIGKILL', async () => {
     const config = await configuration('embedded', aCatalogue([aServer('io.acme/a')]), null);
     const environment = { REGISTRY_DATA_DIR: join(folder, 'data'), PGHOST: '/nonexistent', PGPORT: '1' };
     const first = await serving(config, environment);
@@ -257,7 +257,7 @@ describe('an embedded PostgreSQL', () => {
 });
 
 describe('several replicas that start at once on an empty database', () => {
-  it('migrate exactly once and serve the same', async () => {
+  it('run each migration exactly once and serve the same', async () => {
     const database = await aDatabase({ migrated: false });
     const config = await configuration('replicas', aCatalogue([aServer('io.acme/a')]), database.connection);
     const starts = Array.from({ length: inSoak(3, 2) }, () => serving(config));
@@ -272,7 +272,7 @@ describe('several replicas that start at once on an empty database', () => {
   });
 });
 
-/** The names of those that a replica has applied, from its log: each of several replicas may apply some. */
+/** The migrations a replica has applied, from its log; several replicas may each apply some. */
 function migrationsIn(output: string): string[] {
   return output.split('\n').flatMap((line) => {
     if (!line.includes('"Migrations applied"')) return [];

@@ -18,7 +18,7 @@ const service = aService({ mode: 'anonymous' })
 
 const ask = (origin: string, path = LIST) => call(origin + path);
 
-/** A request over a connection that is kept open. */
+/** A request over a keep-alive connection. */
 function kept(
   agent: Agent,
   origin: string,
@@ -48,7 +48,7 @@ function begun(port: number): { finish: () => void; answer: Promise<string> } {
   return { finish: () => socket.write(BODY), answer };
 }
 
-it('a service that stops is not ready, answers for as long as the notice says, and loses no request', async () => {
+it('a stopping service is not ready, answers during shutdown.notice, and loses no request', async () => {
   const { origin, internalOrigin, port } = service;
   const agent = new Agent({ keepAlive: true });
   const before = await call(origin + LIST, { headers: { Connection: 'keep-alive' } });

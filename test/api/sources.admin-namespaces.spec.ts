@@ -7,7 +7,7 @@ import { within } from '../support/within.js';
 
 const A_WHILE = 20_000;
 
-describe('clusters that sources made through the API may watch', () => {
+describe('namespaces of API-made kubernetes sources', () => {
   const cluster = aCluster().runs();
   const service = watching(cluster, aService())
     .source('cluster', { kind: 'kubernetes', settings: { namespaces: [] } })
@@ -33,14 +33,14 @@ describe('clusters that sources made through the API may watch', () => {
     },
   );
 
-  it('say what to do', async () => {
+  it('name adminKubernetesNamespaces when refused', async () => {
     const sentence = async (kubernetes: object) =>
-      ((await put('told', kubernetes)).json as { error: string }).error;
+      ((await put('named', kubernetes)).json as { error: string }).error;
     expect(await sentence({})).toMatch(/has to name its namespaces/);
     expect(await sentence({ namespaces: ['tools', 'x'] })).toMatch(/: x; .* adminKubernetesNamespaces$/);
   });
 
-  it('may not be changed to others', async () => {
+  it('cannot be changed to others', async () => {
     expect((await put('changed', { namespaces: ['tools'] })).status).toBe(201);
     expectRefused(await put('changed', { namespaces: [] }), 400, 'namespace_not_allowed');
     expect((await service.get('/v1/sources/changed')).json).toMatchObject({
@@ -48,7 +48,7 @@ describe('clusters that sources made through the API may watch', () => {
     });
   });
 
-  it('are looked at again when they are watched: the entries stay, and nothing is read', async () => {
+  it('are checked again when the watch starts: entries stay, and nothing is read', async () => {
     cluster.put('MCPServer', 'tools/kept', exported('kept'));
     expect((await put('again', { namespaces: ['tools'] })).status).toBe(201);
     expect((await service.put('/v1/registries/again', { sources: ['again'] })).status).toBe(201);
@@ -79,7 +79,7 @@ describe('without adminKubernetesNamespaces', () => {
     .registry('tools', { sources: ['tools'] })
     .runs();
 
-  it('such sources come from the configuration alone', async () => {
+  it('kubernetes sources come from the configuration only', async () => {
     for (const kubernetes of [{}, { namespaces: ['tools'] }])
       expectRefused(await service.put('/v1/sources/refused', { kubernetes }), 400, 'namespace_not_allowed');
     expect((await service.put('/v1/sources/managed', { managed: {} })).status).toBe(201);

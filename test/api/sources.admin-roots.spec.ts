@@ -14,7 +14,7 @@ const BLUE = { sub: 'bert', org: 'blue', role: 'admin' };
 const syncPolicy = { interval: '1h' };
 const TOKEN = keepSecret('the-token-of-the-red-team');
 
-describe('directories of several tenants', () => {
+describe('adminFileRoots of several tenants', () => {
   const folder = aFolder();
   for (const directory of ['shared', 'red', 'red/deep', 'blue', 'shared/vault'])
     mkdirSync(folder.file(directory));
@@ -52,7 +52,7 @@ describe('directories of several tenants', () => {
     ['shared-open', BLUE, everybodys, {}, 'com.shared/all'],
     ['vault', RED, vaults, { org: 'red' }, 'com.red/vault'],
     ['super', SUPER_ADMIN, reds, { org: 'red' }, 'com.red/payments'],
-  ])('are read for their own: %s', async (name, caller, path, claims, shown) => {
+  ])('are readable by their tenant: %s', async (name, caller, path, claims, shown) => {
     expect(outcomeOf(await put(caller, name, path, claims))).toBe('201');
     expect(await service.synced(name)).toMatchObject({ status: 'complete', error: null });
     await service.as(SUPER_ADMIN).put(`/v1/registries/${name}`, { sources: [name] });
@@ -60,37 +60,37 @@ describe('directories of several tenants', () => {
   });
 
   it.each<[string, object, string, object]>([
-    ['a file of another tenant, under their own claims', BLUE, reds, { org: 'blue' }],
-    ['a file of another tenant, under none', BLUE, reds, {}],
-    ['a file of another tenant, further down', BLUE, deep, { org: 'blue' }],
-    ['a file of another tenant that is not there', BLUE, folder.file('red/nothing.json'), { org: 'blue' }],
+    ["a file of another tenant, with the caller's claims", BLUE, reds, { org: 'blue' }],
+    ['a file of another tenant, without claims', BLUE, reds, {}],
+    ['a nested file of another tenant', BLUE, deep, { org: 'blue' }],
+    ['a missing file of another tenant', BLUE, folder.file('red/nothing.json'), { org: 'blue' }],
     [
-      'a file of another tenant, by a link in their own directory',
+      "a symlink to another tenant's file in the caller's root",
       BLUE,
       folder.file('blue/link.json'),
       { org: 'blue' },
     ],
-    ['a file of another tenant, by a link for all', BLUE, folder.file('shared/link.json'), { org: 'blue' }],
     [
-      'a file of another tenant, by a linked directory',
+      "a symlink to another tenant's file in a shared root",
       BLUE,
-      folder.file('shared/reds/reds.json'),
+      folder.file('shared/link.json'),
       { org: 'blue' },
     ],
-    ['a closed directory within one for all', BLUE, vaults, { org: 'blue' }],
-    ['a detour', BLUE, `${folder.file('blue')}/../red/reds.json`, { org: 'blue' }],
-    ['a file in no directory', RED, '/etc/passwd', { org: 'red' }],
-    ['a path that does not say where it begins', RED, 'reds.json', { org: 'red' }],
-    ['their own file, opened to all', RED, reds, {}],
-    ['their own file, opened to others', { ...RED, org: ['red', 'blue'] }, reds, { org: 'blue' }],
-    ['a file that a super-admin would open to others', SUPER_ADMIN, reds, { org: 'blue' }],
-    ['a file that a super-admin would open to all', SUPER_ADMIN, reds, {}],
-  ])('are not: %s', async (_what, caller, path, claims) => {
+    ["a symlink to another tenant's directory", BLUE, folder.file('shared/reds/reds.json'), { org: 'blue' }],
+    ['a restricted root inside a shared root', BLUE, vaults, { org: 'blue' }],
+    ['a path with ..', BLUE, `${folder.file('blue')}/../red/reds.json`, { org: 'blue' }],
+    ['a file outside every root', RED, '/etc/passwd', { org: 'red' }],
+    ['a relative path', RED, 'reds.json', { org: 'red' }],
+    ["the tenant's file, without claims", RED, reds, {}],
+    ["the tenant's file, with claims of others", { ...RED, org: ['red', 'blue'] }, reds, { org: 'blue' }],
+    ["a tenant's file with claims of others, by a super-admin", SUPER_ADMIN, reds, { org: 'blue' }],
+    ["a tenant's file without claims, by a super-admin", SUPER_ADMIN, reds, {}],
+  ])('are refused: %s', async (_what, caller, path, claims) => {
     expectRefused(await put(caller, 'refused', path, claims), 400, 'path_not_allowed');
     expect(outcomeOf(await service.as(SUPER_ADMIN).get('/v1/sources/refused'))).toBe('404 source_not_found');
   });
 
-  it('say to their own what to do, and to others nothing about what is there', async () => {
+  it('explain a refusal to their tenant, and reveal nothing to others', async () => {
     const sentence = async (caller: object, path: string) =>
       ((await put(caller, 'refused', path, { org: 'blue' })).json as { error: string }).error;
     expect(await sentence({ ...RED, org: ['red', 'blue'] }, reds)).toMatch(
@@ -102,14 +102,14 @@ describe('directories of several tenants', () => {
       expect(await sentence(BLUE, path)).toBe(said);
   });
 
-  it('stay closed when the claims of a source that reads one are changed', async () => {
+  it('stay closed when the claims of a source that reads one change', async () => {
     const both = { ...RED, org: ['red', 'blue'] };
     expect(outcomeOf(await put(both, 'relabelled', reds, { org: 'red' }))).toBe('201');
     expectRefused(await put(both, 'relabelled', reds, { org: 'blue' }), 400, 'path_not_allowed');
     expect(outcomeOf(await put(both, 'relabelled', reds, { org: ['blue', 'red'] }))).toBe('200');
   });
 
-  it('are looked at again in each run: a link that was put in the place of a file', async () => {
+  it('are checked again in each run: a file replaced by a symlink', async () => {
     const path = folder.catalogue('blue/swapped', [aServer('com.blue/kept')]);
     await put(BLUE, 'swapped', path, { org: 'blue' });
     await service.as(BLUE).put('/v1/registries/swapped', { sources: ['swapped'] });
@@ -127,7 +127,7 @@ describe('directories of several tenants', () => {
   });
 });
 
-describe('a directory that asks for other claims after a restart', () => {
+describe('a root whose claims change at a restart', () => {
   const folder = aFolder();
   const path = folder.catalogue('a', [aServer('com.blue/a')]);
   const roots = (claims: object) => ({ adminFileRoots: [{ path: folder.path, claims }] });
@@ -137,7 +137,7 @@ describe('a directory that asks for other claims after a restart', () => {
     .configuration(roots({ org: 'blue' }))
     .runs();
 
-  it('is not read any more for a source that does not carry them: it keeps what it has', async () => {
+  it('is no longer read for a source that does not carry them; its entries stay', async () => {
     const settings = { file: { path }, syncPolicy, claims: { org: 'blue' } };
     expect((await service.as(BLUE).put('/v1/sources/made', settings)).status).toBe(201);
     await service.as(BLUE).put('/v1/registries/made', { sources: ['made'] });
@@ -150,7 +150,7 @@ describe('a directory that asks for other claims after a restart', () => {
   });
 });
 
-describe('where arrays of claims are lists of those who may', () => {
+describe('a root with arrayValues: any', () => {
   const folder = aFolder();
   const path = folder.catalogue('reds', [aServer('com.red/a')]);
   const service = aService({ mode: 'full', policy: { arrayValues: 'any' } })
@@ -163,7 +163,7 @@ describe('where arrays of claims are lists of those who may', () => {
       .as({ ...RED, org: ['red', 'green', 'blue'] })
       .put('/v1/sources/made', { file: { path }, syncPolicy, claims: { org } });
 
-  it('a file is read for some of them, and not for one more', async () => {
+  it('allows a source for some of its values and for no other', async () => {
     expect((await put('red')).status).toBe(201);
     expect((await put(['green', 'red'])).status).toBe(200);
     expectRefused(await put(['red', 'blue']), 400, 'path_not_allowed');
@@ -171,7 +171,7 @@ describe('where arrays of claims are lists of those who may', () => {
   });
 });
 
-describe('where the server does not tell callers apart', () => {
+describe('a root in auth-only mode', () => {
   const folder = aFolder();
   const path = folder.catalogue('reds', [aServer('com.red/a')]);
   const service = aService({ mode: 'auth-only' })
@@ -180,7 +180,7 @@ describe('where the server does not tell callers apart', () => {
     .configuration({ adminFileRoots: [{ path: folder.path, claims: { org: 'red' } }] })
     .runs();
 
-  it('a source carries the claims of its directory all the same', async () => {
+  it('still requires the source to carry its claims', async () => {
     const put = (claims: object) =>
       service.as(BLUE).put('/v1/sources/made', { file: { path }, syncPolicy, claims });
     expectRefused(await put({ org: 'blue' }), 400, 'path_not_allowed');
@@ -188,7 +188,7 @@ describe('where the server does not tell callers apart', () => {
   });
 });
 
-describe('secrets of several tenants', () => {
+describe('secret files of several tenants', () => {
   const folder = aFolder();
   for (const directory of ['red', 'hostless']) mkdirSync(folder.file(directory));
   const token = folder.write('red/token', TOKEN);
@@ -212,10 +212,10 @@ describe('secrets of several tenants', () => {
   const put = (caller: object, name: string, settings: object, claims: object) =>
     service.as({ ...caller }).put(`/v1/sources/${name}`, { ...settings, syncPolicy, claims });
 
-  it('go to the hosts of their directory', async () => {
+  it('may be sent to the hosts of their root', async () => {
     const settings = { api: { endpoint: upstream.url, tokenFile: token } };
-    expect((await put(RED, 'told', settings, { org: 'red' })).status).toBe(201);
-    expect(await service.synced('told')).toMatchObject({ status: 'complete', error: null });
+    expect((await put(RED, 'moved', settings, { org: 'red' })).status).toBe(201);
+    expect(await service.synced('moved')).toMatchObject({ status: 'complete', error: null });
     expect(upstream.pages().at(-1)?.authorization).toBe(`Bearer ${TOKEN}`);
   });
 
@@ -227,7 +227,7 @@ describe('secrets of several tenants', () => {
       { org: 'blue' },
     ],
     [
-      'of another tenant, to their own host',
+      "of another tenant, to the caller's host",
       BLUE,
       () => ({ api: { endpoint: elsewhere(), tokenFile: token } }),
       { org: 'blue' },
@@ -240,19 +240,19 @@ describe('secrets of several tenants', () => {
       { org: 'red' },
     ],
     [
-      'to a host called like one of them',
+      'to a host whose name resembles an allowed one',
       RED,
       () => ({ api: { endpoint: 'https://127.0.0.1.evil.example', tokenFile: token } }),
       { org: 'red' },
     ],
     [
-      'for entries that others see',
+      'for entries with claims of others',
       { ...RED, org: ['red', 'blue'] },
       () => ({ api: { endpoint: upstream.url, tokenFile: token } }),
       { org: 'blue' },
     ],
     [
-      'of a directory without hosts',
+      'of a root without hosts',
       RED,
       () => ({ api: { endpoint: upstream.url, tokenFile: hostless } }),
       { org: 'red' },
@@ -276,12 +276,12 @@ describe('secrets of several tenants', () => {
       }),
       { org: 'red' },
     ],
-  ])('do not go: %s', async (_what, caller, settings, claims) => {
+  ])('are refused: %s', async (_what, caller, settings, claims) => {
     expectRefused(await put(caller, 'refused', settings(), claims), 400, 'path_not_allowed');
     expect(upstream.requests).toEqual([]);
   });
 
-  it('may be a password or a key, for the hosts of their directory', async () => {
+  it('may be a password or an ssh key for the hosts of their root', async () => {
     const auth = { privateKeyFile: password, knownHostsFile: password };
     const ssh = { git: { repository: 'git@127.0.0.1:a', auth } };
     expect((await put(RED, 'ssh', ssh, { org: 'red' })).status).toBe(201);
@@ -291,7 +291,7 @@ describe('secrets of several tenants', () => {
     expect((await put(RED, 'http', http, { org: 'red' })).status).toBe(201);
   });
 
-  it('say where they may go', async () => {
+  it('name their allowed hosts in the refusal', async () => {
     const sentence = async (tokenFile: string) =>
       (
         (await put(RED, 'refused', { api: { endpoint: elsewhere(), tokenFile } }, { org: 'red' })).json as {
@@ -302,7 +302,7 @@ describe('secrets of several tenants', () => {
     expect(await sentence(hostless)).toMatch(/^Secrets below this directory are sent nowhere: .* hosts/);
   });
 
-  it('are looked at again in each run: the hosts of the directory, and what is behind the path', async () => {
+  it("are checked again in each run: the root's hosts and the resolved path", async () => {
     const mine = folder.write('red/mine', TOKEN);
     const settings = { api: { endpoint: upstream.url, tokenFile: mine } };
     expect((await put(RED, 'again', settings, { org: 'red' })).status).toBe(201);
@@ -324,7 +324,7 @@ describe('secrets of several tenants', () => {
     expect(await service.synced('again')).toMatchObject({ status: 'complete' });
   });
 
-  it('go to any host where there is one adminFileRoot, as its short form says', async () => {
+  it('may go to any host with the short form adminFileRoot', async () => {
     await service.restart((edited) =>
       edited.configuration({ adminFileRoots: undefined, adminFileRoot: folder.path }),
     );
@@ -334,7 +334,7 @@ describe('secrets of several tenants', () => {
   });
 });
 
-describe('catalogues that a tenant may read by a file and not by a secret', () => {
+describe('a catalog file without secrets', () => {
   const folder = aFolder();
   const path = folder.write('all.json', JSON.stringify(aCatalogue([aServer('com.all/a')])));
   const service = aService()
@@ -343,7 +343,7 @@ describe('catalogues that a tenant may read by a file and not by a secret', () =
     .configuration({ adminFileRoots: [{ path: folder.path }] })
     .runs();
 
-  it('are allowed without any hosts', async () => {
+  it('is allowed in a root without hosts', async () => {
     expect((await service.put('/v1/sources/content', { file: { path }, syncPolicy })).status).toBe(201);
     const api = { endpoint: 'https://registry.example', tokenFile: path };
     expectRefused(await service.put('/v1/sources/secret', { api, syncPolicy }), 400, 'path_not_allowed');

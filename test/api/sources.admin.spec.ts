@@ -21,7 +21,7 @@ describe('a source made through the API', () => {
   const stored = async (name: string) =>
     (await admin().get(`/v1/sources/${name}`)).json as { createdAt: string; updatedAt: string };
 
-  it('is created, read and shown to consumers', async () => {
+  it('is created, read and served to consumers', async () => {
     expect(outcomeOf(await admin().put('/v1/sources/created', settings))).toBe('201');
     await service.synced('created');
     expect(await stored('created')).toEqual({
@@ -46,7 +46,7 @@ describe('a source made through the API', () => {
     expect(serversIn(list)).toEqual(['com.other/made', 'io.acme/made']);
   });
 
-  it('is synced soon, without being asked to', async () => {
+  it('is synced soon, without a manual sync', async () => {
     await admin().put('/v1/sources/soon', settings);
     await admin().put('/v1/registries/soon', { sources: ['soon'] });
     await expect
@@ -56,7 +56,7 @@ describe('a source made through the API', () => {
       .toEqual(['com.other/made', 'io.acme/made']);
   });
 
-  it('is replaced as a whole: what the body leaves out is gone', async () => {
+  it('is replaced as a whole: omitted settings are removed', async () => {
     const filter = { names: { include: ['io.acme/*'], exclude: [] } };
     expect(outcomeOf(await admin().put('/v1/sources/replaced', { ...settings, filter }))).toBe('201');
     await service.synced('replaced');
@@ -74,19 +74,19 @@ describe('a source made through the API', () => {
     expect(serversIn(await list())).toEqual(['com.other/made', 'io.acme/made']);
   });
 
-  it('takes the same body twice', async () => {
+  it('accepts the same PUT twice', async () => {
     expect(outcomeOf(await admin().put('/v1/sources/twice', settings))).toBe('201');
     expect(outcomeOf(await admin().put('/v1/sources/twice', settings))).toBe('200');
   });
 
-  it('takes another interval', async () => {
+  it('accepts another interval', async () => {
     await admin().put('/v1/sources/interval', settings);
     const body = { ...settings, syncPolicy: { interval: '5m' } };
     expect(outcomeOf(await admin().put('/v1/sources/interval', body))).toBe('200');
     expect(await stored('interval')).toMatchObject({ syncPolicy: { interval: '5m' } });
   });
 
-  it('goes with its entries when it is deleted', async () => {
+  it('is deleted with its entries', async () => {
     await admin().put('/v1/sources/deleted', settings);
     await service.synced('deleted');
     const reply = await admin().delete('/v1/sources/deleted');
@@ -106,14 +106,14 @@ describe('a source made through the API', () => {
     expect(left).toBeUndefined();
   });
 
-  it('may come again under its name, with other settings and another kind', async () => {
+  it('can be recreated under its name with other settings and another kind', async () => {
     await admin().put('/v1/sources/again', settings);
     await admin().delete('/v1/sources/again');
     expect(outcomeOf(await admin().put('/v1/sources/again', { managed: {} }))).toBe('201');
     expect(outcomeOf(await admin().delete('/v1/sources/again'))).toBe('204');
   });
 
-  it('stays while a registry uses it', async () => {
+  it('cannot be deleted while a registry uses it', async () => {
     await admin().put('/v1/sources/used', settings);
     await admin().put('/v1/registries/using', { sources: ['tools', 'used'] });
     expect(outcomeOf(await admin().delete('/v1/sources/used'))).toBe('409 source_in_use');
@@ -122,7 +122,7 @@ describe('a source made through the API', () => {
     expect(outcomeOf(await admin().delete('/v1/sources/used'))).toBe('204');
   });
 
-  it('keeps its kind', async () => {
+  it('cannot change its kind', async () => {
     await admin().put('/v1/sources/kind', settings);
     const claims = settings.claims;
     expect(outcomeOf(await admin().put('/v1/sources/kind', { managed: {}, claims }))).toBe(
@@ -132,7 +132,7 @@ describe('a source made through the API', () => {
     expect(outcomeOf(await admin().put('/v1/sources/kind', settings))).toBe('200');
   });
 
-  it.each(['a', '0', 'a-b', '1-2-3', 'x'.repeat(63)])('may be called %s', async (name) => {
+  it.each(['a', '0', 'a-b', '1-2-3', 'x'.repeat(63)])('may be named %s', async (name) => {
     expect(outcomeOf(await admin().put(`/v1/sources/${name}`, settings))).toBe('201');
     expect(outcomeOf(await admin().get(`/v1/sources/${name}`))).toBe('200');
   });
@@ -150,7 +150,7 @@ describe('a source made through the API', () => {
     'a%00',
     '..%2Fa',
     '%2E%2E',
-  ])('may not be called %s', async (name) => {
+  ])('may not be named %s', async (name) => {
     expect(outcomeOf(await admin().put(`/v1/sources/${name}`, settings))).toBe('400 invalid_name');
     expect(outcomeOf(await admin().get(`/v1/sources/${name}`))).toBe('404 source_not_found');
     expect(outcomeOf(await admin().delete(`/v1/sources/${name}`))).toBe('404 source_not_found');
@@ -160,7 +160,7 @@ describe('a source made through the API', () => {
 describe('the managed source', () => {
   const managed = { managed: {}, claims: { org: 'acme' } };
 
-  it('is one at most, is not synced, and makes room when it goes', async () => {
+  it('is unique, is not synced, and can be replaced after deletion', async () => {
     expect(outcomeOf(await admin().put('/v1/sources/first', managed))).toBe('201');
     expect((await admin().get('/v1/sources/first')).json).toEqual({
       name: 'first',
@@ -179,7 +179,7 @@ describe('the managed source', () => {
     expect(outcomeOf(await admin().delete('/v1/sources/second'))).toBe('204');
   });
 
-  it('is one at most, also when two are asked for at once', async () => {
+  it('is unique under concurrent requests', async () => {
     const replies = await Promise.all(
       ['left', 'right', 'middle'].map((name) => admin().put(`/v1/sources/${name}-at-once`, managed)),
     );

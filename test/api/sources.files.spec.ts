@@ -13,7 +13,7 @@ import { aService } from '../support/service.js';
 const claims = { org: 'acme' };
 const reading = (path: string) => ({ file: { path }, syncPolicy: { interval: '1h' }, claims });
 
-describe('files that sources made through the API may read', () => {
+describe('files of API-made sources', () => {
   const root = aFolder();
   const outside = aFolder();
   const good = root.catalogue('good', [aServer('io.acme/good')]);
@@ -39,11 +39,11 @@ describe('files that sources made through the API may read', () => {
   const admin = () => service.as(ACME_ADMIN);
 
   it.each([
-    ['a file there', good, 'io.acme/good'],
-    ['a file below a directory there', root.file('deep/er/deep.json'), 'io.acme/deep'],
-    ['a link that stays there', root.file('inside.json'), 'io.acme/good'],
-    ['a detour that stays there', `${root.path}/deep/../good.json`, 'io.acme/good'],
-    ['a path that begins there', 'deep/er/deep.json', 'io.acme/deep'],
+    ['a file in the root', good, 'io.acme/good'],
+    ['a file in a subdirectory', root.file('deep/er/deep.json'), 'io.acme/deep'],
+    ['a symlink within the root', root.file('inside.json'), 'io.acme/good'],
+    ['a dotted path within the root', `${root.path}/deep/../good.json`, 'io.acme/good'],
+    ['a relative path', 'deep/er/deep.json', 'io.acme/deep'],
   ])('are allowed: %s', async (what, path, shown) => {
     const name = what.replaceAll(' ', '-');
     expect(outcomeOf(await admin().put(`/v1/sources/${name}`, reading(path)))).toBe('201');
@@ -53,26 +53,26 @@ describe('files that sources made through the API may read', () => {
   });
 
   const forbidden: [string, string][] = [
-    ['a file elsewhere', secret],
-    ['a file elsewhere that is not there', outside.file('nothing.json')],
-    ['a file of the system', '/etc/passwd'],
-    ['the environment of the server', '/proc/self/environ'],
-    ['a way out of the directory', `${root.path}/../${basename(outside.path)}/secret.json`],
-    ['a long way out', `${root.path}/deep/er/../../../${basename(outside.path)}/secret.json`],
-    ['a relative way out', `../${basename(outside.path)}/secret.json`],
-    ['a relative way out, further down', `deep/../../${basename(outside.path)}/secret.json`],
-    ['the directory itself', root.path],
-    ['the directory itself, as a dot', '.'],
-    ['the directory above', dirname(root.path)],
-    ['a directory whose name only begins alike', neighbours],
-    ['a link that leaves', root.file('leaves.json')],
-    ['a link to a link that leaves', root.file('leaves-twice.json')],
-    ['a file below a link that leaves', root.file('leaves/secret.json')],
-    ['a file that is not there below a link that leaves', root.file('leaves/nothing.json')],
-    ['another root', '//etc/passwd'],
+    ['a file outside', secret],
+    ['a missing file outside', outside.file('nothing.json')],
+    ['a system file', '/etc/passwd'],
+    ["the server's environment", '/proc/self/environ'],
+    ['a path out of the root', `${root.path}/../${basename(outside.path)}/secret.json`],
+    ['a long path out of the root', `${root.path}/deep/er/../../../${basename(outside.path)}/secret.json`],
+    ['a relative path out of the root', `../${basename(outside.path)}/secret.json`],
+    ['a relative path out of a subdirectory', `deep/../../${basename(outside.path)}/secret.json`],
+    ['the root itself', root.path],
+    ['the root itself, as a dot', '.'],
+    ['the parent directory', dirname(root.path)],
+    ['a directory whose name has the root as prefix', neighbours],
+    ['a symlink out of the root', root.file('leaves.json')],
+    ['a symlink to a symlink out of the root', root.file('leaves-twice.json')],
+    ['a file below a symlink out of the root', root.file('leaves/secret.json')],
+    ['a missing file below a symlink out of the root', root.file('leaves/nothing.json')],
+    ['the file system root', '//etc/passwd'],
     ['a directory', root.file('deep')],
     ['a named pipe', root.file('pipe.json')],
-    ['more than 64 MiB', root.file('large.json')],
+    ['a file over 64 MiB', root.file('large.json')],
   ];
 
   it.each(forbidden)('are refused: %s', async (_what, path) => {
@@ -95,7 +95,7 @@ describe('files that sources made through the API may read', () => {
     },
   );
 
-  it('are no way to ask what is on the disk', async () => {
+  it('do not reveal whether a path exists', async () => {
     const refusal = async (path: string) => {
       const reply: Reply = await admin().put('/v1/sources/refused', reading(path));
       return { ...(reply.json as object), requestId: '' };
@@ -108,7 +108,7 @@ describe('files that sources made through the API may read', () => {
     expect(await refusal('/etc')).toEqual(await refusal('/etc/shadow'));
   });
 
-  it('may come later: until then the sync says that it is missing', async () => {
+  it('may be created later: until then the sync reports a missing file', async () => {
     expect(outcomeOf(await admin().put('/v1/sources/later', reading(root.file('later.json'))))).toBe('201');
     const missing = await service.synced('later');
     expect(missing).toMatchObject({ status: 'failed' });
@@ -117,18 +117,18 @@ describe('files that sources made through the API may read', () => {
     expect(await service.synced('later')).toMatchObject({ status: 'complete', error: null });
   });
 
-  it('may not come later where a link leads nowhere yet', async () => {
+  it('may not be created later behind a dangling symlink', async () => {
     const dangling = await admin().put('/v1/sources/dangles', reading(root.file('dangles.json')));
     expectRefused(dangling, 400, 'path_not_allowed');
     expect((await admin().put('/v1/sources/dangles', reading(root.file('later.json')))).status).toBe(201);
   });
 
   it.each([
-    ['a link to a file elsewhere', () => symlinkSync(secret, root.file('swapped.json'))],
+    ['a symlink to a file outside', () => symlinkSync(secret, root.file('swapped.json'))],
     ['a directory', () => mkdirSync(root.file('swapped.json'))],
     ['a named pipe', () => execFileSync('mkfifo', [root.file('swapped.json')])],
-    ['more than 64 MiB', () => truncateSync(root.write('swapped.json', ''), 64 * 1024 * 1024 + 1)],
-  ])('may not become %s: the sync fails, says why, and keeps the entries', async (what, swap) => {
+    ['a file over 64 MiB', () => truncateSync(root.write('swapped.json', ''), 64 * 1024 * 1024 + 1)],
+  ])('may not become %s: the sync fails with the reason and keeps the entries', async (what, swap) => {
     const name = `swapped-${what.replaceAll(/\W/g, '-').toLowerCase()}`;
     const path = root.catalogue('swapped', [aServer('io.acme/kept')]);
     await admin().put(`/v1/sources/${name}`, reading(path));
@@ -149,7 +149,7 @@ describe('files that sources made through the API may read', () => {
     }
   });
 
-  it('may not come to lie elsewhere by a link in the place of a directory', async () => {
+  it('may not leave the root by replacing a directory with a symlink', async () => {
     mkdirSync(root.file('place'));
     root.catalogue('place/secret', [aServer('io.acme/kept')]);
     await admin().put('/v1/sources/moved', reading(root.file('place/secret.json')));
@@ -173,21 +173,21 @@ describe('without adminFileRoot', () => {
     .registry('tools', { sources: ['tools'], claims })
     .runs();
 
-  it.each([ACME_ADMIN, SUPER_ADMIN])('no file may be read by a source that %j makes', async (caller) => {
+  it.each([ACME_ADMIN, SUPER_ADMIN])('no source made by %j may read a file', async (caller) => {
     for (const path of [good, '/etc/passwd', 'good.json', service.fileOf('tools')]) {
       const reply = await service.as(caller).put('/v1/sources/refused', reading(path));
       expect(outcomeOf(reply)).toBe('400 path_not_allowed');
     }
   });
 
-  it('other kinds may be made, and the sources of the configuration read what they read', async () => {
+  it('other kinds can be created, and sources of the configuration still read their files', async () => {
     expect(outcomeOf(await service.as(ACME_ADMIN).put('/v1/sources/managed', { managed: {}, claims }))).toBe(
       '201',
     );
     expect(await service.synced('tools')).toMatchObject({ status: 'complete' });
   });
 
-  it('a source made while there was one says at its next sync that it may not read any more', async () => {
+  it('a source made under an earlier adminFileRoot fails at its next sync', async () => {
     await service.restart((described) => described.configuration({ adminFileRoot: folder.path }));
     expect(outcomeOf(await service.as(ACME_ADMIN).put('/v1/sources/made', reading(good)))).toBe('201');
     expect(await service.synced('made')).toMatchObject({ status: 'complete' });

@@ -26,11 +26,11 @@ describe('sources of several organisations', () => {
     [{ ...ACME_ADMIN, org: ['acme', 'contoso'] }, ['acme', 'contoso', 'managed', 'plain']],
     [CONTOSO_ADMIN, ['contoso', 'plain']],
     [SUPER_ADMIN, ['acme', 'acme-data', 'contoso', 'managed', 'plain']],
-  ])('list for %j only those whose claims they cover: %j', async (caller, names) => {
+  ])('are listed for %j only where the caller covers their claims: %j', async (caller, names) => {
     expect(sourcesIn(await service.as(caller).get('/v1/sources'))).toEqual(names);
   });
 
-  it('show their entries to those who manage them, also entries nobody else sees', async () => {
+  it('show all their entries to their managers, including otherwise hidden ones', async () => {
     const entries = entriesIn(await service.as(ACME_ADMIN).get('/v1/sources/acme/entries'));
     expect(entries.map(({ type, name, claims }) => ({ type, name, claims }))).toEqual([
       { type: 'server', name: 'io.acme/a', claims: { org: 'acme' } },
@@ -44,7 +44,7 @@ describe('sources of several organisations', () => {
   });
 
   it.each(['/v1/sources/acme', '/v1/sources/acme/entries'])(
-    'are found by their admins alone: GET %s',
+    'are 404 for other admins: GET %s',
     async (path) => {
       expect(outcomeOf(await service.as(ACME_ADMIN).get(path))).toBe('200');
       expect(outcomeOf(await service.as({ ...ACME_ADMIN, org: 'contoso' }).get(path))).toBe(
@@ -56,7 +56,7 @@ describe('sources of several organisations', () => {
     },
   );
 
-  it('are synced by their admins alone', async () => {
+  it('can be synced by their managers only', async () => {
     const path = '/v1/sources/acme/sync';
     expect(outcomeOf(await service.as(ACME_ADMIN).post(path))).toBe('202');
     expect(outcomeOf(await service.as({ ...ACME_ADMIN, org: 'contoso' }).post(path))).toBe(
@@ -66,7 +66,7 @@ describe('sources of several organisations', () => {
   });
 });
 
-describe('a change of the claims of a source', () => {
+describe("a change of a source's claims", () => {
   const folder = aFolder();
   const file = { path: folder.catalogue('made', [aServer('io.acme/made')], [aSkill('io.acme/made')]) };
   const body = (claims?: object) => ({ file, syncPolicy: { interval: '1h' }, ...(claims ? { claims } : {}) });
@@ -77,7 +77,7 @@ describe('a change of the claims of a source', () => {
     .runs();
   const superAdmin = () => service.as(SUPER_ADMIN);
 
-  /** A source of the API with its entries, in a registry of its own. */
+  /** Creates an API-made source with entries, in a separate registry. */
   async function aMadeSource(name: string, claims: object): Promise<string> {
     expect(outcomeOf(await superAdmin().put(`/v1/sources/${name}`, body(claims)))).toBe('201');
     expect(outcomeOf(await superAdmin().put(`/v1/registries/${name}`, { sources: [name] }))).toBe('201');
@@ -85,7 +85,7 @@ describe('a change of the claims of a source', () => {
     return `/registry/${name}/v0.1/servers`;
   }
 
-  it('labels its entries anew for the next request', async () => {
+  it('relabels its entries for the next request', async () => {
     const list = await aMadeSource('moves', { org: 'acme' });
     expect(serversIn(await service.as(ACME_DATA).get(list))).toEqual(['io.acme/made']);
     expect(serversIn(await service.as(CONTOSO_READER).get(list))).toEqual([]);
@@ -96,7 +96,7 @@ describe('a change of the claims of a source', () => {
     expect(entries.map(({ claims }) => claims)).toEqual([{ org: 'contoso' }, { org: 'contoso' }]);
   });
 
-  it('back and forth is seen by each request in between', async () => {
+  it('and back is visible to each request in between', async () => {
     const list = await aMadeSource('swings', { org: 'acme' });
     for (let round = 0; round < 10; round++) {
       const org = round % 2 === 0 ? 'contoso' : 'acme';
@@ -118,7 +118,7 @@ describe('a change of the claims of a source', () => {
     expect((await superAdmin().get('/v1/sources/cleared')).json).toMatchObject({ claims: {} });
   });
 
-  describe('that comes with other settings', () => {
+  describe('together with other settings', () => {
     const elsewhere = { path: folder.catalogue('elsewhere', [aServer('io.acme/elsewhere')]) };
     const absent = { path: `${folder.path}/absent.json` };
     const filter = { names: { exclude: ['*made'] } };
@@ -127,7 +127,7 @@ describe('a change of the claims of a source', () => {
     it.each([
       ['filter', 'refiltered', { filter }, []],
       ['place', 'moved', { file: elsewhere }, ['io.acme/elsewhere']],
-    ])('opens nothing that was read by the old %s', async (_what, name, more, afterwards) => {
+    ])('shows nothing that was read from the old %s', async (_what, name, more, afterwards) => {
       const list = await aMadeSource(name, { org: 'acme' });
       await superAdmin().put(`/v1/sources/${name}`, forContoso(more));
       expect(serversIn(await service.as(CONTOSO_READER).get(list))).not.toContain('io.acme/made');
@@ -136,7 +136,7 @@ describe('a change of the claims of a source', () => {
       expect(serversIn(await service.as(CONTOSO_READER).get(list))).toEqual(afterwards);
     });
 
-    it('hides what there is while the new place can not be read, and shows it again with the old one', async () => {
+    it('hides the entries while the new location is unreadable and shows them again with the old one', async () => {
       const list = await aMadeSource('unreadable', { org: 'acme' });
       await superAdmin().put('/v1/sources/unreadable', { ...body({ org: 'acme' }), file: absent });
       expect((await service.synced('unreadable')).status).toBe('failed');
@@ -151,7 +151,7 @@ describe('a change of the claims of a source', () => {
     });
   });
 
-  it('lasts over the next sync', async () => {
+  it('survives the next sync', async () => {
     const list = await aMadeSource('synced-after', { org: 'acme' });
     await superAdmin().put('/v1/sources/synced-after', body({ org: 'contoso' }));
     expect((await service.synced('synced-after')).status).toBe('complete');

@@ -4,7 +4,7 @@ import { ACME_ADMIN, ACME_DATA } from '../support/callers.js';
 import { aServer } from '../support/documents.js';
 import { aService } from '../support/service.js';
 
-describe('a sync that is asked for', () => {
+describe('a manual sync', () => {
   const claims = { org: 'acme' };
   const service = aService({ mode: 'full' })
     .source('tools', { claims, servers: [aServer('io.acme/first')] })
@@ -23,7 +23,7 @@ describe('a sync that is asked for', () => {
       .sync;
   const patience = { timeout: 15_000 };
 
-  it('runs, long before the interval is over and also when nothing changed', async () => {
+  it('runs before the interval is over, even when nothing changed', async () => {
     const before = await reportOf('tools');
     expect(outcomeOf(await sync('tools'))).toBe('202');
     await expect
@@ -35,13 +35,13 @@ describe('a sync that is asked for', () => {
     expect(Date.parse(String(after['nextRunAt']))).toBeGreaterThan(Date.now() + 50 * 60_000);
   });
 
-  it('shows what it found', async () => {
+  it('publishes its result', async () => {
     await service.rewrite('tools', { servers: [aServer('io.acme/second')] });
     expect(outcomeOf(await sync('tools'))).toBe('202');
     await expect.poll(() => shown('tools'), patience).toEqual(['io.acme/second']);
   });
 
-  it('is not lost when another is under way', async () => {
+  it('is not lost while another sync runs', async () => {
     for (let round = 1; round <= 8; round++) {
       await service.rewrite('busy', { servers: [aServer(`io.acme/round-${round}`)] });
       expect(outcomeOf(await sync('busy'))).toBe('202');
@@ -49,7 +49,7 @@ describe('a sync that is asked for', () => {
     await expect.poll(() => shown('busy'), patience).toEqual(['io.acme/round-8']);
   });
 
-  it('says why it failed, keeps the entries, and is forgotten with the next that succeeds', async () => {
+  it('reports its failure, keeps the entries, and clears the error with the next success', async () => {
     await service.rewrite('broken', { text: '{' });
     await sync('broken');
     await expect.poll(() => reportOf('broken'), patience).toMatchObject({ status: 'failed' });
@@ -61,7 +61,7 @@ describe('a sync that is asked for', () => {
     expect(await reportOf('broken')).not.toHaveProperty('error');
   });
 
-  it('is refused where nothing is synced', async () => {
+  it('is refused for the managed source', async () => {
     expect(outcomeOf(await sync('managed'))).toBe('400 not_synced');
   });
 });
@@ -72,7 +72,7 @@ describe('a source with a secret', () => {
     .registry('tools', { sources: ['tools'] })
     .runs();
 
-  it('is shown with the name of the file that holds it, never with what is in it', async () => {
+  it('is returned with the name of the secret file, never its content', async () => {
     const passwordFile = service.write('password', 'correct horse battery staple');
     const settings = {
       repository: 'https://git.example.com/a.git',

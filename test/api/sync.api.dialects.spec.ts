@@ -20,7 +20,7 @@ beforeEach(async () => {
   await mirror.database.query(`update source_sync set fetch_state = null where next_run_at is not null`);
 });
 
-/** Every version of a skill, newest first, as a client gets it. */
+/** Versions of a skill, newest first, as the consumer API returns them. */
 async function versionsOf(name: string): Promise<string[]> {
   const reply = await mirror.get(consumerAt('skill', name, '/versions'));
   if (reply.status !== 200) return [`${reply.status}`];
@@ -34,8 +34,8 @@ const skillsListed = async (query = '') =>
 const several = (name: string, ...versions: string[]) =>
   versions.map((version) => aSkill(name, version, { status: 'ACTIVE' }));
 
-describe('a registry of ToolHive', () => {
-  it('has its skills mirrored, whose statuses it writes in upper case', async () => {
+describe('a ToolHive registry', () => {
+  it('has skills whose statuses are upper case', async () => {
     upstream.habits = TOOLHIVE;
     upstream.skills = [
       [aSkill('io.acme/active', '1.0.0', { status: 'ACTIVE' })],
@@ -48,12 +48,12 @@ describe('a registry of ToolHive', () => {
     expect(await skillsListed()).toEqual(['active', 'archived', 'deprecated', 'plain']);
     for (const status of ['active', 'archived', 'deprecated']) {
       expect(await skillsListed(`?status=${status}`)).toContain(status);
-      // As the schema of skills spells it.
+      // The skill schema spells statuses in lower case.
       expect((await mirror.get(consumerAt('skill', `io.acme/${status}`))).json).toMatchObject({ status });
     }
   });
 
-  it('has the documents of its skills kept in all else', async () => {
+  it('has skills that are otherwise mirrored unchanged', async () => {
     const odd =
       '{"namespace":"io.acme","status":"ACTIVE","name":"odd","n":1.50e3,"metadata":{"status":"ACTIVE"},';
     const rest = '"description":"d\\u00e4","version":"1.0.0"}';
@@ -64,7 +64,7 @@ describe('a registry of ToolHive', () => {
     expect(text).toBe(odd.replace('ACTIVE', 'active') + rest);
   });
 
-  it('has every version mirrored, fetched and counted once: its list shows them all', async () => {
+  it('lists every version of a skill, each fetched and counted once', async () => {
     upstream.habits = { ...TOOLHIVE, perPage: 50 };
     const many = Array.from({ length: 40 }, (_, index) => `1.${index}.0`);
     upstream.skills = [
@@ -80,7 +80,7 @@ describe('a registry of ToolHive', () => {
     expect(upstream.skillPaths()).toEqual(['skills']);
   });
 
-  it('has a skill that is not valid, or filtered, counted once', async () => {
+  it('counts an invalid or filtered skill once', async () => {
     upstream.habits = TOOLHIVE;
     upstream.skills = [
       several('io.acme/two', '1.0.0', '2.0.0'),
@@ -92,7 +92,7 @@ describe('a registry of ToolHive', () => {
     expect(skipped.map(({ name }) => name)).toEqual(['sleeps']);
   });
 
-  it('has its servers mirrored, of which it tells nothing but the documents', async () => {
+  it('sends servers without metadata, which are mirrored', async () => {
     upstream.habits = TOOLHIVE;
     upstream.put([aServer('io.acme/a', 'v1.9.0'), aServer('io.acme/a', 'v1.10.0')]);
     await mirror.synced('main');
@@ -104,8 +104,8 @@ describe('a registry of ToolHive', () => {
   });
 });
 
-describe('a registry of another instance, whose list of skills shows the latest version of each', () => {
-  it('has the others asked for once per skill, and each version counted once', async () => {
+describe('a registry server of this kind, whose skill list shows latest versions only', () => {
+  it('is queried for further versions once per skill, and each version is counted once', async () => {
     upstream.skills = [
       [aSkill('io.acme/none-1', '2.0.0'), aSkill('io.acme/none-1', '1.0.0')],
       [aSkill('io.acme/three', '3.0.0'), aSkill('io.acme/three', '2.0.0'), aSkill('io.acme/three', '1.0.0')],
@@ -124,7 +124,7 @@ describe('a registry of another instance, whose list of skills shows the latest 
 });
 
 describe('the official registry', () => {
-  it.each(['ACTIVE', 'Active', 'active'])('may spell a status as it likes: %s', async (status) => {
+  it.each(['ACTIVE', 'Active', 'active'])('may spell a status in any case: %s', async (status) => {
     upstream
       .put([aServer('io.acme/one')], { status })
       .put([aServer('io.acme/two')], { status: 'DEPRECATED', statusMessage: 'Use io.acme/one' })

@@ -15,7 +15,7 @@ const official = async (name: string, version = '1.0.0') => {
   return (reply.json as { _meta: Record<string, Record<string, unknown>> })._meta[OFFICIAL];
 };
 
-/** Makes the last run one of this long ago. */
+/** Moves the last run this long into the past. */
 const ago = (ms: number) =>
   mirror.database.query(
     `update source_sync set fetch_state = jsonb_build_object('rules', fetch_state->'rules', 'state',
@@ -33,11 +33,11 @@ beforeEach(async () => {
   await forget();
 });
 
-describe('a sync that somebody asks for', () => {
+describe('a manual sync', () => {
   const ask = async () => expect((await mirror.post('/v1/sources/main/sync')).status).toBe(202);
   const patience = { timeout: 20_000 };
 
-  it('reads everything, and so notices at once what is no longer there', async () => {
+  it('reads everything and so detects removals at once', async () => {
     upstream.put([aServer('io.acme/stays'), aServer('io.acme/goes')], longAgo);
     await mirror.synced('main');
     upstream.remove('io.acme/goes', '1.0.0').pages();
@@ -51,7 +51,7 @@ describe('a sync that somebody asks for', () => {
     expect(upstream.pages().map(({ query }) => query.has('updated_since'))).toEqual([true]);
   });
 
-  it('still does when the first run after it has failed', async () => {
+  it('still reads everything after its first run fails', async () => {
     upstream.put([aServer('io.acme/stays'), aServer('io.acme/goes')], longAgo);
     await mirror.synced('main');
     upstream.remove('io.acme/goes', '1.0.0').fails(1, { status: 401 }).pages();
@@ -65,7 +65,7 @@ describe('a sync that somebody asks for', () => {
   });
 });
 
-it('a page of more than 16 MiB is not read, and the earlier entries stay', async () => {
+it('fails on a page over 16 MiB and keeps the earlier entries', async () => {
   upstream.put([aServer('io.acme/stays')]);
   await mirror.synced('main');
   const before = await list();
@@ -76,8 +76,8 @@ it('a page of more than 16 MiB is not read, and the earlier entries stay', async
   expect(await list()).toEqual(before);
 });
 
-describe('what a registry says of a version', () => {
-  it('is mirrored, and follows when the document stays as it is', async () => {
+describe('upstream metadata of a version', () => {
+  it('is mirrored and updated even when the document is unchanged', async () => {
     const said = {
       status: 'deprecated',
       statusMessage: 'Use io.acme/new',
@@ -107,7 +107,7 @@ describe('what a registry says of a version', () => {
     expect(await list('&include_deleted=true')).toEqual(['io.acme/plain@1.0.0', 'io.acme/said@1.0.0']);
   });
 
-  it('orders versions that are not semver by the time they were published there', async () => {
+  it('orders non-semver versions by upstream publication time', async () => {
     upstream
       .put([aServer('io.acme/builds', 'b')], { publishedAt: '2025-01-02T00:00:00Z' })
       .put([aServer('io.acme/builds', 'a')], { publishedAt: '2025-01-03T00:00:00Z' });
@@ -119,7 +119,7 @@ describe('what a registry says of a version', () => {
     expect(await official('io.acme/builds', 'latest')).toMatchObject({ isLatest: true });
   });
 
-  it('costs no write when it is the same', async () => {
+  it('causes no write when unchanged', async () => {
     upstream.put([aServer('io.acme/same')], { status: 'deprecated', statusMessage: 'Old' });
     await mirror.synced('main');
     const before = await mirror.database.query(`select xmin, ctid from entry_version`);
@@ -128,7 +128,7 @@ describe('what a registry says of a version', () => {
     expect(await mirror.database.query(`select xmin, ctid from entry_version`)).toEqual(before);
   });
 
-  it('is none of its business where the status is one it does not know', async () => {
+  it('with an unknown status makes the version skipped', async () => {
     upstream.put([aServer('io.acme/odd')], { status: 'resting' }).put([aServer('io.acme/good')]);
     const { skipped } = await mirror.synced('main');
     expect(skipped).toMatchObject([{ name: 'io.acme/odd', version: '1.0.0' }]);
@@ -137,8 +137,8 @@ describe('what a registry says of a version', () => {
   });
 });
 
-describe('documents of a registry', () => {
-  it('keep their spelling, are checked, and are skipped alone when they are bad', async () => {
+describe('upstream documents', () => {
+  it('keep their exact JSON, are validated, and are skipped individually when invalid', async () => {
     const precise =
       '{"name":"io.acme/precise","description":"d","version":"1.0.0","n":12345678901234567890.10}';
     const twice = '{"name":"io.acme/twice","description":"d","description":"e","version":"1.0.0"}';
@@ -160,7 +160,7 @@ describe('documents of a registry', () => {
     ]);
   });
 
-  it('that become bad are withdrawn by a run that reads changes alone, and stay in the report until they are good', async () => {
+  it('that become invalid are withdrawn by an incremental run and reported until valid', async () => {
     const bad = { ...aServer('io.acme/turns'), description: '' };
     upstream.put([aServer('io.acme/turns'), aServer('io.acme/stays')]);
     upstream.put([{ ...aServer('io.acme/never'), description: '' }], longAgo);
@@ -176,8 +176,8 @@ describe('documents of a registry', () => {
   });
 });
 
-describe('what has changed', () => {
-  it('is asked for since the run before; a run without changes writes nothing', async () => {
+describe('incremental sync', () => {
+  it('requests updated_since the last run and writes nothing without changes', async () => {
     upstream.put([aServer('io.acme/a'), aServer('io.acme/b')], longAgo);
     await mirror.synced('main');
     expect(upstream.pages()[0]?.query.get('include_deleted')).toBe('true');
@@ -187,7 +187,7 @@ describe('what has changed', () => {
     expect(Date.now() - Date.parse(String(asked?.query.get('updated_since')))).toBeLessThan(MINUTE);
   });
 
-  it('is looked for again five minutes before the run before, once ten have passed: late commits', async () => {
+  it('overlaps the last run by five minutes, once ten have passed, to catch late commits', async () => {
     upstream.put([aServer('io.acme/early')], longAgo);
     await mirror.synced('main');
     await ago(11 * MINUTE);
@@ -197,13 +197,13 @@ describe('what has changed', () => {
     expect(await list()).toEqual(['io.acme/early@1.0.0', 'io.acme/late@1.0.0']);
   });
 
-  it('does not show what is gone: that comes with the next run that reads everything, six hours later at most', async () => {
+  it('does not detect removals: a full read does, at most six hours later', async () => {
     upstream.put([aServer('io.acme/stays'), aServer('io.acme/goes')], longAgo);
     await mirror.synced('main');
     upstream.remove('io.acme/goes', '1.0.0');
     await mirror.synced('main');
     expect(await list()).toEqual(['io.acme/goes@1.0.0', 'io.acme/stays@1.0.0']);
-    // The next run is due within an hour and a tenth.
+    // The next run is due within 66 minutes.
     await ago((6 * 60 - 67) * MINUTE);
     await mirror.synced('main');
     expect(await list()).toEqual(['io.acme/goes@1.0.0', 'io.acme/stays@1.0.0']);
@@ -212,8 +212,8 @@ describe('what has changed', () => {
     expect(await list()).toEqual(['io.acme/stays@1.0.0']);
   });
 
-  it('nor after the twentieth run', async () => {
-    // Of an interval of an hour there are not that many within six hours.
+  it('every twentieth run reads everything', async () => {
+    // With an hourly interval six hours pass before twenty runs do.
     await mirror.database.query(`update source set interval_ms = 60000 where name = 'main'`);
     upstream.put([aServer('io.acme/stays'), aServer('io.acme/goes')], longAgo);
     await mirror.synced('main');
@@ -228,16 +228,16 @@ describe('what has changed', () => {
   });
 });
 
-describe('a registry that knows less', () => {
+describe('an upstream with fewer features', () => {
   it.each([
-    ['does not know updated_since', { updatedSince: 'ignored' }],
+    ['ignores updated_since', { updatedSince: 'ignored' }],
     ['refuses updated_since', { updatedSince: 'refused' }],
-    ['knows neither parameter', { updatedSince: 'ignored', includeDeleted: 'ignored' }],
+    ['ignores updated_since and include_deleted', { updatedSince: 'ignored', includeDeleted: 'ignored' }],
     ['refuses both', { updatedSince: 'refused', includeDeleted: 'refused' }],
-    ['leaves _meta out', { meta: 'absent' }],
+    ['omits _meta', { meta: 'absent' }],
     ['leaves _meta empty', { meta: 'empty' }],
-    ['names the cursor in the old way', { cursorKey: 'next_cursor', perPage: 1 }],
-  ] as const)('is mirrored all the same when it %s', async (_what, habits) => {
+    ['uses next_cursor', { cursorKey: 'next_cursor', perPage: 1 }],
+  ] as const)('that %s is mirrored', async (_what, habits) => {
     upstream.habits = habits;
     upstream.put([aServer('io.acme/a'), aServer('io.acme/b'), aServer('io.acme/c')], longAgo);
     await mirror.synced('main');
@@ -250,13 +250,13 @@ describe('a registry that knows less', () => {
   });
 });
 
-describe('the skills of a registry', () => {
+describe('upstream skills', () => {
   const skill = async (version: string) =>
     (await mirror.get(`/registry/main/v0.1/x/dev.toolhive/skills/io.acme/sk/versions/${version}`)).json;
   const v1 = aSkill('io.acme/sk', '1.0.0');
   const v2 = aSkill('io.acme/sk', '2.0.0');
 
-  it('come with all their versions, follow when they change, and go', async () => {
+  it('are mirrored with all versions, updated and removed', async () => {
     upstream.put([aServer('io.acme/a')], longAgo);
     upstream.skills = [[v2, v1]];
     await mirror.synced('main');

@@ -8,7 +8,7 @@ const { upstream, mirror, forget } = aMirror();
 
 const at = (day: number) => new Date(Date.UTC(2026, 0, day)).toISOString();
 
-/** Versions, newest first, with an asterisk at those that are said to be the latest; and what is the latest by name. */
+/** Versions, newest first, an asterisk marking `isLatest`, then the version that `latest` returns. */
 async function shown(name: string): Promise<string> {
   const path = consumerAt('server', name, '/versions');
   const { servers } = (await mirror.get(`${path}?include_deleted=true`)).json as {
@@ -19,8 +19,8 @@ async function shown(name: string): Promise<string> {
   return `${versions.join(' ')}, ${latest.server?.version ?? latest.code}`;
 }
 
-describe('the latest version of a server of another registry', () => {
-  it('is the one it calls so, also when a back-port was published later', async () => {
+describe('the latest version of a mirrored server', () => {
+  it("is upstream's isLatest, even when a back-port was published later", async () => {
     const [dated, semver] = [aName(), aName()];
     upstream
       .put([aServer(dated, '2026-01')], { publishedAt: at(1), isLatest: false })
@@ -37,7 +37,7 @@ describe('the latest version of a server of another registry', () => {
     expect(list.text).not.toContain('"version":"2026-01.1"');
   });
 
-  it('is another one as soon as that one is called so, of which alone one hears', async () => {
+  it('changes when an incremental run sees a new isLatest', async () => {
     const name = aName();
     const older = { updatedAt: at(1) };
     upstream
@@ -46,7 +46,7 @@ describe('the latest version of a server of another registry', () => {
     await forget();
     await mirror.synced('main');
     expect(await shown(name)).toBe('2.0.0* 1.0.0, 2.0.0');
-    // That 2.0.0 is it no more is no update of 2.0.0.
+    // Losing isLatest is no update of 2.0.0.
     upstream
       .put([aServer(name, '2.0.0')], { isLatest: false, ...older })
       .put([aServer(name, '1.5.0')], { isLatest: true });
@@ -54,7 +54,7 @@ describe('the latest version of a server of another registry', () => {
     expect(await shown(name)).toBe('1.5.0* 2.0.0 1.0.0, 1.5.0');
   });
 
-  it('is never one that is deleted, while another is not', async () => {
+  it('is never a deleted version while another is not deleted', async () => {
     const name = aName();
     upstream
       .put([aServer(name, '1.0.0')], { isLatest: false })
@@ -66,7 +66,7 @@ describe('the latest version of a server of another registry', () => {
     expect(await shown(name)).toBe('2.0.0* 1.0.0, entry_not_found');
   });
 
-  it('is the highest of those that are called so, or of all when none is', async () => {
+  it('is the highest of several isLatest versions, or of all when there is none', async () => {
     const [all, none] = [aName(), aName()];
     for (const version of ['1.0.0', 'v3.0.0', '2.0.0']) {
       upstream.put([aServer(all, version)], { isLatest: true, updatedAt: at(1) });
@@ -76,13 +76,13 @@ describe('the latest version of a server of another registry', () => {
     await mirror.synced('main');
     expect(await shown(all)).toBe('v3.0.0* 2.0.0 1.0.0, v3.0.0');
     expect(await shown(none)).toBe('v3.0.0* 2.0.0 1.0.0, v3.0.0');
-    // It calls all of them so: that one of them changes means nothing.
+    // Upstream marks all versions as latest, so a change to one of them means nothing.
     upstream.put([aServer(all, '1.0.0', { title: 'Changed' })], { isLatest: true });
     await mirror.synced('main');
     expect(await shown(all)).toBe('v3.0.0* 2.0.0 1.0.0, v3.0.0');
   });
 
-  it('moves without a word about the versions, and what callers have kept moves with it', async () => {
+  it('moves without a change to the versions, and invalidates ETags', async () => {
     const name = aName();
     const say = (latest: string) => {
       for (const version of ['1.0.0', '2.0.0'])
@@ -109,8 +109,8 @@ describe('the latest version of a server of another registry', () => {
   });
 });
 
-describe('the latest version of a skill of another registry', () => {
-  it('is the one that its list of skills shows', async () => {
+describe('the latest version of a mirrored skill', () => {
+  it("is the version in upstream's skill list", async () => {
     const name = aName();
     upstream.skills = [[aSkill(name, '1.9.0'), aSkill(name, '2.0.0-rc.1'), aSkill(name, '1.8.0')]];
     await forget();

@@ -13,7 +13,7 @@ interface Item {
   _meta: { [OFFICIAL]: Record<string, unknown> };
 }
 
-/** Every item of a registry, as text too, with what each service says of its own row taken out. */
+/** Items of a registry with their text, without the timestamps each service sets itself. */
 async function everything(
   ask: (path: string) => Promise<{ text: string; json: never }>,
 ): Promise<Map<string, unknown>> {
@@ -22,7 +22,7 @@ async function everything(
     const { json } = await ask(`/registry/main/v0.1/servers?limit=100&include_deleted=true&cursor=${cursor}`);
     const { servers, metadata } = json as { servers: Item[]; metadata: { nextCursor?: string } };
     for (const { server, _meta } of servers) {
-      // When it was written is each registry's own.
+      // Each registry sets its own timestamps.
       const official = Object.fromEntries(
         Object.entries(_meta[OFFICIAL]).filter(([key]) => key !== 'updatedAt'),
       );
@@ -33,14 +33,14 @@ async function everything(
   }
 }
 
-/** How many pages of servers a service has answered since the last time it was asked. */
+/** Server pages a service has answered since the last call. */
 function pagesAnswered(service: ServiceUnderTest): number {
   const lines = service.logs().filter((line) => String(line['path']).endsWith('/v0.1/servers'));
   service.log.length = 0;
   return lines.length;
 }
 
-describe(`${COUNT} servers of another instance of this service, which asks for a token`, () => {
+describe(`${COUNT} servers of another registry server that requires a token`, () => {
   const servers = Array.from({ length: COUNT }, (_, index) =>
     aServer(`io.acme/s${index}`, index % 7 === 0 ? `build-${index}` : '1.0.0', {
       odd: { list: [index, null, { 'odd key': 'ключ ✓' }], text: 'x'.repeat(index % 300) },
@@ -90,11 +90,11 @@ describe(`${COUNT} servers of another instance of this service, which asks for a
     );
   });
 
-  it('go here with the next run that reads everything once they are gone there', async () => {
+  it('are removed by the next full read after upstream removed them', async () => {
     await upstream.rewrite('main', { servers: servers.slice(0, COUNT - 10) });
     expect((await upstream.synced('main')).counts).toMatchObject({ removed: 10 });
     expect((await mirror.synced('main')).counts).toMatchObject({ entries: COUNT });
-    // As if a day had passed.
+    // Simulates a day passing.
     await mirror.database.query(
       `update source_sync set fetch_state = jsonb_set(fetch_state, '{state,roundAt}',
          to_jsonb((fetch_state->'state'->>'roundAt')::float8 - 86400000))`,

@@ -15,7 +15,7 @@ const elsewhere = anUpstreamRegistry().runs();
 const list = async (service: ServiceUnderTest, registry = 'main') =>
   versionsIn(await service.get(`/registry/${registry}/v0.1/servers?limit=100`));
 
-describe('a registry in trouble', () => {
+describe('a failing upstream registry', () => {
   const mirror = aService();
   let folder: string;
   const tokenFile = () => join(folder, 'token');
@@ -43,25 +43,25 @@ describe('a registry in trouble', () => {
     upstream.pages();
   });
 
-  it('changes nothing when it fails on page 57, and is asked again', async () => {
+  it('changes nothing when page 57 fails, and is retried', async () => {
     upstream.put(servers(6_000)).fails(57, 'error');
     const report = await mirror.synced('main');
     expect(report).toMatchObject({ status: 'failed', attempts: 1 });
     expect(report.error).toMatch(/\/v0\.1\/servers: the answer has status 500/);
     expect(await list(mirror)).toEqual(['io.acme/stays@1.0.0']);
-    // Three more tries of the same page: no page before it is read again.
+    // Three more attempts at the same page: no earlier page is read again.
     expect(upstream.pages()).toHaveLength(60);
     upstream.recovers();
     expect(await mirror.synced('main')).toMatchObject({ status: 'complete', counts: { entries: 6_001 } });
   });
 
-  it('may fail for a moment: the page is asked for again in the same run', async () => {
+  it('may fail briefly: the page is retried in the same run', async () => {
     upstream.put(servers(300)).fails(2, { status: 503, times: 2 });
     expect(await mirror.synced('main')).toMatchObject({ status: 'complete', counts: { entries: 301 } });
     expect(upstream.pages()).toHaveLength(6);
   });
 
-  it('is given the time it asks for', async () => {
+  it('is retried after its Retry-After', async () => {
     upstream.put(servers(150)).fails(2, { status: 429, headers: { 'Retry-After': '2' }, times: 1 });
     expect(await mirror.synced('main')).toMatchObject({ status: 'complete', counts: { entries: 151 } });
     const [, first, second] = upstream.pages();
@@ -75,7 +75,7 @@ describe('a registry in trouble', () => {
     expect(await pauseInSeconds(mirror)).toBeGreaterThanOrEqual(3_600);
   });
 
-  it('is left alone until the time it asks for, also when the page is not asked for again', async () => {
+  it('is not contacted before its Retry-After, even when the run gives up on the page', async () => {
     upstream.fails(1, { status: 403, headers: { 'Retry-After': '600' } });
     expect((await mirror.synced('main')).error).toMatch(/status 403/);
     expect(await pauseInSeconds(mirror)).toBeGreaterThanOrEqual(600);
@@ -83,25 +83,25 @@ describe('a registry in trouble', () => {
   });
 
   it.each([
-    ['a page for people', 'html', /no page of an MCP registry: .*malformed/],
-    ['half a page', 'garbage', /no page of an MCP registry: .*closed/],
-    ['another document', { answer: { entries: [] } }, /no page of an MCP registry: .*list "servers"/],
-    ['a list', { answer: [] }, /no page of an MCP registry/],
+    ['an HTML page', 'html', /no page of an MCP registry: .*malformed/],
+    ['truncated JSON', 'garbage', /no page of an MCP registry: .*closed/],
+    ['a different document', { answer: { entries: [] } }, /no page of an MCP registry: .*list "servers"/],
+    ['an array', { answer: [] }, /no page of an MCP registry/],
     ['an empty list', { answer: { servers: null } }, /The registry holds no entries/],
     [
       'no valid entry',
       { answer: { servers: [{ server: {} }] } },
       /None of the 1 entries is valid; .*servers\[0\]/,
     ],
-    ['a cursor that is none', { answer: { servers: [], metadata: { nextCursor: 5 } } }, /no cursor/],
+    ['an invalid cursor', { answer: { servers: [], metadata: { nextCursor: 5 } } }, /no cursor/],
     ['one byte at a time', 'drip', /no whole answer within 1 s/],
     ['nothing', 'hang', /no whole answer within 1 s/],
-    ['an unauthorized', { status: 401 }, /status 401: .*token/],
-    ['a forbidden', { status: 403 }, /status 403/],
-    ['a not found', { status: 404 }, /status 404: .*base/],
+    ['a 401', { status: 401 }, /status 401: .*token/],
+    ['a 403', { status: 403 }, /status 403/],
+    ['a 404', { status: 404 }, /status 404: .*base/],
     ['a closed connection', 'down', /v0\.1\/servers: /],
-    ['a redirect in circles', { redirect: '/v0.1/servers' }, /redirects more than five times/],
-  ] as const)('keeps the earlier entries, and the status says why: %s', async (_what, how, why) => {
+    ['a redirect loop', { redirect: '/v0.1/servers' }, /redirects more than five times/],
+  ] as const)('keeps the earlier entries and reports the reason: %s', async (_what, how, why) => {
     upstream.fails(1, how);
     const report = await mirror.synced('main');
     expect(report.status).toBe('failed');
@@ -112,13 +112,13 @@ describe('a registry in trouble', () => {
   it.each([
     ['same-cursor', /leads back to an earlier one/],
     ['new-cursors', /without end/],
-  ] as const)('is left when its pages never end: %s', async (endless, why) => {
+  ] as const)('is abandoned when its pages never end: %s', async (endless, why) => {
     upstream.habits = { endless };
     expect((await mirror.synced('main')).error).toMatch(why);
     expect(await list(mirror)).toEqual(['io.acme/stays@1.0.0']);
   });
 
-  it('is followed to another origin, which does not get the token', async () => {
+  it('may redirect to another origin, which does not get the token', async () => {
     elsewhere.put([aServer('io.acme/moved')]);
     upstream.fails(1, { redirect: `${elsewhere.url}/v0.1/servers` });
     expect(await mirror.synced('main')).toMatchObject({ status: 'complete' });
@@ -127,7 +127,7 @@ describe('a registry in trouble', () => {
     expect(elsewhere.pages().map(({ authorization }) => authorization)).toEqual([undefined]);
   });
 
-  it('gets the token that is in the file at that time; a file without one is said to be so', async () => {
+  it('gets the current token from the file; a missing token is reported', async () => {
     const second = keepSecret('another-very-secret-token');
     await writeFile(tokenFile(), second);
     await mirror.synced('main');
@@ -141,7 +141,7 @@ describe('a registry in trouble', () => {
   });
 });
 
-describe('a registry at a private address', () => {
+describe('an upstream registry at a private address', () => {
   let root: string;
   let outside: string;
   beforeAll(async () => {
@@ -167,7 +167,7 @@ describe('a registry at a private address', () => {
   const put = (service: ServiceUnderTest, name: string, api: object) =>
     service.put(`/v1/sources/${name}`, { api, syncPolicy: { interval: '1h' } });
 
-  it('is read for a source of the configuration, and not for one made through the API', async () => {
+  it('is read for a source of the configuration, but not for an API-made one', async () => {
     expect(await closed.synced('main')).toMatchObject({ status: 'complete' });
     upstream.pages();
     const { port } = new URL(upstream.url);
@@ -181,21 +181,21 @@ describe('a registry at a private address', () => {
     expect(upstream.pages()).toEqual([]);
   });
 
-  it('is read for one made through the API where the configuration allows it', async () => {
+  it('is read for an API-made source where the configuration allows it', async () => {
     expect((await put(open, 'made', { endpoint: upstream.url })).status).toBe(201);
     expect(await open.synced('made')).toMatchObject({ status: 'complete', counts: { entries: 1 } });
   });
 
-  it('gets a token of a file below adminFileRoot alone, which is looked at again in each run', async () => {
+  it('gets a token only from a file below adminFileRoot, checked in each run', async () => {
     const api = (tokenFile: string) => ({ endpoint: upstream.url, tokenFile });
-    expectRefused(await put(open, 'told', api(join(outside, 'token'))), 400, 'path_not_allowed');
-    expect((await put(open, 'told', api(join(root, 'token')))).status).toBe(201);
-    expect(await open.synced('told')).toMatchObject({ status: 'complete' });
+    expectRefused(await put(open, 'moved', api(join(outside, 'token'))), 400, 'path_not_allowed');
+    expect((await put(open, 'moved', api(join(root, 'token')))).status).toBe(201);
+    expect(await open.synced('moved')).toMatchObject({ status: 'complete' });
     expect(upstream.pages().at(-1)?.authorization).toBe(`Bearer ${TOKEN}`);
-    expect((await open.get('/v1/sources/told')).json).toMatchObject({ api: api(join(root, 'token')) });
+    expect((await open.get('/v1/sources/moved')).json).toMatchObject({ api: api(join(root, 'token')) });
     await rm(join(root, 'token'));
     await symlink(join(outside, 'token'), join(root, 'token'));
-    expect((await open.synced('told')).error).toMatch(/token may not be read/);
+    expect((await open.synced('moved')).error).toMatch(/token may not be read/);
     expect(upstream.pages()).toEqual([]);
   });
 });

@@ -5,7 +5,7 @@ import { listensMeanwhile, urlOf } from '../support/loopback.js';
 import { aService } from '../support/service.js';
 
 const SOURCES = 48;
-/** Nearly the time between two looks for due sources. */
+/** Slightly less than the interval between two polls for due sources. */
 const A_LOOK_MS = 450;
 
 describe('many sources that are due at once', () => {
@@ -22,7 +22,7 @@ describe('many sources that are due at once', () => {
   });
   service.runs();
 
-  it('are read one right after the other, without a wait after each few', () => {
+  it('are read back to back, without waiting for the next poll', () => {
     expect(asked.length).toBe(SOURCES);
     const waits = asked.filter((at, index) => index > 0 && at - (asked[index - 1] ?? at) >= A_LOOK_MS);
     expect(waits.length).toBeLessThan(SOURCES / 8);

@@ -30,11 +30,11 @@ import { within } from '../support/within.js';
 const RUNS = Number(process.env['DAY_RUNS'] ?? inSoak(10_000, 150));
 const TICK_MS = 100;
 const A_WHILE = 60_000;
-/** How much more a service may hold at the end of the day than after its first quarter. */
+/** Heap growth allowed between the first quarter of the day and its end. */
 const HEAP_MARGIN = 8 * 1024 * 1024;
 const HANDLES_MARGIN = 8;
-/** How often is looked, a second apart, at what it holds. */
-const LOOKS = inSoak(8, 4);
+/** How many memory samples to take, one second apart. */
+const SAMPLES = inSoak(8, 4);
 const POOL = 10;
 const TWO_HOURS_S = 2 * 60 * 60;
 
@@ -44,9 +44,8 @@ const REGISTRIES = 8;
 const REPOSITORIES = 4;
 const NAMESPACES = 2;
 
-// The whole day is what `npm run soak` has; every run of the tests has a small part of it.
-// A failure prints it: DAY_SEED=… npx vitest run test/api/sync.day.spec.ts draws the same events again, though what runs
-// when they come is never quite the same.
+// `npm run soak` runs the whole day; each test run covers a small part. A failure prints its seed: DAY_SEED=…
+// npx vitest run test/api/sync.day.spec.ts draws the same events, though their timing varies.
 const seed = Number(process.env['DAY_SEED'] ?? randomInt(2 ** 31));
 
 describe(`a day of 50 sources in fast motion, DAY_SEED=${seed}`, () => {
@@ -58,9 +57,9 @@ describe(`a day of 50 sources in fast motion, DAY_SEED=${seed}`, () => {
   const cluster = aCluster().runs();
   const registries = Array.from({ length: REGISTRIES }, () => anUpstreamRegistry().runs());
   const repositories = Array.from({ length: REPOSITORIES }, () => aGitServer().runs());
-  /** The one that lives from the first quarter to the end, and the one that does not. */
+  /** `lasting` lives from the first quarter to the end; the other replica is restarted. */
   let lasting: DayReplica;
-  let mortal: DayReplica | undefined;
+  let restarted: DayReplica | undefined;
   let database: TestDatabase;
   let book: SyncJournal;
   const errors: string[] = [];
@@ -95,10 +94,10 @@ describe(`a day of 50 sources in fast motion, DAY_SEED=${seed}`, () => {
       }),
     );
     lasting = await serve();
-    mortal = await serve();
+    restarted = await serve();
   });
   afterAll(async () => {
-    await Promise.all([lasting?.stop(), mortal?.stop()]);
+    await Promise.all([lasting?.stop(), restarted?.stop()]);
     await database.drop();
   });
 
@@ -114,30 +113,30 @@ describe(`a day of 50 sources in fast motion, DAY_SEED=${seed}`, () => {
       };
       for (const { server, _meta } of servers) {
         const { status, isLatest } = _meta[OFFICIAL];
-        found.set(keyOf(server), { server: told(server), status, isLatest });
+        found.set(keyOf(server), { server: comparable(server), status, isLatest });
       }
       if (!metadata.nextCursor) return found;
       cursor = encodeURIComponent(metadata.nextCursor);
     }
   }
 
-  // What is shown only goes forward, and a source that fails shows what was there before it did.
+  // Each source only moves forward; a failing source keeps showing what preceded the failure.
   const failing = new Map<DayUpstream, number>();
   const seen = new Map<DayUpstream, number>();
   const counted = { changes: 0, failures: 0, samples: 0, stops: 0, kills: 0 };
 
   async function sample(upstream: DayUpstream): Promise<void> {
     const { shelf } = upstream;
-    const replica = mortal && random.chance(0.5) ? mortal : lasting;
+    const replica = restarted && random.chance(0.5) ? restarted : lasting;
     if (!shelf) return;
     const newest = failing.get(upstream) ?? null;
     const text = textOf(await listed(upstream.name, replica));
     const isStillFailing = failing.get(upstream) === newest;
     const shown = shelf.generations.lastIndexOf(text) + 1;
     expect(shown, `${upstream.name} shows one of its generations: ${text}`).toBeGreaterThan(0);
-    expect(shown, `${upstream.name} goes forward`).toBeGreaterThanOrEqual(seen.get(upstream) ?? 0);
+    expect(shown, `${upstream.name} moves forward`).toBeGreaterThanOrEqual(seen.get(upstream) ?? 0);
     if (newest !== null && isStillFailing)
-      expect(shown, `${upstream.name} shows what was there before it failed`).toBeLessThanOrEqual(newest);
+      expect(shown, `${upstream.name} shows its content from before the failure`).toBeLessThanOrEqual(newest);
     seen.set(upstream, shown);
     counted.samples += 1;
   }
@@ -147,7 +146,7 @@ describe(`a day of 50 sources in fast motion, DAY_SEED=${seed}`, () => {
       await upstream.change();
       counted.changes += 1;
     } else if (failing.has(upstream)) {
-      // Before: from here on what it holds now may be shown.
+      // Cleared first: from here on the upstream's current content may appear.
       failing.delete(upstream);
       await upstream.recover();
     } else if (failing.size < upstreams.length / 4) {
@@ -158,22 +157,22 @@ describe(`a day of 50 sources in fast motion, DAY_SEED=${seed}`, () => {
   }
 
   async function replaceMortal(end: 'stop' | 'kill'): Promise<void> {
-    const before = mortal;
-    mortal = undefined;
+    const before = restarted;
+    restarted = undefined;
     if (end === 'stop') expect(await before?.stop()).toBe(0);
     else await before?.kill();
     counted[`${end}s`] += 1;
     errors.push(...(before?.errors() ?? []));
-    mortal = await serve();
+    restarted = await serve();
   }
 
-  /** What is left of the lasting one when nothing is to be done: the least of some looks, since connections linger. */
+  /** Vitals of the lasting replica when idle: the minimum of several samples, since connections linger. */
   async function measure(): Promise<Vitals & { openFiles: number }> {
     for (const upstream of failing.keys()) await upstream.recover();
     failing.clear();
     await book.rest();
     const looks: (Vitals & { openFiles: number })[] = [];
-    for (let look = 0; look < LOOKS; look += 1) {
+    for (let look = 0; look < SAMPLES; look += 1) {
       await pause(1_000);
       looks.push({ ...(await lasting.vitals()), openFiles: lasting.openFiles() });
     }
@@ -205,7 +204,7 @@ describe(`a day of 50 sources in fast motion, DAY_SEED=${seed}`, () => {
         [],
       ),
     ];
-    // Restarts go on beside the day.
+    // Restarts run alongside the day.
     const trouble: unknown[] = [];
     let restarting: Promise<void> | undefined;
     for (let runs = 0; runs < RUNS || restarts.length > 0 || restarting; runs = await book.runs()) {
@@ -227,7 +226,7 @@ describe(`a day of 50 sources in fast motion, DAY_SEED=${seed}`, () => {
     return quarter;
   }
 
-  /** Each source of these kinds is read whole once more. */
+  /** Reads each source of these kinds in full once more. */
   async function allAreRead(...kinds: string[]): Promise<void> {
     const since = await book.now();
     await within(A_WHILE, async () => {
@@ -239,7 +238,7 @@ describe(`a day of 50 sources in fast motion, DAY_SEED=${seed}`, () => {
   }
 
   it(
-    `leaves what the upstreams hold, and nothing else, after ${RUNS} runs`,
+    `ends with exactly the upstreams' content after ${RUNS} runs`,
     { timeout: inSoak(1_200_000, 300_000) },
     async () => {
       const began = performance.now();
@@ -264,9 +263,9 @@ describe(`a day of 50 sources in fast motion, DAY_SEED=${seed}`, () => {
       expect(await book.claimSets()).toBeLessThanOrEqual(1 + CLAIM_SETS);
 
       const end = await measure();
-      const told = await book.told();
+      const summary = await book.summary();
       const figures = {
-        ...told,
+        ...summary,
         ...counted,
         versions: held,
         perSecond: Math.round(RUNS / seconds),
@@ -279,10 +278,10 @@ describe(`a day of 50 sources in fast motion, DAY_SEED=${seed}`, () => {
         leftByKills: readdirSync(temporary).length,
       };
       console.info(`DAY_SEED=${seed}: ${inspect(figures, { breakLength: 110 })}`);
-      expect(told).toMatchObject({ thefts: 0, sources: FILES + URLS + REGISTRIES + REPOSITORIES });
-      expect(told.failed).toBeGreaterThan(RUNS / 100);
+      expect(summary).toMatchObject({ thefts: 0, sources: FILES + URLS + REGISTRIES + REPOSITORIES });
+      expect(summary.failed).toBeGreaterThan(RUNS / 100);
       expect(end.heapUsed - quarter.heapUsed, 'memory').toBeLessThan(HEAP_MARGIN);
-      expect(end.external - quarter.external, 'memory of buffers').toBeLessThan(HEAP_MARGIN);
+      expect(end.external - quarter.external, 'buffer memory').toBeLessThan(HEAP_MARGIN);
       expect(end.openFiles - quarter.openFiles, 'open files').toBeLessThanOrEqual(HANDLES_MARGIN);
       expect(end.resources.length - quarter.resources.length, end.resources.join()).toBeLessThanOrEqual(
         HANDLES_MARGIN,
@@ -290,21 +289,21 @@ describe(`a day of 50 sources in fast motion, DAY_SEED=${seed}`, () => {
       expect(await book.connections()).toBeLessThanOrEqual(2 * POOL);
       expect(processesIn(temporary)).toEqual([]);
 
-      expect([await lasting.stop(), await mortal?.stop()]).toEqual([0, 0]);
+      expect([await lasting.stop(), await restarted?.stop()]).toEqual([0, 0]);
       expect(await book.connections()).toBe(0);
-      expect([...errors, ...lasting.errors(), ...(mortal?.errors() ?? [])]).toEqual([]);
+      expect([...errors, ...lasting.errors(), ...(restarted?.errors() ?? [])]).toEqual([]);
       await leavesNoFiles();
     },
   );
 
-  // What git was at when its service was killed is swept by a later one, once it is old enough to be nobody's.
+  // A later service sweeps the git directories of a killed one, once they are old enough to be abandoned.
   async function leavesNoFiles(): Promise<void> {
     const longAgo = Date.now() / 1_000 - TWO_HOURS_S;
     for (const name of readdirSync(temporary)) utimesSync(join(temporary, name), longAgo, longAgo);
-    mortal = await serve();
+    restarted = await serve();
     await allAreRead('git');
     await book.rest();
-    expect(await mortal.stop()).toBe(0);
+    expect(await restarted.stop()).toBe(0);
     expect(readdirSync(temporary)).toEqual([]);
   }
 });
@@ -313,7 +312,9 @@ function inMB(bytes: number): number {
   return Math.round((bytes / 1024 / 1024) * 10) / 10;
 }
 
-/** What a registry of all of them shows: of each name, the versions of the first that has it. */
+/**
+ * Expected content of a registry of all upstreams: for each name, the versions of the first source with it.
+ */
 function merged(upstreams: readonly DayUpstream[]): Listing {
   const owner = new Map<unknown, DayUpstream>();
   const all = new Map<string, Shown>();
@@ -326,8 +327,8 @@ function merged(upstreams: readonly DayUpstream[]): Listing {
   return all;
 }
 
-// A document from a cluster is made from much that does not matter here.
-function told(server: Document): Document {
+// Drops members of a cluster's document that are irrelevant here.
+function comparable(server: Document): Document {
   const { name, version, description } = server;
   return String(name).startsWith('com.toolhive.k8s.') ? { name, version, description } : server;
 }

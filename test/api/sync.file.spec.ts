@@ -7,7 +7,9 @@ import { aService, type ServiceUnderTest } from '../support/service.js';
 const list = async (service: ServiceUnderTest, registry = 'main') =>
   versionsIn(await service.get(`/registry/${registry}/v0.1/servers?limit=100`));
 
-/** A mark that changes with every row written to the catalogue: where each row lies and which transaction wrote it. */
+/**
+ * Changes with every row written to the catalog: the rows' positions and the transactions that wrote them.
+ */
 async function rowMark(service: ServiceUnderTest): Promise<string> {
   const rows = ['entry', 'entry_version', 'claim_set', 'source', 'registry'].map(
     (table) =>
@@ -30,19 +32,19 @@ describe('a file that changes', () => {
     .registry('main', { sources: ['main'] })
     .runs();
 
-  it('serves documents deep-equal to those of the file, unknown keys included', async () => {
+  it("serves documents deep-equal to the file's, unknown keys included", async () => {
     const reply = await service.get('/registry/main/v0.1/servers/io.acme%2Fkept/versions/latest');
     expect((reply.json as { server: unknown }).server).toEqual(kept);
   });
 
-  it('stores the claims of the source on its entries', async () => {
+  it("stores the source's claims on its entries", async () => {
     const rows = await service.database.query<{ claims: unknown }>(
       `select distinct c.claims from entry e join claim_set c on c.id = e.claim_set_id`,
     );
     expect(rows).toEqual([{ claims: { org: 'acme' } }]);
   });
 
-  it('follows additions, changes and removals, and lets what is unchanged alone', async () => {
+  it('applies additions, changes and removals and leaves the rest alone', async () => {
     const before = (await service.get('/registry/main/v0.1/servers/io.acme%2Fkept/versions/latest')).text;
     await service.rewrite('main', {
       servers: [
@@ -65,14 +67,14 @@ describe('a file that changes', () => {
     expect(latest.json).toMatchObject({ server: { version: '2.0.0' } });
   });
 
-  it('goes back to the next version when the latest leaves', async () => {
+  it('falls back to the next version when the latest is removed', async () => {
     await service.rewrite('main', { servers: [kept, aServer('io.acme/changes')] });
     await service.synced('main');
     const latest = await service.get('/registry/main/v0.1/servers/io.acme%2Fchanges/versions/latest');
     expect(latest.json).toMatchObject({ server: { version: '1.0.0' } });
   });
 
-  it('writes no rows when the content is the same, nor when only its spelling is', async () => {
+  it('writes no rows when only the spelling changes, or nothing', async () => {
     await service.synced('main');
     const before = await rowMark(service);
     await service.synced('main');
@@ -84,7 +86,7 @@ describe('a file that changes', () => {
   });
 });
 
-describe('a file that can not be used', () => {
+describe('an unusable file', () => {
   const service = aService()
     .source('main', { servers: [aServer('io.acme/stays')] })
     .registry('main', { sources: ['main'] })
@@ -93,9 +95,9 @@ describe('a file that can not be used', () => {
   const legacy = { version: '1.0.0', last_updated: '', servers: { weather: { image: 'x' } } };
   it.each([
     ['nothing', '', /valid JSON|registry format/],
-    ['half a file', JSON.stringify(aCatalogue([aServer('io.acme/new')])).slice(0, -9), /valid JSON/],
-    ['no JSON', '<html>', /valid JSON/],
-    ['a list', '[]', /not a JSON object/],
+    ['truncated JSON', JSON.stringify(aCatalogue([aServer('io.acme/new')])).slice(0, -9), /valid JSON/],
+    ['not JSON', '<html>', /valid JSON/],
+    ['an array', '[]', /not a JSON object/],
     ['another format', '{}', /version: .*meta\.last_updated: .*data: /],
     ['the legacy format', JSON.stringify(legacy), /legacy ToolHive registry format.*[Cc]onvert/],
     [
@@ -106,27 +108,27 @@ describe('a file that can not be used', () => {
     ['no entry', JSON.stringify(aCatalogue([])), /no entries/],
     ['an unclosed string', '{"version":"1.0.0', /never closed/],
     [
-      'two lists of servers',
+      'duplicate servers lists',
       '{"version":"1.0.0","meta":{"last_updated":"2026-01-01T00:00:00Z"},"data":{"servers":[],"servers":[]}}',
       /"data\.servers" is given twice/,
     ],
     [
-      'two lists of servers, one of them spelled otherwise',
+      'duplicate servers lists, one with an escaped key',
       `{"version":"1.0.0","meta":{"last_updated":"2026-01-01T00:00:00Z"},"data":{"servers":[${JSON.stringify(aServer('io.acme/one'))}],"s\\u0065rvers":[]}}`,
       /"data\.servers" is given twice/,
     ],
     [
-      'a key of the file given twice',
+      'a duplicate key of the file',
       `{"version":"1.0.0","meta":{"last_updated":"2026-01-01T00:00:00Z"},"data":{"servers":[${JSON.stringify(aServer('io.acme/one'))}]},"data":5}`,
       /The key "data" is given twice/,
     ],
     [
-      'a key the database can not keep given twice',
+      'a duplicate key with characters the database refuses',
       `{"version":"1.0.0","meta":{"\\u0000\\ud83d":1,"\\u0000\\ud83d":2},"data":{"servers":[]}}`,
       /The key "meta\.\ufffd\ufffd" is given twice/,
     ],
     [
-      'a key of its head given twice',
+      'a duplicate key before the servers',
       `{"version":"1.0.0","meta":{"last_updated":"2026-01-01T00:00:00Z","last_updated":"x"},"data":{"servers":[]}}`,
       /The key "meta\.last_updated" is given twice/,
     ],
@@ -135,7 +137,7 @@ describe('a file that can not be used', () => {
       '{"version":"1.0.0","meta":{"last_updated":"2026-01-01T00:00:00Z"},"data":{"servers":[1,]}}',
       /malformed/,
     ],
-  ])('keeps the earlier entries and says why: %s', async (_what, text, why) => {
+  ])('keeps the earlier entries and reports the reason: %s', async (_what, text, why) => {
     await service.rewrite('main', { text });
     const report = await service.synced('main');
     expect(report.status).toBe('failed');
@@ -143,7 +145,7 @@ describe('a file that can not be used', () => {
     expect(await list(service)).toEqual(['io.acme/stays@1.0.0']);
   });
 
-  it('says that a file is missing, is a directory or is no text, and goes on when it is there again', async () => {
+  it('reports a missing file, a directory and invalid UTF-8, and recovers', async () => {
     const file = service.fileOf('main');
     await rename(file, `${file}.away`);
     expect((await service.synced('main')).error).toMatch(/there is no such file/);
@@ -158,7 +160,7 @@ describe('a file that can not be used', () => {
     expect(await list(service)).toEqual(['io.acme/again@1.0.0', 'io.acme/stays@1.0.0']);
   });
 
-  it('shows the state of the sync to administrators', async () => {
+  it('shows the sync state to administrators', async () => {
     await service.rewrite('main', { text: '[]' });
     await service.synced('main');
     expect((await service.get('/v1/sources/main')).json).toMatchObject({
@@ -175,7 +177,7 @@ describe('a file that can not be used', () => {
   });
 });
 
-describe('a file with bad entries among good ones', () => {
+describe('a file with valid and invalid entries', () => {
   const bad = [
     [null, 'must be an object, not null'],
     [
@@ -203,7 +205,7 @@ describe('a file with bad entries among good ones', () => {
     .registry('main', { sources: ['main'] })
     .runs();
 
-  it('takes the good ones and reports the others with their reasons', async () => {
+  it('serves the valid ones and reports the others with their reasons', async () => {
     expect(await list(service)).toEqual(['io.acme/kept@1.0.0']);
     const { sync } = (await service.get('/v1/sources/main')).json as {
       sync: { status: string; counts: object; skipped: { name: string | null; reasons: string[] }[] };
@@ -215,7 +217,7 @@ describe('a file with bad entries among good ones', () => {
   });
 });
 
-describe('entries with characters the database can not keep', () => {
+describe('entries with characters the database cannot store', () => {
   const half = '\\ud83d';
   const raw = [
     `{"name":"io.acme/${half}","description":"d","version":"1.0.0"}`,
@@ -232,7 +234,7 @@ describe('entries with characters the database can not keep', () => {
     .registry('main', { sources: ['main'] })
     .runs();
 
-  it('are skipped alone, and one with such characters elsewhere is served', async () => {
+  it('are skipped individually when in a key field, and served when elsewhere', async () => {
     expect(await list(service)).toEqual(['io.acme/kept@1.0.0']);
     expect((await service.get('/v1/sources/main')).json).toMatchObject({
       sync: { status: 'complete', counts: { entries: 1, skipped: 5 } },
@@ -250,7 +252,7 @@ describe('10 000 servers in one file', () => {
     .registry('main', { sources: ['main'] })
     .runs();
 
-  it('are synced, and a second time without a write', async () => {
+  it('are synced, and written only once', async () => {
     await service.rewrite('main', { servers });
     expect((await service.synced('main')).counts).toMatchObject({ entries: 10_000 });
     const before = await rowMark(service);

@@ -32,13 +32,13 @@ describe('a source with a filter', () => {
     ['names', ['io.acme/a@1.0.0', 'io.acme/d@1.0.0']],
     ['tags', ['com.other/c@1.0.0', 'io.acme/b@1.0.0']],
     ['nothing', []],
-  ])('takes by %s what passes, exclude winning', async (registry, expected) => {
+  ])('applies %s, with exclude winning', async (registry, expected) => {
     expect(await list(service, registry)).toEqual(expected);
     expect((await service.synced(registry)).status).toBe('complete');
   });
 });
 
-describe('a source with a filter and bad entries', () => {
+describe('a source with a filter and invalid entries', () => {
   const bad = (name: string, tags: string[]) => ({
     ...aServer(name, '^1'),
     _meta: { 'io.modelcontextprotocol.registry/publisher-provided': { a: { b: { tags } } } },
@@ -51,7 +51,7 @@ describe('a source with a filter and bad entries', () => {
     bad('com.other/bad', []),
     aServer('com.other/good'),
     aServer('com.other/good'),
-    { description: 'nobody can say whose this is' },
+    { description: 'an entry without a name' },
   ];
   const skills = [aSkill('com.skills/bad', '^1'), aSkill('io.skills/bad', '^1')];
   const service = aService()
@@ -60,13 +60,13 @@ describe('a source with a filter and bad entries', () => {
     .registry('main', { sources: ['main', 'nothing'] })
     .runs();
 
-  it('reports only those the filter would have let through', async () => {
+  it('reports only entries the filter would have admitted', async () => {
     const report = await service.synced('main');
     expect(report.skipped.map(({ name }) => name)).toEqual(['io.acme/bad', null, 'bad']);
     expect(report.counts).toMatchObject({ entries: 1, skipped: 3, filtered: 5 });
   });
 
-  it('has nothing to report when the filter leaves out all of them', async () => {
+  it('reports nothing when the filter excludes them all', async () => {
     expect(await service.synced('nothing')).toMatchObject({ status: 'complete', skipped: [] });
   });
 });

@@ -10,7 +10,7 @@ import { expectRefused } from '../support/matchers.js';
 import { keepSecret } from '../support/secrets.js';
 import { aService } from '../support/service.js';
 
-const leftOvers = aTemporaryDirectory();
+const leftovers = aTemporaryDirectory();
 const syncPolicy = { interval: '1h' };
 const password = keepSecret('a password: of "some" length\\ %41 é');
 const never = new AbortController().signal;
@@ -29,7 +29,7 @@ describe('a repository with a password', () => {
     return file;
   };
 
-  it('is read, without a request in vain', async () => {
+  it('is read without a first unauthenticated request', async () => {
     expect(await service.synced('main')).toMatchObject({ status: 'complete', error: null });
     expect(await namesIn(service)).toEqual(['one']);
     git.takeRequests();
@@ -38,20 +38,24 @@ describe('a repository with a password', () => {
   });
 
   it.each([
-    ['a wrong one', keepSecret('another password of length'), /: the user name or the password was refused$/],
+    [
+      'a wrong one',
+      keepSecret('a wrong one of equal length'),
+      /: the user name or the password was refused$/,
+    ],
     ['an empty one', '\n', /password is empty$/],
-    ['one of two lines', keepSecret('the first line\nthe second line'), /must be one line of text$/],
-  ])('says so: %s', async (_what, other, why) => {
+    ['two lines', keepSecret('the first line\nthe second line'), /must be one line of text$/],
+  ])('reports a rejected password: %s', async (_what, other, why) => {
     write(other);
     const report = await service.synced('main');
     write(password);
     expect(report).toMatchObject({ status: 'failed', error: expect.stringMatching(why) });
     expect(await namesIn(service)).toEqual(['one']);
     expect(await service.synced('main')).toMatchObject({ status: 'complete' });
-    expect(await leftOvers()).toEqual([]);
+    expect(await leftovers()).toEqual([]);
   });
 
-  it('takes a new password without a restart', async () => {
+  it('uses a new password without a restart', async () => {
     const changed = keepSecret('the next password of length');
     git.account = { username: 'reader', password: changed };
     expect((await service.synced('main')).error).toMatch(/was refused$/);
@@ -59,7 +63,7 @@ describe('a repository with a password', () => {
     expect(await service.synced('main')).toMatchObject({ status: 'complete' });
   });
 
-  it('is said to want one when there is none', async () => {
+  it('reports that a password is required', async () => {
     await service.restart((edited) =>
       edited.source('main', { kind: 'git', settings: { repository: git.url('acme') } }),
     );
@@ -67,13 +71,13 @@ describe('a repository with a password', () => {
     expect(await namesIn(service)).toEqual(['one']);
   });
 
-  it('does not show the password to a server that repeats what it was sent', async () => {
+  it('hides the password even when the server echoes it', async () => {
     git.injectFault = ({ headers }, response) => {
-      const told = `ERR ${headers.authorization} ${password}`;
-      const length = (Buffer.byteLength(told) + 4).toString(16).padStart(4, '0');
+      const echo = `ERR ${headers.authorization} ${password}`;
+      const length = (Buffer.byteLength(echo) + 4).toString(16).padStart(4, '0');
       response
         .writeHead(200, { 'Content-Type': 'application/x-git-upload-pack-advertisement' })
-        .end(`001e# service=git-upload-pack\n0000${length}${told}`);
+        .end(`001e# service=git-upload-pack\n0000${length}${echo}`);
     };
     const auth = { username: 'reader', passwordFile: write(password) };
     const settings = { repository: git.url('acme'), auth };
@@ -83,7 +87,7 @@ describe('a repository with a password', () => {
   });
 });
 
-describe('a source made through the API', () => {
+describe('a repository of an API-made source', () => {
   const git = aGitServer().runs();
   const service = aService().source('other', { servers: [] }).runs();
   const put = (settings: object) => service.put('/v1/sources/made', { git: settings, syncPolicy });
@@ -123,14 +127,14 @@ describe('a source made through the API', () => {
     expectRefused(await put({ repository: git.url('acme'), ...settings }), 400, 'invalid_body');
   });
 
-  it('may not name a password file where there is no adminFileRoot', async () => {
+  it('may not name a password file without adminFileRoot', async () => {
     const auth = { username: 'a', passwordFile: '/etc/hostname' };
     expectRefused(await put({ repository: git.url('acme'), auth }), 400, 'path_not_allowed');
     const made = connectionTo({ repository: git.url('acme'), auth }, 'api', { adminAllowPrivateIP: true });
     await expect(made).rejects.toThrow(/may not be read/);
   });
 
-  it('is fetched from there when the configuration allows it, with a file below adminFileRoot', async () => {
+  it('may be fetched from private addresses when allowed, with a file below adminFileRoot', async () => {
     const root = join(process.env['TMPDIR'] ?? '', 'root');
     mkdirSync(root);
     writeFileSync(join(root, 'password'), password);
@@ -155,7 +159,7 @@ describe('the address of a repository', () => {
     await git.repository('acme').commit({ 'registry.json': aFileOf('one') });
   });
 
-  it('is the one that was judged, and not looked up again', async () => {
+  it('is resolved once: the checked address is the one git contacts', async () => {
     const way = await connectionTo({ repository: 'https://Git.Example./acme.git' }, 'api', {
       resolve: (_host, done) =>
         done(null, [
@@ -183,7 +187,7 @@ describe('the address of a repository', () => {
   });
 
   it.each(['ext::true', 'file:///etc', 'ssh://-oProxyCommand=true/a', 'git://127.0.0.1/a'])(
-    'is not taken from a protocol that was not chosen: %s',
+    'cannot switch to another protocol: %s',
     async (url) => {
       const way = {
         url,
@@ -211,13 +215,13 @@ describe('a server that never answers', () => {
     return remote.askCommit(settings).finally(() => remote.close());
   };
 
-  it('is waited for so long', async () => {
+  it('is abandoned at the timeout', async () => {
     await expect(open(never, { askMs: 500 })).rejects.toThrow(/: it did not answer in time$/);
     await expect(open(never, { totalMs: 1_000 })).rejects.toThrow(/: it did not answer in time$/);
-    expect(await leftOvers()).toEqual([]);
+    expect(await leftovers()).toEqual([]);
   });
 
-  it('is left at once when the server stops, with everything git has started', async () => {
+  it('is abandoned at once on stop, with all git subprocesses', async () => {
     const stop = new AbortController();
     const waiting = open(stop.signal, {});
     while (git.requests.length < 3) await new Promise((resolve) => setTimeout(resolve, 20));
@@ -226,6 +230,6 @@ describe('a server that never answers', () => {
     stop.abort();
     await expect(waiting).rejects.toThrow(/abort/i);
     await expect.poll(connections).toBe(0);
-    expect(await leftOvers()).toEqual([]);
+    expect(await leftovers()).toEqual([]);
   });
 });

@@ -5,7 +5,7 @@ import { aGitServer, type GitServer } from '../support/git-server.js';
 import { aFileOf, aTemporaryDirectory, namesIn, readsGit } from '../support/git-service.js';
 import { aService } from '../support/service.js';
 
-const leftOvers = aTemporaryDirectory();
+const leftovers = aTemporaryDirectory();
 const path = 'catalogue/registry.json';
 const pointer = 'version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 1\n';
 const link = (target: string) => ({ mode: '120000', target }) as const;
@@ -17,7 +17,7 @@ const answer =
     git.injectFault = (_request, response) => response.writeHead(status, headers).end(body);
   };
 
-describe('a repository that can not be used', () => {
+describe('an unusable repository', () => {
   const git = aGitServer().runs();
   const repository = git.repository('acme');
   const healthy = () => repository.commit({ [path]: aFileOf('stays') });
@@ -38,16 +38,20 @@ describe('a repository that can not be used', () => {
       /no file catalogue\/registry\.json in commit [0-9a-f]{12}$/,
     ],
     ['a directory', () => repository.commit({ [`${path}/a`]: 'a' }), /is a directory in commit/],
-    ['a link', () => repository.commit({ [path]: link('/etc/passwd') }), /is a symbolic link in commit/],
+    ['a symlink', () => repository.commit({ [path]: link('/etc/passwd') }), /is a symbolic link in commit/],
     [
-      'a link to a directory on the way',
+      'a symlinked parent directory',
       () => repository.commit({ catalogue: link('real'), 'real/registry.json': aFileOf('new') }),
       /there is no file/,
     ],
     ['a submodule', () => repository.commit({ [path]: submodule }), /is a submodule in commit/],
-    ['a submodule on the way', () => repository.commit({ catalogue: submodule }), /there is no file/],
+    [
+      'a submodule as parent directory',
+      () => repository.commit({ catalogue: submodule }),
+      /there is no file/,
+    ],
     ['Git LFS', () => repository.commit({ [path]: pointer }), /is kept in Git LFS/],
-    ['no catalogue', () => repository.commit({ [path]: '{}' }), /not in the registry format/],
+    ['an invalid catalog', () => repository.commit({ [path]: '{}' }), /not in the registry format/],
     ['a status of 404', answer(404), /there is no such repository, or it is private/],
     ['a status of 403', answer(403), /access was denied \(403\)/],
     ['a status of 429', answer(429), /takes no more requests/],
@@ -63,11 +67,11 @@ describe('a repository that can not be used', () => {
       /no Git server/,
     ],
     [
-      'a connection that breaks off',
+      'a dropped connection',
       () => (git.injectFault = (request) => request.socket.destroy()),
       /the connection broke off/,
     ],
-  ])('keeps the earlier entries and says why: %s', async (_what, trouble, why) => {
+  ])('keeps the earlier entries and reports the reason: %s', async (_what, trouble, why) => {
     await healthy();
     expect(await service.synced('main')).toMatchObject({ status: 'complete', attempts: 0, error: null });
     await trouble(repository, git);
@@ -76,10 +80,10 @@ describe('a repository that can not be used', () => {
     expect(report).toMatchObject({ status: 'failed', attempts: 1 });
     expect(report.error).toMatch(why);
     expect(await namesIn(service)).toEqual(['stays']);
-    expect(await leftOvers()).toEqual([]);
+    expect(await leftovers()).toEqual([]);
   });
 
-  it('says that the repository is gone, and goes on when it is there again', async () => {
+  it('reports a missing repository and recovers', async () => {
     await rename(repository.directory, `${repository.directory}.away`);
     expect((await service.synced('main')).error).toMatch(/there is no such repository/);
     await rename(`${repository.directory}.away`, repository.directory);
@@ -88,7 +92,7 @@ describe('a repository that can not be used', () => {
     expect(await namesIn(service)).toEqual(['again']);
   });
 
-  it('says that there is no git command', async () => {
+  it('reports a missing git command', async () => {
     const { PATH } = process.env;
     process.env['PATH'] = '/nowhere';
     const { error } = await service.synced('main').finally(() => (process.env['PATH'] = PATH));

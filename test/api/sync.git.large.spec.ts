@@ -13,11 +13,11 @@ import { aService } from '../support/service.js';
 import { inSoak } from '../support/soak.js';
 
 const MIB = 1024 * 1024;
-/** Over the 64 MiB that are read at the most, and to be held by nobody. */
+/** Exceeds the limit of 64 MiB and must never be held in memory. */
 const LARGE_MIB = inSoak(1024, 80);
-const leftOvers = aTemporaryDirectory();
+const leftovers = aTemporaryDirectory();
 
-/** So many bytes, made of one piece over and over. */
+/** Yields this many bytes by repeating one chunk. */
 function* repeated(bytes: number, piece = Buffer.alloc(MIB)): Generator<Buffer> {
   for (let left = bytes; left > 0; left -= piece.length) yield piece.subarray(0, left);
 }
@@ -38,7 +38,7 @@ describe('a large repository', () => {
     return { branch: 'main', path };
   });
 
-  it('costs little more than its catalogue, at first and later', async () => {
+  it('costs little more than its catalog, at first and later', async () => {
     expect(await service.synced('main')).toMatchObject({ status: 'complete', error: null });
     await repository.commit({ [path]: aFileOf('one', 'two') }, { keeps: true });
     const memory = watchGitMemory();
@@ -57,7 +57,7 @@ describe(`a file of ${LARGE_MIB} MiB`, () => {
     return { branch: 'main' };
   });
 
-  it('is refused without being held', async () => {
+  it('is refused without being held in memory', async () => {
     await service.synced('main');
     const bytes = LARGE_MIB * MIB;
     await repository.commit({}, { large: { 'registry.json': { bytes, chunks: repeated(bytes) } } });
@@ -66,10 +66,10 @@ describe(`a file of ${LARGE_MIB} MiB`, () => {
     expect(report.error).toMatch(/registry\.json is larger than 64 MiB, the most that is read$/);
     expect(await memory.peakBytes()).toBeLessThan(30 * MIB);
     expect(await namesIn(service)).toEqual(['stays']);
-    expect(await leftOvers()).toEqual([]);
+    expect(await leftovers()).toEqual([]);
   });
 
-  it('is refused while it comes, when it can not be compressed', async () => {
+  it('is refused during the transfer when it is incompressible', async () => {
     const bytes = 66 * MIB;
     await repository.commit(
       {},
@@ -77,7 +77,7 @@ describe(`a file of ${LARGE_MIB} MiB`, () => {
     );
     expect((await service.synced('main')).error).toMatch(/registry\.json is larger than 64 MiB/);
     expect(await namesIn(service)).toEqual(['stays']);
-    expect(await leftOvers()).toEqual([]);
+    expect(await leftovers()).toEqual([]);
   });
 });
 
@@ -86,7 +86,7 @@ describe('the disk', () => {
   const repository = git.repository('acme');
   repository.configure('uploadpack.allowFilter', 'false');
 
-  it('is not filled by a server that sends whole snapshots', async () => {
+  it('is not filled by a server that sends complete snapshots only', async () => {
     const settings = { repository: git.url('acme'), branch: 'main' };
     const bytes = 24 * MIB;
     const large = { other: { bytes, chunks: random(bytes) } };
@@ -97,11 +97,11 @@ describe('the disk', () => {
     });
     const fetched = remote.fetchCommit(settings).finally(() => remote.close());
     await expect(fetched).rejects.toThrow(/: more than 4 MiB would be needed for it$/);
-    expect(await leftOvers()).toEqual([]);
+    expect(await leftovers()).toEqual([]);
   });
 });
 
-describe('what a server that was killed has left', () => {
+describe('files left by a killed server', () => {
   const git = aGitServer().runs();
   const repository = git.repository('acme');
   const clock = new Clock().runs();
@@ -110,11 +110,11 @@ describe('what a server that was killed has left', () => {
     return { branch: 'main' };
   });
 
-  it('is cleared away an hour later, also by a server that was there already', async () => {
+  it('are removed an hour later, also by a server that was already running', async () => {
     await service.synced('main');
     const left = await mkdtemp(join(tmpdir(), 'registry-git-'));
     await mkdir(join(left, 'objects'));
-    const others = async () => (await leftOvers()).includes(basename(left));
+    const others = async () => (await leftovers()).includes(basename(left));
     clock.passes(30 * 60_000);
     await service.synced('main');
     expect(await others()).toBe(true);

@@ -11,7 +11,7 @@ import { aGitServer } from '../support/git-server.js';
 import { aFileOf, aTemporaryDirectory } from '../support/git-service.js';
 import { keepSecret } from '../support/secrets.js';
 
-const leftOvers = aTemporaryDirectory();
+const leftovers = aTemporaryDirectory();
 const own = (name: string) => join(process.env['TMPDIR'] ?? '', name);
 
 async function readFrom(
@@ -50,7 +50,7 @@ describe('a repository behind TLS with a private CA', () => {
 });
 
 // A fake ssh that records its arguments and runs the remote command locally.
-const STAND_IN = `#!/bin/sh
+const FAKE_SSH = `#!/bin/sh
 printf '%s\\n' "$@" > "$0.arguments"
 cat ssh_config > "$0.config"
 cat key known_hosts > "$0.files"
@@ -68,19 +68,19 @@ describe('a repository over ssh', () => {
     repository: url,
     auth: { privateKeyFile: own('id'), knownHostsFile: own('hosts') },
   });
-  const withStandIn = (way: GitConnection) => ({ ...way, path: `${own('bin')}:${way.path}` });
+  const withFakeSsh = (way: GitConnection) => ({ ...way, path: `${own('bin')}:${way.path}` });
   const noted = (what: string) => readFileSync(own(`bin/ssh.${what}`), 'utf8');
   beforeAll(async () => {
     await repository.commit({ 'registry.json': aFileOf('one') });
     mkdirSync(own('bin'));
-    writeFileSync(own('bin/ssh'), STAND_IN, { mode: 0o755 });
+    writeFileSync(own('bin/ssh'), FAKE_SSH, { mode: 0o755 });
     writeFileSync(own('id'), key);
     writeFileSync(own('hosts'), 'git.example ssh-ed25519 AAAA');
   });
 
   it('is read with the key, no part of which is on the command line', async () => {
     const url = `ssh://git@git.example:2222${repository.directory}`;
-    expect(await readFrom(settings(url), withStandIn)).toBe(aFileOf('one'));
+    expect(await readFrom(settings(url), withFakeSsh)).toBe(aFileOf('one'));
     expect(noted('arguments')).toBe(
       ['-F', 'ssh_config', '-o', 'SendEnv=GIT_PROTOCOL', '-p', '2222', 'git@git.example'].join('\n') +
         `\ngit-upload-pack '${repository.directory}'\n`,
@@ -89,11 +89,11 @@ describe('a repository over ssh', () => {
     expect(noted('modes')).toBe('-rw-------\n-rw-------\n');
     expect(noted('config')).toMatch(/^StrictHostKeyChecking yes$/m);
     expect(noted('config')).not.toMatch(/HostName/);
-    expect(await leftOvers()).toEqual([]);
+    expect(await leftovers()).toEqual([]);
   });
 
   it('may use the scp-like form', async () => {
-    expect(await readFrom(settings(`git@git.example:${repository.directory}`), withStandIn)).toBe(
+    expect(await readFrom(settings(`git@git.example:${repository.directory}`), withFakeSsh)).toBe(
       aFileOf('one'),
     );
   });
@@ -115,6 +115,6 @@ describe('a repository over ssh', () => {
     ['git@git.example: Permission denied (publickey).', /the key was refused, or can not be used/],
   ])('reports the cause: %s', async (said, why) => {
     writeFileSync(own('bin/ssh'), `#!/bin/sh\necho '${said}' >&2\nexit 255\n`, { mode: 0o755 });
-    await expect(readFrom(settings('git@git.example:a'), withStandIn)).rejects.toThrow(why);
+    await expect(readFrom(settings('git@git.example:a'), withFakeSsh)).rejects.toThrow(why);
   });
 });

@@ -3,7 +3,7 @@ import { aGitServer } from '../support/git-server.js';
 import { aFileOf, aTemporaryDirectory, namesIn, readsGit } from '../support/git-service.js';
 import { aService } from '../support/service.js';
 
-const leftOvers = aTemporaryDirectory();
+const leftovers = aTemporaryDirectory();
 const LS_REMOTE = ['GET /acme.git/info/refs', 'POST /acme.git/git-upload-pack'];
 const unchanged = { status: 'complete', error: null };
 
@@ -21,7 +21,7 @@ describe('a branch', () => {
     expect(await namesIn(service)).toEqual(['one']);
   });
 
-  it('costs one ls-remote while its commit is the same', async () => {
+  it('costs one ls-remote while its commit is unchanged', async () => {
     git.takeRequests();
     expect(await service.synced('main')).toMatchObject(unchanged);
     expect(git.takeRequests()).toEqual(LS_REMOTE);
@@ -33,7 +33,7 @@ describe('a branch', () => {
     expect(await namesIn(service)).toEqual(['one', 'two']);
   });
 
-  it('is followed when it was forced to another history', async () => {
+  it('is followed after a force-push', async () => {
     const [first = ''] = repository.git('rev-list', '--reverse', 'main').split('\n');
     repository.git('update-ref', 'refs/heads/main', first);
     expect((await service.synced('main')).counts).toMatchObject({ removed: 1, unchanged: 1 });
@@ -44,7 +44,7 @@ describe('a branch', () => {
     expect(await namesIn(service)).toEqual(['unrelated']);
   });
 
-  it('is not read again for a commit that leaves the file as it is', async () => {
+  it('is not read again for a commit that leaves the file unchanged', async () => {
     await repository.commit({ [path]: aFileOf('unrelated'), other: 'x'.repeat(100_000) });
     git.takeRequests();
     expect(await service.synced('main')).toMatchObject(unchanged);
@@ -65,7 +65,7 @@ describe('a branch', () => {
     expect(await namesIn(service)).toEqual([]);
   });
 
-  it('leaves nothing in the temporary directory', async () => expect(await leftOvers()).toEqual([]));
+  it('leaves nothing in the temporary directory', async () => expect(await leftovers()).toEqual([]));
 });
 
 describe('the default branch', () => {
@@ -85,7 +85,7 @@ describe('the default branch', () => {
     expect(git.takeRequests()).toEqual(LS_REMOTE);
   });
 
-  it('may become another one', async () => {
+  it('may change', async () => {
     repository.git('symbolic-ref', 'HEAD', 'refs/heads/next');
     await service.synced('main');
     expect(await namesIn(service)).toEqual(['next']);
@@ -105,7 +105,7 @@ describe('a tag', () => {
     return { tag: 'v1' };
   });
 
-  it('with a message is read, and not a branch of that name', async () => {
+  it('that is annotated is read, and not a branch of that name', async () => {
     await service.synced('main');
     expect(await namesIn(service)).toEqual(['one']);
     git.takeRequests();
@@ -113,13 +113,13 @@ describe('a tag', () => {
     expect(git.takeRequests()).toEqual(LS_REMOTE);
   });
 
-  it('may be moved, and may be without a message', async () => {
+  it('may be moved, and may be lightweight', async () => {
     tag('v1');
     await service.synced('main');
     expect(await namesIn(service)).toEqual(['two']);
   });
 
-  it('that is deleted is said to be gone', async () => {
+  it('that is deleted is reported as missing', async () => {
     repository.git('tag', '--delete', 'v1');
     expect((await service.synced('main')).error).toMatch(/: there is no tag v1; was it deleted\?$/);
     expect(await namesIn(service)).toEqual(['two']);
@@ -135,7 +135,7 @@ describe('a commit', () => {
     return { commit };
   });
 
-  it('is read, and asked for no more', async () => {
+  it('is read once and never requested again', async () => {
     await service.synced('main');
     expect(await namesIn(service)).toEqual(['one']);
     git.takeRequests();
@@ -143,7 +143,7 @@ describe('a commit', () => {
     expect(git.takeRequests()).toEqual([]);
   });
 
-  it('that is not there is said to be missing', async () => {
+  it('that does not exist is reported as missing', async () => {
     const settings = { repository: git.url('acme'), commit: '1'.repeat(40) };
     await service.restart((edited) => edited.source('main', { kind: 'git', settings }));
     expect((await service.synced('main')).error).toMatch(/: the server does not have it/);
@@ -151,7 +151,7 @@ describe('a commit', () => {
   });
 });
 
-describe('a repository with SHA-256', () => {
+describe('a SHA-256 repository', () => {
   const git = aGitServer().runs();
   const repository = git.repository('acme', 'sha256');
   const service = readsGit(aService(), git, async () => {
@@ -165,7 +165,7 @@ describe('a repository with SHA-256', () => {
   });
 });
 
-describe('a server that sends only whole snapshots', () => {
+describe('a server that sends complete snapshots only', () => {
   const git = aGitServer().runs();
   const repository = git.repository('acme');
   repository.configure('uploadpack.allowFilter', 'false');
@@ -174,12 +174,12 @@ describe('a server that sends only whole snapshots', () => {
     return { branch: 'main' };
   });
 
-  it('is read all the same', async () => {
+  it('is read', async () => {
     expect(await service.synced('main')).toMatchObject(unchanged);
     expect(await namesIn(service)).toEqual(['one']);
   });
 
-  it('is read when it knows filters and refuses them', async () => {
+  it('is read when it advertises filters and refuses them', async () => {
     repository.configure('uploadpack.allowFilter', 'true');
     repository.configure('uploadpackfilter.allow', 'false');
     await repository.commit({ 'registry.json': aFileOf('two') });

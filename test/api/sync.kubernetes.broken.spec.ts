@@ -3,7 +3,7 @@ import { aWatchedCluster, exported, listed, syncOf } from '../support/cluster-ob
 import { makeCertificates } from '../support/certificates.js';
 import { within } from '../support/within.js';
 
-/** Long enough for the pauses between attempts, also on a busy machine. */
+/** Covers the back-off between attempts, also on a busy machine. */
 const A_WHILE = 20_000;
 
 describe('a watch that ends', () => {
@@ -11,7 +11,7 @@ describe('a watch that ends', () => {
   const sees = (names: string[]) => within(A_WHILE, async () => expect(await listed(service)).toEqual(names));
   const isWatched = () => within(A_WHILE, () => expect(cluster.watching).toBe(3));
 
-  it('goes on where it was: nothing is lost or doubled, and nothing listed again', async () => {
+  it('resumes where it was, losing, doubling and relisting nothing', async () => {
     cluster.put('MCPServer', 'tools/stays', exported('stays'));
     cluster.put('MCPServer', 'tools/goes', exported('goes'));
     await sees(['tools/goes@1.0.0', 'tools/stays@1.0.0']);
@@ -32,7 +32,7 @@ describe('a watch that ends', () => {
     expect((await syncOf(service)).status).toBe('complete');
   });
 
-  it('goes on from the last bookmark, however much of the history is gone', async () => {
+  it('resumes from the last bookmark, even when older history is gone', async () => {
     await isWatched();
     cluster.pass(500);
     cluster.bookmark();
@@ -48,24 +48,27 @@ describe('a watch that ends', () => {
     expect(cluster.pagesAsked).toBe(before);
   });
 
-  it.each(['event', 'status'] as const)('lists anew when its place is gone, told as %s', async (how) => {
-    await isWatched();
-    cluster.goneAs = how;
-    const before = cluster.pagesAsked;
-    cluster.breakWatches();
-    cluster.delete('MCPServer', 'tools/goes');
-    cluster.put('MCPServer', 'data/new', exported('new'));
-    cluster.compact();
-    await sees(['data/new@1.0.0', 'tools/stays@1.0.0']);
-    await isWatched();
-    expect(cluster.pagesAsked).toBe(before + 3);
-    expect(await syncOf(service)).toMatchObject({ status: 'complete', attempts: 0 });
-    cluster.put('MCPServer', 'tools/goes', exported('goes'));
-    cluster.delete('MCPServer', 'data/new');
-    await sees(['tools/goes@1.0.0', 'tools/stays@1.0.0']);
-  });
+  it.each(['event', 'status'] as const)(
+    'lists again when its resourceVersion has expired, reported as %s',
+    async (how) => {
+      await isWatched();
+      cluster.goneAs = how;
+      const before = cluster.pagesAsked;
+      cluster.breakWatches();
+      cluster.delete('MCPServer', 'tools/goes');
+      cluster.put('MCPServer', 'data/new', exported('new'));
+      cluster.compact();
+      await sees(['data/new@1.0.0', 'tools/stays@1.0.0']);
+      await isWatched();
+      expect(cluster.pagesAsked).toBe(before + 3);
+      expect(await syncOf(service)).toMatchObject({ status: 'complete', attempts: 0 });
+      cluster.put('MCPServer', 'tools/goes', exported('goes'));
+      cluster.delete('MCPServer', 'data/new');
+      await sees(['tools/goes@1.0.0', 'tools/stays@1.0.0']);
+    },
+  );
 
-  it('keeps its entries while the cluster is away, says so, and catches up', async () => {
+  it('keeps its entries while the cluster is down, reports it, and catches up', async () => {
     const { port } = cluster;
     await cluster.stop();
     await within(A_WHILE, async () => {
@@ -86,7 +89,7 @@ describe('a watch that ends', () => {
     expect(await syncOf(service)).not.toHaveProperty('error');
   });
 
-  it('fails when the token is refused, and uses the one that is written then', async () => {
+  it('fails when the token is refused, and uses a rotated one', async () => {
     cluster.rotateToken();
     cluster.breakWatches();
     await within(A_WHILE, async () =>
@@ -101,7 +104,7 @@ describe('a watch that ends', () => {
     await within(A_WHILE, async () => expect(await syncOf(service)).toMatchObject({ status: 'complete' }));
   });
 
-  it('goes on with what may be watched when one kind is forbidden later, and keeps what it had of that one', async () => {
+  it("continues with the permitted kinds when one becomes forbidden, and keeps that kind's entries", async () => {
     cluster.put('MCPRemoteProxy', 'tools/proxy', exported('proxy'));
     await sees(['tools/proxy@1.0.0', 'tools/stays@1.0.0']);
     cluster.forbidden.add('watch mcpremoteproxies');
@@ -120,7 +123,7 @@ describe('a watch that ends', () => {
   });
 });
 
-describe('a cluster that can not be listed at first', () => {
+describe('a cluster that cannot be listed', () => {
   const { cluster, service } = aWatchedCluster();
   const becomes = (status: string, error?: RegExp) =>
     within(A_WHILE, async () => {
@@ -129,7 +132,7 @@ describe('a cluster that can not be listed at first', () => {
       if (error) expect(sync.error).toMatch(error);
     });
 
-  it('fails with a sentence for each cause, and keeps the earlier entries', async () => {
+  it('fails with a message for each cause and keeps the earlier entries', async () => {
     cluster.put('MCPServer', 'tools/stays', exported('stays'));
     cluster.put('VirtualMCPServer', 'tools/virtual', exported('virtual'));
     const names = ['tools/stays@1.0.0', 'tools/virtual@1.0.0'];
@@ -160,8 +163,8 @@ describe('a cluster that can not be listed at first', () => {
       '/nowhere/kubeconfig',
       /^The kubeconfig \/nowhere\/kubeconfig could not be read: there is no such file$/,
     ],
-    ['is none', 'broken', /^The kubeconfig \S+ could not be read: it is no kubeconfig$/],
-    ['names no cluster', 'empty', /^The kubeconfig has no current context that names a cluster$/],
+    ['is invalid', 'broken', /^The kubeconfig \S+ could not be read: it is no kubeconfig$/],
+    ['has no cluster', 'empty', /^The kubeconfig has no current context that names a cluster$/],
   ])('fails when the kubeconfig %s', async (_what, file, error) => {
     await service.stop();
     const texts: Record<string, string> = {
@@ -175,7 +178,7 @@ describe('a cluster that can not be listed at first', () => {
     expect(await listed(service)).toEqual(['tools/stays@1.0.0']);
   });
 
-  it('fails when there is none', async () => {
+  it('fails without a kubeconfig', async () => {
     await service.stop();
     delete service.environment['REGISTRY_KUBECONFIG'];
     const { HOME } = process.env;
@@ -194,7 +197,7 @@ describe('a cluster without some of the kinds', () => {
   cluster.served['mcpservers'] = ['v1alpha1'];
   cluster.served['virtualmcpservers'] = [];
 
-  it('is followed in the version it has, and in the others when they come', async () => {
+  it('is watched in the API version it serves, and in others when they appear', async () => {
     cluster.put('MCPServer', 'tools/old', exported('old'));
     await within(A_WHILE, async () => expect(await listed(service)).toEqual(['tools/old@1.0.0']));
     expect(await syncOf(service)).toMatchObject({ status: 'complete', attempts: 0 });
@@ -203,7 +206,7 @@ describe('a cluster without some of the kinds', () => {
     await within(A_WHILE, async () =>
       expect(await listed(service)).toEqual(['tools/new@1.0.0', 'tools/old@1.0.0']),
     );
-    // Gone with its objects, and back as another version.
+    // The CRD goes with its objects and returns as another version.
     cluster.served['mcpservers'] = [];
     cluster.breakWatches();
     await within(A_WHILE, async () => expect(await listed(service)).toEqual(['tools/new@1.0.0']));

@@ -23,7 +23,7 @@ const claimed = (name: string, org: string, more: Record<string, string> = {}) =
 const becomes = (status: string) =>
   within(A_WHILE, async () => expect((await syncOf(admin())).status).toBe(status));
 
-/** What the account of the server may not while it starts again. */
+/** Restarts the server while its account lacks these permissions. */
 async function restarted(forbidden: string[], meanwhile: () => void): Promise<void> {
   await service.stop();
   for (const place of forbidden) cluster.forbidden.add(place);
@@ -36,8 +36,8 @@ beforeEach(async () => {
   await becomes('complete');
 });
 
-describe('a namespace that may no longer be listed when the server starts again', () => {
-  it('keeps its entries, and those of the others are added, changed, removed and hidden', async () => {
+describe('a namespace whose list permission is gone after a restart', () => {
+  it('keeps its entries while the other namespaces follow the cluster', async () => {
     cluster.put('MCPServer', 'tools/stays', claimed('stays', 'acme'));
     cluster.put('MCPServer', 'tools/goes', claimed('goes', 'acme'));
     cluster.put('MCPServer', 'tools/moves', claimed('moves', 'acme'));
@@ -61,12 +61,12 @@ describe('a namespace that may no longer be listed when the server starts again'
     expect(error).toMatch(
       /; Not current: mcpservers in the namespace data, virtualmcpservers in the namespace data, mcpremoteproxies in the namespace data$/,
     );
-    // And what changes then.
+    // Changes in the meantime.
     cluster.delete('MCPServer', 'tools/comes');
     await sees(ACME_DATA, ['data/old@1.0.0', 'tools/stays@2.0.0']);
   });
 
-  it('is made equal to the cluster as soon as it may be listed', async () => {
+  it('is reconciled once it may be listed', async () => {
     cluster.put('MCPServer', 'data/old', claimed('old', 'acme'));
     cluster.put('MCPServer', 'data/kept', claimed('kept', 'acme'));
     await within(A_WHILE, async () =>
@@ -86,8 +86,8 @@ describe('a namespace that may no longer be listed when the server starts again'
   });
 });
 
-describe('a kind that may no longer be listed in a namespace when the server starts again', () => {
-  it('keeps its entries, and those of the other kinds there follow the cluster', async () => {
+describe('a kind whose list permission in a namespace is gone after a restart', () => {
+  it('keeps its entries, and the other kinds there follow the cluster', async () => {
     cluster.put('MCPServer', 'tools/server', claimed('server', 'acme'));
     cluster.put('VirtualMCPServer', 'tools/virtual', claimed('virtual', 'acme'));
     await within(A_WHILE, async () =>
@@ -106,7 +106,7 @@ describe('a kind that may no longer be listed in a namespace when the server sta
     await within(A_WHILE, async () => expect(await listed(admin())).not.toContain('tools/virtual@1.0.0'));
   });
 
-  it('keeps a name from kinds that come after it, and gives it to those before it', async () => {
+  it('keeps a name from later kinds and yields it to earlier ones', async () => {
     cluster.put('VirtualMCPServer', 'tools/taken', claimed('taken', 'acme', { 'registry-version': '2.0.0' }));
     await within(A_WHILE, async () => expect(await listed(admin())).toContain('tools/taken@2.0.0'));
     await restarted(['list virtualmcpservers tools'], () =>
@@ -127,7 +127,7 @@ describe('a kind that may no longer be listed in a namespace when the server sta
     await within(A_WHILE, async () => expect(await listed(admin())).toContain('tools/taken@2.0.0'));
   });
 
-  it('loses what a new filter excludes all the same', async () => {
+  it('still loses entries that a new filter excludes', async () => {
     cluster.put('MCPServer', 'data/secret', claimed('secret', 'acme'));
     cluster.put('MCPServer', 'data/public', claimed('public', 'acme'));
     await within(A_WHILE, async () =>
@@ -148,7 +148,7 @@ describe('a kind that may no longer be listed in a namespace when the server sta
   });
 });
 
-it('a right that is taken away while everything is watched is noticed when the watch is renewed, within a minute', async () => {
+it('a permission withdrawn during a watch is noticed within a minute, when the watch is renewed', async () => {
   await within(A_WHILE, () => expect(cluster.watching).toBe(6));
   for (const { query } of cluster.requests.filter(({ verb }) => verb === 'watch'))
     expect(Number(query['timeoutSeconds'])).toBeLessThanOrEqual(50);
@@ -166,7 +166,7 @@ it('a right that is taken away while everything is watched is noticed when the w
   await within(A_WHILE, async () => expect(await listed(admin())).toContain('tools/meanwhile@1.0.0'));
 });
 
-describe('the role that is shipped', () => {
+describe('the shipped Role', () => {
   interface Rule {
     readonly resources: string[];
     readonly verbs: string[];
@@ -180,7 +180,7 @@ describe('the role that is shipped', () => {
     ),
   );
 
-  it.each(allowed)('is needed for: %s', async (right) => {
+  it.each(allowed)('is necessary: %s', async (right) => {
     await within(A_WHILE, () => expect(cluster.watching).toBe(6));
     cluster.forbidden.add(right);
     cluster.endWatches();
@@ -190,7 +190,7 @@ describe('the role that is shipped', () => {
     );
   });
 
-  it('is enough: nothing else was asked for', () => {
+  it('is sufficient: nothing else is requested', () => {
     const asked = new Set(cluster.requests.map(({ verb, plural }) => `${verb} ${plural}`));
     expect([...asked].sort()).toEqual(allowed.toSorted());
   });

@@ -13,7 +13,7 @@ const API_VERSION = 'client.authentication.k8s.io/v1';
 const { cluster, service } = aWatchedCluster();
 const server = () => ({ server: `https://127.0.0.1:${cluster.port}`, ca: cluster.certificates.ca });
 
-/** Starts again with these kubeconfigs, and changes something that shows once it is watched with them. */
+/** Restarts with these kubeconfigs and makes a change that proves the watch works. */
 async function startWith(...files: string[]): Promise<void> {
   await service.restart(() => {
     delete service.environment['REGISTRY_KUBECONFIG'];
@@ -22,7 +22,7 @@ async function startWith(...files: string[]): Promise<void> {
 }
 const withUser = (name: string, user: Document) =>
   service.write(name, aKubeconfig({ cluster: server(), user }));
-/** Answers the error. */
+/** Returns the error. */
 async function fails(error: string | RegExp): Promise<string> {
   let found = '';
   await within(A_WHILE, async () => {
@@ -42,7 +42,7 @@ async function follows(): Promise<void> {
 }
 
 describe('several files in KUBECONFIG', () => {
-  it('are one, of which the first with a name counts; what is missing is passed over', async () => {
+  it('are merged, the first definition of a name winning; missing files are ignored', async () => {
     service.write('token', `${cluster.token}\n`);
     const user = service.write('user', aKubeconfig({ user: { tokenFile: 'token' }, context: false }));
     const whole = withUser('whole', { token: keepSecret('outdated-token') });
@@ -52,7 +52,7 @@ describe('several files in KUBECONFIG', () => {
     await fails(/\(401\): the token is wrong or has expired/);
   });
 
-  it('fail when none of them is there, or one is no kubeconfig', async () => {
+  it('fail when all are missing or one is invalid', async () => {
     await startWith('/nowhere/one', '/nowhere/two');
     await fails(/^The kubeconfig \/nowhere\/one, \/nowhere\/two could not be read: there is no such file$/);
     const broken = service.write('broken', 'token: "hunter2');
@@ -64,7 +64,7 @@ describe('several files in KUBECONFIG', () => {
 });
 
 describe('a kubeconfig with a token file', () => {
-  it('is read with the token of now, from where the kubeconfig is', async () => {
+  it('reads the current token, relative to the kubeconfig', async () => {
     service.write('rotated', cluster.token);
     await startWith(withUser('with-file', { tokenFile: 'rotated' }));
     await follows();
@@ -76,9 +76,9 @@ describe('a kubeconfig with a token file', () => {
   });
 
   it.each([
-    ['is not there', 'none', 'ENOENT'],
+    ['is missing', 'none', 'ENOENT'],
     ['is empty', 'empty', 'it is empty'],
-  ])('fails when that %s', async (_what, tokenFile, why) => {
+  ])('fails when the token file %s', async (_what, tokenFile, why) => {
     const empty = service.write('empty', '\n');
     const file = empty.replace(/empty$/, tokenFile);
     await startWith(withUser('with-file', { tokenFile }));
@@ -86,7 +86,7 @@ describe('a kubeconfig with a token file', () => {
   });
 });
 
-describe('a kubeconfig with a command', () => {
+describe('a kubeconfig with an exec plugin', () => {
   const command = (name: string, text: string) => {
     const file = service.write(name, `#!/bin/sh\ncd "$(dirname "$0")"\n${text}\n`);
     chmodSync(file, 0o700);
@@ -101,7 +101,7 @@ describe('a kubeconfig with a command', () => {
     );
   const runs = (name: string) => readFileSync(service.write('x', '').replace(/x$/, name), 'utf8').split('\n');
 
-  it('runs it from where the kubeconfig is, tells it of the cluster, and keeps what it says until that is refused', async () => {
+  it('runs it relative to the kubeconfig with cluster info, and caches its credential until refused', async () => {
     shows(cluster.token);
     command('login', 'echo "$1 $REGION $KUBERNETES_EXEC_INFO" >> runs\ncat credential.json');
     const env = [{ name: 'REGION', value: 'north' }];
@@ -131,10 +131,10 @@ describe('a kubeconfig with a command', () => {
   });
 
   it.each([
-    ['is not there', './none', '', /none of the kubeconfig is not there\. Install it$/],
+    ['is missing', './none', '', /none of the kubeconfig is not there\. Install it$/],
     ['fails', './fails', 'echo hunter2 >&2; exit 3', /fails of the kubeconfig failed \(3\): try it by hand$/],
     ['prints no JSON', './text', 'echo hunter2', /gave no credentials: its output is no JSON$/],
-  ])('fails when that %s, and quotes nothing of it', async (_what, name, text, error) => {
+  ])('fails when the plugin %s, and quotes none of its output', async (_what, name, text, error) => {
     keepSecret('hunter2');
     if (text !== '') command(name, text);
     await startWith(withCommand({ command: name, installHint: 'Install it' }));

@@ -7,7 +7,7 @@ import { within } from '../support/within.js';
 const A_WHILE = 40_000;
 const LARGE = { podTemplateSpec: 'x'.repeat(1_200_000) };
 const LARGE_OBJECTS = 60;
-/** More than an API server stores in one object, unless its etcd is told to. */
+/** Larger than an API server stores in one object with etcd's defaults. */
 const TOO_LARGE = { podTemplateSpec: 'x'.repeat(17 * 1024 * 1024) };
 
 const cluster = aCluster().runs();
@@ -19,7 +19,7 @@ const sees = (names: string[]) => within(A_WHILE, async () => expect(await liste
 const becomes = (status: string) =>
   within(A_WHILE, async () => expect((await syncOf(service)).status).toBe(status));
 
-describe('a namespace with objects of more than 64 MiB that nobody exports', () => {
+describe('a namespace with more than 64 MiB of objects that are not exported', () => {
   beforeAll(async () => {
     await service.stop();
     for (let index = 0; index < LARGE_OBJECTS; index++) {
@@ -34,7 +34,7 @@ describe('a namespace with objects of more than 64 MiB that nobody exports', () 
     await service.start();
   });
 
-  it('is listed in small pages, and what is exported there is served', async () => {
+  it('is listed in small pages, and its exported objects are served', async () => {
     await sees(['data/served@1.2.3', 'data/virtual@1.0.0', 'tools/other@1.0.0']);
     expect(await syncOf(service)).toMatchObject({ status: 'complete', counts: { entries: 3 } });
     const limits = cluster.requests
@@ -45,7 +45,7 @@ describe('a namespace with objects of more than 64 MiB that nobody exports', () 
     expect(limits.length).toBeGreaterThan(LARGE_OBJECTS / 4);
   });
 
-  it('is read without the specifications of the kinds that do not serve them', async () => {
+  it('is read without the specifications of kinds that do not need them', async () => {
     await within(A_WHILE, () => expect(cluster.watching).toBe(6));
     const accepted = new Set(
       cluster.requests.map(({ verb, plural, accept }) => `${verb} ${plural} ${accept.split(';')[1] ?? ''}`),
@@ -65,8 +65,8 @@ describe('a namespace with objects of more than 64 MiB that nobody exports', () 
   });
 });
 
-describe('an object that is larger than what is read at all', () => {
-  it('is named with its kind and namespace, and everything else goes on', async () => {
+describe('an object larger than the read limit', () => {
+  it('is reported with its kind and namespace; everything else keeps syncing', async () => {
     await service.stop();
     cluster.put('MCPServer', 'data/too-large', {}, TOO_LARGE);
     cluster.delete('MCPServer', 'tools/other');

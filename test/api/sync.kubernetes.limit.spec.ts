@@ -4,7 +4,7 @@ import { aCluster } from '../support/kubernetes-api.js';
 import { aService } from '../support/service.js';
 import { within } from '../support/within.js';
 
-/** Of `limits.claimSetsPerSource`. */
+/** `limits.claimSetsPerSource`. */
 const LIMIT = 50;
 const A_WHILE = 15_000;
 const claimsOf = (team: string) => ({ 'authz-claims': JSON.stringify({ team }) });
@@ -19,7 +19,7 @@ const shownTo = (team: string) => listed(service.as({ team }));
 const admin = () => service.as({ role: 'super-admin' });
 
 it(
-  'a cluster whose objects carry more different claims than may be: those that came first are served, until one of them goes',
+  'a cluster over limits.claimSetsPerSource serves the first claim sets until one of them is freed',
   { timeout: 3 * A_WHILE },
   async () => {
     const { port } = cluster;
@@ -47,7 +47,7 @@ it(
     cluster.delete('MCPServer', 'tools/s0');
     await within(A_WHILE, async () => expect(await shownTo('late')).toEqual(['tools/too-many@1.0.0']));
     expect(await syncOf(admin())).toMatchObject({ counts: { entries: LIMIT + 1, skipped: 0 }, skipped: [] });
-    // One that stands earlier takes the place of the last.
+    // An earlier object displaces the last one.
     cluster.put('MCPServer', 'tools/shares', exported('shares', claimsOf('another')));
     await within(A_WHILE, async () => expect(await shownTo('late')).toEqual([]));
     expect(await shownTo('another')).toEqual(['tools/shares@1.0.0']);

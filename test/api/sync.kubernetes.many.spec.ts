@@ -5,10 +5,10 @@ import { inSoak } from '../support/soak.js';
 import { within } from '../support/within.js';
 
 const COUNT = inSoak(5_000, 2_000);
-/** How many the service asks for at most. */
+/** Page size of the service's list requests. */
 const PAGE = 250;
 const A_WHILE = 60_000;
-/** 50 ms is what is promised on a machine that does nothing else; the work of the cluster and of the tests in this process comes on top. */
+/** The promise is 50 ms on an idle machine; the fake cluster and the tests share this process. */
 const STRETCH_MS = 500;
 
 describe(`${COUNT} objects of a cluster`, () => {
@@ -27,14 +27,14 @@ describe(`${COUNT} objects of a cluster`, () => {
     return row;
   };
 
-  it('are listed in pages and written, and the event loop is never held up for long', async () => {
-    // The service runs and waits for its cluster, so that nothing but the list and the write is measured.
+  it('are listed in pages and written without blocking the event loop for long', async () => {
+    // The service already runs and waits for its cluster, so only the list and the write are measured.
     const { port } = cluster;
     await cluster.stop();
     for (let index = 0; index < COUNT; index++)
       cluster.put('MCPServer', `tools/s${index}`, annotations(index));
     cluster.compact();
-    // The place in the list is lost once, after 3 pages.
+    // The continue token expires once, after 3 pages.
     cluster.expiresAfterPages = 3;
     const longest = await longestBlock(async () => {
       await cluster.start(port);
@@ -53,7 +53,7 @@ describe(`${COUNT} objects of a cluster`, () => {
     expect(longest).toBeLessThan(STRETCH_MS);
   });
 
-  it('are compared anew when the history is gone, and only what changed is written', async () => {
+  it('are compared again when the history is gone, and only changes are written', async () => {
     await within(A_WHILE, () => expect(cluster.watching).toBe(3));
     const longest = await longestBlock(async () => {
       cluster.breakWatches();
@@ -74,7 +74,7 @@ describe(`${COUNT} objects of a cluster`, () => {
     expect(longest).toBeLessThan(STRETCH_MS);
   });
 
-  it('are followed when thousands of them change at once', async () => {
+  it('are followed when thousands change at once', async () => {
     await within(A_WHILE, () => expect(cluster.watching).toBe(3));
     const longest = await longestBlock(async () => {
       for (let index = 1; index < COUNT; index++) {

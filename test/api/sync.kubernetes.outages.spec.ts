@@ -24,8 +24,8 @@ const isCurrent = () =>
     expect(await syncOf(service)).toMatchObject({ status: 'complete', attempts: 0 }),
   );
 
-describe('a cluster whose storage is restored from a backup', () => {
-  it('is listed anew once its API server is back, and followed from there', async () => {
+describe('a cluster whose etcd is restored from a backup', () => {
+  it('is listed again once its API server is back, and watched from there', async () => {
     cluster.put('MCPServer', 'tools/stays', exported('stays'));
     cluster.put('MCPServer', 'tools/back', exported('back'));
     await sees(['tools/back@1.0.0', 'tools/stays@1.0.0']);
@@ -41,7 +41,7 @@ describe('a cluster whose storage is restored from a backup', () => {
     await cluster.start(port);
     await sees(['tools/back@1.0.0', 'tools/stays@1.0.0']);
     await isWatched();
-    // Its revision is far behind the one that was watched before.
+    // Its resourceVersion is far behind the one watched before.
     cluster.put('VirtualMCPServer', 'tools/new', exported('new'));
     await sees(['tools/back@1.0.0', 'tools/new@1.0.0', 'tools/stays@1.0.0']);
     cluster.delete('VirtualMCPServer', 'tools/new');
@@ -50,7 +50,7 @@ describe('a cluster whose storage is restored from a backup', () => {
     await isCurrent();
   });
 
-  it('is not listed anew when nothing but the connection was lost', async () => {
+  it('is not listed again after a mere connection loss', async () => {
     await isWatched();
     const before = cluster.pagesAsked;
     const { port } = cluster;
@@ -65,8 +65,8 @@ describe('a cluster whose storage is restored from a backup', () => {
   });
 });
 
-describe('a change that no watch was told of', () => {
-  it('shows at the latest when everything is listed again: after an hour, or what the source says', async () => {
+describe('a change that no watch event reported', () => {
+  it("appears at the next full list: after an hour, or at the source's interval", async () => {
     await isWatched();
     cluster.unnoticed(() => cluster.put('MCPServer', 'tools/unnoticed', exported('unnoticed')));
     const before = cluster.pagesAsked;
@@ -85,8 +85,8 @@ describe('a change that no watch was told of', () => {
   });
 });
 
-describe('an API server that was away', () => {
-  it('is named with its address, though all kinds fail at once', async () => {
+describe('an API server that was down', () => {
+  it('is named with its address, although all kinds fail at once', async () => {
     const { port } = cluster;
     await isWatched();
     await cluster.stop();
@@ -103,7 +103,7 @@ describe('an API server that was away', () => {
     ]);
   });
 
-  it('is followed within seconds though it asks to come again at first', async () => {
+  it('is watched again within seconds, although it first sends Retry-After', async () => {
     const { port } = cluster;
     await cluster.stop();
     await within(A_WHILE, async () => expect((await syncOf(service)).attempts).toBeGreaterThan(2));
@@ -117,13 +117,13 @@ describe('an API server that was away', () => {
     await isCurrent();
   });
 
-  it('has failed when it asks for more than half a minute, and not before', async () => {
+  it('counts as failed once its Retry-After has held up syncing for half a minute, and not before', async () => {
     await isWatched();
     const refused = () => cluster.requests.filter(({ status }) => status === 429).length;
     const before = refused();
     cluster.initializingUntil = Date.now() + HOUR;
     cluster.breakWatches();
-    // Each of the six has asked more than once.
+    // Each of the six has retried more than once.
     await within(A_WHILE, () => expect(refused()).toBeGreaterThan(before + 12));
     await isCurrent();
     clock.passes(30_000);

@@ -5,7 +5,7 @@ import { aWatchedCluster, exported, listed, syncOf } from '../support/cluster-ob
 import { within } from '../support/within.js';
 
 const A_WHILE = 20_000;
-/** What a dead replica's lease takes to run out, and to be noticed. */
+/** Time for a dead replica's lease to expire and be noticed. */
 const TAKEOVER_MS = 15_000;
 
 describe('two replicas of a service', () => {
@@ -15,7 +15,7 @@ describe('two replicas of a service', () => {
       ?.owner;
   const watches = () => cluster.requests.filter(({ verb }) => verb === 'watch').length;
 
-  it('watch a source once, and the other one goes on when one stops', async () => {
+  it('watch a source once, and the other continues when one stops', async () => {
     const replica = service.replica();
     await replica.start();
     try {
@@ -24,7 +24,7 @@ describe('two replicas of a service', () => {
       cluster.put('MCPServer', 'tools/one', exported('one'));
       for (const each of [service, replica])
         await within(A_WHILE, async () => expect(await listed(each)).toEqual(['tools/one@1.0.0']));
-      // Long enough for the replica to look for work more than once, and for the lease to be renewed.
+      // Covers several polls for work and a lease renewal.
       await new Promise((resolve) => setTimeout(resolve, 4_000));
       expect({ watching: cluster.watching, begun: watches(), owner: await owner() }).toEqual({
         watching: 3,
@@ -37,7 +37,7 @@ describe('two replicas of a service', () => {
       const took = await within(A_WHILE, async () =>
         expect(await listed(replica)).toEqual(['tools/two@1.0.0']),
       );
-      expect(took, 'a lease that is handed back is taken at the next look').toBeLessThan(TAKEOVER_MS / 2);
+      expect(took, 'a released lease is taken at the next poll').toBeLessThan(TAKEOVER_MS / 2);
       expect(await owner()).not.toBe(first);
       expect(await syncOf(replica)).toMatchObject({ status: 'complete', attempts: 0 });
     } finally {
@@ -46,7 +46,7 @@ describe('two replicas of a service', () => {
     }
   });
 
-  it('take over from one that was killed within 15 s', async () => {
+  it("resume a killed replica's watch within 15 s", async () => {
     await service.stop();
     const configuration = join(dirname(service.write('unused', '')), 'registry.yaml');
     const other = Cli.serve(configuration, { KUBECONFIG: cluster.kubeconfig });

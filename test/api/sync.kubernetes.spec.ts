@@ -6,15 +6,15 @@ import { expectRefused } from '../support/matchers.js';
 import { aService } from '../support/service.js';
 import { within } from '../support/within.js';
 
-/** How long a change may take to show up; a busy machine may be slow once. */
+/** Time for a change to appear; a busy machine gets some slack. */
 const SECOND = 1_000;
 const A_WHILE = 20_000;
 
-describe('a source of a cluster', () => {
+describe('a kubernetes source', () => {
   const { cluster, service } = aWatchedCluster();
   const sees = (names: string[]) => within(A_WHILE, async () => expect(await listed(service)).toEqual(names));
 
-  it('follows what is created, changed, no longer exported and deleted, within a second', async () => {
+  it('follows objects that are created, changed, unexported and deleted, within a second', async () => {
     await sees([]);
     const took: number[] = [];
     cluster.put('MCPServer', 'tools/weather', exported('weather'), { image: 'ghcr.io/acme/weather:1.2.3' });
@@ -34,7 +34,7 @@ describe('a source of a cluster', () => {
     expect(median).toBeLessThan(SECOND);
   });
 
-  it('is shown with the state of its watch, and is not synced by hand', async () => {
+  it('reports the state of its watch and refuses a manual sync', async () => {
     cluster.put('MCPServer', 'tools/long', exported('long', { 'registry-description': 'x'.repeat(101) }));
     await sees(['tools/long@1.0.0']);
     const reply = await service.get('/v1/sources/cluster');
@@ -59,7 +59,7 @@ describe('a source of a cluster', () => {
     await sees([]);
   });
 
-  it('writes nothing when an object changes in what is not served', async () => {
+  it('writes nothing for changes to fields that are not served', async () => {
     cluster.put('MCPServer', 'tools/quiet', exported('quiet'), { image: 'x:1.0.0' });
     await sees(['tools/quiet@1.0.0']);
     const revision = async () =>
@@ -78,7 +78,7 @@ describe('a source of a cluster', () => {
     await sees([]);
   });
 
-  it('counts one of two objects that would be the same entry, and the other one when it is gone', async () => {
+  it('serves one of two objects with the same entry name, and the other when it is deleted', async () => {
     cluster.put('VirtualMCPServer', 'tools/twin', exported('virtual', { 'registry-version': '2.0.0' }));
     cluster.put('MCPServer', 'tools/twin', exported('server'));
     await sees(['tools/twin@1.0.0']);
@@ -101,7 +101,7 @@ describe('a source of a cluster', () => {
   });
 });
 
-describe('sources of some namespaces, and with a filter', () => {
+describe('kubernetes sources with namespaces and filters', () => {
   const cluster = aCluster().runs();
   const service = watching(cluster, aService())
     .configuration({ adminKubernetesNamespaces: ['tools', 'other'] })
@@ -115,7 +115,7 @@ describe('sources of some namespaces, and with a filter', () => {
     .registry('filtered', { sources: ['filtered'] })
     .runs();
 
-  it('hold what is theirs, from each namespace', async () => {
+  it('contain the matching objects of each namespace', async () => {
     cluster.put('MCPServer', 'tools/a', exported('a', { 'registry-category': 'science' }));
     cluster.put('MCPServer', 'data/b', exported('b'));
     cluster.put('MCPServer', 'other/c', exported('c', { 'registry-category': 'science' }));
@@ -127,14 +127,14 @@ describe('sources of some namespaces, and with a filter', () => {
       expect(await listed(service, 'filtered')).toEqual(['other/c@1.0.0', 'tools/a@1.0.0']),
     );
     expect((await syncOf(service, 'filtered')).counts).toMatchObject({ entries: 2, filtered: 2 });
-    // A change in one namespace leaves the other one alone.
+    // A change in one namespace does not affect the other.
     cluster.delete('MCPServer', 'data/b');
     await within(A_WHILE, async () => expect(await listed(service)).toEqual(['tools/a@1.0.0']));
     const asked = cluster.requests.filter(({ namespace }) => namespace !== null);
     expect(new Set(asked.map(({ namespace }) => namespace))).toEqual(new Set(['tools', 'data']));
   });
 
-  it('follow a change of their settings', async () => {
+  it('apply changed settings', async () => {
     const admin = (namespaces: string[]) =>
       service.put('/v1/sources/by-hand', { kubernetes: { namespaces } });
     expect((await admin(['tools'])).status).toBe(201);
@@ -148,7 +148,7 @@ describe('sources of some namespaces, and with a filter', () => {
   });
 });
 
-describe('the claims of a cluster', () => {
+describe('claims annotations', () => {
   const cluster = aCluster().runs();
   const service = watching(cluster, aService({ mode: 'full' }))
     .source('cluster', { kind: 'kubernetes', claims: { org: 'acme' } })
@@ -159,7 +159,7 @@ describe('the claims of a cluster', () => {
   const sees = async (who: object, names: string[]) =>
     within(A_WHILE, async () => expect(await listed(service.as({ ...who }))).toEqual(names));
 
-  it('decide who sees which entry, those of the source do not', async () => {
+  it("decide who sees an entry; the source's claims do not", async () => {
     cluster.put('MCPServer', 'tools/platform', claimed('platform', { org: 'acme', team: 'platform' }));
     cluster.put('MCPServer', 'tools/acme', claimed('acme', { org: 'acme' }));
     cluster.put('MCPServer', 'tools/contoso', claimed('contoso', { org: 'contoso' }));
@@ -194,27 +194,24 @@ describe('the claims of a cluster', () => {
       '{"org":"acme","exp":"1"}',
       'is no map of claims: "exp" is about one token alone and never a claim of anything else',
     ],
-  ])(
-    'hide an object that has a mistake in them, %s, with a report, and nothing else',
-    async (text, mistake) => {
-      cluster.put('MCPServer', 'tools/acme', exported('acme', { 'authz-claims': text }));
-      await sees(ACME_DATA, []);
-      await sees(ACME_PLATFORM, ['tools/platform@1.0.0']);
-      await within(A_WHILE, async () =>
-        expect(await syncOf(service.as(SUPER_ADMIN))).toMatchObject({
-          status: 'complete',
-          counts: { skipped: 1 },
-          skipped: [
-            {
-              name: 'com.toolhive.k8s.tools/acme',
-              version: '1.0.0',
-              reasons: [`MCPServer tools/acme: the annotation toolhive.stacklok.dev/authz-claims ${mistake}`],
-            },
-          ],
-        }),
-      );
-      cluster.put('MCPServer', 'tools/acme', claimed('acme', { org: 'acme' }));
-      await sees(ACME_DATA, ['tools/acme@1.0.0']);
-    },
-  );
+  ])('hide only their object when invalid (%s), and report it', async (text, mistake) => {
+    cluster.put('MCPServer', 'tools/acme', exported('acme', { 'authz-claims': text }));
+    await sees(ACME_DATA, []);
+    await sees(ACME_PLATFORM, ['tools/platform@1.0.0']);
+    await within(A_WHILE, async () =>
+      expect(await syncOf(service.as(SUPER_ADMIN))).toMatchObject({
+        status: 'complete',
+        counts: { skipped: 1 },
+        skipped: [
+          {
+            name: 'com.toolhive.k8s.tools/acme',
+            version: '1.0.0',
+            reasons: [`MCPServer tools/acme: the annotation toolhive.stacklok.dev/authz-claims ${mistake}`],
+          },
+        ],
+      }),
+    );
+    cluster.put('MCPServer', 'tools/acme', claimed('acme', { org: 'acme' }));
+    await sees(ACME_DATA, ['tools/acme@1.0.0']);
+  });
 });

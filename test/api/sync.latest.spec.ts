@@ -4,7 +4,7 @@ import { aService } from '../support/service.js';
 import { anUpstreamRegistry, OFFICIAL } from '../support/upstream-registry.js';
 
 const upstream = anUpstreamRegistry().runs();
-/** More than one statement writes at once. */
+/** More than one write statement holds. */
 const MANY = 1_100;
 const service = aService();
 beforeAll(() => {
@@ -37,7 +37,7 @@ interface Item {
   _meta: { [OFFICIAL]: { isLatest: boolean } };
 }
 
-/** The versions of a name that are said to be its latest. */
+/** The versions of a name that have isLatest. */
 async function latestOf(registry: string, name: string): Promise<string[]> {
   const path = `/registry/${registry}/v0.1/servers/${encodeURIComponent(name)}/versions?include_deleted=true`;
   const { servers } = (await service.get(path)).json as { servers: Item[] };
@@ -51,12 +51,15 @@ describe('the first sync of a name with several versions', () => {
     ['withdrawn-first', '1.10.0'],
     ['withdrawn', '1.10.0'],
     ['kept', '1.10.0'],
-  ])('has the newest that is not deleted as the latest, or the newest: %s', async (name, latest) => {
-    expect(await latestOf('mirror', `io.acme/${name}`)).toEqual([latest]);
-  });
+  ])(
+    'marks as latest the newest version that is not deleted, or else the newest: %s',
+    async (name, latest) => {
+      expect(await latestOf('mirror', `io.acme/${name}`)).toEqual([latest]);
+    },
+  );
 
   it.each(['first-of-many', 'last-of-many'])(
-    'has one latest, however far apart its versions stand in the file: %s',
+    'marks one latest, however far apart the versions are in the file: %s',
     async (name) => {
       expect(await latestOf('file', `io.acme/${name}`)).toEqual(['2.0.0']);
     },

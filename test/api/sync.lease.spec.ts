@@ -6,7 +6,7 @@ import { listensMeanwhile, urlOf } from '../support/loopback.js';
 import { versionsIn } from '../support/matchers.js';
 import { aService } from '../support/service.js';
 
-/** A web server that answers when the test says so. */
+/** A web server that answers on the test's signal. */
 const upstream = createServer();
 const asked = async (): Promise<ServerResponse> => {
   const [, response] = (await once(upstream, 'request')) as [unknown, ServerResponse];
@@ -16,7 +16,7 @@ const answer = (response: ServerResponse, name: string) =>
   response.end(JSON.stringify(aCatalogue([aServer(name)], [])));
 const url = (path: string) => `${urlOf(upstream)}/${path}`;
 
-describe('a lease that is lost while its source is read', () => {
+describe('a lease lost during a run', () => {
   listensMeanwhile(upstream);
   const service = aService().configuration({ adminAllowPrivateIP: true }).runs();
   const put = (name: string, path: string) =>
@@ -29,14 +29,14 @@ describe('a lease that is lost while its source is read', () => {
   };
   const patience = { timeout: 20_000 };
 
-  it('cuts the run off, which writes nothing, and leaves the source to who has the lease then', async () => {
+  it('aborts the run, which writes nothing, and leaves the source to the new owner', async () => {
     const first = asked();
     expect((await put('taken', 'catalogue.json')).status).toBe(201);
     const list = await shows('taken');
-    // Long before the server's own limit of a minute for an answer.
+    // Well before the server's own limit of one minute.
     const closed = once(await first, 'close', { signal: AbortSignal.timeout(30_000) });
     const second = asked();
-    // As another replica would, which dies.
+    // Simulates another replica that takes the lease and dies.
     await service.database.query(
       `update source_sync set lease_owner = gen_random_uuid(), lease_until = now() + interval '1 second'`,
     );
@@ -49,7 +49,7 @@ describe('a lease that is lost while its source is read', () => {
     expect(await stateOf('taken')).toMatchObject({ status: 'complete', attempts: 0 });
   });
 
-  it('takes back what a run has written by then: somebody else may have found nothing to write', async () => {
+  it("rolls back the run's writes: the new owner may have found nothing to write", async () => {
     const first = asked();
     expect((await put('late', 'late.json')).status).toBe(201);
     const list = await shows('late');
@@ -74,7 +74,7 @@ describe('a lease that is lost while its source is read', () => {
     await expect.poll(list, patience).toEqual(['io.acme/later@1.0.0']);
   });
 
-  it('is not ended by the run that had it, when a change of settings took it away', async () => {
+  it('is not released by the run when a change of settings revoked it', async () => {
     const first = asked();
     await put('moved', 'old.json');
     const list = await shows('moved');
@@ -83,9 +83,9 @@ describe('a lease that is lost while its source is read', () => {
     expect((await put('moved', 'new.json')).status).toBe(200);
     const current = await second;
     old.writeHead(500).end();
-    const told = () =>
+    const warnings = () =>
       service.logs().filter(({ msg, source }) => /changed hands/.test(msg) && source === 'moved');
-    await expect.poll(() => told().length, patience).toBe(1);
+    await expect.poll(() => warnings().length, patience).toBe(1);
     expect(await stateOf('moved')).toMatchObject({ status: 'syncing', attempts: 2 });
     answer(current, 'io.acme/new');
     await expect.poll(list, patience).toEqual(['io.acme/new@1.0.0']);

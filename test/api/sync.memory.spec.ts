@@ -12,15 +12,15 @@ import { inSoak } from '../support/soak.js';
 const MIB = 1024 * 1024;
 
 interface Endless {
-  /** Each page holds a hundred that no page before it held, and names a next one. */
+  /** Each page has 100 new documents and a next cursor. */
   document: (number: number) => Document;
-  /** How many sources read it at the same time. */
+  /** How many sources read it concurrently. */
   sources: number;
 }
 
 const ENDLESS: Record<string, Endless> = {
-  'of large documents, read four times at once': {
-    // In two scripts: a string with a letter beyond Latin-1 takes twice the memory.
+  'of large documents, read four times concurrently': {
+    // Two scripts: a string with a non-Latin-1 letter takes twice the memory.
     document: (number) => ({
       ...aServer(`io.acme/s${number}`),
       more: number % 2 === 0 ? 'y'.repeat(100_000) : 'ж'.repeat(50_000),
@@ -30,10 +30,10 @@ const ENDLESS: Record<string, Endless> = {
   'of small documents': { document: (number) => aServer(`io.acme/s${number}`), sources: 1 },
 };
 
-/** What is counted for small ones, `src/sync/entry-reader.spec.ts` measures. */
+/** `src/sync/entry-reader.spec.ts` measures the accounting for small documents. */
 const KINDS = inSoak(Object.keys(ENDLESS), Object.keys(ENDLESS).slice(0, 1));
 
-describe.each(KINDS)('a registry without end, %s', (kind) => {
+describe.each(KINDS)('an endless registry, %s', (kind) => {
   const { document, sources } = ENDLESS[kind] as Endless;
   const folder = aFolder();
   let database: TestDatabase;
@@ -68,13 +68,13 @@ describe.each(KINDS)('a registry without end, %s', (kind) => {
     await database.drop();
   });
 
-  it('fails with the reason, in less than 400 MB of memory, and the server goes on', async () => {
-    // On a busy machine a page may come too late; then it is tried again.
+  it('fails with the reason in under 400 MB of memory, and the server keeps running', async () => {
+    // A page that is late on a busy machine is retried.
     await served.logs(
       /"error":"(The registry holds more than 128 MiB|What the source holds takes more than 208 MiB|Too much is read)/,
     );
     expect((await fetch(`${await served.origin()}/registry`)).status).toBe(200);
-    // Only Linux tells the peak.
+    // Only Linux reports the peak.
     const status =
       process.platform === 'linux' ? readFileSync(`/proc/${served.child.pid}/status`, 'utf8') : '';
     const peak = Number(/^VmHWM:\s+(\d+) kB$/m.exec(status)?.[1] ?? 0) * 1024;

@@ -14,19 +14,19 @@ import { within } from '../support/within.js';
 
 const SOURCES = inSoak(200, 60);
 const ANSWER_MS = 60;
-/** What one replica reads at a time. */
+/** Concurrent reads per replica. */
 const MAX_CONCURRENT = 4;
-/** What the replicas may take to read what a dead one held. */
+/** Time to re-read the sources of a dead replica. */
 const TAKEOVER_MS = 30_000;
 
 describe(`two replicas that share ${SOURCES} sources`, () => {
   let folder: string;
   let database: TestDatabase;
   let configuration: string;
-  /** Requests under way, by path, and the most there ever were of one path. */
+  /** Requests in flight per path, and the maximum seen for one path. */
   const open = new Map<string, number>();
   const most = new Map<string, number>();
-  /** Answers that are held back: all, once so many sources have been asked for. */
+  /** Delayed responses, all sent once enough sources have been requested. */
   const heldBack: (() => void)[] = [];
   let holdFrom = SOURCES / 4;
   const upstream = createServer((request, response) => {
@@ -73,12 +73,12 @@ describe(`two replicas that share ${SOURCES} sources`, () => {
     return row?.count ?? 0;
   };
 
-  it('reads every source, none twice at once, when one of them is killed with -9 in the middle', async () => {
+  it('read every source, none twice at once, when one replica gets SIGKILL midway', async () => {
     const first = serve();
     await first.logs('"changes"');
     const second = serve();
     await second.logs('"changes"');
-    // With every place of both taken, the one that dies is in the middle of some.
+    // With all slots of both replicas in use, the killed one is reading some.
     await within(TAKEOVER_MS, async () =>
       expect(await count('lease_owner is not null')).toBe(2 * MAX_CONCURRENT),
     );
@@ -88,7 +88,7 @@ describe(`two replicas that share ${SOURCES} sources`, () => {
     holdFrom = Infinity;
     for (const answer of heldBack.splice(0)) answer();
     while ((await count(`status = 'complete'`)) < SOURCES) {
-      expect(Date.now() - killedAt, 'until all are read').toBeLessThan(TAKEOVER_MS);
+      expect(Date.now() - killedAt, 'all sources are read').toBeLessThan(TAKEOVER_MS);
       await pause(50);
     }
     expect(most.size).toBe(SOURCES);

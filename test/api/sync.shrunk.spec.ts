@@ -19,7 +19,7 @@ interface SyncAnswer {
   counts: Record<string, number>;
 }
 
-/** Asks for a sync, with this body, and answers how the run that began then has ended. */
+/** Requests a sync with this body and returns the outcome of that run. */
 async function requested(service: ServiceUnderTest, name: string, body?: object): Promise<SyncAnswer> {
   const state = async () => ((await service.get(`/v1/sources/${name}`)).json as { sync: SyncAnswer }).sync;
   const { lastAttemptAt: before } = await state();
@@ -38,7 +38,7 @@ const entries = async (service: ServiceUnderTest, name: string) =>
     }
   ).entries.filter(({ versions }) => versions.some(({ status }) => status !== 'deleted')).length;
 
-describe('another registry that loses its entries', () => {
+describe('an upstream registry that loses entries', () => {
   const upstream = anUpstreamRegistry().runs();
   const service = aService().configuration({ adminAllowPrivateIP: true }).runs();
   let name = '';
@@ -59,7 +59,7 @@ describe('another registry that loses its entries', () => {
   it.each([
     [20, 9],
     [41, 20],
-  ])('fails, keeps them, and says how to allow it: from %d to %d', async (before, after) => {
+  ])('fails with `shrunk`, keeps the entries and names allowShrink: from %d to %d', async (before, after) => {
     await holds(before);
     keeps(after);
     const report = await requested(service, name);
@@ -73,14 +73,20 @@ describe('another registry that loses its entries', () => {
   it.each([
     [40, 20],
     [19, 1],
-  ])('loses them where that is less, or where there were few: from %d to %d', async (before, after) => {
-    await holds(before);
-    keeps(after);
-    expect(await requested(service, name)).toMatchObject({ status: 'complete', counts: { entries: after } });
-    expect(await entries(service, name)).toBe(after);
-  });
+  ])(
+    'removes them when at least half remain or there were fewer than 20: from %d to %d',
+    async (before, after) => {
+      await holds(before);
+      keeps(after);
+      expect(await requested(service, name)).toMatchObject({
+        status: 'complete',
+        counts: { entries: after },
+      });
+      expect(await entries(service, name)).toBe(after);
+    },
+  );
 
-  it('fails as well when others have come in their place and they are too few, and not when they are enough', async () => {
+  it('counts replacements: fails when too few entries remain in total, and not when enough do', async () => {
     await holds(20);
     upstream.reset().put(servers(9, 1_000));
     expect((await requested(service, name)).error).toMatch(/shrunk/);
@@ -88,14 +94,14 @@ describe('another registry that loses its entries', () => {
     expect(await requested(service, name)).toMatchObject({ status: 'complete', counts: { removed: 20 } });
   });
 
-  it('fails when what it holds is no longer valid', async () => {
+  it('fails when its content is no longer valid', async () => {
     await holds(20);
     upstream.reset().put([...servers(5), ...servers(15, 5).map((server) => ({ ...server, description: 5 }))]);
     expect((await requested(service, name)).error).toMatch(/shrunk from 20 entries to 5/);
     expect(await entries(service, name)).toBe(20);
   });
 
-  it('counts entries, and not the versions of each', async () => {
+  it('counts entries, not versions', async () => {
     await holds(10);
     upstream.put(Array.from({ length: 10 }, (_, n) => aServer('io.acme/s0', `2.0.${n}`)));
     expect(await requested(service, name)).toMatchObject({ status: 'complete', counts: { entries: 20 } });
@@ -103,7 +109,7 @@ describe('another registry that loses its entries', () => {
     expect(await requested(service, name)).toMatchObject({ status: 'complete', counts: { entries: 1 } });
   });
 
-  it('fails when it says of most that they are deleted, also in a run that reads only what has changed', async () => {
+  it('fails when most become deleted, also in an incremental run', async () => {
     await holds(20);
     upstream.put(servers(11), { status: 'deleted' });
     upstream.pages();
@@ -118,14 +124,14 @@ describe('another registry that loses its entries', () => {
     expect(await entries(service, name)).toBe(9);
   });
 
-  it('may say of half of them that they are deleted', async () => {
+  it('may mark half of them deleted', async () => {
     await holds(20);
     upstream.put(servers(10), { status: 'deleted' });
     expect(await service.synced(name)).toMatchObject({ status: 'complete' });
     expect(await entries(service, name)).toBe(10);
   });
 
-  it.each([0, 3])('loses them, down to %d, where the source allows it', async (after) => {
+  it.each([0, 3])('removes them, down to %d, with allowShrink on the source', async (after) => {
     await holds(20, { allowShrink: true });
     expect((await service.get(`/v1/sources/${name}`)).json).toMatchObject({ allowShrink: true });
     keeps(after);
@@ -133,7 +139,7 @@ describe('another registry that loses its entries', () => {
     expect(await entries(service, name)).toBe(after);
   });
 
-  it('loses them where the source allows it by now, and keeps its other settings', async () => {
+  it('removes them once allowShrink is added, and keeps the other settings', async () => {
     await holds(20);
     keeps(2);
     expect((await requested(service, name)).error).toMatch(/shrunk/);
@@ -144,7 +150,7 @@ describe('another registry that loses its entries', () => {
   });
 
   it.each([0, 3])(
-    'loses them, down to %d, in the one sync that allows it, and in no later one',
+    'removes them, down to %d, in the one manual sync with allowShrink and in no later one',
     async (after) => {
       await holds(20);
       keeps(after);
@@ -159,7 +165,7 @@ describe('another registry that loses its entries', () => {
     },
   );
 
-  it('has used up its permission also when the sync fails for another reason', async () => {
+  it("uses up a manual sync's allowShrink even when that sync fails", async () => {
     await holds(20);
     upstream.fails(1, { status: 404 });
     expect((await requested(service, name, { allowShrink: true })).error).toMatch(/404/);
@@ -167,7 +173,7 @@ describe('another registry that loses its entries', () => {
     expect((await requested(service, name)).error).toMatch(/shrunk/);
   });
 
-  it('loses them when the place it is read from has changed: that is meant', async () => {
+  it("removes them when the source's location changes, which is intended", async () => {
     await holds(20);
     keeps(1);
     const api = { endpoint: `${upstream.url}/other` };
@@ -181,13 +187,13 @@ describe('another registry that loses its entries', () => {
     [{ allowshrink: true }],
     [{ allowShrink: true, more: 1 }],
     [[]],
-  ])('is not synced with the body %j', async (body) => {
+  ])('refuses a manual sync with the body %j', async (body) => {
     await holds(1);
     expectRefused(await service.post(`/v1/sources/${name}/sync`, body), 400, 'invalid_body');
   });
 });
 
-describe('a file that loses its entries', () => {
+describe('a file that loses entries', () => {
   const folder = aFolder();
   let content = '';
   const upstream = createServer((_request, response) => void response.end(content));
@@ -207,7 +213,7 @@ describe('a file that loses its entries', () => {
     expect(await entries(service, name)).toBe(after);
   });
 
-  it('loses half of them behind a URL, and any number where the source allows it', async () => {
+  it('loses half of them behind a URL, and any number with allowShrink', async () => {
     await service.put('/v1/sources/half', { file: { url: url() }, syncPolicy });
     await service.put('/v1/sources/any', { file: { url: url() }, syncPolicy, allowShrink: true });
     for (const name of ['half', 'any']) await service.synced(name);
@@ -217,7 +223,7 @@ describe('a file that loses its entries', () => {
     expect(await service.synced('any')).toMatchObject({ status: 'complete', counts: { entries: 1 } });
   });
 
-  it('loses any number on the disk, where its own people write it, but not all', async () => {
+  it('on disk may lose any number, but not all', async () => {
     const path = folder.catalogue('local', servers(20));
     await service.put('/v1/sources/local', { file: { path }, syncPolicy });
     await service.synced('local');
@@ -230,7 +236,7 @@ describe('a file that loses its entries', () => {
     );
   });
 
-  it('is not allowed to where that means nothing', async () => {
+  it('refuses allowShrink where it has no meaning', async () => {
     const path = folder.catalogue('plain', servers(1));
     for (const source of [{ file: { path }, syncPolicy }, { managed: {} }])
       expectRefused(

@@ -22,10 +22,10 @@ describe('a catalog with very many invalid entries', () => {
 
   it('lists the first 500 skipped entries and counts the rest', async () => {
     const { status, counts, skipped } = await service.synced('main');
-    expect({ status, skipped: counts['skipped'], told: skipped.length }).toEqual({
+    expect({ status, skipped: counts['skipped'], listed: skipped.length }).toEqual({
       status: 'complete',
       skipped: 2_000,
-      told: 500,
+      listed: 500,
     });
   });
 
@@ -73,7 +73,10 @@ describe('a registry and a cluster with very many invalid entries', () => {
     for (const source of ['upstream', 'cluster'])
       await within(20_000, async () => {
         const { counts, skipped } = await syncOf(service, source);
-        expect({ skipped: counts['skipped'], told: skipped.length }).toEqual({ skipped: COUNT, told: 500 });
+        expect({ skipped: counts['skipped'], listed: skipped.length }).toEqual({
+          skipped: COUNT,
+          listed: 500,
+        });
       });
   });
 });

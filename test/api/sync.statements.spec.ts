@@ -5,7 +5,7 @@ import { StatementTap } from '../support/statement-tap.js';
 import { anUpstreamRegistry } from '../support/upstream-registry.js';
 
 const COUNT = 3_000;
-/** An answer is parsed as it comes, and nothing else has a turn of the event loop meanwhile. */
+/** The driver parses a result synchronously, blocking the event loop. */
 const MAX_ROWS = 2_000;
 
 const servers = (description: string) =>
@@ -38,12 +38,12 @@ describe(`a sync in which ${COUNT} servers change`, () => {
     return Math.max(...tap.answeredRows);
   };
 
-  it('reads what is stored of a file in answers of a bounded number of rows', async () => {
+  it('reads the stored versions of a file source in bounded batches', async () => {
     await service.rewrite('file', { servers: servers('After') });
     expect(await largestAnswerIn('file')).toBeLessThanOrEqual(MAX_ROWS);
   });
 
-  it('reads what is stored of a registry that tells what has changed, likewise', async () => {
+  it('reads the stored versions of an incremental api source in bounded batches', async () => {
     upstream.put(servers('After'));
     expect(await largestAnswerIn('api')).toBeLessThanOrEqual(MAX_ROWS);
   });

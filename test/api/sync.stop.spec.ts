@@ -5,7 +5,7 @@ import { aCatalogue, aServer } from '../support/documents.js';
 import { listensMeanwhile, urlOf } from '../support/loopback.js';
 import { aService, type SourceReport } from '../support/service.js';
 
-describe('a service that is stopped while it reads a source', () => {
+describe('a service stopped during a sync', () => {
   let answers: 'well' | 'an error' | 'never' = 'well';
   const upstream = createServer((_request, response) => {
     if (answers === 'well') response.end(JSON.stringify(aCatalogue([aServer('io.acme/a')])));
@@ -30,11 +30,11 @@ describe('a service that is stopped while it reads a source', () => {
     return row ?? {};
   }
 
-  it('leaves it complete when the last run that ended went well', async () => {
+  it('leaves the status complete when the last finished run succeeded', async () => {
     expect(await leftByAStop()).toEqual({ status: 'complete', error: null });
   });
 
-  it('leaves it failed, with the reason, when the last run that ended has failed', async () => {
+  it('leaves the status failed, with the error, when the last finished run failed', async () => {
     answers = 'an error';
     expect(await service.synced('main')).toMatchObject({ status: 'failed' });
     const error = expect.stringContaining('status 500') as string;

@@ -5,7 +5,7 @@ import { close, listen, urlOf } from '../support/loopback.js';
 import { pauseInSeconds, versionsIn } from '../support/matchers.js';
 import { aService } from '../support/service.js';
 
-/** A web server with one catalogue, and what it was asked. */
+/** A web server with one catalog that records its requests. */
 const asked: IncomingMessage[] = [];
 let etag = '"first"';
 let content = JSON.stringify(aCatalogue([aServer('io.acme/a')], []));
@@ -37,7 +37,7 @@ describe('a registry file behind a URL', () => {
     .runs();
   const list = async () => versionsIn(await service.get('/registry/main/v0.1/servers'));
 
-  it('is asked for with the tag of the last time, and costs nothing when it has not changed', async () => {
+  it('is requested with If-None-Match and costs nothing when unchanged', async () => {
     expect((await service.synced('main')).status).toBe('complete');
     expect(await list()).toEqual(['io.acme/a@1.0.0']);
     asked.length = 0;
@@ -46,7 +46,7 @@ describe('a registry file behind a URL', () => {
     expect(await list()).toEqual(['io.acme/a@1.0.0']);
   });
 
-  it('is read again when its tag is another one, through a redirect too', async () => {
+  it('is read again when its ETag changes, also through a redirect', async () => {
     etag = '"second"';
     content = JSON.stringify(aCatalogue([aServer('io.acme/b')], []));
     redirect = '/moved.json';
@@ -56,9 +56,9 @@ describe('a registry file behind a URL', () => {
 
   it.each([
     ['an error', () => (status = 500), /answers with status 500/],
-    ['a redirect to no web address', () => (redirect = 'file:///etc/passwd'), /no web address/],
-    ['a redirect in circles', () => (redirect = '/catalogue.json'), /redirects more than five times/],
-  ])('keeps the earlier entries and says why after %s', async (_what, spoil, sentence) => {
+    ['a redirect to a non-web URL', () => (redirect = 'file:///etc/passwd'), /no web address/],
+    ['a redirect loop', () => (redirect = '/catalogue.json'), /redirects more than five times/],
+  ])('keeps the earlier entries and reports the reason after %s', async (_what, spoil, sentence) => {
     etag = `"${String(_what)}"`;
     spoil();
     const report = await service.synced('main');
@@ -68,12 +68,12 @@ describe('a registry file behind a URL', () => {
   });
 
   it.each([
-    ['not at all', () => undefined, 5, 15],
-    ['for less than the first pause', () => '1', 5, 15],
-    ['for longer', () => '600', 600, 700],
-    ['until a time', () => new Date(Date.now() + 900_000).toUTCString(), 895, 1_000],
-    ['for longer than an hour', () => '86400', 3_600, 4_000],
-  ])('is read again when its server lets it: asked to wait %s', async (_what, asked, least, most) => {
+    ['absent', () => undefined, 5, 15],
+    ['shorter than the first back-off', () => '1', 5, 15],
+    ['longer than the first back-off', () => '600', 600, 700],
+    ['an HTTP date', () => new Date(Date.now() + 900_000).toUTCString(), 895, 1_000],
+    ['longer than an hour', () => '86400', 3_600, 4_000],
+  ])('is retried according to Retry-After: %s', async (_what, asked, least, most) => {
     expect((await service.synced('main')).status).toBe('complete');
     status = 429;
     etag = `"${String(_what)}"`;
@@ -84,7 +84,7 @@ describe('a registry file behind a URL', () => {
     expect(pause).toBeLessThan(most);
   });
 
-  it('is not fetched from a private address for a source that was made through the API', async () => {
+  it('is not fetched from a private address for an API-made source', async () => {
     const made = await service.put('/v1/sources/made', {
       file: { url: url() },
       syncPolicy: { interval: '1h' },

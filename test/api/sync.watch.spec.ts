@@ -14,8 +14,9 @@ const generation = (name: string, version: string) => {
   return name;
 };
 
-describe('a file that changes while nothing is due for an hour', () => {
-  // As the kubelet lays out a ConfigMap: the file is a link through a directory that is swapped as a whole.
+describe('a file that changes while its interval is an hour', () => {
+  // Lays out a ConfigMap as the kubelet does: the file is a symlink through a directory that is swapped
+  // atomically.
   symlinkSync(generation('..first', '1.0.0'), join(folder, '..data'));
   symlinkSync(join('..data', 'catalogue.json'), join(folder, 'catalogue.json'));
   const service = aService()
@@ -26,7 +27,7 @@ describe('a file that changes while nothing is due for an hour', () => {
   afterAll(() => rmSync(folder, { recursive: true }));
   const list = async () => versionsIn(await service.get('/registry/main/v0.1/servers'));
 
-  /** Milliseconds until the list is this. */
+  /** Milliseconds until the list equals `expected`. */
   async function shows(expected: string[]): Promise<number> {
     const started = Date.now();
     await expect.poll(list, { timeout: 20_000, interval: 20 }).toEqual(expected);
@@ -39,7 +40,7 @@ describe('a file that changes while nothing is due for an hour', () => {
     await shows(['io.acme/a@1.0.0', 'io.acme/b@1.1.0']);
   });
 
-  it('is noticed when the links of a ConfigMap are swapped', async () => {
+  it('is noticed when the symlinks of a ConfigMap are swapped', async () => {
     symlinkSync(generation('..second', '2.0.0'), join(folder, '..data_tmp'));
     renameSync(join(folder, '..data_tmp'), join(folder, '..data'));
     await shows(['io.acme/a@2.0.0', 'io.acme/b@1.1.0']);

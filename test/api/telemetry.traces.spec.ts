@@ -37,13 +37,13 @@ describe('a service that sends traces', () => {
 
   const send = (method: string, path: string, { headers, ...sent }: Sent = {}): Promise<Reply> =>
     callWith(origin + path, method, { ...sent, headers: { Authorization: `Bearer ${token}`, ...headers } });
-  /** The span of the one request that belongs to this trace, once it has come. */
+  /** The span of the only request in this trace, once it has arrived. */
   const spanOf = async (traceId: string): Promise<CapturedSpan> => {
     const found = () =>
       collector.spans.filter((span) => span.traceId === traceId && 'http.route' in span.attributes);
     await expect.poll(found, patience).toHaveLength(1);
     const [span] = found();
-    if (!span) throw new Error('It has come and gone');
+    if (!span) throw new Error('Gone before it was seen');
     return span;
   };
   const traceOf = () => randomUUID().replaceAll('-', '');
@@ -101,14 +101,14 @@ describe('a service that sends traces', () => {
     await collector.stop();
     await database.drop();
     await rm(folder, { recursive: true });
-    // After everything that this file has led to.
+    // Last, so that it covers everything this file has caused.
     expect({ spans: findSecrets(collector.received), log: findSecrets(output) }).toEqual({
       spans: [],
       log: [],
     });
   });
 
-  it('tells of a list: the request, and the statements that it took', async () => {
+  it('traces a list: the request and its statements', async () => {
     const traceId = traceOf();
     const requestId = randomUUID();
     const headers = { ...traceparent(traceId), 'X-Request-Id': requestId, 'User-Agent': 'hush-agent' };
@@ -141,7 +141,7 @@ describe('a service that sends traces', () => {
     expect(collector.received).not.toContain('hush');
   });
 
-  it('tells of a publication: its transaction, without the values of its statements', async () => {
+  it('traces a publication: its transaction, without statement parameters', async () => {
     const traceId = traceOf();
     const server = aServer('io.acme/hush-entry', '1.0.0', { description: 'a hush-description' });
     const body = { server, claims: { org: 'hush-claim' } };
@@ -161,7 +161,7 @@ describe('a service that sends traces', () => {
     expect(collector.received).not.toMatch(/hush-(entry|description|claim)/);
   });
 
-  it('keeps apart what belongs to requests that come at once', async () => {
+  it('keeps the spans of concurrent requests apart', async () => {
     const traces = Array.from({ length: 40 }, traceOf);
     const rehearse = (traceId: string, number: number) =>
       send('POST', '/v1/entries?dry_run=true', {
@@ -179,12 +179,12 @@ describe('a service that sends traces', () => {
     }
   });
 
-  it('tells of syncs: each is a trace of its own, down to what git and HTTP were asked', async () => {
+  it('traces each sync separately, including git and HTTP requests', async () => {
     await expect.poll(() => collector.named('sync git').length, patience).toBe(1);
     await expect.poll(() => collector.named('sync api').length, patience).toBe(1);
     const [sync] = collector.named('sync git');
     const [mirrored] = collector.named('sync api');
-    if (!sync || !mirrored) throw new Error('They have come and gone');
+    if (!sync || !mirrored) throw new Error('Gone before they were seen');
     expect(sync).toMatchObject({
       parent: undefined,
       attributes: {
@@ -208,7 +208,7 @@ describe('a service that sends traces', () => {
     expect(String(request?.attributes['url.full'])).toMatch(/\/v0\.1\/servers$/);
   });
 
-  it('names its trace to the hosts that are listed, and to no others', async () => {
+  it('propagates the trace context to the listed hosts only', async () => {
     expect(upstream.traceparents.length).toBeGreaterThan(0);
     const [mirrored] = collector.named('sync api');
     expect(upstream.traceparents[0]).toContain(`00-${mirrored?.traceId}-`);
@@ -217,12 +217,12 @@ describe('a service that sends traces', () => {
     const headers = { ...traceparent(traceId), Authorization: `Bearer ${opaque}` };
     expect((await callWith(origin + LIST, 'GET', { headers })).status).toBe(200);
     const tree = collector.tree(await spanOf(traceId));
-    // It was asked, as part of the trace, and was not told which.
+    // The unlisted host was requested within the trace, without a traceparent.
     expect(tree).toContain('  POST');
     expect(issuer.traceparents).toEqual([]);
   });
 
-  it('says nothing of a key in a path', async () => {
+  it('contains no registry key', async () => {
     const traceId = traceOf();
     const key = keepSecret(randomBytes(32).toString('base64url'));
     const headers = traceparent(traceId);
@@ -237,7 +237,7 @@ describe('a service that sends traces', () => {
     expect(collector.received).not.toContain(key);
   });
 
-  it('tells of refusals by their code, and of unknown paths without a route', async () => {
+  it('records refusals by code, and unknown paths without a route', async () => {
     const traceId = traceOf();
     const headers = { ...traceparent(traceId), Authorization: `Bearer ${token.slice(0, -8)}AAAAAAAA` };
     expect((await callWith(origin + LIST, 'GET', { headers })).status).toBe(401);
@@ -255,7 +255,7 @@ describe('a service that sends traces', () => {
       .toEqual(['GET']);
   });
 
-  it('leaves the refusal of one request, which is written with those of others, out of its trace', async () => {
+  it("keeps batched audit writes out of a request's trace", async () => {
     const [traceId, later] = [traceOf(), traceOf()];
     const refused = await callWith(`${origin}/v1/sources`, 'GET', { headers: traceparent(traceId) });
     expect(refused.status).toBe(401);
@@ -264,12 +264,12 @@ describe('a service that sends traces', () => {
       .poll(async () => (await send('GET', '/v1/audit', { headers: traceparent(later) })).text, patience)
       .toContain(id);
     await expect.poll(() => logOf(id).filter((line) => 'at' in line), patience).toMatchObject([{ traceId }]);
-    // What has been written since is on its way too.
+    // Flushes everything written since.
     await expect.poll(() => collector.spans.some((span) => span.traceId === later), patience).toBe(true);
     expect(collector.tree(await spanOf(traceId))).toEqual(['GET /v1/sources']);
   });
 
-  it('keeps to the kinds of requests that people make: the internal port and what it does unasked are in no trace', async () => {
+  it('traces only public requests and syncs, not the internal port or background work', async () => {
     expect((await call(internal)).status).toBe(200);
     expect((await call(internal.replace('/metrics', '/readiness'))).status).toBe(200);
     const traceId = traceOf();
@@ -281,7 +281,7 @@ describe('a service that sends traces', () => {
     expect([...new Set(roots)].sort()).toEqual(['sync']);
   });
 
-  it('sends what /metrics shows, by the names of OpenTelemetry', async () => {
+  it('exports the metrics of /metrics under their OpenTelemetry names', async () => {
     const duration = () => collector.metrics.get('http.server.request.duration');
     await expect.poll(duration, patience).toMatchObject({ unit: 's' });
     const points = duration()?.histogram?.dataPoints ?? [];
@@ -298,17 +298,20 @@ describe('a service that sends traces', () => {
       if (!name[1]?.startsWith('registry_source')) expect([...collector.metrics.keys()]).toContain(name[1]);
   });
 
-  it.each(['silent', 'rubbish', 'failing'] as const)('goes on when the collector is %s', async (mood) => {
-    collector.mood = mood;
-    const before = collector.requests;
-    for (let count = 0; count < 50; count += 1) expect((await send('GET', LIST)).status).toBe(200);
-    await expect.poll(() => collector.requests, patience).toBeGreaterThan(before);
-    for (let count = 0; count < 50; count += 1) expect((await send('GET', LIST)).status).toBe(200);
-    expect(service.child.exitCode).toBeNull();
-    collector.mood = 'good';
-  });
+  it.each(['silent', 'rubbish', 'failing'] as const)(
+    'keeps working when the collector is %s',
+    async (mood) => {
+      collector.mood = mood;
+      const before = collector.requests;
+      for (let count = 0; count < 50; count += 1) expect((await send('GET', LIST)).status).toBe(200);
+      await expect.poll(() => collector.requests, patience).toBeGreaterThan(before);
+      for (let count = 0; count < 50; count += 1) expect((await send('GET', LIST)).status).toBe(200);
+      expect(service.child.exitCode).toBeNull();
+      collector.mood = 'good';
+    },
+  );
 
-  it('goes on when the collector is gone, and says once that it is', async () => {
+  it('keeps working when the collector is gone, and logs that once', async () => {
     await collector.stop();
     for (let count = 0; count < 50; count += 1) expect((await send('GET', LIST)).status).toBe(200);
     await service.logs('could not be sent');

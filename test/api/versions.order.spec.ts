@@ -22,7 +22,7 @@ describe('one server with 200 versions, published on two occasions', () => {
     .registry('main', { sources: ['main'] })
     .runs();
 
-  it('has them in the same order in TypeScript, in SQL and over the API', async () => {
+  it('has the same version order in TypeScript, in SQL and over the API', async () => {
     await service.rewrite('main', { servers: all });
     expect((await service.synced('main')).counts).toMatchObject({ entries: all.length, skipped: 0 });
     const rows = await service.database.query<{ version: string; published_at: Date; is_latest: boolean }>(
@@ -43,7 +43,7 @@ describe('one server with 200 versions, published on two occasions', () => {
     expect(latest.map(({ server }) => server.version)).toEqual(inTypeScript.slice(0, 1));
   });
 
-  it('compares keys in the database by bytes, in whatever order they come', async () => {
+  it('has keys that the database compares bytewise', async () => {
     const at = new Date('2026-01-01T00:00:00Z');
     const keys = REAL_VERSIONS.map((version, index) =>
       versionKey(version, new Date(at.getTime() + (index % 7))),
@@ -58,7 +58,7 @@ describe('one server with 200 versions, published on two occasions', () => {
 });
 
 describe('servers with a few versions each', () => {
-  // Every server takes versions from all over the list.
+  // Each server takes versions from the whole range.
   const chosen = Array.from({ length: 50 }, (_, server) =>
     [0, 61, 118, 173].map((step) => REAL_VERSIONS[(server * 4 + step) % REAL_VERSIONS.length] ?? ''),
   );
@@ -70,7 +70,7 @@ describe('servers with a few versions each', () => {
     .registry('main', { sources: ['main'] })
     .runs();
 
-  it('have the highest of them as their latest', async () => {
+  it('have the highest version as their latest', async () => {
     const reply = await service.get('/registry/main/v0.1/servers?version=latest&limit=100');
     const { servers: found } = reply.json as unknown as { servers: (Item & { server: { name: string } })[] };
     const latest = new Map(found.map(({ server }) => [server.name, server.version]));
@@ -82,7 +82,7 @@ describe('servers with a few versions each', () => {
   });
 });
 
-/** Some of every kind. How any two of them compare is asked of all, in src/documents/version-order.spec.ts. */
+/** Some of every kind; src/documents/version-order.spec.ts compares all pairs. */
 const SOME = REAL_VERSIONS.filter((_version, index) => index % inSoak(1, 4) === 0);
 
 describe(`one server whose ${SOME.length} versions are published one after another, in shuffled order`, () => {
@@ -91,7 +91,7 @@ describe(`one server whose ${SOME.length} versions are published one after anoth
     .registry('main', { sources: ['tools'] })
     .runs();
 
-  // By the semver library, which knows nothing of our keys: the highest, or while there is none, the last published.
+  // By the semver library, independently of our keys: the highest semver version, or else the last published.
   const latestOf = (published: readonly string[]) => {
     const semvers = published.filter(isSemver);
     return semvers.length === 0
@@ -103,7 +103,7 @@ describe(`one server whose ${SOME.length} versions are published one after anoth
     ['semver last', (version: string) => (isSemver(version) ? 1 : 0)],
     ['all mixed', () => 0],
   ])(
-    'has the latest that semver says after each of them, over the API and in SQL: %s',
+    'has the latest version that semver demands after each publication, over the API and in SQL: %s',
     async (what, rank) => {
       const name = `io.acme/${what.replace(' ', '-')}`;
       const path = `/registry/main/v0.1/servers/${encodeURIComponent(name)}/versions`;
@@ -140,7 +140,7 @@ describe(`one server whose ${SOME.length} versions are published one after anoth
   );
 });
 
-describe('a server with versions that were deleted', () => {
+describe('a server with deleted versions', () => {
   const service = aService()
     .source('tools', { kind: 'managed' })
     .registry('main', { sources: ['tools'] })
@@ -155,7 +155,7 @@ describe('a server with versions that were deleted', () => {
     return versions.filter(({ isLatest }) => isLatest).map(({ version }) => version);
   };
 
-  it('has the newest of the others as its latest, and the newest of all when there are no others', async () => {
+  it('has the newest version that is not deleted as its latest, or else the newest', async () => {
     for (const version of ['1.0.0', '3.0.0', '2.0.0'])
       await service.post('/v1/entries', { server: aServer('io.acme/deleted', version) });
     expect(await latest()).toEqual(['3.0.0']);
@@ -170,17 +170,17 @@ describe('a server with versions that were deleted', () => {
   });
 });
 
-// The library takes blanks around for semver too.
+// The library also accepts surrounding white space.
 function isSemver(version: string): boolean {
   return /^v?\d/.test(version) && parse(version) !== null;
 }
 
-// contract §6: among equals the one without a `v` is newer.
+// contract §6: among equals the one without `v` is newer.
 function compareVersions(one: string, other: string): number {
   return compareBuild(one, other) || Number(other.startsWith('v')) - Number(one.startsWith('v'));
 }
 
-/** In an order that looks like none, and is the same each time. */
+/** Returns a deterministic shuffle. */
 function shuffled<T>(items: readonly T[]): T[] {
   return items
     .map((item, index) => ({ item, place: (index * 7_919 + 101) % 10_007 }))

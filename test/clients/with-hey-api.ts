@@ -2,7 +2,7 @@ import type { Sdk } from './generated-client.js';
 import { getServerVersion, listSkills, listSources, syncSource } from './generated/sdk/index.js';
 import { createClient } from './generated/sdk/client/index.js';
 
-/** The functions that are made of the document are called like its operations. */
+/** The generated functions have the names of the operations. */
 export function connect(baseUrl: string, token: string): Sdk {
   const client = createClient({ baseUrl, auth: token });
   return {

@@ -7,7 +7,7 @@ type ErrorCode = components['schemas']['ErrorCode'];
 const OFFICIAL = 'io.modelcontextprotocol.registry/official';
 const VERSION = '/registry/{registry}/v0.1/servers/{name}/versions/{version}';
 
-/** What one who writes a client in TypeScript does, with the types of the document and nothing else. */
+/** A TypeScript client that uses only the generated types. */
 export function connect(baseUrl: string, token: string): FetchClient {
   const api = createClient<paths>({ baseUrl, headers: { Authorization: `Bearer ${token}` } });
   return {
@@ -63,21 +63,21 @@ export function connect(baseUrl: string, token: string): FetchClient {
   };
 }
 
-/** What must not compile. */
+/** Calls that must not compile. */
 export async function misuse(baseUrl: string): Promise<void> {
   const api = createClient<paths>({ baseUrl });
   const named = { params: { path: { name: 'a' } } };
-  // @ts-expect-error The path needs its parameters.
+  // @ts-expect-error Path parameters are required.
   await api.GET('/registry/{registry}/v0.1/servers');
   // @ts-expect-error A limit is a number.
   await api.GET('/v1/sources', { params: { query: { limit: 'ten' } } });
-  // @ts-expect-error A flag is true or false.
+  // @ts-expect-error A flag is a boolean.
   await api.POST('/v1/entries', { params: { query: { dry_run: 'yes' } }, body: {} });
-  // @ts-expect-error Claims are strings, or lists of them.
+  // @ts-expect-error Claims are strings or arrays of strings.
   await api.PUT('/v1/registries/{name}', { ...named, body: { sources: ['a'], claims: { a: 1 } } });
-  // @ts-expect-error The aliases are left out.
+  // @ts-expect-error Aliases are not described.
   await api.GET('/registry/{registry}/v0/servers', { params: { path: { registry: 'main' } } });
   const { error } = await api.GET('/v1/me');
-  // @ts-expect-error There is no such code.
+  // @ts-expect-error Unknown code.
   if (error?.code === 'no_such_code') throw new Error(error.error);
 }

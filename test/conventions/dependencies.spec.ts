@@ -10,11 +10,11 @@ interface LockedPackage {
 const read = (file: string): unknown =>
   JSON.parse(readFileSync(new URL(`../../${file}`, import.meta.url), 'utf8'));
 
-it('every dependency, transitive and for development too, runs on each Node that package.json allows', () => {
+it('every dependency, transitive and development ones too, supports each Node version in package.json', () => {
   const { engines } = read('package.json') as { engines: { node: string } };
   const { packages } = read('package-lock.json') as { packages: Record<string, LockedPackage> };
   const narrower = Object.entries(packages)
     .filter(([, locked]) => locked.engines?.node && !subset(engines.node, locked.engines.node))
-    .map(([path, locked]) => `${path} ${locked.version} wants Node ${locked.engines?.node}`);
+    .map(([path, locked]) => `${path} ${locked.version} requires Node ${locked.engines?.node}`);
   expect(narrower).toEqual([]);
 });

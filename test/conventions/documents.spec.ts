@@ -21,20 +21,20 @@ function textsBelow(folder: string): string {
     .join('\n');
 }
 
-/** Everything in backticks that looks like a file of this repository: it has a folder and ends like code. */
+/** Everything in backticks that looks like a source file of this repository. */
 function filesNamedIn(text: string): string[] {
   return [...text.matchAll(/`([\w.-]+(?:\/[\w.-]+)+\.(?:ts|mjs|js|sql))`/g)].map((match) => match[1] ?? '');
 }
 
-describe('what the documents name', () => {
-  it.each(DOCUMENTS)('is there: files, in %s', (document) => {
+describe('references in the documentation', () => {
+  it.each(DOCUMENTS)('point to existing files in %s', (document) => {
     const missing = filesNamedIn(textOf(document)).filter(
       (file) => !file.startsWith('dist/') && !existsSync(file) && !existsSync(join('src', file)),
     );
     expect(missing).toEqual([]);
   });
 
-  it.each(DOCUMENTS)('is there: links, in %s', (document) => {
+  it.each(DOCUMENTS)('point to existing link targets in %s', (document) => {
     const links = [...textOf(document).matchAll(/\]\(([^)#:]+)(?:#[^)]*)?\)/g)].map(
       (match) => match[1] ?? '',
     );
@@ -42,8 +42,8 @@ describe('what the documents name', () => {
   });
 });
 
-describe('what there is', () => {
-  it('is documented: every key of the configuration', () => {
+describe('coverage of the documentation and tests', () => {
+  it('documents every configuration key', () => {
     const documents = DOCUMENTS.map(textOf).join('\n');
     const settings = readdirSync('src', { recursive: true, encoding: 'utf8' })
       .filter((file) => /(settings|config-file)\.dto\.ts$/.test(file))
@@ -56,9 +56,9 @@ describe('what there is', () => {
     expect(keys.filter((key) => !new RegExp(`\\b${key}\\b`).test(documents))).toEqual([]);
   });
 
-  it('is tested: every error that clients can get', () => {
+  it('tests every error that clients can get', () => {
     const tests = textsBelow('test');
-    // Faults of ours, which no request can lead to.
+    // Internal faults, which no request can cause.
     const internal = new Set(['access_undeclared', 'internal_error']);
     const untested = Object.keys(ERROR_CATALOGUE).filter(
       (code) => !internal.has(code) && !tests.includes(code),

@@ -17,7 +17,7 @@ afterAll(async () => {
   await database.drop();
 });
 
-it('has an entity for every table', async () => {
+it('every table has an entity', async () => {
   const tables = await database.query<{ name: string }>(
     `select table_name as name from information_schema.tables where table_schema = 'public' order by 1`,
   );
@@ -25,7 +25,7 @@ it('has an entity for every table', async () => {
   expect([...known, 'schema_migration'].sort()).toEqual(tables.map(({ name }) => name));
 });
 
-it('has entities that say of the tables what the migrations made of them', async () => {
+it('the entities match the migrated schema', async () => {
   const { upQueries } = await dataSource.driver.createSchemaBuilder().log();
   expect(upQueries.map(({ query }) => query)).toEqual([]);
 });

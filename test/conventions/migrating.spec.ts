@@ -17,7 +17,7 @@ const MIGRATING = textOf('migrating');
 const [KEYS = [], VARIABLES = []] = tablesIn(MIGRATING);
 
 const NONE = '–';
-/** In place of whatever a key holds. */
+/** A value that no key accepts. */
 const ODD = 0;
 
 interface Row {
@@ -27,14 +27,14 @@ interface Row {
 
 const ROWS: Row[] = KEYS.map(({ old = '', new: successor = '' }) => ({ olds: keysIn(old), successor }));
 
-/** "`a.b`, `.c`" is `a.b` and `a.c`; `[]` stands for the first position of a list. */
+/** "`a.b`, `.c`" is `a.b` and `a.c`; `[]` is the first element of a list. */
 function keysIn(cell: string): string[] {
   const [first = '', ...others] = cell.split(', ').map((key) => key.replaceAll('`', ''));
   const parent = first.slice(0, first.lastIndexOf('.'));
   return [first, ...others.map((key) => parent + key)];
 }
 
-/** A tree with nothing but this key. */
+/** A tree with only this key. */
 function treeOf(key: string): unknown {
   return key
     .split('.')
@@ -66,7 +66,7 @@ describe('the keys in docs/migrating.md', () => {
       expect({ old, recognised: isRecognised(old) }).toEqual({ old, recognised: old !== successor });
   });
 
-  it('do not turn up where they are none', () => {
+  it('are not recognised where they are invalid', () => {
     expect(isKnown('sources[].colour')).toBe(false);
     expect(isRecognised('sources[].colour')).toBe(false);
   });
@@ -83,7 +83,7 @@ describe('the configurations in', () => {
   beforeAll(async () => (folder = await mkdtemp(join(tmpdir(), 'registry-documents-'))));
   afterAll(() => rm(folder, { recursive: true }));
 
-  // The secrets it names are somewhere else, where it is meant to be used.
+  // Their secrets exist only where they are deployed.
   const load = async (text: string): Promise<LoadedConfig> => {
     const file = join(folder, 'registry.yaml');
     const secret = join(folder, 'secret');
@@ -92,7 +92,7 @@ describe('the configurations in', () => {
     return loadConfig(file, {}, {});
   };
 
-  /** The YAML blocks that are a whole configuration. */
+  /** The YAML blocks that are complete configurations. */
   const whole = (name: string) =>
     [...textOf(name).matchAll(/```yaml\n(.*?)```/gs)]
       .map(([, text = '']) => text)
@@ -104,7 +104,7 @@ describe('the configurations in', () => {
 
   const [foreign = '', mapped = ''] = whole('migrating');
 
-  it('docs/migrating.md: the old one is refused, with each key that has to change', async () => {
+  it('docs/migrating.md: the old one is refused, naming each key to change', async () => {
     const refusal: unknown = await load(foreign).then(() => undefined, (error: unknown) => error); // prettier-ignore
     expect(refusal).toBeInstanceOf(ConfigurationError);
     const { problems } = refusal as ConfigurationError;
@@ -120,7 +120,7 @@ describe('the configurations in', () => {
     ]);
   });
 
-  it('docs/migrating.md: the new one loads, and keeps what is not about those', async () => {
+  it('docs/migrating.md: the new one loads and keeps unrelated settings', async () => {
     const { config, warnings } = await load(mapped);
     expect(warnings).toEqual([]);
     expect(config.database).toMatchObject({ host: 'db.example.com', poolMax: 25 });

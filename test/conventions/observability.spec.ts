@@ -25,7 +25,7 @@ const dashboard = JSON.parse(textOf(`${FOLDER}/grafana/registry.json`)) as {
 };
 const PANELS = dashboard.panels.filter(({ type }) => type !== 'row');
 
-/** What Grafana and Prometheus themselves put in. */
+/** Substitutes the variables that Grafana and Prometheus fill in. */
 const filledIn = (query: string) => query.replaceAll('$__rate_interval', '5m').replaceAll('$instance', '.*');
 const QUERIES = [
   ...RULES.map(({ alert, expr }) => [alert, expr] as const),
@@ -33,7 +33,7 @@ const QUERIES = [
     targets.map(({ expr }) => [`${title}: ${expr}`, filledIn(expr)] as const),
   ),
 ];
-/** Of the scrape, and not of the service. */
+/** Labels that Prometheus adds. */
 const OF_PROMETHEUS = new Set(['instance', 'job', 'le']);
 
 interface Asked {
@@ -42,7 +42,7 @@ interface Asked {
   readonly errors: string[];
 }
 
-/** The metrics and labels that a query names, and what is wrong with it. */
+/** The metrics and labels a query names, and its syntax errors. */
 function askedBy(query: string): Asked {
   const asked: Asked = { metrics: new Set(), labels: new Set(), errors: [] };
   parser.parse(query).iterate({
@@ -64,14 +64,14 @@ describe('dashboard and alerts', () => {
     .registry('main', { sources: ['tools', 'made'] })
     .runs();
 
-  it('ask for metrics and labels that a running service has', async () => {
+  it('use metrics and labels of a running service', async () => {
     const writer = service.as({ role: 'writer', org: 'acme' });
     await writer.post('/v1/entries', aPublication('server', aName(), { org: 'acme' }));
     await writer.get('/registry/main/v0.1/servers');
     await writer.get('/v1/sources');
     await service.synced('tools');
     const shown = (await call(`${service.internalOrigin}/metrics`)).text;
-    // In-process, so without those of the process and the build: serve adds them, and the names are prom-client's.
+    // An in-process service lacks the process and build metrics: `serve` adds them, with prom-client's names.
     const { Metrics } = await import('../../dist/telemetry/metrics.js');
     const process = new Metrics().withProcess().withBuild({ version: '1', commit: 'a' });
     const text = `${shown}\n${(await process.exposition()).text}`;
@@ -103,7 +103,7 @@ it.each(QUERIES)('%s is PromQL', (_what, query) => {
   expect(metrics.size).toBeGreaterThan(0);
 });
 
-it('a query that is none is found out', () => {
+it('an invalid query is detected', () => {
   expect(askedBy('sum by (le (rate(x[5m]))').errors).not.toEqual([]);
 });
 
@@ -117,7 +117,7 @@ it.each(RULES)('$alert is explained in docs/operating.md', ({ alert, annotations
     if (label !== 'instance') expect([...labels, 'db_client_connection_pool_name']).toContain(label);
 });
 
-it('alerts ask for metrics that other programs have too by the job alone that compose and the chart name', () => {
+it('alerts on generic metrics are limited to the job that compose and the chart name', () => {
   const foreign = RULES.flatMap(({ expr }) => [
     ...expr.matchAll(/\b(?:http_server|db|nodejs|process)_\w+|\bup\b/g),
   ]);
@@ -136,7 +136,7 @@ interface Service {
   readonly volumes?: string[];
 }
 
-it('the profile observability has images of one version, listens on loopback and mounts what is there', () => {
+it('the observability profile pins one version per image, listens on loopback and mounts existing files', () => {
   const { services, volumes } = parse(textOf('docker-compose.yml')) as {
     services: Record<string, Service>;
     volumes: Record<string, unknown>;

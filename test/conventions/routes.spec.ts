@@ -97,7 +97,7 @@ describe('every route', () => {
       (handler) => handler.says(AuditedAs) === undefined,
     );
     expect(undeclared.map(({ name }) => name)).toEqual([]);
-    // A change has its own action, never that of a read.
+    // A change has its own action, never a read action.
     const reads = /^(catalog|audit)\.read$|\.(read|list|validate)$/;
     for (const handler of HANDLERS.filter((one) => one.says(AuditedAs) !== undefined)) {
       const { action } = handler.says(AuditedAs) as AuditDeclaration;

@@ -5,7 +5,7 @@ import { findSecrets, keepSecret } from '../support/secrets.js';
 describe('the search for secrets after each test of a service', () => {
   const token = anIssuer().sign({ sub: 'somebody' });
   const [header = '', payload = '', signature = ''] = token.split('.');
-  const secret = keepSecret('a client secret of some length');
+  const secret = keepSecret('a long client secret');
 
   it.each([
     ['a whole token', token],
@@ -16,7 +16,7 @@ describe('the search for secrets after each test of a service', () => {
     expect(findSecrets(`{"level":"info","msg":"Refused ${leaked}"}\n`)).not.toEqual([]);
   });
 
-  it('finds each 16 characters of a signature, wherever in a longer word they stand', () => {
+  it('finds any 16 characters of a signature, at any offset in a longer word', () => {
     for (let from = 0; from + 16 <= signature.length; from += 1)
       for (let before = 0; before < 12; before += 1) {
         const leaked = signature.slice(from, from + 16);
@@ -26,8 +26,8 @@ describe('the search for secrets after each test of a service', () => {
 
   it.each([
     ['15 characters of a signature', signature.slice(20, 35)],
-    ['the header of a token, which is that of every token', header],
-    ['an id of a request', '0b9f6a2c-3f8e-4d5c-9f1e-6a7b8c9d0e1f'],
+    ['a token header, which all tokens share', header],
+    ['a request id', '0b9f6a2c-3f8e-4d5c-9f1e-6a7b8c9d0e1f'],
   ])('lets %s pass', (_what, harmless) => {
     expect(findSecrets(`{"level":"info","msg":"Refused ${harmless}"}\n`)).toEqual([]);
   });

@@ -7,11 +7,11 @@ const text = readFileSync(join(ROOT, 'docs/security.md'), 'utf8');
 const named = [...new Set(text.match(/[\w./-]+\.spec\.ts/g))];
 
 describe('docs/security.md', () => {
-  it.each(named)('names a test that is there: %s', (file) => {
+  it.each(named)('names an existing test: %s', (file) => {
     expect(existsSync(join(ROOT, file.includes('/') ? file : join('test/api', file)))).toBe(true);
   });
 
-  it('names a test, or how it is tried, beside each promise', () => {
+  it('names a test, or how to try it, for each promise', () => {
     const [, section = ''] = /## What is promised\n([^]*?)\n## /.exec(text) ?? [];
     const promises = section.split('\n').filter((line) => /^\| [A-Z]/.test(line));
     expect(promises.length).toBeGreaterThan(10);

@@ -3,15 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 
 /** Folders whose statements are all in separate files. */
-const HELD_TO_IT = [
-  'audit',
-  'claim-sets',
-  'registries',
-  'sources',
-  'sync',
-  'telemetry',
-  'visibility',
-];
+const CHECKED_FOLDERS = ['audit', 'claim-sets', 'registries', 'sources', 'sync', 'telemetry', 'visibility'];
 
 async function sourceFiles(): Promise<{ path: string; text: string }[]> {
   const paths = await readdir('src', { recursive: true });
@@ -23,10 +15,7 @@ describe('a SQL statement', () => {
   it('that writes source_sync is in the files for sync state and lease only', async () => {
     const writes = /\b(update|insert\s+into|delete\s+from)\s+"?source_sync\b/i;
     const writers = (await sourceFiles()).filter(({ text }) => writes.test(text)).map(({ path }) => path);
-    expect(writers.sort()).toEqual([
-      'sources/source-leases.queries.ts',
-      'sources/source-states.queries.ts',
-    ]);
+    expect(writers.sort()).toEqual(['sources/source-leases.queries.ts', 'sources/source-states.queries.ts']);
   });
 
   it('that writes source_sync is not hidden in a repository call', async () => {
@@ -38,7 +27,9 @@ describe('a SQL statement', () => {
 
   it('is in a file named for it', async () => {
     const elsewhere = (await sourceFiles())
-      .filter(({ path }) => HELD_TO_IT.includes(path.split('/')[0] ?? '') && !path.endsWith('.queries.ts'))
+      .filter(
+        ({ path }) => CHECKED_FOLDERS.includes(path.split('/')[0] ?? '') && !path.endsWith('.queries.ts'),
+      )
       .filter(({ text }) => /\.query[<(]/.test(text))
       .map(({ path }) => path);
     expect(elsewhere).toEqual([]);

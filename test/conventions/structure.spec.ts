@@ -4,7 +4,6 @@ import ts from 'typescript';
 import { describe, expect, it } from 'vitest';
 
 const ROOT = resolve(import.meta.dirname, '../..');
-const MOST_FILES_OF_A_FOLDER = 15;
 
 const { FOLDERS } = (await import(join(ROOT, 'eslint.config.mjs'))) as { FOLDERS: readonly string[] };
 
@@ -15,12 +14,12 @@ const texts = new Map(files.map((file) => [file, readFileSync(join(ROOT, 'src', 
 const imports = new Map([...texts].map(([file, text]) => [file, importedBy(file, text)]));
 
 describe('the folders of src', () => {
-  it('are those of the order in eslint.config.mjs, with main.ts above them', () => {
+  it('are those listed in eslint.config.mjs, with main.ts above them', () => {
     const entries = readdirSync(join(ROOT, 'src')).sort();
     expect(entries).toEqual([...FOLDERS, 'main.ts'].sort());
   });
 
-  it('import one way: none imports one after it', () => {
+  it('import one way: no folder imports from a later one', () => {
     const position = (file: string) =>
       file === 'main.ts' ? FOLDERS.length : FOLDERS.indexOf(file.split('/')[0] ?? '');
     const upwards = [...imports].flatMap(([file, targets]) =>
@@ -28,16 +27,10 @@ describe('the folders of src', () => {
     );
     expect(upwards).toEqual([]);
   });
-
-  it('are not flat: 15 files at most, beside their specs', () => {
-    const sizes = new Map<string, number>();
-    for (const file of files) sizes.set(dirname(file), (sizes.get(dirname(file)) ?? 0) + 1);
-    expect([...sizes].filter(([, size]) => size > MOST_FILES_OF_A_FOLDER)).toEqual([]);
-  });
 });
 
 describe('the files of src', () => {
-  it('import each other in no circle, types included', () => {
+  it('have no import cycles, types included', () => {
     const circles = files.map((file) => {
       const reached = reachedFrom(file);
       return [...reached].filter((other) => reachedFrom(other).has(file)).sort();
@@ -45,7 +38,7 @@ describe('the files of src', () => {
     expect([...new Set(circles.filter(({ length }) => length > 0).map(String))]).toEqual([]);
   });
 
-  it('hold SQL in *.queries.ts only, apart from the database folder', () => {
+  it('contain SQL in *.queries.ts only, apart from the database folder', () => {
     const elsewhere = [...texts].filter(
       ([file, text]) =>
         /\.query\s*[(<]/.test(text) &&
@@ -56,7 +49,7 @@ describe('the files of src', () => {
   });
 });
 
-/** The files of src that a file imports: values or types, by a declaration, `import()` or `export … from`. */
+/** The files of src that a file imports: values or types, by declaration, `import()` or `export … from`. */
 function importedBy(file: string, text: string): string[] {
   return ts
     .preProcessFile(text, true, true)
@@ -65,7 +58,7 @@ function importedBy(file: string, text: string): string[] {
     .filter((target) => texts.has(target));
 }
 
-/** Every file that a file imports, directly or by way of others; itself only if it stands in a circle. */
+/** Every file that a file imports, directly or transitively; contains the file itself only in a cycle. */
 function reachedFrom(file: string, reached = new Set<string>()): Set<string> {
   for (const target of imports.get(file) ?? [])
     if (!reached.has(target)) {

@@ -9,22 +9,22 @@ import { answer } from '../support/model/reference.js';
 import { type Replica, startReplica, tokenFor } from '../support/model/replica.js';
 import { inSoak } from '../support/soak.js';
 import type { Setting } from '../support/model/model.js';
-import { pathOf, sorted, told } from '../support/model/questions.js';
-import { expectedOfTool, isForTool, toldByTool, toolRequest } from '../support/model/tool-questions.js';
+import { pathOf, sorted, observed } from '../support/model/questions.js';
+import { expectedOfTool, isForTool, observedByTool, toolRequest } from '../support/model/tool-questions.js';
 import { ModelRows } from '../support/model/model-rows.js';
 import { type Asked, aModelState, settings } from '../support/model/arbitraries.js';
 
 const STATES = Number(process.env['MODEL_STATES'] ?? inSoak(20_000, 600));
-/** Of so many states one is asked to be explained too: all of them in the soak, or where a number of states is named. */
+/** Every n-th state is also explained: each one in the soak, or when MODEL_STATES is set. */
 const EXPLAINED = process.env['MODEL_STATES'] === undefined ? inSoak(1, 6) : 1;
 const BATCHES_A_ROUND = 10;
 const STATES_A_BATCH = 50;
 const SHRINKING_MS = 60_000;
 
-// A failure prints it: MODEL_SEED=… npx vitest run test/model draws the same states again.
+// A failure prints its seed: MODEL_SEED=… npx vitest run test/model draws the same states.
 const seed = Number(process.env['MODEL_SEED'] ?? randomInt(2 ** 31));
 
-describe('what callers are shown', () => {
+describe('visibility', () => {
   const issuer = anIssuer().runs();
   const all = settings(seed);
   const replicas = new Map<Setting, Replica>();
@@ -65,7 +65,7 @@ describe('what callers are shown', () => {
     for (const question of questions) {
       const expected = sorted(question, answer(state, question));
       const reply = await replica?.get(pathOf(question, prefix), tokens[question.by]);
-      const shown = reply && sorted(question, told(question, prefix, reply.status, reply.text));
+      const shown = reply && sorted(question, observed(question, prefix, reply.status, reply.text));
       if (!isDeepStrictEqual(shown, expected)) return inspect({ state, question, expected, shown }, INSPECT);
       if (isExplained && 'type' in question) {
         const token = tokens[question.by] ?? null;
@@ -76,7 +76,7 @@ describe('what callers are shown', () => {
       if (isForTool(question)) {
         const { path, body } = toolRequest(question, prefix);
         const replyOfTool = await replica?.post(path, body, tokens[question.by]);
-        const byTool = replyOfTool && toldByTool(question, replyOfTool);
+        const byTool = replyOfTool && observedByTool(question, replyOfTool);
         if (!isDeepStrictEqual(byTool, expectedOfTool(question, expected)))
           return inspect({ state, question, expected, byTool }, INSPECT);
         done.byTools += 1;
@@ -95,7 +95,7 @@ describe('what callers are shown', () => {
   }
 
   it(
-    `is what the specification says, in ${STATES} random states under every mode and policy`,
+    `matches the reference model in ${STATES} random states under every mode and policy`,
     { timeout: inSoak(1_200_000, 300_000) },
     async () => {
       const states = fc.array(aModelState(all), { minLength: 1, maxLength: STATES_A_BATCH, size: 'max' });
@@ -113,7 +113,7 @@ describe('what callers are shown', () => {
   );
 });
 
-// The smallest state that fails, the question, and the two answers; fast-check alone would print all of it in one line.
+// The smallest failing state, the question and both answers; fast-check alone would print them in one line.
 function explain({ failed, errorInstance, numShrinks }: fc.RunDetails<[readonly Asked[]]>): void {
   if (!failed) return;
   const why = errorInstance instanceof Error ? errorInstance.message : 'it took too long';

@@ -18,7 +18,7 @@ import { nothing, replayed, type State } from '../support/audit-replay.js';
 
 const ROUNDS = inSoak(12, 2);
 const WORKERS = 6;
-/** Answers of a round before its process may be killed, and how long after that at most. */
+/** Responses per round before the process may be killed, and the maximum delay until then. */
 const ROUND_ANSWERS = inSoak(500, 150);
 const LONGEST_MS = 300;
 const NAMES = ['io.acme/a', 'io.acme/b', 'io.acme/c', 'io.acme/d'];
@@ -40,7 +40,7 @@ beforeAll(async () => {
   configuration = join(folder, 'registry.yaml');
   database = await aDatabase();
   await issuer.start();
-  // A transaction that fails when it is committed, once all of its statements have succeeded.
+  // Makes some transactions fail at commit, after all statements have succeeded.
   await database.query(`create function fail_some() returns trigger language plpgsql as $$ begin
     if random() < 0.1 then raise exception 'this transaction was to fail'; end if; return null; end $$`);
   for (const table of ['entry_version', 'entry', 'registry', 'source'])
@@ -78,7 +78,7 @@ interface AnyRequest {
   readonly authorization: string;
 }
 
-/** A request by accident: most of them change something, some are refused, some fail. */
+/** A random request: most change something, some are refused, some fail. */
 function anyRequest(random: Random): AnyRequest {
   const name = random.pick(NAMES);
   const version = random.pick(VERSIONS);
@@ -124,7 +124,7 @@ async function serving(): Promise<{ cli: Cli; origin: string }> {
   return { cli, origin: await cli.origin() };
 }
 
-/** The state as the API shows it, of what the events are about. */
+/** The state that the events describe, as the API shows it. */
 async function stateAt(origin: string): Promise<State> {
   const get = async (path: string): Promise<Reply> =>
     callWith(origin + path, 'GET', { headers: { Authorization: token() } });
@@ -155,7 +155,7 @@ async function stateAt(origin: string): Promise<State> {
 
 describe('the audit trail, replayed', () => {
   it(
-    'gives exactly the state: of random changes, refusals, rolled back transactions and processes that are killed',
+    'reproduces the state after random changes, refusals, rollbacks and killed processes',
     async () => {
       const seed = Number(process.env['MODEL_SEED'] ?? Date.now());
       const random = new Random(seed);
@@ -167,7 +167,7 @@ describe('the audit trail, replayed', () => {
           (await callWith(`${first.origin}/v1/sources/managed`, 'PUT', managed)).status,
         );
       let { cli, origin } = first;
-      /** @returns the status; undefined when the process has gone. */
+      /** @returns the status, or undefined when the process is gone. */
       const send = async ({ method, path, body, authorization }: AnyRequest): Promise<number | undefined> => {
         const sent = { headers: { Authorization: authorization }, ...(body ? { body } : {}) };
         const reply = await callWith(origin + path, method, sent).catch(() => undefined);
@@ -177,7 +177,7 @@ describe('the audit trail, replayed', () => {
       const work = async (): Promise<void> => {
         while ((await send(anyRequest(random))) !== undefined);
       };
-      // A conflict for sure: among so few requests by accident there is not always one.
+      // Forces a conflict, which so few random requests may not produce.
       const published = {
         server: aServer(random.pick(NAMES), random.pick(VERSIONS)),
         claims: random.pick(CLAIMS),
@@ -198,7 +198,7 @@ describe('the audit trail, replayed', () => {
       const events = linesIn(await callWith(`${origin}/v1/audit`, 'GET', lines)).reverse();
       expect(replayed(events), `seed ${seed}`).toEqual(await stateAt(origin));
 
-      // Of what was answered as done there is an event, of what was answered as failed there is none.
+      // Every acknowledged change has an event; no failed one does.
       const changes = events.filter(({ outcome }) => outcome === 'allowed');
       const recorded = new Set(changes.map(({ requestId }) => requestId));
       const failed = [...answered].filter(([id, status]) => status >= 400 && recorded.has(id));

@@ -11,7 +11,7 @@ const LASTING_S = Number(process.env['SOAK_SECONDS'] ?? 120);
 const CALLERS = 1_000;
 /** p99 over p50. */
 const SLOWEST = 10;
-/** Memory is flat: the last quarter against the second, when every cache has been filled for a while. */
+/** Memory is flat: the last quarter compared with the second, when all caches are warm. */
 const GROWTH = 1.15;
 const GROWTH_MIB = 16;
 
@@ -40,12 +40,12 @@ describe(`two replicas under load for ${LASTING_S} s (LOAD_SEED=${seed})`, () =>
   });
   afterAll(() => run.replicas.stop());
 
-  it('every answer is what the reference says', () => {
+  it('every response matches the reference model', () => {
     const faults = faultsIn(load.reads, load.history);
     expect(faults).toEqual({ late: [], stale: [], foreign: [], skewed: [], wrong: [], error: [] });
   });
 
-  it('everybody asks, there are changes enough, and what is known is asked for again', () => {
+  it('all callers read, enough changes happen, and conditional requests occur', () => {
     const { reads, history } = load;
     expect(new Set(reads.map(({ reader }) => reader)).size).toBe(CALLERS);
     expect(new Set(reads.map(({ reader }) => reader.sort)).size).toBe(SORTS_OF_CALLERS.length);
@@ -54,7 +54,7 @@ describe(`two replicas under load for ${LASTING_S} s (LOAD_SEED=${seed})`, () =>
     expect(reads.filter(({ status }) => status === 304).length).toBeGreaterThan(reads.length / 20);
   });
 
-  it('the slowest hundredth takes less than ten times as long as the half', () => {
+  it('p99 is less than ten times p50', () => {
     const times = timesOf(load.reads);
     console.info(
       times
@@ -68,7 +68,7 @@ describe(`two replicas under load for ${LASTING_S} s (LOAD_SEED=${seed})`, () =>
     expect((all?.p99 ?? Infinity) / (all?.p50 ?? Number.NaN)).toBeLessThan(SLOWEST);
   });
 
-  it('memory stays as it is', () => {
+  it('memory stays flat', () => {
     for (const samples of memory) {
       const [, second = 0, , last = Infinity] = quarters(samples);
       console.info(

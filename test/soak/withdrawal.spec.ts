@@ -11,10 +11,10 @@ import { MARKS, prepareWithdrawals, relabelForAll, withdrawals } from '../suppor
 const CONNECTIONS = 200;
 /** How often an entry gets new claims that all readers hold. */
 const ROUNDS = 100;
-/** What is allowed as lateness of an answer; the service promises that none is late at all. */
+/** Tolerated lateness of a response; the service promises none. */
 const LATE_MS = 1_000;
 
-describe('what is withdrawn while 200 connections read it from two replicas', () => {
+describe('withdrawn access while 200 connections read from two replicas', () => {
   const issuer = anIssuer().runs();
   let replicas: Replicas;
   let sights: Sight[];
@@ -47,7 +47,7 @@ describe('what is withdrawn while 200 connections read it from two replicas', ()
   });
 
   it.each(withdrawals(() => replicas.folder).map((withdrawal, turn) => ({ ...withdrawal, turn })))(
-    'is in no answer that began after $what was acknowledged, and nothing else is missed',
+    'is in no response begun after $what was acknowledged, and nothing else is missing',
     async ({ gone, from, turn, withdraw, giveBack }) => {
       const isAffected = ({ registry, marks }: Sight) =>
         from.includes(registry) && marks.some((mark) => gone.includes(mark));
@@ -55,36 +55,36 @@ describe('what is withdrawn while 200 connections read it from two replicas', ()
       const before = watch.seen.length;
       const withdrawn = await acknowledged(() => withdraw(manager(turn)));
       await watch.allSeenSince(withdrawn.ended + LATE_MS, affected);
-      const givenBack = await acknowledged(() => giveBack(manager(turn + 1)));
-      await watch.allSeenSince(givenBack.ended, affected);
+      const restored = await acknowledged(() => giveBack(manager(turn + 1)));
+      await watch.allSeenSince(restored.ended, affected);
 
       const seen = watch.seen.slice(before);
-      const hidden = seen.filter(({ began, ended }) => began >= withdrawn.ended && ended <= givenBack.began);
+      const hidden = seen.filter(({ began, ended }) => began >= withdrawn.ended && ended <= restored.began);
       const shown = (answers: readonly Seen[]) =>
         answers.filter(({ sight, marks }) => isAffected(sight) && marks.some((mark) => gone.includes(mark)));
       const late = hidden.filter(({ began }) => began >= withdrawn.ended + LATE_MS);
-      expect(told(shown(late), withdrawn.ended), 'a second after the acknowledgement').toEqual([]);
-      expect(told(shown(hidden), withdrawn.ended), 'since the acknowledgement').toEqual([]);
+      expect(described(shown(late), withdrawn.ended), 'a second after the acknowledgement').toEqual([]);
+      expect(described(shown(hidden), withdrawn.ended), 'since the acknowledgement').toEqual([]);
       expect(late.filter(({ sight }) => isAffected(sight)).length).toBeGreaterThanOrEqual(affected.length);
 
-      expect(told(lacking(seen, gone, from), withdrawn.ended), 'what was not withdrawn').toEqual([]);
-      const after = seen.filter(({ began }) => began >= givenBack.ended);
-      expect(told(lacking(after), givenBack.ended), 'what was given back').toEqual([]);
+      expect(described(lacking(seen, gone, from), withdrawn.ended), 'everything not withdrawn').toEqual([]);
+      const after = seen.filter(({ began }) => began >= restored.ended);
+      expect(described(lacking(after), restored.ended), 'everything restored').toEqual([]);
     },
   );
 
-  it('is missed in no answer while it gets claims, time and again, that all readers hold', async () => {
+  it('does not interrupt entries whose new claims all readers hold', async () => {
     const before = watch.seen.length;
     const began = performance.now();
-    // One right after the other: nothing is remembered for long, and each answer is read while something changes.
+    // Back to back, so that caches are short-lived and each read overlaps a change.
     for (let round = 0; round < ROUNDS; round += 1)
       await acknowledged(() => relabelForAll(manager(round), round));
     await watch.allSeenSince(performance.now(), sights);
-    expect(told(lacking(watch.seen.slice(before)), began)).toEqual([]);
+    expect(described(lacking(watch.seen.slice(before)), began)).toEqual([]);
   });
 });
 
-/** The answers without a mark of their sight, but for these ones in these registries. */
+/** The reads that lack a marker of their view, except for these markers in these registries. */
 function lacking(
   answers: readonly Seen[],
   except: readonly string[] = [],
@@ -107,7 +107,7 @@ async function acknowledged(change: () => Promise<Reply>): Promise<{ began: numb
   return { began, ended };
 }
 
-function told(answers: readonly Seen[], since: number): string[] {
+function described(answers: readonly Seen[], since: number): string[] {
   return answers
     .slice(0, 10)
     .map(

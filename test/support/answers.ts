@@ -2,7 +2,7 @@ import { expect } from 'vitest';
 import type { Reply } from './http.js';
 import { expectRefused } from './matchers.js';
 
-/** `200`, or `403 role_required` of a refusal, whose body is checked whole. */
+/** `200`, or `403 role_required` for a refusal, whose body is fully checked. */
 export function outcomeOf(reply: Reply): string {
   if (reply.status < 400) return String(reply.status);
   const code = String((reply.json as { code?: unknown } | undefined)?.code);
@@ -26,14 +26,14 @@ export interface AdminEntry {
   versions: { version: string; status: string; isLatest: boolean; publishedAt: string }[];
 }
 
-/** The names in a list of servers, each once and in its order; the count must agree. */
+/** The names in a server list, without duplicates, in order; the count must match. */
 export function serversIn(reply: Reply): string[] {
   const { servers, metadata } = listing(reply);
   expect(metadata.count).toBe(servers.length);
   return [...new Set(servers.map(({ server }) => server.name))];
 }
 
-/** The names in a list of skills, in its order; the count must agree. */
+/** The names in a skill list, in order; the count must match. */
 export function skillsIn(reply: Reply): string[] {
   const { skills, metadata } = listing(reply);
   expect(metadata.count).toBe(skills.length);
@@ -54,7 +54,7 @@ export function registriesIn(reply: Reply): string[] {
   return registries.map(({ name }) => name).sort();
 }
 
-/** The names in `GET /registry`, in its order. */
+/** The names in `GET /registry`, in order. */
 export function openRegistriesIn(reply: Reply): string[] {
   return listing(reply).registries.map(({ name }) => name);
 }

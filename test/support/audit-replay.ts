@@ -8,7 +8,7 @@ interface Entry {
   readonly versions: Map<string, string>;
 }
 
-/** What a sequence of events has led to, by name. */
+/** The state that results from a sequence of events, by name. */
 export interface State {
   readonly sources: Map<string, Form>;
   readonly registries: Map<string, Form>;
@@ -19,7 +19,7 @@ export function nothing(): State {
   return { sources: new Map(), registries: new Map(), entries: new Map() };
 }
 
-/** The state that events lead to, oldest first, from nothing; throws where one does not fit what was before. */
+/** Replays events, oldest first, from an empty state; throws when one contradicts the state before it. */
 export function replayed(events: readonly AuditEvent[]): State {
   const state = nothing();
   for (const event of events) if (event.outcome === 'allowed') apply(state, event);
@@ -45,7 +45,7 @@ function apply(
     case 'registry.update':
     case 'registry.delete': {
       const forms = type === 'source' ? sources : registries;
-      check(isSame(forms.get(name), before), 'it was something else before');
+      check(isSame(forms.get(name), before), 'the state before differs');
       if (after) forms.set(name, after);
       else forms.delete(name);
       return;
@@ -55,23 +55,23 @@ function apply(
         claims: after?.['claims'],
         versions: new Map<string, string>(),
       };
-      check(!versions.has(version), 'the version was there');
-      check(isSame(claims, after?.['claims']), 'its claims were others');
+      check(!versions.has(version), 'the version existed');
+      check(isSame(claims, after?.['claims']), 'the claims before differ');
       entries.set(name, { claims, versions: versions.set(version, String(after?.['status'])) });
       return;
     }
     case 'entry.claims.update':
-      check(isSame(entry?.claims, before?.['claims']), 'its claims were others');
+      check(isSame(entry?.claims, before?.['claims']), 'the claims before differ');
       if (entry) entry.claims = after?.['claims'];
       return;
     case 'entry.status':
       for (const one of before?.['versions'] as { version: string; status: string }[]) {
-        check(entry?.versions.get(one.version) === one.status, 'its status was another one');
+        check(entry?.versions.get(one.version) === one.status, 'the status before differs');
         entry?.versions.set(one.version, String(after?.['status']));
       }
       return;
     case 'entry.delete':
-      check(entry?.versions.get(version) === before?.['status'], 'its status was another one');
+      check(entry?.versions.get(version) === before?.['status'], 'the status before differs');
       entry?.versions.delete(version);
       if (entry?.versions.size === 0) entries.delete(name);
       return;

@@ -22,7 +22,7 @@ interface EventList {
   metadata: { count: number; nextCursor?: string };
 }
 
-/** The events of a page, newest first; the count must agree. */
+/** The events of a page, newest first; the count must match. */
 export function eventsIn(reply: Reply): AuditEvent[] {
   expect(reply.status).toBe(200);
   const { events, metadata } = reply.json as EventList;
@@ -34,12 +34,12 @@ export function auditCursorIn(reply: Reply): string | undefined {
   return (reply.json as EventList).metadata.nextCursor;
 }
 
-/** What somebody sees of the audit trail, newest first. */
+/** The audit events a caller sees, newest first. */
 export async function auditOf(sender: Sender, query = ''): Promise<AuditEvent[]> {
   return eventsIn(await sender.get(`/v1/audit?limit=1000${query && `&${query}`}`));
 }
 
-/** The events that a request has led to, as soon as there are any: those of refusals and reads are written by and by. */
+/** Waits for the events of a request: refusals and reads are written in batches. */
 export async function eventsOf(sender: Sender, reply: Reply, query = ''): Promise<AuditEvent[]> {
   let events: AuditEvent[] = [];
   await within(5_000, async () => {
@@ -50,12 +50,12 @@ export async function eventsOf(sender: Sender, reply: Reply, query = ''): Promis
   return events;
 }
 
-/** Resolves when all that has happened before is written: a refusal that is made now comes after it. */
+/** Resolves when all earlier events are written, by causing a refusal and waiting for its event. */
 export async function auditIsWritten(sender: Sender, refused: () => Promise<Reply>): Promise<void> {
   await eventsOf(sender, await refused());
 }
 
-/** The lines of a stream of events. */
+/** The events of an NDJSON stream. */
 export function linesIn(reply: Reply): AuditEvent[] {
   expect(reply.status).toBe(200);
   expect(reply.headers['content-type']).toBe('application/x-ndjson');

@@ -11,9 +11,9 @@ export interface AuthOptions {
   resourceUrl?: string;
   resourceDocumentation?: string;
   scopesSupported?: string[];
-  /** Instead of the service's own issuer. Read at each start, when the issuers are listening. */
+  /** Replaces the service's issuer. Called at each start, when the issuers are listening. */
   providers?: (service: ServiceUnderTest) => Document[];
-  /** More members of each of them. */
+  /** Additional members of each provider. */
   everyProvider?: Document;
 }
 

@@ -1,18 +1,18 @@
-/** The people of the tests, as the claims of their tokens. Their roles are those of `aService({ mode: 'full' })`. */
+/** The callers of the tests, as token claims. Their roles match `aService({ mode: 'full' })`. */
 
 /** Bypasses claims. */
 export const SUPER_ADMIN = { sub: 'sigrid', role: 'super-admin' };
-/** Manages the sources and registries of Acme. */
+/** Manages Acme's sources and registries. */
 export const ACME_ADMIN = { sub: 'ada', org: 'acme', role: 'admin' };
-/** Publishes for the platform team of Acme. */
+/** Publishes for Acme's platform team. */
 export const ACME_WRITER = { sub: 'wim', org: 'acme', team: 'platform', role: 'writer' };
-/** Of the platform team of Acme, without a role. */
+/** In Acme's platform team, without a role. */
 export const ACME_PLATFORM = { sub: 'pia', org: 'acme', team: 'platform' };
-/** Of another team of Acme, without a role. */
+/** In another Acme team, without a role. */
 export const ACME_DATA = { sub: 'dirk', org: 'acme', team: 'data' };
-/** Manages the sources and registries of another organisation. */
+/** Manages another organisation's sources and registries. */
 export const CONTOSO_ADMIN = { sub: 'carl', org: 'contoso', role: 'admin' };
-/** Of another organisation, without a role. */
+/** In another organisation, without a role. */
 export const CONTOSO_READER = { sub: 'cleo', org: 'contoso' };
-/** Has a valid token that says nothing but who it is. */
+/** Has a valid token with nothing but a subject. */
 export const NOBODY = { sub: 'nemo' };

@@ -1,13 +1,13 @@
 import { generateKeyPairSync, type KeyObject, randomBytes, sign } from 'node:crypto';
 
-/** A certificate for 127.0.0.1 and localhost, and the private authority that issued it. All PEM. */
+/** A certificate for 127.0.0.1 and localhost, and the private CA that issued it. All PEM. */
 export interface Certificates {
   readonly ca: string;
   readonly cert: string;
   readonly key: string;
 }
 
-/** X.509 v3 (RFC 5280), only as much of it as TLS asks for. */
+/** Builds minimal X.509 v3 certificates (RFC 5280). */
 export function makeCertificates(): Certificates {
   const authority = generateKeyPairSync('ec', { namedCurve: 'P-256' });
   const own = generateKeyPairSync('ec', { namedCurve: 'P-256' });
@@ -77,7 +77,7 @@ function sequence(...parts: Buffer[]): Buffer {
   return der(0x30, ...parts);
 }
 
-/** A tag, the length of the parts in as few bytes as it takes, and the parts. */
+/** A DER value: tag, minimal length, content. */
 function der(tag: number, ...parts: Buffer[]): Buffer {
   const content = Buffer.concat(parts);
   const { length } = content;

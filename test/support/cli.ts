@@ -9,10 +9,7 @@ export interface Finished {
   readonly output: string;
 }
 
-/**
- * What a command does and writes, in this process: for all that does not need a process of its own, which takes much longer to start than
- * most commands take.
- */
+/** Runs a command in this process and captures its output: much faster than a separate process. */
 export async function printed(command: () => Promise<number>): Promise<Finished> {
   let output = '';
   const writes = [process.stdout, process.stderr].map((stream) =>
@@ -28,14 +25,14 @@ export async function printed(command: () => Promise<number>): Promise<Finished>
   }
 }
 
-/** The program as a process of its own, as an administrator starts it. */
+/** The program as a separate process, as an administrator starts it. */
 export class Cli {
   readonly child: ChildProcess;
   readonly finished: Promise<Finished>;
   output = '';
 
   constructor(args: string[], environment: Record<string, string> = {}) {
-    // Without the time that balancers are given at the end.
+    // Skips the shutdown notice for load balancers.
     const env = { PATH: process.env['PATH'] ?? '', REGISTRY_SHUTDOWN_NOTICE: '0s', ...environment };
     this.child = spawn(process.execPath, [MAIN, ...args], { env, stdio: ['ignore', 'pipe', 'pipe'] });
     for (const stream of [this.child.stdout, this.child.stderr])
@@ -45,21 +42,21 @@ export class Cli {
     );
   }
 
-  /** A service at ports that are free. */
+  /** Serves on free ports. */
   static serve(configuration: string, environment: Record<string, string> = {}): Cli {
     const addresses = ['--address', '127.0.0.1:0', '--internal-address', '127.0.0.1:0'];
     return new Cli(['serve', '--config', configuration, ...addresses], environment);
   }
 
-  /** Where a service is, once it is ready. */
+  /** The origin of the service, once it is ready. */
   async origin(): Promise<string> {
     const log = await this.logs('"Ready"');
     const [, origin] = /"registries":"(http:\/\/[^/"]+)/.exec(log) ?? [];
-    if (origin === undefined) throw new Error(`A service that does not say where it is:\n${log}`);
+    if (origin === undefined) throw new Error(`The service logged no address:\n${log}`);
     return origin;
   }
 
-  /** Resolves once the log holds the text, or what matches; rejects when the process ends before that. */
+  /** Resolves once the log matches; rejects when the process ends first. */
   async logs(text: string | RegExp): Promise<string> {
     let over = false;
     void this.finished.then(() => (over = true));

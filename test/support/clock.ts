@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, vi } from 'vitest';
 
-/** Moves the clocks that the service reads, since it runs in this process. Timers and the database stay where they are. */
+/** Moves the clocks of an in-process service. Timers and the database are unaffected. */
 export class Clock {
   private shift = 0;
 
-  /** @param monotonic false leaves the clock alone by which work is cut into slices: it outlives the file. */
+  /** @param monotonic false leaves the monotonic clock alone, which slices work and outlives the file. */
   runs({ monotonic: isMonotonicMoved = true } = {}): this {
     const date = Date.now.bind(Date);
     const monotonic = performance.now.bind(performance);
@@ -16,7 +16,7 @@ export class Clock {
     return this;
   }
 
-  /** From now on it is this much later. There is no way back: what was remembered at that time is there. */
+  /** Advances the clock. It cannot be turned back: cached values would be in the future. */
   passes(ms: number): void {
     this.shift += ms;
   }

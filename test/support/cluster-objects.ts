@@ -3,7 +3,7 @@ import { aCluster, type KubernetesApi } from './kubernetes-api.js';
 import { versionsIn } from './matchers.js';
 import { aService, type ServiceUnderTest } from './service.js';
 
-/** The annotations that an object needs to be an entry, and more. */
+/** The annotations that export an object as an entry, and more. */
 export function exported(name: string, more: Record<string, string> = {}): Record<string, string> {
   return {
     'registry-export': 'true',
@@ -19,7 +19,9 @@ export function watching(cluster: KubernetesApi, service: ServiceUnderTest): Ser
   return service;
 }
 
-/** A cluster, and a service whose registry `main` shows what is in it: both run during the tests of the file, or of the group. */
+/**
+ * A cluster, and a service whose registry `main` mirrors it; both run during the tests of the file or group.
+ */
 export function aWatchedCluster(): { cluster: KubernetesApi; service: ServiceUnderTest } {
   const cluster = aCluster().runs();
   const service = watching(cluster, aService())
@@ -29,7 +31,7 @@ export function aWatchedCluster(): { cluster: KubernetesApi; service: ServiceUnd
   return { cluster, service };
 }
 
-/** The entries of a cluster that somebody sees, as `namespace/name@version`. */
+/** The cluster's entries visible to a caller, as `namespace/name@version`. */
 export async function listed(sender: Sender, registry = 'main'): Promise<string[]> {
   const versions = versionsIn(await sender.get(`/registry/${registry}/v0.1/servers?limit=100`));
   return versions.map((version) => version.replace(/^com\.toolhive\.k8s\./, ''));
@@ -44,7 +46,7 @@ export interface SyncAnswer {
   skipped: { name: string; version: string; reasons: string[] }[];
 }
 
-/** What the admin API tells of a source. */
+/** The admin API's sync report of a source. */
 export async function syncOf(sender: Sender, source = 'cluster'): Promise<SyncAnswer> {
   return ((await sender.get(`/v1/sources/${source}`)).json as { sync: SyncAnswer }).sync;
 }

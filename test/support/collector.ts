@@ -40,13 +40,13 @@ export interface SentMetric {
   };
 }
 
-/** How the collector answers: as it should, never, or with what no collector says. */
+/** How the collector answers: correctly, never, with garbage, or with errors. */
 export type CollectorMood = 'good' | 'silent' | 'rubbish' | 'failing';
 
-/** What takes traces and metrics by OTLP/HTTP, as JSON, and keeps them. */
+/** Receives traces and metrics by OTLP/HTTP as JSON and stores them. */
 export class Collector {
   mood: CollectorMood = 'good';
-  /** Everything that has come, as text. */
+  /** All received bodies, as text. */
   received = '';
   requests = 0;
   readonly spans: CapturedSpan[] = [];
@@ -76,7 +76,7 @@ export class Collector {
     return urlOf(this.server);
   }
 
-  /** The environment of a service that sends all it has to this collector, soon. */
+  /** Environment of a service that exports everything to this collector without delay. */
   get environment(): Record<string, string> {
     return {
       OTEL_EXPORTER_OTLP_ENDPOINT: this.url,
@@ -91,7 +91,7 @@ export class Collector {
     return this.spans.filter((span) => span.name === name);
   }
 
-  /** The span and everything below it, a line each, in the order in which they began. */
+  /** The span and its descendants, one per line, in order of start. */
   tree(root: CapturedSpan, depth = 0): string[] {
     const below = this.spans
       .filter(({ parent, traceId }) => parent === root.id && traceId === root.traceId)
@@ -130,7 +130,7 @@ export class Collector {
   }
 }
 
-/** The values of attributes, by their names. */
+/** Attribute values by name. */
 export function valuesOf(attributes: readonly SentAttribute[] = []): Record<string, unknown> {
   return Object.fromEntries(attributes.map(({ key, value }) => [key, Object.values(value)[0]]));
 }

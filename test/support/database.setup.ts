@@ -10,25 +10,26 @@ import { createDataSource } from '../../dist/database/open-database.js';
 
 declare module 'vitest' {
   export interface ProvidedContext {
-    /** `pooler`: the port of one in front, which services use; null: there is none. */
+    /** `pooler`: port of a pooler that services use; null without one. */
     postgres: { host: string; port: number; user: string; template: string; pooler: number | null };
   }
 }
 
 const PREFIX = 'registry-test-';
 const IN_MEMORY = '/dev/shm';
-/** Many times what a run takes at a time. */
+/** Several times the space a run needs. */
 const ROOM_BYTES = 6 * 1024 ** 3;
 
 /**
- * One PostgreSQL a run, or that of TEST_POSTGRES, such as `postgres://registry@127.0.0.1:5414/postgres`, to test with another
- * version; with TEST_POOLER_PORT, services reach it through a pooler there. Test files take copies of a database that is migrated once.
+ * Starts one PostgreSQL per run, or uses TEST_POSTGRES, such as
+ * `postgres://registry@127.0.0.1:5414/postgres`, to test another version; with TEST_POOLER_PORT, services
+ * connect through a pooler on that port. Test files copy a database that is migrated once.
  */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const other = process.env['TEST_POSTGRES'];
   if (other) return useOther(project, new URL(other));
   const directory = await mkdtemp(join(await roomyFolder(), `${PREFIX}${process.pid}-`));
-  // mkdtemp makes it 0700 for us; when we are root, PostgreSQL runs as somebody else and has to get in.
+  // mkdtemp creates 0700; when run as root, PostgreSQL runs as another user and needs access.
   await chmod(directory, 0o755);
   const server = await startEmbeddedPostgres(join(directory, 'postgres'), {
     settings: { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off', max_connections: '300' },
@@ -42,7 +43,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
   };
 }
 
-/** In memory, where Linux has room for that: a file system would write what is thrown away in a moment. */
+/** Uses tmpfs on Linux where there is space: the data is discarded soon. */
 async function roomyFolder(): Promise<string> {
   try {
     for (const name of await readdir(IN_MEMORY))
@@ -50,12 +51,12 @@ async function roomyFolder(): Promise<string> {
     const { bavail, bsize } = await statfs(IN_MEMORY);
     if (Math.min(bavail * bsize, freemem()) > ROOM_BYTES) return IN_MEMORY;
   } catch {
-    // There is none.
+    // Not available.
   }
   return tmpdir();
 }
 
-/** Of a run that was killed. */
+/** Left over from a killed run. */
 function isLeftOver(name: string): boolean {
   const [, pid] = new RegExp(`^${PREFIX}(\\d+)-`).exec(name) ?? [];
   if (pid === undefined) return false;

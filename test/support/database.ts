@@ -7,19 +7,21 @@ export interface TestDatabase {
   readonly port: number;
   readonly user: string;
   readonly database: string;
-  /** Where it is, as a configuration says it. */
+  /** Connection settings as the configuration spells them. */
   readonly connection: { host: string; port: number; user: string; database: string };
   query<T extends object>(sql: string, values?: unknown[]): Promise<T[]>;
   drop(): Promise<void>;
 }
 
-/** The version, as PostgreSQL counts them. */
+/** The first PostgreSQL version that supports STRATEGY, as server_version_num. */
 const KNOWS_STRATEGIES = 150_000;
 
-/** The connection of this process by which databases are made and dropped. */
+/** This process's connection for creating and dropping databases. */
 let administrator: Promise<pg.Client> | undefined;
 
-/** A database of its own for one test file or service: a copy of the migrated template, or an empty one. */
+/**
+ * Creates a separate database for a test file or service: a copy of the migrated template, or an empty one.
+ */
 export async function aDatabase(options: { migrated?: boolean } = {}): Promise<TestDatabase> {
   const { host, port, user, template, pooler } = inject('postgres');
   const name = `t_${randomUUID().replaceAll('-', '')}`;
@@ -29,12 +31,12 @@ export async function aDatabase(options: { migrated?: boolean } = {}): Promise<T
     await client.connect();
     return client;
   };
-  const admin = await (administrator ??= connect('postgres').then(keepsNothingWaiting));
+  const admin = await (administrator ??= connect('postgres').then(unreferenced));
   const { rows } = await admin.query<{ strategy: string }>(
     `select case when current_setting('server_version_num')::int >= ${KNOWS_STRATEGIES} then 'strategy file_copy' else '' end as strategy`,
   );
-  // Copies of one template must not overlap: PostgreSQL refuses while another session is connected to it. Block by block, through
-  // the log, which is what PostgreSQL does unless told, takes three times as long.
+  // PostgreSQL refuses to copy a template while another session is connected to it, so copies are serialized.
+  // The default strategy, wal_log, takes three times as long.
   await admin.query(`select pg_advisory_lock(1)`);
   await admin.query(
     `create database ${name} template ${options.migrated === false ? 'template1' : template} ${rows[0]?.strategy ?? ''}`,
@@ -56,8 +58,8 @@ export async function aDatabase(options: { migrated?: boolean } = {}): Promise<T
   };
 }
 
-// The types do not know of it.
-function keepsNothingWaiting(client: pg.Client & { unref?(): void }): pg.Client {
+// The types lack `unref`.
+function unreferenced(client: pg.Client & { unref?(): void }): pg.Client {
   client.unref?.();
   return client;
 }

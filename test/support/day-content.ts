@@ -2,7 +2,7 @@ import { compare } from 'semver';
 import { aCatalogue, aServer, type Document } from './documents.js';
 import type { Random } from './random.js';
 
-/** A version as a list shows it, without the times. */
+/** A version as a list shows it, without timestamps. */
 export interface Shown {
   readonly server: Document;
   readonly status: string;
@@ -13,10 +13,10 @@ export interface Shown {
 export type Listing = ReadonlyMap<string, Shown>;
 
 const VERSIONS = ['1.0.0-rc.1', '1.0.0', '1.2.0', '1.10.0', '2.0.0+build.7'];
-/** Names that several sources have, of which a registry shows the first. */
+/** Names that several sources share; a registry shows the first source's. */
 const SHARED = 6;
 
-/** What is listed of these versions: which one of each name is the latest follows from them. */
+/** The expected list for these versions; derives which one of each name is latest. */
 export function listingOf(versions: readonly Omit<Shown, 'isLatest'>[]): Listing {
   const latest = new Map<unknown, Omit<Shown, 'isLatest'>>();
   for (const version of versions) {
@@ -35,7 +35,7 @@ export function keyOf({ name, version }: Document): string {
   return `${String(name)}@${String(version)}`;
 }
 
-/** A document that says of which generation it is. */
+/** A document that contains its generation. */
 export function aDated(name: string, version: string, generation: number): Document {
   return aServer(name, version, {
     description: `Generation ${generation}`,
@@ -43,7 +43,7 @@ export function aDated(name: string, version: string, generation: number): Docum
   });
 }
 
-/** Some versions of some names, each with a document of this generation. */
+/** Some versions of some names, all documents of this generation. */
 export function someServers(source: string, generation: number, random: Random): Document[] {
   const own = Array.from({ length: 6 }, (_, index) => `io.day/${source}-${index}`);
   const shared = Array.from({ length: SHARED }, (_, index) => `io.day/shared-${index}`);
@@ -54,9 +54,9 @@ export function someServers(source: string, generation: number, random: Random):
   });
 }
 
-/** A catalogue that is replaced whole from time to time: each is a generation, and the first is number 1. */
+/** A catalog that is replaced as a whole from time to time, each time a new generation, starting at 1. */
 export class Shelf {
-  /** What each generation lists, as text that can be compared. */
+  /** The expected list of each generation, as comparable text. */
   readonly generations: string[] = [];
   listing: Listing = new Map();
   text = '';
@@ -80,13 +80,13 @@ export class Shelf {
   }
 }
 
-/** A listing as text, whatever order it was made in. */
+/** A listing as text, independent of insertion order. */
 export function textOf(listing: Listing): string {
   const sorted = [...listing].sort(([one], [other]) => (one < other ? -1 : 1));
   return JSON.stringify(sorted.map(([key, { server, status, isLatest }]) => [key, status, isLatest, server]));
 }
 
-// The newest that is not deleted, and when all are, the newest of them.
+// The newest version that is not deleted, or else the newest.
 function isNewer(one: Omit<Shown, 'isLatest'>, other: Omit<Shown, 'isLatest'>): boolean {
   const gone = Number(one.status === 'deleted') - Number(other.status === 'deleted');
   if (gone !== 0) return gone < 0;

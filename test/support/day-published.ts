@@ -7,7 +7,7 @@ import type { KubernetesApi } from './kubernetes-api.js';
 import { entryAt } from './publishing.js';
 import type { Random } from './random.js';
 
-/** The managed source: there is no upstream, people publish to it. */
+/** The managed source: filled by publishing, without upstream. */
 export class DayPublished implements DayUpstream {
   private readonly held = new Map<string, { server: Document; status: string }>();
   private published = 0;
@@ -50,10 +50,10 @@ export class DayPublished implements DayUpstream {
   }
 }
 
-/** How many different claims the objects of a cluster have. */
+/** How many distinct claims the cluster's objects have. */
 export const CLAIM_SETS = 5;
 
-/** One namespace of a cluster, which is watched. */
+/** One watched namespace of a cluster. */
 export class DayNamespace implements DayUpstream {
   private readonly held = new Map<string, number>();
   private generation = 0;

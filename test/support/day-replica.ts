@@ -10,11 +10,11 @@ export interface Vitals {
   readonly external: number;
   readonly rss: number;
   readonly cpuMs: number;
-  /** What keeps the event loop, a word each. */
+  /** Types of the resources that keep the event loop alive. */
   readonly resources: readonly string[];
 }
 
-/** A service in a process of its own, whose vitals can be taken. */
+/** A service in a separate process that reports its vitals. */
 export class DayReplica {
   private constructor(
     private readonly cli: Cli,
@@ -38,7 +38,7 @@ export class DayReplica {
     );
   }
 
-  /** The lines of its log that are errors. */
+  /** The error lines of its log. */
   errors(): string[] {
     return this.cli.output.split('\n').filter((line) => /"level":(50|60|"error"|"fatal")/.test(line));
   }
@@ -53,12 +53,12 @@ export class DayReplica {
     }
   }
 
-  /** How many files, sockets and pipes it has open. */
+  /** Number of open files, sockets and pipes. */
   openFiles(): number {
     return readdirSync(`/proc/${this.pid}/fd`).length;
   }
 
-  /** @returns the code it ended with. */
+  /** @returns the exit code. */
   async stop(): Promise<number | null> {
     this.cli.child.kill('SIGTERM');
     return (await this.cli.finished).code;
@@ -70,7 +70,7 @@ export class DayReplica {
   }
 }
 
-/** The processes that work below this directory. */
+/** Processes whose working directory is below this one. */
 export function processesIn(directory: string): string[] {
   return readdirSync('/proc').filter((pid) => {
     if (!/^\d+$/.test(pid)) return false;

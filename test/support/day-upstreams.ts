@@ -10,17 +10,17 @@ import { listensMeanwhile, urlOf } from './loopback.js';
 import type { Random } from './random.js';
 import type { UpstreamRegistry } from './upstream-registry.js';
 
-/** One source of the day, from the side of its upstream. */
+/** One source of the day, as its upstream. */
 export interface DayUpstream {
   readonly name: string;
-  /** The members of the source in the configuration, but for its name. */
+  /** The source's configuration, except its name. */
   readonly declared: () => Document;
-  /** What it holds now. */
+  /** Its current content. */
   readonly listing: Listing;
-  /** Its generations, when every run shows one of them whole. */
+  /** Its generations, if every run shows exactly one of them. */
   readonly shelf?: Shelf;
   change(): void | Promise<void>;
-  /** From now on it can't be read, or not always. */
+  /** Makes reads fail, always or sometimes. */
   fail(): void | Promise<void>;
   recover(): void | Promise<void>;
 }
@@ -36,7 +36,7 @@ const NOT_CATALOGUES = [
   JSON.stringify(aCatalogue([{ name: 'not valid' }])),
 ];
 
-/** A file that is replaced in one step, and may be gone or no catalogue. */
+/** A file that is replaced atomically, and may be missing or invalid. */
 export class DayFile implements DayUpstream {
   readonly shelf: Shelf;
   private failing = false;
@@ -115,7 +115,7 @@ export class DayUrl implements DayUpstream {
   }
 
   fail(): void {
-    // One that is read for a minute takes a place of a replica for as long: it is one of the faults, and not the rule.
+    // A hanging read occupies a slot of the replica for a minute, so it is rare.
     this.fault = this.random.chance(0.05) ? 'hang' : this.random.pick(['status', 'down', 'cut', 'text']);
     this.status = this.random.pick([401, 404, 410, 429, 500, 503]);
     this.wrongText = this.random.pick(NOT_CATALOGUES);
@@ -130,7 +130,7 @@ export class DayUrl implements DayUpstream {
   private answer(request: IncomingMessage, response: ServerResponse): void {
     const { text, generation } = this.shelf;
     const etag = `"${generation}"`;
-    // Its clock is the generation: two changes within a second are two times.
+    // The generation serves as clock: two changes within a second get different times.
     const modified = new Date(Date.UTC(2026, 0, 1) + generation * 1_000).toUTCString();
     switch (this.fault) {
       case 'status':
@@ -156,7 +156,7 @@ export class DayUrl implements DayUpstream {
   }
 }
 
-/** The web server of all files behind URLs. */
+/** The web server for all files behind URLs. */
 export class DaySite {
   readonly pages = new Map<string, (request: IncomingMessage, response: ServerResponse) => void>();
   private readonly server = createServer((request, response) => {
@@ -175,7 +175,7 @@ export class DaySite {
   }
 }
 
-/** A repository whose server fails as a whole, and which may itself hold something else than a catalogue. */
+/** A repository whose server may fail as a whole, and which may hold something other than a catalog. */
 export class DayRepository implements DayUpstream {
   readonly shelf: Shelf;
   private repository: GitRepository;
@@ -240,7 +240,7 @@ const API_FAULTS: (InjectedFault | { status: number; headers?: Record<string, st
   { status: 429, headers: { 'Retry-After': '3600' } },
 ];
 
-/** Another MCP registry, of several pages, that tells of changes or does not. */
+/** Another MCP registry with several pages, with or without updated_since. */
 export class DayRegistry implements DayUpstream {
   private readonly held = new Map<string, { server: Document; status: string }>();
   private generation = 0;
@@ -292,7 +292,7 @@ export class DayRegistry implements DayUpstream {
   }
 }
 
-// A failure that passes counts down in its own object.
+// A transient fault counts down in its object, so each use needs a copy.
 function copyOf<T>(fault: T): T {
   return typeof fault === 'object' ? { ...fault } : fault;
 }

@@ -17,7 +17,7 @@ export function aSkill(name: string, version = '1.0.0', more: Document = {}): Do
   return { namespace, name: short, description: `The skill ${name}`, version, ...more };
 }
 
-/** A registry file around documents. */
+/** A registry file with these documents. */
 export function aCatalogue(servers: unknown[], skills: unknown[] = [], plugins?: unknown[]): Document {
   const data = { servers, skills, ...(plugins ? { plugins } : {}) };
   return { version: '1.0.0', meta: { last_updated: '2026-11-01T00:00:00Z' }, data };

@@ -16,13 +16,13 @@ const OWNER = `
   process.stdout.write('Ready');
 `;
 
-/** A place for services that bring their own PostgreSQL. */
+/** A directory for services with an embedded PostgreSQL. */
 export class EmbeddedFolder {
   private constructor(readonly path: string) {}
 
   static async create(): Promise<EmbeddedFolder> {
     const path = await mkdtemp(join(tmpdir(), 'registry-embedded-'));
-    // When we are root, PostgreSQL runs as somebody else and has to get in.
+    // When run as root, PostgreSQL runs as another user and needs access.
     await chmod(path, 0o755);
     const config = {
       auth: { mode: 'anonymous' },
@@ -34,27 +34,27 @@ export class EmbeddedFolder {
     return new EmbeddedFolder(path);
   }
 
-  /** A service of its own process, with its data in this subfolder. */
+  /** Starts a service process with its data in this subdirectory. */
   serve(data: string): Cli {
     return Cli.serve(join(this.path, 'registry.yaml'), { REGISTRY_DATA_DIR: join(this.path, data) });
   }
 
-  /** Where such a service has its PostgreSQL. */
+  /** The data directory of that service's PostgreSQL. */
   postgres(data: string): string {
     return join(this.path, data, 'postgres');
   }
 
-  /** A process of its own that has the PostgreSQL of this subfolder and nothing else: quicker to start than a service. */
+  /** Starts a process that owns only the embedded PostgreSQL of this subdirectory: quicker than a service. */
   own(data: string): ChildProcess {
     return spawn(process.execPath, ['--input-type=module', '-e', OWNER, this.postgres(data)], {
       stdio: ['ignore', 'pipe', 'inherit'],
     });
   }
 
-  /** That process, once its PostgreSQL runs. */
+  /** That process, once its PostgreSQL is running. */
   async owning(data: string): Promise<ChildProcess> {
     const owner = this.own(data);
-    const ended = once(owner, 'exit').then(() => Promise.reject(new Error('The owner has ended')));
+    const ended = once(owner, 'exit').then(() => Promise.reject(new Error('The owner has exited')));
     await Promise.race([once(owner.stdout ?? owner, 'data'), ended]);
     ended.catch(() => undefined);
     return owner;
@@ -64,7 +64,7 @@ export class EmbeddedFolder {
     return join(this.postgres(data), 'postmaster.pid');
   }
 
-  /** What the running PostgreSQL says of itself. */
+  /** The running PostgreSQL according to its postmaster.pid. */
   postmaster(data: string): { pid: number; client: () => Promise<pg.Client> } {
     const [pid = '', , , port = '', host = ''] = readFileSync(this.postmasterFile(data), 'utf8').split('\n');
     const client = async () => {
@@ -81,17 +81,17 @@ export class EmbeddedFolder {
   }
 }
 
-/** The processes this one started, which for a service are its PostgreSQL and the guard of it. */
+/** Child processes of `parent`: for a service, its PostgreSQL and the guard. */
 export async function childrenOf(parent: number): Promise<number[]> {
   const { stdout } = await promisify(execFile)('ps', ['-A', '-o', 'pid=,ppid=']);
   const pairs = stdout.split('\n').map((line) => line.trim().split(/\s+/).map(Number));
   return pairs.flatMap(([pid, ppid]) => (pid !== undefined && ppid === parent ? [pid] : []));
 }
 
-/** Ends the process with `kill -9`, and these of its children before it can do anything about it. */
+/** Sends SIGKILL to the process and these children at once. */
 export async function killNine(owner: ChildProcess, children: readonly number[]): Promise<void> {
   const closed = once(owner, 'close');
-  // The guard is a shell with a child of its own: it leads a group.
+  // The guard is a shell with a child and leads a process group.
   for (const pid of children) process.kill(-pid, 'SIGKILL');
   owner.kill('SIGKILL');
   await closed;

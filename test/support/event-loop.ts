@@ -1,6 +1,6 @@
 /**
- * The longest time in milliseconds that the event loop was held up by work of this process while something was done: in CPU
- * time, because on a busy machine the clock counts what others do.
+ * Returns the longest time in milliseconds that `work` blocked the event loop. Measures CPU time, since wall
+ * time includes other processes on a busy machine.
  */
 export async function longestBlock(work: () => Promise<void>): Promise<number> {
   let longest = 0;

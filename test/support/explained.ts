@@ -17,7 +17,7 @@ interface Runner {
 }
 type Work = (dataSource: DataSource) => Promise<unknown>;
 
-/** Runs `work` with a data source that records its statements, and counts the rows those statements touch. */
+/** Runs `work` with a data source that records its statements, and counts the rows they touch. */
 export async function rowsTouched(runner: Runner, work: Work): Promise<number> {
   let rows = 0;
   for (const [sql, values] of await statementsOf(runner, work))
@@ -26,7 +26,10 @@ export async function rowsTouched(runner: Runner, work: Work): Promise<number> {
   return rows;
 }
 
-/** By how much a plan for any values looks dearer than one for these, in the planner's units: the most of the statements of `work`. */
+/**
+ * How much dearer, in planner units, the generic plan is than the custom one: the maximum over the statements
+ * of `work`.
+ */
 export async function costOfKeepingPlans(runner: Runner, work: Work): Promise<number> {
   const differences: number[] = [];
   for (const [sql, values = []] of await statementsOf(runner, work)) {
@@ -59,7 +62,7 @@ async function plansOf(runner: Runner, explain: string, values?: unknown[]): Pro
   return (answer?.['QUERY PLAN'] ?? []).map(({ Plan }) => Plan);
 }
 
-// All that scans of tables and indexes read, also what they discard. What a statement reads once and materializes counts once.
+// Every row that scans of tables and indexes read, including discarded ones. Materialized rows count once.
 function rowsOf(node: PlanNode): number {
   const isScan = node['Relation Name'] !== undefined || node['Index Name'] !== undefined;
   const read =

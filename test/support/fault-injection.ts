@@ -3,16 +3,16 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 
 export type InjectedFault =
-  | 'hang' // takes the request and never answers
-  | { readonly after: Promise<void> } // the right answer, not before this has happened
-  | 'drip' // answers one byte at a time, for ever
+  | 'hang' // accepts the request and never answers
+  | { readonly after: Promise<void> } // the right response, once this promise resolves
+  | 'drip' // one byte at a time, forever
   | 'down' // closes the connection
   | 'error' // 500
-  | 'html' // 200 with a page
-  | 'garbage' // 200 with half a JSON document
-  | 'huge' // the right answer in 50 MB
-  | { readonly padding: number } // the right answer in so many bytes
-  | 'wrong-issuer' // the right answer, and somebody else's issuer in it
+  | 'html' // 200 with HTML
+  | 'garbage' // 200 with truncated JSON
+  | 'huge' // the right response in 50 MB
+  | { readonly padding: number } // the right response in this many bytes
+  | 'wrong-issuer' // the right response with another issuer
   | { readonly redirect: string } // 302 to this URL
   | { readonly answer: unknown }; // 200 with this JSON
 
@@ -24,7 +24,7 @@ export function send(response: ServerResponse, status: number, answer: unknown):
   response.writeHead(status, { 'Content-Type': 'application/json' }).end(JSON.stringify(answer));
 }
 
-/** Answers wrongly where the right answer would have been this one. */
+/** Sends a faulty response in place of the right one. */
 export async function injectFault(
   response: ServerResponse,
   how: InjectedFault,
@@ -67,7 +67,7 @@ async function stream(
   await pipeline(Readable.from(parts), response);
 }
 
-/** Valid JSON of so many bytes that says the same. */
+/** Equivalent JSON of this many bytes. */
 function* padded(answer: object, bytes: number): Generator<string> {
   const start = `${JSON.stringify(answer).slice(0, -1)},"padding":"`;
   const end = '"}';

@@ -1,6 +1,6 @@
 import type { Reply } from './http.js';
 
-/** Each series of an answer of `/metrics`, with its labels in order, and its value. */
+/** The series of a `/metrics` response, labels sorted, with their values. */
 export function figuresIn({ text }: Reply): Map<string, number> {
   const lines = text.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
   return new Map(

@@ -4,7 +4,10 @@ import { join } from 'node:path';
 import { afterAll } from 'vitest';
 import { aCatalogue } from './documents.js';
 
-/** A directory for the tests of one `describe`, there before the service starts and gone after its tests. */
+/**
+ * A directory for the tests of one `describe`; exists before the service starts and is removed after the
+ * tests.
+ */
 export function aFolder(): Folder {
   const folder = new Folder();
   afterAll(() => rmSync(folder.path, { recursive: true, force: true }));

@@ -1,10 +1,10 @@
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 
-/** Below what systems give to whoever asks for any port, so that nobody else is given it before it is listened on. */
+/** Below the ephemeral range, so that no other process is assigned the port before it is used. */
 const [FIRST, LAST] = [12_000, 32_000];
 
-/** A port that nobody listens on. */
+/** Returns a port without a listener. */
 export async function freePort(): Promise<number> {
   const server = createServer();
   for (;;) {

@@ -1,7 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** Watches what this process and the git commands of the service take; those of the served side do not count. */
+/** Measures the memory of this process and the service's git commands, excluding the git server's. */
 export function watchGitMemory(): { peakBytes(): Promise<number> } {
   const before = process.memoryUsage.rss();
   let peak = 0;
@@ -22,14 +22,14 @@ export function watchGitMemory(): { peakBytes(): Promise<number> } {
   };
 }
 
-// The commands of the service see its temporary repository as their home. Only Linux tells; elsewhere they count nothing.
+// The service's git commands have its temporary repository as HOME. Linux only; elsewhere they count as 0.
 async function gitBytes(): Promise<number> {
   const ids = (await readdir('/proc').catch(() => [])).filter((name) => /^\d+$/.test(name));
   const sizes = ids.map(async (id) => {
     const environment = await readFile(`/proc/${id}/environ`, 'utf8').catch(() => '');
     if (!environment.includes(`HOME=${process.env['TMPDIR']}/registry-git-`)) return 0;
     const rollup = await readFile(`/proc/${id}/smaps_rollup`, 'utf8').catch(() => '');
-    // Anonymous memory: the pages of files that are mapped can be given back at any time.
+    // Anonymous memory: mapped file pages are reclaimable.
     return Number(/^Anonymous:\s+(\d+) kB$/m.exec(rollup)?.[1] ?? 0) * 1024;
   });
   return (await Promise.all(sizes)).reduce((sum, size) => sum + size, 0);

@@ -1,16 +1,16 @@
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 
-/** What a commit holds, by path: a file, or the mode and the target of something else. */
+/** Content of a commit by path: a file, or the mode and target of another object. */
 export type Tree = Readonly<Record<string, string | Buffer | { mode: '120000' | '160000'; target: string }>>;
 
-/** Pieces of one file, for files too large to be held. */
+/** Chunks of a file too large to hold in memory. */
 export interface Stream {
   readonly bytes: number;
   readonly chunks: Iterable<Buffer>;
 }
 
-/** A bare repository on this machine, written by `git fast-import`. */
+/** A local bare repository, written by `git fast-import`. */
 export class GitRepository {
   private constructor(readonly directory: string) {}
 
@@ -32,7 +32,7 @@ export class GitRepository {
     return execFileSync('git', ['-C', this.directory, ...args], { encoding: 'utf8' }).trim();
   }
 
-  /** Puts one more commit on a branch, with these files and nothing else. */
+  /** Adds a commit with exactly these files to a branch. */
   async commit(
     tree: Tree,
     { branch = 'main', large = {}, keeps = false, compression = 1 }: CommitOptions = {},
@@ -86,9 +86,9 @@ export class GitRepository {
 
 interface CommitOptions {
   readonly branch?: string;
-  /** Everything else of the commit before stays. */
+  /** Keeps the other files of the parent commit. */
   readonly keeps?: boolean;
-  /** 0 for what can not be compressed: it takes its time. */
+  /** 0 for incompressible content, which is slow to compress. */
   readonly compression?: 0 | 1;
   readonly large?: Readonly<Record<string, Stream>>;
 }

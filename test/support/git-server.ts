@@ -17,10 +17,10 @@ import type { Certificates } from './certificates.js';
 import { GitRepository } from './git-repository.js';
 import { close, listen, portOf } from './loopback.js';
 
-/** Answers a request itself: then git is not asked. */
+/** Answers a request itself, without git. */
 export type Misbehave = (request: IncomingMessage, response: ServerResponse) => void;
 
-/** What is served: `git http-backend` behind Node's HTTP server. */
+/** Serves repositories: `git http-backend` behind Node's HTTP server. */
 export function aGitServer(): GitServer {
   return new GitServer();
 }
@@ -28,9 +28,9 @@ export function aGitServer(): GitServer {
 export class GitServer {
   /** `GET /acme.git/info/refs` and the like, in order. */
   readonly requests: string[] = [];
-  /** The bodies of all answers. */
+  /** Total bytes of all response bodies. */
   sentBytes = 0;
-  /** Who may read; nobody has to say who they are when it is absent. */
+  /** The account allowed to read; absent: no authentication. */
   account: { username: string; password: string } | undefined;
   injectFault: Misbehave | undefined;
   private readonly root = mkdtempSync(join(tmpdir(), 'git-server-'));
@@ -47,7 +47,7 @@ export class GitServer {
     return this;
   }
 
-  /** Speaks TLS with this certificate. */
+  /** Enables TLS with this certificate. */
   secure(certificates: Certificates): this {
     this.certificates = certificates;
     return this;
@@ -66,7 +66,7 @@ export class GitServer {
     await rm(this.root, { recursive: true, force: true });
   }
 
-  /** A new and empty repository. */
+  /** Creates an empty repository. */
   repository(name: string, objectFormat: 'sha1' | 'sha256' = 'sha1'): GitRepository {
     return GitRepository.create(join(this.root, `${name}.git`), objectFormat);
   }
@@ -79,7 +79,7 @@ export class GitServer {
     return this.server ? portOf(this.server) : 0;
   }
 
-  /** How many are connected. */
+  /** Number of open connections. */
   async connections(): Promise<number> {
     const { server } = this;
     if (!server) return 0;
@@ -88,7 +88,7 @@ export class GitServer {
     });
   }
 
-  /** What was asked since the last time. */
+  /** Returns and clears the recorded requests. */
   takeRequests(): string[] {
     return this.requests.splice(0);
   }
@@ -120,7 +120,7 @@ export class GitServer {
     void this.relay(child.stdout, response).catch(() => response.destroy());
   }
 
-  /** A CGI answer: headers, an empty line, the body. */
+  /** Relays a CGI response: headers, an empty line, the body. */
   private async relay(output: AsyncIterable<Buffer>, response: ServerResponse): Promise<void> {
     let head = Buffer.alloc(0);
     let started = false;

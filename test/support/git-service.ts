@@ -12,7 +12,7 @@ export function aFileOf(...names: string[]): string {
   return JSON.stringify(aCatalogue(names.map((name) => aServer(`io.acme/${name}`))));
 }
 
-/** Gives the service a source `main` of kind git in a registry of that name, once the repositories are there. */
+/** Adds a git source `main`, in a registry of that name, once the repositories exist. */
 export function readsGit(
   service: ServiceUnderTest,
   git: GitServer,
@@ -27,13 +27,13 @@ export function readsGit(
   return service.runs();
 }
 
-/** The names of the servers that are served. */
+/** The names of the served servers. */
 export async function namesIn(service: ServiceUnderTest): Promise<string[]> {
   const versions = versionsIn(await service.get('/registry/main/v0.1/servers?limit=100'));
   return versions.map((version) => version.replace(/^io\.acme\/(.*)@1\.0\.0$/, '$1'));
 }
 
-/** Gives this file's tests a temporary directory of their own, and tells what git has left in it. */
+/** Sets a temporary directory for this file's tests; returns a function that lists what git left there. */
 export function aTemporaryDirectory(): () => Promise<string[]> {
   const { TMPDIR } = process.env;
   let own = '';

@@ -3,14 +3,14 @@ import { request } from 'node:http';
 export interface Reply {
   readonly status: number;
   readonly headers: Record<string, string | string[] | undefined>;
-  /** As they came, perhaps compressed. */
+  /** Raw bytes, perhaps compressed. */
   readonly bytes: Buffer;
   readonly text: string;
-  /** The parsed body; undefined when it is no JSON. */
+  /** The parsed body; undefined when it is not JSON. */
   readonly json: never;
 }
 
-/** A list is sent as several lines of the same name. */
+/** An array is sent as repeated header lines. */
 export type Headers = Record<string, string | string[]>;
 
 interface Call {
@@ -20,7 +20,7 @@ interface Call {
   from?: string | undefined;
 }
 
-/** One request over HTTP with nothing added, normalised or retried: paths go out as they are written. */
+/** Sends one HTTP request with nothing added, normalised or retried: paths are sent verbatim. */
 export function call(url: string, { method = 'GET', headers = {}, body, from }: Call = {}): Promise<Reply> {
   const [, host, port, path] = /^http:\/\/([^/:]+):(\d+)(.*)$/s.exec(url) ?? [];
   return new Promise((resolve, reject) => {
@@ -56,13 +56,13 @@ function parse(text: string): unknown {
 
 export interface Sent {
   headers?: Headers;
-  /** Text and bytes go out as they are, anything else as JSON. */
+  /** Strings and bytes are sent verbatim, anything else as JSON. */
   body?: unknown;
-  /** The address it is sent from, one of 127.0.0.0/8; any when absent. */
+  /** Local address, one of 127.0.0.0/8; any when absent. */
   from?: string;
 }
 
-/** Somebody who sends requests to one service. */
+/** A caller that sends requests to one service. */
 export abstract class Sender {
   abstract send(method: string, path: string, sent?: Sent): Promise<Reply>;
 
@@ -87,7 +87,7 @@ export abstract class Sender {
   }
 }
 
-/** The request of `Sent`, with the headers that go with its body. */
+/** Sends the request with the headers its body requires. */
 export function callWith(url: string, method: string, { headers = {}, body, from }: Sent): Promise<Reply> {
   if (body === undefined) return call(url, { method, headers, from });
   const isRaw = typeof body === 'string' || Buffer.isBuffer(body);

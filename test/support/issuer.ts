@@ -19,14 +19,14 @@ export interface ReceivedRequest {
 }
 
 interface IssuerOptions {
-  /** With a certificate of a private authority. */
+  /** Use TLS with a certificate of a private CA. */
   tls?: boolean;
-  /** `iss` of its tokens, where that is not its address. */
+  /** `iss` of its tokens, if it differs from the URL. */
   iss?: string;
   audience?: string;
-  /** What a client of the introspection endpoint has to prove. */
+  /** Credentials required at the introspection endpoint. */
   client?: { id: string; secret: string };
-  /** The bearer token without which keys and introspection are refused; asked at each request. */
+  /** The bearer token required for keys and introspection; evaluated at each request. */
   bearer?: () => string;
 }
 
@@ -44,20 +44,23 @@ const PATHS: Record<string, Endpoint> = {
   '/groups': 'groups',
 };
 
-/** Where the endpoints are as well, always well-behaved: for redirects to follow. */
+/** Serves the same endpoints without faults, as a redirect target. */
 const MOVED = '/moved';
 const HOUR_S = 3600;
 
-/** Describes an identity provider on 127.0.0.1; `runs()` starts it before the tests of the file and stops it after them. */
+/**
+ * Describes an identity provider on 127.0.0.1; `runs()` starts it before the tests of the file and stops it
+ * after them.
+ */
 export function anIssuer(options: IssuerOptions = {}): Issuer {
   return new Issuer(options);
 }
 
 export class Issuer {
   readonly audience: string;
-  /** Everything it was asked. */
+  /** All requests received. */
   readonly requests: ReceivedRequest[] = [];
-  /** The traces that requests to it named. */
+  /** The traceparent headers received. */
   readonly traceparents: string[] = [];
   private readonly keys = new Map<string, SigningKey>();
   private readonly answers = new Map<string, Claims>();
@@ -97,12 +100,12 @@ export class Issuer {
     return portOf(this.server);
   }
 
-  /** Where it listens. */
+  /** The URL it listens on. */
   get url(): string {
     return `${this.certificates ? 'https' : 'http'}://127.0.0.1:${this.port}`;
   }
 
-  /** What its tokens say as `iss`. */
+  /** The `iss` of its tokens. */
   get iss(): string {
     return this.options.iss ?? this.url;
   }
@@ -111,7 +114,7 @@ export class Issuer {
     return `${this.url}/jwks`;
   }
 
-  /** A service of its own that tells the groups of whoever sends a token. */
+  /** A separate endpoint that returns the groups of a token's holder. */
   get groupsUrl(): string {
     return `${this.url}/groups`;
   }
@@ -120,7 +123,7 @@ export class Issuer {
     return `${this.url}/introspect`;
   }
 
-  /** The certificate of the authority behind its own. */
+  /** The CA certificate, PEM. */
   get ca(): string {
     return this.certificates?.ca ?? '';
   }
@@ -129,39 +132,39 @@ export class Issuer {
     return this.requests.filter((request) => request.endpoint === endpoint);
   }
 
-  /** The key of this id; a new one if there is none yet. */
+  /** The key with this id; created on first use. */
   key(kid: string, { alg = 'RS256' }: { alg?: Algorithm } = {}): SigningKey {
     const key = this.keys.get(kid) ?? { alg, ...makeKeyPair(alg) };
     this.keys.set(kid, key);
     return key;
   }
 
-  /** Publishes a new key and signs with it from now on; those before stay published. */
+  /** Publishes a new key and signs with it from now on; earlier keys stay published. */
   rotate(options: { alg?: Algorithm } = {}): string {
     const kid = randomUUID();
     this.key(kid, options);
     return kid;
   }
 
-  /** Takes a key from the published ones. */
+  /** Unpublishes a key. */
   remove(kid: string): void {
     this.keys.delete(kid);
   }
 
-  /** The key it signs with unless told otherwise: the newest one. */
+  /** The default signing key: the newest one. */
   get currentKid(): string {
     return [...this.keys.keys()].at(-1) ?? this.rotate();
   }
 
-  /** The claims it would put into a token: those given, and the usual ones. A claim that is undefined is left out. */
+  /** The claims of a token: these, and the usual ones. An undefined claim is omitted. */
   claims(more: Claims = {}): Claims {
     const now = Math.floor(Date.now() / 1000);
     return { iss: this.iss, aud: this.audience, sub: 'somebody', iat: now, exp: now + HOUR_S, ...more };
   }
 
   /**
-   * A token as this issuer signs it. Members of the header can be changed or, being undefined, left out; it is signed
-   * with the key that `kid` names, and with the newest one when that is none of its own.
+   * Signs a token. Header members can be changed or, when undefined, omitted; `kid` selects the signing key,
+   * and an unknown `kid` the newest one.
    */
   sign(claims: Claims = {}, header: Claims = {}): string {
     const kid = String(header['kid']);
@@ -179,25 +182,25 @@ export class Issuer {
     return keepSecret(makeToken(token));
   }
 
-  /** A token that says nothing; introspection knows it as active, with these claims. */
+  /** An opaque token that introspection reports as active with these claims. */
   opaque(claims: Claims = {}): string {
     const token = keepSecret(`opaque-${randomUUID()}`);
     this.answers.set(token, { active: true, ...this.claims(claims) });
     return token;
   }
 
-  /** What introspection says about a token, whatever its shape. */
+  /** Sets the introspection response for a token of any shape. */
   knows(token: string, answer: Claims): void {
     this.answers.set(keepSecret(token), answer);
   }
 
-  /** What is answered to whoever asks with this token about its holder. */
-  tells(token: string, about: Claims): string {
+  /** Sets the userinfo response for this token. */
+  setUserinfo(token: string, about: Claims): string {
     this.holders.set(`Bearer ${keepSecret(token)}`, about);
     return token;
   }
 
-  /** Introspection answers with this status when it is asked about this token. */
+  /** Makes introspection of this token answer with this status. */
   rejects(token: string, status: number): void {
     this.rejected.set(keepSecret(token), status);
   }
@@ -219,7 +222,7 @@ export class Issuer {
     if (traceparent !== undefined) this.traceparents.push(String(traceparent));
     this.requests.push({ endpoint, method: request.method ?? '', authorization, body });
     if (endpoint === 'other') return send(response, 404, {});
-    // As the API server of Kubernetes does.
+    // As the Kubernetes API server does.
     if (endpoint === 'jwks' && !/jwk-set\+json|\*\/\*/.test(accept)) return send(response, 406, {});
     if (endpoint !== 'discovery' && !this.admits(endpoint, authorization)) return send(response, 401, {});
     const status = this.rejected.get(new URLSearchParams(body).get('token') ?? '');
@@ -260,7 +263,7 @@ export class Issuer {
   }
 
   private publishedKeys(): object[] {
-    // There is a key from the first moment on, also before the first token was signed.
+    // A key is published before the first token is signed.
     if (this.keys.size === 0) this.rotate();
     return [...this.keys].map(([kid, { alg, publicKey }]) => ({
       ...publicKey.export({ format: 'jwk' }),

@@ -2,14 +2,14 @@ import { stringify } from 'yaml';
 import type { Document } from './documents.js';
 
 interface Written {
-  /** Absent: it is in another file. `ca` is PEM. */
+  /** Absent: defined in another file. `ca` is PEM. */
   cluster?: { server: string; ca: string };
   user?: Document;
-  /** Names the user and the cluster, and is the current one. */
+  /** Defines the context and makes it current. */
   context?: boolean;
 }
 
-/** The text of a kubeconfig whose user, cluster and context all are called `test`. */
+/** A kubeconfig whose user, cluster and context are all named `test`. */
 export function aKubeconfig({ cluster, user, context = true }: Written): string {
   return stringify({
     apiVersion: 'v1',

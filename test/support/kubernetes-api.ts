@@ -9,7 +9,7 @@ import { type Certificates, makeCertificates } from './certificates.js';
 import type { Document } from './documents.js';
 import { aKubeconfig } from './kubeconfig.js';
 import { type Backup, GROUP, type Kind, KubernetesStorage, PLURALS } from './kubernetes-storage.js';
-import { bookmark, metadataOf, status, tell, type Watcher, write } from './kubernetes-watchers.js';
+import { bookmark, metadataOf, status, sendChange, type Watcher, write } from './kubernetes-watchers.js';
 import { close, listen, portOf } from './loopback.js';
 import { keepSecret } from './secrets.js';
 
@@ -29,35 +29,37 @@ export interface ApiRequest {
 
 type Asked = Omit<ApiRequest, 'status'>;
 
-/** Describes an API server of a cluster; `runs()` starts it before the tests of the file and stops it after them. */
+/**
+ * Describes a cluster's API server; `runs()` starts it before the tests of the file and stops it after them.
+ */
 export function aCluster(): KubernetesApi {
   return new KubernetesApi();
 }
 
 /**
- * The part of the API server that clients of custom resources see: lists in pages and watches, over TLS and for bearers of
- * its token, with resource versions, a history that can be compacted, bookmarks, and connections that break.
+ * The API server as a client of custom resources sees it: paged lists and watches over TLS with a bearer
+ * token, resource versions, a history that can be compacted, bookmarks, and connections that break.
  */
 export class KubernetesApi {
   readonly requests: ApiRequest[] = [];
   readonly certificates: Certificates = makeCertificates();
-  /** The file that tells clients of it. */
+  /** The kubeconfig for clients. */
   readonly kubeconfig = join(mkdtempSync(join(tmpdir(), 'registry-cluster-')), 'kubeconfig');
-  /** What it asks for. */
+  /** The required bearer token. */
   token = keepSecret(`token-${randomUUID()}`);
-  /** The served versions of each kind; none: its definition is not installed. */
+  /** The served versions of each kind; empty: the CRD is not installed. */
   readonly served: Record<string, string[]> = {};
-  /** `verb plural`, or `verb plural namespace`, which the account may not. */
+  /** Denied permissions: `verb plural`, or `verb plural namespace`. */
   readonly forbidden = new Set<string>();
-  /** How the end of the history is told: as the HTTP status, or as an event of the watch. */
+  /** How an expired history is reported: as HTTP status or as watch event. */
   goneAs: 'status' | 'event' = 'event';
-  /** Lists that go on after so many pages find that their place is gone. */
+  /** Continue tokens expire after this many pages. */
   expiresAfterPages = Infinity;
-  /** Until when its storage is not ready, as after a start: it asks to come again. */
+  /** Until this time the storage is initializing, as after a start: 429 with Retry-After. */
   initializingUntil = 0;
   private readonly watchers = new Set<Watcher>();
   private readonly storage = new KubernetesStorage((change) => {
-    for (const watcher of this.watchers) tell(watcher, change);
+    for (const watcher of this.watchers) sendChange(watcher, change);
   });
   private readonly server: Server;
 
@@ -89,13 +91,13 @@ export class KubernetesApi {
     return portOf(this.server);
   }
 
-  /** Writes the kubeconfig anew; what is wrong with it can be said. */
+  /** Rewrites the kubeconfig, optionally with wrong values. */
   writeKubeconfig({ ca = this.certificates.ca, token = this.token, port = this.port } = {}): void {
     const server = `https://127.0.0.1:${port}`;
     writeFileSync(this.kubeconfig, aKubeconfig({ cluster: { server, ca }, user: { token } }));
   }
 
-  /** Creates the object, or replaces it. The annotations are named without their prefix. */
+  /** Creates or replaces the object. Annotations are named without their prefix. */
   put(kind: Kind, place: string, annotations: Record<string, string>, spec: Document = {}): void {
     this.storage.put(kind, place, annotations, spec);
   }
@@ -104,22 +106,22 @@ export class KubernetesApi {
     this.storage.delete(kind, place);
   }
 
-  /** Forgets the history so far: whoever wants to go on from an earlier revision than this one has to list anew. */
+  /** Compacts the history: watches from an earlier revision must list again. */
   compact(): void {
     this.storage.compact();
   }
 
-  /** Tells watchers the newest resource version, though nothing of theirs changed. */
+  /** Sends a bookmark with the newest resource version to all watchers. */
   bookmark(): void {
     for (const watcher of this.watchers) bookmark(watcher, this.storage.revision);
   }
 
-  /** Ends every watch as if its time were over. */
+  /** Ends every watch as at its timeout. */
   endWatches(): void {
     for (const watcher of this.watchers) this.end(watcher);
   }
 
-  /** Changes objects, and no watch is told of it, then or later. */
+  /** Changes objects without any watch event, now or later. */
   unnoticed(edit: () => void): void {
     this.storage.unnoticed(edit);
   }
@@ -128,17 +130,17 @@ export class KubernetesApi {
     return this.storage.backUp();
   }
 
-  /** Puts the storage back to what it was, as `etcdctl snapshot restore` does: revisions come again. */
+  /** Restores the storage as `etcdctl snapshot restore` does: revisions repeat. */
   restore(backup: Backup): void {
     this.storage.restore(backup);
   }
 
-  /** Moves the resource version, as changes of other resources do. */
+  /** Advances the resource version, as changes to other resources do. */
   pass(revisions: number): void {
     this.storage.revision += revisions;
   }
 
-  /** Breaks every watch, if need be in the middle of a line that tells of an object that is not there. */
+  /** Breaks every watch, optionally in the middle of an event for a nonexistent object. */
   breakWatches({ midLine = false } = {}): void {
     for (const { response } of this.watchers)
       if (midLine)
@@ -149,12 +151,12 @@ export class KubernetesApi {
     this.watchers.clear();
   }
 
-  /** Asks for another token from now on. */
+  /** Replaces the required token. */
   rotateToken(): void {
     this.token = keepSecret(`token-${randomUUID()}`);
   }
 
-  /** How many pages of lists were asked for, beside those of one object, which ask for the newest revision alone. */
+  /** Number of list pages requested, not counting single-object lists for the newest revision. */
   get pagesAsked(): number {
     return this.requests.filter(({ verb, query }) => verb === 'list' && query['limit'] !== '1').length;
   }
@@ -225,7 +227,7 @@ export class KubernetesApi {
       response.end();
       return;
     }
-    for (const change of this.storage.history) if (change.at > from) tell(watcher, change);
+    for (const change of this.storage.history) if (change.at > from) sendChange(watcher, change);
     this.watchers.add(watcher);
     const timer = setTimeout(() => this.end(watcher), seconds * 1_000);
     response.once('close', () => {

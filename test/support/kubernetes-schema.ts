@@ -22,8 +22,8 @@ const SCALARS: Record<string, (value: unknown) => boolean> = {
 };
 
 /**
- * What an API server would not know of the object, or take of another type, by the models of the Kubernetes client, which are
- * made from its API; null if it is of another API.
+ * Members of the object that an API server would not know or would type differently, by the models of the
+ * Kubernetes client, which are generated from the API; null for another API group.
  */
 export function problemsOf(object: KubernetesObject): string[] | null {
   const version = object.apiVersion.split('/').at(-1) ?? '';
@@ -36,14 +36,15 @@ function problemsAt(value: unknown, type: string, path: string): string[] {
   if (element)
     return Array.isArray(value)
       ? value.flatMap((one, position) => problemsAt(one, element, `${path}[${position}]`))
-      : [`${path} is no list`];
+      : [`${path} is not a list`];
   const scalar = SCALARS[type];
-  if (scalar) return scalar(value) ? [] : [`${path} is no ${type}`];
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return [`${path} is no object`];
+  if (scalar) return scalar(value) ? [] : [`${path} is not a ${type}`];
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    return [`${path} is not an object`];
   const [, member = ''] = /^\{ \[key: string\]: (.+); \}$/.exec(type) ?? [];
   const attributes = models[type]?.getAttributeTypeMap() ?? [];
   return Object.entries(value).flatMap(([key, below]) => {
     const kind = member || attributes.find(({ baseName }) => baseName === key)?.type;
-    return kind ? problemsAt(below, kind, `${path}.${key}`) : [`${path}.${key} is not known`];
+    return kind ? problemsAt(below, kind, `${path}.${key}`) : [`${path}.${key} is unknown`];
   });
 }

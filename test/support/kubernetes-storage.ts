@@ -12,7 +12,7 @@ export type Kind = keyof typeof PLURALS;
 
 type Objects = ReadonlyMap<string, Map<string, ClusterObject>>;
 
-/** All that etcd keeps. */
+/** A complete etcd snapshot. */
 export interface Backup {
   readonly revision: number;
   readonly objects: Objects;
@@ -25,18 +25,18 @@ export class KubernetesStorage {
   history: Change[] = [];
   private isMuted = false;
   private objects: Objects = new Map(Object.values(PLURALS).map((plural) => [plural, new Map()]));
-  /** What began lists saw, by revision. */
+  /** Snapshots of lists in progress, by revision. */
   private readonly snapshots = new Map<string, ClusterObject[]>();
 
   constructor(private readonly onChange: (change: Change) => void) {}
 
-  /** Creates the object, or replaces it. The annotations are named without their prefix. */
+  /** Creates or replaces the object. Annotations are named without their prefix. */
   put(kind: Kind, place: string, annotations: Record<string, string>, spec: Document): void {
     const [namespace = '', name = ''] = place.split('/');
     const plural = PLURALS[kind];
     const before = this.of(plural).get(place);
     const prefixed = Object.entries(annotations).map(([key, value]) => [`${GROUP}/${key}`, value]);
-    // As in a list of a real one, whose objects do not say their kind.
+    // Like a real API server, omits kind and apiVersion of listed objects.
     const object: ClusterObject = {
       metadata: {
         namespace,
@@ -83,7 +83,7 @@ export class KubernetesStorage {
     this.compact();
   }
 
-  /** The objects from a place on, and how many follow. The pages of one list are of one revision. */
+  /** Objects from a position on, and the number that remain. All pages of a list have one revision. */
   page(
     plural: string,
     namespace: string | null,

@@ -18,26 +18,26 @@ export interface Change {
   readonly object: ClusterObject;
 }
 
-/** One watch that is open. */
+/** An open watch. */
 export interface Watcher {
   readonly plural: string;
   readonly namespace: string | null;
   readonly version: string;
   readonly bookmarks: boolean;
   readonly metadataOnly: boolean;
-  /** Nothing up to this revision is told, though it may be one that is still to come. */
+  /** No event up to this revision is sent; it may be in the future. */
   readonly from: number;
   readonly response: ServerResponse;
 }
 
-/** Tells of a change, if it is one of what is watched. */
-export function tell(watcher: Watcher, { at, plural, type, object }: Change): void {
+/** Sends a change, if the watch covers it. */
+export function sendChange(watcher: Watcher, { at, plural, type, object }: Change): void {
   if (plural !== watcher.plural || at <= watcher.from) return;
   if (watcher.namespace !== null && watcher.namespace !== object.metadata.namespace) return;
   write(watcher, { type, object: watcher.metadataOnly ? metadataOf(object) : object });
 }
 
-/** Tells of the newest revision. */
+/** Sends a bookmark with the newest revision. */
 export function bookmark(watcher: Watcher, revision: number): void {
   if (!watcher.bookmarks || revision < watcher.from) return;
   write(watcher, {
@@ -46,12 +46,12 @@ export function bookmark(watcher: Watcher, revision: number): void {
   });
 }
 
-/** What is left of an object for who asks for metadata. */
+/** The object reduced to its metadata. */
 export function metadataOf({ metadata }: ClusterObject): object {
   return { kind: 'PartialObjectMetadata', apiVersion: 'meta.k8s.io/v1', metadata };
 }
 
-/** Writes an event as a line. Chunks end where they like, also inside a character. */
+/** Writes an event as a line. Chunk boundaries are arbitrary, even within a character. */
 export function write({ response }: Watcher, event: object): void {
   const bytes = Buffer.from(`${JSON.stringify(event)}\n`);
   const middle = Math.floor(bytes.length / 2);
@@ -59,7 +59,7 @@ export function write({ response }: Watcher, event: object): void {
   response.write(bytes.subarray(middle));
 }
 
-/** How an API server says what went wrong. */
+/** A Status object, as an API server reports errors. */
 export function status(code: number, message: string, retryAfterSeconds?: number): object {
   const details = retryAfterSeconds === undefined ? {} : { details: { retryAfterSeconds } };
   return { kind: 'Status', apiVersion: 'v1', status: 'Failure', message, ...details, code };

@@ -1,4 +1,5 @@
-// Loaded into a service before it starts (`node --import`): says on stderr when it loads the client of Kubernetes or the SDK of MCP.
+// Preloaded into a service (`node --import`): reports on stderr when the Kubernetes client or the MCP SDK is
+// loaded.
 import { register } from 'node:module';
 
 const hooks = `

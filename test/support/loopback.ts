@@ -5,13 +5,13 @@ import { afterAll, beforeAll } from 'vitest';
 
 type Closable = Server & Pick<WebServer, 'closeAllConnections'>;
 
-/** Listens on 127.0.0.1, at any port that is free unless told. */
+/** Listens on 127.0.0.1, by default on a free port. */
 export async function listen(server: Server, port = 0): Promise<void> {
   server.listen(port, '127.0.0.1');
   await once(server, 'listening');
 }
 
-/** Ends with all its connections; what does not listen has nothing to end. */
+/** Closes the server with all its connections; no-op if it does not listen. */
 export async function close(server: Closable): Promise<void> {
   if (!server.listening) return;
   server.close();
@@ -19,18 +19,18 @@ export async function close(server: Closable): Promise<void> {
   await once(server, 'close');
 }
 
-/** Listens before the tests of the file, or of the group, and ends after them. */
+/** Listens during the tests of the file or group. */
 export function listensMeanwhile(server: Closable): void {
   beforeAll(() => listen(server));
   afterAll(() => close(server));
 }
 
-/** Of a server that listens; 0 of any other. */
+/** The port of a listening server; 0 otherwise. */
 export function portOf(server: Server): number {
   return (server.address() as AddressInfo | null)?.port ?? 0;
 }
 
-/** Where it answers without TLS. */
+/** Its http:// URL. */
 export function urlOf(server: Server): string {
   return `http://127.0.0.1:${portOf(server)}`;
 }

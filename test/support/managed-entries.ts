@@ -3,7 +3,7 @@ import { canonicalClaims, type Claims } from '../../dist/claims/claims.js';
 import type { Document } from './documents.js';
 import type { ServiceUnderTest } from './service.js';
 
-/** Puts servers with claims of their own into a managed source, as if they had been published. */
+/** Inserts servers with claims into a managed source, as if published. */
 export async function addManaged(
   service: ServiceUnderTest,
   source: string,
@@ -39,7 +39,7 @@ export async function addManaged(
   await service.database.query(`update source set revision = revision + 1 where name = $1`, [source]);
 }
 
-/** Puts so many copies of a server with one version beside it, each under a name of its own. A sync of as many takes seconds. */
+/** Inserts this many copies of a one-version server under different names. A sync would take seconds. */
 export async function addCopies(service: ServiceUnderTest, name: string, copies: number): Promise<void> {
   await service.database.query(
     `with added as (

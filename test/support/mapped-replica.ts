@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect } from 'vitest';
 import { type Reply, Sender, type Sent } from './http.js';
 import type { ServiceUnderTest } from './service.js';
 
-/** Which claims count of a token says nothing about whether it is good. */
+/** A mapping that decides which claims count, not whether a token is valid. */
 const MAPPING = {
   claims: [
     { from: '/groups', to: 'team', values: { g1: 'red' } },
@@ -13,8 +13,8 @@ const MAPPING = {
 };
 
 /**
- * A service and a replica of it whose providers map claims: what is sent with a token is sent to both, and has to be answered
- * alike.
+ * A service and a replica whose providers map claims: requests with a token go to both and must get the same
+ * answer.
  */
 export function alsoWithMappedClaims(service: ServiceUnderTest): ServiceUnderTest {
   const replica: { service?: ServiceUnderTest } = {};

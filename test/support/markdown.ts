@@ -1,4 +1,4 @@
-/** The rows of every table of a Markdown text, by the names of the columns; backticks around a whole cell are taken off. */
+/** The rows of all tables in a Markdown text, by column name; strips backticks around a whole cell. */
 export function tablesIn(markdown: string): Record<string, string>[][] {
   const blocks = markdown
     .split(/\n(?!\|)/)

@@ -7,16 +7,19 @@ interface Listed {
   metadata: { count: number; nextCursor?: string };
 }
 
-/** Checks a refusal whole: status, code, the shape of the body, the id in body and header alike, and that it tells no secret. */
+/**
+ * Checks a refusal: status, code, body shape, equal request ids in body and header, and that it leaks no
+ * secret.
+ */
 export function expectRefused(reply: Reply, status: number, code: string): void {
   const body: Record<string, unknown> = reply.json ?? {};
-  const told = findSecrets(`${reply.text}${JSON.stringify(reply.headers)}`);
-  expect({ status: reply.status, code: body['code'], told }).toEqual({ status, code, told: [] });
+  const leaked = findSecrets(`${reply.text}${JSON.stringify(reply.headers)}`);
+  expect({ status: reply.status, code: body['code'], leaked }).toEqual({ status, code, leaked: [] });
   expect(body['error']).toEqual(expect.stringMatching(/\w+ \w+/));
   expect(body['requestId']).toBe(reply.headers['x-request-id']);
 }
 
-/** How long after the begin of its last run the source `main` is read again. */
+/** Seconds from the start of the last run of source `main` to its next run. */
 export async function pauseInSeconds(sender: Sender): Promise<number> {
   const { sync } = (await sender.get('/v1/sources/main')).json as {
     sync: { lastAttemptAt: string; nextRunAt: string };
@@ -24,21 +27,20 @@ export async function pauseInSeconds(sender: Sender): Promise<number> {
   return (Date.parse(sync.nextRunAt) - Date.parse(sync.lastAttemptAt)) / 1_000;
 }
 
-/** `name@version` of each row of a server list. */
+/** `name@version` of each server in a list. */
 export function versionsIn(reply: Reply): string[] {
   expect(reply.status).toBe(200);
   const { servers } = reply.json as Listed;
   return servers.map(({ server }) => `${server.name}@${server.version}`);
 }
 
-/** The cursor of the next page, if there is one. */
+/** The cursor of the next page, if any. */
 export function cursorIn(reply: Reply): string | undefined {
   return (reply.json as Listed).metadata.nextCursor;
 }
 
 /**
- * The text of an answer, but for the sources that a registry names: whoever may see a registry is told all of it,
- * sources they may not see included.
+ * The response text without a registry's sources: all callers who see a registry see all its source names.
  */
 export function withoutSources(reply: Reply): string {
   return reply.text.replaceAll(/"sources":\["[^\]]*\]/g, '');
@@ -47,15 +49,15 @@ export function withoutSources(reply: Reply): string {
 const METADATA = 'https://registry.example.com/.well-known/oauth-protected-resource';
 
 interface Challenge {
-  /** Absent: no token was sent, and the challenge says nothing but where to get one. */
+  /** Absent: no token was sent, and the challenge has no `error`. */
   error?: 'invalid_token';
-  /** Of the answer; the usual one of the error when absent. */
+  /** Code of the response; derived from `error` when absent. */
   code?: 'claims_incomplete';
   realm?: string;
   metadata?: string;
 }
 
-/** Checks a 401 whole: the error, and the challenge of contract §8. */
+/** Checks a 401: the error, and the challenge of contract §8. */
 export function expectChallenge(reply: Reply, expected: Challenge = {}): void {
   const { error, realm = 'mcp-registry', metadata = METADATA } = expected;
   expectRefused(reply, 401, expected.code ?? (error ? 'token_invalid' : 'token_missing'));

@@ -14,7 +14,7 @@ export function toolCall(name: string, args: object = {}): object {
   return { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name, arguments: args } };
 }
 
-/** What a tool tells a caller, without a client in between. */
+/** Calls a tool by plain HTTP, without the SDK. */
 export function callTool(sender: Sender, registry: string, name: string, args?: object): Promise<Reply> {
   return sender.post(`/registry/${registry}/mcp`, toolCall(name, args));
 }
@@ -23,8 +23,8 @@ interface ToolAnswer {
   result: { isError?: boolean; structuredContent?: never; content: { type: string; text: string }[] };
 }
 
-/** What a tool answered with, as JSON; `entry_not_found: …` of a call that failed. */
-export function toldBy(reply: Pick<Reply, 'json'>): never {
+/** A tool's result as JSON; `entry_not_found: …` for a failed call. */
+export function toolResult(reply: Pick<Reply, 'json'>): never {
   const { isError, structuredContent, content } = (reply.json as ToolAnswer).result;
   return isError ? (content[0]?.text as never) : (structuredContent as never);
 }

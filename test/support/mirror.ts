@@ -6,11 +6,11 @@ import { anUpstreamRegistry, type UpstreamRegistry } from './upstream-registry.j
 export interface Mirror {
   readonly upstream: UpstreamRegistry;
   readonly mirror: ServiceUnderTest;
-  /** Makes the next run of the source its first one, which reads everything. */
+  /** Makes the next run of the source a full read, like its first. */
   forget(): Promise<unknown>;
 }
 
-/** Another registry, and a service that mirrors it as `main`: both run during the tests of the file. */
+/** An upstream registry, and a service that mirrors it as `main`; both run during the tests of the file. */
 export function aMirror(): Mirror {
   const upstream = anUpstreamRegistry().runs();
   const mirror = aService();

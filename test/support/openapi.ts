@@ -43,7 +43,7 @@ interface Content {
   examples?: Record<string, { value: Record<string, unknown> }>;
 }
 
-/** An operation with where it stands. */
+/** An operation with its method and path. */
 export interface Described extends Operation {
   readonly method: string;
   readonly path: string;
@@ -59,7 +59,7 @@ export function operationsOf({ paths }: OpenApi): Described[] {
   );
 }
 
-/** The path with each parameter as its example says. */
+/** The path with parameters replaced by their examples. */
 export function examplePath({ path, parameters = [] }: Described): string {
   const query = parameters
     .filter((parameter) => parameter.in === 'query' && parameter.required)
@@ -71,7 +71,7 @@ export function examplePath({ path, parameters = [] }: Described): string {
   return query.length > 0 ? `${filled}?${query.join('&')}` : filled;
 }
 
-/** Checks values against the schemas of a document, and that they hold nothing which is not described. */
+/** Checks values against the document's schemas, and that they have no undescribed members. */
 export class SchemaCheck {
   private readonly ajv = new Ajv2020({ strict: false, allErrors: true });
   private readonly compiled = new Map<string, ValidateFunction>();
@@ -85,7 +85,7 @@ export class SchemaCheck {
     this.ajv.addSchema({ components: { schemas: Object.fromEntries(schemas) as object } }, 'openapi');
   }
 
-  /** What is wrong with a value. */
+  /** The schema violations of a value. */
   problems(schema: Schema | undefined, value: unknown): string[] {
     const key = JSON.stringify(schema);
     const validate = this.compiled.get(key) ?? this.ajv.compile(absolute(schema));

@@ -2,7 +2,7 @@ import { Cli } from './cli.js';
 import { callWith, type Reply, Sender, type Sent } from './http.js';
 import type { Issuer } from './issuer.js';
 
-/** A service in a process of its own, spoken to with tokens of the issuer. */
+/** A service in a separate process, called with the issuer's tokens. */
 export class ServedProcess {
   private constructor(
     private readonly cli: Cli,

@@ -5,16 +5,18 @@ import { afterAll, beforeAll } from 'vitest';
 import { listen, portOf } from './loopback.js';
 import { keepSecret } from './secrets.js';
 
-/** Describes a proxy on 127.0.0.1; `runs()` starts it before the tests of the file and stops it after them. */
+/**
+ * Describes a proxy on 127.0.0.1; `runs()` starts it before the tests of the file and stops it after them.
+ */
 export function aProxy(account?: { username: string; password: string }): Proxy {
   return new Proxy(account);
 }
 
-/** Takes requests for http:// addresses whole, and tunnels all others. Every name is 127.0.0.1 to it. */
+/** Forwards http:// requests and tunnels all others. Resolves every name to 127.0.0.1. */
 export class Proxy {
   /** `GET http://host:port/path` or `CONNECT host:port`, in order. */
   readonly requests: string[] = [];
-  /** Refuses with this status, whoever asks. */
+  /** Refuses every request with this status. */
   status: number | undefined;
   private readonly sockets = new Set<Socket>();
   private readonly server: Server;
@@ -40,15 +42,15 @@ export class Proxy {
     return `127.0.0.1:${portOf(this.server)}`;
   }
 
-  /** As a variable of the environment names it. */
+  /** The URL as an environment variable names it. */
   get url(): string {
     const { username = '', password = '' } = this.account ?? {};
     const [user, secret] = [username, password].map(encodeURIComponent);
     return `http://${this.account ? `${user}:${secret}@` : ''}${this.host}`;
   }
 
-  /** What it was asked, and forgets it. */
-  asked(): string[] {
+  /** Returns and clears the recorded requests. */
+  takeRequests(): string[] {
     return this.requests.splice(0);
   }
 
@@ -65,7 +67,7 @@ export class Proxy {
     const refusal = this.refusal(asked) ?? (URL.canParse(url) ? undefined : 400);
     if (refusal !== undefined) return void response.writeHead(refusal).end();
     const { port, pathname, search } = new URL(url);
-    const passedOn = Object.fromEntries(
+    const forwarded = Object.fromEntries(
       Object.entries(headers).filter(([name]) => !name.startsWith('proxy-')),
     );
     const outgoing = request(
@@ -74,7 +76,7 @@ export class Proxy {
         port: port || 80,
         method,
         path: pathname + search,
-        headers: passedOn,
+        headers: forwarded,
         agent: false,
       },
       (answer) => {

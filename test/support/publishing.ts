@@ -9,8 +9,8 @@ export const MODES = ['anonymous', 'auth-only', 'full'] as const;
 export type Mode = (typeof MODES)[number];
 
 /**
- * The types that a rule is asked of in each mode: all of them where claims are judged in full, and elsewhere one, since what a
- * mode changes is not about types.
+ * The types a rule is checked for in each mode: all in full mode, one elsewhere, since the mode's effect does
+ * not depend on the type.
  */
 export const TYPES_IN: Record<Mode, readonly Type[]> = {
   anonymous: ['server'],
@@ -18,7 +18,7 @@ export const TYPES_IN: Record<Mode, readonly Type[]> = {
   full: TYPES,
 };
 
-/** Every value of a table of cases by mode: those in anonymous mode, in auth-only mode, and in full mode. */
+/** Expected values by mode: anonymous, auth-only, full. */
 export type ByMode = readonly [anonymous: string, authOnly: string, full: string];
 
 export function inMode(answers: ByMode, mode: Mode): string {
@@ -34,7 +34,7 @@ export function aPublishingService(mode: Mode, policy?: Document): ServiceUnderT
 
 let names = 0;
 
-/** A name that no other test of the file uses. */
+/** A name unique within the file. */
 export function aName(namespace = 'io.acme'): string {
   names += 1;
   return `${namespace}/entry-${names}`;
@@ -44,7 +44,7 @@ export function aDocument(type: Type, name: string, version = '1.0.0', more: Doc
   return type === 'server' ? aServer(name, version, more) : aSkill(name, version, more);
 }
 
-/** The body of a publish request; claims that are undefined are left out. */
+/** The body of a publish request; undefined claims are omitted. */
 export function aPublication(
   type: Type,
   name: string,
@@ -55,12 +55,12 @@ export function aPublication(
   return { [type]: aDocument(type, name, version, more), claims };
 }
 
-/** Where an entry is in the admin API. */
+/** An entry's path in the admin API. */
 export function entryAt(type: string, name: string, below = ''): string {
   return `/v1/entries/${type}/${name.replace('/', '%2F')}${below}`;
 }
 
-/** What may be asked of an entry with a version 1.0.0: below its path, and a body that is right. */
+/** Routes of an entry with a version 1.0.0: method, path suffix, and a valid body. */
 export const ENTRY_ROUTES: readonly [method: string, below: string, body?: Document][] = [
   ['GET', ''],
   ['GET', '/claims'],
@@ -71,17 +71,17 @@ export const ENTRY_ROUTES: readonly [method: string, below: string, body?: Docum
   ['DELETE', '/versions/1.0.0'],
 ];
 
-/** Where it is for consumers. */
+/** An entry's path in the consumer API. */
 export function consumerAt(type: Type, name: string, below = '', registry = 'main'): string {
   return `${listAt(type, registry)}/${type === 'server' ? name.replace('/', '%2F') : name}${below}`;
 }
 
-/** Where entries of a type are listed for consumers. */
+/** The path of the consumer list of a type. */
 export function listAt(type: Type, registry = 'main'): string {
   return `/registry/${registry}/v0.1/${type === 'server' ? 'servers' : 'x/dev.toolhive/skills'}`;
 }
 
-/** Publishes what a test needs to be there. */
+/** Publishes the fixture of a test. */
 export async function publish(
   sender: Sender,
   type: Type,
@@ -93,7 +93,7 @@ export async function publish(
     done(await sender.post('/v1/entries', aPublication(type, name, claims, version)), 201);
 }
 
-/** Makes an entry with these claims be there, in any mode; none at all: they were cleared. */
+/** Ensures that an entry with these claims exists, in any mode; without claims: they were cleared. */
 export async function seed(
   service: ServiceUnderTest,
   type: Type,
@@ -108,25 +108,25 @@ export async function seed(
   if (isEmpty) done(await seeder.put(entryAt(type, name, '/claims'), { claims: {} }), 204);
 }
 
-/** Somebody who may do everything, in any mode: here to look at what happened. */
+/** A caller who may do everything, in any mode, to inspect results. */
 export function anyone(service: ServiceUnderTest): Sender {
   return service.as({ sub: 'observer', role: 'super-admin' });
 }
 
-/** How a request went, in one word: the code of a refusal, or `ok`. */
+/** The code of a refusal, or `ok`. */
 export function outcome(reply: Reply): string {
   const { code } = (reply.json ?? {}) as { code?: string };
   return reply.status < 300 ? 'ok' : `${reply.status} ${code}`;
 }
 
-/** A body without what differs between two equal answers: dates, and the id of the request. */
+/** A body without the dates and request id that differ between equal responses. */
 export function timeless(reply: Reply): string {
   return reply.text
     .replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, '<date>')
     .replace(/"requestId":"[^"]+"/, '"requestId":"<id>"');
 }
 
-/** What publishing may change in the database, to compare. */
+/** The database content that publishing may change, for comparison. */
 export async function contentOf(service: ServiceUnderTest): Promise<unknown> {
   return service.database.query(
     `select (select json_agg(e order by e.id) from entry e) as entries,
@@ -136,5 +136,6 @@ export async function contentOf(service: ServiceUnderTest): Promise<unknown> {
 }
 
 function done(reply: Reply, status: number): void {
-  if (reply.status !== status) throw new Error(`Preparing a test failed: ${reply.status} ${reply.text}`);
+  if (reply.status !== status)
+    throw new Error(`The fixture could not be published: ${reply.status} ${reply.text}`);
 }

@@ -1,8 +1,8 @@
-/** Numbers that look random and are the same for the same seed (mulberry32). */
+/** Seeded pseudorandom numbers (mulberry32). */
 export class Random {
   constructor(private state: number) {}
 
-  /** From 0 to below 1. */
+  /** From 0 (inclusive) to 1 (exclusive). */
   next(): number {
     this.state = (this.state + 0x6d2b79f5) | 0;
     let mixed = Math.imul(this.state ^ (this.state >>> 15), 1 | this.state);
@@ -10,7 +10,7 @@ export class Random {
     return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
   }
 
-  /** A whole number, both ends included. */
+  /** An integer, both bounds inclusive. */
   between(least: number, most: number): number {
     return least + Math.floor(this.next() * (most - least + 1));
   }
@@ -24,12 +24,12 @@ export class Random {
     return from[Math.floor(this.next() * from.length)] as T;
   }
 
-  /** Each of them with this probability. */
+  /** Each element with this probability. */
   some<T>(from: readonly T[], probability: number): T[] {
     return from.filter(() => this.chance(probability));
   }
 
-  /** One of them, each with its weight. */
+  /** Picks one element by weight. */
   weigh<T>(from: readonly (readonly [weight: number, what: T])[]): T {
     let left = this.next() * from.reduce((sum, [weight]) => sum + weight, 0);
     for (const [weight, what] of from) if ((left -= weight) < 0) return what;
@@ -43,7 +43,7 @@ export class Random {
       .map(({ one }) => one);
   }
 
-  /** One whose numbers depend on the seed and the name alone, however many others are drawn elsewhere. */
+  /** An independent generator determined by the seed and the name alone. */
   fork(name: string): Random {
     let hash = this.state;
     for (let at = 0; at < name.length; at += 1) hash = Math.imul(hash ^ name.charCodeAt(at), 0x01000193);

@@ -1,6 +1,8 @@
 import { connect } from 'node:net';
 
-/** Sends bytes as they are and reads until the other side has answered or closed. For requests no HTTP client would send. */
+/**
+ * Sends raw bytes and reads until the peer has answered or closed: for requests no HTTP client would send.
+ */
 export function sendRaw(port: number, bytes: string | Buffer, patienceMs = 3_000): Promise<string> {
   return new Promise((resolve, reject) => {
     const socket = connect(port, '127.0.0.1');
@@ -11,7 +13,7 @@ export function sendRaw(port: number, bytes: string | Buffer, patienceMs = 3_000
       if (isWhole(answer)) socket.end();
     });
     socket.on('error', (error: NodeJS.ErrnoException) => {
-      // Refusing early while the rest is still on its way resets the connection; the answer counts.
+      // An early refusal resets the connection while the rest is being sent; the response still counts.
       if (answer === '' && error.code !== 'ECONNRESET' && error.code !== 'EPIPE') reject(error);
     });
     socket.on('close', () => {

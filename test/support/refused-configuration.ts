@@ -1,6 +1,6 @@
 import { ConfigurationError } from '../../src/validation/problems.js';
 
-/** Why a configuration is refused; undefined when it is not. */
+/** Why a configuration is refused; undefined when it is accepted. */
 export function refusalOf(load: () => unknown): ConfigurationError | undefined {
   try {
     load();
@@ -11,7 +11,7 @@ export function refusalOf(load: () => unknown): ConfigurationError | undefined {
   return undefined;
 }
 
-/** The same of one that must be refused. */
+/** Why a configuration is refused; throws when it is accepted. */
 export function refusal(load: () => unknown): ConfigurationError {
   const error = refusalOf(load);
   if (!error) throw new Error('Nothing was refused');

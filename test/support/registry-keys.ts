@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import { keepSecret } from './secrets.js';
 
-/** A key as an operator makes one. No part of it may turn up anywhere. */
+/** A key as an operator makes one. No part of it may appear in output. */
 export function aKey(): string {
   const key = randomBytes(32).toString('base64url');
-  // Searched for in pieces, as the parts of a token behind its header are.
+  // Registered like a token's payload, so that parts of it are found too.
   keepSecret(`key.${key}`);
   return keepSecret(key);
 }

@@ -9,7 +9,7 @@ interface Asked {
   readonly body?: unknown;
 }
 
-/** The answer byte for byte, as it came over the wire, for somebody with this token. */
+/** The raw response bytes for a caller with this token. */
 export function answerTo(
   port: number,
   token: string,
@@ -30,8 +30,8 @@ export function answerTo(
 }
 
 /**
- * The two answers are the same bytes, headers and their order included, but for the id of the request, the date and the
- * two names, which must be of one length so that no length can differ on their account.
+ * Expects byte-identical responses, headers and their order included, except for the request id, the date and
+ * the two names, which must have equal length.
  */
 export function expectSameAnswer(hidden: string, missing: string, names: readonly [string, string]): void {
   expect(names[0].length).toBe(names[1].length);

@@ -1,27 +1,27 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Claims } from '../../dist/claims/claims.js';
 
-/** What is published under one name; undefined when nothing is. Versions in the order of their publication. */
+/** The versions published under a name, in order of publication; undefined without any. */
 export interface Published {
   readonly claims: Claims;
   readonly versions: readonly string[];
 }
 
-/** What somebody does to a name. */
+/** An operation on a name. */
 export type Action =
   | { readonly publish: string; readonly claims: Claims }
   | { readonly remove: string }
   | { readonly relabel: Claims };
 
-/** An action, and the status it was answered with. */
+/** An operation and its response status. */
 export interface Answered {
   readonly action: Action;
   readonly status: number;
 }
 
 /**
- * Whether the answers, and what is there afterwards, are those of the actions done one after another in some order. Answers
- * of actions that were sent at once may be explained by no order at all, and then two of them have seen half of each other.
+ * Whether some serial order of the operations explains all responses and the final state. If none does, two
+ * concurrent operations were not isolated.
  */
 export function isSerializable(
   before: Published | undefined,
@@ -42,8 +42,8 @@ export function isSerializable(
   });
 }
 
-// The rules of a name in short: claims of the first version hold, a version is published once, the last one takes the
-// entry with it.
+// Simplified rules: later versions have the first version's claims, a version is published once, and the
+// entry is deleted with its last version.
 function act(
   before: Published | undefined,
   action: Action,

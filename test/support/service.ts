@@ -173,7 +173,7 @@ export class ServiceUnderTest extends Sender {
     const { text: metrics } = await call(`${this.internalOrigin}/metrics`);
     await this.running.stop(noticeMs);
     this.running = undefined;
-    await this.keptItsSecrets(metrics);
+    await this.expectNoLeaks(metrics);
   }
 
   /** Stops, changes the declarations, and starts again on the same database. */
@@ -266,7 +266,7 @@ export class ServiceUnderTest extends Sender {
   }
 
   // contract §8: tokens and secrets never reach a log or the database.
-  private async keptItsSecrets(metrics: string): Promise<void> {
+  private async expectNoLeaks(metrics: string): Promise<void> {
     const tables = await this.database.query<{ name: string }>(
       `select quote_ident(tablename) as name from pg_tables where schemaname = 'public'`,
     );
@@ -281,7 +281,7 @@ export class ServiceUnderTest extends Sender {
       inDatabase: findSecrets(rows.join('\n')),
       inMetrics: findSecrets(metrics),
     };
-    expect(found, 'what the service wrote down of tokens and secrets').toEqual({
+    expect(found, 'tokens and secrets written by the service').toEqual({
       inLog: [],
       inDatabase: [],
       inMetrics: [],

@@ -1,7 +1,7 @@
-/** `npm run soak` sets it (`vitest.soak.config.ts`). */
+/** Set by `npm run soak` (`vitest.soak.config.ts`). */
 const isSoak = process.env['SOAK'] === 'true';
 
-/** How much a test does: enough for `npm test` to notice what is broken, and in `npm run soak` all of it. */
+/** Scales a test: the full extent in `npm run soak`, a quick check in `npm test`. */
 export function inSoak<T>(all: T, otherwise: T): T {
   return isSoak ? all : otherwise;
 }

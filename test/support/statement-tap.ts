@@ -3,16 +3,16 @@ import { join } from 'node:path';
 import type { TestDatabase } from './database.js';
 
 /**
- * A proxy between one service and PostgreSQL that records each statement that is executed, as `log_statement = 'all'` would
- * in a log that all services share.
+ * A proxy between one service and PostgreSQL that records executed statements. PostgreSQL's `log_statement =
+ * 'all'` would mix all services.
  */
 export class StatementTap {
   readonly statements: string[] = [];
-  /** How many rows each answer held. */
+  /** Row count of each result. */
   readonly answeredRows: number[] = [];
   private readonly server: Server;
   private readonly sockets = new Set<Socket>();
-  /** Ends of connections to PostgreSQL, with those that its answers go to. */
+  /** PostgreSQL connections, and the client connections their results go to. */
   private readonly answering = new Map<Socket, Socket>();
   private isHeld = false;
 
@@ -25,7 +25,7 @@ export class StatementTap {
       client.on('data', (chunk: Buffer) => asked.read(chunk));
       client.pipe(database);
       this.answering.set(database, client);
-      // Before it is listened to: what nobody takes is lost otherwise.
+      // Pause before adding a listener, or early data would be lost.
       if (this.isHeld) database.pause();
       else database.pipe(client);
       const answered = new BackendMessages((rows) => this.answeredRows.push(rows));
@@ -45,13 +45,13 @@ export class StatementTap {
     });
   }
 
-  /** @returns the port on 127.0.0.1 at which the database is reached by way of the tap. */
+  /** @returns the port on 127.0.0.1 that leads to the database. */
   async listen(): Promise<number> {
     await new Promise<void>((done) => this.server.listen(0, '127.0.0.1', done));
     return (this.server.address() as AddressInfo).port;
   }
 
-  /** PostgreSQL executes what it is sent, and nobody gets its answers until `release`. */
+  /** PostgreSQL keeps executing, but results are withheld until `release`. */
   hold(): void {
     this.isHeld = true;
     for (const [database, client] of this.answering) database.unpipe(client);
@@ -68,11 +68,11 @@ export class StatementTap {
   }
 }
 
-/** What one side of a connection to PostgreSQL sends (PostgreSQL manual, "Message Formats"). */
+/** The messages of one direction (PostgreSQL manual, "Message Formats"). */
 abstract class Messages {
   private buffer = Buffer.alloc(0);
 
-  /** @param hasStarted whether the next message begins with a byte for its type. */
+  /** @param hasStarted whether the next message begins with a type byte. */
   constructor(private hasStarted: boolean) {}
 
   read(chunk: Buffer): void {
@@ -92,7 +92,7 @@ abstract class Messages {
   protected abstract record(type: string, body: Buffer): void;
 }
 
-/** What a client sends, as far as it names statements. */
+/** Client messages that name statements. */
 class FrontendMessages extends Messages {
   private readonly prepared = new Map<string, string>();
 
@@ -103,13 +103,13 @@ class FrontendMessages extends Messages {
   protected override record(type: string, body: Buffer): void {
     const [first = '', second = ''] = body.toString('latin1').split('\0', 2);
     if (type === 'Q') this.onExecute(first);
-    // Parse: name, statement. Bind: portal, name of the statement.
+    // Parse: name, statement. Bind: portal, statement name.
     if (type === 'P') this.prepared.set(first, second);
     if (type === 'B') this.onExecute(this.prepared.get(second) ?? '');
   }
 }
 
-/** What PostgreSQL sends, as far as it is rows. */
+/** Server messages that carry rows. */
 class BackendMessages extends Messages {
   private rows = 0;
 
@@ -119,7 +119,7 @@ class BackendMessages extends Messages {
 
   protected override record(type: string): void {
     if (type === 'D') this.rows += 1;
-    // CommandComplete, or an error.
+    // CommandComplete or ErrorResponse.
     if (type !== 'C' && type !== 'E') return;
     this.onAnswer(this.rows);
     this.rows = 0;

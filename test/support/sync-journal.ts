@@ -1,22 +1,22 @@
 import type { TestDatabase } from './database.js';
 
-interface Told {
+interface Summary {
   readonly runs: number;
   readonly failed: number;
-  /** Services that have run sources: each start of one is a new one. */
+  /** Number of service starts that have run sources. */
   readonly owners: number;
   readonly sources: number;
   readonly thefts: number;
 }
 
-/** Keeps count of the runs in the database itself, where none is missed. */
+/** Records runs in the database, so that none is missed. */
 export class SyncJournal {
   constructor(private readonly database: TestDatabase) {}
 
   async open(): Promise<void> {
     await this.database.query(`
       create table day_run (source_id integer not null, succeeded boolean not null, owner uuid not null)`);
-    // A lease that somebody took while it was somebody else's.
+    // A lease taken while another owner held it.
     await this.database.query(`create table day_theft (source_id integer not null)`);
     await this.database.query(`
       create function day_note() returns trigger language plpgsql as $$ begin
@@ -33,22 +33,22 @@ export class SyncJournal {
       create trigger day_note after update on source_sync for each row execute function day_note()`);
   }
 
-  /** Runs that have ended, well or not; those cut off by a stop or a kill are none. */
+  /** Completed runs, successful or not; aborted ones do not count. */
   async runs(): Promise<number> {
     return this.count('day_run');
   }
 
-  async told(): Promise<Told> {
-    const [row] = await this.database.query<Told>(
+  async summary(): Promise<Summary> {
+    const [row] = await this.database.query<Summary>(
       `select count(*)::int as runs, (count(*) filter (where not succeeded))::int as failed,
          count(distinct owner)::int as owners, (select count(*)::int from day_theft) as thefts,
          count(distinct source_id)::int as sources from day_run`,
     );
-    if (!row) throw new Error('The database told nothing');
+    if (!row) throw new Error('The database returned nothing');
     return row;
   }
 
-  /** Makes some of the sources due now, as an operator does who asks for a sync: these, or each with this probability. */
+  /** Makes sources due now, like a manual sync: the named ones, or each with this probability. */
   async press(which: number | readonly string[]): Promise<void> {
     const [part, names] = typeof which === 'number' ? [which, null] : [1, which];
     await this.database.query(
@@ -59,7 +59,7 @@ export class SyncJournal {
     );
   }
 
-  /** Nothing runs any more, and nothing will for an hour. */
+  /** Resolves when nothing runs and nothing is due within an hour. */
   async rest(): Promise<void> {
     for (let quiet = 0; quiet < 3; quiet += 1) {
       const moved = await this.database.query(
@@ -82,11 +82,11 @@ export class SyncJournal {
 
   async now(): Promise<Date> {
     const [row] = await this.database.query<{ now: Date }>(`select clock_timestamp() as now`);
-    if (!row) throw new Error('The database told no time');
+    if (!row) throw new Error('The database returned no time');
     return row.now;
   }
 
-  /** The sources of these kinds without a run that began later and went well; of an api source, one that read everything. */
+  /** The sources of these kinds without a successful run since then; an api source needs a full read. */
   async unread(since: Date, kinds: readonly string[]): Promise<string[]> {
     const rows = await this.database.query<{ name: string }>(
       `select s.name from source s join source_sync y on y.source_id = s.id
@@ -97,7 +97,7 @@ export class SyncJournal {
     return rows.map(({ name }) => name);
   }
 
-  /** What must not be in the tables once everything has been read: a sentence each. */
+  /** Inconsistencies in the tables after everything has been read, one sentence each. */
   async faults(): Promise<string[]> {
     const rows = await this.database.query<{ fault: string }>(
       `select 'no version of ' || e.name as fault from entry e
@@ -125,7 +125,7 @@ export class SyncJournal {
     return this.count('entry_version');
   }
 
-  /** Connections to this database other than this one's own. */
+  /** Other connections to this database. */
   async connections(): Promise<number> {
     return this.count(
       `pg_stat_activity where datname = current_database() and pid <> pg_backend_pid() and backend_type = 'client backend'`,

@@ -21,11 +21,11 @@ export interface KeyPair {
 
 const CURVES: Record<string, string> = { ES256: 'P-256', ES384: 'P-384', ES512: 'P-521' };
 
-/** To make one takes longer than to start a service: those of one file serve the next in the same process as well. */
+/** Reused by later files of the process: generating one takes longer than starting a service. */
 const rsaKeyPairs: KeyPair[] = [];
 let rsaKeyPairsTaken = 0;
 
-/** A key pair that nobody else has in this file of tests. */
+/** A key pair that is unique within the test file. */
 export function makeKeyPair(alg: Algorithm): KeyPair {
   const namedCurve = CURVES[alg];
   if (namedCurve) return generateKeyPairSync('ec', { namedCurve });
@@ -34,12 +34,12 @@ export function makeKeyPair(alg: Algorithm): KeyPair {
   return pair;
 }
 
-/** Gives them to the next file. */
+/** Releases the key pairs for the next file. */
 export function returnKeyPairs(): void {
   rsaKeyPairsTaken = 0;
 }
 
-/** A part of a token: an object as JSON, text and bytes as they are. */
+/** A token part: an object as JSON, strings and bytes verbatim. */
 export type Part = Record<string, unknown> | string | Buffer;
 
 export interface RawToken {
@@ -47,11 +47,11 @@ export interface RawToken {
   readonly payload: Part;
   /** Absent: the signature is empty. */
   readonly key?: KeyObject | string;
-  /** How it is signed, when that is not what the header says. */
+  /** The signature algorithm, if it differs from the header's. */
   readonly alg?: string;
 }
 
-/** A compact JWS of any shape, right or wrong. */
+/** A compact JWS of any shape, valid or not. */
 export function makeToken({ header, payload, key, alg }: RawToken): string {
   const input = `${encodePart(header)}.${encodePart(payload)}`;
   const said = typeof header === 'object' && 'alg' in header ? String(header['alg']) : 'none';
@@ -81,7 +81,7 @@ interface Alterations {
   signature?: (bytes: Buffer) => Buffer;
 }
 
-/** A token with parts of it changed after it was signed. */
+/** A token with parts changed after signing. */
 export function alter(token: string, { header, payload, signature }: Alterations): string {
   const [first = '', second = '', third = ''] = token.split('.');
   return [

@@ -7,11 +7,11 @@ import type { Issuer } from './issuer.js';
 import { ServedProcess } from './process.js';
 import type { Setting } from './model/model.js';
 
-/** Two replicas in processes of their own on one database, under full authorization. */
+/** Two replicas in separate processes on one database, in full mode. */
 export interface Replicas {
   readonly both: readonly [ServedProcess, ServedProcess];
   readonly database: TestDatabase;
-  /** Where sources of files may be; the files are the caller's to write. */
+  /** Directory for file sources; the caller writes the files. */
   readonly folder: string;
   stop(): Promise<void>;
 }
@@ -29,7 +29,7 @@ export async function startReplicas(issuer: Issuer, roles: Partial<Setting['role
       auth: { mode: 'oauth', oauth, authz: { roles } },
       database: database.connection,
       adminFileRoot: folder,
-      // Readers are few, and read everything at once.
+      // Few readers, each with many concurrent reads.
       limits: { searchesPerCaller: 1_000 },
     }),
   );

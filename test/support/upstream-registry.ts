@@ -13,30 +13,30 @@ export interface OutboundRequest {
   readonly at: number;
 }
 
-/** What this registry can't do, or does in its own way. */
+/** Missing features and peculiarities of this registry. */
 interface Habits {
-  /** What becomes of these parameters; `known` when absent. */
+  /** How these parameters are treated; `known` when absent. */
   updatedSince?: 'ignored' | 'refused';
   includeDeleted?: 'ignored' | 'refused';
-  /** Items come without `_meta`, or with an empty one. */
+  /** Items have no `_meta`, or an empty one. */
   meta?: 'absent' | 'empty';
-  /** The key of the cursor, and whether `metadata.count` is told. */
+  /** The key of the cursor, and whether `metadata.count` is present. */
   cursorKey?: 'nextCursor' | 'next_cursor';
   perPage?: number;
-  /** The list of skills shows every version, oldest first, and that of one skill its first 30, whatever cursor is sent. */
+  /** The skill list has every version, oldest first; a skill's versions end after 30, whatever the cursor. */
   skills?: 'every-version';
-  /** Text in place of the list of skills. */
+  /** Replaces the text of the skill list. */
   skillsText?: string;
-  /** No cursor ever ends: it leads back to the same page, or always to a new one that holds the same. */
+  /** The cursors never end: each leads to the same page, or to a new page with the same content. */
   endless?: 'same-cursor' | 'new-cursors';
-  /** Text in place of the whole page. */
+  /** Replaces the text of a page. */
   text?: (page: number) => string | undefined;
 }
 
 interface Failure {
   readonly status: number;
   readonly headers?: Record<string, string>;
-  /** How many requests fail in this way; all of them when absent. */
+  /** How many requests fail this way; absent: all. */
   times?: number;
 }
 
@@ -45,21 +45,24 @@ interface Item {
   _meta: { [OFFICIAL]: Document };
 }
 
-/** Those of ToolHive's registry; the statuses of its skills are in upper case. */
+/** Habits of ToolHive's registry; its skill statuses are upper case. */
 export const TOOLHIVE: Habits = { meta: 'empty', includeDeleted: 'ignored', skills: 'every-version' };
 
-/** Describes another MCP registry on 127.0.0.1; `runs()` starts it before the tests of the file and stops it after them. */
+/**
+ * Describes an upstream MCP registry on 127.0.0.1; `runs()` starts it before the tests of the file and stops
+ * it after them.
+ */
 export function anUpstreamRegistry(): UpstreamRegistry {
   return new UpstreamRegistry();
 }
 
 export class UpstreamRegistry {
-  /** Everything it was asked. */
+  /** All requests received. */
   readonly requests: OutboundRequest[] = [];
-  /** The traces that requests to it named. */
+  /** The traceparent headers received. */
   readonly traceparents: string[] = [];
   habits: Habits = {};
-  /** Where its skills are, if it has any: each with its versions, the latest first. */
+  /** Its skills, if any: each with its versions, latest first. */
   skills: Document[][] | null = null;
   private items = new Map<string, Item>();
   private readonly failures = new Map<number, Failure | InjectedFault>();
@@ -76,7 +79,7 @@ export class UpstreamRegistry {
     return urlOf(this.server);
   }
 
-  /** Puts versions in, or in the place of those it has, as changed now. */
+  /** Adds or replaces versions, updated now. */
   put(servers: readonly Document[], official: Document = {}): this {
     for (const server of servers) {
       const key = `${String(server['name'])} ${String(server['version'])}`;
@@ -90,13 +93,13 @@ export class UpstreamRegistry {
     return this;
   }
 
-  /** Takes a version out as if it had never been there. */
+  /** Removes a version without a trace. */
   remove(name: string, version: string): this {
     this.items.delete(`${name} ${version}`);
     return this;
   }
 
-  /** Forgets what it holds, what it was asked and how it misbehaves. */
+  /** Clears content, recorded requests and faults. */
   reset(): this {
     this.items = new Map();
     this.requests.length = 0;
@@ -106,7 +109,7 @@ export class UpstreamRegistry {
     return this;
   }
 
-  /** From now on, the page of this number (the first is 1) of the list of servers is not answered rightly. */
+  /** Makes the server list's page with this number (from 1) fail. */
   fails(page: number, how: Failure | InjectedFault): this {
     this.failures.set(page, how);
     return this;
@@ -117,13 +120,13 @@ export class UpstreamRegistry {
     return this;
   }
 
-  /** The paths of skills it was asked for, and forgets them. */
+  /** Returns and clears the skill paths requested. */
   skillPaths(): string[] {
     const paths = this.requests.splice(0).map(({ path }) => path.split('/x/dev.toolhive/')[1]);
     return paths.filter((path) => path?.startsWith('skills')) as string[];
   }
 
-  /** The pages of servers it was asked for, and forgets them. */
+  /** Returns and clears the server pages requested. */
   pages(): OutboundRequest[] {
     return this.requests.splice(0).filter(({ path }) => path.endsWith('/v0.1/servers'));
   }
@@ -212,7 +215,7 @@ export class UpstreamRegistry {
   }
 }
 
-// As the official registry does: semver above all else, which goes by the time it was published.
+// As in the official registry: semver wins over other versions, which order by publication time.
 function latestOf(items: readonly Item[], names: ReadonlySet<unknown>): Map<unknown, Item> {
   const latest = new Map<unknown, Item>();
   for (const item of items) {

@@ -1,6 +1,6 @@
-/** Version strings that real packages, images and catalogues have been published under, in no order. */
+/** Versions of real packages, images and catalogs, unordered. */
 export const REAL_VERSIONS: readonly string[] = [
-  // Packages of catalogues of MCP servers.
+  // Packages of MCP servers.
   '0.0.0', '0.0.1', '0.0.10', '0.0.11', '0.0.17', '0.0.46', '0.0.7', '0.1.0', '0.1.1', '0.1.13', '0.1.2', '0.1.25', '0.1.3', '0.1.31',
   '0.1.4', '0.1.5', '0.1.6', '0.1.7', '0.17.4', '0.2.0', '0.2.1', '0.2.2', '0.2.5', '0.3.10', '0.4.2', '0.4.6', '0.5.0', '0.5.4',
   '0.6.1', '0.7.1', '0.7.2', '1.0.0', '1.0.1', '1.0.10', '1.0.18', '1.0.2', '1.0.25', '1.0.3', '1.0.4', '1.0.5', '1.0.6', '1.0.8',

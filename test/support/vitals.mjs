@@ -1,4 +1,5 @@
-// Loaded into a service before it starts (`node --import`): at SIGUSR2 it says what it holds, once garbage is collected.
+// Preloaded into a service (`node --import`): on SIGUSR2 collects garbage and reports memory and open
+// resources.
 import process from 'node:process';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';

@@ -4,8 +4,8 @@ import type { LoadQuestion } from './questions.js';
 type Row = Record<string, unknown>;
 
 /**
- * A body as it came, kept until it is judged: reading it while others are waited for would show in their times. What is read
- * of it is not kept: of hundreds of thousands, the bodies alone fit into memory.
+ * A raw body, parsed only when judged: parsing during the load would distort the times. The parsed form is
+ * not cached: only the raw bodies of hundreds of thousands fit into memory.
  */
 export class Answer {
   constructor(
@@ -14,12 +14,12 @@ export class Answer {
     private readonly encoding: string,
   ) {}
 
-  /** What it shows, in a form that compares as text: the status, then a line a row, or the code of a refusal. */
+  /** The content as comparable text: the status, then one line per row, or the code of a refusal. */
   summary({ ask, type }: LoadQuestion): string {
     return this.summarise(ask === 'version', type === 'server');
   }
 
-  /** Where the next page begins, if there is one. */
+  /** Where the next page begins, if any. */
   next(): { name: string; version: string; cursor: string } | undefined {
     const { servers, metadata } = this.json as {
       servers?: { server: { name: string; version: string } }[];
@@ -38,7 +38,7 @@ export class Answer {
     if (this.encoding === 'gzip') return gunzipSync(this.bytes).toString();
     if (this.encoding === 'br') return brotliDecompressSync(this.bytes).toString();
     if (this.encoding === '') return this.bytes.toString();
-    throw new Error(`Nobody asked for ${this.encoding}`);
+    throw new Error(`Unexpected encoding ${this.encoding}`);
   }
 
   private summarise(isOne: boolean, isServer: boolean): string {

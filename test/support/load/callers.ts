@@ -5,8 +5,8 @@ import type { Held } from '../model/model.js';
 const TEAMS = ['data', 'platform', 'web'];
 
 /**
- * What the crowd holds: twenty sorts of callers who see twenty different things. Each sort is written in several ways that
- * mean the same.
+ * The readers' claims: twenty sorts of callers with twenty different views. Each sort has several equivalent
+ * spellings.
  */
 const SORTS: readonly (readonly Held[])[] = [
   [{ role: 'super-admin' }, { role: ['reader', 'super-admin'] }, { role: 'super-admin', org: 'contoso' }],
@@ -73,7 +73,7 @@ const SORTS: readonly (readonly Held[])[] = [
   [{ tier: '1' }, { tier: 1 }, { tier: [1, 2] }],
 ];
 
-/** One of many who read; no two hold the same token. */
+/** One of many readers; no two have the same token. */
 export interface Reader {
   /** Readers of one sort see the same. */
   readonly sort: number;
@@ -81,13 +81,16 @@ export interface Reader {
   readonly token: string;
 }
 
-/** Held by everybody. Few: each combination that is ever a label is remembered, and memory is to stay flat. */
+/**
+ * All callers hold these. Few, since the service caches each combination used as claims and memory must stay
+ * flat.
+ */
 export const PROJECTS = ['p1', 'p2', 'p3', 'p4', 'p5'];
 
-/** The first way in which each sort is written. */
+/** The first spelling of each sort. */
 export const SORTS_OF_CALLERS: readonly Held[] = SORTS.map(([first]) => ({ ...first, project: PROJECTS }));
 
-/** So many callers with a token each, dealt out evenly among the sorts. */
+/** Callers with a token each, evenly distributed over the sorts. */
 export function manyCallers(issuer: Issuer, size: number): Reader[] {
   return Array.from({ length: size }, (_, index) => {
     const sort = index % SORTS.length;
@@ -98,7 +101,7 @@ export function manyCallers(issuer: Issuer, size: number): Reader[] {
   });
 }
 
-/** An RS256 token, which is not remembered piece by piece as a secret: there are thousands. */
+/** An RS256 token that is not registered as a secret: there are thousands. */
 export function rsToken(issuer: Issuer, claims: Held): string {
   const kid = 'load';
   const { alg, privateKey } = issuer.key(kid, { alg: 'RS256' });

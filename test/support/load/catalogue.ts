@@ -2,18 +2,18 @@ import { aServer, aSkill, type Document } from '../documents.js';
 import type { Claims, Entry, EntryType, Setting, Source, Version, ModelState } from '../model/model.js';
 import { SORTS_OF_CALLERS } from './callers.js';
 
-/** A version of the model check, and what more of it is compared here. */
+/** A version of the model check with the further members compared here. */
 export interface StoredVersion extends Version {
-  /** The document as text, in the form JSON.stringify gives it. */
+  /** The document as JSON.stringify writes it. */
   readonly document: string;
-  /** RFC 3339; empty for what was there before the load began. */
+  /** RFC 3339; empty for versions stored before the load began. */
   readonly updatedAt: string;
-  /** When its entry was given other claims, RFC 3339; absent for one that has those it came with. */
+  /** When its entry's claims last changed, RFC 3339; absent if they never did. */
   readonly claimsChangedAt?: string;
 }
 
 export const MANAGED = 'published';
-/** The registries nobody changes, and those that are changed all the time. */
+/** Registries that never change, and those that change all the time. */
 export const STEADY = ['main', 'acme'] as const;
 export const UNSTEADY = ['flux', 'back', 'brief'] as const;
 export const SERVERS = Array.from(
@@ -29,7 +29,7 @@ export const ROLES: Setting['roles'] = {
   manageEntries: [{ role: 'writer' }],
 };
 
-/** What entries of the managed source are labelled with. */
+/** Claims for entries of the managed source. */
 export const LABELS: readonly Claims[] = [
   { org: 'acme' },
   { org: 'acme', team: 'platform' },
@@ -43,7 +43,7 @@ export const LABELS: readonly Claims[] = [
   { tier: '1' },
 ];
 
-/** What files are labelled with as sources; none at all hides their entries from all but super-admins. */
+/** Claims for file sources; none hides their entries from all but super-admins. */
 export const FILE_LABELS: readonly Claims[] = [
   { org: 'acme', team: 'platform' },
   { org: 'acme' },
@@ -55,7 +55,7 @@ export const FILE_LABELS: readonly Claims[] = [
 
 let serial = 0;
 
-/** A document like no other: an older one of the same name and version can be told from it. */
+/** A unique document, distinguishable from earlier ones of the same name and version. */
 export function newDocument(type: EntryType, name: string, version: string, source: string): Document {
   serial += 1;
   const more = {
@@ -65,7 +65,7 @@ export function newDocument(type: EntryType, name: string, version: string, sour
   return type === 'server' ? aServer(name, version, more) : aSkill(name, version, more);
 }
 
-/** The state before the load: names that are in several sources, one of which is hidden from some. */
+/** The state before the load: names in several sources, one of which is hidden from some callers. */
 export function aStartingState(): ModelState {
   const file = (
     name: string,

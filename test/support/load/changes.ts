@@ -15,7 +15,7 @@ import {
 import type { Random } from '../random.js';
 import { PROJECTS } from './callers.js';
 
-/** One request that changes the catalogue, and what the state is once it was acknowledged. */
+/** A request that changes the catalog, and the state after its acknowledgement. */
 export interface Change {
   readonly what: string;
   readonly by: 'writer' | 'superAdmin';
@@ -24,8 +24,8 @@ export interface Change {
   readonly body?: unknown;
   readonly status: readonly number[];
   /**
-   * @param reply its parsed answer.
-   * @param claimsChangedAt when the claims of entries have changed, by `claimsTimeKey`.
+   * @param reply its parsed body.
+   * @param claimsChangedAt when the claims of entries changed, by `claimsTimeKey`.
    */
   after(reply: Document, claimsChangedAt: ReadonlyMap<string, string>): ModelState;
 }
@@ -34,10 +34,10 @@ export function claimsTimeKey(source: string, { type, name }: Pick<Entry, 'type'
   return `${source} ${type} ${name}`;
 }
 
-/** Keeps the state from growing: memory that is to stay flat must not have to hold more and more. */
+/** Bounds the state: memory must stay flat. */
 const MAX_VERSIONS = 6;
 
-/** A change that may be made in this state. Half of them publish. */
+/** A change that is valid in this state. Half of them publish. */
 export function aChange(state: ModelState, random: Random): Change {
   const make = random.weigh([
     [50, publish],
@@ -59,7 +59,7 @@ function publish(state: ModelState, random: Random): Change {
   const entry = managed(state).find((one) => one.type === type && one.name === name);
   if (entry && entry.versions.length >= MAX_VERSIONS) return removal(state, entry, random);
   const claims = entry?.claims ?? random.pick(LABELS);
-  // A super-admin who sends no claims inherits; nobody else may.
+  // A super-admin who sends no claims inherits; others must send them.
   const isInherited = Object.keys(claims).length === 0;
   const version = newVersion(entry, random);
   const document = newDocument(type, name, version, MANAGED);
@@ -85,7 +85,7 @@ function publish(state: ModelState, random: Random): Change {
   };
 }
 
-// Newer ones mostly; now and then one that is older than the latest, or one that was there before with another document.
+// Mostly newer versions; sometimes an older one, or a deleted one with another document.
 function newVersion(entry: Entry | undefined, random: Random): string {
   const taken = new Set(entry?.versions.map(({ version }) => version));
   for (;;) {
@@ -125,8 +125,8 @@ function relabel(state: ModelState, random: Random): Change {
   };
 }
 
-// Mostly one that the source has never had: it opens what no view of that moment knows of, so that an answer which is put
-// together from two states misses the entry.
+// Mostly claims new to the source: no view knows them yet, so a response that mixes two states misses the
+// entry.
 function aNewLabel(random: Random): Claims {
   const project = random.some(PROJECTS, 0.5);
   return { ...random.pick(LABELS), ...(project.length > 0 ? { project } : {}) };
@@ -157,15 +157,15 @@ function relabelSource(state: ModelState, random: Random): Change {
   const claims = random.pick(FILE_LABELS);
   return {
     ...putSource(source.name, claims),
-    // contract §5: inherited entries are labelled anew at once.
+    // contract §5: inherited entries are relabelled at once.
     after: (_, times) => withSource(state, labelled(source, claims, times)),
   };
 }
 
-/** The folder that the services may read files from, told to them in their configuration. */
+/** The directory of the file sources, named in the services' configuration. */
 export const files = { root: '' };
 
-/** Creates a source of a file, or changes its claims. */
+/** Creates a file source, or changes its claims. */
 export function putSource(name: string, claims: Claims): Omit<Change, 'after'> {
   return {
     what: `label source ${name} ${JSON.stringify(claims)}`,
@@ -203,7 +203,7 @@ function changeRegistry(state: ModelState, random: Random): Change {
 
 export function putRegistry({ name, sources, claims }: Registry): Omit<Change, 'after'> {
   return {
-    what: `make registry ${name} of ${sources.join()} for ${JSON.stringify(claims)}`,
+    what: `create registry ${name} of ${sources.join()} for ${JSON.stringify(claims)}`,
     by: 'superAdmin',
     method: 'PUT',
     path: `/v1/registries/${name}`,
@@ -220,7 +220,7 @@ function withEntry(state: ModelState, entry: Entry): ModelState {
   const source = state.sources.find(({ name }) => name === MANAGED);
   if (!source) throw new Error('There is no managed source');
   const others = source.entries.filter(({ type, name }) => type !== entry.type || name !== entry.name);
-  // An entry goes with its last version.
+  // An entry is deleted with its last version.
   return withSource(state, { ...source, entries: entry.versions.length > 0 ? [...others, entry] : others });
 }
 

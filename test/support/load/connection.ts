@@ -6,7 +6,7 @@ export interface Received {
   readonly status: number;
   readonly etag: string | undefined;
   readonly answer: Answer;
-  /** ms of one clock, of all connections. */
+  /** Milliseconds of one clock for all connections. */
   readonly began: number;
   readonly ended: number;
 }
@@ -18,10 +18,10 @@ interface Sent {
   readonly body?: unknown;
 }
 
-/** Equal bodies are kept once: they repeat a thousand times in minutes. */
+/** Interns equal bodies, which repeat thousands of times. */
 const bodies = new Map<string, Answer>();
 
-/** One connection that stays open, with one request at a time on it. */
+/** A keep-alive connection with one request at a time. */
 export class Connection {
   private readonly client: Client;
 
@@ -59,7 +59,7 @@ export class Connection {
 }
 
 function kept(status: number, bytes: Buffer, encoding: string): Answer {
-  // Refusals carry the id of their request and are all different.
+  // Refusals contain their request id and are all different.
   if (status !== 200) return new Answer(status, bytes, encoding);
   const key = createHash('sha1').update(bytes).digest('base64') + encoding;
   const answer = bodies.get(key) ?? new Answer(status, bytes, encoding);

@@ -5,7 +5,7 @@ import { serverSummary } from './answer.js';
 import type { StoredVersion } from './catalogue.js';
 import type { Filter, ListQuestion, LoadQuestion } from './questions.js';
 
-/** A row as the reference shows it, with what is stored of it. */
+/** A row of the reference model with its stored version. */
 interface Row {
   readonly name: string;
   readonly version: string;
@@ -16,7 +16,7 @@ interface Row {
 const SERVERS_PER_PAGE = 30;
 const SKILLS_PER_PAGE = 50;
 
-/** What the reference of the model check answers to callers of this sort in this state, in the form of `Answer.summary`. */
+/** The reference model's answer to callers of this sort in this state, as an `Answer.summary`. */
 export function expected(state: ModelState, sort: number, question: LoadQuestion): string {
   const shown = rows(state, sort, question);
   if (typeof shown === 'string') return shown;
@@ -30,12 +30,12 @@ function rows(state: ModelState, sort: number, question: LoadQuestion): Row[] | 
   const isList = question.ask === 'list';
   const { of, type, ask } = question;
   const named = isList ? { name: '', version: '', deleted: true } : question;
-  const told = answer(state, { by: sort, ask, of, type, ...named, name: named.name });
-  if (!('shown' in told)) return `${told.status} ${told.code}`;
-  return (told.shown as Shown[]).map(({ name, version, from, isLatest }) => {
+  const reply = answer(state, { by: sort, ask, of, type, ...named, name: named.name });
+  if (!('shown' in reply)) return `${reply.status} ${reply.code}`;
+  return (reply.shown as Shown[]).map(({ name, version, from, isLatest }) => {
     const stored = documentsOf(state).get(`${from} ${type} ${name} ${version}`);
     if (!stored) throw new Error(`${name}@${version} is not in ${from}`);
-    // The reference lists a skill by its latest version only.
+    // The reference model lists only a skill's latest version.
     return { name, version, isLatest: isLatest ?? true, stored };
   });
 }
@@ -47,7 +47,7 @@ interface Shown {
   readonly isLatest?: boolean;
 }
 
-// contract §6, once more: the filters, the order and the page.
+// Independent implementation of contract §6: filters, order, page.
 function pageOf(all: readonly Row[], { filter, after, limit, type }: ListQuestion) {
   const from = after && all.filter((row) => isAfter(row, after));
   const left = (from ?? all).filter((row) => passes(row, filter, type === 'server'));
@@ -84,7 +84,7 @@ function summary({ isLatest, stored }: Row, { type }: LoadQuestion): string {
   return type === 'server' ? serverSummary(stored.document, stored.status, isLatest) : stored.document;
 }
 
-/** Reads come in order of their time and each may tell of a few states: of so many, what is stored is kept by name. */
+/** Reads are sorted by time and each has few possible states: the index by name is cached for this many. */
 const STATES_KEPT = 8;
 const known = new Map<ModelState, Map<string, StoredVersion>>();
 

@@ -5,11 +5,13 @@ import type { Read } from './reading.js';
 
 export type Faults = Record<Fault, string[]>;
 
-/** So many are looked into, spread over all that are wrong; and of each kind the first are told in full. */
+/**
+ * How many faulty reads are analysed, spread over all of them; the first of each kind are reported in full.
+ */
 const LOOKED_INTO = 60;
-const TOLD = 4;
+const MAX_REPORTED = 4;
 
-/** What is wrong with these reads, by kind. */
+/** The faulty reads, by kind. */
 export function faultsIn(reads: readonly Read[], history: History): Faults {
   const wrong = reads.filter((read) => !isRight(read, history));
   const step = Math.max(1, wrong.length / LOOKED_INTO);
@@ -18,9 +20,10 @@ export function faultsIn(reads: readonly Read[], history: History): Faults {
     const read = wrong[Math.floor(at)];
     if (!read) break;
     const { fault, said } = judge(read, history, SORTS_OF_CALLERS.length);
-    const told = faults[fault].length;
-    if (told < TOLD) faults[fault].push(said);
-    else if (told === TOLD) faults[fault].push(`and others: ${wrong.length} reads in all are not right`);
+    const reported = faults[fault].length;
+    if (reported < MAX_REPORTED) faults[fault].push(said);
+    else if (reported === MAX_REPORTED)
+      faults[fault].push(`and others: ${wrong.length} faulty reads in total`);
   }
   return faults;
 }

@@ -6,7 +6,7 @@ import type { Read } from './reading.js';
 const run = promisify(execFile);
 const SAMPLE_MS = 1_000;
 
-/** How long requests took, in ms. */
+/** Durations of requests, ms. */
 export interface Times {
   readonly what: string;
   readonly requests: number;
@@ -14,7 +14,7 @@ export interface Times {
   readonly p99: number;
 }
 
-/** How long reads took: all of them, those answered with a 304, and the others by what was asked. */
+/** Durations of reads: all, those answered with 304, and the others by kind. */
 export function timesOf(reads: readonly Read[]): Times[] {
   const kinds = new Map<string, number[]>();
   for (const { question, status, began, ended } of reads) {
@@ -32,13 +32,13 @@ export function timesOf(reads: readonly Read[]): Times[] {
   }));
 }
 
-/** The value that this share of all is not above. */
+/** The smallest value that this share of all values does not exceed. */
 export function at(values: readonly number[], share: number): number {
   const sorted = values.toSorted((one, other) => one - other);
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;
 }
 
-/** Takes the resident memory of processes each second, in MiB, until it is told to end. */
+/** Samples the resident memory of processes every second, MiB, until `end`. */
 export function watchMemory(pids: readonly number[]): { end(): Promise<number[][]> } {
   const samples: number[][] = pids.map(() => []);
   let isOver = false;
@@ -57,7 +57,7 @@ export function watchMemory(pids: readonly number[]): { end(): Promise<number[][
   };
 }
 
-/** The medians of the quarters of these samples. */
+/** The median of each quarter of the samples. */
 export function quarters(samples: readonly number[]): number[] {
   const size = samples.length / 4;
   return [0, 1, 2, 3].map((index) => at(samples.slice(index * size, (index + 1) * size), 0.5));

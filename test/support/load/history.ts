@@ -1,15 +1,15 @@
 import type { ModelState } from '../model/model.js';
 
-/** What the catalogue was from one change to the next; times in ms of one clock. */
+/** The catalog between two changes; times in ms of one clock. */
 export interface Generation {
   readonly state: ModelState;
-  /** What made it so. */
+  /** The change that led to it. */
   readonly change: string;
   readonly begun: number;
   readonly acknowledged: number;
 }
 
-/** Every state of a catalogue whose changes came one after the other, each begun after the one before was acknowledged. */
+/** Every state of a catalog with serial changes, each begun after the previous one was acknowledged. */
 export class History {
   private readonly all: Generation[];
 
@@ -18,7 +18,7 @@ export class History {
   }
 
   add(generation: Generation): void {
-    if (generation.begun < this.newest.acknowledged) throw new Error('Changes came at once');
+    if (generation.begun < this.newest.acknowledged) throw new Error('Changes overlapped');
     this.all.push(generation);
   }
 
@@ -39,8 +39,8 @@ export class History {
   }
 
   /**
-   * The states that an answer may tell of: everything acknowledged before its request began is in it, and nothing that
-   * was not begun before it ended. The newest first.
+   * The states a response may show: it includes every change acknowledged before its request began and none
+   * begun after it ended. Newest first.
    */
   possible(began: number, ended: number): number[] {
     const newest = lastWhere(this.all, ({ begun }) => begun < ended);
@@ -48,13 +48,13 @@ export class History {
     return Array.from({ length: newest - oldest + 1 }, (_, index) => newest - index);
   }
 
-  /** For how long a state had been over when a request began; 0 while it was not. */
+  /** Time from the end of a state to the start of a request; 0 if the state was current. */
   age(index: number, began: number): number {
     return Math.max(0, began - (this.all[index + 1]?.acknowledged ?? Infinity));
   }
 }
 
-/** The last index of which the condition holds, when it holds of all before that one too; -1 when of none. */
+/** The last index of the leading run for which the condition holds; -1 without any. */
 function lastWhere(all: readonly Generation[], holds: (one: Generation) => boolean): number {
   let [from, to] = [0, all.length];
   while (from < to) {

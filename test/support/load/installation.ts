@@ -8,7 +8,7 @@ import { files, putRegistry, putSource } from './changes.js';
 
 const PATIENCE_MS = 60_000;
 
-/** Makes the service show this state, by way of its admin API. */
+/** Makes the service show this state, through its admin API. */
 export async function install(state: ModelState, superAdmin: Sender, folder: string): Promise<void> {
   files.root = folder;
   for (const source of state.sources) {
@@ -53,5 +53,5 @@ async function synced(superAdmin: Sender, name: string): Promise<void> {
 }
 
 function done({ status, text }: { status: number; text: string }): void {
-  if (status !== 200 && status !== 201) throw new Error(`Preparing the load failed: ${status} ${text}`);
+  if (status !== 200 && status !== 201) throw new Error(`The load could not be prepared: ${status} ${text}`);
 }

@@ -14,12 +14,12 @@ import { type Replicas, startReplicas } from '../two-replicas.js';
 export interface LoadOptions {
   readonly seed: number;
   readonly callers: number;
-  /** How long to read and write, in ms; longer when some caller has asked nothing by then. */
+  /** Duration in ms; extended until every caller has sent a request. */
   readonly lasting: number;
   readonly connections: number;
 }
 
-/** What was done and seen: everything that is judged. */
+/** Everything done and seen, to be judged. */
 export interface Load {
   readonly reads: readonly Read[];
   readonly history: History;
@@ -27,13 +27,13 @@ export interface Load {
   readonly took: number;
 }
 
-/** One change for so many reads: 5 % of all requests. */
-const READS_A_CHANGE = 19;
+/** Reads per change: 5 % of all requests are changes. */
+const READS_PER_CHANGE = 19;
 const READS_A_TURN = 3;
-/** Changes may be behind by so many before readers wait for them. */
+/** How many changes may be behind before readers wait. */
 const BEHIND = 4;
 
-/** Many callers who read two replicas, while one writer changes the catalogue through both of them. */
+/** Many callers reading two replicas while one writer changes the catalog through both. */
 export class LoadRun {
   private readonly crowd: readonly Reader[];
   private readonly random: Random;
@@ -56,7 +56,7 @@ export class LoadRun {
     return new LoadRun(replicas, issuer, options, new History(state));
   }
 
-  /** Everybody's claims mean what their sort's do, and no two sorts see the same. */
+  /** Checks that callers of one sort have equivalent claims and that no two sorts see the same. */
   checkCallers(): void {
     const { state } = this.history.at(0);
     const list = (of: string, type: 'server' | 'skill') =>
@@ -70,7 +70,7 @@ export class LoadRun {
     if (new Set(sights).size < SORTS_OF_CALLERS.length) throw new Error('Two sorts of callers see the same');
     for (const { sort, claims } of this.crowd.slice(0, 3 * SORTS_OF_CALLERS.length))
       if (shown([claims], 0) !== sights[sort])
-        throw new Error(`${JSON.stringify(claims)} is of another sort`);
+        throw new Error(`${JSON.stringify(claims)} belongs to another sort`);
   }
 
   async run(): Promise<Load> {
@@ -89,7 +89,7 @@ export class LoadRun {
       while (!isOver()) {
         const reader = crowd[turns++ % crowd.length];
         for (let turn = 0; reader && turn < READS_A_TURN && !isCut; turn += 1) {
-          while (asked > READS_A_CHANGE * (history.changes.length + BEHIND) && !isOver()) await soon();
+          while (asked > READS_PER_CHANGE * (history.changes.length + BEHIND) && !isOver()) await soon();
           asked += 1;
           reads.push(await reading.read(reader, connection));
         }
@@ -97,7 +97,7 @@ export class LoadRun {
     };
     const change = async () => {
       while (!isOver()) {
-        if (asked < READS_A_CHANGE * history.changes.length) await soon();
+        if (asked < READS_PER_CHANGE * history.changes.length) await soon();
         else await this.change(writers);
       }
     };
@@ -105,7 +105,7 @@ export class LoadRun {
       { length: options.connections },
       (_, index) => new Connection(both[index % both.length]?.origin ?? ''),
     );
-    // Nobody goes on when one of them has failed.
+    // All readers stop when one fails.
     const cut = (error: unknown) => {
       isCut = true;
       throw error;
@@ -118,7 +118,7 @@ export class LoadRun {
     return { reads, history, took: performance.now() - began };
   }
 
-  // One after the other, through whichever replica.
+  // Sequential, through either replica.
   private async change(writers: readonly Connection[]): Promise<void> {
     const { state } = this.history.newest;
     const change = aChange(state, this.random);
@@ -127,16 +127,16 @@ export class LoadRun {
     const reply = await this.random.pick(writers).send(method, path, { token, body });
     if (!change.status.includes(reply.status))
       throw new Error(`${change.what}: ${reply.status} ${reply.answer.text}`);
-    const told = reply.status === 204 ? {} : reply.answer.json;
+    const result = reply.status === 204 ? {} : reply.answer.json;
     this.history.add({
-      state: change.after(told, await this.claimsTimes()),
+      state: change.after(result, await this.claimsTimes()),
       change: change.what,
       begun: reply.began,
       acknowledged: reply.ended,
     });
   }
 
-  // No answer tells them.
+  // Read from the database: no response contains them.
   private async claimsTimes(): Promise<ReadonlyMap<string, string>> {
     const rows = await this.replicas.database.query<{
       source: string;
@@ -162,7 +162,7 @@ export class LoadRun {
 
 const soon = () => new Promise<void>((resolve) => setTimeout(resolve, 1));
 
-// Whoever publishes under a label has to hold it.
+// A publisher must hold the claims of the entry.
 function everyLabel(): Record<string, string[]> {
   const held: Record<string, string[]> = {};
   for (const label of [...LABELS, { project: PROJECTS }])

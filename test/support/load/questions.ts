@@ -12,7 +12,7 @@ export interface ListQuestion extends About {
   readonly ask: 'list';
   readonly filter: Filter;
   readonly limit?: number;
-  /** The page after this one; the cursor carries the query. */
+  /** The next page after this one; the cursor carries the query. */
   readonly after?: { readonly name: string; readonly version: string; readonly cursor: string };
 }
 
@@ -26,7 +26,7 @@ export interface Filter {
 export interface NameQuestion extends About {
   readonly ask: 'versions' | 'version';
   readonly name: string;
-  /** `latest` or an exact one. */
+  /** `latest` or an exact version. */
   readonly version: string;
   readonly deleted: boolean;
 }
@@ -54,7 +54,7 @@ function queryOf({ filter, limit, after }: ListQuestion): string {
   return query.size > 0 ? `?${query.toString()}` : '';
 }
 
-/** A word for what is asked, to put figures together by. */
+/** A label for the kind of request, to group figures. */
 export function sortOf(question: LoadQuestion): string {
   if (question.ask !== 'list')
     return question.ask === 'versions'

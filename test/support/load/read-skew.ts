@@ -4,9 +4,9 @@ import { expected } from './expected.js';
 import type { NameQuestion, LoadQuestion } from './questions.js';
 
 /**
- * What is shown when a request reads the registry, then the labels that are in use, then the rows, and the catalogue
- * changes in between: the registry of one state, the view of a later one and the entries of one later still. Every part of
- * it is true and the caller's to see, but an entry that moved from one label to another meanwhile is missed.
+ * The result when a request reads the registry, then the claim sets in use, then the rows, and the catalog
+ * changes in between: the registry, the view and the entries are from successive states. Each part is true and
+ * visible to the caller, but an entry whose claims changed meanwhile is missing.
  */
 function mixed(registry: ModelState, view: ModelState, rows: ModelState): ModelState {
   const used = new Set(
@@ -22,9 +22,8 @@ function mixed(registry: ModelState, view: ModelState, rows: ModelState): ModelS
 }
 
 /**
- * Is this shown when the parts of an answer are of different states?
- *
- * @param states those that the answer may tell of, the newest first.
+ * Whether this response mixes several states.
+ * @param states the possible states, newest first.
  */
 export function isSkewed(
   states: readonly ModelState[],
@@ -46,9 +45,10 @@ export function isSkewed(
   function says(state: ModelState, later: readonly ModelState[]): boolean {
     const said = expected(state, sort, question);
     if (said === shown) return true;
-    // Why a version is not there is asked once it was not found.
-    const isWhy = question.ask === 'version' && said.startsWith('404') && shown === '404 version_not_found';
-    return isWhy && later.some((state) => hasName(state, question));
+    // The reason for a 404 is determined after the lookup.
+    const isReason =
+      question.ask === 'version' && said.startsWith('404') && shown === '404 version_not_found';
+    return isReason && later.some((state) => hasName(state, question));
   }
 
   function hasName(state: ModelState, question: NameQuestion): boolean {

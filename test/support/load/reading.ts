@@ -11,13 +11,13 @@ export interface Read {
   readonly reader: Reader;
   readonly question: LoadQuestion;
   readonly status: number;
-  /** What the reader holds to be true now: what came, or with a 304 what the ETag was given for. */
+  /** The reader's current content: the response or, after a 304, the one that came with the ETag. */
   readonly holds: Answer;
   readonly began: number;
   readonly ended: number;
 }
 
-/** An answer a reader remembers, with the ETag it came with. */
+/** A response cached by a reader, with its ETag. */
 interface Remembered {
   readonly question: LoadQuestion;
   readonly etag: string;
@@ -26,14 +26,14 @@ interface Remembered {
 
 const REMEMBERED = 8;
 
-/** What readers ask: as clients do, one after the other, going back to what they know and on to the next page. */
+/** What readers request: sequentially, as clients do, revalidating cached responses and following cursors. */
 export class Reading {
   private readonly known = new Map<Reader, Remembered[]>();
-  /** By path: what somebody, whoever that was, got there last. */
-  private readonly anybodys = new Map<string, Remembered>();
+  /** By path: the last response any reader got. */
+  private readonly lastByPath = new Map<string, Remembered>();
 
   /**
-   * @param state the newest, to ask for what is there.
+   * @param state the newest state, to choose existing targets.
    * @param since when the load began: RFC 3339.
    */
   constructor(
@@ -45,10 +45,10 @@ export class Reading {
   async read(reader: Reader, connection: Connection): Promise<Read> {
     const again = this.known.get(reader) ?? [];
     const old = again.length > 0 && this.random.chance(0.5) ? this.random.pick(again) : undefined;
-    const question = old?.question ?? this.goOn(again.at(-1)) ?? this.aQuestion();
+    const question = old?.question ?? this.followCursor(again.at(-1)) ?? this.aQuestion();
     const path = pathOf(question);
-    // Somebody else's ETag is no reason to tell this reader that nothing has changed, unless they see the same.
-    const sent = old ?? (this.random.chance(0.1) ? this.anybodys.get(path) : undefined);
+    // Another reader's ETag must not yield 304, unless both see the same.
+    const sent = old ?? (this.random.chance(0.1) ? this.lastByPath.get(path) : undefined);
     const encoding = this.random.weigh([
       [5, undefined],
       [3, 'gzip'],
@@ -71,10 +71,10 @@ export class Reading {
   private remember(reader: Reader, path: string, remembered: Remembered): void {
     const others = (this.known.get(reader) ?? []).filter(({ question }) => pathOf(question) !== path);
     this.known.set(reader, [...others.slice(1 - REMEMBERED), remembered]);
-    this.anybodys.set(path, remembered);
+    this.lastByPath.set(path, remembered);
   }
 
-  private goOn(last: Remembered | undefined): LoadQuestion | undefined {
+  private followCursor(last: Remembered | undefined): LoadQuestion | undefined {
     if (last?.question.ask !== 'list' || !this.random.chance(0.5)) return undefined;
     const after = last.answer.next();
     return after && { ...last.question, after };

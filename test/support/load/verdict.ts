@@ -4,22 +4,22 @@ import { isSkewed } from './read-skew.js';
 import { pathOf } from './questions.js';
 import type { Read } from './reading.js';
 
-/** What issue and contract allow an answer to be late, in ms. */
+/** The lateness that the specification and the contract allow, ms. */
 export const LATE_MS = 1_000;
 
-/** Why an answer is none of those it could have been. */
+/** Why a response matches none of the possible states. */
 export type Fault =
-  /** True once, over when the request began, and not for longer than a second. */
+  /** Matches a state that was over when the request began, for at most a second. */
   | 'late'
-  /** True once, and over for longer than that. */
+  /** Matches a state that was over for longer than that. */
   | 'stale'
-  /** What callers of another view are shown, now or before. */
+  /** Matches what callers of another view see, now or earlier. */
   | 'foreign'
-  /** Put together from states that it may tell of, and so true in its parts only (`skew.ts`). */
+  /** Mixes several possible states, each part true on its own (`read-skew.ts`). */
   | 'skewed'
-  /** What nobody was ever shown. */
+  /** Was never shown to any caller. */
   | 'wrong'
-  /** No answer at all. */
+  /** No response. */
   | 'error';
 
 export interface Verdict {
@@ -28,10 +28,10 @@ export interface Verdict {
 }
 
 const PASSABLE = new Set([200, 304, 403, 404]);
-/** Only so many states are looked through for where a wrong answer came from. */
+/** How many states are searched for the origin of a wrong response. */
 const LOOK_BACK = 400;
 
-/** Does the reference say the same in one of the states that this read may tell of? */
+/** Whether the reference model gives this response in one of the possible states. */
 export function isRight({ reader, question, status, holds, began, ended }: Read, history: History): boolean {
   if (!PASSABLE.has(status)) return false;
   const shown = holds.summary(question);
@@ -40,7 +40,7 @@ export function isRight({ reader, question, status, holds, began, ended }: Read,
     .some((index) => expected(history.at(index).state, reader.sort, question) === shown);
 }
 
-/** What is wrong with a read that is not right: looks for where the answer comes from, which takes its time. */
+/** Classifies a faulty read by finding the state it came from, which is slow. */
 export function judge(read: Read, history: History, sorts: number): Verdict {
   const { reader, question, status, holds, began, ended } = read;
   if (!PASSABLE.has(status))
@@ -70,11 +70,11 @@ export function judge(read: Read, history: History, sorts: number): Verdict {
     return explain(age > LATE_MS ? 'stale' : 'late', `over for ${Math.round(age)} ms (state ${then})`);
   const states = possible.map((index) => history.at(index).state);
   if (isSkewed(states, reader.sort, question, shown)) return explain('skewed', 'of several states');
-  if (foreign !== undefined) return explain('foreign', `what callers of sort ${foreign} are shown`);
-  return explain('wrong', 'no state says so');
+  if (foreign !== undefined) return explain('foreign', `shown to callers of sort ${foreign}`);
+  return explain('wrong', 'matches no state');
 }
 
-// Names, versions and descriptions are enough to see what is wrong.
+// Names, versions and descriptions suffice to see what is wrong.
 function brief(summary: string): string {
   return summary
     .split('\n')

@@ -1,14 +1,14 @@
 import { Connection } from './connection.js';
 
-/** Something that can be read, and the marks that stand in it: pieces of text that only some documents hold. */
+/** A resource and the markers in it: strings that only certain documents contain. */
 export interface Sight {
   readonly registry: string;
   readonly path: string;
-  /** Of these, the ones it shows while nothing is withdrawn. */
+  /** The markers it shows while nothing is withdrawn. */
   readonly marks: readonly string[];
 }
 
-/** One answer of a sight. */
+/** One response of a resource. */
 export interface Seen {
   readonly sight: Sight;
   readonly status: number;
@@ -17,11 +17,11 @@ export interface Seen {
   readonly ended: number;
 }
 
-/** What a client remembers of a sight; several connections are of one client. */
+/** A client's cache by resource; several connections share one client. */
 type Known = Map<Sight, { etag: string; marks: readonly string[] }>;
 const MEMORIES = 10;
 
-/** Many connections, to all replicas, that read what there is to be seen until they are told to end. */
+/** Many connections, to all replicas, that keep reading all resources until stopped. */
 export class Watch {
   readonly seen: Seen[] = [];
   private readonly connections: { connection: Connection; token: string; known: Known }[];
@@ -31,8 +31,8 @@ export class Watch {
   private failure: unknown;
 
   /**
-   * @param marks everything that is looked for.
-   * @param tokens those of the callers, one a connection.
+   * @param marks all markers to look for.
+   * @param tokens callers' tokens, one per connection.
    */
   constructor(
     origins: readonly string[],
@@ -66,7 +66,7 @@ export class Watch {
     if (this.failure !== undefined) throw this.failure;
   }
 
-  /** Resolves once each of these sights was answered to a request that began after this time. */
+  /** Resolves once each of these resources has answered a request that began after this time. */
   async allSeenSince(time: number, sights: readonly Sight[]): Promise<void> {
     for (;;) {
       if (this.failure !== undefined) throw this.failure;
@@ -86,7 +86,7 @@ export class Watch {
         token,
         headers,
       });
-      // Told that nothing has changed, a caller goes on showing what the ETag was given for.
+      // After a 304, a caller keeps showing the response that came with the ETag.
       const marks =
         status === 304 && remembered
           ? remembered.marks

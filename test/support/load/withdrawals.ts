@@ -9,18 +9,18 @@ import { within } from '../within.js';
 import type { Replicas } from '../two-replicas.js';
 import type { Sight } from './watch.js';
 
-/** Something that takes entries from those who read them, and how it is undone. */
+/** A change that removes entries from the readers' view, and its reversal. */
 export interface Withdrawal {
   readonly what: string;
-  /** The marks that must be gone. */
+  /** The markers that must disappear. */
   readonly gone: readonly string[];
-  /** The registries they must be gone from. */
+  /** The registries they must disappear from. */
   readonly from: readonly string[];
   withdraw(manager: Sender): Promise<Reply>;
   giveBack(manager: Sender): Promise<Reply>;
 }
 
-/** What every reader may see, and what none of them may. */
+/** Claims that every reader holds, and claims that none does. */
 const SEEN = { org: 'acme' };
 const UNSEEN = { org: 'initech' };
 const REGISTRIES = { main: ['published', 'filed', 'other'], second: ['other', 'filed', 'published'] };
@@ -40,10 +40,10 @@ const OTHER: readonly [Type, string, readonly string[]][] = [['server', 'io.acme
 
 const marksOf = (entries: typeof PUBLISHED) =>
   entries.flatMap(([, name, versions]) => versions.map((version) => markOf(name, version)));
-/** All marks there are. */
+/** All markers. */
 export const MARKS = marksOf([...PUBLISHED, ...FILED, ...OTHER]);
 
-/** No mark is part of another. */
+/** No marker is a substring of another. */
 function markOf(name: string, version: string): string {
   return `<${name.split('/')[1]} ${version}>`;
 }
@@ -88,9 +88,8 @@ function putFile(
 }
 
 /**
- * Makes what is to be withdrawn.
- *
- * @returns every way of reading it, with what is read once the files are synced.
+ * Creates what will be withdrawn.
+ * @returns every way to read it, with the expected markers once the files are synced.
  */
 export async function prepareWithdrawals({ both: [first], folder }: Replicas): Promise<Sight[]> {
   const superAdmin = first?.as(SUPER_ADMIN) as Sender;
@@ -121,7 +120,7 @@ export async function prepareWithdrawals({ both: [first], folder }: Replicas): P
   );
 }
 
-/** Gives an entry that everybody reads other claims that all readers hold, in each round ones that its source never had. */
+/** Changes an entry's claims to others that all readers hold, new to its source in each round. */
 export function relabelForAll(manager: Sender, round: number): Promise<Reply> {
   const claims = { ...SEEN, round: String(round) };
   return manager.put(entryAt('server', 'io.acme/moving', '/claims'), { claims });
@@ -129,9 +128,7 @@ export function relabelForAll(manager: Sender, round: number): Promise<Reply> {
 
 const fileIn = (folder: string, source: 'filed' | 'other') => join(folder, `${source}.json`);
 
-/**
- * @param folderOf where the files of sources are, once the replicas run.
- */
+/** @param folderOf the directory of the source files, once the replicas run. */
 export function withdrawals(folderOf: () => string): Withdrawal[] {
   const relabelled = (type: Type, name: string): Withdrawal => ({
     what: `new claims of a published ${type}`,
@@ -162,14 +159,14 @@ export function withdrawals(folderOf: () => string): Withdrawal[] {
         manager.post('/v1/entries', { server: documentOf('server', server, '2.0.0'), claims: SEEN }),
     },
     {
-      what: 'a registry that loses a source',
+      what: 'a source removed from a registry',
       gone: marksOf(PUBLISHED),
       from: ['main'],
       withdraw: (manager) => putMain(manager, ['filed', 'other'], {}),
       giveBack: (manager) => putMain(manager, REGISTRIES.main, {}),
     },
     {
-      what: 'the gate of a registry',
+      what: 'new claims of a registry',
       gone: MARKS,
       from: ['main'],
       withdraw: (manager) => putMain(manager, REGISTRIES.main, UNSEEN),

@@ -40,7 +40,10 @@ const someRoles = fc.record<Setting['roles']>(
   { noNullPrototype: true },
 );
 
-/** Both modes without authorization, and the full one with every combination of its policies and roles of its own each. */
+/**
+ * Both modes without authorization, and full mode with every combination of policies, each with separate
+ * roles.
+ */
 export function settings(seed: number): Setting[] {
   const roles = fc.sample(someRoles, { seed, numRuns: 8 });
   const mappings = fc.sample(fc.array(aMapping, { minLength: MAPPED.length, maxLength: MAPPED.length }), {
@@ -116,7 +119,7 @@ const someRegistries: fc.Arbitrary<Registry[]> = fc
   .array(
     fc.record({
       origin: anOrigin,
-      // Behind a gate that is closed there is little to compare.
+      // Bias towards open gates: a closed one leaves little to compare.
       claims: fc.oneof(fc.constant({}), someClaims),
       anonymous: fc.option(aHeldLabel, { freq: 2 }),
       key: fc.option(aHeldLabel, { freq: 2 }),
@@ -128,7 +131,7 @@ const someRegistries: fc.Arbitrary<Registry[]> = fc
     registries.map((registry, index) => ({ ...registry, name: REGISTRY_NAMES[index] ?? '' })),
   );
 
-/** A question to a state not drawn yet: the numbers pick what is asked for among what is there, and once in a while beside it. */
+/** A question before its state is drawn: the numbers pick existing targets and sometimes missing ones. */
 const aDraft = fc.record({
   by: fc.nat(CALLERS),
   ask: fc.oneof(
@@ -214,7 +217,7 @@ const someActs: fc.Arbitrary<Role[]> = fc.oneof(
   { weight: 1, arbitrary: fc.constant<Role[]>(['superAdmin']) },
 );
 
-/** A state under one of the settings, and what its caller asks. */
+/** A state under one of the settings, and its callers' questions. */
 export function aModelState(all: readonly Setting[]): fc.Arbitrary<Asked> {
   return fc
     .record({
@@ -247,14 +250,14 @@ export function aModelState(all: readonly Setting[]): fc.Arbitrary<Asked> {
     });
 }
 
-/** One caller more, like the first but for a claim that is only written alike: what is remembered must not mix them up. */
+/** Adds a caller whose claims differ from the first's only in spelling: caches must not confuse them. */
 function withTwin(callers: (Held | null)[], key: string | null): (Held | null)[] {
   const [first] = callers;
   if (key === null || !first || !Object.hasOwn(first, key)) return callers;
   return [...callers, { ...first, [key]: String(first[key]) }];
 }
 
-// Drawn apart, claims and rules meet too rarely: most callers would have no role.
+// Drawn independently, claims and rules rarely match: most callers would have no role.
 function acting(held: Held, { roles }: Setting, acts: readonly Role[]): Held {
   const claims: Record<string, unknown> = { ...held };
   for (const role of acts)

@@ -1,11 +1,14 @@
 import fc from 'fast-check';
 import { type Claims, type Held, MAPPED, type MappingRule } from './model.js';
 
-// Few keys and values, so that callers and labels meet often; and some that look alike without being so.
+// Few keys and values, so that callers and resources often match; some are deceptively similar.
 export const KEYS = ['org', 'team', 'tier'];
 const VALUES = ['a', 'b', '1', 'true'];
 
-/** A single value, or several distinct ones in order: each meaning has one form only, so that answers compare as they are. */
+/**
+ * A single value, or several distinct ones in order: one spelling per meaning, so that answers compare
+ * directly.
+ */
 const aLabelValue = fc.oneof(
   { weight: 3, arbitrary: fc.constantFrom(...VALUES) },
   { weight: 2, arbitrary: fc.subarray([...VALUES].sort(), { minLength: 2, maxLength: 3 }) },
@@ -18,7 +21,7 @@ export const aLabel: fc.Arbitrary<Claims> = fc.dictionary(fc.constantFrom(...KEY
 export const someClaims: fc.Arbitrary<Claims> = fc.oneof(
   { weight: 3, arbitrary: fc.constant({}) },
   { weight: 9, arbitrary: aLabel },
-  // What every token holds anyway, and what every object inherits.
+  // Claims that every token has, and members that every object inherits.
   {
     weight: 1,
     arbitrary: fc.constantFrom<Claims>({ aud: 'registry' }, { sub: 'sue' }, { constructor: 'a' }),
@@ -45,7 +48,7 @@ export const someHeld: fc.Arbitrary<Held> = fc
   })
   .map(({ sub, aud, nested, more }) => ({ sub, aud, nested, ...more }));
 
-/** What callers without a token hold: as much of what is drawn elsewhere as they hold of it with one. */
+/** Claims of callers without a token: as many matches as with one. */
 export const aHeldLabel: fc.Arbitrary<Claims> = fc.oneof(
   { weight: 1, arbitrary: fc.constant({}) },
   {
@@ -91,7 +94,7 @@ const aMappingRule: fc.Arbitrary<MappingRule> = fc.oneof(
     }),
   },
 );
-/** Some take over what they find, so that the roles that were drawn for a caller are had now and then. */
+/** Some rules pass values through, so that drawn callers sometimes have roles. */
 export const aMapping = fc
   .record({
     kept: fc

@@ -21,7 +21,7 @@ interface Explanation {
   readonly hints: readonly string[];
 }
 
-/** What a question of the consumer API was answered, and by whom it was asked. */
+/** A consumer request, its caller and its response. */
 export interface Answered {
   readonly state: ModelState;
   readonly question: ConsumerQuestion;
@@ -30,20 +30,20 @@ export interface Answered {
   /** The page itself. */
   readonly text: string;
   readonly token: string | null;
-  /** That of a super-admin of the same setting. */
+  /** The token of a super-admin of the same setting. */
   readonly root: string | null;
 }
 
-/** The claims that make somebody a super-admin. */
+/** Claims that make a caller a super-admin. */
 export function superAdminOf({ roles }: Setting): Held {
   const [rule = {}] = roles.superAdmin;
   return { sub: 'root', aud: 'registry', ...rule };
 }
 
-/** Whether explain says something else than the answer it explains, or preview shows another page. */
+/** Whether explain contradicts the response, or preview shows another page. */
 export async function explainedDifference(replica: Replica, answered: Answered): Promise<object | undefined> {
   const { state, question, prefix, expected, token } = answered;
-  // Who has no token can't ask; keys and deleted versions are not asked about; nor is the list that starts with a name.
+  // A caller without a token cannot explain; keys, deleted versions and the registry list are not covered.
   const asksForTokens = state.setting.mode !== 'anonymous';
   if ((asksForTokens && token === null) || question.key || question.deleted) return undefined;
   const registry = prefix + question.of;
@@ -82,15 +82,17 @@ async function claimsOf(replica: Replica, token: string | null): Promise<{ claim
   return { claims: status === 200 ? (JSON.parse(text) as { claims: Held }).claims : {} };
 }
 
-// The source that is told to provide the entry is the one whose document was shown.
-function wrongSource({ question, prefix, expected }: Answered, told: Explanation): object | undefined {
+// The source that explain names must be the one whose document was shown.
+function wrongSource({ question, prefix, expected }: Answered, explanation: Explanation): object | undefined {
   if (question.ask === 'list' || !('shown' in expected)) return undefined;
   const [first] = expected.shown as { from: string }[];
-  const source = told.steps.find(({ step, outcome }) => step === 'entry' && outcome === 'passed')?.source;
-  return source === `${prefix}${first?.from}` ? undefined : { question, told, expected };
+  const source = explanation.steps.find(
+    ({ step, outcome }) => step === 'entry' && outcome === 'passed',
+  )?.source;
+  return source === `${prefix}${first?.from}` ? undefined : { question, explanation, expected };
 }
 
-/** contract §10: adding exactly what is missing opens it, and adding all but one value does not. */
+/** contract §10: adding exactly `missing` opens it, and adding all but one value does not. */
 async function notMinimal(
   replica: Replica,
   asked: { as: { claims: Held } },
@@ -119,8 +121,8 @@ async function otherPage(
   as: { claims: Held },
 ): Promise<object | undefined> {
   const body = { registry: prefix + of, type, as };
-  const { status, text: told } = await replica.post('/v1/access/preview', body, root);
-  if (expected.status === 404) return status === 404 ? undefined : { body, told };
+  const { status, text: preview } = await replica.post('/v1/access/preview', body, root);
+  if (expected.status === 404) return status === 404 ? undefined : { body, preview };
   const page = expected.status === 200 ? text : 'null';
-  return told.endsWith(`,"page":${page}}`) ? undefined : { body, told, page };
+  return preview.endsWith(`,"page":${page}}`) ? undefined : { body, preview, page };
 }

@@ -10,8 +10,8 @@ import { keyOf } from './questions.js';
 const BIRTH = Date.parse('2026-01-01T00:00:00Z');
 
 /**
- * Writes states straight into the tables, side by side: the names of sources and registries begin with the state's
- * prefix. Ids are never used twice, so nothing a service remembers of an earlier state can be mistaken for a later one's.
+ * Writes states directly into the tables, side by side: names of sources and registries begin with the
+ * state's prefix. Ids are never reused, so a service cannot mistake a cached earlier state for a later one.
  */
 export class ModelRows {
   private lastId = 0;
@@ -19,15 +19,15 @@ export class ModelRows {
 
   constructor(private readonly database: TestDatabase) {}
 
-  /** Several states of the check have a managed source each, which one service alone would refuse. */
+  /** Drops the unique index: each state has a managed source, and a service allows only one. */
   async prepare(): Promise<void> {
     await this.database.query(`drop index source_one_managed`);
   }
 
-  /** Takes away the states before and puts these in their place. */
+  /** Replaces the previous states with these. */
   async replace(states: readonly { prefix: string; state: ModelState }[]): Promise<void> {
     const rows = new Tables();
-    // A service may have deleted those that nothing referred to any more; in a transaction it does not.
+    // A service may have deleted unreferenced claim sets; it cannot during this transaction.
     this.claimSetIds.clear();
     await this.database.query('begin');
     for (const { prefix, state } of states) await this.collect(rows, prefix, state);
@@ -77,7 +77,7 @@ export class ModelRows {
         keys: key
           ? [{ name: 'own', digest: keyDigest(keyOf(prefix + name)), claims: key, expires: null }]
           : [],
-        // Position is for those of the file; the others go by age.
+        // Only configured registries have a position; the others are ordered by age.
         position: origin === 'config' ? position : 0,
         created_at,
         updated_at: created_at,
@@ -127,7 +127,7 @@ export class ModelRows {
   }
 }
 
-/** Rows to insert, in the order in which tables refer to each other. */
+/** Rows to insert, tables in foreign-key order. */
 class Tables {
   private readonly byTable = new Map<string, { columns: string; values: object[] }>();
 

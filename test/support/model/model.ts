@@ -1,10 +1,10 @@
-/** A whole small state for the model check: what is configured and stored, and who asks. */
+/** A small complete state of the model check: configuration, content and callers. */
 export interface ModelState {
   readonly setting: Setting;
   readonly sources: readonly Source[];
-  /** Those of one origin in the order of the file, or by age. */
+  /** Each origin's registries in file order, or by age. */
   readonly registries: readonly Registry[];
-  /** The claims of the callers' tokens; null for somebody who has none. */
+  /** The claims of the callers' tokens; null: no token. */
   readonly callers: readonly (Held | null)[];
 }
 
@@ -23,7 +23,7 @@ export interface Setting {
   readonly unlabeled: 'allow' | 'deny';
   readonly registryListing: 'managers' | 'readers';
   readonly roles: Readonly<Record<Role, readonly Claims[]>>;
-  /** What the providers whose audiences are `MAPPED` may say, each by rules of its own. The first one may say everything. */
+  /** Claim mappings of the providers whose audiences are `MAPPED`. The first maps everything. */
   readonly mappings: readonly (readonly MappingRule[])[];
 }
 
@@ -47,7 +47,7 @@ export interface Version {
 export interface Entry {
   readonly type: EntryType;
   readonly name: string;
-  /** Those of the source, unless it is a managed one. */
+  /** The source's claims, unless it is managed. */
   readonly claims: Claims;
   /** Newest first. */
   readonly versions: readonly Version[];
@@ -66,13 +66,13 @@ export interface Registry {
   readonly sources: readonly string[];
   readonly origin: Origin;
   readonly claims: Claims;
-  /** What a caller without a token holds; none: it asks for one. */
+  /** Claims of callers without a token; absent: a token is required. */
   readonly anonymous?: Claims | null;
-  /** What the holders of its key hold; none: it has no key. */
+  /** Claims of callers with its key; absent: it has no key. */
   readonly key?: Claims | null;
 }
 
-/** One request of the caller at the place `by`. */
+/** One request of caller number `by`. */
 export type Question = AdminQuestion | ConsumerQuestion | (By & ({ ask: 'me' } | { ask: 'registries' }));
 
 interface By {
@@ -94,13 +94,13 @@ export interface ConsumerQuestion extends By {
   readonly name: string;
   readonly version: string;
   readonly deleted: boolean;
-  /** The key in the path of the registry: that of this registry, or another one. */
+  /** The key in the path: this registry's, or a wrong one. */
   readonly key?: 'right' | 'wrong' | null;
-  /** Whether the MCP endpoint is asked, too, if it has a tool for it. */
+  /** Whether the MCP endpoint is asked too, if it has a tool for it. */
   readonly byTool?: boolean;
 }
 
-/** What counts of an answer: the rows it shows, or why it shows none. */
+/** The compared part of a response: its rows, or the reason there are none. */
 export type Answer =
   | { readonly status: 200; readonly shown: readonly unknown[] }
   | { readonly status: number; readonly code: string };

@@ -3,7 +3,7 @@ import type { Answer, ConsumerQuestion, Question } from './model.js';
 
 type Row = Record<string, unknown>;
 
-/** Where a question is asked. */
+/** The path that answers a question. */
 export function pathOf(question: Question, prefix: string): string {
   switch (question.ask) {
     case 'me':
@@ -32,19 +32,19 @@ export function pathOf(question: Question, prefix: string): string {
   }
 }
 
-/** Of the registry, with the key if the question has one. */
+/** The registry's path, with the key if the question has one. */
 export function registryPath({ of, key }: ConsumerQuestion, prefix: string): string {
   const withKey = key ? `/k/${keyOf(key === 'right' ? prefix + of : key)}` : '';
   return `/registry/${prefix}${of}${withKey}`;
 }
 
-/** The key of a registry, whether it has one or not. */
+/** The key of a registry, whether configured or not. */
 export function keyOf(registry: string): string {
   return createHash('sha256').update(registry).digest('base64url');
 }
 
-/** What an answer says, in the words of the model. Other states' sources and registries are left out. */
-export function told(question: Question, prefix: string, status: number, text: string): Answer {
+/** A response in the model's terms, without other states' sources and registries. */
+export function observed(question: Question, prefix: string, status: number, text: string): Answer {
   const body = JSON.parse(text) as Row;
   if (status !== 200) return { status, code: String(body['code']) };
   const own = (row: Row) => String(row['name']).startsWith(prefix);
@@ -82,19 +82,19 @@ export function told(question: Question, prefix: string, status: number, text: s
   }
 }
 
-/** Rows whose order nobody promised come in the same one from both sides. */
+/** Sorts rows whose order is unspecified. */
 export function sorted(question: Question, answer: Answer): Answer {
   if (!('shown' in answer) || !/entries/.test(question.ask)) return answer;
   return { ...answer, shown: answer.shown.map(ordered).sort(byText) };
 }
 
-/** The claims of a caller whose provider maps them, which never gives the audience; those of others are not told. */
+/** The claims of a caller whose provider maps them, without the audience; empty for other callers. */
 function mappedClaims(claims: Row): unknown[] {
   const named = Object.fromEntries(Object.entries(claims).filter(([key]) => key !== 'iss'));
   return 'aud' in named ? [] : [claimsInOrder(named)];
 }
 
-/** Claims in the one form in which they are compared. */
+/** Canonical form of claims for comparison. */
 export function claimsInOrder(claims: Readonly<Record<string, unknown>>): unknown {
   return Object.entries(claims)
     .map(([key, value]) => [key, ...[value].flat().map(String).sort()])
@@ -110,7 +110,7 @@ function byText(one: unknown, other: unknown): number {
   return textOf(one) < textOf(other) ? -1 : 1;
 }
 
-// Sorted members: the same claims come as one text, whatever the order they were written in.
+// Sorts members, so that equal claims have equal text.
 function textOf(value: unknown): string {
   return JSON.stringify(value, (_, member: unknown) =>
     typeof member === 'object' && member !== null && !Array.isArray(member)

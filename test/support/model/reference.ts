@@ -1,5 +1,5 @@
-// Who sees what, once more and as short as it can be said: written from the text of the specification alone, to be held
-// against what the API shows. Nothing of it comes from src/, and nothing in it is meant to be fast.
+// The reference model: who sees what, as short as possible. Written from the specification alone, to be
+// compared with the API. It imports nothing from src/ and need not be fast.
 import {
   type AdminQuestion,
   type Answer,
@@ -20,7 +20,7 @@ import {
 } from './model.js';
 import { claimsInOrder } from './questions.js';
 
-/** What the API answers to one of this state's callers. */
+/** The API's answer to one of this state's callers. */
 export function answer(state: ModelState, question: Question): Answer {
   const { setting, registries, callers } = state;
   const token = callers[question.by] ?? null;
@@ -39,8 +39,8 @@ export function answer(state: ModelState, question: Question): Answer {
   return administer(state, rights, question);
 }
 
-// contract §5: only what is mapped exists, `sub` stays; rules with the same `to` add up; what is no string, number, boolean or
-// flat array of them is dropped, and so is what `values` does not list.
+// contract §5: only mapped claims exist, and `sub` stays; rules with the same `to` add up; values other than
+// strings, numbers, booleans and flat arrays are dropped, and so are values missing in `values`.
 function mapped(token: Held, rules: readonly MappingRule[]): Held {
   const given = rules.flatMap(({ to, from, values, value, when }) => {
     if (from === undefined) return covers(token, when ?? {}, 'all') ? [[to, String(value)] as const] : [];
@@ -67,8 +67,8 @@ function at(value: unknown, [step, ...rest]: readonly string[]): unknown {
 type Rights = ReturnType<typeof rightsOf>;
 
 function rightsOf(setting: Setting, held: Held, hasToken = true) {
-  // contract §4: outside of full mode everybody has every role. spec §2.3: OR over the rules; contract §5: an array in a
-  // rule lists alternatives.
+  // contract §4: outside full mode every caller has every role. spec §2.3: OR over the rules; contract §5: an
+  // array in a rule lists alternatives.
   const roles = ROLES.filter(
     (role) =>
       setting.mode !== 'full' || (hasToken && setting.roles[role].some((rule) => covers(held, rule, 'any'))),
@@ -78,7 +78,7 @@ function rightsOf(setting: Setting, held: Held, hasToken = true) {
   return {
     roles,
     may: (role: Role) => isFree || roles.includes(role),
-    /** The gate and the scope of administration. */
+    /** The registry gate and admin scoping. */
     reaches: ({ claims }: { claims: Claims }) =>
       isFree || (isEmpty(claims) ? setting.unlabeled === 'allow' : satisfies(claims)),
     // spec §2.2, rule 3: both sides must have claims.
@@ -86,7 +86,8 @@ function rightsOf(setting: Setting, held: Held, hasToken = true) {
   };
 }
 
-// spec §2.2, contract §5: AND over the keys; any element of the caller's array; numbers and booleans by their JSON text.
+// spec §2.2, contract §5: AND over the keys; any element of the caller's array; numbers and booleans by their
+// JSON text.
 function covers(held: Held, required: Claims, arrays: 'all' | 'any'): boolean {
   return Object.entries(required).every(([key, wanted]) => {
     const owned: unknown[] = Object.hasOwn(held, key) ? [held[key]].flat() : [];
@@ -102,24 +103,25 @@ function administer(
   rights: Rights,
   question: AdminQuestion,
 ): Answer {
-  // Which keys there are is for those who may manage registries.
-  const told = ({ anonymous = null, key = null, ...registry }: Registry) => ({
+  // Only managers of registries see which keys exist.
+  const visible = ({ anonymous = null, key = null, ...registry }: Registry) => ({
     ...registry,
     anonymous,
     key: rights.may('manageRegistries') ? key : null,
   });
   const isSource = question.ask === 'admin sources' || question.ask.startsWith('source');
-  // contract §2: with `readers` anybody may list and get registries; their raw entries stay with the managers.
+  // contract §2: with `readers` every caller may list and get registries; raw entries stay with the managers.
   const isOpen = setting.registryListing === 'readers' && /registr(y|ies)$/.test(question.ask);
   if (!isOpen && !rights.may(isSource ? 'manageSources' : 'manageRegistries'))
     return refuse(403, 'role_required');
   if (question.ask === 'admin sources')
     return show(sources.filter(rights.reaches).sort(byName).map(settingsOf));
-  if (question.ask === 'admin registries') return show(inOrder(registries.filter(rights.reaches)).map(told));
+  if (question.ask === 'admin registries')
+    return show(inOrder(registries.filter(rights.reaches)).map(visible));
   const found = (isSource ? sources : registries).find(({ name }) => name === question.of);
   if (!found || !rights.reaches(found))
     return refuse(404, isSource ? 'source_not_found' : 'registry_not_found');
-  if ('sources' in found && question.ask === 'registry') return show([told(found)]);
+  if ('sources' in found && question.ask === 'registry') return show([visible(found)]);
   const own = sources.filter(({ name }) =>
     'sources' in found ? found.sources.includes(name) : found.name === name,
   );
@@ -129,7 +131,7 @@ function administer(
   );
 }
 
-// contract §6: unknown 404, gate 403, visibility, then shadowing, and what is not seen is absent or 404.
+// contract §6: unknown 404, gate 403, visibility, then shadowing; hidden entries are absent or 404.
 function consume(
   { setting, sources, registries }: ModelState,
   caller: Held | null,
@@ -137,7 +139,8 @@ function consume(
 ): Answer {
   const registry = registries.find(({ name }) => name === question.of);
   const asksForTokens = setting.mode !== 'anonymous';
-  // contract §6.1: a key that is none comes before everything; a token counts alone; what is lent comes without roles.
+  // contract §6.1: an invalid key is refused first; a token counts alone; anonymous and key claims grant no
+  // role.
   const lent = question.key ? question.key === 'right' && registry?.key : registry?.anonymous;
   if (question.key && !(asksForTokens && lent)) return refuse(404, 'registry_not_found');
   if (asksForTokens && caller === null && !lent) return refuse(401, 'token_missing');
@@ -155,10 +158,10 @@ function consume(
     marked(entry).map((row) => ({ name: entry.name, from: entry.from, ...row })),
   );
   const listed = rows.filter(({ status }) => status !== 'deleted' || question.deleted);
-  // A skill comes as the bare document, which tells nothing of its state.
+  // A skill is returned as the bare document, without status.
   const bare = (shown: typeof rows) =>
     show(isServer ? shown : shown.map(({ name, version, from }) => ({ name, version, from })));
-  // Lists of skills have no parameter for deleted ones.
+  // Lists of skills have no include_deleted.
   if (question.ask === 'list')
     return bare(listed.filter(({ isLatest, status }) => isServer || (isLatest && status !== 'deleted')));
   const versions = listed.filter(({ name }) => name === question.name);
@@ -172,7 +175,7 @@ function consume(
     : refuse(404, versions.length > 0 ? 'version_not_found' : 'entry_not_found');
 }
 
-/** The latest version is the newest that is not deleted; when all are, the newest. */
+/** The latest version is the newest that is not deleted, or else the newest. */
 function marked({ versions }: Entry): (Version & { isLatest: boolean })[] {
   const latest = versions.find(({ status }) => status !== 'deleted') ?? versions[0];
   return versions.map((version) => ({ ...version, isLatest: version === latest }));
@@ -183,7 +186,7 @@ const show = (shown: readonly unknown[]): Answer => ({ status: 200, shown });
 const refuse = (status: number, code: string): Answer => ({ status, code });
 const isEmpty = (claims: Claims) => Object.keys(claims).length === 0;
 const byName = (one: { name: string }, other: { name: string }) => (one.name < other.name ? -1 : 1);
-// contract §6: configuration order; made through the API, by age.
+// contract §6: configuration order; API-made registries by age.
 const inOrder = (all: readonly Registry[]) => [
   ...all.filter(({ origin }) => origin === 'config'),
   ...all.filter(({ origin }) => origin === 'api'),

@@ -13,14 +13,17 @@ import { type Held, MAPPED, type Setting } from './model.js';
 
 const CONNECTIONS = 3;
 
-/** One service of the model check: in process, quiet, asked over connections that stay open. */
+/** A service of the model check: in process, without log, called over keep-alive connections. */
 export interface Replica {
   get(path: string, token?: string | null): Promise<{ status: number; text: string }>;
   post(path: string, body: object, token?: string | null): Promise<{ status: number; text: string }>;
   stop(): Promise<void>;
 }
 
-/** Starts a service under this setting on a database that it may share with others; it declares nothing of its own. */
+/**
+ * Starts a service with this setting on a shared database; its configuration declares no sources or
+ * registries.
+ */
 export async function startReplica(
   setting: Setting,
   { connection }: TestDatabase,
@@ -34,7 +37,7 @@ export async function startReplica(
     stringify({
       auth: authOf(setting, issuer),
       database: { ...connection, pool: { max } },
-      // The callers of all states have few names.
+      // Few subjects account for the callers of all states.
       limits: { searchesPerCaller: 1_000 },
     }),
   );
@@ -63,7 +66,7 @@ export async function startReplica(
   };
 }
 
-/** Tokens of the issuer for thousands of callers, signed fast and not remembered one by one as secrets. */
+/** A token of the issuer, signed fast and not registered as a secret, for thousands of callers. */
 export function tokenFor(issuer: Issuer, caller: Held): string {
   const kid = 'model';
   const { alg, privateKey } = issuer.key(kid, { alg: 'ES256' });
