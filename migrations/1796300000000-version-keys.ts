@@ -35,7 +35,7 @@ const ALL = `select id as entry_id from entry`;
 
 /**
  * `v1.10.0` orders like `1.10.0`: newer than `v1.9.0` regardless of publication time.
- * documents/version-order.ts defines the key; this is a frozen copy from when the migration was written.
+ * documents/versions.ts defines the key; this is a frozen copy from when the migration was written.
  */
 export class VersionKeys1796300000000 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {

@@ -6,7 +6,7 @@ const SEPARATOR = 'chr(1)';
 
 /**
  * Stores searchable text once per entry and distinct text, not per version, with an index by partition: for
- * every letter and letter pair, the entries of a partition that contain it, and those of all.
+ * every letter and letter pair, the entries of one partition, or of all, that contain it.
  *
  * Triggers maintain it, so that every writer does, including the previous version. A writer of many texts may
  * store them before their versions: the triggers then find them.

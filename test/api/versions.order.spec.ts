@@ -82,7 +82,7 @@ describe('servers with a few versions each', () => {
   });
 });
 
-/** Some of every kind; src/documents/version-order.spec.ts compares all pairs. */
+/** Some of every kind; src/documents/versions.spec.ts compares all pairs. */
 const SOME = REAL_VERSIONS.filter((_version, index) => index % inSoak(1, 4) === 0);
 
 describe(`one server whose ${SOME.length} versions are published one after another, in shuffled order`, () => {

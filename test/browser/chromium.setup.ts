@@ -5,53 +5,53 @@ import type { TestProject } from 'vitest/node';
 
 declare module 'vitest' {
   export interface ProvidedContext {
-    /** Where the browser is, which all files share: each person has a context of their own in it. */
+    /** WebSocket endpoint of the browser that all test files share. */
     browser: string;
   }
 }
 
 const NAMES = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable', 'chrome'];
-const ELSEWHERE = [
+const WELL_KNOWN_PATHS = [
   '/usr/bin/chromium',
   '/snap/bin/chromium',
   '/Applications/Chromium.app/Contents/MacOS/Chromium',
   '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome',
 ];
 
-/** Starts the browser; without one there is nothing to test. */
+/** Starts the browser. */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
-  // In a container there is often no user but root, as whom Chromium runs without a sandbox only.
-  const server = await chromium.launchServer({ executablePath: found(), chromiumSandbox: false });
+  // Containers often run as root, and Chromium then works only without its sandbox.
+  const server = await chromium.launchServer({ executablePath: chromiumOrExit(), chromiumSandbox: false });
   project.provide('browser', server.wsEndpoint());
   return () => server.close();
 }
 
-function found(): string {
+function chromiumOrExit(): string {
   try {
     return findChromium();
   } catch (error) {
-    // Thrown on, the sentence would stand below a stack and "No test files found".
+    // Rethrowing would bury the message below a stack trace and "No test files found".
     process.stderr.write(`${(error as Error).message}\n`);
     process.exit(1);
   }
 }
 
 function findChromium(): string {
-  const told = process.env['CHROMIUM'];
-  if (told) {
-    if (isProgram(told)) return told;
-    throw new Error(`CHROMIUM names ${told}, which is no program that can be run`);
+  const configured = process.env['CHROMIUM'];
+  if (configured) {
+    if (isExecutable(configured)) return configured;
+    throw new Error(`CHROMIUM is ${configured}, which is not an executable file`);
   }
   const onPath = (process.env['PATH'] ?? '')
     .split(delimiter)
     .flatMap((folder) => NAMES.map((name) => join(folder, name)));
-  const found = [...onPath, ...ELSEWHERE].find(isProgram);
+  const found = [...onPath, ...WELL_KNOWN_PATHS].find(isExecutable);
   if (found === undefined)
-    throw new Error('No Chromium was found: install one, or set CHROMIUM to the path of its program');
+    throw new Error('Chromium not found: install it, or set CHROMIUM to the path of its executable');
   return found;
 }
 
-function isProgram(path: string): boolean {
+function isExecutable(path: string): boolean {
   try {
     accessSync(path, constants.X_OK);
     return statSync(path).isFile();

@@ -5,7 +5,7 @@ import { freePort } from '../support/free-port.js';
 
 const MAIN = resolve(import.meta.dirname, '../../dist/demo/main.js');
 
-/** `npm run demo` as a newcomer starts it, on ports of its own. */
+/** Runs the demo (`npm run demo`) on free ports. */
 export class DemoProcess {
   output = '';
   origin = '';
@@ -24,12 +24,12 @@ export class DemoProcess {
           this.output += chunk.toString();
           if (this.output.includes('Ctrl-C ends the demo')) done();
         });
-      child.once('exit', () => fail(new Error(`The demo ended before it was ready:\n${this.output}`)));
+      child.once('exit', () => fail(new Error(`The demo exited before it was ready:\n${this.output}`)));
     });
     await ready;
   }
 
-  /** Ends it as Ctrl-C does. */
+  /** Stops it like Ctrl-C. */
   async stop(): Promise<number | null> {
     if (!this.child) return null;
     const ended = once(this.child, 'exit');
@@ -38,10 +38,10 @@ export class DemoProcess {
     return code;
   }
 
-  /** The token in the line that is printed for a user. */
+  /** The token that the demo prints for this user. */
   tokenOf(user: string): string {
     const token = new RegExp(`^${user},[^]*?Bearer ([\\w.-]+)'`, 'm').exec(this.output)?.[1];
-    if (token === undefined) throw new Error(`No token is printed for ${user}:\n${this.output}`);
+    if (token === undefined) throw new Error(`The demo printed no token for ${user}:\n${this.output}`);
     return token;
   }
 }

@@ -9,7 +9,7 @@ declare module 'vitest' {
 
 const USERS = ['ada', 'max', 'pia', 'dev', 'ext'];
 
-/** One demo for all files: its start takes longer than most of them. */
+/** Starts one demo for all test files, because starting it is slow. */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const demo = new DemoProcess();
   await demo.start();
@@ -17,6 +17,6 @@ export default async function setup(project: TestProject): Promise<() => Promise
   project.provide('demo', { origin: demo.origin, tokens });
   return async () => {
     const code = await demo.stop();
-    if (code !== 0) throw new Error(`The demo ended with ${code}:\n${demo.output}`);
+    if (code !== 0) throw new Error(`The demo exited with ${code}:\n${demo.output}`);
   };
 }

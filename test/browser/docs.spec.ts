@@ -5,7 +5,7 @@ const demo = inject('demo');
 let browser: Browser;
 let context: BrowserContext;
 let page: Page;
-let complaints: string[];
+let consoleErrors: string[];
 
 beforeAll(async () => {
   browser = await chromium.connect(inject('browser'));
@@ -14,26 +14,26 @@ afterAll(() => browser?.close());
 
 beforeEach(async () => {
   context = await browser.newContext({ viewport: { width: 1200, height: 1000 } });
-  // Swagger UI takes seconds to draw, and several times as long beside other tests.
+  // Swagger UI takes seconds to render, and much longer while other tests run.
   context.setDefaultTimeout(40_000);
   page = await context.newPage();
-  complaints = [];
+  consoleErrors = [];
   page.on('console', (message) => {
-    if (message.type() === 'error') complaints.push(message.text());
+    if (message.type() === 'error') consoleErrors.push(message.text());
   });
-  page.on('pageerror', (error) => complaints.push(error.message));
+  page.on('pageerror', (error) => consoleErrors.push(error.message));
 });
 afterEach(async () => {
   await context.close();
-  expect(complaints).toEqual([]);
+  expect(consoleErrors).toEqual([]);
 });
 
-describe('the page /docs in oauth mode', () => {
-  it('says 401 without a token, offers the code flow alone, and takes a pasted token', async () => {
+describe('/docs (Swagger UI) in oauth mode', () => {
+  it('shows 401 without a token, offers only the code flow, and accepts a pasted token', async () => {
     await page.goto(`${demo.origin}/docs`);
     expect(await tryMe()).toMatchObject({ status: '401', body: { code: 'token_missing' } });
-    // The browser itself complains about a 401.
-    complaints = complaints.filter((text) => !text.includes('401'));
+    // The browser itself logs a 401.
+    consoleErrors = consoleErrors.filter((text) => !text.includes('401'));
     await authorize();
     const forms = page.locator('.auth-container');
     await forms.nth(1).waitFor();
@@ -51,10 +51,10 @@ describe('the page /docs in oauth mode', () => {
   });
 
   it.each([
-    ['the address that is printed', () => `${demo.origin}/docs`],
-    ['the same with a slash', () => `${demo.origin}/docs/`],
-    ['another name of this machine', () => `${demo.origin.replace('127.0.0.1', 'localhost')}/docs`],
-  ])('logs in at the provider, opened at %s', async (_, address) => {
+    ['the printed address', () => `${demo.origin}/docs`],
+    ['a trailing slash', () => `${demo.origin}/docs/`],
+    ['another host name', () => `${demo.origin.replace('127.0.0.1', 'localhost')}/docs`],
+  ])('logs in at the provider when opened at %s', async (_, address) => {
     await open(address());
     const form = page.locator('.auth-container', { hasText: 'demo (OAuth2' });
     await form.getByLabel('client_id').fill('docs');
@@ -81,7 +81,7 @@ async function authorize(): Promise<void> {
   await page.locator('.scheme-container').getByRole('button', { name: 'Authorize' }).click();
 }
 
-/** GET /v1/me, as somebody at the page sends it. */
+/** Sends GET /v1/me with "Try it out". */
 async function tryMe(): Promise<{ status: string; body: unknown }> {
   await me().locator('.opblock-summary-control').click();
   await me().getByRole('button', { name: 'Try it out' }).click();
@@ -89,14 +89,14 @@ async function tryMe(): Promise<{ status: string; body: unknown }> {
 }
 
 async function executeMe(): Promise<{ status: string; body: unknown }> {
-  const [answered] = await Promise.all([
+  const [response] = await Promise.all([
     page.waitForResponse('**/v1/me'),
     me().getByRole('button', { name: 'Execute' }).click(),
   ]);
-  const answer = me().locator('.live-responses-table tbody tr').first();
-  await answer.locator('.response-col_status', { hasText: String(answered.status()) }).waitFor();
-  const status = await answer.locator('.response-col_status').innerText();
-  const text = await answer.locator('.highlight-code code').first().innerText();
+  const row = me().locator('.live-responses-table tbody tr').first();
+  await row.locator('.response-col_status', { hasText: String(response.status()) }).waitFor();
+  const status = await row.locator('.response-col_status').innerText();
+  const text = await row.locator('.highlight-code code').first().innerText();
   return { status: status.trim(), body: JSON.parse(text) };
 }
 

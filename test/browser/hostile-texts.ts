@@ -69,5 +69,5 @@ const CHARACTERS = [
   '__proto__',
 ];
 
-/** As hostile as they come: what would run, leave the page, or look like something else. */
+/** Texts that try to run scripts, leave the page or imitate something else. */
 export const HOSTILE: readonly string[] = [...MARKUP, ...ADDRESSES, ...CHARACTERS];

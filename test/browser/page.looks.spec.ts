@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { describe, expect, it } from 'vitest';
-import { Person } from './person.js';
+import { BrowserUser } from './browser-user.js';
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
@@ -12,11 +12,11 @@ interface Finding {
 }
 
 interface Axe {
-  run(what: Document, options: object): Promise<{ violations: Finding[] }>;
+  run(context: Document, options: object): Promise<{ violations: Finding[] }>;
 }
 
-/** Places of the page, and what is there once it is ready to be looked at. */
-const PLACES = [
+/** Pages, each with a selector that is present once the page has rendered. */
+const PAGES = [
   ['/catalogue/acme', '.card'],
   ['/catalogue/acme?search=nothing-like-this', '.empty'],
   ['/catalogue/acme/server/com.example.payments%2Fledger', '.entry h1'],
@@ -33,16 +33,16 @@ const PLACES = [
   ['/activity', '.events tbody tr'],
 ] as const;
 
-describe('every place of the page', () => {
-  const manager = new Person('max').comes();
+describe('web UI: every page', () => {
+  const manager = new BrowserUser('max').start();
 
-  it.each(PLACES)('is accessible in light and dark, and fits a phone: %s', async (place, ready) => {
+  it.each(PAGES)('passes axe in light and dark mode and fits a phone: %s', async (path, ready) => {
     const { page } = manager;
-    await manager.goes(place);
+    await manager.goTo(path);
     await page.locator(ready).first().waitFor();
     await page.emulateMedia({ colorScheme: 'light', reducedMotion: 'reduce' });
     expect(await serious()).toEqual([]);
-    // Of all that is looked for, the colours alone are others.
+    // Only the colours differ in dark mode.
     await page.emulateMedia({ colorScheme: 'dark', reducedMotion: 'reduce' });
     expect(await serious(['color-contrast'])).toEqual([]);
     await page.setViewportSize({ width: 390, height: 844 });

@@ -1,11 +1,11 @@
 import { describe, expect, inject, it } from 'vitest';
 import { shrunkSentence } from '../../dist/sync/sync-run.js';
-import { Person } from './person.js';
+import { BrowserUser } from './browser-user.js';
 
-describe('a manager', () => {
-  const manager = new Person('max').comes();
+describe('web UI: manager', () => {
+  const manager = new BrowserUser('max').start();
 
-  it('is offered all pages', async () => {
+  it('has all pages in the menu', async () => {
     expect(await manager.menu()).toEqual([
       'Catalogue',
       'Publish',
@@ -16,17 +16,17 @@ describe('a manager', () => {
     ]);
   });
 
-  it('sees at a glance how the sources are', async () => {
-    await manager.goes('/sources');
+  it('sees the status of all sources', async () => {
+    await manager.goTo('/sources');
     const rows = manager.page.locator('tbody tr');
     await expect.poll(() => rows.count()).toBeGreaterThanOrEqual(4);
     expect(await rows.filter({ hasText: 'platform' }).innerText()).toMatch(/file\s+complete/);
   });
 
-  it('sees the last runs of a source, and starts one', async () => {
-    await manager.goes('/sources/platform');
-    await manager.page.getByRole('img', { name: /\d+ runs?; the last \d+ added/ }).waitFor();
-    await manager.page.getByText('The same as a table').click();
+  it('sees recent runs of a source and starts a sync', async () => {
+    await manager.goTo('/sources/platform');
+    await manager.page.getByRole('img', { name: /\d+ runs?; the latest \d+ added/ }).waitFor();
+    await manager.page.getByText('Show as table').click();
     expect(await manager.page.locator('details tbody tr').first().innerText()).toMatch(/\d m?s$/);
     const before = await manager.page.locator('dd time').first().getAttribute('datetime');
     await manager.button('Sync now').click();
@@ -36,7 +36,7 @@ describe('a manager', () => {
     await manager.page.locator('h1 .badge', { hasText: 'complete' }).waitFor();
   });
 
-  it('lets a source lose most of its entries by saying so', async () => {
+  it('syncs a shrunk source with allowShrink', async () => {
     const error = shrunkSentence(40, 3);
     await manager.page.route('**/v1/sources/platform', async (route) => {
       const response = await route.fetch();
@@ -46,29 +46,29 @@ describe('a manager', () => {
         json: { ...source, sync: { ...source.sync, status: 'failed', error } },
       });
     });
-    await manager.goes('/sources');
-    await manager.goes('/sources/platform');
+    await manager.goTo('/sources');
+    await manager.goTo('/sources/platform');
     const [request] = await Promise.all([
       manager.page.waitForRequest((sent) => sent.url().endsWith('/sync')),
-      manager.button('Sync and let it lose most of its entries').click(),
+      manager.button('Sync and remove most entries').click(),
     ]);
     expect(request.postDataJSON()).toEqual({ allowShrink: true });
     await manager.page.unrouteAll({ behavior: 'wait' });
   });
 
-  it('can only look at what comes from the configuration', async () => {
-    await manager.goes('/sources/platform');
+  it('cannot change sources and registries of origin config', async () => {
+    await manager.goTo('/sources/platform');
     await manager.button('Sync now').waitFor();
     expect(await manager.button('Delete').count()).toBe(0);
-    await manager.goes('/registries/acme');
+    await manager.goTo('/registries/acme');
     await manager.link('Catalogue').waitFor();
     expect(await manager.button('Delete').count()).toBe(0);
     await manager.page.locator('.order li').first().waitFor();
     expect(await manager.page.locator('.order button').count()).toBe(0);
   });
 
-  it('makes a source by a form, and is told at the field what is wrong', async () => {
-    await manager.goes('/sources/+new');
+  it('creates a source in a form that shows problems at their fields', async () => {
+    await manager.goTo('/sources/+new');
     await manager.page.getByLabel('Name', { exact: true }).fill('elsewhere');
     await manager.page.getByText('Another MCP registry').click();
     await manager.page.getByLabel('Endpoint').fill('ftp://registry.invalid');
@@ -93,18 +93,18 @@ describe('a manager', () => {
     await manager.page.getByRole('heading', { name: 'elsewhere' }).waitFor();
   });
 
-  it('reads in words why a source could not be synced', async () => {
-    await manager.goes('/sources/elsewhere');
+  it('sees why a sync failed', async () => {
+    await manager.goTo('/sources/elsewhere');
     await manager.page.locator('h1 .badge', { hasText: 'failed' }).waitFor();
     await expect
       .poll(() => manager.page.locator('.refusal-sentence').innerText())
       .toContain('registry.invalid');
-    await manager.goes('/sources');
-    await manager.page.getByText('1 of 6 could not be synced').waitFor();
+    await manager.goTo('/sources');
+    await manager.page.getByText('1 of 6 sources failed to sync').waitFor();
   });
 
-  it('changes a source, and deletes it once they have confirmed it', async () => {
-    await manager.goes('/sources/elsewhere/edit');
+  it('edits a source, and deletes it after confirmation', async () => {
+    await manager.goTo('/sources/elsewhere/edit');
     await manager.page.getByLabel('Interval').fill('2h');
     await manager.button('Save').click();
     await manager.page.getByLabel('Settings').getByText('"interval": "2h"').waitFor();
@@ -114,8 +114,8 @@ describe('a manager', () => {
     await expect.poll(() => manager.main.innerText()).not.toContain('elsewhere');
   });
 
-  it('makes a registry of two sources', async () => {
-    await manager.goes('/registries/+new');
+  it('creates a registry of several sources', async () => {
+    await manager.goTo('/registries/+new');
     await manager.page.getByLabel('Name', { exact: true }).fill('mixed');
     for (const source of ['company', 'community', 'published']) {
       await manager.page.getByLabel('Source', { exact: true }).fill(source);
@@ -123,7 +123,7 @@ describe('a manager', () => {
     }
     await manager.page.getByLabel('Claims: key', { exact: true }).fill('org');
     await manager.page.getByLabel('Claims: value', { exact: true }).fill('acme');
-    // Left without pressing anything: it counts.
+    // Leaving the field adds the claim.
     await manager.page.keyboard.press('Tab');
     await manager.button('Create').click();
     await manager.page.getByRole('heading', { name: 'mixed' }).waitFor();
@@ -132,37 +132,37 @@ describe('a manager', () => {
 
   const order = () => manager.page.locator('.order li bdi').allInnerTexts();
 
-  it('changes the order of sources by keyboard', async () => {
-    await manager.goes('/registries/mixed');
+  it('reorders sources by keyboard', async () => {
+    await manager.goTo('/registries/mixed');
     await manager.page.getByRole('button', { name: 'Move community up' }).focus();
     await manager.page.keyboard.press('ArrowUp');
     await expect.poll(order).toEqual(['community', 'company', 'published']);
     await manager.page.keyboard.press('ArrowDown');
     await manager.page.keyboard.press('ArrowDown');
     await expect.poll(order).toEqual(['company', 'published', 'community']);
-    await manager.button('Save the order').click();
-    await manager.button('Save the order').waitFor({ state: 'detached' });
+    await manager.button('Save order').click();
+    await manager.button('Save order').waitFor({ state: 'detached' });
     await manager.page.reload();
     await manager.page.locator('.order li').first().waitFor();
     expect(await order()).toEqual(['company', 'published', 'community']);
   });
 
-  it('changes the order of sources by buttons, as on a phone', async () => {
+  it('reorders sources with buttons', async () => {
     await manager.page.getByRole('button', { name: 'Move community up' }).click();
     await expect.poll(order).toEqual(['company', 'community', 'published']);
     await manager.page.getByRole('button', { name: 'Move community down' }).click();
     await expect.poll(order).toEqual(['company', 'published', 'community']);
   });
 
-  it('changes the order of sources by dragging', async () => {
-    await manager.goes('/registries/mixed');
+  it('reorders sources by dragging', async () => {
+    await manager.goTo('/registries/mixed');
     await manager.page.locator('.order li').nth(2).dragTo(manager.page.locator('.order li').nth(1));
     await expect.poll(order).toEqual(['company', 'community', 'published']);
-    await manager.button('As it was').click();
+    await manager.button('Reset').click();
     await expect.poll(order).toEqual(['company', 'published', 'community']);
   });
 
-  it('sees which names are in several sources, and which comes first', async () => {
+  it('sees shadowed names and which source wins', async () => {
     const { origin, tokens } = inject('demo');
     const server = { name: 'io.github.example/weather', description: 'Ours', version: '9.0.0' };
     const reply = await fetch(`${origin}/v1/entries`, {
@@ -171,15 +171,15 @@ describe('a manager', () => {
       body: JSON.stringify({ server, claims: { org: 'acme' } }),
     });
     expect(reply.status).toBe(201);
-    await manager.goes('/registries');
-    await manager.goes('/registries/mixed');
+    await manager.goTo('/registries');
+    await manager.goTo('/registries/mixed');
     const row = manager.page.locator('tr', { hasText: 'io.github.example/weather' });
     await row.waitFor();
     expect(await row.innerText()).toMatch(/weather\s+published\s+org acme\s+community\s+groups everyone/);
   });
 
   it('deletes a registry', async () => {
-    await manager.goes('/registries/mixed');
+    await manager.goTo('/registries/mixed');
     await manager.button('Delete').click();
     await manager.page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
     await manager.page.waitForURL(/#\/registries$/);
@@ -188,17 +188,17 @@ describe('a manager', () => {
 
   const as = (claims: object) => encodeURIComponent(JSON.stringify(claims));
 
-  it('is told why somebody else does not see an entry, and what is missing', async () => {
+  it('sees why another caller cannot see an entry, and the missing claims', async () => {
     const claims = as({ org: 'acme', team: ['data'], groups: ['everyone'] });
-    await manager.goes(`/access?registry=acme&entry=com.example.platform%2FSecrets-Audit&as=${claims}`);
+    await manager.goTo(`/access?registry=acme&entry=com.example.platform%2FSecrets-Audit&as=${claims}`);
     await manager.page.locator('.decision .badge', { hasText: 'hidden' }).waitFor();
     await expect
       .poll(() => manager.page.locator('.missing').first().innerText())
       .toContain('team needs platform, held: data');
   });
 
-  it('sees what somebody else sees', async () => {
-    await manager.goes(
+  it('previews what another caller sees', async () => {
+    await manager.goTo(
       `/access?registry=acme&as=${as({ org: 'acme', team: ['data'], groups: ['everyone'] })}`,
     );
     const preview = manager.page.locator('.preview');
@@ -206,10 +206,10 @@ describe('a manager', () => {
     expect(await preview.innerText()).not.toContain('com.example.platform');
   });
 
-  it('asks by the form, and the address keeps the question', async () => {
-    await manager.goes('/access');
+  it('asks for an explanation in the form, with the question in the URL', async () => {
+    await manager.goTo('/access');
     await manager.page.getByLabel('Registry').fill('community');
-    await manager.page.getByText('Somebody with these claims').click();
+    await manager.page.getByText('A caller with these claims').click();
     await manager.button('Explain').click();
     await manager.page.locator('.decision').waitFor();
     expect(decodeURIComponent(manager.page.url())).toContain('registry=community&as={');
@@ -218,62 +218,62 @@ describe('a manager', () => {
     await again;
   });
 
-  it('types the name of a registry while the page asks which there are', async () => {
-    const letAnswer = await manager.holdsBack('**/registry');
-    await manager.opens('/access');
+  it('keeps the registry name typed while the registries load', async () => {
+    const release = await manager.holdRequests('**/registry');
+    await manager.open('/access');
     const registry = manager.page.getByLabel('Registry');
     await registry.focus();
-    await letAnswer();
+    await release();
     await manager.page.locator('#access-registries option').first().waitFor({ state: 'attached' });
     await manager.page.keyboard.type('community');
     expect(await registry.inputValue()).toBe('community');
   });
 
-  it('sees in one picture who sees how much', async () => {
-    await manager.goes('/access');
-    const picture = manager.page.locator('.picture table');
-    await picture.waitFor();
-    expect(await picture.locator('thead').innerText()).toMatch(/acme\s+community/);
-    await picture.locator('a[aria-label*="entries of acme"]').first().click();
+  it('sees how many entries each claim set makes visible', async () => {
+    await manager.goTo('/access');
+    const matrix = manager.page.locator('.access-matrix table');
+    await matrix.waitFor();
+    expect(await matrix.locator('thead').innerText()).toMatch(/acme\s+community/);
+    await matrix.locator('a[aria-label*="entries in acme"]').first().click();
     await manager.page.locator('.decision').waitFor();
   });
 
-  it('reads who did what, narrowed to one thing', async () => {
-    await manager.goes('/activity');
-    // Both at once: neither takes the other back.
-    await manager.page.getByLabel('To what').fill('mixed');
+  it('filters the activity by action and target', async () => {
+    await manager.goTo('/activity');
+    // Two changes in quick succession must not undo each other.
+    await manager.page.getByLabel('Target').fill('mixed');
     await manager.page
-      .locator('label', { hasText: /^What/ })
+      .locator('label', { hasText: /^Action/ })
       .locator('select')
       .selectOption('registry.create');
     await manager.page.waitForURL(/action=registry.create&target=mixed/);
     await expect.poll(() => manager.page.locator('.events tbody tr').count()).toBe(1);
-    await manager.button('More').click();
+    await manager.button('Details').click();
     await expect.poll(() => manager.page.getByLabel('After').innerText()).toContain('community');
   });
 });
 
-describe('a super-admin', () => {
-  const admin = new Person('ada').comes();
+describe('web UI: super-admin', () => {
+  const admin = new BrowserUser('ada').start();
 
-  it('is offered all pages, and sees every entry', async () => {
+  it('has all pages in the menu and sees every entry', async () => {
     expect(await admin.menu()).toHaveLength(6);
     for (const team of ['data', 'platform']) {
-      await admin.goes(`/catalogue/acme?search=com.example.${team}`);
+      await admin.goTo(`/catalogue/acme?search=com.example.${team}`);
       await expect
         .poll(async () => (await admin.cards()).some((name) => name.startsWith(`com.example.${team}/`)))
         .toBe(true);
     }
   });
 
-  it('reads refusals that are for nobody else', async () => {
+  it('sees refused requests in the activity', async () => {
     await fetch(`${admin.origin}/registry`, { headers: { Authorization: 'Bearer none' } });
-    await admin.goes('/activity?action=auth.refused');
+    await admin.goTo('/activity?action=auth.refused');
     await admin.page.locator('.events, .empty').first().waitFor();
     await expect
       .poll(
         async () => {
-          await admin.button('Look again').click();
+          await admin.button('Refresh').click();
           return admin.main.innerText();
         },
         { timeout: 15_000, interval: 250 },
@@ -281,9 +281,9 @@ describe('a super-admin', () => {
       .toContain('token_invalid');
   });
 
-  it('asks about anybody', async () => {
+  it('can explain access of any caller', async () => {
     const claims = encodeURIComponent(JSON.stringify({ org: 'contoso' }));
-    await admin.goes(`/access?registry=acme&as=${claims}`);
+    await admin.goTo(`/access?registry=acme&as=${claims}`);
     await admin.page.locator('.decision .badge', { hasText: 'refused' }).waitFor();
     await expect
       .poll(() => admin.page.locator('.missing').first().innerText())

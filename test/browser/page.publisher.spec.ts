@@ -1,5 +1,5 @@
 import { describe, expect, inject, it } from 'vitest';
-import { Person } from './person.js';
+import { BrowserUser } from './browser-user.js';
 
 const NAME = 'com.example.journeys/journey';
 const documentOf = (version: string, more: object = {}) =>
@@ -7,7 +7,7 @@ const documentOf = (version: string, more: object = {}) =>
     {
       $schema: 'https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json',
       name: NAME,
-      description: 'Says where somebody goes',
+      description: 'Plans journeys',
       version,
       ...more,
     },
@@ -15,32 +15,32 @@ const documentOf = (version: string, more: object = {}) =>
     2,
   );
 
-describe('a publisher', () => {
-  const publisher = new Person('pia').comes();
+describe('web UI: publisher', () => {
+  const publisher = new BrowserUser('pia').start();
   const editor = () => publisher.page.getByLabel('Document');
   const problems = () => publisher.page.getByLabel('Problems').innerText();
   const claim = (text: string) => publisher.page.locator('button.chip', { hasText: text });
-  const opens = async () => {
-    await publisher.goes('/publish');
+  const openPublishPage = async () => {
+    await publisher.goTo('/publish');
     await editor().waitFor();
   };
 
-  it('is offered publishing and what goes with it, and not sources or registries', async () => {
+  it('has a menu without sources and registries', async () => {
     expect(await publisher.menu()).toEqual(['Catalogue', 'Publish', 'Access', 'Activity']);
   });
 
-  it.each(['/sources', '/registries/acme'])('reads at %s what the API says', async (place) => {
-    await publisher.goes(place);
+  it.each(['/sources', '/registries/acme'])('shows role_required at %s', async (path) => {
+    await publisher.goTo(path);
     expect(await publisher.refusal()).toMatchObject({ code: 'role_required' });
   });
 
-  it("does not see the other team's entries", async () => {
-    await publisher.goes('/catalogue/acme/server/com.example.data%2Fwarehouse');
+  it("cannot see another team's entries", async () => {
+    await publisher.goTo('/catalogue/acme/server/com.example.data%2Fwarehouse');
     expect(await publisher.refusal()).toMatchObject({ code: 'entry_not_found' });
   });
 
-  it('is told what is wrong while typing, at its line', async () => {
-    await opens();
+  it('sees validation problems by line while typing', async () => {
+    await openPublishPage();
     await editor().fill(
       '{\n  "name": "x y",\n  "version": "1.0.0",\n  "remotes": [\n    { "type": "carrier-pigeon" }\n  ]\n}',
     );
@@ -53,21 +53,21 @@ describe('a publisher', () => {
       .toEqual(['1', '2', '5']);
   });
 
-  it('is told where a document stops being JSON', async () => {
-    await opens();
+  it('sees the line of a JSON syntax error', async () => {
+    await openPublishPage();
     await editor().fill('{\n  "name": "a",\n  version: 1\n}');
-    await expect.poll(problems).toMatch(/line 3\s+A name in quotes is expected, not "v"/);
+    await expect.poll(problems).toMatch(/line 3\s+Expected a name in quotes, not "v"/);
     expect(await publisher.button('Publish').isDisabled()).toBe(true);
   });
 
-  it('is told that claims are needed, in the words of the API', async () => {
-    await opens();
+  it('sees claims_required for a document without claims', async () => {
+    await openPublishPage();
     await editor().fill(documentOf('1.0.0'));
     expect(await publisher.refusal()).toMatchObject({ code: 'claims_required', hasRequest: true });
   });
 
-  it('is told which claim is not theirs to give', async () => {
-    await opens();
+  it('sees claims_not_subset for a claim they do not hold', async () => {
+    await openPublishPage();
     await editor().fill(documentOf('1.0.0'));
     await publisher.page.getByText('Other claims', { exact: true }).click();
     await publisher.page.getByLabel('Claim: key').fill('team');
@@ -78,29 +78,29 @@ describe('a publisher', () => {
     await publisher.page.getByRole('button', { name: 'Remove team data' }).click();
   });
 
-  it('publishes with claims of their token, and finds it in the catalogue', async () => {
-    await opens();
+  it('publishes with claims of their token, and finds the entry in the catalogue', async () => {
+    await openPublishPage();
     await editor().fill(documentOf('1.0.0'));
     for (const text of ['acme', 'platform'])
       if ((await claim(text).getAttribute('aria-pressed')) === 'false') await claim(text).click();
-    await publisher.page.getByText('It could be published.').waitFor();
+    await publisher.page.getByText('Ready to publish.').waitFor();
     await publisher.button('Publish').click();
     await publisher.page.getByText(`Published: ${NAME} 1.0.0`).waitFor();
     await publisher.page.locator('.published').getByRole('link', { name: NAME }).waitFor();
-    await publisher.goes('/catalogue/acme?search=journey');
+    await publisher.goTo('/catalogue/acme?search=journey');
     await expect.poll(() => publisher.cards()).toEqual([NAME]);
   });
 
-  it('is told that a version is published already, before trying', async () => {
-    await opens();
+  it('sees version_exists before publishing', async () => {
+    await openPublishPage();
     await editor().fill(documentOf('1.0.0'));
     for (const text of ['acme', 'platform']) await claim(text).click();
     await expect.poll(async () => (await publisher.refusal()).code).toBe('version_exists');
   });
 
-  it('drops a file with the next version, and keeps what they type while it is published', async () => {
-    await opens();
-    const letAnswer = await publisher.holdsBack('**/v1/entries');
+  it('chooses a file, and keeps text typed while publishing', async () => {
+    await openPublishPage();
+    const release = await publisher.holdRequests('**/v1/entries');
     await publisher.page.locator('input[type=file]').setInputFiles({
       name: 'server.json',
       mimeType: 'application/json',
@@ -109,30 +109,30 @@ describe('a publisher', () => {
     await expect.poll(() => editor().inputValue()).toContain('"1.1.0"');
     for (const text of ['acme', 'platform'])
       if ((await claim(text).getAttribute('aria-pressed')) === 'false') await claim(text).click();
-    await publisher.page.getByText('It could be published.').waitFor();
+    await publisher.page.getByText('Ready to publish.').waitFor();
     await publisher.button('Publish').click();
     await editor().fill('another one');
-    await letAnswer();
+    await release();
     await publisher.page.getByText(`Published: ${NAME} 1.1.0`).waitFor();
     expect(await editor().inputValue()).toBe('another one');
   });
 
-  it('deprecates a version, and its readers are told why', async () => {
-    await publisher.goes(`/publish/server/${encodeURIComponent(NAME)}`);
+  it('deprecates a version with a message for readers', async () => {
+    await publisher.goTo(`/publish/server/${encodeURIComponent(NAME)}`);
     await publisher.page.getByLabel('Status of 1.1.0').selectOption('deprecated');
-    await publisher.page.getByLabel('Message of 1.1.0').fill('Go by com.example.platform/way');
+    await publisher.page.getByLabel('Status message of 1.1.0').fill('Use com.example.platform/way');
     await publisher.button('Set').click();
     await publisher.page.locator('td .badge', { hasText: 'deprecated' }).waitFor();
-    await publisher.goes(`/catalogue/acme/server/${encodeURIComponent(NAME)}/1.1.0`);
-    await publisher.page.getByText('Go by com.example.platform/way').waitFor();
+    await publisher.goTo(`/catalogue/acme/server/${encodeURIComponent(NAME)}/1.1.0`);
+    await publisher.page.getByText('Use com.example.platform/way').waitFor();
   });
 
-  it('marks a version as deleted, and who has a link to it reads that it was', async () => {
-    await publisher.goes(`/publish/server/${encodeURIComponent(NAME)}`);
+  it('sets the status deleted, and a link to the version still works', async () => {
+    await publisher.goTo(`/publish/server/${encodeURIComponent(NAME)}`);
     await publisher.page.getByLabel('Status of 1.1.0').selectOption('deleted');
     await publisher.button('Set').click();
     await publisher.page.locator('td .badge', { hasText: 'deleted' }).waitFor();
-    await publisher.goes(`/catalogue/acme/server/${encodeURIComponent(NAME)}/1.1.0`);
+    await publisher.goTo(`/catalogue/acme/server/${encodeURIComponent(NAME)}/1.1.0`);
     await publisher.page.locator('.entry-facts .badge', { hasText: 'deleted' }).waitFor();
     await publisher.page.getByRole('link', { name: '1.0.0' }).click();
     await publisher.page.locator('.entry-facts .badge', { hasText: 'active' }).waitFor();
@@ -140,9 +140,9 @@ describe('a publisher', () => {
 
   const chips = () => publisher.page.locator('main .chips').first().locator('.chip').allInnerTexts();
 
-  it('does not write over claims that somebody else has changed meanwhile', async () => {
+  it('does not overwrite a concurrent change of claims (If-Match)', async () => {
     const { origin, tokens } = inject('demo');
-    await publisher.goes(`/publish/server/${encodeURIComponent(NAME)}`);
+    await publisher.goTo(`/publish/server/${encodeURIComponent(NAME)}`);
     await publisher.button('Change').click();
     await publisher.button('Save claims').waitFor();
     const reply = await fetch(`${origin}/v1/entries/server/${encodeURIComponent(NAME)}/claims`, {
@@ -158,7 +158,7 @@ describe('a publisher', () => {
   });
 
   it('changes the claims of an entry', async () => {
-    await publisher.goes(`/publish/server/${encodeURIComponent(NAME)}`);
+    await publisher.goTo(`/publish/server/${encodeURIComponent(NAME)}`);
     await publisher.button('Change').click();
     await claim('platform').click();
     await publisher.button('Save claims').click();
@@ -166,16 +166,16 @@ describe('a publisher', () => {
     await expect.poll(chips).toEqual(['org acme', 'team platform']);
   });
 
-  it('reads in the activity what they did', async () => {
-    await publisher.goes(`/activity?target=${encodeURIComponent(NAME)}`);
+  it('sees their changes in the activity', async () => {
+    await publisher.goTo(`/activity?target=${encodeURIComponent(NAME)}`);
     await expect.poll(() => publisher.page.locator('.events tbody tr').count()).toBe(6);
     await expect
       .poll(() => publisher.page.locator('.events tbody').innerText())
       .toContain('entry.claims.update');
   });
 
-  it('deletes a version once they have confirmed it, and the entry with its last one', async () => {
-    await publisher.goes(`/publish/server/${encodeURIComponent(NAME)}`);
+  it('deletes versions after confirmation, and the entry with the last version', async () => {
+    await publisher.goTo(`/publish/server/${encodeURIComponent(NAME)}`);
     for (const version of ['1.1.0', '1.0.0']) {
       const row = publisher.page.locator('tr', { hasText: version });
       await row.getByRole('button', { name: 'Delete' }).click();
@@ -185,7 +185,7 @@ describe('a publisher', () => {
       await row.waitFor({ state: 'detached' });
     }
     await publisher.page.waitForURL(/#\/publish$/);
-    await publisher.goes('/catalogue/acme?search=journey');
-    await publisher.page.getByText('Nothing you may see matches').waitFor();
+    await publisher.goTo('/catalogue/acme?search=journey');
+    await publisher.page.getByText('No matching entries').waitFor();
   });
 });

@@ -1,13 +1,13 @@
-import { createServer, request as ask, type Server } from 'node:http';
+import { createServer, request as sendRequest, type Server } from 'node:http';
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 
-/** A prefix at which the demo's provider knows the page. */
+/** The demo's provider accepts redirect URIs under this prefix. */
 const PREFIX = '/registries';
 
-/** A proxy that puts a service below a prefix: it removes that, and passes everything else on as it came. */
+/** A reverse proxy that serves a service under a prefix and strips it from requests. */
 export class PrefixProxy {
-  /** Paths outside the prefix that were asked for. */
+  /** Requested paths outside the prefix. */
   readonly strays: string[] = [];
   private readonly server: Server;
 
@@ -24,16 +24,20 @@ export class PrefixProxy {
         return;
       }
       const { method, headers } = request;
-      const asked = ask(`${this.target}${path.slice(PREFIX.length)}`, { method, headers }, (answer) => {
-        response.writeHead(answer.statusCode ?? 502, answer.rawHeaders);
-        answer.pipe(response);
-      });
-      asked.on('error', () => response.destroy());
-      request.pipe(asked);
+      const forwarded = sendRequest(
+        `${this.target}${path.slice(PREFIX.length)}`,
+        { method, headers },
+        (answer) => {
+          response.writeHead(answer.statusCode ?? 502, answer.rawHeaders);
+          answer.pipe(response);
+        },
+      );
+      forwarded.on('error', () => response.destroy());
+      request.pipe(forwarded);
     });
   }
 
-  /** @returns the address of what is below the prefix, without a slash. */
+  /** Returns the address including the prefix, without a trailing slash. */
   async start(): Promise<string> {
     await once(this.server.listen(0, '127.0.0.1'), 'listening');
     return `http://127.0.0.1:${(this.server.address() as AddressInfo).port}${PREFIX}`;

@@ -11,7 +11,7 @@ export interface Read {
   readonly reader: Reader;
   readonly question: LoadQuestion;
   readonly status: number;
-  /** The reader's current content: the response or, after a 304, the one that came with the ETag. */
+  /** The reader's current content: the response or, after a 304, the cached one with the same ETag. */
   readonly holds: Answer;
   readonly began: number;
   readonly ended: number;

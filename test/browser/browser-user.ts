@@ -1,8 +1,8 @@
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, expect, inject } from 'vitest';
 
-/** What the browser itself says of an answer that is a refusal. */
-const OF_A_REFUSAL = /^Failed to load resource: the server responded with a status of 4\d\d/;
+/** Logged by the browser itself for every 4xx response. */
+const CLIENT_ERROR_LOG = /^Failed to load resource: the server responded with a status of 4\d\d/;
 
 declare global {
   interface Window {
@@ -10,26 +10,27 @@ declare global {
   }
 }
 
-/** Somebody at the page, logged in once for all tests of a file. After each, nothing may have been complained about. */
-export class Person {
+/** A user of the web UI, logged in once per `describe`. Every test fails on console errors and CSP violations. */
+export class BrowserUser {
   page!: Page;
   context!: BrowserContext;
   readonly origin = inject('demo').origin;
-  /** Of the page, without a slash. */
+  /** Address of the web UI without a trailing slash. */
   address = this.origin;
   private browser!: Browser;
-  private complaints: string[] = [];
+  private consoleErrors: string[] = [];
 
   /**
-   * @param user of the demo; null: nobody has logged in.
-   * @param at where the page is, if it is not at the root of the demo.
+   * @param user demo user; null for a visitor without a log-in.
+   * @param findAddress address of the web UI if it is not the demo's root.
    */
   constructor(
     private readonly user: string | null,
-    private readonly at?: () => Promise<string>,
+    private readonly findAddress?: () => Promise<string>,
   ) {}
 
-  comes(): this {
+  /** Registers the hooks that open the browser, log in and close it. */
+  start(): this {
     beforeAll(async () => {
       this.browser = await chromium.connect(inject('browser'));
       this.context = await this.browser.newContext({ viewport: { width: 1280, height: 900 } });
@@ -44,69 +45,69 @@ export class Person {
       this.page = await this.context.newPage();
       this.page.on('console', (message) => {
         const text = message.text();
-        if (['error', 'warning'].includes(message.type()) && !OF_A_REFUSAL.test(text))
-          this.complaints.push(text);
+        if (['error', 'warning'].includes(message.type()) && !CLIENT_ERROR_LOG.test(text))
+          this.consoleErrors.push(text);
       });
-      this.page.on('pageerror', (error) => this.complaints.push(error.message));
-      if (this.at) this.address = await this.at();
+      this.page.on('pageerror', (error) => this.consoleErrors.push(error.message));
+      if (this.findAddress) this.address = await this.findAddress();
       await this.page.goto(`${this.address}/`);
-      if (this.user !== null) await this.logsIn(this.user);
+      if (this.user !== null) await this.logIn(this.user);
     });
     afterAll(() => this.browser?.close());
     afterEach(async () => {
       const violations = await this.page.evaluate(() => window.violations);
-      expect({ violations: violations ?? [], complaints: this.complaints.splice(0) }).toEqual({
+      expect({ violations: violations ?? [], consoleErrors: this.consoleErrors.splice(0) }).toEqual({
         violations: [],
-        complaints: [],
+        consoleErrors: [],
       });
     });
     return this;
   }
 
-  async logsIn(user: string): Promise<void> {
+  async logIn(user: string): Promise<void> {
     await this.page.getByRole('button', { name: 'Log in' }).first().click();
     await this.page.getByRole('button', { name: user }).click();
-    await this.page.locator('.who summary', { hasText: user }).waitFor();
+    await this.page.locator('.account summary', { hasText: user }).waitFor();
   }
 
-  /** Holds requests of this address back until what comes from here is called. */
-  async holdsBack(url: string): Promise<() => Promise<void>> {
-    let letGo = (): void => undefined;
-    const held = new Promise<void>((resolve) => (letGo = resolve));
+  /** Delays matching requests until the returned function is called. */
+  async holdRequests(url: string): Promise<() => Promise<void>> {
+    let release = (): void => undefined;
+    const held = new Promise<void>((resolve) => (release = resolve));
     await this.page.route(url, async (route) => {
       await held;
       await route.continue();
     });
     return () => {
-      letGo();
+      release();
       return this.page.unrouteAll({ behavior: 'wait' });
     };
   }
 
-  /** Goes to a place of the page by its address. */
-  async opens(place: string): Promise<void> {
+  /** Loads the web UI at this hash. */
+  async open(path: string): Promise<void> {
     await this.page.goto('about:blank');
-    await this.page.goto(`${this.address}/#${place}`);
+    await this.page.goto(`${this.address}/#${path}`);
   }
 
-  /** The same without loading the page again. */
-  async goes(place: string): Promise<void> {
+  /** Changes the hash without a reload. */
+  async goTo(path: string): Promise<void> {
     await this.page.evaluate((hash) => {
       location.hash = hash;
-    }, place);
+    }, path);
   }
 
   async menu(): Promise<string[]> {
     return this.page.locator('header nav a').allInnerTexts();
   }
 
-  /** Names on the cards that are there. */
+  /** Names on the rendered cards. */
   async cards(): Promise<string[]> {
     await this.page.locator('.card, .empty, .refusal').first().waitFor();
     return this.page.locator('.card .card-name').allInnerTexts();
   }
 
-  /** What the page shows of a refusal: the sentence and the code. */
+  /** The error message shown in the web UI. */
   async refusal(): Promise<{ sentence: string; code: string; hasRequest: boolean }> {
     const refusal = this.page.locator('main .refusal').first();
     await refusal.waitFor();
