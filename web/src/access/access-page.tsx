@@ -1,48 +1,103 @@
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
-import { goTo, hashOf, type Route } from '../navigation/route.js';
-import { offers } from '../session/roles.js';
-import { useSession } from '../session/session.js';
-import { Explained } from './explained.js';
-import { Picture } from './picture.js';
-import { Preview } from './preview.js';
-import { queryOf, type Question, questionOf } from './question.js';
-import { QuestionForm } from './question-form.js';
+import { api, unwrap } from '../api/client.js';
+import type { Claims } from '../api/types.js';
+import { hashOf, navigate, type Route } from '../navigation/route.js';
+import { isOffered, useSession } from '../session/session.js';
+import { pluralize } from '../ui/format.js';
+import { QueryResult, useQuery } from '../ui/query.js';
+import { UntrustedText } from '../ui/untrusted-text.js';
+import { AccessMatrix } from './access-matrix.js';
+import { ExplanationPanel } from './explanation.js';
+import { queryOf, type Question, QuestionForm, questionFromQuery } from './question-form.js';
 
-/** Who sees what, and why: asked of the API, which computes it by the code that answers requests. */
+/** Explains access. The API computes the explanation with the code that serves requests. */
 export function AccessPage({ route }: { route: Route }): JSX.Element {
   const session = useSession();
-  const question = questionOf(route.query);
+  const question = questionFromQuery(route.query);
   const [count, setCount] = useState(0);
   const ask = (to: Question) => {
     const hash = hashOf(['access'], queryOf(to));
-    // Asked again: the answer may have changed.
+    // Same question: ask again, as the result may have changed.
     if (hash === location.hash) setCount(count + 1);
-    else goTo(hash);
+    else navigate(hash);
   };
   return (
     <>
       <h1>Access</h1>
       <div class="columns even">
         <section>
-          <h2>Why is something seen, or not?</h2>
+          <h2>Explain access</h2>
           <QuestionForm key={route.query.toString()} question={question} ask={ask} />
         </section>
         <section>
           {question.registry === '' ? (
             <p class="muted aside">
-              Every step of a request is told, also those behind the first refusal, with the claims that are
-              missing. What you may not know is told exactly like what is not there.
+              The explanation lists every check of the request, even after the first refusal, and the missing
+              claims. Anything you are not allowed to know about is reported as nonexistent.
             </p>
           ) : (
-            <Explained key={count} question={question} />
+            <ExplanationPanel key={count} question={question} />
           )}
         </section>
       </div>
       {question.registry !== '' && question.as !== null && (
         <Preview key={count} question={question} as={question.as} />
       )}
-      {offers(session, 'manageRegistries') && <Picture />}
+      {isOffered(session, 'manageRegistries') && <AccessMatrix />}
     </>
   );
+}
+
+/** The first page of a registry as a caller with these claims sees it. */
+function Preview({ question, as }: { question: Question; as: Claims }): JSX.Element {
+  const { registry, type } = question;
+  const query = useQuery(JSON.stringify([registry, type, as]), (signal) =>
+    unwrap(
+      api.POST('/v1/access/preview', {
+        body: { registry, type, as: { claims: as as Record<string, unknown> } },
+        signal,
+      }),
+    ),
+  );
+  return (
+    <section class="preview">
+      <h2>What they see</h2>
+      <QueryResult query={query}>
+        {({ answer: response, counts, page }) =>
+          page === null ? (
+            <p class="muted">
+              They have no access to the registry: {response.status}{' '}
+              {response.code !== undefined && <code>{response.code}</code>}
+            </p>
+          ) : (
+            <>
+              <p>
+                {pluralize(counts.server, 'server')}, {pluralize(counts.skill, 'skill')},{' '}
+                {pluralize(counts.plugin, 'plugin')}. The first page:
+              </p>
+              <ul class="names">
+                {namesOn(page).map((name, index) => (
+                  <li key={index}>
+                    <UntrustedText text={name} class="break" />
+                  </li>
+                ))}
+              </ul>
+            </>
+          )
+        }
+      </QueryResult>
+    </section>
+  );
+}
+
+/** A page contains its documents under a key named after their type. */
+function namesOn(page: object): string[] {
+  const rows = Object.values(page).find(Array.isArray) ?? [];
+  return rows.map((row: unknown) => {
+    const item = (row ?? {}) as Record<string, unknown>;
+    const document = (item['server'] ?? item) as Record<string, unknown>;
+    const { namespace, name, version } = document;
+    return `${namespace === undefined ? '' : `${String(namespace)}/`}${String(name)} ${String(version)}`;
+  });
 }

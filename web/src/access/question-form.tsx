@@ -1,18 +1,13 @@
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
-import { answer, api } from '../api/client.js';
-import type { EntryType } from '../api/types.js';
-import { useAnswer } from '../api/use-answer.js';
-import { ClaimsEditor } from '../forms/claims-editor.js';
-import { heldClaims } from '../session/held-claims.js';
+import { api, unwrap } from '../api/client.js';
+import type { Claims, EntryType } from '../api/types.js';
+import { ClaimsEditor } from '../claims/claims-editor.js';
+import { heldClaims } from '../claims/claims.js';
 import { useSession } from '../session/session.js';
-import type { Question } from './question.js';
+import { useQuery } from '../ui/query.js';
 
-const ACTIONS = [
-  ['see', 'see it'],
-  ['manage', 'manage it'],
-  ['publish', 'publish there'],
-] as const;
+const ACTIONS = ['see', 'manage', 'publish'] as const;
 
 export function QuestionForm({
   question,
@@ -23,7 +18,7 @@ export function QuestionForm({
 }): JSX.Element {
   const { me, settings } = useSession();
   const [draft, setDraft] = useState(question);
-  const registries = useAnswer('registries', (signal) => answer(api.GET('/registry', { signal })));
+  const registries = useQuery('registries', (signal) => unwrap(api.GET('/registry', { signal })));
   const names = registries.value?.registries.map(({ name }) => name) ?? [];
   const change = (to: Partial<Question>) => setDraft({ ...draft, ...to });
   const [typed, setTyped] = useState(question.registry === '' ? null : question.registry);
@@ -44,7 +39,7 @@ export function QuestionForm({
           autocomplete="off"
           spellcheck={false}
           value={registry}
-          // What is chosen for somebody who is at it would stand before what they type.
+          // Keeps the default from changing under the user once the registries have loaded.
           onFocus={() => setTyped(registry)}
           onInput={(event) => setTyped(event.currentTarget.value)}
         />
@@ -60,7 +55,7 @@ export function QuestionForm({
         </label>
         <span class="claims-add">
           <select
-            aria-label="Type of the entry"
+            aria-label="Entry type"
             value={draft.type}
             onChange={(event) => change({ type: event.currentTarget.value as EntryType })}
           >
@@ -73,17 +68,17 @@ export function QuestionForm({
             class="wide"
             autocomplete="off"
             spellcheck={false}
-            placeholder="its name; empty: the registry itself"
+            placeholder="name; leave empty for the registry itself"
             value={draft.entry}
             onInput={(event) => change({ entry: event.currentTarget.value })}
           />
         </span>
       </div>
       <fieldset class="field">
-        <legend class="label">Who</legend>
+        <legend class="label">Caller</legend>
         <label class="check">
           <input type="radio" name="who" checked={draft.as === null} onChange={() => change({ as: null })} />{' '}
-          Myself
+          Me
         </label>
         <label class="check">
           <input
@@ -92,30 +87,73 @@ export function QuestionForm({
             checked={draft.as !== null}
             onChange={() => change({ as: heldClaims(me) })}
           />{' '}
-          Somebody with these claims
+          A caller with these claims
         </label>
         {draft.as !== null && (
           <ClaimsEditor label="Claim" claims={draft.as} change={(claims) => change({ as: claims })} />
         )}
       </fieldset>
       <div class="field">
-        <label for="access-action">May they</label>
+        <label for="access-action">Action</label>
         <select
           id="access-action"
           value={draft.action}
           onChange={(event) => change({ action: event.currentTarget.value as Question['action'] })}
         >
-          {ACTIONS.map(([value, words]) => (
-            <option key={value} value={value}>
-              {words}
+          {ACTIONS.map((action) => (
+            <option key={action} value={action}>
+              {action}
             </option>
           ))}
         </select>
       </div>
-      {settings.mode === 'anonymous' && <p class="hint muted">Without tokens everybody sees everything.</p>}
+      {settings.mode === 'anonymous' && <p class="hint muted">In anonymous mode everyone sees everything.</p>}
       <p class="buttons form-end">
         <button class="primary">Explain</button>
       </p>
     </form>
   );
+}
+
+/** A question about access, stored in the URL. */
+export interface Question {
+  readonly registry: string;
+  readonly type: EntryType;
+  /** Empty for the registry itself. */
+  readonly entry: string;
+  readonly action: 'see' | 'manage' | 'publish';
+  /** Null for the current user. */
+  readonly as: Claims | null;
+}
+
+export function questionFromQuery(query: URLSearchParams): Question {
+  const type = query.get('type');
+  const action = query.get('action');
+  return {
+    registry: query.get('registry') ?? '',
+    type: type === 'skill' || type === 'plugin' ? type : 'server',
+    entry: query.get('entry') ?? '',
+    action: action === 'manage' || action === 'publish' ? action : 'see',
+    as: parseClaims(query.get('as')),
+  };
+}
+
+export function queryOf({ registry, type, entry, action, as }: Question): Record<string, string> {
+  return {
+    registry,
+    type: entry === '' || type === 'server' ? '' : type,
+    entry,
+    action: action === 'see' ? '' : action,
+    as: as === null ? '' : JSON.stringify(as),
+  };
+}
+
+function parseClaims(text: string | null): Claims | null {
+  if (text === null) return null;
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Claims) : null;
+  } catch {
+    return null;
+  }
 }

@@ -1,61 +1,59 @@
 import type { JSX } from 'preact';
-import { answer, api } from '../api/client.js';
+import { api, unwrap } from '../api/client.js';
 import type { AuditEvent } from '../api/types.js';
-import { useAnswer } from '../api/use-answer.js';
 import { hashOf, replaceHash, type Route } from '../navigation/route.js';
-import { Answered } from '../ui/answered.js';
 import { CursorList, type CursorPage } from '../ui/cursor-list.js';
-import { Empty } from '../ui/empty.js';
+import { EmptyState, QueryResult, useQuery } from '../ui/query.js';
 import { Table } from '../ui/table.js';
+import { type EventFilter, eventFilterFromQuery, EventFilters } from './event-filters.js';
 import { EventRow } from './event-row.js';
-import { type EventFilter, EventFilters, filterOf } from './event-filters.js';
 
 const PER_PAGE = 100;
-const COLUMNS = ['When', 'What', 'Who', 'To what', { title: 'More', isHidden: true }];
+const COLUMNS = ['Time', 'Action', 'Actor', 'Target', { title: 'Details', isHidden: true }];
 
-/** An empty value is absent. */
-function questionOf({ action, actor, target, outcome, since, until }: EventFilter, cursor?: string) {
-  const given = { action, actor, target, outcome, since: timeOf(since), until: timeOf(until), cursor };
+/** Query parameters; empty values are omitted. */
+function parametersOf({ action, actor, target, outcome, since, until }: EventFilter, cursor?: string) {
+  const values = { action, actor, target, outcome, since: toUtc(since), until: toUtc(until), cursor };
   return {
     limit: PER_PAGE,
-    ...Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined && value !== '')),
+    ...Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined && value !== '')),
   };
 }
 
-// What a field for local times holds has no zone: it is that of whoever looks at it.
-function timeOf(local: string): string {
+// A datetime-local value has no time zone; the user's zone applies.
+function toUtc(local: string): string {
   const time = new Date(local);
   return Number.isNaN(time.getTime()) ? '' : time.toISOString();
 }
 
 export function ActivityPage({ route }: { route: Route }): JSX.Element {
-  const filter = filterOf(route.query);
+  const filter = eventFilterFromQuery(route.query);
   const key = JSON.stringify(filter);
-  const asked = useAnswer(key, (signal) => readEvents(filter, undefined, signal));
+  const query = useQuery(key, (signal) => readEvents(filter, undefined, signal));
   const change = (to: Partial<EventFilter>) =>
     replaceHash(hashOf(['activity'], { ...filter, ...to } as EventFilter));
-  const isNarrowed = Object.values(filter).some((value) => value !== '');
+  const isFiltered = Object.values(filter).some((value) => value !== '');
   return (
     <>
       <div class="page-head">
         <h1>Activity</h1>
-        <button type="button" onClick={asked.again} disabled={asked.isWaiting}>
-          Look again
+        <button type="button" onClick={query.refetch} disabled={query.isLoading}>
+          Refresh
         </button>
       </div>
       <EventFilters filter={filter} change={change} />
-      <Answered asked={asked}>
+      <QueryResult query={query}>
         {(first) =>
           first.items.length === 0 ? (
-            <Empty title={isNarrowed ? 'No event that you may see matches' : 'No events that you may see'}>
-              {isNarrowed ? (
+            <EmptyState title={isFiltered ? 'No matching events' : 'No events'}>
+              {isFiltered ? (
                 <button type="button" onClick={() => replaceHash('#/activity')}>
-                  Clear the filters
+                  Clear filters
                 </button>
               ) : (
-                'Changes, syncs and refusals stand here, as far as you manage what they are about.'
+                'Changes, syncs and refused requests appear here for everything you manage.'
               )}
-            </Empty>
+            </EmptyState>
           ) : (
             <CursorList
               key={first.items[0]?.id}
@@ -73,7 +71,7 @@ export function ActivityPage({ route }: { route: Route }): JSX.Element {
             </CursorList>
           )
         }
-      </Answered>
+      </QueryResult>
     </>
   );
 }
@@ -83,8 +81,8 @@ async function readEvents(
   cursor: string | undefined,
   signal?: AbortSignal,
 ): Promise<CursorPage<AuditEvent>> {
-  const query = questionOf(filter, cursor);
-  const { events, metadata } = await answer(
+  const query = parametersOf(filter, cursor);
+  const { events, metadata } = await unwrap(
     api.GET('/v1/audit', { params: { query }, ...(signal ? { signal } : {}) }),
   );
   return { items: events, next: metadata.nextCursor };

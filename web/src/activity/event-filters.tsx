@@ -1,5 +1,5 @@
 import type { JSX } from 'preact';
-import { useTyped } from '../ui/use-typed.js';
+import { SelectFilter, useDebouncedText } from '../ui/filter-controls.js';
 
 export interface EventFilter extends Record<string, string> {
   readonly action: string;
@@ -15,7 +15,6 @@ interface Props {
   readonly change: (to: Partial<EventFilter>) => void;
 }
 
-/** The words that the API takes; another one that stands in the address is kept, and refused by it in its words. */
 const ACTIONS = [
   'entry.publish',
   'entry.status',
@@ -35,51 +34,43 @@ const ACTIONS = [
   'catalog.read',
   'access.read',
 ];
-const PAUSE_MS = 300;
+const TYPING_DELAY_MS = 300;
 
-export function filterOf(query: URLSearchParams): EventFilter {
-  const of = (name: string) => query.get(name) ?? '';
+export function eventFilterFromQuery(query: URLSearchParams): EventFilter {
+  const get = (name: string) => query.get(name) ?? '';
   return {
-    action: of('action'),
-    actor: of('actor'),
-    target: of('target'),
-    outcome: of('outcome'),
-    since: of('since'),
-    until: of('until'),
+    action: get('action'),
+    actor: get('actor'),
+    target: get('target'),
+    outcome: get('outcome'),
+    since: get('since'),
+    until: get('until'),
   };
 }
 
 export function EventFilters({ filter, change }: Props): JSX.Element {
-  const actions = [...new Set([...ACTIONS, ...(filter.action === '' ? [] : [filter.action])])];
   return (
     <form class="filters" role="search" onSubmit={(event) => event.preventDefault()}>
-      <label class="choice">
-        <span>What</span>
-        <select value={filter.action} onChange={(event) => change({ action: event.currentTarget.value })}>
-          <option value="">anything</option>
-          {actions.map((action) => (
-            <option key={action} value={action}>
-              {action}
-            </option>
-          ))}
-        </select>
-      </label>
-      <label class="choice">
-        <span>Outcome</span>
-        <select value={filter.outcome} onChange={(event) => change({ outcome: event.currentTarget.value })}>
-          <option value="">any</option>
-          <option value="allowed">allowed</option>
-          <option value="refused">refused</option>
-        </select>
-      </label>
+      <SelectFilter
+        label="Action"
+        value={filter.action}
+        options={ACTIONS}
+        change={(action) => change({ action })}
+      />
+      <SelectFilter
+        label="Outcome"
+        value={filter.outcome}
+        options={['allowed', 'refused']}
+        change={(outcome) => change({ outcome })}
+      />
       <TextFilter
-        label="Who"
+        label="Actor"
         placeholder="subject"
         value={filter.actor}
         change={(actor) => change({ actor })}
       />
       <TextFilter
-        label="To what"
+        label="Target"
         placeholder="name"
         value={filter.target}
         change={(target) => change({ target })}
@@ -98,7 +89,7 @@ interface TextFilterProps {
 }
 
 function TextFilter({ label, placeholder, value, change }: TextFilterProps): JSX.Element {
-  const [text, type] = useTyped(value, change, PAUSE_MS);
+  const [text, type] = useDebouncedText(value, change, TYPING_DELAY_MS);
   return (
     <label class="choice">
       <span>{label}</span>

@@ -2,9 +2,8 @@ import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import type { AuditEvent } from '../api/types.js';
 import { Badge } from '../ui/badge.js';
-import { Code } from '../ui/code.js';
-import { Plain } from '../ui/plain.js';
-import { Ago, exactly } from '../ui/time.js';
+import { Ago, exactTime } from '../ui/format.js';
+import { Code, UntrustedText } from '../ui/untrusted-text.js';
 
 export function EventRow({ event }: { event: AuditEvent }): JSX.Element {
   const [isOpen, setOpen] = useState(false);
@@ -24,18 +23,20 @@ export function EventRow({ event }: { event: AuditEvent }): JSX.Element {
           )}
         </td>
         <td>
-          <Plain
-            text={actor.subject ?? (actor.key === undefined ? 'nobody known' : `key ${actor.key}`)}
+          <UntrustedText
+            text={actor.subject ?? (actor.key === undefined ? 'unknown' : `key ${actor.key}`)}
             class="break"
           />
         </td>
         <td>
-          <span class="muted">{target.type}</span> <Plain text={target.name} class="break" />
-          {target.version !== undefined && <Plain text={` ${target.version}`} class="break version" />}
+          <span class="muted">{target.type}</span> <UntrustedText text={target.name} class="break" />
+          {target.version !== undefined && (
+            <UntrustedText text={` ${target.version}`} class="break version" />
+          )}
         </td>
         <td class="end">
           <button type="button" class="small" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
-            {isOpen ? 'Less' : 'More'}
+            {isOpen ? 'Hide' : 'Details'}
           </button>
         </td>
       </tr>
@@ -53,17 +54,17 @@ export function EventRow({ event }: { event: AuditEvent }): JSX.Element {
 function EventDetails({ event }: { event: AuditEvent }): JSX.Element {
   const { time, requestId, traceId, step, actor, target, change, sourceIp, dropped } = event;
   const facts: readonly (readonly [string, string | null | undefined])[] = [
-    ['Time', exactly(time)],
-    ['Request', requestId],
-    ['Trace', traceId],
-    ['Decided by', step],
+    ['Time', exactTime(time)],
+    ['Request ID', requestId],
+    ['Trace ID', traceId],
+    ['Decided at', step],
     ['Roles', actor.roles.join(', ')],
     ['Issuer', actor.issuer],
     ['Client', actor.client],
     ['Source', target.source],
     ['Registry', target.registry],
-    ['From', sourceIp],
-    ['Lost before this', dropped === undefined ? undefined : `${dropped} refusals and reads`],
+    ['Source IP', sourceIp],
+    ['Dropped before', dropped === undefined ? undefined : `${dropped} events`],
   ];
   return (
     <>
@@ -74,7 +75,7 @@ function EventDetails({ event }: { event: AuditEvent }): JSX.Element {
             <>
               <dt>{name}</dt>
               <dd>
-                <Plain text={value ?? ''} class="break" />
+                <UntrustedText text={value ?? ''} class="break" />
               </dd>
             </>
           ))}

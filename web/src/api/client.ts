@@ -1,19 +1,53 @@
 import createClient from 'openapi-fetch';
 import type { paths } from '../../generated/openapi.js';
 import { session } from '../session/session.js';
-import { failureFrom, failureOf } from './failure.js';
 
-/** Nothing is waited for longer than this. */
-const PATIENCE_MS = 30_000;
+/** A failed request: the API's error, or our own if there was no response. */
+export class Failure extends Error {
+  override readonly name = 'Failure';
 
-/** Where the API is: beside the page, whatever the prefix. */
+  constructor(
+    readonly sentence: string,
+    readonly code: string,
+    readonly status: number,
+    readonly requestId: string | undefined,
+    readonly details: readonly string[],
+  ) {
+    super(sentence);
+  }
+}
+
+/** @param body response body of any shape: a proxy may have answered instead of the server. */
+export function failureOf(status: number, body: unknown): Failure {
+  const { error, code, requestId, details } = (
+    typeof body === 'object' && body !== null ? body : {}
+  ) as Record<string, unknown>;
+  return new Failure(
+    typeof error === 'string' ? error : `The server answered ${status} without an error message`,
+    typeof code === 'string' ? code : 'unexpected_answer',
+    status,
+    typeof requestId === 'string' ? requestId : undefined,
+    Array.isArray(details) ? details.filter((line) => typeof line === 'string') : [],
+  );
+}
+
+export function failureFrom(thrown: unknown): Failure {
+  if (thrown instanceof Failure) return thrown;
+  if (thrown instanceof DOMException && thrown.name === 'TimeoutError')
+    return new Failure('The server did not answer in time', 'no_answer', 0, undefined, []);
+  return new Failure('The server could not be reached', 'not_reached', 0, undefined, []);
+}
+
+const TIMEOUT_MS = 30_000;
+
+/** Base URL of the API: the web UI's own directory, so it works under any prefix. */
 export const API_BASE = new URL('.', document.baseURI).href.replace(/\/$/, '');
 
-/** Sends a request as whoever has logged in. */
+/** Sends a request with the session's token. */
 export async function send(request: Request): Promise<Response> {
   const token = await session.freshToken();
   if (token !== null) request.headers.set('Authorization', `Bearer ${token}`);
-  const signal = AbortSignal.any([request.signal, AbortSignal.timeout(PATIENCE_MS)]);
+  const signal = AbortSignal.any([request.signal, AbortSignal.timeout(TIMEOUT_MS)]);
   const response = await fetch(request, { signal });
   if (response.status === 401 && token !== null) session.refused(token);
   return response;
@@ -21,27 +55,27 @@ export async function send(request: Request): Promise<Response> {
 
 export const api = createClient<paths>({ baseUrl: API_BASE, fetch: send });
 
-interface Answered<T> {
+interface ApiResponse<T> {
   readonly data?: T;
   readonly error?: unknown;
   readonly response: Response;
 }
 
 /**
- * What was answered.
+ * Returns the body of a successful response.
  *
- * @throws Failure, and an AbortError where the page no longer wants to know.
+ * @throws Failure for an error response or no response, AbortError when aborted.
  */
-export async function answer<T>(asked: Promise<Answered<T>>): Promise<T> {
-  return (await answerWithTag(asked)).value;
+export async function unwrap<T>(request: Promise<ApiResponse<T>>): Promise<T> {
+  return (await unwrapWithEtag(request)).value;
 }
 
-/** The same with its ETag, which a change of what was answered is held to. */
-export async function answerWithTag<T>(
-  asked: Promise<Answered<T>>,
+/** Like `unwrap`, with the ETag for a conditional update. */
+export async function unwrapWithEtag<T>(
+  request: Promise<ApiResponse<T>>,
 ): Promise<{ readonly value: T; readonly etag: string | null }> {
   try {
-    const { data, error, response } = await asked;
+    const { data, error, response } = await request;
     if (!response.ok) throw failureOf(response.status, error);
     return { value: data as T, etag: response.headers.get('ETag') };
   } catch (thrown) {

@@ -1,91 +1,99 @@
 import type { JSX } from 'preact';
-import { counted } from '../ui/counted.js';
-import { Empty } from '../ui/empty.js';
+import { pluralize } from '../ui/format.js';
+import { EmptyState, Loading } from '../ui/query.js';
 import { Refusal } from '../ui/refusal.js';
-import { VirtualGrid } from '../ui/virtual-grid.js';
-import { Waiting } from '../ui/waiting.js';
 import { EntryCard } from './entry-card.js';
-import { isNarrowedHere, type Listed, type Narrowing } from './listed.js';
-import { usePlace } from './use-place.js';
-import { type List, useList } from './use-list.js';
+import type { EntrySummary } from './entry-summary.js';
+import { type CatalogueFilter, needsLocalFilter } from './filters.js';
+import { type CatalogueListState, useCatalogueList } from './use-catalogue-list.js';
+import { useScrollRestoration } from './use-scroll-restoration.js';
+import { VirtualGrid } from './virtual-grid.js';
 
 interface Props {
   readonly registry: string;
-  readonly narrowing: Narrowing;
+  readonly filter: CatalogueFilter;
   readonly reset: () => void;
 }
 
-export function CatalogueList({ registry, narrowing, reset }: Props): JSX.Element {
-  const place = usePlace(JSON.stringify([registry, narrowing]));
-  const list = useList(registry, narrowing, place.count);
-  place.keep(list.items.length);
-  const { items, isWaiting, isWhole, failure } = list;
-  if (failure && items.length === 0) return <Refusal failure={failure} again={list.again} />;
-  const isEmpty = items.length === 0 && isWhole && !isWaiting;
-  const isLooking = isWaiting && list.looked > 0 && isNarrowedHere(narrowing);
+export function CatalogueList({ registry, filter, reset }: Props): JSX.Element {
+  const scroll = useScrollRestoration(JSON.stringify([registry, filter]));
+  const list = useCatalogueList(registry, filter, scroll.count);
+  scroll.update(list.items.length);
+  const { items, isLoading, isComplete, failure } = list;
+  if (failure && items.length === 0) return <Refusal failure={failure} retry={list.resume} />;
+  const isEmpty = items.length === 0 && isComplete && !isLoading;
+  const isScanning = isLoading && list.scanned > 0 && needsLocalFilter(filter);
   return (
-    <div class={list.isBefore ? 'results is-before' : 'results'}>
+    <div class={list.isStale ? 'results is-stale' : 'results'}>
       <p class="count" role="status">
-        {isLooking || isEmpty || (items.length === 0 && isWaiting) ? ' ' : countText(list, narrowing)}
+        {isScanning || isEmpty || (items.length === 0 && isLoading) ? ' ' : countText(list, filter)}
       </p>
-      {items.length === 0 && isWaiting && !isLooking && <Waiting />}
-      {isEmpty &&
-        (isNarrowed(narrowing) ? <NothingFound reset={reset} /> : <NothingThere narrowing={narrowing} />)}
+      {items.length === 0 && isLoading && !isScanning && <Loading />}
+      {isEmpty && (isFiltered(filter) ? <NoMatches reset={reset} /> : <EmptyRegistry filter={filter} />)}
       {items.length > 0 && (
-        <VirtualGrid<Listed>
+        <VirtualGrid<EntrySummary>
           items={items}
           rowHeight={144}
           minWidth={330}
-          label={`${narrowing.type}s`}
+          label={`${filter.type}s`}
           keyOf={({ type, name, version }) => `${type} ${name} ${version}`}
-          nearEnd={list.more}
+          onNearEnd={list.loadMore}
         >
-          {(listed) => <EntryCard registry={registry} listed={listed} />}
+          {(entry) => <EntryCard registry={registry} entry={entry} />}
         </VirtualGrid>
       )}
-      {failure && <Refusal failure={failure} again={list.again} />}
-      {(isLooking || list.hasPaused) && <Looking list={list} narrowing={narrowing} />}
+      {failure && <Refusal failure={failure} retry={list.resume} />}
+      {(isScanning || list.isPaused) && <ScanProgress list={list} filter={filter} />}
     </div>
   );
 }
 
-/** How far a list was looked through that is narrowed here, while it goes on, and when it no longer does. */
-function Looking({ list, narrowing: { type } }: { list: List; narrowing: Narrowing }): JSX.Element {
-  const { items, looked, hasPaused, stop, again } = list;
+/** Progress of local filtering, with a button to stop or continue. */
+function ScanProgress({
+  list,
+  filter: { type },
+}: {
+  list: CatalogueListState;
+  filter: CatalogueFilter;
+}): JSX.Element {
+  const { items, scanned, isPaused, stop, resume } = list;
   return (
     <p class="paused">
-      {`${items.length.toLocaleString('en')} of ${counted(looked, type)} looked at so far${hasPaused ? '.' : '…'} `}
-      <button type="button" class="small" onClick={hasPaused ? again : stop}>
-        {hasPaused ? 'Look further' : 'Stop'}
+      {`${pluralize(items.length, 'match', 'matches')} in ${pluralize(scanned, type)}${isPaused ? '.' : '…'} `}
+      <button type="button" class="small" onClick={isPaused ? resume : stop}>
+        {isPaused ? 'Continue' : 'Stop'}
       </button>
     </p>
   );
 }
 
-function isNarrowed({ search, status, transport, packageType }: Narrowing): boolean {
+function isFiltered({ search, status, transport, packageType }: CatalogueFilter): boolean {
   return [search, status, transport, packageType].some(Boolean);
 }
 
-function countText({ items, isWhole, looked, hasPaused }: List, { type }: Narrowing): string {
-  if (hasPaused) return `${items.length.toLocaleString('en')} of the first ${counted(looked, type)}`;
-  return `${counted(items.length, type)}${isWhole ? '' : ' so far'}`;
+function countText(
+  { items, isComplete, scanned, isPaused }: CatalogueListState,
+  { type }: CatalogueFilter,
+): string {
+  if (isPaused) return `${items.length.toLocaleString('en')} of the first ${pluralize(scanned, type)}`;
+  return `${pluralize(items.length, type)}${isComplete ? '' : ' so far'}`;
 }
 
-function NothingFound({ reset }: { reset: () => void }): JSX.Element {
+function NoMatches({ reset }: { reset: () => void }): JSX.Element {
   return (
-    <Empty title="Nothing you may see matches">
+    <EmptyState title="No matching entries">
       <button type="button" onClick={reset}>
         Clear search and filters
       </button>
-    </Empty>
+    </EmptyState>
   );
 }
 
-function NothingThere({ narrowing: { type } }: { narrowing: Narrowing }): JSX.Element {
+function EmptyRegistry({ filter: { type } }: { filter: CatalogueFilter }): JSX.Element {
   return (
-    <Empty title={`This registry has no ${type}s that you may see`}>
-      It fills when one of its sources is synced, or when somebody publishes to it.{' '}
-      <a href="#/access">Access</a> says why you see an entry, or do not.
-    </Empty>
+    <EmptyState title={`No ${type}s to show in this registry`}>
+      Entries appear when a source is synced or someone publishes. <a href="#/access">Access</a> explains why
+      you can or cannot see an entry.
+    </EmptyState>
   );
 }

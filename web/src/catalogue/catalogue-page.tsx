@@ -1,62 +1,59 @@
 import type { JSX } from 'preact';
 import { useCallback, useEffect } from 'preact/hooks';
-import { answer, api } from '../api/client.js';
-import { useAnswer } from '../api/use-answer.js';
-import { goTo, hashOf, replaceHash, type Route } from '../navigation/route.js';
+import { api, unwrap } from '../api/client.js';
+import { hashOf, navigate, replaceHash, type Route } from '../navigation/route.js';
+import { LogInButtons } from '../session/log-in-buttons.js';
 import { useSession } from '../session/session.js';
-import { Answered } from '../ui/answered.js';
-import { Empty } from '../ui/empty.js';
-import { Welcome } from '../shell/welcome.js';
+import { EmptyState, QueryResult, useQuery } from '../ui/query.js';
 import { CatalogueList } from './catalogue-list.js';
-import { Filters } from './filters.js';
-import { type Narrowing, narrowingOf, queryOf } from './listed.js';
+import { type CatalogueFilter, filterFromQuery, Filters, queryOf } from './filters.js';
 
 export function CataloguePage({ route }: { route: Route }): JSX.Element {
   const { settings, token } = useSession();
   const [, registry] = route.path;
-  const isNobody = settings.mode === 'oauth' && token === null;
-  if (registry === undefined) return isNobody ? <Welcome /> : <FirstRegistry />;
-  return <Catalogue registry={registry} route={route} isNobody={isNobody} />;
+  const isLoggedOut = settings.mode === 'oauth' && token === null;
+  if (registry === undefined) return isLoggedOut ? <Welcome /> : <FirstRegistry />;
+  return <Catalogue registry={registry} route={route} isLoggedOut={isLoggedOut} />;
 }
 
-function useRegistries(isAsked: boolean) {
-  return useAnswer(isAsked ? 'registries' : null, (signal) => answer(api.GET('/registry', { signal })));
+function useRegistries(isEnabled: boolean) {
+  return useQuery(isEnabled ? 'registries' : null, (signal) => unwrap(api.GET('/registry', { signal })));
 }
 
-/** The first of those that the caller may enter, in the order of the configuration. */
+/** Redirects to the first registry that the caller can access. */
 function FirstRegistry(): JSX.Element {
-  const asked = useRegistries(true);
-  const first = asked.value?.registries[0]?.name;
+  const query = useRegistries(true);
+  const first = query.value?.registries[0]?.name;
   useEffect(() => {
     if (first !== undefined) replaceHash(hashOf(['catalogue', first]));
   }, [first]);
   return (
-    <Answered asked={asked}>
+    <QueryResult query={query}>
       {({ registries }) =>
         registries.length === 0 ? (
-          <Empty title="There is no registry that you may enter">
-            Registries are entered by claims: ask whoever runs this server which ones yours would have to be.
-          </Empty>
+          <EmptyState title="You don't have access to any registry">
+            Access to a registry depends on your claims. Ask an administrator which claims you need.
+          </EmptyState>
         ) : null
       }
-    </Answered>
+    </QueryResult>
   );
 }
 
 interface Props {
   readonly registry: string;
   readonly route: Route;
-  readonly isNobody: boolean;
+  readonly isLoggedOut: boolean;
 }
 
-function Catalogue({ registry, route, isNobody }: Props): JSX.Element {
-  const registries = useRegistries(!isNobody);
+function Catalogue({ registry, route, isLoggedOut }: Props): JSX.Element {
+  const registries = useRegistries(!isLoggedOut);
   const names = registries.value?.registries.map(({ name }) => name) ?? [];
   const text = route.query.toString();
-  const narrowing = narrowingOf(new URLSearchParams(text));
+  const filter = filterFromQuery(new URLSearchParams(text));
   const change = useCallback(
-    (to: Partial<Narrowing>) => {
-      const now = narrowingOf(new URLSearchParams(text));
+    (to: Partial<CatalogueFilter>) => {
+      const now = filterFromQuery(new URLSearchParams(text));
       replaceHash(hashOf(['catalogue', registry], queryOf({ ...now, ...to })));
     },
     [registry, text],
@@ -70,7 +67,9 @@ function Catalogue({ registry, route, isNobody }: Props): JSX.Element {
             <span>Registry</span>
             <select
               value={registry}
-              onChange={(event) => goTo(hashOf(['catalogue', event.currentTarget.value], queryOf(narrowing)))}
+              onChange={(event) =>
+                navigate(hashOf(['catalogue', event.currentTarget.value], queryOf(filter)))
+              }
             >
               {(names.includes(registry) ? names : [registry, ...names]).map((name) => (
                 <option key={name} value={name}>
@@ -81,10 +80,21 @@ function Catalogue({ registry, route, isNobody }: Props): JSX.Element {
           </label>
         )}
       </div>
-      <Filters narrowing={narrowing} change={change} />
-      <CatalogueList registry={registry} narrowing={narrowing} reset={() => change(NOTHING)} />
+      <Filters filter={filter} change={change} />
+      <CatalogueList registry={registry} filter={filter} reset={() => change(NO_FILTER)} />
     </>
   );
 }
 
-const NOTHING: Partial<Narrowing> = { search: '', status: '', transport: '', packageType: '' };
+const NO_FILTER: Partial<CatalogueFilter> = { search: '', status: '', transport: '', packageType: '' };
+
+/** Shown in oauth mode before the log-in. */
+function Welcome(): JSX.Element {
+  return (
+    <section class="welcome">
+      <h1>MCP servers and skills for your team</h1>
+      <p>Log in to see the registries and entries you have access to.</p>
+      <LogInButtons />
+    </section>
+  );
+}

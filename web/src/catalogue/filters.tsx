@@ -1,15 +1,61 @@
 import type { JSX, TargetedKeyboardEvent } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
-import { useTyped } from '../ui/use-typed.js';
-import type { Narrowing } from './listed.js';
+import type { EntryType } from '../api/types.js';
+import { SelectFilter, useDebouncedText } from '../ui/filter-controls.js';
+import type { EntrySummary } from './entry-summary.js';
 
-interface Props {
-  readonly narrowing: Narrowing;
-  readonly change: (to: Partial<Narrowing>) => void;
+/** Search and filters of the list, stored in the URL. */
+export interface CatalogueFilter {
+  readonly type: EntryType;
+  readonly search: string;
+  readonly status: string;
+  readonly transport: string;
+  readonly packageType: string;
 }
 
-/** So long a pause in typing is a question. */
-const PAUSE_MS = 120;
+export function filterFromQuery(query: URLSearchParams): CatalogueFilter {
+  const type = query.get('type');
+  return {
+    type: type === 'skill' || type === 'plugin' ? type : 'server',
+    search: query.get('search') ?? '',
+    status: query.get('status') ?? '',
+    transport: query.get('transport') ?? '',
+    packageType: query.get('package') ?? '',
+  };
+}
+
+export function queryOf({
+  type,
+  search,
+  status,
+  transport,
+  packageType,
+}: CatalogueFilter): Record<string, string> {
+  return { type: type === 'server' ? '' : type, search, status, transport, package: packageType };
+}
+
+/** Returns whether the list must be filtered here: the API does not filter by transport, package or server status. */
+export function needsLocalFilter({ type, status, transport, packageType }: CatalogueFilter): boolean {
+  return transport !== '' || packageType !== '' || (type === 'server' && status !== '');
+}
+
+export function matchesLocalFilter(
+  entry: EntrySummary,
+  { status, transport, packageType }: CatalogueFilter,
+): boolean {
+  return (
+    (status === '' || entry.status === status) &&
+    (transport === '' || entry.transports.includes(transport)) &&
+    (packageType === '' || entry.packageTypes.includes(packageType))
+  );
+}
+
+interface Props {
+  readonly filter: CatalogueFilter;
+  readonly change: (to: Partial<CatalogueFilter>) => void;
+}
+
+const SEARCH_DELAY_MS = 120;
 
 const TYPES = [
   ['server', 'Servers'],
@@ -28,11 +74,11 @@ const STATUSES = {
   plugin: ['active', 'deprecated', 'archived'],
 };
 
-export function Filters({ narrowing, change }: Props): JSX.Element {
-  const { type } = narrowing;
+export function Filters({ filter, change }: Props): JSX.Element {
+  const { type } = filter;
   return (
     <form class="filters" role="search" onSubmit={(event) => event.preventDefault()}>
-      <SearchField search={narrowing.search} change={change} />
+      <SearchField search={filter.search} change={change} />
       <fieldset class="segments">
         <legend class="hidden">Type</legend>
         {TYPES.map(([value, label]) => (
@@ -48,45 +94,45 @@ export function Filters({ narrowing, change }: Props): JSX.Element {
           </label>
         ))}
       </fieldset>
-      <Choice
+      <SelectFilter
         label="Status"
-        value={narrowing.status}
-        all={STATUSES[type]}
-        pick={(status) => change({ status })}
+        value={filter.status}
+        options={STATUSES[type]}
+        change={(status) => change({ status })}
       />
       {type === 'server' && (
-        <Choice
+        <SelectFilter
           label="Transport"
-          value={narrowing.transport}
-          all={TRANSPORTS}
-          pick={(transport) => change({ transport })}
+          value={filter.transport}
+          options={TRANSPORTS}
+          change={(transport) => change({ transport })}
         />
       )}
-      <Choice
+      <SelectFilter
         label="Package"
-        value={narrowing.packageType}
-        all={PACKAGES[type]}
-        pick={(packageType) => change({ packageType })}
+        value={filter.packageType}
+        options={PACKAGES[type]}
+        change={(packageType) => change({ packageType })}
       />
     </form>
   );
 }
 
 function SearchField({ search, change }: { search: string; change: Props['change'] }): JSX.Element {
-  const [text, type] = useTyped(search, (typed) => change({ search: typed }), PAUSE_MS);
+  const [text, type] = useDebouncedText(search, (typed) => change({ search: typed }), SEARCH_DELAY_MS);
   const field = useRef<HTMLInputElement>(null);
   useEffect(() => {
-    const press = (event: KeyboardEvent) => {
+    const focusOnSlash = (event: KeyboardEvent) => {
       const { target } = event;
       const isTyping = target instanceof HTMLElement && /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName);
       if (event.key !== '/' || isTyping || event.ctrlKey || event.metaKey || event.altKey) return;
       event.preventDefault();
       field.current?.focus();
     };
-    window.addEventListener('keydown', press);
-    return () => window.removeEventListener('keydown', press);
+    window.addEventListener('keydown', focusOnSlash);
+    return () => window.removeEventListener('keydown', focusOnSlash);
   }, []);
-  const leave = (event: TargetedKeyboardEvent<HTMLInputElement>) => {
+  const moveToResults = (event: TargetedKeyboardEvent<HTMLInputElement>) => {
     if (event.key !== 'ArrowDown') return;
     event.preventDefault();
     document.querySelector<HTMLElement>('ul.virtual li > a')?.focus();
@@ -103,32 +149,9 @@ function SearchField({ search, change }: { search: string; change: Props['change
         spellcheck={false}
         placeholder="Search"
         onInput={(event) => type(event.currentTarget.value)}
-        onKeyDown={leave}
+        onKeyDown={moveToResults}
       />
       <kbd aria-hidden="true">/</kbd>
-    </label>
-  );
-}
-
-interface ChoiceProps {
-  readonly label: string;
-  readonly value: string;
-  readonly all: readonly string[];
-  readonly pick: (value: string) => void;
-}
-
-function Choice({ label, value, all, pick }: ChoiceProps): JSX.Element {
-  return (
-    <label class="choice">
-      <span>{label}</span>
-      <select value={value} onChange={(event) => pick(event.currentTarget.value)}>
-        <option value="">any</option>
-        {[...new Set([...all, ...(value === '' ? [] : [value])])].map((each) => (
-          <option key={each} value={each}>
-            {each}
-          </option>
-        ))}
-      </select>
     </label>
   );
 }

@@ -1,24 +1,24 @@
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
-import { callTool } from '../api/mcp.js';
-import { useAnswer } from '../api/use-answer.js';
-import { Code } from '../ui/code.js';
-import { Plain } from '../ui/plain.js';
-import { wordFor } from '../api/word-for.js';
+import { API_BASE, Failure, failureOf, send } from '../api/client.js';
+import { useQuery } from '../ui/query.js';
+import { Code, UntrustedText } from '../ui/untrusted-text.js';
 
 interface Connection {
   readonly client: string;
-  /** What stands in that client's own configuration. */
+  /** Content for the client's configuration file. */
   readonly configuration?: object;
   readonly omitted?: { readonly explanation: string };
 }
 
-const NAMES: Readonly<Record<string, string>> = {
-  vscode: 'VS Code',
-  copilot: 'Copilot',
-  'claude-code': 'Claude Code',
-  cursor: 'Cursor',
-};
+const CLIENT_NAMES = new Map(
+  Object.entries({
+    vscode: 'VS Code',
+    copilot: 'Copilot',
+    'claude-code': 'Claude Code',
+    cursor: 'Cursor',
+  }),
+);
 
 interface Props {
   readonly registry: string;
@@ -26,9 +26,9 @@ interface Props {
   readonly version: string;
 }
 
-/** What to write into a client's configuration, in that client's own words. */
+/** Configuration snippets that connect a client to the server. */
 export function Connect({ registry, name, version }: Props): JSX.Element {
-  const asked = useAnswer(JSON.stringify([registry, name, version]), async (signal) => {
+  const query = useQuery(JSON.stringify([registry, name, version]), async (signal) => {
     const { clients } = await callTool<{ clients: readonly Connection[] }>(
       registry,
       'how_to_connect',
@@ -38,17 +38,17 @@ export function Connect({ registry, name, version }: Props): JSX.Element {
     return clients;
   });
   const [chosen, setChosen] = useState<string>();
-  const connections = asked.value ?? [];
+  const connections = query.value ?? [];
   const shown = connections.find(({ client }) => client === chosen) ?? connections[0];
-  // Without it the page is as good: what there is to install stands below.
-  if (asked.failure || !shown) return <></>;
-  // What stands in the way of all clients is said once.
-  const isForNone = connections.every(({ configuration }) => !configuration);
-  const clientName = wordFor(NAMES, shown.client) ?? shown.client;
+  // Optional: the page still shows remotes and packages.
+  if (query.failure || !shown) return <></>;
+  // If no client is supported, show the reason once.
+  const isUnsupported = connections.every(({ configuration }) => !configuration);
+  const clientName = CLIENT_NAMES.get(shown.client) ?? shown.client;
   return (
     <section class="connect">
       <h2>Connect</h2>
-      {!isForNone && (
+      {!isUnsupported && (
         <div class="segments" role="radiogroup" aria-label="Client">
           {connections.map(({ client }) => (
             <label key={client}>
@@ -59,21 +59,57 @@ export function Connect({ registry, name, version }: Props): JSX.Element {
                 onChange={() => setChosen(client)}
               />
               <span>
-                <Plain text={wordFor(NAMES, client) ?? client} />
+                <UntrustedText text={CLIENT_NAMES.get(client) ?? client} />
               </span>
             </label>
           ))}
         </div>
       )}
       {shown.configuration ? (
-        <Code text={JSON.stringify(shown.configuration, null, 2)} label={`Configuration of ${clientName}`} />
+        <Code text={JSON.stringify(shown.configuration, null, 2)} label={`Configuration for ${clientName}`} />
       ) : (
         <p class="muted below">
-          Nothing can be written into the configuration of{' '}
-          {isForNone ? 'a client' : <Plain text={clientName} />}:{' '}
-          <Plain text={shown.omitted?.explanation ?? ''} class="break" />
+          No configuration available for {isUnsupported ? 'any client' : <UntrustedText text={clientName} />}:{' '}
+          <UntrustedText text={shown.omitted?.explanation ?? ''} class="break" />
         </p>
       )}
     </section>
   );
+}
+
+interface ToolAnswer<T> {
+  readonly result?: {
+    readonly isError?: boolean;
+    readonly structuredContent?: T;
+    readonly content?: readonly { readonly text?: string }[];
+  };
+  readonly error?: { readonly message?: string };
+}
+
+/** Calls a tool of the registry's MCP endpoint. The endpoint is stateless, so one request is enough. */
+async function callTool<T>(
+  registry: string,
+  tool: string,
+  args: Readonly<Record<string, string>>,
+  signal: AbortSignal,
+): Promise<T> {
+  const response = await send(
+    new Request(`${API_BASE}/registry/${encodeURIComponent(registry)}/mcp`, {
+      method: 'POST',
+      signal,
+      headers: { 'Content-Type': 'application/json', Accept: 'application/json, text/event-stream' },
+      body: JSON.stringify({
+        jsonrpc: '2.0',
+        id: 1,
+        method: 'tools/call',
+        params: { name: tool, arguments: args },
+      }),
+    }),
+  );
+  const body: unknown = await response.json().catch(() => undefined);
+  if (!response.ok) throw failureOf(response.status, body);
+  const { result, error } = (body ?? {}) as ToolAnswer<T>;
+  if (result?.structuredContent !== undefined && result.isError !== true) return result.structuredContent;
+  const sentence = error?.message ?? result?.content?.[0]?.text ?? 'The tool returned no result';
+  throw new Failure(sentence, 'tool_failed', response.status, undefined, []);
 }

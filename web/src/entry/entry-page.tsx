@@ -1,45 +1,40 @@
 import type { JSX } from 'preact';
 import type { EntryType, ServerDocument } from '../api/types.js';
-import { useAnswer } from '../api/use-answer.js';
-import { EntryIcon } from '../catalogue/entry-icon.js';
+import { EntryIcon } from '../catalogue/entry-card.js';
 import { hashOf, type Route } from '../navigation/route.js';
-import { Answered } from '../ui/answered.js';
 import { Badge } from '../ui/badge.js';
-import { Code } from '../ui/code.js';
-import { Empty } from '../ui/empty.js';
-import { ExternalLink } from '../ui/external-link.js';
-import { Fact, Facts } from '../ui/facts.js';
-import { Plain } from '../ui/plain.js';
+import { EmptyState, QueryResult, useQuery } from '../ui/query.js';
+import { Detail, DetailList } from '../ui/table.js';
+import { Code, ExternalLink, UntrustedText } from '../ui/untrusted-text.js';
 import { Connect } from './connect.js';
-import { readVersions, toolsOf, type Version } from './documents.js';
 import { Packages, Remotes } from './installation.js';
-import { Versions } from './versions.js';
+import { readVersions, type Version, Versions } from './versions.js';
 
 const TYPES: readonly string[] = ['server', 'skill', 'plugin'] satisfies EntryType[];
 
 /** `#/catalogue/{registry}/{type}/{name}[/{version}]` */
 export function EntryPage({ route }: { route: Route }): JSX.Element {
-  const [, registry = '', type = '', name = '', wanted] = route.path;
+  const [, registry = '', type = '', name = '', requested] = route.path;
   const isKnown = TYPES.includes(type);
-  const asked = useAnswer(isKnown ? JSON.stringify([registry, type, name]) : null, (signal) =>
+  const query = useQuery(isKnown ? JSON.stringify([registry, type, name]) : null, (signal) =>
     readVersions(registry, type as EntryType, name, signal),
   );
-  if (!isKnown) return <Empty title="There is no such page" />;
+  if (!isKnown) return <EmptyState title="Page not found" />;
   return (
     <article class="entry">
       <p class="trail">
         <a href={hashOf(['catalogue', registry], { type: type === 'server' ? '' : type })}>
-          ← <Plain text={registry} />
+          ← <UntrustedText text={registry} />
         </a>
       </p>
-      <Answered asked={asked}>
+      <QueryResult query={query}>
         {(versions) => {
           const shown =
-            wanted === undefined
+            requested === undefined
               ? (versions.find(({ isLatest }) => isLatest) ?? versions[0])
-              : versionOf(versions, wanted);
+              : versions.find(({ version }) => version === requested);
           return shown ? (
-            <Shown
+            <EntryDetails
               registry={registry}
               type={type as EntryType}
               name={name}
@@ -47,21 +42,17 @@ export function EntryPage({ route }: { route: Route }): JSX.Element {
               versions={versions}
             />
           ) : (
-            <Empty title="This entry has no such version">
-              <a href={hashOf(['catalogue', registry, type, name])}>To its latest one</a>
-            </Empty>
+            <EmptyState title="Version not found">
+              <a href={hashOf(['catalogue', registry, type, name])}>Go to the latest version</a>
+            </EmptyState>
           );
         }}
-      </Answered>
+      </QueryResult>
     </article>
   );
 }
 
-function versionOf(versions: readonly Version[], wanted: string): Version | undefined {
-  return versions.find(({ version }) => version === wanted);
-}
-
-interface ShownProps {
+interface EntryDetailsProps {
   readonly registry: string;
   readonly type: EntryType;
   readonly name: string;
@@ -69,48 +60,48 @@ interface ShownProps {
   readonly versions: readonly Version[];
 }
 
-function Shown({ registry, type, name, shown, versions }: ShownProps): JSX.Element {
-  const { document: held } = shown;
-  const tools = toolsOf(held);
-  const server = type === 'server' ? (held as ServerDocument) : undefined;
+function EntryDetails({ registry, type, name, shown, versions }: EntryDetailsProps): JSX.Element {
+  const { document: content } = shown;
+  const tools = publishedTools(content);
+  const server = type === 'server' ? (content as ServerDocument) : undefined;
   return (
     <>
       <header class="entry-head">
-        <EntryIcon name={name} icons={held.icons ?? []} size={56} />
+        <EntryIcon name={name} icons={content.icons ?? []} size={56} />
         <div>
           <h1>
-            <Plain
-              text={(held.title?.trim() && held.title) || (name.split('/').at(-1) ?? name)}
+            <UntrustedText
+              text={(content.title?.trim() && content.title) || (name.split('/').at(-1) ?? name)}
               class="break"
             />
           </h1>
           <p class="entry-name">
-            <Plain text={name} class="break" />
+            <UntrustedText text={name} class="break" />
           </p>
           <p class="entry-facts">
-            <Plain text={shown.version} class="break version" />
+            <UntrustedText text={shown.version} class="break version" />
             <Badge state={shown.status} />
             {!shown.isLatest && (
-              <a href={hashOf(['catalogue', registry, type, name])}>There is a newer version</a>
+              <a href={hashOf(['catalogue', registry, type, name])}>Newer version available</a>
             )}
           </p>
         </div>
       </header>
       {shown.statusMessage !== undefined && (
         <p class="notice">
-          <Plain text={shown.statusMessage} class="break" />
+          <UntrustedText text={shown.statusMessage} class="break" />
         </p>
       )}
       <p class="entry-description">
-        <Plain text={held.description} class="break" />
+        <UntrustedText text={content.description} class="break" />
       </p>
-      <Links held={held} />
+      <Links content={content} />
       <div class="columns">
         <div>
           {server && <Connect registry={registry} name={name} version={shown.version} />}
           {server && <Remotes remotes={server.remotes ?? []} />}
           {server && <Packages packages={server.packages ?? []} />}
-          {!server && <Packages packages={held.packages ?? []} />}
+          {!server && <Packages packages={content.packages ?? []} />}
           {tools.length > 0 && (
             <section>
               <h2>
@@ -120,9 +111,9 @@ function Shown({ registry, type, name, shown, versions }: ShownProps): JSX.Eleme
                 {tools.map((tool) => (
                   <li key={tool.name}>
                     <code>
-                      <Plain text={tool.name} class="break" />
+                      <UntrustedText text={tool.name} class="break" />
                     </code>{' '}
-                    {tool.description !== '' && <Plain text={tool.description} class="break muted" />}
+                    {tool.description !== '' && <UntrustedText text={tool.description} class="break muted" />}
                   </li>
                 ))}
               </ul>
@@ -132,8 +123,8 @@ function Shown({ registry, type, name, shown, versions }: ShownProps): JSX.Eleme
         <div>
           <Versions registry={registry} type={type} name={name} versions={versions} shown={shown} />
           <details class="document">
-            <summary>The document as it was published</summary>
-            <Code text={JSON.stringify(held, null, 2)} label="Document" />
+            <summary>Published document</summary>
+            <Code text={JSON.stringify(content, null, 2)} label="Document" />
           </details>
         </div>
       </div>
@@ -141,15 +132,60 @@ function Shown({ registry, type, name, shown, versions }: ShownProps): JSX.Eleme
   );
 }
 
-function Links({ held }: { held: Version['document'] }): JSX.Element {
-  const { repository } = held;
-  const { websiteUrl, license } = held as { websiteUrl?: string; license?: string };
+function Links({ content }: { content: Version['document'] }): JSX.Element {
+  const { repository } = content;
+  const { websiteUrl, license } = content as { websiteUrl?: string; license?: string };
   if (websiteUrl === undefined && repository?.url === undefined && license === undefined) return <></>;
   return (
-    <Facts>
-      <Fact name="Website">{websiteUrl !== undefined && <ExternalLink to={websiteUrl} />}</Fact>
-      <Fact name="Repository">{repository?.url !== undefined && <ExternalLink to={repository.url} />}</Fact>
-      <Fact name="Licence">{license !== undefined && <Plain text={license} />}</Fact>
-    </Facts>
+    <DetailList>
+      <Detail name="Website">{websiteUrl !== undefined && <ExternalLink to={websiteUrl} />}</Detail>
+      <Detail name="Repository">
+        {repository?.url !== undefined && <ExternalLink to={repository.url} />}
+      </Detail>
+      <Detail name="Licence">{license !== undefined && <UntrustedText text={license} />}</Detail>
+    </DetailList>
   );
+}
+
+interface Tool {
+  readonly name: string;
+  readonly description: string;
+}
+
+/**
+ * Tools from the publisher-provided extension, as names or definitions with a description. Publishers can put anything
+ * there, so nothing about its shape is assumed.
+ */
+function publishedTools(document: object): readonly Tool[] {
+  const extension = member(member(document, '_meta'), 'io.modelcontextprotocol.registry/publisher-provided');
+  const tools = new Map<string, Tool>();
+  for (const publisher of values(extension))
+    for (const block of values(publisher)) {
+      for (const definition of list(member(block, 'tool_definitions'))) {
+        const name = member(definition, 'name');
+        const description = member(definition, 'description');
+        if (typeof name === 'string')
+          tools.set(name, { name, description: typeof description === 'string' ? description : '' });
+      }
+      for (const name of list(member(block, 'tools')))
+        if (typeof name === 'string' && !tools.has(name)) tools.set(name, { name, description: '' });
+    }
+  const { allowedTools } = document as { allowedTools?: unknown };
+  for (const name of list(allowedTools))
+    if (typeof name === 'string') tools.set(name, { name, description: '' });
+  return [...tools.values()];
+}
+
+function member(value: unknown, key: string): unknown {
+  return typeof value === 'object' && value !== null && Object.hasOwn(value, key)
+    ? (value as Record<string, unknown>)[key]
+    : undefined;
+}
+
+function values(value: unknown): unknown[] {
+  return typeof value === 'object' && value !== null ? Object.values(value) : [];
+}
+
+function list(value: unknown): unknown[] {
+  return Array.isArray(value) ? value : [];
 }

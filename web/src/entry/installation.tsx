@@ -1,7 +1,6 @@
 import type { JSX } from 'preact';
 import type { ServerDocument, SkillDocument } from '../api/types.js';
-import { ExternalLink, leadsToWeb } from '../ui/external-link.js';
-import { Plain } from '../ui/plain.js';
+import { ExternalLink, isWebUrl, UntrustedText } from '../ui/untrusted-text.js';
 
 type ServerPackage = NonNullable<ServerDocument['packages']>[number];
 type SkillPackage = NonNullable<SkillDocument['packages']>[number];
@@ -13,17 +12,17 @@ export function Remotes({ remotes }: { remotes: readonly Remote[] }): JSX.Elemen
   return (
     <section>
       <h2>Remotes</h2>
-      {remotes.map((remote, place) => (
-        <div class="block" key={place}>
+      {remotes.map((remote, index) => (
+        <div class="block" key={index}>
           <p>
             <span class="badge plain">
-              <Plain text={remote.type} />
+              <UntrustedText text={remote.type} />
             </span>{' '}
-            <Plain text={remote.url} class="break mono" />
+            <UntrustedText text={remote.url} class="break mono" />
           </p>
           <Inputs title="Headers" inputs={remote.headers ?? []} />
           <Inputs
-            title="Variables of the address"
+            title="URL variables"
             inputs={Object.entries(remote.variables ?? {}).map(([name, input]) => ({ name, ...input }))}
           />
         </div>
@@ -37,43 +36,43 @@ export function Packages({ packages }: { packages: readonly (ServerPackage | Ski
   return (
     <section>
       <h2>Packages</h2>
-      {packages.map((each, place) => (
-        <Package key={place} of={each} />
+      {packages.map((each, index) => (
+        <Package key={index} item={each} />
       ))}
     </section>
   );
 }
 
-function Package({ of }: { of: ServerPackage | SkillPackage }): JSX.Element {
-  const server = 'transport' in of ? of : undefined;
-  const skill = server ? undefined : (of as SkillPackage);
-  const identifier = of.identifier ?? skill?.url ?? '';
+function Package({ item }: { item: ServerPackage | SkillPackage }): JSX.Element {
+  const server = 'transport' in item ? item : undefined;
+  const skill = server ? undefined : (item as SkillPackage);
+  const identifier = item.identifier ?? skill?.url ?? '';
   return (
     <div class="block">
       <p>
         <span class="badge plain">
-          <Plain text={of.registryType} />
+          <UntrustedText text={item.registryType} />
         </span>{' '}
-        {leadsToWeb(identifier) ? (
+        {isWebUrl(identifier) ? (
           <ExternalLink to={identifier} />
         ) : (
-          <Plain text={identifier} class="break mono" />
+          <UntrustedText text={identifier} class="break mono" />
         )}{' '}
-        {server?.version !== undefined && <Plain text={server.version} class="break version" />}
+        {server?.version !== undefined && <UntrustedText text={server.version} class="break version" />}
       </p>
       {server && (
         <p class="muted">
-          <Plain text={server.transport.type} />
+          <UntrustedText text={server.transport.type} />
           {server.runtimeHint !== undefined && (
             <>
-              , by <Plain text={server.runtimeHint} />
+              , runs with <UntrustedText text={server.runtimeHint} />
             </>
           )}
         </p>
       )}
       {skill?.ref !== undefined && (
         <p class="muted">
-          at <Plain text={skill.ref} />
+          at <UntrustedText text={skill.ref} />
         </p>
       )}
       <Inputs title="Environment" inputs={server?.environmentVariables ?? []} />
@@ -87,16 +86,16 @@ function Inputs({ title, inputs }: { title: string; inputs: readonly Input[] }):
     <>
       <h3>{title}</h3>
       <dl class="inputs">
-        {inputs.map(({ name, description, isRequired, isSecret }, place) => (
-          <div key={place}>
+        {inputs.map(({ name, description, isRequired, isSecret }, index) => (
+          <div key={index}>
             <dt>
-              <Plain text={name} class="mono break" />
+              <UntrustedText text={name} class="mono break" />
               {isRequired === true && <span class="badge plain">required</span>}
               {isSecret === true && <span class="badge plain">secret</span>}
             </dt>
             {description !== undefined && (
               <dd>
-                <Plain text={description} class="break" />
+                <UntrustedText text={description} class="break" />
               </dd>
             )}
           </div>

@@ -1,13 +1,13 @@
 import type { JSX } from 'preact';
-import type { EntryType } from '../api/types.js';
-import { entryHash } from '../catalogue/listed.js';
+import { api, unwrap } from '../api/client.js';
+import type { EntryType, PluginDocument, ServerDocument, SkillDocument, Status } from '../api/types.js';
+import { entryHash, OFFICIAL } from '../catalogue/entry-summary.js';
 import { Badge } from '../ui/badge.js';
-import { FirstFew } from '../ui/first-few.js';
-import { Plain } from '../ui/plain.js';
-import { Day } from '../ui/time.js';
-import type { Version } from './documents.js';
+import { Day } from '../ui/format.js';
+import { CollapsedList } from '../ui/table.js';
+import { UntrustedText } from '../ui/untrusted-text.js';
 
-interface Props {
+interface VersionTableProps {
   readonly registry: string;
   readonly type: EntryType;
   readonly name: string;
@@ -15,15 +15,15 @@ interface Props {
   readonly shown: Version;
 }
 
-const FEW = 12;
+const VERSIONS_SHOWN = 12;
 
-export function Versions({ registry, type, name, versions, shown }: Props): JSX.Element {
+export function Versions({ registry, type, name, versions, shown }: VersionTableProps): JSX.Element {
   return (
     <section>
       <h2>
         Versions <span class="muted">{versions.length}</span>
       </h2>
-      <FirstFew of={versions} count={FEW}>
+      <CollapsedList items={versions} count={VERSIONS_SHOWN}>
         {(some) => (
           <table class="plain">
             <thead class="hidden">
@@ -41,7 +41,7 @@ export function Versions({ registry, type, name, versions, shown }: Props): JSX.
                       href={entryHash(registry, { type, name }, each.isLatest ? undefined : each.version)}
                       aria-current={each === shown ? 'true' : undefined}
                     >
-                      <Plain text={each.version} class="break" />
+                      <UntrustedText text={each.version} class="break" />
                     </a>
                   </th>
                   <td>
@@ -54,7 +54,81 @@ export function Versions({ registry, type, name, versions, shown }: Props): JSX.
             </tbody>
           </table>
         )}
-      </FirstFew>
+      </CollapsedList>
     </section>
   );
+}
+
+/** One version of an entry with its published document. */
+export interface Version {
+  readonly version: string;
+  readonly status: Status;
+  readonly statusMessage: string | undefined;
+  readonly publishedAt: string | undefined;
+  readonly updatedAt: string | undefined;
+  readonly isLatest: boolean;
+  readonly document: ServerDocument | SkillDocument | PluginDocument;
+}
+
+/** Reads all versions that the caller can see, newest first. */
+export async function readVersions(
+  registry: string,
+  type: EntryType,
+  name: string,
+  signal: AbortSignal,
+): Promise<readonly Version[]> {
+  if (type === 'server') {
+    const { servers } = await unwrap(
+      api.GET('/registry/{registry}/v0.1/servers/{name}/versions', {
+        // Includes deleted versions, so that links to them keep working.
+        params: { path: { registry, name }, query: { include_deleted: true } },
+        signal,
+      }),
+    );
+    return servers.map(({ server, _meta }) => ({
+      ...stateOf(_meta[OFFICIAL]),
+      version: server.version,
+      document: server,
+    }));
+  }
+  const [namespace = '', own = ''] = name.split('/');
+  const params = { path: { registry, namespace, name: own } };
+  const documents =
+    type === 'skill'
+      ? (
+          await unwrap(
+            api.GET('/registry/{registry}/v0.1/x/dev.toolhive/skills/{namespace}/{name}/versions', {
+              params,
+              signal,
+            }),
+          )
+        ).skills
+      : (
+          await unwrap(
+            api.GET('/registry/{registry}/v0.1/x/dev.toolhive/plugins/{namespace}/{name}/versions', {
+              params,
+              signal,
+            }),
+          )
+        ).plugins;
+  return documents.map((document, index) => ({
+    version: document.version,
+    status: document.status ?? 'active',
+    statusMessage: undefined,
+    publishedAt: undefined,
+    updatedAt: undefined,
+    isLatest: index === 0,
+    document,
+  }));
+}
+
+function stateOf(official: {
+  status: Status;
+  statusMessage?: string;
+  publishedAt: string;
+  updatedAt: string;
+  isLatest: boolean;
+}): Omit<Version, 'version' | 'document'> {
+  const { status, statusMessage, publishedAt, updatedAt, isLatest } = official;
+  return { status, statusMessage, publishedAt, updatedAt, isLatest };
 }

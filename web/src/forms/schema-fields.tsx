@@ -1,9 +1,9 @@
 import type { JSX } from 'preact';
 import { useId, useState } from 'preact/hooks';
 import type { Claims } from '../api/types.js';
-import { Plain } from '../ui/plain.js';
-import { ClaimsEditor } from './claims-editor.js';
-import { isClaims, labelOf, problemsAt, resolved, type Schema, type Schemas } from './schema.js';
+import { ClaimsEditor } from '../claims/claims-editor.js';
+import { UntrustedText } from '../ui/untrusted-text.js';
+import { isClaims, labelOf, problemsAt, resolveRef, type Schema, type Schemas } from './schema.js';
 
 export type Values = Readonly<Record<string, unknown>>;
 
@@ -18,7 +18,7 @@ interface FieldProps {
   readonly change: (value: unknown) => void;
 }
 
-/** The members of an object, each as the field that its shape asks for. */
+/** Form fields for the properties of an object schema. */
 export function SchemaFields({
   schema,
   leaveOut = [],
@@ -29,13 +29,13 @@ export function SchemaFields({
   ...rest
 }: Omit<FieldProps, 'name' | 'isRequired' | 'value' | 'change'> & {
   leaveOut?: readonly string[];
-  /** What a member means here, where its shape says it for all who use it. */
+  /** Overrides the schema's description by property name. */
   hints?: Readonly<Record<string, string>>;
   value: Values;
   change: (value: Values) => void;
 }): JSX.Element {
   const members = Object.entries(schema.properties ?? {}).filter(([name]) => !leaveOut.includes(name));
-  // What has to be there first, then who it is for, then what can be left as it is.
+  // Required fields first, then claims, then optional fields.
   const order = (name: string) => (schema.required?.includes(name) ? 0 : name === 'claims' ? 1 : 2);
   return (
     <>
@@ -47,7 +47,7 @@ export function SchemaFields({
             key={name}
             name={name}
             path={path === '' ? name : `${path}.${name}`}
-            schema={{ ...resolved(member, rest.schemas), ...(hints[name] && { description: hints[name] }) }}
+            schema={{ ...resolveRef(member, rest.schemas), ...(hints[name] && { description: hints[name] }) }}
             isRequired={schema.required?.includes(name) ?? false}
             value={value[name]}
             change={(to) => change({ ...value, [name]: to })}
@@ -62,31 +62,30 @@ function Field(props: FieldProps): JSX.Element {
   const id = useId();
   const problems = problemsAt(details, path);
   const hint = schema.description;
-  const isSpokenOf = details.some((line) => line.startsWith(path));
-  // What few people fill is out of their way, until they look for it or the API has something to say about it. Decided once: the field
-  // that is typed into must stay the same.
-  const [isOut] = useState(!isRequired && value === undefined && schema.properties !== undefined);
+  const hasProblem = details.some((line) => line.startsWith(path));
+  // Empty optional groups start collapsed. Decided once: switching elements while typing would lose focus.
+  const [isCollapsible] = useState(!isRequired && value === undefined && schema.properties !== undefined);
   const described = { id, 'aria-describedby': `${id}-hint`, 'aria-invalid': problems.length > 0 };
   if (isClaims(schema) || (schema.type === 'array' && schema.items?.type !== 'string') || schema.properties) {
-    const inside = (
+    const content = (
       <>
         <Problems id={`${id}-hint`} problems={problems} hint={hint} />
         <Group {...props} />
       </>
     );
-    return isOut ? (
-      <details class="field group" open={isSpokenOf || undefined}>
+    return isCollapsible ? (
+      <details class="field group" open={hasProblem || undefined}>
         <summary>
           {labelOf(name)} <span class="muted">optional</span>
         </summary>
-        {inside}
+        {content}
       </details>
     ) : (
       <fieldset class="field group">
         <legend>
           {labelOf(name)} {!isRequired && <span class="muted">optional</span>}
         </legend>
-        {inside}
+        {content}
       </fieldset>
     );
   }
@@ -116,7 +115,7 @@ function Field(props: FieldProps): JSX.Element {
           rows={2}
           class="code-field"
           value={[value ?? []].flat().join('\n')}
-          placeholder="One on each line"
+          placeholder="One per line"
           onInput={(event) => change(event.currentTarget.value.split('\n'))}
           onBlur={(event) =>
             change(
@@ -135,7 +134,7 @@ function Field(props: FieldProps): JSX.Element {
           spellcheck={false}
           required={isRequired}
           value={typeof value === 'string' ? value : ''}
-          placeholder={typeof schema.example === 'string' ? `such as ${schema.example}` : ''}
+          placeholder={typeof schema.example === 'string' ? `for example ${schema.example}` : ''}
           onInput={(event) => change(event.currentTarget.value)}
         />
       )}
@@ -162,20 +161,20 @@ function Group(props: FieldProps): JSX.Element {
       />
     );
   const items = (Array.isArray(value) ? value : []) as readonly Values[];
-  const item = resolved(schema.items ?? {}, schemas);
+  const item = resolveRef(schema.items ?? {}, schemas);
   return (
     <>
-      {items.map((each, place) => (
-        <div class="block" key={place}>
+      {items.map((each, index) => (
+        <div class="block" key={index}>
           <SchemaFields
             schema={item}
             schemas={schemas}
-            path={`${path}[${place}]`}
+            path={`${path}[${index}]`}
             details={details}
             value={each}
-            change={(to) => change(items.map((one, at) => (at === place ? to : one)))}
+            change={(to) => change(items.map((one, at) => (at === index ? to : one)))}
           />
-          <button type="button" class="small" onClick={() => change(items.filter((_, at) => at !== place))}>
+          <button type="button" class="small" onClick={() => change(items.filter((_, at) => at !== index))}>
             Remove
           </button>
         </div>
@@ -187,7 +186,7 @@ function Group(props: FieldProps): JSX.Element {
   );
 }
 
-/** `anonymous.claims` → `Anonymous claims`: on one form there are several. */
+/** `anonymous.claims` → `Anonymous claims`: a form can contain several claims editors. */
 function pathLabel(path: string): string {
   return labelOf(path.replaceAll(/[.[\]]+/g, ' ').trim());
 }
@@ -206,7 +205,7 @@ function Problems({
       {hint !== undefined && <p class="hint">{hint}</p>}
       {problems.map((problem) => (
         <p class="problem" key={problem}>
-          <Plain text={problem} class="break" />
+          <UntrustedText text={problem} class="break" />
         </p>
       ))}
     </div>

@@ -1,7 +1,6 @@
-import { API_BASE, send } from '../api/client.js';
-import { failureOf } from '../api/failure.js';
+import { API_BASE, failureOf, send } from '../api/client.js';
 
-/** A JSON Schema, as far as the OpenAPI document uses it. */
+/** The parts of JSON Schema that the OpenAPI document uses. */
 export interface Schema {
   readonly $ref?: string;
   readonly allOf?: readonly Schema[];
@@ -19,7 +18,7 @@ export type Schemas = Readonly<Record<string, Schema>>;
 
 let schemas: Promise<Schemas> | undefined;
 
-/** The shapes of what this server takes, in its own words. Forms are made from them, so they never ask for what it does not know. */
+/** The server's own schemas. Forms are generated from them, so they contain only fields this server accepts. */
 export function readSchemas(): Promise<Schemas> {
   schemas ??= read().catch((thrown: unknown) => {
     schemas = undefined;
@@ -35,8 +34,8 @@ async function read(): Promise<Schemas> {
   return (body as { components: { schemas: Schemas } }).components.schemas;
 }
 
-/** What a reference leads to, with the description that stands beside it. */
-export function resolved(schema: Schema, all: Schemas): Schema {
+/** Resolves a `$ref`; a description next to the reference wins. */
+export function resolveRef(schema: Schema, all: Schemas): Schema {
   const [only] = schema.allOf ?? [];
   const { $ref } = only ?? schema;
   if ($ref === undefined) return schema;
@@ -57,24 +56,23 @@ export function labelOf(key: string): string {
   return words.charAt(0).toUpperCase() + words.slice(1);
 }
 
-/** Without what was left empty: a field that nobody has filled is absent, and not empty. */
-export function withoutEmpty(value: unknown): unknown {
-  if (Array.isArray(value))
-    return value.map(withoutEmpty).filter((item) => item !== undefined && item !== '');
+/** Removes empty fields: an empty input means the setting is absent. */
+export function dropEmpty(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(dropEmpty).filter((item) => item !== undefined && item !== '');
   if (typeof value !== 'object' || value === null) return value === '' ? undefined : value;
   const kept = Object.entries(value).flatMap(([key, member]) => {
-    const left = withoutEmpty(member);
+    const left = dropEmpty(member);
     return left === undefined || (Array.isArray(left) && left.length === 0) ? [] : [[key, left] as const];
   });
   return Object.fromEntries(kept);
 }
 
-/** What the API has said of the member at this path: of a list of texts, each of which is a line, by that line. */
+/** The API's problems with the field at this path. Items of a string list are named by line. */
 export function problemsAt(details: readonly string[], path: string): string[] {
   return details.flatMap((detail) => {
     if (!detail.startsWith(path)) return [];
-    const [, place, problem] = /^(?:\[(\d+)\])?: (.*)$/s.exec(detail.slice(path.length)) ?? [];
+    const [, index, problem] = /^(?:\[(\d+)\])?: (.*)$/s.exec(detail.slice(path.length)) ?? [];
     if (problem === undefined) return [];
-    return [place === undefined ? problem : `line ${Number(place) + 1}: ${problem}`];
+    return [index === undefined ? problem : `line ${Number(index) + 1}: ${problem}`];
   });
 }

@@ -1,28 +1,31 @@
 import { useEffect, useState } from 'preact/hooks';
 
-/** Where somebody is: what stands behind the `#`, which the server never sees and no prefix changes. */
+/** Path and query in the URL hash, which is independent of the server and any prefix. */
 export interface Route {
   readonly path: readonly string[];
   readonly query: URLSearchParams;
 }
 
+/** Path segment of the form for a new source or registry; no name contains a `+`. */
+export const NEW_NAME = '+new';
+
 export function parseHash(hash: string): Route {
   const [path = '', query = ''] = hash.replace(/^#\/?/, '').split(/\?(.*)/s);
-  return { path: path.split('/').filter(Boolean).map(decoded), query: new URLSearchParams(query) };
+  return { path: path.split('/').filter(Boolean).map(decode), query: new URLSearchParams(query) };
 }
 
-/** The address of a place; empty values of the query are left out. */
+/** Builds a hash; omits empty query values. */
 export function hashOf(path: readonly string[], query: Readonly<Record<string, string>> = {}): string {
-  const given = Object.entries(query).filter(([, value]) => value !== '');
-  const text = given.length > 0 ? `?${new URLSearchParams(given).toString()}` : '';
+  const present = Object.entries(query).filter(([, value]) => value !== '');
+  const text = present.length > 0 ? `?${new URLSearchParams(present).toString()}` : '';
   return `#/${path.map(encodeURIComponent).join('/')}${text}`;
 }
 
-export function goTo(hash: string): void {
+export function navigate(hash: string): void {
   location.hash = hash;
 }
 
-/** The same place with another query, in place of what the back button would lead to. */
+/** Changes the hash without adding a history entry. */
 export function replaceHash(hash: string): void {
   history.replaceState(null, '', hash);
   window.dispatchEvent(new HashChangeEvent('hashchange'));
@@ -38,7 +41,7 @@ export function useRoute(): Route {
   return route;
 }
 
-function decoded(part: string): string {
+function decode(part: string): string {
   try {
     return decodeURIComponent(part);
   } catch {

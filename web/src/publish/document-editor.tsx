@@ -1,9 +1,11 @@
 import type { JSX } from 'preact';
-import { useRef, useState } from 'preact/hooks';
-import { visible } from '../ui/visible.js';
+import { useState } from 'preact/hooks';
+import type { EntryType } from '../api/types.js';
+import { escapeInvisible } from '../ui/untrusted-text.js';
+import { lineOf, type Lines, type Parsed } from './json-lines.js';
 
-/** A problem at a line, counted from 1. */
-export interface Mark {
+/** A problem at a line, starting at 1. */
+interface Mark {
   readonly line: number;
   readonly message: string;
 }
@@ -15,51 +17,50 @@ interface Props {
 }
 
 const LINE_PX = 20;
-const LARGEST_BYTES = 4 * 1_024 * 1_024;
+const MAX_BYTES = 4 * 1_024 * 1_024;
 const EXAMPLE = `{
   "$schema": "https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json",
   "name": "com.example.team/weather",
-  "description": "Forecasts for a place and a day",
+  "description": "Forecasts for a index and a day",
   "version": "1.0.0",
   "remotes": [{ "type": "streamable-http", "url": "https://weather.example.com/mcp" }]
 }
 `;
 
-/** A text field for a JSON document: lines are numbered, problems stand at the end of theirs, files can be dropped on it. */
+/** A JSON editor with line numbers, problems at the end of their lines, and file drop. */
 export function DocumentEditor({ text, change, marks }: Props): JSX.Element {
   const [scroll, setScroll] = useState({ top: 0, left: 0 });
-  const [isOver, setOver] = useState(false);
-  const [complaint, setComplaint] = useState('');
-  const field = useRef<HTMLTextAreaElement>(null);
+  const [isDragOver, setDragOver] = useState(false);
+  const [fileError, setFileError] = useState('');
   const lines = text.split('\n');
   const byLine = new Map<number, string[]>();
   for (const { line, message } of marks) byLine.set(line, [...(byLine.get(line) ?? []), message]);
-  const take = async (file: File | undefined) => {
-    setComplaint('');
+  const load = async (file: File | undefined) => {
+    setFileError('');
     if (!file) return;
-    if (file.size > LARGEST_BYTES) setComplaint(`${file.name} is larger than any document may be`);
+    if (file.size > MAX_BYTES) setFileError(`${file.name} is too large: the limit is 4 MiB`);
     else change(await file.text());
   };
   return (
     <>
       <div
-        class={isOver ? 'editor is-over' : 'editor'}
+        class={isDragOver ? 'editor is-drag-over' : 'editor'}
         onDragOver={(event) => {
           event.preventDefault();
-          setOver(true);
+          setDragOver(true);
         }}
-        onDragLeave={() => setOver(false)}
+        onDragLeave={() => setDragOver(false)}
         onDrop={(event) => {
           event.preventDefault();
-          setOver(false);
-          void take(event.dataTransfer?.files[0]);
+          setDragOver(false);
+          void load(event.dataTransfer?.files[0]);
         }}
       >
         <div class="gutter" aria-hidden="true">
           <div style={{ transform: `translateY(${-scroll.top}px)` }}>
-            {lines.map((_, place) => (
-              <span key={place} class={byLine.has(place + 1) ? 'marked' : undefined}>
-                {place + 1}
+            {lines.map((_, index) => (
+              <span key={index} class={byLine.has(index + 1) ? 'marked' : undefined}>
+                {index + 1}
               </span>
             ))}
           </div>
@@ -75,12 +76,11 @@ export function DocumentEditor({ text, change, marks }: Props): JSX.Element {
                   transform: `translate(${-scroll.left}px, ${-scroll.top}px)`,
                 }}
               >
-                {visible(messages.join('; ')).slice(0, 200)}
+                {escapeInvisible(messages.join('; ')).slice(0, 200)}
               </span>
             ))}
           </div>
           <textarea
-            ref={field}
             class="code-field"
             aria-labelledby="document-label"
             aria-invalid={marks.length > 0}
@@ -105,18 +105,52 @@ export function DocumentEditor({ text, change, marks }: Props): JSX.Element {
             class="hidden"
             accept="application/json,.json"
             onChange={(event) => {
-              void take(event.currentTarget.files?.[0]);
+              void load(event.currentTarget.files?.[0]);
               event.currentTarget.value = '';
             }}
           />
         </label>
         {text === '' && (
           <button type="button" class="small" onClick={() => change(EXAMPLE)}>
-            Begin with an example
+            Start with an example
           </button>
         )}
-        {complaint !== '' && <span class="bad-text">{complaint}</span>}
+        {fileError !== '' && <span class="bad-text">{fileError}</span>}
       </p>
     </>
   );
+}
+
+/** Problems of the typed document; `others` have no line, such as problems with claims. */
+export interface Problems {
+  readonly marks: readonly Mark[];
+  readonly others: readonly string[];
+}
+
+/** @param parsed undefined if the editor is empty. */
+export function problemsOf(
+  parsed: Parsed | undefined,
+  details: readonly string[],
+  type: EntryType,
+): Problems {
+  if (!parsed) return { marks: [], others: [] };
+  if (!('value' in parsed)) return { marks: [parsed], others: [] };
+  const located = details.map((detail) => [detail, markOf(parsed.lines, detail, type)] as const);
+  return {
+    marks: located.flatMap(([, mark]) => mark ?? []),
+    others: located.flatMap(([detail, mark]) => (mark ? [] : [detail])),
+  };
+}
+
+/** `server.remotes[0].url: is required` → the line of `remotes[0]`. */
+function markOf(lines: Lines, detail: string, type: EntryType): Mark | undefined {
+  const [, path, message] = /^([\w$.[\]/-]+?): (.*)$/s.exec(detail) ?? [];
+  if (path === undefined || message === undefined || !isBelow(path, type)) return undefined;
+  const inside = path.slice(type.length).replace(/^\./, '');
+  const line = lineOf(lines, inside);
+  return { line, message: inside === '' ? message : `${inside.split('.').at(-1) ?? ''} ${message}` };
+}
+
+function isBelow(path: string, type: EntryType): boolean {
+  return path === type || path.startsWith(`${type}.`) || path.startsWith(`${type}[`);
 }

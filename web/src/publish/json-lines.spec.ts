@@ -3,17 +3,17 @@ import { lineOf, parseJson } from './json-lines.js';
 
 const valueOf = (text: string) => {
   const parsed = parseJson(text);
-  return 'value' in parsed ? { value: parsed.value } : 'refused';
+  return 'value' in parsed ? { value: parsed.value } : 'rejected';
 };
 const asJson = (text: string) => {
   try {
     return { value: JSON.parse(text) as unknown };
   } catch {
-    return 'refused';
+    return 'rejected';
   }
 };
 
-describe('a text is read as JSON reads it', () => {
+describe('parseJson agrees with JSON.parse', () => {
   it.each([
     '{}',
     '[]',
@@ -43,8 +43,8 @@ describe('a text is read as JSON reads it', () => {
     'nul',
   ])('%j', (text) => expect(valueOf(text)).toEqual(asJson(text)));
 
-  it('but for what is nested so deeply that nobody has written it', () => {
-    expect(valueOf('['.repeat(1_000) + ']'.repeat(1_000))).toBe('refused');
+  it('except that it rejects excessive nesting', () => {
+    expect(valueOf('['.repeat(1_000) + ']'.repeat(1_000))).toBe('rejected');
   });
 });
 
@@ -59,13 +59,15 @@ it.each([
   ['packages[7].transport', 3],
   ['description', 1],
   ['', 1],
-])('%s is on line %d, or what would hold it', (path, line) => {
+])('finds %s, or its nearest ancestor, on line %d', (path, line) => {
   const parsed = parseJson(DOCUMENT);
   expect('lines' in parsed && lineOf(parsed.lines, path)).toBe(line);
 });
 
 it.each([
-  ['{\n  "name": "a"\n  "b": 1\n}', 3, 'A comma or } is expected, not "\\""'],
-  ['{\n  "name": \n', 3, 'The document ends where a value is expected'],
-  ['{}\n{}', 2, 'Nothing may follow the document'],
-])('%j stops being JSON', (text, line, message) => expect(parseJson(text)).toEqual({ line, message }));
+  ['{\n  "name": "a"\n  "b": 1\n}', 3, 'Expected a comma or }, not "\\""'],
+  ['{\n  "name": \n', 3, 'Expected a value, but the document ends'],
+  ['{}\n{}', 2, 'Unexpected text after the document'],
+])('reports the syntax error in %j', (text, line, message) =>
+  expect(parseJson(text)).toEqual({ line, message }),
+);

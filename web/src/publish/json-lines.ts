@@ -1,21 +1,21 @@
-/** Where each member of a JSON text begins, by its path as the API names it: `packages[0].transport.url` → 12. */
+/** Line of each member by its path in API errors: `packages[0].transport.url` → 12. */
 export type Lines = ReadonlyMap<string, number>;
 
 export type Parsed =
   { readonly value: unknown; readonly lines: Lines } | { readonly line: number; readonly message: string };
 
-/** A JSON text with the line of each member; or where it stops being JSON, and what was expected there. */
+/** Parses JSON and records the line of each member, or returns the line and message of the first syntax error. */
 export function parseJson(text: string): Parsed {
-  const reader = new Reader(text);
+  const parser = new Parser(text);
   try {
-    const value = reader.whole();
-    return { value, lines: reader.lines };
+    const value = parser.parse();
+    return { value, lines: parser.lines };
   } catch (thrown) {
-    return { line: reader.line(), message: thrown instanceof Error ? thrown.message : String(thrown) };
+    return { line: parser.line(), message: thrown instanceof Error ? thrown.message : String(thrown) };
   }
 }
 
-/** The line of a path, or of the nearest member above it that is there. */
+/** The line of a path, or of its nearest ancestor in the document. */
 export function lineOf(lines: Lines, path: string): number {
   let rest = path;
   for (;;) {
@@ -27,26 +27,25 @@ export function lineOf(lines: Lines, path: string): number {
   }
 }
 
-const DEEPEST = 200;
+const MAX_DEPTH = 200;
 const SPACE = /[ \t\r\n]*/y;
-const WORD = /"(?:[^"\\\r\n]|\\.)*"/y;
-const PLAIN = /true|false|null|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
+const STRING = /"(?:[^"\\\r\n]|\\.)*"/y;
+const LITERAL = /true|false|null|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
 
-class Reader {
+class Parser {
   readonly lines = new Map<string, number>();
   private at = 0;
-
-  /** Where each line but the first begins. */
+  /** Offsets of all lines but the first. */
   private readonly starts: number[] = [];
 
   constructor(private readonly text: string) {
     for (let at = text.indexOf('\n'); at >= 0; at = text.indexOf('\n', at + 1)) this.starts.push(at + 1);
   }
 
-  whole(): unknown {
+  parse(): unknown {
     const value = this.value('', 0);
     this.take(SPACE);
-    if (this.at < this.text.length) throw new Error('Nothing may follow the document');
+    if (this.at < this.text.length) throw new Error('Unexpected text after the document');
     return value;
   }
 
@@ -61,14 +60,14 @@ class Reader {
   }
 
   private value(path: string, depth: number): unknown {
-    if (depth > DEEPEST) throw new Error('The document is nested too deeply');
+    if (depth > MAX_DEPTH) throw new Error('The document is nested too deeply');
     this.take(SPACE);
     if (path !== '' && !this.lines.has(path)) this.lines.set(path, this.line());
     const character = this.text[this.at];
     if (character === '{') return this.object(path, depth);
     if (character === '[') return this.list(path, depth);
-    if (character === '"') return this.word();
-    const found = this.take(PLAIN);
+    if (character === '"') return this.string();
+    const found = this.take(LITERAL);
     if (found === '') throw new Error(this.expected('a value'));
     return JSON.parse(found) as unknown;
   }
@@ -82,7 +81,7 @@ class Reader {
       this.take(SPACE);
       if (this.text[this.at] !== '"') throw new Error(this.expected('a name in quotes'));
       const line = this.line();
-      const name = this.word();
+      const name = this.string();
       const below = path === '' ? name : `${path}.${name}`;
       if (!this.lines.has(below)) this.lines.set(below, line);
       this.take(SPACE);
@@ -107,12 +106,12 @@ class Reader {
     return items;
   }
 
-  private word(): string {
-    const found = this.take(WORD);
+  private string(): string {
+    const found = this.take(STRING);
     try {
       return JSON.parse(found) as string;
     } catch {
-      throw new Error('The text in quotes does not end on its line, or holds what JSON does not know');
+      throw new Error('The string is not closed on its line or contains an invalid character or escape');
     }
   }
 
@@ -132,7 +131,7 @@ class Reader {
   private expected(what: string): string {
     const found = this.text[this.at];
     return found === undefined
-      ? `The document ends where ${what} is expected`
-      : `${what.charAt(0).toUpperCase()}${what.slice(1)} is expected, not ${JSON.stringify(found)}`;
+      ? `Expected ${what}, but the document ends`
+      : `Expected ${what}, not ${JSON.stringify(found)}`;
   }
 }

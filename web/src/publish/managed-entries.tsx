@@ -1,16 +1,14 @@
 import type { JSX } from 'preact';
-import { answer, api } from '../api/client.js';
+import { api, unwrap } from '../api/client.js';
 import type { ListedEntry } from '../api/types.js';
-import { useAnswer } from '../api/use-answer.js';
+import { ClaimChips } from '../claims/claims-editor.js';
 import { hashOf } from '../navigation/route.js';
-import { Answered } from '../ui/answered.js';
 import { Badge } from '../ui/badge.js';
-import { ClaimChips } from '../ui/claims.js';
 import { CursorList, type CursorPage } from '../ui/cursor-list.js';
-import { Empty } from '../ui/empty.js';
-import { Plain } from '../ui/plain.js';
+import { Day } from '../ui/format.js';
+import { EmptyState, QueryResult, useQuery } from '../ui/query.js';
 import { Table } from '../ui/table.js';
-import { Day } from '../ui/time.js';
+import { UntrustedText } from '../ui/untrusted-text.js';
 
 const PER_PAGE = 50;
 
@@ -19,24 +17,24 @@ async function readEntries(
   signal?: AbortSignal,
 ): Promise<CursorPage<ListedEntry>> {
   const query = { limit: PER_PAGE, ...(cursor === undefined ? {} : { cursor }) };
-  const { entries, metadata } = await answer(
+  const { entries, metadata } = await unwrap(
     api.GET('/v1/entries', { params: { query }, ...(signal ? { signal } : {}) }),
   );
   return { items: entries, next: metadata.nextCursor };
 }
 
-/** What is published, as far as the caller manages it. */
+/** Published entries that the caller manages. */
 export function ManagedEntries(): JSX.Element {
-  const asked = useAnswer('entries', (signal) => readEntries(undefined, signal));
+  const query = useQuery('entries', (signal) => readEntries(undefined, signal));
   return (
     <section class="published">
       <h2>Published entries you manage</h2>
-      <Answered asked={asked}>
+      <QueryResult query={query}>
         {(first) =>
           first.items.length === 0 ? (
-            <Empty title="Nothing yet">
-              What you publish above stands here, with its versions and claims.
-            </Empty>
+            <EmptyState title="No entries yet">
+              Entries you publish appear here with their versions and claims.
+            </EmptyState>
           ) : (
             <CursorList first={first} read={readEntries} moreLabel="More entries">
               {(entries) => (
@@ -49,7 +47,7 @@ export function ManagedEntries(): JSX.Element {
             </CursorList>
           )
         }
-      </Answered>
+      </QueryResult>
     </section>
   );
 }
@@ -60,17 +58,17 @@ function EntryRow({ entry: { type, name, claims, versions } }: { entry: ListedEn
     <tr>
       <th scope="row">
         <a href={hashOf(['publish', type, name])}>
-          <Plain text={name} class="break" />
+          <UntrustedText text={name} class="break" />
         </a>{' '}
         {type !== 'server' && <span class="badge plain">{type}</span>}
       </th>
       <td>
-        {latest && <Plain text={latest.version} class="break version" />}{' '}
+        {latest && <UntrustedText text={latest.version} class="break version" />}{' '}
         {latest && latest.status !== 'active' && <Badge state={latest.status} />}
       </td>
       <td>{latest && <Day at={latest.publishedAt} />}</td>
       <td>
-        <ClaimChips claims={claims} none="none: super-admins only" />
+        <ClaimChips claims={claims} none="none (visible to super-admins only)" />
       </td>
     </tr>
   );

@@ -1,20 +1,19 @@
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
-import { answer, api } from '../api/client.js';
-import type { EntryType, ManagedEntry, Status } from '../api/types.js';
-import { useAnswer } from '../api/use-answer.js';
-import { goTo } from '../navigation/route.js';
+import { api, unwrap, unwrapWithEtag } from '../api/client.js';
+import type { Claims, EntryType, ManagedEntry, Status } from '../api/types.js';
+import { ClaimChips, ClaimPicker } from '../claims/claims-editor.js';
+import { navigate } from '../navigation/route.js';
 import { useSession } from '../session/session.js';
-import { DangerButton, useAct } from '../ui/act.js';
-import { Answered } from '../ui/answered.js';
+import { DangerButton, useAction } from '../ui/action.js';
 import { Badge } from '../ui/badge.js';
-import { Plain } from '../ui/plain.js';
+import { Day } from '../ui/format.js';
+import { QueryResult, useQuery } from '../ui/query.js';
 import { Refusal } from '../ui/refusal.js';
 import { Table } from '../ui/table.js';
-import { Day } from '../ui/time.js';
-import { EntryClaims } from './entry-claims.js';
+import { UntrustedText } from '../ui/untrusted-text.js';
 
-interface Props {
+interface EntryKey {
   readonly type: EntryType;
   readonly name: string;
 }
@@ -28,11 +27,11 @@ const STATUSES: Readonly<Record<EntryType, readonly Status[]>> = {
   plugin: ['active', 'deprecated', 'archived'],
 };
 
-/** A published entry: its claims, and the status of its versions. */
-export function ManagedEntryPage({ type, name }: Props): JSX.Element {
+/** A published entry: its claims and the status of its versions. */
+export function ManagedEntryPage({ type, name }: EntryKey): JSX.Element {
   const path = { type, name };
-  const asked = useAnswer(`${type} ${name}`, (signal) =>
-    answer(api.GET('/v1/entries/{type}/{name}', { params: { path }, signal })),
+  const query = useQuery(`${type} ${name}`, (signal) =>
+    unwrap(api.GET('/v1/entries/{type}/{name}', { params: { path }, signal })),
   );
   return (
     <>
@@ -40,12 +39,12 @@ export function ManagedEntryPage({ type, name }: Props): JSX.Element {
         <a href="#/publish">← Publish</a>
       </p>
       <h1>
-        <Plain text={name} class="break" />
+        <UntrustedText text={name} class="break" />
       </h1>
-      <Answered asked={asked}>
+      <QueryResult query={query}>
         {(entry) => (
           <div class="stack">
-            <EntryClaims entry={entry} type={type} again={asked.again} />
+            <EntryClaims entry={entry} type={type} refresh={query.refetch} />
             <section>
               <h2>Versions</h2>
               <Table columns={COLUMNS}>
@@ -54,7 +53,7 @@ export function ManagedEntryPage({ type, name }: Props): JSX.Element {
                     key={`${version.version} ${version.status} ${version.statusMessage ?? ''}`}
                     {...path}
                     version={version}
-                    again={asked.again}
+                    refresh={query.refetch}
                     isLast={entry.versions.length === 1}
                   />
                 ))}
@@ -62,36 +61,37 @@ export function ManagedEntryPage({ type, name }: Props): JSX.Element {
             </section>
           </div>
         )}
-      </Answered>
+      </QueryResult>
     </>
   );
 }
 
-interface RowProps extends Props {
+interface RowProps extends EntryKey {
   readonly version: Version;
   readonly isLast: boolean;
-  readonly again: () => void;
+  readonly refresh: () => void;
 }
 
-function VersionRow({ type, name, version: of, isLast, again }: RowProps): JSX.Element {
-  const { version, status, statusMessage, isLatest, publishedAt, publishedBy } = of;
+function VersionRow({ type, name, version: stored, isLast, refresh }: RowProps): JSX.Element {
+  const { version, status, statusMessage, isLatest, publishedAt, publishedBy } = stored;
   const { me } = useSession();
   const [to, setTo] = useState<Status>(status);
   const [message, setMessage] = useState(statusMessage ?? '');
   const path = { type, name, version };
-  const save = useAct(async () => {
+  const save = useAction(async () => {
     const body = { status: to, ...(message.trim() === '' ? {} : { statusMessage: message.trim() }) };
-    await answer(
+    await unwrap(
       api.PATCH('/v1/entries/{type}/{name}/versions/{version}/status', { params: { path }, body }),
     );
-    again();
+    refresh();
   });
   const isChanged = to !== status || message.trim() !== (statusMessage ?? '');
   const isMine = publishedBy?.subject === me?.subject && publishedBy?.issuer === me?.claims?.['iss'];
   return (
     <tr>
       <th scope="row">
-        <Plain text={version} class="break version" /> {isLatest && <span class="badge plain">latest</span>}
+        <UntrustedText text={version} class="break version" />{' '}
+        {isLatest && <span class="badge plain">latest</span>}
       </th>
       <td>
         <span class="status-edit">
@@ -110,15 +110,15 @@ function VersionRow({ type, name, version: of, isLast, again }: RowProps): JSX.E
           {(isChanged || message !== '' || status !== 'active') && (
             <input
               type="text"
-              aria-label={`Message of ${version}`}
-              placeholder="why, for whoever reads it"
+              aria-label={`Status message of ${version}`}
+              placeholder="message shown to readers"
               maxLength={500}
               value={message}
               onInput={(event) => setMessage(event.currentTarget.value)}
             />
           )}
           {isChanged && (
-            <button type="button" class="small primary" onClick={save.run} disabled={save.isUnderWay}>
+            <button type="button" class="small primary" onClick={save.run} disabled={save.isPending}>
               Set
             </button>
           )}
@@ -130,7 +130,7 @@ function VersionRow({ type, name, version: of, isLast, again }: RowProps): JSX.E
       </td>
       <td>
         {publishedBy?.subject ? (
-          <Plain text={isMine ? 'you' : publishedBy.subject} class="break" />
+          <UntrustedText text={isMine ? 'you' : publishedBy.subject} class="break" />
         ) : (
           <span class="muted">–</span>
         )}
@@ -140,15 +140,84 @@ function VersionRow({ type, name, version: of, isLast, again }: RowProps): JSX.E
           label="Delete"
           question={`Delete version ${version}?`}
           act={async () => {
-            await answer(api.DELETE('/v1/entries/{type}/{name}/versions/{version}', { params: { path } }));
-            if (isLast) goTo('#/publish');
-            else again();
+            await unwrap(api.DELETE('/v1/entries/{type}/{name}/versions/{version}', { params: { path } }));
+            if (isLast) navigate('#/publish');
+            else refresh();
           }}
         >
-          It is gone for good{isLast ? ', and the entry with it' : ''}. A status says the same to clients and
-          can be taken back.
+          This cannot be undone{isLast ? ' and also deletes the entry' : ''}. To retire a version reversibly,
+          change its status instead.
         </DangerButton>
       </td>
     </tr>
+  );
+}
+
+interface EntryClaimsProps {
+  readonly type: EntryType;
+  readonly entry: ManagedEntry;
+  readonly refresh: () => void;
+}
+
+/** Edited claims and the ETag of the stored claims they replace. */
+interface Draft {
+  readonly claims: Claims;
+  readonly etag: string | null;
+}
+
+/** Edits the claims of an entry. Saving is conditional, so it never overwrites a concurrent change. */
+function EntryClaims({ type, entry, refresh }: EntryClaimsProps): JSX.Element {
+  const path = { type, name: entry.name };
+  const [draft, setDraft] = useState<Draft>();
+  const edit = useAction(async () => {
+    const { value, etag } = await unwrapWithEtag(
+      api.GET('/v1/entries/{type}/{name}/claims', { params: { path } }),
+    );
+    setDraft({ claims: value.claims, etag });
+  });
+  const save = useAction(async () => {
+    if (!draft) return;
+    await unwrap(
+      api.PUT('/v1/entries/{type}/{name}/claims', {
+        params: { path, header: draft.etag === null ? {} : { 'If-Match': draft.etag } },
+        body: { claims: draft.claims as Record<string, string | string[]> },
+      }),
+    );
+    setDraft(undefined);
+    refresh();
+  });
+  const cancel = () => {
+    setDraft(undefined);
+    save.reset();
+    // The claims shown may be out of date.
+    refresh();
+  };
+  return (
+    <section>
+      <h2>Claims</h2>
+      <p>
+        <ClaimChips claims={draft?.claims ?? entry.claims} none="none (visible to super-admins only)" />{' '}
+        {!draft && (
+          <button type="button" class="small" onClick={edit.run} disabled={edit.isPending}>
+            Change
+          </button>
+        )}
+      </p>
+      {edit.failure && <Refusal failure={edit.failure} />}
+      {draft && (
+        <>
+          <ClaimPicker claims={draft.claims} change={(claims) => setDraft({ ...draft, claims })} />
+          {save.failure && <Refusal failure={save.failure} />}
+          <p class="buttons form-end">
+            <button type="button" class="primary" onClick={save.run} disabled={save.isPending}>
+              Save claims
+            </button>
+            <button type="button" onClick={cancel}>
+              Cancel
+            </button>
+          </p>
+        </>
+      )}
+    </section>
   );
 }

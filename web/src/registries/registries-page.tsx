@@ -1,39 +1,51 @@
 import type { JSX } from 'preact';
-import { answer, api } from '../api/client.js';
-import { useAnswer } from '../api/use-answer.js';
-import { DeclaredList, DeclaredName } from '../declared/declared-list.js';
-import { ClaimChips } from '../ui/claims.js';
-import { counted } from '../ui/counted.js';
-import { Plain } from '../ui/plain.js';
+import { api, unwrap } from '../api/client.js';
+import { ClaimChips } from '../claims/claims-editor.js';
+import type { Route } from '../navigation/route.js';
+import { ResourceList, ResourceNameCell, ResourceRoutes } from '../resources/resource-pages.js';
+import { pluralize } from '../ui/format.js';
+import { useQuery } from '../ui/query.js';
 import { Table } from '../ui/table.js';
+import { UntrustedText } from '../ui/untrusted-text.js';
+import { RegistryFormPage } from './registry-form-page.js';
+import { RegistryPage } from './registry-page.js';
 
-export function RegistriesPage(): JSX.Element {
-  const asked = useAnswer(
+export function RegistryRoutes({ route }: { route: Route }): JSX.Element {
+  return (
+    <ResourceRoutes
+      route={route}
+      pages={{ List: RegistriesPage, Form: RegistryFormPage, One: RegistryPage }}
+    />
+  );
+}
+
+function RegistriesPage(): JSX.Element {
+  const query = useQuery(
     'registries',
-    async (signal) => (await answer(api.GET('/v1/registries', { signal }))).registries,
+    async (signal) => (await unwrap(api.GET('/v1/registries', { signal }))).registries,
   );
   return (
-    <DeclaredList
-      place="registries"
-      asked={asked}
-      whatItIs="A registry shows sources together, in an order, to whoever holds its claims."
+    <ResourceList
+      resource="registries"
+      query={query}
+      description="A registry combines sources in order and shows them to callers who hold its claims."
     >
       {(registries) => (
-        <Table columns={['Name', 'Sources', 'To enter', 'Open to']}>
+        <Table columns={['Name', 'Sources', 'Required claims', 'Open to']}>
           {registries.map((registry) => {
             const { name, sources, claims, anonymous, keys = [] } = registry;
             return (
               <tr key={name}>
-                <DeclaredName place="registries" of={registry} />
+                <ResourceNameCell resource="registries" item={registry} />
                 <td>
-                  <Plain text={sources.join(' › ')} class="break" />
+                  <UntrustedText text={sources.join(' › ')} class="break" />
                 </td>
                 <td>
-                  <ClaimChips claims={claims} none="everybody may enter" />
+                  <ClaimChips claims={claims} none="none" />
                 </td>
                 <td>
-                  {anonymous && <span class="badge warn">everybody, without a token</span>}
-                  {keys.length > 0 && <span class="badge plain">{counted(keys.length, 'key')}</span>}
+                  {anonymous && <span class="badge warn">everyone, without a token</span>}
+                  {keys.length > 0 && <span class="badge plain">{pluralize(keys.length, 'key')}</span>}
                   {!anonymous && keys.length === 0 && <span class="muted">token holders</span>}
                 </td>
               </tr>
@@ -41,6 +53,6 @@ export function RegistriesPage(): JSX.Element {
           })}
         </Table>
       )}
-    </DeclaredList>
+    </ResourceList>
   );
 }

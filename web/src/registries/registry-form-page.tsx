@@ -1,12 +1,12 @@
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
-import type { RegistrySettings } from '../api/types.js';
-import { useAnswer } from '../api/use-answer.js';
-import { DeclaredForm, DeclaredFormPage } from '../declared/declared-form.js';
-import { readSchemas, type Schemas, withoutEmpty } from '../forms/schema.js';
+import { api, unwrap, unwrapWithEtag } from '../api/client.js';
+import type { Registry, RegistrySettings } from '../api/types.js';
 import { SchemaFields, type Values } from '../forms/schema-fields.js';
-import { putRegistry, readRegistry, settingsOf } from './registry-settings.js';
-import { SourceChoice } from './source-choice.js';
+import { dropEmpty, readSchemas, type Schemas } from '../forms/schema.js';
+import { ResourceForm, ResourceFormPage } from '../resources/resource-form.js';
+import { isOffered, useSession } from '../session/session.js';
+import { useQuery } from '../ui/query.js';
 import { SourceOrder } from './source-order.js';
 
 interface Editable {
@@ -16,16 +16,16 @@ interface Editable {
 }
 
 export function RegistryFormPage({ name }: { name: string | null }): JSX.Element {
-  const asked = useAnswer(`form ${name ?? ''}`, async (signal): Promise<Editable> => {
+  const query = useQuery(`form ${name ?? ''}`, async (signal): Promise<Editable> => {
     const schemas = await readSchemas();
     if (name === null) return { schemas, values: { sources: [] }, etag: null };
     const { registry, etag } = await readRegistry(name, signal);
     return { schemas, values: { ...settingsOf(registry) }, etag };
   });
   return (
-    <DeclaredFormPage place="registries" name={name} asked={asked}>
+    <ResourceFormPage resource="registries" name={name} query={query}>
       {(editable) => <RegistryForm {...editable} stored={name} />}
-    </DeclaredFormPage>
+    </ResourceFormPage>
   );
 }
 
@@ -39,21 +39,21 @@ function RegistryForm({
   const sources = (values['sources'] ?? []) as string[];
   const change = (to: string[]) => setValues({ ...values, sources: to });
   return (
-    <DeclaredForm
-      place="registries"
+    <ResourceForm
+      resource="registries"
       stored={stored}
       canSave={sources.length > 0}
       save={(name) =>
-        putRegistry(name, etag, { ...(withoutEmpty(values) as Partial<RegistrySettings>), sources })
+        putRegistry(name, etag, { ...(dropEmpty(values) as Partial<RegistrySettings>), sources })
       }
     >
       {(details) => (
         <>
           <fieldset class="field group">
             <legend>Sources</legend>
-            <p class="hint">The order decides who wins when a name is in several.</p>
+            <p class="hint">If several sources contain the same entry name, the first one wins.</p>
             <SourceOrder sources={sources} change={change} canRemove />
-            <SourceChoice sources={sources} change={change} />
+            <AddSource sources={sources} change={change} />
           </fieldset>
           <SchemaFields
             schema={schemas['RegistrySettings'] ?? {}}
@@ -61,12 +61,85 @@ function RegistryForm({
             path=""
             details={details}
             leaveOut={['sources']}
-            hints={{ claims: 'Whoever enters it holds all of these.' }}
+            hints={{ claims: 'Callers must hold all of these to access the registry.' }}
             value={values}
             change={setValues}
           />
         </>
       )}
-    </DeclaredForm>
+    </ResourceForm>
   );
+}
+
+interface AddSourceProps {
+  readonly sources: readonly string[];
+  readonly change: (to: string[]) => void;
+}
+
+/** Adds a source by name, suggesting the sources that the caller manages. */
+function AddSource({ sources, change }: AddSourceProps): JSX.Element {
+  const session = useSession();
+  const [name, setName] = useState('');
+  const known = useQuery(isOffered(session, 'manageSources') ? 'sources' : null, (signal) =>
+    unwrap(api.GET('/v1/sources', { signal })),
+  );
+  const offered = (known.value?.sources ?? []).map((source) => source.name);
+  const trimmed = name.trim();
+  const add = () => {
+    if (trimmed !== '' && !sources.includes(trimmed)) change([...sources, trimmed]);
+    setName('');
+  };
+  return (
+    <span class="claims-add">
+      <input
+        type="text"
+        aria-label="Source"
+        list="known-sources"
+        placeholder="source"
+        autocapitalize="off"
+        spellcheck={false}
+        value={name}
+        onInput={(event) => setName(event.currentTarget.value)}
+        onKeyDown={(event) => {
+          if (event.key !== 'Enter') return;
+          event.preventDefault();
+          add();
+        }}
+      />
+      <datalist id="known-sources">
+        {offered
+          .filter((each) => !sources.includes(each))
+          .map((each) => (
+            <option key={each} value={each} />
+          ))}
+      </datalist>
+      <button type="button" class="small" onClick={add} disabled={trimmed === ''}>
+        Add
+      </button>
+    </span>
+  );
+}
+
+/** A registry and the ETag for updating it. */
+export interface StoredRegistry {
+  readonly registry: Registry;
+  readonly etag: string | null;
+}
+
+export async function readRegistry(name: string, signal: AbortSignal): Promise<StoredRegistry> {
+  const { value, etag } = await unwrapWithEtag(
+    api.GET('/v1/registries/{name}', { params: { path: { name } }, signal }),
+  );
+  return { registry: value, etag };
+}
+
+/** The settings that PUT accepts. */
+export function settingsOf({ sources, claims, anonymous, keys, publishClaims }: Registry): RegistrySettings {
+  return { sources, claims, anonymous, keys, publishClaims };
+}
+
+/** @param etag of the registry to replace; null creates a new one. */
+export async function putRegistry(name: string, etag: string | null, body: RegistrySettings): Promise<void> {
+  const header = etag === null ? { 'If-None-Match': '*' as const } : { 'If-Match': etag };
+  await unwrap(api.PUT('/v1/registries/{name}', { params: { path: { name }, header }, body }));
 }

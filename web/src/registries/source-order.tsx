@@ -1,28 +1,28 @@
 import type { JSX } from 'preact';
 import { useRef, useState } from 'preact/hooks';
-import { Plain } from '../ui/plain.js';
+import { UntrustedText } from '../ui/untrusted-text.js';
 
 interface Props {
   readonly sources: readonly string[];
-  /** Absent: they are only shown. */
+  /** Absent for a read-only list. */
   readonly change?: ((sources: string[]) => void) | undefined;
   readonly canRemove?: boolean;
 }
 
-/** Sources in their order, moved by dragging, by a button each way, or by the arrow keys on one of them. */
+/** Ordered sources, moved by dragging, with buttons or with the arrow keys on a button. */
 export function SourceOrder({ sources, change, canRemove = false }: Props): JSX.Element {
   const [dragged, setDragged] = useState<string | null>(null);
-  const [said, setSaid] = useState('');
+  const [announcement, setAnnouncement] = useState('');
   const list = useRef<HTMLOListElement>(null);
   const move = (name: string, to: number) => {
     if (!change || to < 0 || to >= sources.length) return;
     const others = sources.filter((each) => each !== name);
     change([...others.slice(0, to), name, ...others.slice(to)]);
-    setSaid(`${name} is now ${to + 1} of ${sources.length}`);
+    setAnnouncement(`${name} moved to position ${to + 1} of ${sources.length}`);
   };
   const moveBy = (name: string, by: 1 | -1) => {
     move(name, sources.indexOf(name) + by);
-    // The button has moved with its row: the focus stays on it.
+    // Restores focus: the button moved with its row.
     requestAnimationFrame(() =>
       list.current
         ?.querySelector<HTMLElement>(`[data-source="${CSS.escape(name)}"] [data-by="${by}"]`)
@@ -37,7 +37,7 @@ export function SourceOrder({ sources, change, canRemove = false }: Props): JSX.
   return (
     <>
       <ol class="order" ref={list}>
-        {sources.map((name, place) => (
+        {sources.map((name, index) => (
           <li
             key={name}
             data-source={name}
@@ -51,12 +51,12 @@ export function SourceOrder({ sources, change, canRemove = false }: Props): JSX.
             onDragOver={(event) => {
               if (dragged === null) return;
               event.preventDefault();
-              if (dragged !== name) move(dragged, place);
+              if (dragged !== name) move(dragged, index);
             }}
             onDrop={(event) => event.preventDefault()}
           >
-            <span class="muted number">{place + 1}</span>
-            <Plain text={name} class="break" />
+            <span class="muted number">{index + 1}</span>
+            <UntrustedText text={name} class="break" />
             {change && (
               <span class="order-moves">
                 {MOVES.map(({ by, word, sign }) => (
@@ -66,8 +66,8 @@ export function SourceOrder({ sources, change, canRemove = false }: Props): JSX.
                     class="small"
                     data-by={by}
                     aria-label={`Move ${name} ${word}`}
-                    // Not disabled: that would take the focus from who moves it all the way.
-                    aria-disabled={sources[place + by] === undefined}
+                    // Not `disabled`, which would drop the keyboard focus at either end.
+                    aria-disabled={sources[index + by] === undefined}
                     onClick={() => moveBy(name, by)}
                     onKeyDown={(event) => press(event, name)}
                   >
@@ -78,7 +78,7 @@ export function SourceOrder({ sources, change, canRemove = false }: Props): JSX.
                   <button
                     type="button"
                     class="small"
-                    aria-label={`Leave out ${name}`}
+                    aria-label={`Remove ${name}`}
                     onClick={() => change(sources.filter((each) => each !== name))}
                   >
                     ✕
@@ -90,7 +90,7 @@ export function SourceOrder({ sources, change, canRemove = false }: Props): JSX.
         ))}
       </ol>
       <p class="hidden" role="status">
-        {said}
+        {announcement}
       </p>
     </>
   );

@@ -1,111 +1,110 @@
-import { api, answer } from '../api/client.js';
-import { Failure } from '../api/failure.js';
+import { api, Failure, unwrap } from '../api/client.js';
 import type { PageLogin } from '../api/types.js';
 import { session } from './session.js';
 
-/** Names of providers, and which load of the page somebody has logged in at, in the tab's storage: never a token. */
-const ON_THE_WAY = 'registry.login';
+/** Keys in sessionStorage. It holds provider names and page load times, never a token. */
+const PENDING = 'registry.login';
 const LOGGED_IN = 'registry.logged-in';
 const LOGGED_OUT = 'registry.logged-out';
 const LOADED = 'registry.loaded';
 
-/** What the provider gives back as it was sent. */
-interface Return {
+/** OAuth state, returned by the provider unchanged. */
+interface LogInState {
   readonly hash: string;
-  /** Nobody has asked to log in: the page has, after it was loaded again. */
+  /** Started by a page reload, not by the user. */
   readonly isSilent: boolean;
 }
 
-/** Reads the settings and, where somebody comes back from the provider, takes up their log-in. */
-export async function begin(): Promise<void> {
-  const settings = await answer(api.GET('/config.json'));
+/** Loads the settings, and completes a log-in on return from the provider. */
+export async function startSession(): Promise<void> {
+  const settings = await unwrap(api.GET('/config.json'));
   session.change({ settings });
   if (settings.mode === 'anonymous') return;
   const query = new URLSearchParams(location.search);
   const isReturn = query.has('state') && (query.has('code') || query.has('error'));
-  if (isReturn) return finish();
+  if (isReturn) return completeLogIn();
   const before = loginNamed(sessionStorage.getItem(LOGGED_IN));
-  // Loaded again: the token went with the page, the provider may still know who this is.
-  if (before) await leaveFor(before, true);
+  // A reload discards the token; the provider may still have a session.
+  if (before) await redirectTo(before, true);
 }
 
 export async function logIn(login: PageLogin): Promise<void> {
-  await leaveFor(login, false);
+  await redirectTo(login, false);
 }
 
-/** Forgets everything that was shown. The session at the provider is the provider's. */
+/** Clears this session only; the provider's session continues. */
 export function logOut(): void {
   sessionStorage.removeItem(LOGGED_IN);
   sessionStorage.removeItem(LOADED);
   sessionStorage.setItem(LOGGED_OUT, 'yes');
   history.replaceState(null, '', location.pathname);
-  startAgain();
+  resetAndReload();
 }
 
-/** A page that the browser has kept, from before somebody logged out or in: nothing of it is shown. */
-export function forgetWhatWasKept(): void {
-  const isOurs = sessionStorage.getItem(LOADED) === String(performance.timeOrigin);
-  if (session.current.token !== null && !isOurs) startAgain();
+/** Discards a page that the browser restored from its cache after a log-out or another log-in. */
+export function discardRestoredPage(): void {
+  const isThisLoad = sessionStorage.getItem(LOADED) === String(performance.timeOrigin);
+  if (session.current.token !== null && !isThisLoad) resetAndReload();
 }
 
-function startAgain(): void {
+function resetAndReload(): void {
   session.change({ token: null, me: null });
   location.reload();
 }
 
-async function leaveFor(login: PageLogin, isSilent: boolean): Promise<void> {
-  const { managerOf } = await import('./oidc.js');
-  sessionStorage.setItem(ON_THE_WAY, login.provider);
-  const state: Return = { hash: location.hash, isSilent };
-  // Who has logged out is asked who they are, though the provider may still know somebody.
+async function redirectTo(login: PageLogin, isSilent: boolean): Promise<void> {
+  const { createUserManager } = await import('./oidc.js');
+  sessionStorage.setItem(PENDING, login.provider);
+  const state: LogInState = { hash: location.hash, isSilent };
+  // After a log-out, the provider must prompt for credentials even if it still has a session.
   const prompt = isSilent ? 'none' : sessionStorage.getItem(LOGGED_OUT) === null ? undefined : 'login';
   try {
-    // In place of this page in the history: the back button never leads to where one is sent on from.
-    const how = { redirectMethod: 'replace' as const, ...(prompt === undefined ? {} : { prompt }) };
-    await managerOf(login).signinRedirect({ state, ...how });
+    // Replaces this page in the history, so that the back button skips the redirect.
+    const options = { redirectMethod: 'replace' as const, ...(prompt === undefined ? {} : { prompt }) };
+    await createUserManager(login).signinRedirect({ state, ...options });
   } catch (thrown) {
     sessionStorage.removeItem(LOGGED_IN);
     throw new Failure(
-      `The identity provider ${login.provider} could not be asked to log you in`,
+      `The identity provider ${login.provider} could not be reached to log you in`,
       'provider_unreachable',
       0,
       undefined,
       [thrown instanceof Error ? thrown.message : String(thrown)],
     );
   }
-  // The browser is on its way: nothing of this page is shown any more.
+  // Never resolves: the browser is leaving the page.
   await new Promise(() => undefined);
 }
 
-async function finish(): Promise<void> {
-  const login = loginNamed(sessionStorage.getItem(ON_THE_WAY));
+async function completeLogIn(): Promise<void> {
+  const login = loginNamed(sessionStorage.getItem(PENDING));
   const address = location.href;
-  sessionStorage.removeItem(ON_THE_WAY);
+  sessionStorage.removeItem(PENDING);
   history.replaceState(null, '', location.pathname);
   if (!login) return;
-  const { managerOf, Renewal } = await import('./oidc.js');
-  const manager = managerOf(login);
+  const { createUserManager, TokenRenewal } = await import('./oidc.js');
+  const manager = createUserManager(login);
   try {
     const user = await manager.signinCallback(address);
     if (!user) return;
-    history.replaceState(null, '', location.pathname + (user.state as Return).hash);
+    history.replaceState(null, '', location.pathname + (user.state as LogInState).hash);
     sessionStorage.setItem(LOGGED_IN, login.provider);
     sessionStorage.setItem(LOADED, String(performance.timeOrigin));
     sessionStorage.removeItem(LOGGED_OUT);
     session.change({ token: user.access_token, isOver: false });
-    new Renewal(manager, learnWhoThisIs).begin(user);
+    new TokenRenewal(manager, loadCaller).start(user);
   } catch (thrown) {
     sessionStorage.removeItem(LOGGED_IN);
-    const { state, message } = thrown as Error & { state?: Return };
+    const { state, message } = thrown as Error & { state?: LogInState };
     if (state) history.replaceState(null, '', location.pathname + state.hash);
     if (state?.isSilent) return;
-    throw new Failure(`Logging in at ${login.provider} has failed`, 'login_failed', 0, undefined, [message]);
+    throw new Failure(`Logging in with ${login.provider} failed`, 'login_failed', 0, undefined, [message]);
   }
-  await learnWhoThisIs();
+  await loadCaller();
 }
 
-async function learnWhoThisIs(): Promise<void> {
-  const me = await answer(api.GET('/v1/me', { params: { query: { claims: true } } }));
+async function loadCaller(): Promise<void> {
+  const me = await unwrap(api.GET('/v1/me', { params: { query: { claims: true } } }));
   if (session.current.token !== null) session.change({ me });
 }
 

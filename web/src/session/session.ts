@@ -1,17 +1,17 @@
 import { useEffect, useState } from 'preact/hooks';
-import type { Me, PageSettings } from '../api/types.js';
+import type { Me, PageSettings, Role } from '../api/types.js';
 
-/** Who is at the page. The token is kept here and nowhere else. */
-export interface Session {
+/** The user's session. The token is stored nowhere else. */
+interface Session {
   readonly settings: PageSettings;
   readonly token: string | null;
-  /** What the API says about them; null while it is not known, and where nobody has logged in. */
+  /** Null until loaded, and without a log-in. */
   readonly me: Me | null;
-  /** The token was refused, or has run out. */
+  /** The token was refused or has expired. */
   readonly isOver: boolean;
 }
 
-const NOBODY: Session = {
+const ANONYMOUS: Session = {
   settings: { mode: 'anonymous', logins: [], iconOrigins: [] },
   token: null,
   me: null,
@@ -19,8 +19,8 @@ const NOBODY: Session = {
 };
 
 class SessionStore {
-  current: Session = NOBODY;
-  /** Renews the token when it is about to run out; of whoever has logged somebody in. */
+  current: Session = ANONYMOUS;
+  /** Renews the token before it expires. Set after a log-in. */
   keepFresh: () => Promise<void> = () => Promise.resolve();
   private readonly listeners = new Set<() => void>();
 
@@ -29,13 +29,12 @@ class SessionStore {
     for (const listener of this.listeners) listener();
   }
 
-  /** The token for a request. */
   async freshToken(): Promise<string | null> {
     await this.keepFresh();
     return this.current.token;
   }
 
-  /** The API has answered 401 to a request with this token. It may be late: by now there may be another one. */
+  /** Ends the session after a 401, unless the token was renewed since. */
   refused(token: string): void {
     if (this.current.token === token) this.end();
   }
@@ -59,4 +58,14 @@ export function useSession(): Session {
     return session.listen(() => setCurrent(session.current));
   }, []);
   return current;
+}
+
+/**
+ * Returns whether to show a menu item. The API enforces access; in anonymous mode there are no roles and everything is shown.
+ */
+export function isOffered({ settings, me }: Session, role: Role | 'any' | 'caller'): boolean {
+  if (settings.mode === 'anonymous') return true;
+  if (!me) return false;
+  if (role === 'caller' || me.roles.includes('superAdmin')) return true;
+  return role === 'any' ? me.roles.length > 0 : me.roles.includes(role);
 }

@@ -1,38 +1,37 @@
-import type { JSX } from 'preact';
+import { Component, type ComponentChildren, type JSX } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { type Failure, failureFrom } from '../api/failure.js';
+import { type Failure, failureFrom } from '../api/client.js';
 import { useRoute } from '../navigation/route.js';
-import { begin } from '../session/log-in.js';
+import { startSession } from '../session/log-in.js';
 import { useSession } from '../session/session.js';
+import { EmptyState, Loading } from '../ui/query.js';
 import { Refusal } from '../ui/refusal.js';
-import { Waiting } from '../ui/waiting.js';
 import { Header } from './header.js';
-import { Place } from './place.js';
-import { Unbroken } from './unbroken.js';
+import { CurrentPage } from './router.js';
 
 export function App(): JSX.Element {
   const route = useRoute();
   const session = useSession();
   const [failure, setFailure] = useState<Failure>();
-  const [hasBegun, setBegun] = useState(false);
+  const [isReady, setReady] = useState(false);
   const main = useRef<HTMLElement>(null);
   const start = () => {
     setFailure(undefined);
-    begin()
+    startSession()
       .catch((thrown: unknown) => setFailure(failureFrom(thrown)))
       .finally(() => {
         window.dispatchEvent(new HashChangeEvent('hashchange'));
-        setBegun(true);
+        setReady(true);
       });
   };
   useEffect(start, []);
-  const place = route.path.join('/');
+  const path = route.path.join('/');
   useEffect(() => {
-    if (!hasBegun) return;
-    // A new place begins at its top, for the eye and for a screen reader.
+    if (!isReady) return;
+    // A new page starts at the top, for sighted users and screen readers alike.
     main.current?.focus({ preventScroll: true });
     window.scrollTo(0, 0);
-  }, [place, hasBegun]);
+  }, [path, isReady]);
   return (
     <>
       <a
@@ -49,17 +48,50 @@ export function App(): JSX.Element {
       <main id="main" ref={main} tabIndex={-1}>
         {session.isOver && (
           <p class="notice" role="status">
-            Your log-in has ended. Log in again to go on.
+            Your session has expired. Log in again to continue.
           </p>
         )}
-        {failure && <Refusal failure={failure} again={start} />}
-        {!hasBegun && <Waiting />}
-        {hasBegun && (!failure || failure.code === 'login_failed') && (
-          <Unbroken place={place}>
-            <Place key={session.me ? `of ${session.me.subject}` : 'of nobody'} route={route} />
-          </Unbroken>
+        {failure && <Refusal failure={failure} retry={start} />}
+        {!isReady && <Loading />}
+        {isReady && (!failure || failure.code === 'login_failed') && (
+          <ErrorBoundary path={path}>
+            <CurrentPage key={session.me ? `user ${session.me.subject}` : 'anonymous'} route={route} />
+          </ErrorBoundary>
         )}
       </main>
     </>
   );
+}
+
+interface ErrorBoundaryProps {
+  /** A change of path resets the error. */
+  readonly path: string;
+  readonly children: ComponentChildren;
+}
+
+/** Shows a message instead of a blank page when rendering fails. */
+class ErrorBoundary extends Component<ErrorBoundaryProps, { isBroken: boolean }> {
+  override state = { isBroken: false };
+
+  static override getDerivedStateFromError(): { isBroken: boolean } {
+    return { isBroken: true };
+  }
+
+  override componentDidUpdate(before: ErrorBoundaryProps): void {
+    if (this.state.isBroken && before.path !== this.props.path) this.setState({ isBroken: false });
+  }
+
+  override render(): JSX.Element {
+    if (!this.state.isBroken) return <>{this.props.children}</>;
+    return (
+      <EmptyState title="Something went wrong on this page">
+        <p>The server's response could not be displayed. The other pages still work.</p>
+        <p>
+          <button type="button" onClick={() => this.setState({ isBroken: false })}>
+            Try again
+          </button>
+        </p>
+      </EmptyState>
+    );
+  }
 }

@@ -1,26 +1,24 @@
-import type { JSX } from 'preact';
+import type { ComponentChildren, JSX } from 'preact';
+import { useEffect, useRef } from 'preact/hooks';
 import { hashOf, type Route } from '../navigation/route.js';
+import { LogInButtons } from '../session/log-in-buttons.js';
 import { logOut } from '../session/log-in.js';
-import { offers } from '../session/roles.js';
-import { useSession } from '../session/session.js';
-import { Menu } from '../ui/menu.js';
-import { Plain } from '../ui/plain.js';
-import { wordFor } from '../api/word-for.js';
-import { LogInButtons } from './log-in-buttons.js';
+import { isOffered, useSession } from '../session/session.js';
+import { UntrustedText } from '../ui/untrusted-text.js';
 import mark from './mark.svg';
 
-const PLACES = [
-  { name: 'Catalogue', path: 'catalogue', to: null },
-  { name: 'Publish', path: 'publish', to: 'manageEntries' },
-  { name: 'Sources', path: 'sources', to: 'manageSources' },
-  { name: 'Registries', path: 'registries', to: 'manageRegistries' },
-  { name: 'Access', path: 'access', to: 'caller' },
-  { name: 'Activity', path: 'activity', to: 'any' },
+export const PAGES = [
+  { title: 'Catalogue', path: 'catalogue', audience: null },
+  { title: 'Publish', path: 'publish', audience: 'manageEntries' },
+  { title: 'Sources', path: 'sources', audience: 'manageSources' },
+  { title: 'Registries', path: 'registries', audience: 'manageRegistries' },
+  { title: 'Access', path: 'access', audience: 'caller' },
+  { title: 'Activity', path: 'activity', audience: 'any' },
 ] as const;
 
 export function Header({ route }: { route: Route }): JSX.Element {
   const session = useSession();
-  const place = route.path[0] ?? 'catalogue';
+  const current = route.path[0] ?? 'catalogue';
   return (
     <header class="top">
       <a class="brand" href="#/catalogue">
@@ -28,18 +26,22 @@ export function Header({ route }: { route: Route }): JSX.Element {
         Registry
       </a>
       <nav aria-label="Pages">
-        {PLACES.filter(({ to }) => to === null || offers(session, to)).map(({ name, path }) => (
-          <a key={path} href={hashOf([path])} aria-current={place === path ? 'page' : undefined}>
-            {name}
-          </a>
-        ))}
+        {PAGES.filter(({ audience }) => audience === null || isOffered(session, audience)).map(
+          ({ title, path }) => (
+            <a key={path} href={hashOf([path])} aria-current={current === path ? 'page' : undefined}>
+              {title}
+            </a>
+          ),
+        )}
       </nav>
-      <div class="who">
-        {session.settings.mode === 'anonymous' && <span class="muted">no log-in needed</span>}
+      <div class="account">
+        {session.settings.mode === 'anonymous' && <span class="muted">No log-in needed</span>}
         {session.me && (
-          <Menu label={<Plain text={session.me.subject || 'logged in'} />}>
+          <Menu label={<UntrustedText text={session.me.subject || 'Logged in'} />}>
             <p class="muted">
-              {session.me.roles.length > 0 ? session.me.roles.map(roleName).join(', ') : 'Reader: no role'}
+              {session.me.roles.length > 0
+                ? session.me.roles.map((role) => ROLE_NAMES[role] ?? role).join(', ')
+                : 'Reader (no role)'}
             </p>
             <button type="button" onClick={logOut}>
               Log out
@@ -52,13 +54,38 @@ export function Header({ route }: { route: Route }): JSX.Element {
   );
 }
 
-function roleName(role: string): string {
-  return wordFor(ROLE_NAMES, role) ?? role;
-}
-
 const ROLE_NAMES: Readonly<Record<string, string>> = {
-  superAdmin: 'Super-admin',
+  superAdmin: 'super-admin',
   manageSources: 'manages sources',
   manageRegistries: 'manages registries',
   manageEntries: 'publishes',
 };
+
+/** A drop-down menu; closes on Escape and when focus or a click moves elsewhere. */
+function Menu({ label, children }: { label: ComponentChildren; children: ComponentChildren }): JSX.Element {
+  const menu = useRef<HTMLDetailsElement>(null);
+  useEffect(() => {
+    const closeOnEscape = ({ key }: KeyboardEvent) => {
+      if (key !== 'Escape' || !menu.current?.open) return;
+      menu.current.open = false;
+      menu.current.querySelector('summary')?.focus();
+    };
+    const closeOutside = ({ target }: Event) => {
+      if (menu.current && !(target instanceof Node && menu.current.contains(target)))
+        menu.current.open = false;
+    };
+    document.addEventListener('keydown', closeOnEscape);
+    for (const event of ['pointerdown', 'focusin'] as const) document.addEventListener(event, closeOutside);
+    return () => {
+      document.removeEventListener('keydown', closeOnEscape);
+      for (const event of ['pointerdown', 'focusin'] as const)
+        document.removeEventListener(event, closeOutside);
+    };
+  }, []);
+  return (
+    <details class="menu" ref={menu}>
+      <summary>{label}</summary>
+      <div class="menu-body">{children}</div>
+    </details>
+  );
+}

@@ -1,47 +1,47 @@
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
-import { answer, answerWithTag, api } from '../api/client.js';
+import { api, unwrap, unwrapWithEtag } from '../api/client.js';
 import type { Source, SourceSettings } from '../api/types.js';
-import { useAnswer } from '../api/use-answer.js';
-import { DeclaredForm, DeclaredFormPage } from '../declared/declared-form.js';
-import { readSchemas, resolved, type Schemas, withoutEmpty } from '../forms/schema.js';
 import { SchemaFields, type Values } from '../forms/schema-fields.js';
+import { dropEmpty, readSchemas, resolveRef, type Schemas } from '../forms/schema.js';
+import { ResourceForm, ResourceFormPage } from '../resources/resource-form.js';
+import { useQuery } from '../ui/query.js';
 
 const KINDS = ['file', 'git', 'api', 'managed', 'kubernetes'] as const;
 type Kind = (typeof KINDS)[number];
-const WHAT: Readonly<Record<Kind, string>> = {
-  file: 'A registry file on the server or behind a URL',
+const KIND_DESCRIPTIONS: Readonly<Record<Kind, string>> = {
+  file: 'A registry file on the server or at a URL',
   git: 'A registry file in a Git repository',
   api: 'Another MCP registry',
-  managed: 'What is published here; there is one at most',
-  kubernetes: 'Custom resources of a cluster',
+  managed: 'Entries published here; at most one such source',
+  kubernetes: 'Custom resources in a Kubernetes cluster',
 };
 
 const HINTS = {
-  managed: 'Whoever manages it holds all of these. Each entry brings its own.',
-  others: 'Whoever sees its entries, or manages it, holds all of these.',
+  managed: 'Callers must hold all of these to manage the source. Entries have their own claims.',
+  others: 'Callers must hold all of these to see its entries or manage the source.',
 };
 
 interface Editable {
   readonly schemas: Schemas;
-  /** Undefined: it is to be made. */
+  /** Undefined for a new source. */
   readonly source: Source | undefined;
   readonly etag: string | null;
 }
 
 export function SourceFormPage({ name }: { name: string | null }): JSX.Element {
-  const asked = useAnswer(`form ${name ?? ''}`, async (signal): Promise<Editable> => {
+  const query = useQuery(`form ${name ?? ''}`, async (signal): Promise<Editable> => {
     const schemas = await readSchemas();
     if (name === null) return { schemas, source: undefined, etag: null };
-    const { value, etag } = await answerWithTag(
+    const { value, etag } = await unwrapWithEtag(
       api.GET('/v1/sources/{name}', { params: { path: { name } }, signal }),
     );
     return { schemas, source: value, etag };
   });
   return (
-    <DeclaredFormPage place="sources" name={name} asked={asked}>
+    <ResourceFormPage resource="sources" name={name} query={query}>
       {(editable) => <SourceForm {...editable} />}
-    </DeclaredFormPage>
+    </ResourceFormPage>
   );
 }
 
@@ -52,22 +52,22 @@ function SourceForm({ schemas, source, etag }: Editable): JSX.Element {
   const isSynced = kind !== 'managed' && kind !== 'kubernetes';
   const save = async (name: string) => {
     const { [kind]: section, syncPolicy, filter, allowShrink, claims } = values;
-    const shared = withoutEmpty({ ...(isSynced ? { syncPolicy } : {}), filter, allowShrink, claims });
+    const shared = dropEmpty({ ...(isSynced ? { syncPolicy } : {}), filter, allowShrink, claims });
     const header = etag === null ? { 'If-None-Match': '*' as const } : { 'If-Match': etag };
-    await answer(
+    await unwrap(
       api.PUT('/v1/sources/{name}', {
         params: { path: { name }, header },
-        body: { ...(shared as object), [kind]: withoutEmpty(section ?? {}) } as SourceSettings,
+        body: { ...(shared as object), [kind]: dropEmpty(section ?? {}) } as SourceSettings,
       }),
     );
   };
   return (
-    <DeclaredForm place="sources" stored={source?.name ?? null} save={save}>
+    <ResourceForm resource="sources" stored={source?.name ?? null} save={save}>
       {(details) => (
         <>
           {!source && <KindChoice kind={kind} change={setKind} />}
           <SchemaFields
-            schema={resolved(whole.properties?.[kind] ?? {}, schemas)}
+            schema={resolveRef(whole.properties?.[kind] ?? {}, schemas)}
             schemas={schemas}
             path={kind}
             details={details}
@@ -86,7 +86,7 @@ function SourceForm({ schemas, source, etag }: Editable): JSX.Element {
           />
         </>
       )}
-    </DeclaredForm>
+    </ResourceForm>
   );
 }
 
@@ -97,7 +97,7 @@ function KindChoice({ kind, change }: { kind: Kind; change: (kind: Kind) => void
       {KINDS.map((each) => (
         <label key={each} class="check">
           <input type="radio" name="kind" checked={each === kind} onChange={() => change(each)} />{' '}
-          <b>{each}</b> <span class="muted">{WHAT[each]}</span>
+          <b>{each}</b> <span class="muted">{KIND_DESCRIPTIONS[each]}</span>
         </label>
       ))}
     </fieldset>

@@ -1,123 +1,213 @@
 import type { JSX } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
-import { answer, api } from '../api/client.js';
+import { api, unwrap } from '../api/client.js';
 import type { Source, SourceSync } from '../api/types.js';
-import { useAnswer } from '../api/use-answer.js';
-import { DeclaredBy, DeclaredHead, ToAll } from '../declared/declared-head.js';
-import { useAct } from '../ui/act.js';
-import { Answered } from '../ui/answered.js';
+import { ClaimChips } from '../claims/claims-editor.js';
+import { BackToList, OriginDetail, ResourceHeader } from '../resources/resource-pages.js';
+import { useAction } from '../ui/action.js';
 import { Badge } from '../ui/badge.js';
-import { ClaimChips } from '../ui/claims.js';
-import { Fact, Facts } from '../ui/facts.js';
+import { Ago } from '../ui/format.js';
+import { QueryResult, useQuery } from '../ui/query.js';
 import { Refusal } from '../ui/refusal.js';
-import { Ago } from '../ui/time.js';
-import { Runs } from './runs.js';
-import { Settings } from './settings.js';
-import { Skipped } from './skipped.js';
-import { SyncError } from './sync-error.js';
+import { CollapsedList, Detail, DetailList, Table } from '../ui/table.js';
+import { Code, UntrustedText } from '../ui/untrusted-text.js';
+import { SyncRuns } from './sync-runs.js';
 
-const LOOK_AGAIN_MS = 1_500;
-/** A run that somebody has asked for begins soon. When it has not, the server is busy, and the page no longer looks. */
-const BEGINS_WITHIN_MS = 30_000;
+const POLL_MS = 1_500;
+/** How long to poll for a requested sync that has not started. */
+const START_TIMEOUT_MS = 30_000;
 
-/** A run that was asked for, and the last one before it. */
-interface AskedFor {
-  readonly after: string | null;
-  readonly until: number;
+/** A sync requested from this page that may not have started yet. */
+interface RequestedSync {
+  readonly previousAttemptAt: string | null;
+  readonly pollUntil: number;
 }
 
 export function SourcePage({ name }: { name: string }): JSX.Element {
-  const asked = useAnswer(name, (signal) =>
-    answer(api.GET('/v1/sources/{name}', { params: { path: { name } }, signal })),
+  const query = useQuery(name, (signal) =>
+    unwrap(api.GET('/v1/sources/{name}', { params: { path: { name } }, signal })),
   );
-  const [askedFor, setAskedFor] = useState<AskedFor>();
-  const { again, isWaiting } = asked;
-  const sync = asked.value?.sync;
-  const isAhead =
-    askedFor !== undefined && sync?.lastAttemptAt === askedFor.after && Date.now() < askedFor.until;
-  const isSyncing = isAhead || sync?.status === 'syncing' || sync?.status === 'pending';
+  const [requested, setRequested] = useState<RequestedSync>();
+  const { refetch, isLoading } = query;
+  const sync = query.value?.sync;
+  const isStarting =
+    requested !== undefined &&
+    sync?.lastAttemptAt === requested.previousAttemptAt &&
+    Date.now() < requested.pollUntil;
+  const isSyncing = isStarting || sync?.status === 'syncing' || sync?.status === 'pending';
   useEffect(() => {
-    if (!isSyncing || isWaiting) return undefined;
-    const timer = setTimeout(again, LOOK_AGAIN_MS);
+    if (!isSyncing || isLoading) return undefined;
+    const timer = setTimeout(refetch, POLL_MS);
     return () => clearTimeout(timer);
-  }, [isSyncing, isWaiting, again]);
+  }, [isSyncing, isLoading, refetch]);
   const start = async (allowShrink: boolean) => {
     const body = allowShrink ? { allowShrink } : undefined;
-    await answer(api.POST('/v1/sources/{name}/sync', { params: { path: { name } }, ...(body && { body }) }));
-    setAskedFor({ after: sync?.lastAttemptAt ?? null, until: Date.now() + BEGINS_WITHIN_MS });
-    again();
+    await unwrap(api.POST('/v1/sources/{name}/sync', { params: { path: { name } }, ...(body && { body }) }));
+    setRequested({
+      previousAttemptAt: sync?.lastAttemptAt ?? null,
+      pollUntil: Date.now() + START_TIMEOUT_MS,
+    });
+    refetch();
   };
   return (
     <>
-      <ToAll place="sources" />
-      <Answered asked={asked}>
-        {(source) => <Shown source={source} isSyncing={isSyncing} start={start} />}
-      </Answered>
+      <BackToList resource="sources" />
+      <QueryResult query={query}>
+        {(source) => <SourceDetails source={source} isSyncing={isSyncing} start={start} />}
+      </QueryResult>
     </>
   );
 }
 
-interface ShownProps {
+interface SourceDetailsProps {
   readonly source: Source;
   readonly isSyncing: boolean;
   readonly start: (allowShrink: boolean) => Promise<void>;
 }
 
-function Shown({ source, isSyncing, start }: ShownProps): JSX.Element {
+function SourceDetails({ source, isSyncing, start }: SourceDetailsProps): JSX.Element {
   const { name, kind, sync, origin, claims } = source;
-  const starting = useAct(() => start(false));
+  const starting = useAction(() => start(false));
   return (
     <div class="stack">
-      <DeclaredHead
-        place="sources"
+      <ResourceHeader
+        resource="sources"
         name={name}
         origin={origin}
         state={sync && <Badge state={isSyncing ? 'syncing' : sync.status} />}
-        deleting="Its entries go with it, and whoever reads them in a registry no longer sees them."
-        remove={() => answer(api.DELETE('/v1/sources/{name}', { params: { path: { name } } }))}
+        deletionNote="Its entries are deleted too and disappear from all registries."
+        remove={() => unwrap(api.DELETE('/v1/sources/{name}', { params: { path: { name } } }))}
       >
         {sync && (
-          <button type="button" onClick={starting.run} disabled={starting.isUnderWay || isSyncing}>
+          <button type="button" onClick={starting.run} disabled={starting.isPending || isSyncing}>
             Sync now
           </button>
         )}
-      </DeclaredHead>
+      </ResourceHeader>
       {starting.failure && <Refusal failure={starting.failure} />}
       {sync?.error !== undefined && <SyncError sync={sync} startAnyway={() => start(true)} />}
-      <Facts>
-        <Fact name="Kind">{kind}</Fact>
-        <DeclaredBy origin={origin} />
-        <Fact name="Claims">
+      <DetailList>
+        <Detail name="Kind">{kind}</Detail>
+        <OriginDetail origin={origin} />
+        <Detail name="Claims">
           <ClaimChips claims={claims} />
-        </Fact>
-        {sync && <SyncFacts sync={sync} />}
-      </Facts>
-      {sync && <Runs name={name} after={sync.lastSuccessAt} />}
-      {sync && <Skipped skipped={sync.skipped} count={sync.counts['skipped'] ?? sync.skipped.length} />}
+        </Detail>
+        {sync && <SyncDetails sync={sync} />}
+      </DetailList>
+      {sync && <SyncRuns name={name} lastSuccessAt={sync.lastSuccessAt} />}
+      {sync && (
+        <SkippedEntries skipped={sync.skipped} count={sync.counts['skipped'] ?? sync.skipped.length} />
+      )}
       <Settings source={source} />
     </div>
   );
 }
 
-function SyncFacts({ sync }: { sync: SourceSync }): JSX.Element {
+function SyncDetails({ sync }: { sync: SourceSync }): JSX.Element {
   const { status, lastAttemptAt, lastSuccessAt, nextRunAt, counts } = sync;
-  const written = Object.entries(counts)
+  const summary = Object.entries(counts)
     .filter(([key, count]) => count > 0 || key === 'entries')
     .map(([key, count]) => `${count.toLocaleString('en')} ${key}`);
   return (
     <>
-      <Fact name="Last success">{lastSuccessAt ? <Ago at={lastSuccessAt} /> : 'never'}</Fact>
+      <Detail name="Last success">{lastSuccessAt ? <Ago at={lastSuccessAt} /> : 'never'}</Detail>
       {status === 'failed' && lastAttemptAt && (
-        <Fact name="Last attempt">
+        <Detail name="Last attempt">
           <Ago at={lastAttemptAt} />
-        </Fact>
+        </Detail>
       )}
       {nextRunAt && (
-        <Fact name="Next run">
+        <Detail name="Next run">
           <Ago at={nextRunAt} />
-        </Fact>
+        </Detail>
       )}
-      <Fact name="Last run that wrote">{written.join(', ') || 'nothing yet'}</Fact>
+      <Detail name="Last run with changes">{summary.join(', ') || 'none yet'}</Detail>
     </>
+  );
+}
+
+interface SyncErrorProps {
+  readonly sync: SourceSync;
+  readonly startAnyway: () => Promise<void>;
+}
+
+/** Why the last run failed. If the source shrank, a button syncs it anyway. */
+function SyncError({ sync: { error = '', attempts }, startAnyway }: SyncErrorProps): JSX.Element {
+  const starting = useAction(startAnyway);
+  return (
+    <div class="refusal">
+      <p class="refusal-sentence">
+        <UntrustedText text={error} class="break" />
+      </p>
+      <p class="refusal-source">
+        {attempts > 1 && `${attempts} runs in a row have failed. `}The previous entries remain.
+      </p>
+      {error.includes('allowShrink') && (
+        <button type="button" onClick={starting.run} disabled={starting.isPending}>
+          Sync and remove most entries
+        </button>
+      )}
+      {starting.failure && <Refusal failure={starting.failure} />}
+    </div>
+  );
+}
+
+type SkippedEntry = NonNullable<Source['sync']>['skipped'][number];
+
+const SKIPPED_SHOWN = 50;
+
+interface SkippedEntriesProps {
+  readonly skipped: readonly SkippedEntry[];
+  /** Total; the API lists only the first ones. */
+  readonly count: number;
+}
+
+function SkippedEntries({ skipped, count }: SkippedEntriesProps): JSX.Element {
+  if (skipped.length === 0) return <></>;
+  return (
+    <section>
+      <h2>
+        Skipped entries <span class="muted">{count.toLocaleString('en')}</span>
+      </h2>
+      <CollapsedList items={skipped} count={SKIPPED_SHOWN}>
+        {(shown) => (
+          <Table columns={['Entry', 'Version', 'Problems']}>
+            {shown.map(({ name, version, reasons }, index) => (
+              <tr key={index}>
+                <th scope="row">
+                  {name === null ? (
+                    <span class="muted">no name</span>
+                  ) : (
+                    <UntrustedText text={name} class="break" />
+                  )}
+                </th>
+                <td>{version !== null && <UntrustedText text={version} class="break" />}</td>
+                <td>
+                  {reasons.map((reason, at) => (
+                    <p key={at}>
+                      <UntrustedText text={reason} class="break" />
+                    </p>
+                  ))}
+                </td>
+              </tr>
+            ))}
+          </Table>
+        )}
+      </CollapsedList>
+      {count > skipped.length && (
+        <p class="muted below">Only the first {skipped.length.toLocaleString('en')} are listed.</p>
+      )}
+    </section>
+  );
+}
+
+function Settings({ source }: { source: Source }): JSX.Element {
+  const { kind, syncPolicy, filter, allowShrink } = source;
+  const settings = { [kind]: source[kind], syncPolicy, filter, allowShrink };
+  return (
+    <section>
+      <h2>Settings</h2>
+      <Code text={JSON.stringify(settings, null, 2)} label="Settings" />
+    </section>
   );
 }

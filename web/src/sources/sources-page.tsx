@@ -1,26 +1,35 @@
 import type { JSX } from 'preact';
-import { answer, api } from '../api/client.js';
+import { api, unwrap } from '../api/client.js';
 import type { Source } from '../api/types.js';
-import { useAnswer } from '../api/use-answer.js';
-import { DeclaredList, DeclaredName } from '../declared/declared-list.js';
+import { ClaimChips } from '../claims/claims-editor.js';
+import type { Route } from '../navigation/route.js';
+import { ResourceList, ResourceNameCell, ResourceRoutes } from '../resources/resource-pages.js';
 import { Badge } from '../ui/badge.js';
-import { ClaimChips } from '../ui/claims.js';
-import { Plain } from '../ui/plain.js';
+import { Ago, pluralize } from '../ui/format.js';
+import { useQuery } from '../ui/query.js';
 import { Table } from '../ui/table.js';
-import { Ago } from '../ui/time.js';
+import { UntrustedText } from '../ui/untrusted-text.js';
+import { SourceFormPage } from './source-form-page.js';
+import { SourcePage } from './source-page.js';
+
+export function SourceRoutes({ route }: { route: Route }): JSX.Element {
+  return (
+    <ResourceRoutes route={route} pages={{ List: SourcesPage, Form: SourceFormPage, One: SourcePage }} />
+  );
+}
 
 const COLUMNS = ['Name', 'Kind', 'Health', { title: 'Entries', isNumber: true }, 'Last success', 'Claims'];
 
-export function SourcesPage(): JSX.Element {
-  const asked = useAnswer(
+function SourcesPage(): JSX.Element {
+  const query = useQuery(
     'sources',
-    async (signal) => (await answer(api.GET('/v1/sources', { signal }))).sources,
+    async (signal) => (await unwrap(api.GET('/v1/sources', { signal }))).sources,
   );
   return (
-    <DeclaredList
-      place="sources"
-      asked={asked}
-      whatItIs="A source says where entries come from: a file, a Git repository, another registry, a cluster, or publishing."
+    <ResourceList
+      resource="sources"
+      query={query}
+      description="A source provides entries from a file, a Git repository, another registry, a Kubernetes cluster or publishing."
     >
       {(sources) => (
         <>
@@ -32,42 +41,38 @@ export function SourcesPage(): JSX.Element {
           </Table>
         </>
       )}
-    </DeclaredList>
+    </ResourceList>
   );
 }
 
-/** The worst first: what needs somebody is the reason to come here. */
+/** Summary of failed syncs and skipped entries. */
 function Health({ sources }: { sources: readonly Source[] }): JSX.Element {
   const failing = sources.filter(({ sync }) => sync?.status === 'failed');
-  const skipping = sources.filter((source) => skippedOf(source) > 0);
+  const skipping = sources.filter((source) => skippedCount(source) > 0);
   if (failing.length === 0 && skipping.length === 0) return <></>;
-  const words = [
+  const sentences = [
     ...(failing.length > 0
-      ? [`${failing.length} of ${sources.length} could not be synced; their earlier entries stay`]
+      ? [`${failing.length} of ${sources.length} sources failed to sync; their previous entries remain`]
       : []),
-    ...(skipping.length > 0
-      ? [
-          `${skipping.length} ${skipping.length === 1 ? 'holds' : 'hold'} entries that are not valid and were skipped`,
-        ]
-      : []),
+    ...(skipping.length > 0 ? [`${pluralize(skipping.length, 'source')} skipped invalid entries`] : []),
   ];
-  return <p class="notice">{words.join('. ')}.</p>;
+  return <p class="notice">{sentences.join('. ')}.</p>;
 }
 
 function Row({ source }: { source: Source }): JSX.Element {
   const { kind, sync, claims } = source;
   return (
     <tr>
-      <DeclaredName place="sources" of={source} />
+      <ResourceNameCell resource="sources" item={source} />
       <td>{kind}</td>
       <td>
         {sync ? <Badge state={sync.status} /> : <span class="muted">not synced</span>}
-        {skippedOf(source) > 0 && (
-          <span class="badge warn">{skippedOf(source).toLocaleString('en')} skipped</span>
+        {skippedCount(source) > 0 && (
+          <span class="badge warn">{skippedCount(source).toLocaleString('en')} skipped</span>
         )}
         {sync?.error !== undefined && (
           <p class="small-text bad-text">
-            <Plain text={sync.error} class="break clamp" />
+            <UntrustedText text={sync.error} class="break clamp" />
           </p>
         )}
       </td>
@@ -80,6 +85,6 @@ function Row({ source }: { source: Source }): JSX.Element {
   );
 }
 
-function skippedOf({ sync }: Source): number {
+function skippedCount({ sync }: Source): number {
   return sync?.counts['skipped'] ?? 0;
 }

@@ -1,9 +1,9 @@
 import type { ComponentChildren, JSX } from 'preact';
 import { useState } from 'preact/hooks';
-import { useAct } from './act.js';
+import { useAction } from './action.js';
 import { Refusal } from './refusal.js';
 
-/** Some items, and where the list goes on. */
+/** One page of a list and the cursor of the next page. */
 export interface CursorPage<T> {
   readonly items: readonly T[];
   readonly next: string | undefined;
@@ -16,11 +16,11 @@ interface Props<T> {
   readonly children: (items: readonly T[]) => ComponentChildren;
 }
 
-/** A list that goes on when somebody asks for more of it. */
+/** A list with a button that loads the next page. */
 export function CursorList<T>({ first, read, moreLabel, children }: Props<T>): JSX.Element {
   const [page, setPage] = useState(first);
   const { next } = page;
-  const more = useAct(async () => {
+  const more = useAction(async () => {
     if (next === undefined) return;
     const after = await read(next);
     setPage({ items: [...page.items, ...after.items], next: after.next });
@@ -28,10 +28,10 @@ export function CursorList<T>({ first, read, moreLabel, children }: Props<T>): J
   return (
     <>
       {children(page.items)}
-      {more.failure && <Refusal failure={more.failure} again={more.run} />}
+      {more.failure && <Refusal failure={more.failure} retry={more.run} />}
       {next !== undefined && !more.failure && (
         <p class="paused">
-          <button type="button" onClick={more.run} disabled={more.isUnderWay}>
+          <button type="button" onClick={more.run} disabled={more.isPending}>
             {moreLabel}
           </button>
         </p>

@@ -1,35 +1,35 @@
 import type { JSX } from 'preact';
-import type { Failure } from '../api/failure.js';
+import type { Failure } from '../api/client.js';
+import { LogInButtons } from '../session/log-in-buttons.js';
 import { useSession } from '../session/session.js';
-import { LogInButtons } from '../shell/log-in-buttons.js';
-import { Plain } from './plain.js';
+import { UntrustedText } from './untrusted-text.js';
 
 interface Props {
   readonly failure: Failure;
-  readonly again?: () => void;
-  /** It is being asked again. */
-  readonly isAsking?: boolean;
+  readonly retry?: () => void;
+  readonly isRetrying?: boolean;
 }
 
-const WHERE_TO_ASK = 'POST /v1/access/explain';
+const EXPLAIN_ENDPOINT = 'POST /v1/access/explain';
 
-/** What the API has said, and how to find it again in its log. */
-export function Refusal({ failure, again, isAsking = false }: Props): JSX.Element {
+/** Shows the API's error message with its code and request ID. */
+export function Refusal({ failure, retry, isRetrying = false }: Props): JSX.Element {
   const { settings, token } = useSession();
-  // To a program the API says where to ask; to a person, the page does.
-  const details = failure.details.filter((line) => !line.startsWith(WHERE_TO_ASK));
-  const canAsk = details.length < failure.details.length && (token !== null || settings.mode === 'anonymous');
-  const asksForLogIn = failure.status === 401 && settings.mode === 'oauth' && token === null;
+  // The API refers clients to its explain endpoint; here a link to the Access page replaces that line.
+  const details = failure.details.filter((line) => !line.includes(EXPLAIN_ENDPOINT));
+  const canExplain =
+    details.length < failure.details.length && (token !== null || settings.mode === 'anonymous');
+  const needsLogIn = failure.status === 401 && settings.mode === 'oauth' && token === null;
   return (
     <section class="refusal" role="alert">
       <p class="refusal-sentence">
-        <Plain text={failure.sentence} />
+        <UntrustedText text={failure.sentence} />
       </p>
       {details.length > 0 && (
         <ul>
-          {details.map((line, place) => (
-            <li key={place}>
-              <Plain text={line} class="break" />
+          {details.map((line, index) => (
+            <li key={index}>
+              <UntrustedText text={line} class="break" />
             </li>
           ))}
         </ul>
@@ -43,19 +43,19 @@ export function Refusal({ failure, again, isAsking = false }: Props): JSX.Elemen
           </>
         )}
       </p>
-      {canAsk && (
+      {canExplain && (
         <p class="below">
-          <a href="#/access">Access</a> says which step has refused this, and what is missing.
+          <a href="#/access">Access</a> shows which check refused this request and what is missing.
         </p>
       )}
-      {asksForLogIn && (
+      {needsLogIn && (
         <>
-          <p class="below">You have not logged in.</p>
+          <p class="below">You are not logged in.</p>
           <LogInButtons />
         </>
       )}
-      {again && !asksForLogIn && (
-        <button type="button" onClick={again} disabled={isAsking}>
+      {retry && !needsLogIn && (
+        <button type="button" onClick={retry} disabled={isRetrying}>
           Try again
         </button>
       )}

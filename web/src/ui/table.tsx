@@ -1,27 +1,27 @@
 import type { ComponentChildren, JSX } from 'preact';
+import { useState } from 'preact/hooks';
 
-/** The head of a column; what is hidden is for screen readers alone. */
-export interface Column {
+interface Column {
   readonly title: string;
   readonly isNumber?: boolean;
+  /** The title is for screen readers only. */
   readonly isHidden?: boolean;
 }
 
-interface Props {
+interface TableProps {
   readonly columns: readonly (string | Column)[];
   readonly class?: string;
-  /** Numbers that are compared: they stay beside each other on a phone too. */
+  /** Keeps columns side by side on phones, so that numbers can be compared. */
   readonly isFigures?: boolean;
-  /** Rows. */
   readonly children: ComponentChildren;
 }
 
-/** A table; on a phone each row is a block, in which the columns stand below each other with their titles. */
-export function Table({ columns, class: name = '', isFigures = false, children }: Props): JSX.Element {
+/** A table; on phones each row becomes a block of labelled values. */
+export function Table({ columns, class: name = '', isFigures = false, children }: TableProps): JSX.Element {
   const heads = columns.map(columnOf);
-  // For the style sheet, which shows them there.
-  const titles = heads.map(({ title, isHidden }, place) => [
-    `--column-${place + 1}`,
+  // tables.css shows the titles on phones.
+  const titles = heads.map(({ title, isHidden }, index) => [
+    `--column-${index + 1}`,
     isHidden ? 'none' : JSON.stringify(title),
   ]);
   return (
@@ -44,4 +44,42 @@ export function Table({ columns, class: name = '', isFigures = false, children }
 
 function columnOf(column: string | Column): Column {
   return typeof column === 'string' ? { title: column } : column;
+}
+
+export function DetailList({ children }: { children: ComponentChildren }): JSX.Element {
+  return <dl class="facts">{children}</dl>;
+}
+
+/** A name and its value; renders nothing without a value. */
+export function Detail({ name, children }: { name: string; children?: ComponentChildren }): JSX.Element {
+  if (children === undefined || children === null || children === false || children === '') return <></>;
+  return (
+    <>
+      <dt>{name}</dt>
+      <dd>{children}</dd>
+    </>
+  );
+}
+
+interface CollapsedListProps<T> {
+  readonly items: readonly T[];
+  readonly count: number;
+  readonly children: (items: readonly T[]) => ComponentChildren;
+}
+
+/** The first items, with a button that shows all. */
+export function CollapsedList<T>({ items, count, children }: CollapsedListProps<T>): JSX.Element {
+  const [showsAll, setShowsAll] = useState(false);
+  return (
+    <>
+      {children(showsAll ? items : items.slice(0, count))}
+      {items.length > count && !showsAll && (
+        <p class="buttons below">
+          <button type="button" class="small" onClick={() => setShowsAll(true)}>
+            Show all {items.length.toLocaleString('en')}
+          </button>
+        </p>
+      )}
+    </>
+  );
 }

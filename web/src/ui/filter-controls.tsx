@@ -1,0 +1,63 @@
+import type { JSX } from 'preact';
+import { useEffect, useRef, useState } from 'preact/hooks';
+
+/**
+ * Text input that reports changes after a pause in typing. A new `value`, from the back button or a link, replaces the typed
+ * text.
+ */
+export function useDebouncedText(
+  value: string,
+  change: (text: string) => void,
+  pauseMs: number,
+): [text: string, type: (text: string) => void] {
+  const [text, setText] = useState(value);
+  const sent = useRef(value);
+  const latest = useRef(change);
+  latest.current = change;
+  useEffect(() => {
+    if (value === sent.current) return;
+    sent.current = value;
+    setText(value);
+  }, [value]);
+  useEffect(() => {
+    const typed = text.trim();
+    if (typed === sent.current) return undefined;
+    const timer = setTimeout(() => {
+      sent.current = typed;
+      latest.current(typed);
+    }, pauseMs);
+    return () => clearTimeout(timer);
+  }, [text, pauseMs]);
+  return [text, setText];
+}
+
+interface SelectFilterProps {
+  readonly label: string;
+  readonly value: string;
+  readonly options: readonly string[];
+  readonly none?: string;
+  readonly change: (value: string) => void;
+}
+
+/** Keeps an unknown value from the URL as an option; the API decides whether it is valid. */
+export function SelectFilter({
+  label,
+  value,
+  options,
+  none = 'any',
+  change,
+}: SelectFilterProps): JSX.Element {
+  return (
+    <label class="choice">
+      <span>{label}</span>
+      <select value={value} onChange={(event) => change(event.currentTarget.value)}>
+        <option value="">{none}</option>
+        {[...new Set([...options, ...(value === '' ? [] : [value])])].map((option) => (
+          <option key={option} value={option}>
+            {option}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
+}
