@@ -1,15 +1,18 @@
+/* global Buffer, URL, fetch, performance */
 // Counts the project's own files that execute because of one request, by V8 function coverage of the running service.
-// Run `npm run build` first, then `node scripts/files-per-request.mjs [--names] [checkout]`. It needs `git` and two free ports.
+// Run `npm run build` first, then `node scripts/files-per-request.mjs [--names] [checkout]`. It needs `git` on the path.
 //
-// A file counts when at least one of its functions runs more often in the interval of the request than in an idle interval of the
-// same length right after it, in most rounds. Module-level code does not count. Caches are warm: keys are fetched, code is loaded.
+// A function counts when it runs in the interval of the request in all rounds but one, and in total clearly more often than in idle
+// intervals of the same length: that leaves out background work such as polling. A file counts when one of its functions does.
+// Module-level code does not count. Caches are warm: keys are fetched, code is loaded.
 import { execFileSync, spawn } from 'node:child_process';
-import { generateKeyPairSync, sign } from 'node:crypto';
+import { generateKeyPairSync, randomUUID, sign } from 'node:crypto';
 import { once } from 'node:events';
+import { realpathSync } from 'node:fs';
 import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import process from 'node:process';
 import { setTimeout as pause } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
@@ -19,12 +22,13 @@ const { values, positionals } = parseArgs({
   options: { names: { type: 'boolean', default: false } },
   allowPositionals: true,
 });
-const DIST = resolve(positionals[0] ?? join(import.meta.dirname, '..'), 'dist');
+/** V8 names modules by their real path. */
+const DIST = realpathSync(join(positionals[0] ?? join(import.meta.dirname, '..'), 'dist'));
 const WARM_UPS = 3;
-const ROUNDS = 7;
+const ROUNDS = 9;
 /** After the answer, for work that the request leaves behind, such as its log line. */
-const SETTLE_MS = 150;
-const SYNC_MS = 2_500;
+const SETTLE_MS = 100;
+const SYNC_MS = 2_000;
 
 /** Runs in the service before its own code. Each message returns, and resets, `[file, function offset, calls]` since the last one. */
 const PRELOAD = `
@@ -43,7 +47,7 @@ const PRELOAD = `
         .filter(([, offset, count]) => offset > 0 && count > 0)));
     });
     process.channel.unref();
-    process.on('disconnect', () => process.exit());
+    process.on('disconnect', () => process.kill(process.pid, 'SIGTERM'));
   }`;
 
 const folder = await mkdtemp(join(tmpdir(), 'files-per-request-'));
@@ -72,6 +76,7 @@ const publish = (status, token) =>
 /** Each request: preparation outside the measured interval, the request, and how long its work may go on after the answer. */
 const REQUESTS = {
   'cold list': [() => publish(201, writer), () => list(reader)],
+  'cold list, new token': [() => publish(201, writer), () => list(tokenOf({ sub: 'reader', org: 'acme' }))],
   'same list again': [() => list(reader), () => list(reader)],
   publish: [() => undefined, () => publish(201, writer)],
   'git sync': [commit, () => call(202, 'POST', '/v1/sources/git/sync', admin), SYNC_MS],
@@ -105,11 +110,11 @@ try {
 }
 
 async function filesOf(prepare, request, settleMs = SETTLE_MS) {
-  const rounds = new Map();
+  const functions = new Map();
   for (let round = -WARM_UPS; round < ROUNDS; round += 1) {
     await prepare();
-    // A random pause, so that the rounds don't keep pace with work that runs every second.
-    await pause(SETTLE_MS * (1 + 2 * Math.random()));
+    // A random pause keeps the rounds from falling into step with polling.
+    await pause(SETTLE_MS + 500 * Math.random());
     await coverage();
     const began = performance.now();
     await request();
@@ -117,12 +122,26 @@ async function filesOf(prepare, request, settleMs = SETTLE_MS) {
     const ms = performance.now() - began;
     const busy = await coverage();
     await pause(ms);
-    const idle = new Map((await coverage()).map(([file, offset, calls]) => [`${file}:${offset}`, calls]));
-    const needed = busy.filter(([file, offset, calls]) => calls > (idle.get(`${file}:${offset}`) ?? 0));
-    const files = new Set(needed.map(([file]) => file.replace(/\.js$/, '.ts')));
-    if (round >= 0) for (const file of files) rounds.set(file, (rounds.get(file) ?? 0) + 1);
+    const idle = await coverage();
+    if (round < 0) continue;
+    for (const [file, offset, calls] of busy) {
+      const one = seen(functions, file, offset);
+      one.rounds += 1;
+      one.more += calls;
+    }
+    for (const [file, offset, calls] of idle) seen(functions, file, offset).more -= calls;
   }
-  return [...rounds.keys()].filter((file) => rounds.get(file) > ROUNDS / 2).sort();
+  const needed = [...functions.values()].filter(
+    ({ rounds, more }) => rounds >= ROUNDS - 1 && more > ROUNDS / 2,
+  );
+  return [...new Set(needed.map(({ file }) => file.replace(/\.js$/, '.ts')))].sort();
+}
+
+/** In how many rounds a function ran, and how many more calls than when idle there were. */
+function seen(functions, file, offset) {
+  const key = `${file}:${offset}`;
+  if (!functions.has(key)) functions.set(key, { file, rounds: 0, more: 0 });
+  return functions.get(key);
 }
 
 async function coverage() {
@@ -184,18 +203,19 @@ async function start() {
       env: { ...process.env, REGISTRY_DATA_DIR: join(folder, 'data') },
     },
   );
-  for (;;) {
+  for (let tries = 0; tries < 300; tries += 1) {
     await pause(200);
     const response = await fetch(`http://${internal}/readiness`).catch(() => undefined);
     if (response?.ok) return child;
-    if (child.exitCode !== null) throw new Error('The service did not start');
+    if (child.exitCode !== null) break;
   }
+  throw new Error('The service did not start');
 }
 
 function tokenOf(claims) {
   const encode = (part) => Buffer.from(JSON.stringify(part)).toString('base64url');
   const exp = Math.floor(Date.now() / 1_000) + 3_600;
-  const payload = { iss: urlOf(issuer), aud: 'registry', exp, ...claims };
+  const payload = { iss: urlOf(issuer), aud: 'registry', exp, jti: randomUUID(), ...claims };
   const signed = `${encode({ alg: 'RS256', kid: 'k', typ: 'JWT' })}.${encode(payload)}`;
   return `${signed}.${sign('sha256', Buffer.from(signed), privateKey).toString('base64url')}`;
 }
