@@ -13,6 +13,7 @@ import {
   type PublisherAccess,
   PublisherAccessOf,
 } from '../auth/route.js';
+import { PoolSemaphores } from '../database/pool-semaphores.js';
 import { EntriesService } from '../entries/entries.service.js';
 import {
   bodyBytes,
@@ -25,8 +26,8 @@ import {
   receiveBody,
 } from '../http/body.js';
 import { ApiError } from '../http/errors.js';
-import { FairLimit } from '../limits/quota.js';
-import { Places, PoolShares, TURN_TIMEOUT_MS } from '../limits/semaphore.js';
+import { Quota } from '../limits/quota.js';
+import { Semaphore } from '../limits/semaphore.js';
 import { PublisherGate } from '../mcp-publisher/publisher-gate.js';
 import { RegistriesService } from '../registries/registries.service.js';
 import { SourcesService } from '../sources/sources.service.js';
@@ -35,15 +36,15 @@ import type { RegistryAccess } from '../visibility/view.js';
 
 /** What a request holds that others wait for. */
 class Held {
-  private readonly givers: (() => void)[] = [];
+  private readonly releases: (() => void)[] = [];
 
-  push(giveBack: () => void): void {
-    this.givers.push(giveBack);
+  push(release: () => void): void {
+    this.releases.push(release);
   }
 
   /** Once. */
-  giveBack(): void {
-    for (const give of this.givers.splice(0)) give();
+  release(): void {
+    for (const release of this.releases.splice(0)) release();
   }
 }
 
@@ -53,8 +54,8 @@ class Held {
  */
 @Injectable()
 export class ClaimsInterceptor implements NestInterceptor {
-  private readonly bodies = new FairLimit(MAX_HELD_BYTES);
-  private readonly parsed = new Places(MAX_PARSED);
+  private readonly bodies = new Quota(MAX_HELD_BYTES);
+  private readonly parsed = new Semaphore(MAX_PARSED);
 
   constructor(
     private readonly reflector: Reflector,
@@ -63,7 +64,7 @@ export class ClaimsInterceptor implements NestInterceptor {
     private readonly registries: RegistriesService,
     private readonly entries: EntriesService,
     private readonly publishers: PublisherGate,
-    private readonly shares: PoolShares,
+    private readonly semaphores: PoolSemaphores,
   ) {}
 
   intercept(
@@ -114,22 +115,22 @@ export class ClaimsInterceptor implements NestInterceptor {
     const longWhen = this.reflector.getAllAndOverride(MayBeLong, route) as LongWhen | undefined;
     const isLong = longWhen === 'always' || (longWhen === 'unless paged' && !isPaged(request));
     if (['GET', 'HEAD'].includes(request.method) && !isLong) return next.handle();
-    const who = client.keyOf(caller ?? callerOf(context));
+    const callerKey = client.callerKey(caller ?? callerOf(context));
     const held = new Held();
     try {
       if (maxBytes !== undefined) {
         held.push(() => forgetBody(request));
-        await this.receive(context, who, held, { maxBytes, mayInflate: publishing !== 'anybody' });
+        await this.receive(context, callerKey, held, { maxBytes, mayInflate: publishing !== 'anybody' });
       }
-      const places = isLong ? this.shares.lists : this.shares.changes;
-      held.push(await places.take(who, TURN_TIMEOUT_MS, client.gone()));
+      const semaphore = isLong ? this.semaphores.lists : this.semaphores.changes;
+      held.push(await semaphore.acquire(callerKey, client.abortSignal()));
       if (maxBytes !== undefined) parseBody(request);
     } catch (error) {
-      held.giveBack();
+      held.release();
       throw error;
     }
     // When the handler is done, and not when its answer was read: that may take as long as its reader likes.
-    return next.handle().pipe(finalize(() => held.giveBack()));
+    return next.handle().pipe(finalize(() => held.release()));
   }
 
   // It takes its places of the reads by itself, as a GET does. What is parsed may take twenty times the memory of the body.
@@ -141,15 +142,15 @@ export class ClaimsInterceptor implements NestInterceptor {
   ): Promise<Observable<unknown>> {
     const request = context.switchToHttp().getRequest<LoadedRequest>();
     const { client, caller } = access;
-    const who = client.keyOf(caller);
+    const callerKey = client.callerKey(caller);
     const held = new Held();
     held.push(() => forgetBody(request));
     try {
-      await this.receive(context, who, held, { maxBytes, mayInflate: true });
-      held.push(await this.parsed.take(who, TURN_TIMEOUT_MS, client.departure));
+      await this.receive(context, callerKey, held, { maxBytes, mayInflate: true });
+      held.push(await this.parsed.acquire(callerKey, client.abortSource));
       parseBody(request);
     } catch (error) {
-      held.giveBack();
+      held.release();
       if (access.remembered) await this.refuse(access, error);
       throw error;
     }
@@ -157,7 +158,7 @@ export class ClaimsInterceptor implements NestInterceptor {
       catchError((error) =>
         access.remembered ? this.refuse(access, error) : Promise.reject(error as Error),
       ),
-      finalize(() => held.giveBack()),
+      finalize(() => held.release()),
     );
   }
 
@@ -174,15 +175,15 @@ export class ClaimsInterceptor implements NestInterceptor {
 
   private async receive(
     context: ExecutionContext,
-    who: string,
+    callerKey: string,
     held: Held,
     limits: BodyLimits,
   ): Promise<void> {
     const http = context.switchToHttp();
     const request = http.getRequest<LoadedRequest>();
     const bytes = bodyBytes(request, limits);
-    if (!this.bodies.take(who, bytes)) throw new ApiError('overloaded');
-    held.push(() => this.bodies.give(who, bytes));
+    if (!this.bodies.tryAcquire(callerKey, bytes)) throw new ApiError('overloaded');
+    held.push(() => this.bodies.release(callerKey, bytes));
     await receiveBody(request, http.getResponse<Response>(), limits);
   }
 

@@ -17,11 +17,11 @@ import { dropTrailingSlash, followRegistryPaths } from '../http/registry-paths.j
 import { requestIdFor } from '../http/request-context.js';
 import {
   answerConnectionErrors,
-  answerInTurn,
+  limitPipelining,
   limitConnections,
   limitRequests,
   limitUnreadBytes,
-  RequestTurns,
+  RequestQueue,
 } from '../http/server-limits.js';
 import { HttpMetrics } from '../telemetry/http-metrics.js';
 import { NestLogger } from '../telemetry/logger.js';
@@ -207,8 +207,8 @@ export async function createPublicApp(
     }),
   );
   app.use(dropTrailingSlash);
-  app.use(answerInTurn(config.limits));
-  app.use(new RequestTurns(httpServer).middleware);
+  app.use(limitPipelining(config.limits));
+  app.use(new RequestQueue(httpServer).middleware);
   app.use(resumeTrace);
   app.use(limitRequests(config.limits));
   app.use(limitUnreadBytes());

@@ -5,7 +5,7 @@ import { SearchPool, SearchTimeout, type StatementRunner } from '../database/sea
 import { ApiError } from '../http/errors.js';
 import { JsonLines, JsonText } from '../http/json-answers.js';
 import { decodeCursor, encodeCursor } from '../http/lists.js';
-import { PoolShares, TURN_TIMEOUT_MS } from '../limits/semaphore.js';
+import { PoolSemaphores } from '../database/pool-semaphores.js';
 import { Checked, hasShape, Optional, Section } from '../validation/class-checks.js';
 import { type Issue, issue } from '../validation/problems.js';
 import { parseTimestamp, storableText, wholeNumber } from '../validation/value-checks.js';
@@ -105,7 +105,7 @@ const TIMEOUT_MS = 10_000;
 
 /** Who asks, and which of the events there are they may see; null: all of them. */
 interface Reader {
-  readonly who: string;
+  readonly callerKey: string;
   readonly gone: AbortSignal;
   readonly scopes: readonly Buffer[] | null;
 }
@@ -125,7 +125,7 @@ interface Lines {
 export class AuditListService {
   constructor(
     private readonly policy: AccessPolicy,
-    private readonly shares: PoolShares,
+    private readonly semaphores: PoolSemaphores,
     private readonly searches: SearchPool,
   ) {}
 
@@ -156,7 +156,7 @@ export class AuditListService {
   }
 
   private async readerOf(caller: Caller, client: Client): Promise<Reader> {
-    const everything = { who: client.keyOf(caller), gone: client.gone(), scopes: null };
+    const everything = { callerKey: client.callerKey(caller), gone: client.abortSignal(), scopes: null };
     if (knowsAllEvents(this.policy, caller)) return everything;
     const scopes = await this.run(everything, async (statements) => {
       const visible: Buffer[] = [];
@@ -188,17 +188,17 @@ export class AuditListService {
   }
 
   private async run<T>(
-    { who, gone }: Pick<Reader, 'who' | 'gone'>,
+    { callerKey, gone }: Pick<Reader, 'callerKey' | 'gone'>,
     read: (statements: StatementRunner) => Promise<T>,
   ): Promise<T> {
-    const giveBack = await this.shares.exports.take(who, TURN_TIMEOUT_MS, gone);
+    const release = await this.semaphores.exports.acquire(callerKey, gone);
     try {
-      const end = { who, deadline: performance.now() + TIMEOUT_MS, abandoned: gone };
+      const end = { callerKey, deadline: performance.now() + TIMEOUT_MS, abandoned: gone };
       return await this.searches.run(end, read);
     } catch (error) {
       throw error instanceof SearchTimeout ? new ApiError('database_timeout') : error;
     } finally {
-      giveBack();
+      release();
     }
   }
 }

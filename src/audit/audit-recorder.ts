@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { Inject, Injectable, Logger, type OnApplicationShutdown } from '@nestjs/common';
 import { Counter } from 'prom-client';
 import { isDatabaseUnreachable } from '../database/database-errors.js';
-import { FairLimit } from '../limits/quota.js';
+import { Quota } from '../limits/quota.js';
 import { Metrics } from '../telemetry/metrics.js';
 import { tracing } from '../telemetry/tracing.js';
 import { type AuditEvent, sizeOf } from './audit-event.js';
@@ -17,18 +17,18 @@ const REFUSALS_WINDOW_MS = 60_000;
 
 /** How many refusals are recorded; what is beyond it leaves no event, and is counted as dropped. */
 export class RefusalLimit {
-  private unknown = new FairLimit(MAX_UNKNOWN);
+  private unknown = new Quota(MAX_UNKNOWN);
   private readonly known = new Map<string, number>();
   private windowBegan = performance.now();
 
   /** @param isKnown whether somebody is known to have been refused; @param client who counts as one. */
-  take(isKnown: boolean, client: string): boolean {
+  tryAcquire(isKnown: boolean, client: string): boolean {
     if (performance.now() - this.windowBegan > REFUSALS_WINDOW_MS) {
-      this.unknown = new FairLimit(MAX_UNKNOWN);
+      this.unknown = new Quota(MAX_UNKNOWN);
       this.known.clear();
       this.windowBegan = performance.now();
     }
-    if (!isKnown) return this.unknown.take(client);
+    if (!isKnown) return this.unknown.tryAcquire(client);
     const before = this.known.get(client) ?? 0;
     this.known.set(client, before + 1);
     return before < MAX_OF_CALLER;
@@ -56,7 +56,7 @@ interface Waiting {
 
 /** Of an event that is no change. */
 export interface Recording {
-  /** Whose share of the memory it takes: see FairLimit. */
+  /** Whose share of the memory it takes: see Quota. */
   readonly client: string;
   /**
    * False: nothing is recorded, but in the same time. It is what a caller asked for who named something that is not there, and must
@@ -73,7 +73,7 @@ export interface Recording {
 export class AuditRecorder implements OnApplicationShutdown {
   private readonly logger = new Logger('audit');
   private waiting: Waiting[] = [];
-  private readonly room = new FairLimit(MAX_WAITING);
+  private readonly room = new Quota(MAX_WAITING);
   private readonly refusals = new RefusalLimit();
   /** Not told yet. */
   private dropped = 0;
@@ -121,8 +121,8 @@ export class AuditRecorder implements OnApplicationShutdown {
 
   private mayWait(event: AuditEvent, client: string, bytes: number): boolean {
     const isKnown = event.actor.subject !== null;
-    if (event.outcome === 'refused' && !this.refusals.take(isKnown, client)) return false;
-    return this.room.take(client, bytes);
+    if (event.outcome === 'refused' && !this.refusals.tryAcquire(isKnown, client)) return false;
+    return this.room.tryAcquire(client, bytes);
   }
 
   private tick(): void {
@@ -143,7 +143,7 @@ export class AuditRecorder implements OnApplicationShutdown {
       const batch = this.waiting.slice(0, EVENTS_PER_STATEMENT);
       await this.write(batch);
       this.waiting.splice(0, batch.length);
-      for (const { client, bytes } of batch) this.room.give(client, bytes);
+      for (const { client, bytes } of batch) this.room.release(client, bytes);
     }
   }
 

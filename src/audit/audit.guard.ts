@@ -100,7 +100,7 @@ export function recordRead(
         context: requestContextOf(request),
         scope: entered?.claims ? boundedScope('manageRegistries', [entered.claims]) : null,
       },
-      { client: client.keyOf(caller), isKept: true },
+      { client: client.callerKey(caller), isKept: true },
     );
   });
 }

@@ -3,7 +3,7 @@ import { Socket } from 'node:net';
 import type { Request, Response } from 'express';
 import { expect, it } from 'vitest';
 import { ClientGone } from '../http/errors.js';
-import { Places } from '../limits/semaphore.js';
+import { Semaphore } from '../limits/semaphore.js';
 import { Client } from './caller.js';
 
 const LONG_MS = 60_000;
@@ -14,21 +14,21 @@ function aClient(): { client: Client; response: ServerResponse } {
   return { client: new Client(request as Request, response as Response), response };
 }
 
-it('a place is not kept for a client who hangs up while waiting, and nothing is left at the connection of one who got it', async () => {
-  const places = new Places(1);
-  const giveBack = await places.take('one', LONG_MS);
+it('a client that closes its connection while waiting gets no permit, and no listener remains on any connection', async () => {
+  const semaphore = new Semaphore(1, LONG_MS);
+  const release = await semaphore.acquire('one');
   const [gone, stays] = [aClient(), aClient()];
-  const refused = expect(places.take('one', LONG_MS, gone.client.departure)).rejects.toThrow(ClientGone);
-  const waiting = places.take('one', LONG_MS, stays.client.departure);
+  const refused = expect(semaphore.acquire('one', gone.client.abortSource)).rejects.toThrow(ClientGone);
+  const waiting = semaphore.acquire('one', stays.client.abortSource);
   gone.response.emit('close');
   await refused;
-  giveBack();
+  release();
   expect(await waiting).toBeTypeOf('function');
   expect([gone.response, stays.response].map((response) => response.listenerCount('close'))).toEqual([0, 0]);
 });
 
-it('a client who has hung up before gets no place', async () => {
+it('a client whose connection is already closed gets no permit', async () => {
   const { client, response } = aClient();
   response.destroy();
-  await expect(new Places(1).take('one', LONG_MS, client.departure)).rejects.toThrow(ClientGone);
+  await expect(new Semaphore(1, LONG_MS).acquire('one', client.abortSource)).rejects.toThrow(ClientGone);
 });

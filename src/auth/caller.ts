@@ -1,9 +1,9 @@
 import type { IncomingMessage } from 'node:http';
 import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
 import type { Request, Response } from 'express';
-import { clientOf } from '../http/client-address.js';
+import { clientKeyOf } from '../http/client-address.js';
 import { ClientGone } from '../http/errors.js';
-import type { Departure } from '../limits/semaphore.js';
+import type { AbortSource } from '../limits/semaphore.js';
 
 /** Who sent this request. Built once by the AuthGuard and passed on as a value. */
 export interface Caller {
@@ -63,18 +63,18 @@ export class Client {
   ) {}
 
   /** Who counts as one client where a limit holds for each of them. */
-  get address(): string {
-    return clientOf(this.request);
+  get clientKey(): string {
+    return clientKeyOf(this.request);
   }
 
   /** Who counts as one where a limit holds for each caller: who a token names, or else the client. */
-  keyOf({ subject, claims }: Caller): string {
+  callerKey({ subject, claims }: Caller): string {
     // A subject is unique within its issuer only (RFC 7519 §4.1.2).
-    return subject === null ? this.address : JSON.stringify([claims['iss'], subject]);
+    return subject === null ? this.clientKey : JSON.stringify([claims['iss'], subject]);
   }
 
-  /** The same as `gone()`, for a short wait: an AbortSignal would take longer than the wait. */
-  get departure(): Departure {
+  /** The same as `abortSignal()`, for a short wait: an AbortSignal would take longer than the wait. */
+  get abortSource(): AbortSource {
     const { response } = this;
     return {
       get aborted() {
@@ -90,12 +90,12 @@ export class Client {
 
   /** The same, with all that is done for another caller counted as this one's. */
   countedAs(caller: Caller): Client {
-    const key = this.keyOf(caller);
-    return Object.create(this, { keyOf: { value: () => key } }) as Client;
+    const key = this.callerKey(caller);
+    return Object.create(this, { callerKey: { value: () => key } }) as Client;
   }
 
   /** Aborts with ClientGone when the connection closes before the answer has been sent. */
-  gone(): AbortSignal {
+  abortSignal(): AbortSignal {
     const { response } = this;
     const gone = new AbortController();
     const close = () => {

@@ -6,7 +6,7 @@ import { tokenDigest } from './bearer-token.js';
 import { ClaimsIncomplete } from './claim-mapping.js';
 import { type ProviderHttp, ProviderUnavailable } from './provider-http.js';
 import { discoverEndpoint } from './provider-keys.js';
-import { QuestionLimits, TooManyQuestions } from './provider-limits.js';
+import { ProviderLimits, ProviderLimitExceeded } from './provider-limits.js';
 
 /** contract §2: longest time groups are cached, from the moment they are asked for; less when the token expires. */
 const CACHE_TTL_MS = 60_000;
@@ -41,13 +41,13 @@ interface Refused {
 export interface TokenWithoutGroups {
   readonly token: string;
   readonly subject: unknown;
-  /** Who sent it: see `clientOf`. */
+  /** Who sent it: see `clientKeyOf`. */
   readonly client: string;
 }
 
 /**
  * Asks a provider for groups that its tokens are too small for (OpenID Connect Core 1.0 §5.3, §5.6.2), with the token
- * itself. Concurrent requests about one token are one, answers are cached, and QuestionLimits says what may be asked. The
+ * itself. Concurrent requests about one token are one, answers are cached, and ProviderLimits says what may be asked. The
  * address that the token names is never used: it goes to the configured one alone.
  */
 export class GroupsFetcher {
@@ -57,7 +57,7 @@ export class GroupsFetcher {
   });
   private readonly known = new LRUCache<string, true>({ max: MAX_KNOWN, ttl: KNOWN_TTL_MS });
   private readonly pending = new Map<string, Promise<FetchedGroups>>();
-  private readonly limits = new QuestionLimits('for their groups');
+  private readonly limits = new ProviderLimits('for their groups');
   private endpoint: { readonly url: string; readonly until: number } | undefined;
 
   constructor(
@@ -134,7 +134,7 @@ export class GroupsFetcher {
 
 function refusalFor(error: unknown): ClaimsIncomplete {
   if (error instanceof ClaimsIncomplete) return error;
-  if (error instanceof TooManyQuestions) return new ClaimsIncomplete(error.message, 'limited');
+  if (error instanceof ProviderLimitExceeded) return new ClaimsIncomplete(error.message, 'limited');
   if (!(error instanceof ProviderUnavailable)) throw error;
   return new ClaimsIncomplete(error.message, error.answered ? 'incomplete' : 'unavailable');
 }

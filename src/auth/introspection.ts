@@ -5,7 +5,7 @@ import { withoutQuery } from '../outbound/http-client.js';
 import { tokenDigest } from './bearer-token.js';
 import type { Caller } from './caller.js';
 import { type ProviderHttp, ProviderUnavailable } from './provider-http.js';
-import { QuestionLimits } from './provider-limits.js';
+import { ProviderLimits } from './provider-limits.js';
 import type { TokenCallers } from './token-callers.js';
 import { introspectionRefusal, type Refusal } from './token-claims.js';
 
@@ -27,14 +27,14 @@ const INACTIVE: Answer = Object.freeze({ active: false });
 
 /**
  * Client of a provider's introspection endpoint (RFC 7662). Concurrent requests about one token are one, answers are
- * cached, and QuestionLimits says what may be asked.
+ * cached, and ProviderLimits says what may be asked.
  */
 export class Introspection {
   private readonly good = answersWithin(MAX_GOOD_CHARACTERS);
   private readonly bad = answersWithin(MAX_BAD_CHARACTERS);
   private readonly vouched = new LRUCache<string, true>({ max: MAX_VOUCHED, ttl: VOUCHED_TTL_MS });
   private readonly pending = new Map<string, Promise<Answer>>();
-  private readonly limits = new QuestionLimits();
+  private readonly limits = new ProviderLimits();
   private readonly claims = new WeakMap<Answer, Answer>();
 
   constructor(
@@ -51,8 +51,8 @@ export class Introspection {
   /**
    * The caller a token identifies, or why it is refused.
    *
-   * @param client who sent it: see `clientOf`.
-   * @throws ProviderUnavailable, TooManyQuestions, ClaimsIncomplete
+   * @param client who sent it: see `clientKeyOf`.
+   * @throws ProviderUnavailable, ProviderLimitExceeded, ClaimsIncomplete
    */
   async check(token: string, client: string): Promise<Caller | Refusal> {
     const digest = tokenDigest(token);

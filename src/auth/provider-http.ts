@@ -9,7 +9,7 @@ const TIMEOUT_MS = 5_000;
 const MAX_ANSWER_BYTES = 1024 * 1024;
 const MAX_TOKEN_BYTES = 1024 * 1024;
 /**
- * Requests to one provider at a time: as many as QuestionLimits allows for introspection and for groups, and a few for its
+ * Requests to one provider at a time: as many as ProviderLimits allows for introspection and for groups, and a few for its
  * keys. With fewer, a question about a good token would wait behind those about made-up ones.
  */
 const MAX_CONNECTIONS = 520;

@@ -15,8 +15,8 @@ const FAILURES = 3;
 const MAX_CLIENTS = 1_000;
 
 /** The client has as many questions under way as one may have. Says nothing about the token. */
-export class TooManyQuestions extends Error {
-  override readonly name = 'TooManyQuestions';
+export class ProviderLimitExceeded extends Error {
+  override readonly name = 'ProviderLimitExceeded';
 }
 
 /** A question to a provider about a token: is it good, which groups does its holder have? */
@@ -25,7 +25,7 @@ export interface Question {
   readonly digest: string;
   /** Has the provider vouched for this token before? */
   readonly known: boolean;
-  /** Who sent the token: see `clientOf`. */
+  /** Who sent the token: see `clientKeyOf`. */
   readonly client: string;
 }
 
@@ -36,7 +36,7 @@ export interface Question {
  * client, and one for all clients that only the failures of several of them open. Tokens that the provider has vouched for
  * before were not made up: neither the share nor the failures of the others concern them.
  */
-export class QuestionLimits {
+export class ProviderLimits {
   private knownUnderWay = 0;
   private unknownUnderWay = 0;
   private readonly underWay = new Map<string, number>();
@@ -51,7 +51,7 @@ export class QuestionLimits {
    * Asks, if that is possible now.
    *
    * @param ask must reject with a ProviderUnavailable when there is no answer.
-   * @throws ProviderUnavailable, TooManyQuestions
+   * @throws ProviderUnavailable, ProviderLimitExceeded
    */
   async admit<T>(question: Question, ask: () => Promise<T>): Promise<T> {
     const circuits = this.circuitsFor(question);
@@ -91,7 +91,7 @@ export class QuestionLimits {
   private count({ known, client }: Question): void {
     const ofClient = this.underWay.get(client) ?? 0;
     if (!known && ofClient >= MAX_OF_CLIENT)
-      throw new TooManyQuestions(`too many tokens of this client wait ${this.what}`);
+      throw new ProviderLimitExceeded(`too many tokens of this client wait ${this.what}`);
     if (known ? this.knownUnderWay >= MAX_KNOWN : this.unknownUnderWay >= MAX_UNKNOWN)
       throw new ProviderUnavailable(`too many tokens wait ${this.what}`, null, false);
     if (known) this.knownUnderWay += 1;

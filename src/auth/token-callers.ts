@@ -38,7 +38,7 @@ export class TokenCallers {
 
   /**
    * @param claims those of the token, verified; the same object for as long as they are remembered.
-   * @param client who sent it: see `clientOf`.
+   * @param client who sent it: see `clientKeyOf`.
    * @throws ClaimsIncomplete
    */
   async callerOf(

@@ -2,7 +2,7 @@ import type { Request } from 'express';
 import { LRUCache } from 'lru-cache';
 import passport from 'passport';
 import type { Config, ProviderConfig } from '../config/config.js';
-import { clientOf } from '../http/client-address.js';
+import { clientKeyOf } from '../http/client-address.js';
 import { tokenDigest } from './bearer-token.js';
 import type { Caller } from './caller.js';
 import { ClaimsIncomplete } from './claim-mapping.js';
@@ -11,7 +11,7 @@ import { Introspection } from './introspection.js';
 import { jwtStrategy, type VerifiedJwt } from './jwt.strategy.js';
 import { ProviderHttp, ProviderUnavailable } from './provider-http.js';
 import { keyFetcher, ProviderKeys } from './provider-keys.js';
-import { TooManyQuestions } from './provider-limits.js';
+import { ProviderLimitExceeded } from './provider-limits.js';
 import { TokenCallers } from './token-callers.js';
 import {
   introspectionRuledOut,
@@ -60,7 +60,7 @@ interface Check {
   readonly method: Attempt['method'];
   /** What rules the token out before anything is verified or asked. */
   readonly refusal: Refusal | null;
-  /** @throws ProviderUnavailable, TooManyQuestions, ClaimsIncomplete */
+  /** @throws ProviderUnavailable, ProviderLimitExceeded, ClaimsIncomplete */
   readonly run: () => Promise<Caller | Refusal>;
 }
 
@@ -70,7 +70,7 @@ interface Outcome {
   readonly result: Caller | Refusal | NotAsked;
 }
 
-type NotAsked = ProviderUnavailable | TooManyQuestions | ClaimsIncomplete;
+type NotAsked = ProviderUnavailable | ProviderLimitExceeded | ClaimsIncomplete;
 
 /** What is cached of a JWT. */
 interface CachedCaller extends Pick<VerifiedJwt, 'expiresAt' | 'isCurrent'> {
@@ -113,7 +113,7 @@ export class TokenVerifier {
       // The provider vouches for the token. That its groups are not to be had must not make another caller of it.
       if (outcome.result instanceof ClaimsIncomplete) return verdictOf(outcomes);
     }
-    const asked = await firstAccepted(this.introspectionChecks(token, jwt, clientOf(request)));
+    const asked = await firstAccepted(this.introspectionChecks(token, jwt, clientKeyOf(request)));
     return 'accepted' in asked ? asked.accepted : verdictOf([...outcomes, ...asked.outcomes]);
   }
 
@@ -152,7 +152,7 @@ export class TokenVerifier {
   ): Promise<Caller | Refusal> {
     const outcome = await this.authenticate(strategy, request);
     if (typeof outcome === 'string') return outcome;
-    const { caller, until, size } = await callers.callerOf(token, outcome.claims, clientOf(request));
+    const { caller, until, size } = await callers.callerOf(token, outcome.claims, clientKeyOf(request));
     // Groups take time.
     const refusal = jwtRefusal(outcome.claims, config, Date.now());
     if (refusal !== null) return refusal;
@@ -234,11 +234,11 @@ function verdictOf(outcomes: readonly Outcome[]): Verdict {
 function kindOf(result: Outcome['result']): Exclude<Verdict['kind'], 'accepted'> {
   if (result instanceof ClaimsIncomplete) return result.why;
   if (result instanceof ProviderUnavailable) return 'unavailable';
-  return result instanceof TooManyQuestions ? 'limited' : 'refused';
+  return result instanceof ProviderLimitExceeded ? 'limited' : 'refused';
 }
 
 function isNotAsked(error: unknown): error is NotAsked {
-  return [ProviderUnavailable, TooManyQuestions, ClaimsIncomplete].some((kind) => error instanceof kind);
+  return [ProviderUnavailable, ProviderLimitExceeded, ClaimsIncomplete].some((kind) => error instanceof kind);
 }
 
 function isCaller(result: Outcome['result']): result is Caller {

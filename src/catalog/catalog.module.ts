@@ -7,14 +7,14 @@ import { ClientConfigController } from './client-config.controller.js';
 import { PageCache } from './page-cache.js';
 import { PageReader } from './page-reader.js';
 import { RegistryListController } from './registry-list.controller.js';
-import { Searches } from './search-limits.js';
+import { SearchLimit } from './search-limits.js';
 import { ServersController } from './servers.controller.js';
 
 /** The consumer side as a whole: what the MCP Registry v0.1 API shows of a registry. */
 @Module({
   imports: [RegistriesModule, ViewsModule],
   controllers: [RegistryListController, ServersController, ...BARE_ENTRY_CONTROLLERS, ClientConfigController],
-  providers: [CatalogService, PageCache, PageReader, Searches],
-  exports: [CatalogService, Searches],
+  providers: [CatalogService, PageCache, PageReader, SearchLimit],
+  exports: [CatalogService, SearchLimit],
 })
 export class CatalogModule {}

@@ -2,18 +2,18 @@ import { setImmediate } from 'node:timers/promises';
 import { Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
 import type { ClientName, ConfigForm } from '../client-config/client-config.js';
-import type { SearchEnd } from '../database/search-pool.js';
+import type { SearchContext } from '../database/search-pool.js';
 import { SharedReads } from '../database/shared-reads.js';
 import type { EntryType } from '../documents/entry-types.js';
 import { ApiError } from '../http/errors.js';
 import { CachedJson } from '../http/json-answers.js';
-import { PoolShares, TURN_TIMEOUT_MS } from '../limits/semaphore.js';
+import { PoolSemaphores } from '../database/pool-semaphores.js';
 import { RegistryViews } from '../visibility/registry-views.js';
 import { type RegistryAccess, showsTheSame, type View } from '../visibility/view.js';
 import type { ListRequest, VersionsRequest } from './list-request.js';
 import { PageCache } from './page-cache.js';
 import { PageReader, type PageRequest } from './page-reader.js';
-import { isSearch, Searches, searchTimeMs } from './search-limits.js';
+import { isSearch, SearchLimit, searchTimeMs } from './search-limits.js';
 import { CHANGES_TOO_FAST, MAX_READS, SnapshotCheck } from './view-sql.queries.js';
 
 /**
@@ -47,11 +47,11 @@ export class RecentCallers {
   private latest: string | undefined;
   private changedAt = -Infinity;
 
-  /** @param who asks now: see `Client.keyOf`. */
-  add(who: string): void {
-    if (who === this.latest) return;
+  /** @param callerKey see `Client.callerKey`. */
+  add(callerKey: string): void {
+    if (callerKey === this.latest) return;
     if (this.latest !== undefined) this.changedAt = performance.now();
-    this.latest = who;
+    this.latest = callerKey;
   }
 
   areSeveral(): boolean {
@@ -84,8 +84,8 @@ export class CatalogService {
     private readonly cache: PageCache,
     private readonly reader: PageReader,
     private readonly views: RegistryViews,
-    private readonly searches: Searches,
-    private readonly shares: PoolShares,
+    private readonly searches: SearchLimit,
+    private readonly semaphores: PoolSemaphores,
   ) {}
 
   /** @throws ApiError 429 while as many searches of the caller as may be are under way; 503 for one that takes too long. */
@@ -125,8 +125,8 @@ export class CatalogService {
     const known = this.cache.get(cacheKey(access.view, request));
     if (known) return known;
     this.refuseTooMany(cacheKey(access.view, request));
-    const who = access.client.keyOf(access.caller);
-    const giveBack = await this.shares.exports.take(who, TURN_TIMEOUT_MS, access.client.gone());
+    const callerKey = access.client.callerKey(access.caller);
+    const release = await this.semaphores.exports.acquire(callerKey, access.client.abortSignal());
     try {
       // It may have had to wait for its turn.
       const current = await this.views.refresh(access);
@@ -137,7 +137,7 @@ export class CatalogService {
         throw error;
       });
     } finally {
-      giveBack();
+      release();
     }
   }
 
@@ -150,11 +150,11 @@ export class CatalogService {
     // Many statements perhaps, or none when it is known: a look is little beside them, and has to come before an answer that is known.
     if (access.remembered) access = await this.views.refresh(access);
     const deadline = performance.now() + searchTimeMs(request.list.filter);
-    const who = access.client.keyOf(access.caller);
+    const callerKey = access.client.callerKey(access.caller);
     return (
       this.cache.get(cacheKey(access.view, request)) ??
-      this.searches.run(who, () =>
-        this.page(access, request, { who, deadline, abandoned: access.client.gone() }),
+      this.searches.run(callerKey, () =>
+        this.page(access, request, { callerKey, deadline, abandoned: access.client.abortSignal() }),
       )
     );
   }
@@ -169,13 +169,13 @@ export class CatalogService {
    * @throws ApiError 404 for an entry or version that is not in the view, and 503 when the partitions of the view change
    *   during every read.
    */
-  private async page(access: RegistryAccess, request: PageRequest, end?: SearchEnd): Promise<CachedJson> {
-    const who = access.client.keyOf(access.caller);
-    this.recent.add(who);
+  private async page(access: RegistryAccess, request: PageRequest, end?: SearchContext): Promise<CachedJson> {
+    const callerKey = access.client.callerKey(access.caller);
+    this.recent.add(callerKey);
     if (access.remembered) {
       const page = this.isKnown(cacheKey(access.view, request))
         ? undefined
-        : await this.readAtOnce(access, request, who);
+        : await this.readAtOnce(access, request, callerKey);
       if (page) return page;
       access = await this.views.refresh(access);
     }
@@ -192,7 +192,9 @@ export class CatalogService {
             (abandoned) => this.read(key, check, request, { ...end, abandoned }),
             end.abandoned,
           )
-        : await this.inTurn(access, who, () => this.pending.share(key, () => this.read(key, check, request)));
+        : await this.inTurn(access, callerKey, () =>
+            this.pending.share(key, () => this.read(key, check, request)),
+          );
       if (!isCurrent) {
         access = await this.views.refresh(access);
         if (reads < MAX_READS) continue;
@@ -219,10 +221,10 @@ export class CatalogService {
   private async readAtOnce(
     access: RegistryAccess,
     request: PageRequest,
-    who: string,
+    callerKey: string,
   ): Promise<CachedJson | undefined> {
     const key = cacheKey(access.view, request);
-    const result = await this.inTurn(access, who, async () => {
+    const result = await this.inTurn(access, callerKey, async () => {
       if (this.isKnown(key) || !this.views.isLatest(access)) return undefined;
       const check = new SnapshotCheck(access.view, access.remembered);
       return this.pending.share(key, () => this.read(key, check, request));
@@ -236,21 +238,21 @@ export class CatalogService {
   // for a page that another one has asked for: they may be far behind in their own.
   private async inTurn<Result extends Pick<ReadResult, 'page'> | undefined>(
     { client }: RegistryAccess,
-    who: string,
+    callerKey: string,
     read: () => Promise<Result>,
   ): Promise<Result> {
-    const { reads } = this.shares;
-    const giveBack = reads.takeFree(who) ?? (await reads.take(who, TURN_TIMEOUT_MS, client.departure));
+    const { reads } = this.semaphores;
+    const release = reads.tryAcquire(callerKey) ?? (await reads.acquire(callerKey, client.abortSource));
     let turns = MAX_TURNS;
     try {
       const result = await read();
       const bytes = result?.page?.bytes.length ?? 0;
       turns = turnsAfter(bytes);
-      if (turns > 0 && this.recent.areSeveral()) reads.pause(who, pauseMsAfter(bytes));
+      if (turns > 0 && this.recent.areSeveral()) reads.pause(callerKey, pauseMsAfter(bytes));
       return result;
     } finally {
-      if (turns === 0) giveBack();
-      else void loopTurns(turns).then(giveBack);
+      if (turns === 0) release();
+      else void loopTurns(turns).then(release);
     }
   }
 
@@ -258,7 +260,7 @@ export class CatalogService {
     key: string,
     check: SnapshotCheck,
     request: PageRequest,
-    end?: SearchEnd,
+    end?: SearchContext,
   ): Promise<ReadResult> {
     // It may have been read since it was missed.
     const cached = this.cache.get(key);

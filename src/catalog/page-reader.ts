@@ -1,11 +1,11 @@
 import { Injectable } from '@nestjs/common';
 import type { ClientName, ConfigForm } from '../client-config/client-config.js';
 import { hasNul } from '../database/columns.js';
-import { type SearchEnd, SearchPool, SearchTimeout } from '../database/search-pool.js';
+import { type SearchContext, SearchPool, SearchTimeout } from '../database/search-pool.js';
 import { PreparedStatements } from '../database/statements.js';
 import type { EntryType } from '../documents/entry-types.js';
 import { ApiError } from '../http/errors.js';
-import { NoPlaceFree } from '../limits/semaphore.js';
+import { SemaphoreTimeout } from '../limits/semaphore.js';
 import { showsNothing } from '../visibility/view.js';
 import { clientConfigPage } from './client-config-page.js';
 import { readList } from './list-reader.js';
@@ -63,7 +63,7 @@ export class PageReader {
    * @param end of a list that is a search; it runs apart from all that is none.
    * @throws ApiError 404 `entry_not_found`, `version_not_found`; 400 `too_many_servers`; 503 for a search that found no place, or took too long.
    */
-  async read(check: SnapshotCheck, request: PageRequest, end?: SearchEnd): Promise<PageBody> {
+  async read(check: SnapshotCheck, request: PageRequest, end?: SearchContext): Promise<PageBody> {
     if (request.page === 'client-config')
       return clientConfigPage(new ViewSql(this.prepared, check), request, this.rowsPerName);
     return { parts: await this.parts(check, request, end) };
@@ -72,7 +72,7 @@ export class PageReader {
   private async parts(
     check: SnapshotCheck,
     request: TextRequest,
-    end?: SearchEnd,
+    end?: SearchContext,
   ): Promise<readonly string[]> {
     if (request.page === 'list' && end) return this.search(check, request.type, request.list, end);
     const sql = new ViewSql(this.prepared, check);
@@ -90,14 +90,14 @@ export class PageReader {
     check: SnapshotCheck,
     type: EntryType,
     request: ListRequest,
-    end: SearchEnd,
+    end: SearchContext,
   ): Promise<readonly string[]> {
     try {
       return await this.searches.run(end, (statements) =>
         this.list(new ViewSql(statements, check), type, request),
       );
     } catch (error) {
-      if (error instanceof NoPlaceFree) throw new ApiError('overloaded', OTHER_SEARCHES);
+      if (error instanceof SemaphoreTimeout) throw new ApiError('overloaded', OTHER_SEARCHES);
       if (error instanceof SearchTimeout)
         throw new ApiError(request.filter.search ? 'search_too_broad' : 'database_timeout');
       throw error;

@@ -24,7 +24,7 @@ export function searchTimeMs({ search }: ListFilter): number {
 
 /** Counts the searches that are under way for each caller (contract §2, `limits.searchesPerCaller`). */
 @Injectable()
-export class Searches {
+export class SearchLimit {
   private readonly underWay = new Map<string, number>();
 
   constructor(@Inject(limitsConfig.KEY) private readonly limits: ConfigType<typeof limitsConfig>) {}
@@ -32,23 +32,23 @@ export class Searches {
   /**
    * Runs a search of a caller.
    *
-   * @param who see `Client.keyOf`.
+   * @param callerKey see `Client.callerKey`.
    * @throws ApiError 429 while as many others of the same caller are under way.
    */
-  async run<Result>(who: string, search: () => Promise<Result>): Promise<Result> {
-    const before = this.underWay.get(who) ?? 0;
+  async run<Result>(callerKey: string, search: () => Promise<Result>): Promise<Result> {
+    const before = this.underWay.get(callerKey) ?? 0;
     if (before >= this.limits.searchesPerCaller)
       throw new ApiError(
         'too_many_requests',
         `No more than ${this.limits.searchesPerCaller} searches of one caller run at a time: wait for one to end`,
       );
-    this.underWay.set(who, before + 1);
+    this.underWay.set(callerKey, before + 1);
     try {
       return await search();
     } finally {
-      const after = (this.underWay.get(who) ?? 1) - 1;
-      if (after === 0) this.underWay.delete(who);
-      else this.underWay.set(who, after);
+      const after = (this.underWay.get(callerKey) ?? 1) - 1;
+      if (after === 0) this.underWay.delete(callerKey);
+      else this.underWay.set(callerKey, after);
     }
   }
 }

@@ -1,11 +1,11 @@
 import { type DynamicModule, Module } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import { PoolShares } from '../limits/semaphore.js';
+import { PoolSemaphores } from './pool-semaphores.js';
 import type { OpenDatabase } from './open-database.js';
 import { SearchPool } from './search-pool.js';
 import { PreparedStatements } from './statements.js';
 
-type Pools = Pick<OpenDatabase, 'dataSource' | 'searches' | 'shares'>;
+type Pools = Pick<OpenDatabase, 'dataSource' | 'searches' | 'semaphores'>;
 
 /**
  * Makes the one data source and the pool of the searches, opened before the application is built, injectable everywhere; and how
@@ -13,17 +13,17 @@ type Pools = Pick<OpenDatabase, 'dataSource' | 'searches' | 'shares'>;
  */
 @Module({})
 export class DatabaseModule {
-  static with({ dataSource, searches, shares }: Pools): DynamicModule {
+  static with({ dataSource, searches, semaphores }: Pools): DynamicModule {
     return {
       module: DatabaseModule,
       global: true,
       providers: [
         { provide: DataSource, useValue: dataSource },
         { provide: SearchPool, useValue: searches },
-        { provide: PoolShares, useValue: shares },
+        { provide: PoolSemaphores, useValue: semaphores },
         PreparedStatements,
       ],
-      exports: [DataSource, SearchPool, PoolShares, PreparedStatements],
+      exports: [DataSource, SearchPool, PoolSemaphores, PreparedStatements],
     };
   }
 }

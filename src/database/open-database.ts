@@ -4,7 +4,7 @@ import pg from 'pg';
 import { DataSource, type EntitySchema, type MixedList } from 'typeorm';
 import { migrations } from '#migrations';
 import type { DatabaseTls } from '../config/database-settings.js';
-import { PoolShares } from '../limits/semaphore.js';
+import { PoolSemaphores } from './pool-semaphores.js';
 import {
   CONNECT_TIMEOUT_MS,
   type ConnectionConfig,
@@ -88,7 +88,7 @@ export interface OpenDatabase {
   readonly searches: SearchPool;
   readonly readiness: ReadinessPool;
   /** How the connections of `dataSource` are shared out. */
-  readonly shares: PoolShares;
+  readonly semaphores: PoolSemaphores;
   /** Settles with a reason when an embedded PostgreSQL dies by itself; never for any other. */
   readonly lost: Promise<string>;
   /** Applies pending migrations, as the migration role if there is one. Returns their names. */
@@ -201,7 +201,7 @@ function openPools(connection: ConnectionConfig, log: Log) {
   const searches = new SearchPool(connection, onError);
   const readiness = new ReadinessPool(connection, onError);
   return {
-    opened: { searches, readiness, shares: new PoolShares(connection.poolMax) },
+    opened: { searches, readiness, semaphores: new PoolSemaphores(connection.poolMax) },
     close: async () => void (await Promise.all([searches.close(), readiness.close()])),
   };
 }

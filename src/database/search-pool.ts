@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { connect as connectTls } from 'node:tls';
 import pg from 'pg';
-import { Places } from '../limits/semaphore.js';
+import { Semaphore } from '../limits/semaphore.js';
 import {
   CONNECT_TIMEOUT_MS,
   type ConnectionConfig,
@@ -70,15 +70,15 @@ function int32s(...numbers: number[]): Buffer {
 /** Searches that run at a time, of all callers. */
 const CONNECTIONS = 3;
 /** How long a search waits for one of them. */
-const PLACE_TIMEOUT_MS = 1_000;
+const PERMIT_TIMEOUT_MS = 1_000;
 /** How long a statement may take to end when it is cancelled; its connection is closed then. */
 const CANCEL_TIMEOUT_MS = 250;
 const CANCELLED_STATE = '57014';
 
 /** When a search ends, however far it has come. */
-export interface SearchEnd {
+export interface SearchContext {
   /** Whose search it is, where callers take turns. */
-  readonly who: string;
+  readonly callerKey: string;
   /** A moment of `performance.now()`. */
   readonly deadline: number;
   /** Aborts when nobody waits for the answer any more. */
@@ -101,7 +101,7 @@ export class SearchTimeout extends Error {
  */
 export class SearchPool {
   private readonly pool: pg.Pool;
-  private readonly places = new Places(CONNECTIONS);
+  private readonly semaphore = new Semaphore(CONNECTIONS, PERMIT_TIMEOUT_MS);
 
   /** @param onError is told of connections that break while idle. */
   constructor(
@@ -121,13 +121,13 @@ export class SearchPool {
   /**
    * Runs a search of one statement or several, one after the other, on one connection.
    *
-   * @throws NoPlaceFree when as many others are under way, SearchTimeout, or the reason why the search was abandoned.
+   * @throws SemaphoreTimeout when as many others are under way, SearchTimeout, or the reason why the search was abandoned.
    */
   async run<Result>(
-    { who, deadline, abandoned }: SearchEnd,
+    { callerKey, deadline, abandoned }: SearchContext,
     search: (statements: StatementRunner) => Promise<Result>,
   ): Promise<Result> {
-    const giveBack = await this.places.take(who, PLACE_TIMEOUT_MS, abandoned);
+    const release = await this.semaphore.acquire(callerKey, abandoned);
     const end = new AbortController();
     const abandon = () => end.abort(abandoned.reason);
     const timeout = setTimeout(() => end.abort(new SearchTimeout()), deadline - performance.now());
@@ -138,7 +138,7 @@ export class SearchPool {
     } finally {
       clearTimeout(timeout);
       abandoned.removeEventListener('abort', abandon);
-      giveBack();
+      release();
     }
   }
 

@@ -3,7 +3,7 @@ import type { ConfigType } from '@nestjs/config';
 import { Authenticator } from '../auth/authenticator.js';
 import type { Caller, Client } from '../auth/caller.js';
 import { AccessPolicy } from '../authz/access-policy.js';
-import { Searches } from '../catalog/search-limits.js';
+import { SearchLimit } from '../catalog/search-limits.js';
 import { authenticationConfig } from '../config/slices.js';
 import { ApiError } from '../http/errors.js';
 import type { Explanation } from './explain.dto.js';
@@ -24,7 +24,7 @@ export class ExplainService {
   constructor(
     private readonly authenticator: Authenticator,
     private readonly policy: AccessPolicy,
-    private readonly searches: Searches,
+    private readonly searches: SearchLimit,
     private readonly seeing: SeeService,
     private readonly managing: ManageService,
     private readonly publishing: PublishService,
@@ -51,7 +51,7 @@ export class ExplainService {
     if (refused) return refused;
     // What a caller asks about themselves costs no more than the request. Of what is asked about others few are under way at a time.
     const told = () => this.ask(asking, question);
-    const explained = await (as ? this.searches.run(client.keyOf(asker), told) : told());
+    const explained = await (as ? this.searches.run(client.callerKey(asker), told) : told());
     const { answer, steps, missing, hints = [] } = explained;
     const all = [tokenStep(subject), ...steps];
     const isGuarded =

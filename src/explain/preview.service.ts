@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import type { Caller, Client } from '../auth/caller.js';
 import { CatalogService } from '../catalog/catalog.service.js';
 import { bareListRequest, serverListRequest } from '../catalog/list-request.js';
-import { Searches } from '../catalog/search-limits.js';
+import { SearchLimit } from '../catalog/search-limits.js';
 import { ENTRY_TYPE_NAMES, type EntryType } from '../documents/entry-types.js';
 import { JsonText } from '../http/json-answers.js';
 import { RegistriesService } from '../registries/registries.service.js';
@@ -23,13 +23,13 @@ export class PreviewService {
     private readonly views: RegistryViews,
     private readonly catalog: CatalogService,
     private readonly counts: ClaimSetCounts,
-    private readonly searches: Searches,
+    private readonly searches: SearchLimit,
   ) {}
 
   /** @throws ApiError 404 for a registry that is not there or hidden from who asks. */
   async preview(asker: Caller, client: Client, body: PreviewBody): Promise<JsonText> {
     await this.registries.load(asker, body.registry, 'read');
-    return this.searches.run(client.keyOf(asker), () => this.show(body, client.countedAs(asker)));
+    return this.searches.run(client.callerKey(asker), () => this.show(body, client.countedAs(asker)));
   }
 
   private async show({ registry, as, type = 'server' }: PreviewBody, client: Client): Promise<JsonText> {

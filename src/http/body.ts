@@ -9,7 +9,7 @@ import { ApiErrors } from './openapi/api-answers.js';
 
 /** A document of 1 MiB, and what is around it when it is published; also of what a compressed body holds. */
 const MAX_BODY_BYTES = 1_200 * 1_024;
-/** Of bodies that arrive or wait for their turn, of all requests: see FairLimit. */
+/** Of bodies that arrive or wait for their turn, of all requests: see Quota. */
 export const MAX_HELD_BYTES = 48 * 1_024 * 1_024;
 /** Reads that have a body, once it is parsed: at a time. */
 export const MAX_PARSED = 32;

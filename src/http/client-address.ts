@@ -8,7 +8,7 @@ const NETWORK_GROUPS = 4;
  * Who counts as one client where a limit holds for each of them: the address at the other end of the connection. Headers
  * such as X-Forwarded-For are not looked at, since anybody may send them.
  */
-export function clientOf({ socket }: Request): string {
+export function clientKeyOf({ socket }: Request): string {
   return clientNetwork(socket.remoteAddress);
 }
 

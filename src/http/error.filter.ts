@@ -9,7 +9,7 @@ import {
 } from '@nestjs/common';
 import type { Request, Response } from 'express';
 import { isDatabaseUnreachable, isStatementTimeout } from '../database/database-errors.js';
-import { NoPlaceFree } from '../limits/semaphore.js';
+import { SemaphoreTimeout } from '../limits/semaphore.js';
 import { ApiError, ClientGone, errorBody, type ErrorCode, routeError } from './errors.js';
 import { refusalStep } from './refusal-step.js';
 
@@ -65,7 +65,7 @@ export class ErrorFilter implements ExceptionFilter {
 /** Any thrown value as an entry of the catalogue; the original goes along as the cause. */
 export function toApiError(thrown: unknown): ApiError {
   if (thrown instanceof ApiError) return thrown;
-  if (thrown instanceof NoPlaceFree) return new ApiError('overloaded');
+  if (thrown instanceof SemaphoreTimeout) return new ApiError('overloaded');
   if (isDatabaseUnreachable(thrown))
     return new ApiError('database_unavailable', undefined, undefined, { cause: thrown });
   if (isStatementTimeout(thrown))

@@ -3,7 +3,7 @@ import { type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } 
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { TimeSlice } from '../json/time-slice.js';
-import { FairLimit } from '../limits/quota.js';
+import { Quota } from '../limits/quota.js';
 import { clientNetwork } from './client-address.js';
 import { ApiError, errorBody, type ErrorCode } from './errors.js';
 
@@ -25,9 +25,9 @@ const MAX_UNREAD_BYTES = 64 * 1_024 * 1_024;
 const MAX_SENT_AHEAD = 16;
 
 export interface ServerLimits {
-  /** Connections at a time; more are closed at once: see FairLimit. */
+  /** Connections at a time; more are closed at once: see Quota. */
   readonly connections: number;
-  /** Requests at a time; more are answered with 503 `overloaded`: see FairLimit. */
+  /** Requests at a time; more are answered with 503 `overloaded`: see Quota. */
   readonly requestsInFlight: number;
   /** How long a connection without a request stays open. */
   readonly keepAliveMs: number;
@@ -49,12 +49,12 @@ export function limitConnections(
   Object.assign(server, { connectionsCheckingInterval: ARRIVAL_CHECK_MS });
   server.setTimeout(IDLE_TIMEOUT_MS);
   server.keepAliveTimeout = keepAliveMs;
-  const limit = new FairLimit(connections);
-  server.maxConnections = limit.most;
+  const limit = new Quota(connections);
+  server.maxConnections = limit.max;
   server.prependListener('connection', (socket: Socket) => {
     const client = clientNetwork(socket.remoteAddress);
-    if (!limit.take(client)) return void socket.destroy();
-    socket.once('close', () => limit.give(client));
+    if (!limit.tryAcquire(client)) return void socket.destroy();
+    socket.once('close', () => limit.release(client));
   });
 }
 
@@ -63,7 +63,7 @@ export function limitConnections(
  * answer that waits for the one before is nowhere counted, and Node tells nobody when its connection is lost: one that sends
  * ahead and hangs up would leave its requests under way for ever.
  */
-export function answerInTurn({ requestsInFlight }: Pick<ServerLimits, 'requestsInFlight'>): Middleware {
+export function limitPipelining({ requestsInFlight }: Pick<ServerLimits, 'requestsInFlight'>): Middleware {
   const turns = new WeakMap<Socket, (() => void)[]>();
   /** Requests that wait, over all connections: each is held whole. */
   let total = 0;
@@ -99,14 +99,14 @@ export const UNREAD = 'unread';
 
 /** Answers 503 `overloaded` while too many requests are under way. */
 export function limitRequests({ requestsInFlight }: Pick<ServerLimits, 'requestsInFlight'>): Middleware {
-  const limit = new FairLimit(requestsInFlight);
+  const limit = new Quota(requestsInFlight);
   return (request, response, next) => {
     const client = clientNetwork(request.socket.remoteAddress);
-    if (!limit.take(client)) {
+    if (!limit.tryAcquire(client)) {
       next(new ApiError('overloaded'));
       return;
     }
-    response.once('close', () => limit.give(client));
+    response.once('close', () => limit.release(client));
     next();
   };
 }
@@ -154,7 +154,7 @@ const ACCEPTING_TURNS = 100;
  * answered in the order in which they came, and everybody behind them would wait for all of them. Connections are accepted
  * first: whose request is behind them can't be seen before.
  */
-export class RequestTurns {
+export class RequestQueue {
   /** What waits, by client, in the order in which the clients come next. */
   private readonly waiting = new Map<string, (() => void)[]>();
   /** When the first request of this turn of the event loop was begun. */

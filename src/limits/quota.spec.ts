@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { FairLimit } from './quota.js';
+import { Quota } from './quota.js';
 
 /** How many of so many attempts each client gets, one client after the other. */
-const granted = (limit: FairLimit, ...attempts: [string, number][]) =>
+const granted = (limit: Quota, ...attempts: [string, number][]) =>
   attempts.map(
-    ([client, count]) => Array.from({ length: count }, () => limit.take(client)).filter(Boolean).length,
+    ([client, count]) => Array.from({ length: count }, () => limit.tryAcquire(client)).filter(Boolean).length,
   );
 
 describe('a limit shared by clients', () => {
@@ -45,16 +45,16 @@ describe('a limit shared by clients', () => {
       [1, 1, 0],
     ],
   ])('%s', (_what, limit, attempts, expected) =>
-    expect(granted(new FairLimit(limit), ...attempts)).toEqual(expected),
+    expect(granted(new Quota(limit), ...attempts)).toEqual(expected),
   );
 
   it('is free again when it was given back', () => {
-    const limit = new FairLimit(2);
+    const limit = new Quota(2);
     expect(granted(limit, ['one', 3])).toEqual([2]);
-    limit.give('one');
+    limit.release('one');
     expect(granted(limit, ['one', 3])).toEqual([1]);
-    limit.give('one');
-    limit.give('one');
+    limit.release('one');
+    limit.release('one');
     expect(granted(limit, ['two', 3], ['one', 1])).toEqual([2, 1]);
   });
 });

@@ -1,90 +1,90 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { NoPlaceFree, Places } from './semaphore.js';
+import { Semaphore, SemaphoreTimeout } from './semaphore.js';
 
-const STAYS = new AbortController().signal;
+const TIMEOUT_MS = 1_000;
 
-describe('places', () => {
+describe('Semaphore', () => {
   beforeEach(() => void vi.useFakeTimers());
   afterEach(() => void vi.useRealTimers());
 
-  it('are taken at once while there are any, and then in the order of arrival', async () => {
-    const places = new Places(2);
-    const giveBack = await places.take('one', 1_000, STAYS);
-    await places.take('one', 1_000, STAYS);
+  it('grants free permits at once, then serves waiters of one key in order of arrival', async () => {
+    const semaphore = new Semaphore(2, TIMEOUT_MS);
+    const release = await semaphore.acquire('one');
+    await semaphore.acquire('one');
     const order: string[] = [];
-    const first = places.take('one', 1_000, STAYS).then((release) => (order.push('first'), release));
-    const second = places.take('one', 1_000, STAYS).then(() => order.push('second'));
-    giveBack();
+    const first = semaphore.acquire('one').then((next) => (order.push('first'), next));
+    const second = semaphore.acquire('one').then(() => order.push('second'));
+    release();
     (await first)();
     await second;
     expect(order).toEqual(['first', 'second']);
   });
 
-  it('are had in turn by those who wait, however many each of them wants', async () => {
-    const places = new Places(1);
-    const giveBack = await places.take('one', 1_000, STAYS);
+  it('serves waiters round-robin by key', async () => {
+    const semaphore = new Semaphore(1, TIMEOUT_MS);
+    const release = await semaphore.acquire('one');
     const order: string[] = [];
-    for (const who of ['greedy', 'greedy', 'greedy', 'greedy', 'modest', 'late', 'modest'])
-      void places.take(who, 1_000, STAYS).then((release) => {
-        order.push(who);
-        release();
+    for (const key of ['greedy', 'greedy', 'greedy', 'greedy', 'modest', 'late', 'modest'])
+      void semaphore.acquire(key).then((next) => {
+        order.push(key);
+        next();
       });
-    giveBack();
+    release();
     await vi.advanceTimersByTimeAsync(0);
     expect(order).toEqual(['greedy', 'modest', 'late', 'greedy', 'modest', 'greedy', 'greedy']);
   });
 
-  it('are not waited for any longer than that, and are free for others then', async () => {
-    const places = new Places(1);
-    const giveBack = await places.take('one', 1_000, STAYS);
-    const refused = expect(places.take('one', 1_000, STAYS)).rejects.toThrow(NoPlaceFree);
-    vi.advanceTimersByTime(1_000);
+  it('rejects with SemaphoreTimeout after the timeout and keeps the permit for others', async () => {
+    const semaphore = new Semaphore(1, TIMEOUT_MS);
+    const release = await semaphore.acquire('one');
+    const refused = expect(semaphore.acquire('one')).rejects.toThrow(SemaphoreTimeout);
+    vi.advanceTimersByTime(TIMEOUT_MS);
     await refused;
-    giveBack();
-    expect(await places.take('one', 0, STAYS)).toBeTypeOf('function');
+    release();
+    expect(await semaphore.acquire('one')).toBeTypeOf('function');
   });
 
-  it('go to nobody who has gone', async () => {
-    const places = new Places(1);
-    const giveBack = await places.take('one', 1_000, STAYS);
+  it('rejects with the reason of an aborted signal and keeps the permit for others', async () => {
+    const semaphore = new Semaphore(1, TIMEOUT_MS);
+    const release = await semaphore.acquire('one');
     const client = new AbortController();
-    const waiting = expect(places.take('one', 1_000, client.signal)).rejects.toThrow('gone');
+    const waiting = expect(semaphore.acquire('one', client.signal)).rejects.toThrow('gone');
     client.abort(new Error('gone'));
     await waiting;
-    giveBack();
-    await expect(places.take('one', 1_000, client.signal)).rejects.toThrow('gone');
-    expect(await places.take('one', 0, STAYS)).toBeTypeOf('function');
+    release();
+    await expect(semaphore.acquire('one', client.signal)).rejects.toThrow('gone');
+    expect(await semaphore.acquire('one')).toBeTypeOf('function');
   });
 
-  it('are for others while somebody pauses, and for them again when all their pauses have ended', async () => {
-    const places = new Places(1);
-    const giveBack = await places.take('large', 1_000, STAYS);
-    places.pause('large', 100);
-    places.pause('large', 200);
-    giveBack();
+  it('skips a paused key until its consecutive pauses have ended', async () => {
+    const semaphore = new Semaphore(1, TIMEOUT_MS);
+    const release = await semaphore.acquire('large');
+    semaphore.pause('large', 100);
+    semaphore.pause('large', 200);
+    release();
     const order: string[] = [];
-    const take = (who: string) =>
-      places.take(who, 1_000, STAYS).then((release) => {
-        order.push(who);
-        release();
+    const acquire = (key: string) =>
+      semaphore.acquire(key).then((next) => {
+        order.push(key);
+        next();
       });
-    void take('large');
-    void take('small');
+    void acquire('large');
+    void acquire('small');
     await vi.advanceTimersByTimeAsync(299);
     expect(order).toEqual(['small']);
     await vi.advanceTimersByTimeAsync(1);
     expect(order).toEqual(['small', 'large']);
-    expect(places.takeFree('large')).toBeTypeOf('function');
+    expect(semaphore.tryAcquire('large')).toBeTypeOf('function');
   });
 
-  it('are waited for by those whose pause has ended, as by everybody', async () => {
-    const places = new Places(1);
-    places.pause('large', 100);
-    expect(places.takeFree('large')).toBeUndefined();
-    const giveBack = await places.take('small', 1_000, STAYS);
-    const waiting = places.take('large', 1_000, STAYS);
+  it('queues a key normally after its pause', async () => {
+    const semaphore = new Semaphore(1, TIMEOUT_MS);
+    semaphore.pause('large', 100);
+    expect(semaphore.tryAcquire('large')).toBeUndefined();
+    const release = await semaphore.acquire('small');
+    const waiting = semaphore.acquire('large');
     await vi.advanceTimersByTimeAsync(100);
-    giveBack();
+    release();
     expect(await waiting).toBeTypeOf('function');
   });
 });

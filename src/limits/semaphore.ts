@@ -1,141 +1,118 @@
-/** No place became free in time. */
-export class NoPlaceFree extends Error {
-  override readonly name = 'NoPlaceFree';
+/** No permit became free in time. */
+export class SemaphoreTimeout extends Error {
+  override readonly name = 'SemaphoreTimeout';
 }
 
-/** What aborts when something is not wanted any longer: an AbortSignal, or as much of one as it takes here. */
-export interface Departure {
+/** The part of AbortSignal that a Semaphore uses. */
+export interface AbortSource {
   readonly aborted: boolean;
   readonly reason: unknown;
   addEventListener(type: 'abort', listener: () => void, options: { once: true }): void;
   removeEventListener(type: 'abort', listener: () => void): void;
 }
 
+const DEFAULT_TIMEOUT_MS = 10_000;
+
 /**
- * A number of places. Who finds none free waits for one. Those who wait are served in turn, one place each, so that somebody who
- * wants many holds up nobody who wants few; the places of one are in the order of arrival.
+ * Fair counting semaphore. Waiters are served round-robin by key, so a caller with many waiters delays nobody with few;
+ * waiters of one key are served first come, first served.
  */
-export class Places {
-  /** By who waits, in the order in which it is their turn. */
-  private readonly waiting = new Map<string, Set<() => void>>();
-  /** Until when nothing is for whom, in milliseconds of `performance.now()`. */
+export class Semaphore {
+  /** Waiters by key, next key first. */
+  private readonly queues = new Map<string, Set<() => void>>();
+  /** When the pause of a key ends, in milliseconds of `performance.now()`. */
   private readonly pauses = new Map<string, number>();
 
-  constructor(private free: number) {}
+  /** @param timeoutMs longest wait for a permit. */
+  constructor(
+    private permits: number,
+    private readonly timeoutMs = DEFAULT_TIMEOUT_MS,
+  ) {}
 
   /**
-   * Resolves with what gives the place back, to be called once.
-   *
-   * @param who counts as one of those who are served in turn.
-   * @param gone aborts when the place is not wanted any longer.
-   * @throws NoPlaceFree after that time, or the reason of `gone`.
+   * @returns a function that releases the permit; call it once.
+   * @throws SemaphoreTimeout, or the reason of `signal` when it aborts during the wait.
    */
-  take(who: string, timeoutMs: number, gone?: Departure): Promise<() => void> {
-    if (gone?.aborted) return Promise.reject(gone.reason as Error);
-    const giveBack = this.takeFree(who);
-    return giveBack ? Promise.resolve(giveBack) : this.wait(who, timeoutMs, gone);
+  acquire(key: string, signal?: AbortSource): Promise<() => void> {
+    if (signal?.aborted) return Promise.reject(signal.reason as Error);
+    const release = this.tryAcquire(key);
+    return release ? Promise.resolve(release) : this.wait(key, signal);
   }
 
-  /** What gives the place back, if one is free: then nobody waits but those who pause. */
-  takeFree(who: string): (() => void) | undefined {
-    if (this.free === 0 || this.pauses.has(who)) return undefined;
-    this.free -= 1;
-    return this.giveBack;
+  /** The same without waiting: undefined when no permit is free or the key is paused. */
+  tryAcquire(key: string): (() => void) | undefined {
+    // A permit is free only while all waiters are paused, so nobody is overtaken.
+    if (this.permits === 0 || this.pauses.has(key)) return undefined;
+    this.permits -= 1;
+    return this.release;
   }
 
-  /** Gives somebody no further place for a time, which begins when the pause that they are in has ended. Others do not wait for that. */
-  pause(who: string, ms: number): void {
-    const until = this.pauses.get(who);
-    this.pauses.set(who, (until ?? performance.now()) + ms);
-    if (until === undefined) this.endPause(who);
+  /** Grants the key no permit for a time; consecutive pauses add up. Other keys are served meanwhile. */
+  pause(key: string, ms: number): void {
+    const until = this.pauses.get(key);
+    this.pauses.set(key, (until ?? performance.now()) + ms);
+    if (until === undefined) this.endPause(key);
   }
 
-  private endPause(who: string): void {
-    const left = (this.pauses.get(who) ?? 0) - performance.now();
+  private endPause(key: string): void {
+    const left = (this.pauses.get(key) ?? 0) - performance.now();
     if (left > 0) {
-      setTimeout(() => this.endPause(who), left).unref();
+      setTimeout(() => this.endPause(key), left).unref();
       return;
     }
-    this.pauses.delete(who);
-    while (this.free > 0) {
-      const next = this.next();
+    this.pauses.delete(key);
+    while (this.permits > 0) {
+      const next = this.nextWaiter();
       if (!next) return;
-      this.free -= 1;
+      this.permits -= 1;
       next();
     }
   }
 
-  private readonly giveBack = () => {
-    const next = this.next();
+  private readonly release = () => {
+    const next = this.nextWaiter();
     if (next) next();
-    else this.free += 1;
+    else this.permits += 1;
   };
 
-  private wait(who: string, timeoutMs: number, gone?: Departure): Promise<() => void> {
+  private wait(key: string, signal?: AbortSource): Promise<() => void> {
     return new Promise((resolve, reject) => {
-      const stopWaiting = () => {
+      const leaveQueue = () => {
         clearTimeout(timeout);
-        gone?.removeEventListener('abort', leave);
-        this.forget(who, enter);
+        signal?.removeEventListener('abort', abort);
+        this.dequeue(key, grant);
       };
-      const enter = () => {
-        stopWaiting();
-        resolve(this.giveBack);
+      const grant = () => {
+        leaveQueue();
+        resolve(this.release);
       };
-      const leave = () => {
-        stopWaiting();
-        reject(gone?.reason as Error);
+      const abort = () => {
+        leaveQueue();
+        reject(signal?.reason as Error);
       };
       const timeout = setTimeout(() => {
-        stopWaiting();
-        reject(new NoPlaceFree('No place became free in time'));
-      }, timeoutMs);
-      gone?.addEventListener('abort', leave, { once: true });
-      this.waiting.set(who, (this.waiting.get(who) ?? new Set()).add(enter));
+        leaveQueue();
+        reject(new SemaphoreTimeout(`No permit became free within ${this.timeoutMs} ms`));
+      }, this.timeoutMs);
+      signal?.addEventListener('abort', abort, { once: true });
+      this.queues.set(key, (this.queues.get(key) ?? new Set()).add(grant));
     });
   }
 
-  // Whose turn it is goes to the end of the line, with what they still wait for.
-  private next(): (() => void) | undefined {
-    for (const [who, own] of this.waiting) {
-      if (this.pauses.has(who)) continue;
-      this.waiting.delete(who);
-      this.waiting.set(who, own);
-      const [first] = own;
+  private nextWaiter(): (() => void) | undefined {
+    for (const [key, queue] of this.queues) {
+      if (this.pauses.has(key)) continue;
+      this.queues.delete(key);
+      this.queues.set(key, queue);
+      const [first] = queue;
       return first;
     }
     return undefined;
   }
 
-  private forget(who: string, enter: () => void): void {
-    const own = this.waiting.get(who);
-    own?.delete(enter);
-    if (own?.size === 0) this.waiting.delete(who);
-  }
-}
-
-/** How long a request waits for its turn while others of the same caller are served. */
-export const TURN_TIMEOUT_MS = 10_000;
-/** Of the connections of the pool, how many may read pages at a time, and how many may change something. */
-const READS = 0.4;
-const CHANGES = 0.2;
-const LISTS = 1;
-
-/**
- * How the connections of the pool are shared out. The rest is left to what is short and what everything waits for: looking
- * whether a page that is kept is still good, finding what a request names, syncs. Whoever asks for much waits for themselves.
- */
-export class PoolShares {
-  readonly reads: Places;
-  readonly changes: Places;
-  /** For complete lists of entries, which are made in memory. */
-  readonly lists = new Places(LISTS);
-  /** For what readers ask for that is as long: they do not wait for those who manage something. */
-  readonly exports = new Places(LISTS);
-
-  /** @param connections of the pool. */
-  constructor(connections: number) {
-    this.reads = new Places(Math.max(1, Math.floor(READS * connections)));
-    this.changes = new Places(Math.max(1, Math.floor(CHANGES * connections)));
+  private dequeue(key: string, grant: () => void): void {
+    const queue = this.queues.get(key);
+    queue?.delete(grant);
+    if (queue?.size === 0) this.queues.delete(key);
   }
 }

@@ -1,0 +1,25 @@
+import { Semaphore } from '../limits/semaphore.js';
+
+/** Shares of the pool's connections. */
+const READS = 0.4;
+const CHANGES = 0.2;
+
+/**
+ * Limits how many connections of the pool each kind of work uses. The rest serves short statements that everything waits for:
+ * loading views, resolving the resources of a request, syncs.
+ */
+export class PoolSemaphores {
+  /** Reads of catalog pages. */
+  readonly reads: Semaphore;
+  readonly changes: Semaphore;
+  /** Complete lists of entries, which are built in memory. */
+  readonly lists = new Semaphore(1);
+  /** Long reads by consumers, which must not wait for `lists`. */
+  readonly exports = new Semaphore(1);
+
+  /** @param connections size of the pool. */
+  constructor(connections: number) {
+    this.reads = new Semaphore(Math.max(1, Math.floor(READS * connections)));
+    this.changes = new Semaphore(Math.max(1, Math.floor(CHANGES * connections)));
+  }
+}
