@@ -5,7 +5,8 @@ import type { AccessChecks } from './cli/check.js';
 import type { ClientConfigOptions } from './cli/client-config.js';
 import type { ExplainOptions } from './cli/explain.js';
 import type { MigrateAction } from './cli/migrate.js';
-import { versionLine } from './cli/serve.js';
+import { buildReport } from './config/environment.js';
+import { versionReport } from './health/version-report.js';
 
 interface CheckOptions extends ServeOptions, AccessChecks {}
 
@@ -24,9 +25,10 @@ interface MigrateOptions {
 }
 
 // Each command loads what it needs, when it runs: `serve` has to start tracing before it loads the application.
+const build = versionReport(buildReport());
 const program = new Command('registry-server')
   .description('A registry server for MCP servers, skills and plugins')
-  .version(versionLine(), '-V, --version', 'print the version and the commit');
+  .version(`${build.version} (commit ${build.commit})`, '-V, --version', 'print the version and the commit');
 const config = () => new Option('--config <file>', 'the configuration, a YAML file').makeOptionMandatory();
 const authMode = () =>
   new Option('--auth-mode <mode>', 'anonymous or oauth; overrides auth.mode of the file');

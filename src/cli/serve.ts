@@ -1,9 +1,10 @@
 import type { Logger } from 'pino';
-import { type RunningService, STOP_LIMIT_MS } from '../app/start-service.js';
+import { STOP_LIMIT_MS } from '../app/drain.js';
+import type { RunningService } from '../app/start-service.js';
 import type { Config, Flags } from '../config/config.js';
 import { noticeOf } from '../config/defaults.js';
 import { buildReport } from '../config/environment.js';
-import { versionReport } from '../health/internal-server.js';
+import { versionReport } from '../health/version-report.js';
 import { createStreamLogger, logFormat } from '../telemetry/logger.js';
 import { Metrics } from '../telemetry/metrics.js';
 import { configuration } from './check.js';
@@ -176,10 +177,4 @@ function announce(logger: Logger, config: Config, { publicPort, internalPort }: 
 function urlOf(host: string | undefined, port: number): string {
   const shown = host === undefined || host === '0.0.0.0' || host === '::' ? 'localhost' : host;
   return `http://${shown.includes(':') ? `[${shown}]` : shown}:${port}`;
-}
-
-/** What `--version` prints (contract §1), such as `0.1.0 (commit 1cd2cb2…)`. */
-export function versionLine(): string {
-  const { version, commit } = versionReport(buildReport());
-  return `${version} (commit ${commit})`;
 }

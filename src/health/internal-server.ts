@@ -1,43 +1,10 @@
 import { randomUUID } from 'node:crypto';
-import { readFileSync } from 'node:fs';
 import { createServer, type Server, type ServerResponse } from 'node:http';
 import { ApiError, errorBody } from '../http/errors.js';
 import { answerConnectionErrors } from '../http/server-limits.js';
 import type { Metrics } from '../telemetry/metrics.js';
 import type { Readiness } from './readiness.js';
-
-/** The answer of `GET /version` (contract §1). */
-export interface VersionReport {
-  readonly version: string;
-  readonly commit: string;
-  readonly build_date: string;
-  readonly node_version: string;
-  readonly platform: string;
-}
-
-/** @param build what the environment says of the build; a commit it names goes before the one recorded by `npm run build`. */
-export function versionReport(build: {
-  commit: string | undefined;
-  date: string | undefined;
-}): VersionReport {
-  const manifest: unknown = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
-  return {
-    version: String((manifest as { version: unknown }).version),
-    commit: build.commit ?? recordedCommit() ?? 'unknown',
-    build_date: build.date ?? 'unknown',
-    node_version: process.version,
-    platform: `${process.platform}/${process.arch}`,
-  };
-}
-
-/** The commit that `npm run build` found, which it does not where there is no git. */
-function recordedCommit(): string | undefined {
-  try {
-    return readFileSync(new URL('../commit.txt', import.meta.url), 'utf8').trim() || undefined;
-  } catch {
-    return undefined;
-  }
-}
+import type { VersionReport } from './version-report.js';
 
 /**
  * The internal server (spec §4.7). Plain node:http, listening before the application is built: it has to answer while

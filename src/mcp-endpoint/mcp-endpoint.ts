@@ -2,7 +2,7 @@ import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js';
 import { Injectable } from '@nestjs/common';
 import { Ajv, type ValidateFunction } from 'ajv';
 import type { LoadedRequest } from '../auth/route.js';
-import { versionReport } from '../health/internal-server.js';
+import { versionReport } from '../health/version-report.js';
 import { toApiError } from '../http/error.filter.js';
 import { ApiError } from '../http/errors.js';
 import { member } from '../json/json-values.js';

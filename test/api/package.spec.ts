@@ -50,7 +50,7 @@ describe('the packed package, installed in an empty directory', () => {
   it('contains the program, licence and README, but no tests or development tools', async () => {
     expect((await readdir(installed)).sort()).toEqual(['LICENSE', 'README.md', 'dist', 'package.json']);
     const all = await readdir(join(installed, 'dist'), { recursive: true, withFileTypes: true });
-    const isPage = ({ parentPath }: Dirent) => parentPath.startsWith(join(installed, 'dist', 'web'));
+    const isPage = ({ parentPath }: Dirent) => `${parentPath}/`.startsWith(join(installed, 'dist', 'web/'));
     const page = all.filter((entry) => entry.isFile() && isPage(entry)).map(({ name }) => name);
     expect(page).toContain('index.html');
     expect(page.filter((name) => !/^(index\.html|[\w-]+-[\w-]{8}\.(js|css|svg))$/.test(name))).toEqual([]);

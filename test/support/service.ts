@@ -10,7 +10,7 @@ import type { Reloaded } from '../../dist/app/reload.js';
 import { type RunningService, startService } from '../../dist/app/start-service.js';
 import type { Config } from '../../dist/config/config.js';
 import { loadConfig } from '../../dist/config/load-config.js';
-import { versionReport } from '../../dist/health/internal-server.js';
+import { versionReport } from '../../dist/health/version-report.js';
 import { createLogger } from '../../dist/telemetry/logger.js';
 import { type AuthOptions, authSection } from './auth-section.js';
 import { aDatabase, type TestDatabase } from './database.js';

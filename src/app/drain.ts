@@ -1,0 +1,57 @@
+import type { Server } from 'node:http';
+import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises';
+import type { NestExpressApplication } from '@nestjs/platform-express';
+import type { Express } from 'express';
+
+/** Hard end of a stop that hangs, after the notice; contract §1 allows 10 s. */
+export const STOP_LIMIT_MS = 9_500;
+/** Requests still running this long after the server has stopped accepting are cut off, to end within the 10 s of contract §1. */
+const DRAIN_MS = 6_000;
+/** While requests go on coming in when the notice is over, a balancer has not looked yet: it is given a little more. */
+const QUIET_MS = 250;
+const LONGEST_EXTRA_MS = 1_000;
+
+/**
+ * Ends the public application without losing a request (contract §1): new ones are answered for as long as the notice says, and
+ * every answer asks its client for another connection; then nothing is accepted any more, and what is under way is finished.
+ */
+export async function drain(app: NestExpressApplication, noticeMs: number): Promise<void> {
+  const server: Server = app.getHttpServer();
+  closeWithAnswers(app.getHttpAdapter().getInstance() as Express);
+  if (server.listening) {
+    if (noticeMs > 0) await giveNotice(server, noticeMs);
+    await finish(server);
+  }
+  await app.close();
+}
+
+// On the prototype of all answers: those under way are asked when their headers are written.
+function closeWithAnswers({ response }: Express): void {
+  const writeHead = response.writeHead;
+  response.writeHead = function (this: typeof response, ...head: Parameters<typeof writeHead>) {
+    if (!this.headersSent) this.setHeader('Connection', 'close');
+    return writeHead.apply(this, head);
+  } as typeof writeHead;
+}
+
+async function giveNotice(server: Server, noticeMs: number): Promise<void> {
+  let lastRequest = performance.now();
+  server.prependListener('request', () => (lastRequest = performance.now()));
+  await pause(noticeMs);
+  const deadline = performance.now() + LONGEST_EXTRA_MS;
+  for (;;) {
+    const now = performance.now();
+    const quietAt = Math.min(lastRequest + QUIET_MS, deadline);
+    if (now >= quietAt) return;
+    await pause(quietAt - now);
+  }
+}
+
+/** Resolves when all connections have ended. */
+async function finish(server: Server): Promise<void> {
+  const force = setTimeout(() => server.closeAllConnections(), DRAIN_MS);
+  // Connections that have not been accepted are reset: this comes right after all that wait have been.
+  await nextTurn();
+  await new Promise((resolve) => server.close(resolve));
+  clearTimeout(force);
+}

@@ -1,0 +1,34 @@
+import { readFileSync } from 'node:fs';
+
+/** The answer of `GET /version` (contract §1). */
+export interface VersionReport {
+  readonly version: string;
+  readonly commit: string;
+  readonly build_date: string;
+  readonly node_version: string;
+  readonly platform: string;
+}
+
+/** @param build what the environment says of the build; a commit it names goes before the one recorded by `npm run build`. */
+export function versionReport(build: {
+  commit: string | undefined;
+  date: string | undefined;
+}): VersionReport {
+  const manifest: unknown = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
+  return {
+    version: String((manifest as { version: unknown }).version),
+    commit: build.commit ?? recordedCommit() ?? 'unknown',
+    build_date: build.date ?? 'unknown',
+    node_version: process.version,
+    platform: `${process.platform}/${process.arch}`,
+  };
+}
+
+/** The commit that `npm run build` found, which it does not where there is no git. */
+function recordedCommit(): string | undefined {
+  try {
+    return readFileSync(new URL('../commit.txt', import.meta.url), 'utf8').trim() || undefined;
+  } catch {
+    return undefined;
+  }
+}
