@@ -14,6 +14,7 @@ import {
   PublisherAccessOf,
 } from '../auth/route.js';
 import { PoolSemaphores } from '../database/pool-semaphores.js';
+import { type CatalogRequest, IsCatalogRead } from '../catalog/catalog-read.js';
 import { EntriesService } from '../entries/entries.service.js';
 import {
   bodyBytes,
@@ -31,8 +32,7 @@ import { Semaphore } from '../limits/semaphore.js';
 import { PublisherGate } from '../mcp-publisher/publisher-gate.js';
 import { RegistriesService } from '../registries/registries.service.js';
 import { SourcesService } from '../sources/sources.service.js';
-import { RegistryViews } from '../visibility/registry-views.js';
-import type { RegistryAccess } from '../visibility/view.js';
+import { type RegistryAccess, RegistryViews, type VerifiedAccess } from '../visibility/registry-views.js';
 
 /** What a request holds that others wait for. */
 class Held {
@@ -76,24 +76,44 @@ export class ClaimsInterceptor implements NestInterceptor {
     if (publishing || this.reflector.getAllAndOverride(IsRegistryRoute, route) === undefined)
       return this.loadNamed(context, next, publishing);
     const { registry } = context.switchToHttp().getRequest<LoadedRequest>().params;
-    const access = this.views.enter(callerOf(context), clientIn(context), String(registry));
-    // Most callers are let in from memory, and a promise costs each request a turn.
-    if (!(access instanceof Promise)) return this.readRegistry(context, next, access);
-    return access.then((entered) => this.readRegistry(context, next, entered));
+    const access = this.views.enterFromMemory(callerOf(context), clientIn(context), String(registry));
+    // Most accesses are remembered: no promise for them.
+    if (this.reflector.getAllAndOverride(IsCatalogRead, route) !== undefined)
+      return access instanceof Promise
+        ? access.then((entered) => this.readCatalog(context, next, entered))
+        : this.readCatalog(context, next, access);
+    const verified = access instanceof Promise ? access : this.views.verify(access);
+    return verified.then((entered) => this.readRegistry(context, next, entered));
+  }
+
+  private readCatalog(
+    context: ExecutionContext,
+    next: CallHandler,
+    access: RegistryAccess,
+  ): Observable<unknown> {
+    const request = context.switchToHttp().getRequest<CatalogRequest>();
+    request.catalogAccess = access;
+    request.entered = access.entered;
+    if (access.isVerified) return next.handle();
+    // A caller who has lost access meanwhile gets that refusal, whatever else is wrong with the request.
+    return next.handle().pipe(
+      catchError(async (error) => {
+        await this.views.verify(access);
+        throw error;
+      }),
+    );
   }
 
   private readRegistry(
     context: ExecutionContext,
     next: CallHandler,
-    access: RegistryAccess,
+    access: VerifiedAccess,
   ): Observable<unknown> | Promise<Observable<unknown>> {
     const request = context.switchToHttp().getRequest<LoadedRequest>();
     request.loaded = access;
     request.entered = access.entered;
     const maxBytes = this.maxBytesOf(context);
-    if (maxBytes !== undefined) return this.readByPost(context, access, maxBytes, next);
-    if (!access.remembered) return next.handle();
-    return next.handle().pipe(catchError((error) => this.refuse(access, error)));
+    return maxBytes === undefined ? next.handle() : this.readByPost(context, access, maxBytes, next);
   }
 
   private async loadNamed(
@@ -136,7 +156,7 @@ export class ClaimsInterceptor implements NestInterceptor {
   // It takes its places of the reads by itself, as a GET does. What is parsed may take twenty times the memory of the body.
   private async readByPost(
     context: ExecutionContext,
-    access: RegistryAccess,
+    access: VerifiedAccess,
     maxBytes: number,
     next: CallHandler,
   ): Promise<Observable<unknown>> {
@@ -151,21 +171,9 @@ export class ClaimsInterceptor implements NestInterceptor {
       parseBody(request);
     } catch (error) {
       held.release();
-      if (access.remembered) await this.refuse(access, error);
       throw error;
     }
-    return next.handle().pipe(
-      catchError((error) =>
-        access.remembered ? this.refuse(access, error) : Promise.reject(error as Error),
-      ),
-      finalize(() => held.release()),
-    );
-  }
-
-  // A caller who has lost access meanwhile is told that, and not what is wrong with the request beside it.
-  private async refuse(access: RegistryAccess, error: unknown): Promise<never> {
-    await this.views.refresh(access);
-    throw error;
+    return next.handle().pipe(finalize(() => held.release()));
   }
 
   private maxBytesOf(context: ExecutionContext): number | undefined {

@@ -75,7 +75,7 @@ const REGISTRY_PARAMETER: ApiParamOptions = {
 export const IsRegistryRoute = Reflector.createDecorator();
 export const NamedResourceOf = Reflector.createDecorator<NamedResource>();
 
-/** Consumer routes: `:registry` must exist and let the caller in, and the handler gets what they see of it. */
+/** Consumer routes: `:registry` must exist and let the caller in. The handler gets a VerifiedAccess. */
 export const RegistryRoute = () =>
   applyDecorators(
     IsRegistryRoute(),
@@ -145,8 +145,10 @@ export interface LoadedRequest extends AuthenticatedRequest {
 }
 
 /**
- * What the ClaimsInterceptor has loaded, read once a request: the RegistryAccess of a RegistryRoute, the Registry of a PublisherRoute, the Source, Registry or
- * entry of a ResourceRoute. A handler without one is a fault of ours.
+ * What the ClaimsInterceptor has loaded: the VerifiedAccess of a RegistryRoute, the Registry of a PublisherRoute, or the Source, Registry
+ * or entry of a ResourceRoute.
+ *
+ * @throws Error on a route that declares none of them.
  */
 export const Loaded = createParamDecorator((_: unknown, context: ExecutionContext): unknown => {
   const { loaded } = context.switchToHttp().getRequest<LoadedRequest>();

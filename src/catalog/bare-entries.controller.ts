@@ -1,12 +1,13 @@
 import { Controller, Get, Param, type Type } from '@nestjs/common';
 import { ApiOperation, ApiParam, ApiTags } from '@nestjs/swagger';
-import { AnyCaller, Audited, Loaded, RegistryRoute } from '../auth/route.js';
+import { AnyCaller, Audited, RegistryRoute } from '../auth/route.js';
 import { BARE_TYPES, type BareType, ENTRY_TYPES } from '../documents/entry-types.js';
 import { describedClass, documentClassOf, nounOf } from '../entries/entries.dto.js';
 import type { CachedJson } from '../http/json-answers.js';
 import { ApiErrors, ApiOkWithEtag } from '../http/openapi/api-answers.js';
 import { ValidQuery } from '../http/validation.pipes.js';
-import type { RegistryAccess } from '../visibility/view.js';
+import type { RegistryAccess } from '../visibility/registry-views.js';
+import { CatalogAccess, CatalogRead } from './catalog-read.js';
 import { PageMetadata } from './catalog.responses.js';
 import { CatalogService } from './catalog.service.js';
 import { BareListQuery, VersionQuery, VersionsQuery } from './list-query.dto.js';
@@ -40,24 +41,26 @@ function controllerOf(type: BareType): Type {
     constructor(private readonly catalog: CatalogService) {}
 
     @Get()
+    @CatalogRead()
     @ApiOperation({
       operationId: `list${noun}s`,
       summary: `The ${listKey} in order of name, each with its latest version`,
     })
     @ApiOkWithEtag(listed)
     @ApiErrors('invalid_parameter', 'invalid_cursor', 'search_too_broad')
-    list(@Loaded() access: RegistryAccess, @ValidQuery() query: BareListQuery): Promise<CachedJson> {
+    list(@CatalogAccess() access: RegistryAccess, @ValidQuery() query: BareListQuery): Promise<CachedJson> {
       return this.catalog.list(access, type, bareListRequest(type, query));
     }
 
     @Get(':namespace/:name')
+    @CatalogRead()
     @ApiOperation({ operationId: `get${noun}`, summary: `The latest version of one ${type}` })
     @ApiParam(NAMESPACE)
     @ApiParam(NAME)
     @ApiOkWithEtag(document)
     @ApiErrors('invalid_parameter', 'entry_not_found')
     latest(
-      @Loaded() access: RegistryAccess,
+      @CatalogAccess() access: RegistryAccess,
       @Param('namespace') namespace: string,
       @Param('name') name: string,
       @ValidQuery() query: VersionQuery,
@@ -66,6 +69,7 @@ function controllerOf(type: BareType): Type {
     }
 
     @Get(':namespace/:name/versions')
+    @CatalogRead()
     @ApiOperation({
       operationId: `list${noun}Versions`,
       summary: `Every version of one ${type}, newest first`,
@@ -75,7 +79,7 @@ function controllerOf(type: BareType): Type {
     @ApiOkWithEtag(listed)
     @ApiErrors('invalid_parameter', 'invalid_cursor', 'entry_not_found')
     versions(
-      @Loaded() access: RegistryAccess,
+      @CatalogAccess() access: RegistryAccess,
       @Param('namespace') namespace: string,
       @Param('name') name: string,
       @ValidQuery() query: VersionsQuery,
@@ -85,6 +89,7 @@ function controllerOf(type: BareType): Type {
     }
 
     @Get(':namespace/:name/versions/:version')
+    @CatalogRead()
     @ApiOperation({ operationId: `get${noun}Version`, summary: `One version of one ${type}` })
     @ApiParam(NAMESPACE)
     @ApiParam(NAME)
@@ -92,7 +97,7 @@ function controllerOf(type: BareType): Type {
     @ApiOkWithEtag(document)
     @ApiErrors('invalid_parameter', 'entry_not_found', 'version_not_found')
     version(
-      @Loaded() access: RegistryAccess,
+      @CatalogAccess() access: RegistryAccess,
       @Param('namespace') namespace: string,
       @Param('name') name: string,
       @Param('version') version: string,

@@ -8,8 +8,13 @@ import type { EntryType } from '../documents/entry-types.js';
 import { ApiError } from '../http/errors.js';
 import { CachedJson } from '../http/json-answers.js';
 import { PoolSemaphores } from '../database/pool-semaphores.js';
-import { RegistryViews } from '../visibility/registry-views.js';
-import { type RegistryAccess, showsTheSame, type View } from '../visibility/view.js';
+import {
+  type RegistryAccess,
+  RegistryViews,
+  type RememberedAccess,
+  type VerifiedAccess,
+} from '../visibility/registry-views.js';
+import { showsTheSame, type View } from '../visibility/view.js';
 import type { ListRequest, VersionsRequest } from './list-request.js';
 import { PageCache } from './page-cache.js';
 import { PageReader, type PageRequest } from './page-reader.js';
@@ -118,18 +123,16 @@ export class CatalogService {
    *
    * @throws ApiError 400 for more servers than a file may hold.
    */
-  async clientConfig(access: RegistryAccess, client: ClientName, form: ConfigForm): Promise<CachedJson> {
+  async clientConfig(access: VerifiedAccess, client: ClientName, form: ConfigForm): Promise<CachedJson> {
     const request: PageRequest = { page: 'client-config', client, form };
-    // Many statements perhaps, or none when it is known, as with searches.
-    if (access.remembered) access = await this.views.refresh(access);
-    const known = this.cache.get(cacheKey(access.view, request));
-    if (known) return known;
+    const cached = this.cache.get(cacheKey(access.view, request));
+    if (cached) return cached;
     this.refuseTooMany(cacheKey(access.view, request));
     const callerKey = access.client.callerKey(access.caller);
     const release = await this.semaphores.exports.acquire(callerKey, access.client.abortSignal());
     try {
-      // It may have had to wait for its turn.
-      const current = await this.views.refresh(access);
+      // The access may have been lost while this waited.
+      const current = await this.views.verify(access);
       const key = cacheKey(current.view, request);
       this.refuseTooMany(key);
       return await this.page(current, request).catch((error: unknown) => {
@@ -147,14 +150,14 @@ export class CatalogService {
   }
 
   private async search(access: RegistryAccess, request: PageRequest & { page: 'list' }): Promise<CachedJson> {
-    // Many statements perhaps, or none when it is known: a look is little beside them, and has to come before an answer that is known.
-    if (access.remembered) access = await this.views.refresh(access);
+    // A cached page proves nothing, and next to an uncached search the check costs little.
+    const verified = access.isVerified ? access : await this.views.verify(access);
     const deadline = performance.now() + searchTimeMs(request.list.filter);
     const callerKey = access.client.callerKey(access.caller);
     return (
-      this.cache.get(cacheKey(access.view, request)) ??
+      this.cache.get(cacheKey(verified.view, request)) ??
       this.searches.run(callerKey, () =>
-        this.page(access, request, { callerKey, deadline, abandoned: access.client.abortSignal() }),
+        this.page(verified, request, { callerKey, deadline, abandoned: access.client.abortSignal() }),
       )
     );
   }
@@ -172,16 +175,18 @@ export class CatalogService {
   private async page(access: RegistryAccess, request: PageRequest, end?: SearchContext): Promise<CachedJson> {
     const callerKey = access.client.callerKey(access.caller);
     this.recent.add(callerKey);
-    if (access.remembered) {
+    let current: VerifiedAccess;
+    if (access.isVerified) current = access;
+    else {
       const page = this.isKnown(cacheKey(access.view, request))
         ? undefined
         : await this.readAtOnce(access, request, callerKey);
       if (page) return page;
-      access = await this.views.refresh(access);
+      current = await this.views.verify(access);
     }
     for (let reads = 1; ; reads += 1) {
       end?.abandoned.throwIfAborted();
-      const { view } = access;
+      const { view } = current;
       const key = cacheKey(view, request);
       const cached = this.cache.get(key);
       if (cached) return cached;
@@ -192,15 +197,15 @@ export class CatalogService {
             (abandoned) => this.read(key, check, request, { ...end, abandoned }),
             end.abandoned,
           )
-        : await this.inTurn(access, callerKey, () =>
+        : await this.inTurn(current, callerKey, () =>
             this.pending.share(key, () => this.read(key, check, request)),
           );
       if (!isCurrent) {
-        access = await this.views.refresh(access);
+        current = await this.views.verify(current);
         if (reads < MAX_READS) continue;
         // Of the same partitions it is at least of states that were there since the request came; of others, entries that
         // went from one to another may be missing.
-        if (!showsTheSame(view, access.view)) throw new ApiError('database_timeout', CHANGES_TOO_FAST);
+        if (!showsTheSame(view, current.view)) throw new ApiError('database_timeout', CHANGES_TOO_FAST);
       }
       if (!page) throw error;
       return page;
@@ -219,7 +224,7 @@ export class CatalogService {
    * @returns undefined when the view has to be refreshed first.
    */
   private async readAtOnce(
-    access: RegistryAccess,
+    access: RememberedAccess,
     request: PageRequest,
     callerKey: string,
   ): Promise<CachedJson | undefined> {

@@ -4,7 +4,7 @@ import { AnyCaller, Audited, Loaded, RegistryRoute } from '../auth/route.js';
 import type { CachedJson } from '../http/json-answers.js';
 import { ApiErrors, ApiOkWithEtag } from '../http/openapi/api-answers.js';
 import { ValidQuery } from '../http/validation.pipes.js';
-import type { RegistryAccess } from '../visibility/view.js';
+import type { VerifiedAccess } from '../visibility/registry-views.js';
 import { CatalogService } from './catalog.service.js';
 import { ClientConfigAnswer, ClientConfigQuery } from './client-config.dto.js';
 
@@ -27,7 +27,7 @@ export class ClientConfigController {
   })
   @ApiOkWithEtag(ClientConfigAnswer)
   @ApiErrors('invalid_parameter', 'too_many_servers')
-  get(@Loaded() access: RegistryAccess, @ValidQuery() query: ClientConfigQuery): Promise<CachedJson> {
+  get(@Loaded() access: VerifiedAccess, @ValidQuery() query: ClientConfigQuery): Promise<CachedJson> {
     return this.catalog.clientConfig(access, query.client, query.form || 'servers');
   }
 }

@@ -1,10 +1,11 @@
 import { Controller, Get, Param } from '@nestjs/common';
 import { ApiOperation, ApiParam, ApiTags } from '@nestjs/swagger';
-import { AnyCaller, Audited, Loaded, RegistryRoute } from '../auth/route.js';
+import { AnyCaller, Audited, RegistryRoute } from '../auth/route.js';
 import type { CachedJson } from '../http/json-answers.js';
 import { ApiErrors, ApiOkWithEtag } from '../http/openapi/api-answers.js';
 import { ValidQuery } from '../http/validation.pipes.js';
-import type { RegistryAccess } from '../visibility/view.js';
+import type { RegistryAccess } from '../visibility/registry-views.js';
+import { CatalogAccess, CatalogRead } from './catalog-read.js';
 import { ServerItem, ServerList } from './catalog.responses.js';
 import { CatalogService } from './catalog.service.js';
 import { ServerListQuery, VersionQuery, VersionsQuery } from './list-query.dto.js';
@@ -32,23 +33,25 @@ export class ServersController {
   constructor(private readonly catalog: CatalogService) {}
 
   @Get()
+  @CatalogRead()
   @ApiOperation({
     operationId: 'listServers',
     summary: 'Server versions in order of name, the newest version of a name first',
   })
   @ApiOkWithEtag(ServerList)
   @ApiErrors('invalid_parameter', 'invalid_cursor', 'search_too_broad')
-  list(@Loaded() access: RegistryAccess, @ValidQuery() query: ServerListQuery): Promise<CachedJson> {
+  list(@CatalogAccess() access: RegistryAccess, @ValidQuery() query: ServerListQuery): Promise<CachedJson> {
     return this.catalog.list(access, 'server', serverListRequest(query));
   }
 
   @Get(':name/versions')
+  @CatalogRead()
   @ApiOperation({ operationId: 'listServerVersions', summary: 'Every version of one server, newest first' })
   @ApiParam(NAME)
   @ApiOkWithEtag(ServerList)
   @ApiErrors('invalid_parameter', 'invalid_cursor', 'entry_not_found')
   versions(
-    @Loaded() access: RegistryAccess,
+    @CatalogAccess() access: RegistryAccess,
     @Param('name') name: string,
     @ValidQuery() query: VersionsQuery,
   ): Promise<CachedJson> {
@@ -56,13 +59,14 @@ export class ServersController {
   }
 
   @Get(':name/versions/:version')
+  @CatalogRead()
   @ApiOperation({ operationId: 'getServerVersion', summary: 'One version of one server' })
   @ApiParam(NAME)
   @ApiParam(VERSION)
   @ApiOkWithEtag(ServerItem)
   @ApiErrors('invalid_parameter', 'entry_not_found', 'version_not_found')
   version(
-    @Loaded() access: RegistryAccess,
+    @CatalogAccess() access: RegistryAccess,
     @Param('name') name: string,
     @Param('version') version: string,
     @ValidQuery() query: VersionQuery,

@@ -6,8 +6,7 @@ import { SearchLimit } from '../catalog/search-limits.js';
 import { ENTRY_TYPE_NAMES, type EntryType } from '../documents/entry-types.js';
 import { JsonText } from '../http/json-answers.js';
 import { RegistriesService } from '../registries/registries.service.js';
-import { RegistryViews } from '../visibility/registry-views.js';
-import type { RegistryAccess } from '../visibility/view.js';
+import { RegistryViews, type VerifiedAccess } from '../visibility/registry-views.js';
 import type { PreviewBody } from './explain.dto.js';
 import { ClaimSetCounts } from './explain.queries.js';
 import { assumedCaller, refusalOf } from './question.js';
@@ -33,9 +32,9 @@ export class PreviewService {
   }
 
   private async show({ registry, as, type = 'server' }: PreviewBody, client: Client): Promise<JsonText> {
-    let access: RegistryAccess | undefined;
+    let access: VerifiedAccess | undefined;
     const refusal = await refusalOf(async () => {
-      access = await this.views.enterNow(assumedCaller(as.claims), client, registry);
+      access = await this.views.enter(assumedCaller(as.claims), client, registry);
     });
     if (!access) return answer(refusal ?? SHOWN, NOTHING, 'null');
     const page = await this.catalog.list(access, type, firstPage(type));

@@ -4,8 +4,7 @@ import { AccessPolicy, type Judgement } from '../authz/access-policy.js';
 import { CatalogService } from '../catalog/catalog.service.js';
 import { isEntryType } from '../documents/entry-types.js';
 import { ApiError } from '../http/errors.js';
-import { RegistryViews } from '../visibility/registry-views.js';
-import type { RegistryAccess } from '../visibility/view.js';
+import { RegistryViews, type VerifiedAccess } from '../visibility/registry-views.js';
 import {
   type AskedEntry,
   type EntryFacts,
@@ -144,9 +143,9 @@ export class SeeService {
     const { subject, client } = asking;
     const { registry, entry } = question;
     let gate: Judgement | undefined;
-    let access: RegistryAccess | undefined;
+    let access: VerifiedAccess | undefined;
     const atGate = await refusalOf(async () => {
-      access = await this.views.enterNow(subject, client, registry, (judgement) => (gate = judgement));
+      access = await this.views.enter(subject, client, registry, (judgement) => (gate = judgement));
     });
     if (atGate?.code === 'registry_not_found')
       return { answer: atGate, steps: [{ step: 'registry', outcome: 'absent', code: 'registry_not_found' }] };
@@ -187,7 +186,7 @@ export class SeeService {
     return { answer, steps };
   }
 
-  private async read(access: RegistryAccess, { type, name, version = LATEST }: AskedEntry): Promise<void> {
+  private async read(access: VerifiedAccess, { type, name, version = LATEST }: AskedEntry): Promise<void> {
     if (!isEntryType(type)) throw new ApiError('entry_not_found');
     await this.catalog.version(access, type, name, version, false);
   }

@@ -6,17 +6,10 @@ import { versionReport } from '../health/version-report.js';
 import { toApiError } from '../http/error.filter.js';
 import { ApiError } from '../http/errors.js';
 import { member } from '../json/json-values.js';
-import { RegistryViews } from '../visibility/registry-views.js';
-import type { RegistryAccess } from '../visibility/view.js';
+import type { VerifiedAccess } from '../visibility/registry-views.js';
 import type { McpAnswer } from './message-handler.js';
 import type { Tool } from './tool-schemas.js';
 import { isToolError, toolError, Tools } from './tools.js';
-
-/** What has become of the calls of tools in one message. */
-interface Calls {
-  readonly refusals: unknown[];
-  hasRun: boolean;
-}
 
 /**
  * The MCP server of each registry (contract §6.3, MCP 2025-11-25 basic/transports): stateless, so each message is a request of its
@@ -34,10 +27,7 @@ export class McpEndpoint {
   private readonly validators = new Map<string, ValidateFunction>();
   private readonly results = new WeakMap<object, CallToolResult>();
 
-  constructor(
-    tools: Tools,
-    private readonly views: RegistryViews,
-  ) {
+  constructor(tools: Tools) {
     this.tools = new Map(tools.all.map((tool) => [tool.name, tool]));
     this.descriptions = tools.all.map(({ name, title, description, inputSchema, outputSchema }) => ({
       name,
@@ -53,11 +43,11 @@ export class McpEndpoint {
    * @param message one of JSON-RPC, parsed.
    * @throws ApiError 400 for what is no message, and what the REST API would refuse with, unless it is a tool error.
    */
-  async answer(access: RegistryAccess, request: LoadedRequest, message: unknown): Promise<McpAnswer> {
+  async answer(access: VerifiedAccess, request: LoadedRequest, message: unknown): Promise<McpAnswer> {
     // The specification has none since 2025-06-18; here it would be many requests for one.
     if (Array.isArray(message))
       throw new ApiError('invalid_body', 'The body is one message: batches are not taken');
-    const calls: Calls = { refusals: [], hasRun: false };
+    const refusals: unknown[] = [];
     // Loaded at the first message: with the SDK and zod, for those who use it.
     const { handleMessage } = await import('./message-handler.js');
     const answer = await handleMessage(
@@ -65,66 +55,49 @@ export class McpEndpoint {
         info: this.info,
         instructions: `The MCP servers and skills of the registry "${access.registryName}", as far as the caller may see them.`,
         tools: this.descriptions,
-        call: (name, args) => this.callNamed(name, args, access, request, calls),
+        call: (name, args) => this.callNamed(name, args, access, request, refusals),
       },
       asWebRequest(request),
       message,
     );
-    if (calls.refusals.length > 0) throw calls.refusals[0];
+    if (refusals.length > 0) throw refusals[0];
     if (answer.status >= 400) throw new ApiError('invalid_body', sentenceIn(answer.text));
-    // Tools say by their statements that the caller may still enter. Of all other messages nothing else asks.
-    if (access.remembered && !calls.hasRun) await this.views.refresh(access);
     return answer;
   }
 
   private async callNamed(
     name: string,
     args: Readonly<Record<string, unknown>>,
-    access: RegistryAccess,
+    access: VerifiedAccess,
     request: LoadedRequest,
-    calls: Calls,
+    refusals: unknown[],
   ): Promise<CallToolResult | undefined> {
     const tool = this.tools.get(name);
     if (!tool) return undefined;
     try {
-      const result = await this.call(tool, access, request, args);
-      calls.hasRun = true;
-      return result;
+      return await this.call(tool, access, request, args);
     } catch (error) {
-      calls.refusals.push(error);
+      refusals.push(error);
       throw error;
     }
   }
 
   private async call(
     tool: Tool,
-    access: RegistryAccess,
+    access: VerifiedAccess,
     request: LoadedRequest,
     args: Readonly<Record<string, unknown>>,
   ): Promise<CallToolResult> {
     const problem = this.problemOf(tool, args);
     if (problem !== undefined)
-      return this.refused(access, request, new ApiError('invalid_parameter', problem));
+      return refused(request, new ApiError('invalid_parameter', problem));
     const entry = tool.entryOf?.(args as never);
     if (entry) request.readEntry = entry;
     try {
       return this.resultOf(await tool.run(access, args as never));
     } catch (error) {
-      return this.refused(access, request, toApiError(error), error);
+      return refused(request, toApiError(error), error);
     }
-  }
-
-  // A caller who has lost access meanwhile is told that, and not what is wrong with the call beside it.
-  private async refused(
-    access: RegistryAccess,
-    request: LoadedRequest,
-    error: ApiError,
-    thrown: unknown = error,
-  ): Promise<CallToolResult> {
-    if (access.remembered) await this.views.refresh(access);
-    if (!isToolError(error)) throw thrown;
-    request.refusedInAnswer = error.code;
-    return toolError(error);
   }
 
   private resultOf(structuredContent: object): CallToolResult {
@@ -143,6 +116,12 @@ export class McpEndpoint {
     const [error] = validate.errors ?? [];
     return `arguments${error?.instancePath.replaceAll('/', '.') ?? ''} ${error?.message ?? 'are not valid'}`;
   }
+}
+
+function refused(request: LoadedRequest, error: ApiError, thrown: unknown = error): CallToolResult {
+  if (!isToolError(error)) throw thrown;
+  request.refusedInAnswer = error.code;
+  return toolError(error);
 }
 
 // With what the transport looks at. It would refuse clients that do not accept an event stream; none is ever sent.

@@ -28,7 +28,7 @@ import { authenticationConfig, corsConfig } from '../config/slices.js';
 import { TakesBody } from '../http/body.js';
 import { ApiError } from '../http/errors.js';
 import { ApiErrors } from '../http/openapi/api-answers.js';
-import type { RegistryAccess } from '../visibility/view.js';
+import type { VerifiedAccess } from '../visibility/registry-views.js';
 import { McpEndpoint } from './mcp-endpoint.js';
 import { McpMessage } from './mcp.dto.js';
 
@@ -100,7 +100,7 @@ export class McpController {
   })
   @ApiErrors('origin_refused', 'search_too_broad')
   async post(
-    @Loaded() access: RegistryAccess,
+    @Loaded() access: VerifiedAccess,
     @Body() message: unknown,
     @Req() request: LoadedRequest,
     @Res() response: Response,

@@ -3,7 +3,7 @@ import { CLIENTS } from '../client-config/client-config.js';
 import { OMISSIONS } from '../client-config/template.js';
 import { ENTRY_TYPES } from '../documents/entry-types.js';
 import { MAX_PAGE } from '../validation/value-checks.js';
-import type { RegistryAccess } from '../visibility/view.js';
+import type { VerifiedAccess } from '../visibility/registry-views.js';
 
 /** A JSON schema of an object. */
 export interface ObjectSchema {
@@ -30,7 +30,7 @@ export interface Tool<Arguments = never> extends ToolDescription {
    * @param args that fit the input schema.
    * @throws ApiError what the same question to the REST API is refused with.
    */
-  run(access: RegistryAccess, args: Arguments): Promise<object>;
+  run(access: VerifiedAccess, args: Arguments): Promise<object>;
 }
 
 const text = (description: string, more: object = {}) => ({ type: 'string', description, ...more });

@@ -9,7 +9,7 @@ import { ENTRY_TYPES } from '../documents/entry-types.js';
 import type { ApiError, ErrorCode } from '../http/errors.js';
 import type { CachedJson } from '../http/json-answers.js';
 import { elements, member } from '../json/json-values.js';
-import type { RegistryAccess } from '../visibility/view.js';
+import type { VerifiedAccess } from '../visibility/registry-views.js';
 import {
   CONNECT_INPUT,
   CONNECT_OUTPUT,
@@ -57,7 +57,7 @@ export class Tools {
       description: 'Lists the MCP servers of this registry, each in its latest version, in order of name.',
       inputSchema: searchInput('servers', ENTRY_TYPES.server.perPage),
       outputSchema: searchOutput('servers', SERVER_ROW),
-      run: async (access: RegistryAccess, args: SearchArguments) => {
+      run: async (access: VerifiedAccess, args: SearchArguments) => {
         const request = serverListRequest({ ...queryOf(args), version: 'latest' });
         return this.rowsOf(await this.catalog.list(access, 'server', request), 'servers', serverRow);
       },
@@ -69,7 +69,7 @@ export class Tools {
       inputSchema: GET_SERVER_INPUT,
       outputSchema: GET_SERVER_OUTPUT,
       entryOf: serverNamed,
-      run: async (access: RegistryAccess, { name, version = 'latest' }: VersionArguments) =>
+      run: async (access: VerifiedAccess, { name, version = 'latest' }: VersionArguments) =>
         parsed(await this.catalog.version(access, 'server', name, version, false)),
     },
     {
@@ -78,7 +78,7 @@ export class Tools {
       description: 'Lists the skills of this registry, each in its latest version, in order of name.',
       inputSchema: searchInput('skills', ENTRY_TYPES.skill.perPage),
       outputSchema: searchOutput('skills', SKILL_ROW),
-      run: async (access: RegistryAccess, args: SearchArguments) => {
+      run: async (access: VerifiedAccess, args: SearchArguments) => {
         const request = bareListRequest('skill', queryOf(args));
         return this.rowsOf(await this.catalog.list(access, 'skill', request), 'skills', skillRow);
       },
@@ -90,7 +90,7 @@ export class Tools {
       inputSchema: GET_SKILL_INPUT,
       outputSchema: GET_SKILL_OUTPUT,
       entryOf: skillNamed,
-      run: async (access: RegistryAccess, { namespace, name, version = 'latest' }: SkillArguments) => ({
+      run: async (access: VerifiedAccess, { namespace, name, version = 'latest' }: SkillArguments) => ({
         skill: parsed(await this.catalog.version(access, 'skill', `${namespace}/${name}`, version, false)),
       }),
     },
@@ -102,7 +102,7 @@ export class Tools {
       outputSchema: CONNECT_OUTPUT,
       entryOf: serverNamed,
       run: async (
-        access: RegistryAccess,
+        access: VerifiedAccess,
         { name, version = 'latest', client }: VersionArguments & { client?: ClientName },
       ) => {
         const item = parsed(await this.catalog.version(access, 'server', name, version, false));

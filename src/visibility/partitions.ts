@@ -91,14 +91,14 @@ export class Partitions {
     maxSize: MAX_CACHED_PARTITIONS,
     sizeCalculation: ({ sources }) => sources.reduce((sum, source) => sum + sizeOf(source), 1),
   });
-  private cached = emptyCache('');
+  private cache = emptyCache('');
 
   private readonly pending = new SharedReads<string, RegistryPartitions>();
 
   constructor(private readonly queries: ViewsQueries) {}
 
-  /** Those of a registry at these revisions, if they were read before. */
-  remembered({ revisions }: RegistryState): RegistryPartitions | undefined {
+  /** The partitions of a registry at these revisions, if cached. */
+  cached({ revisions }: RegistryState): RegistryPartitions | undefined {
     return this.registries.get(revisions);
   }
 
@@ -128,8 +128,8 @@ export class Partitions {
     databaseEpoch,
   }: Pick<RegistryState, 'sourceIds' | 'partitionRevisions' | 'databaseEpoch'>): Promise<SourcePartitions[]> {
     // A read that is still under way keeps the cache of its own epoch.
-    if (databaseEpoch !== this.cached.databaseEpoch) this.cached = emptyCache(databaseEpoch);
-    const cache = this.cached;
+    if (databaseEpoch !== this.cache.databaseEpoch) this.cache = emptyCache(databaseEpoch);
+    const { cache } = this;
     const found = new Map<number, SourcePartitions>();
     for (const [index, sourceId] of sourceIds.entries()) {
       const known = cache.sources.get(sourceId);

@@ -7,7 +7,7 @@ import { type RegistryState, ViewsQueries } from './views.queries.js';
 
 /** How long a batch stays open for more requests while several come at once; one that comes alone does not wait. */
 const WINDOW_MS = 1;
-const MAX_REMEMBERED = 1_000;
+const MAX_CACHED = 1_000;
 
 /** Requests that wait for one query. */
 interface Batch {
@@ -28,7 +28,7 @@ export class RegistryLookup {
   private lastQuery: Promise<unknown> = Promise.resolve();
   /** Whether the last batch had several requests: then the next one will as well. */
   private isBusy = false;
-  private readonly found = new LRUCache<string, RegistryState>({ max: MAX_REMEMBERED });
+  private readonly found = new LRUCache<string, RegistryState>({ max: MAX_CACHED });
 
   constructor(private readonly queries: ViewsQueries) {}
 
@@ -40,8 +40,8 @@ export class RegistryLookup {
     return (await batch.states).get(name);
   }
 
-  /** As it was found last: it may have changed since, or be gone. */
-  remembered(name: string): RegistryState | undefined {
+  /** As last read: it may have changed or been deleted since. */
+  cached(name: string): RegistryState | undefined {
     return this.found.get(name);
   }
 

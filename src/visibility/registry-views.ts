@@ -7,12 +7,51 @@ import { RegistryCallers } from './callers-without-token.js';
 import { Partitions } from './partitions.js';
 import { RegistryLookup } from './registry-lookup.js';
 import { ViewCache } from './view-cache.js';
-import type { RegistryAccess, View } from './view.js';
+import type { RememberedRegistry, View } from './view.js';
 import type { RegistryState } from './views.queries.js';
 
-type Entering = Pick<RegistryAccess, 'caller' | 'client' | 'registryName'>;
+abstract class Access {
+  /** Makes the types nominal: an object literal is not an access. */
+  protected declare readonly brand: never;
 
-/** Lets callers into registries: the gate, and what each of them sees of the registry. */
+  constructor(
+    readonly caller: Caller,
+    readonly client: Client,
+    readonly registryName: string,
+    readonly entered: EnteredRegistry,
+    /** The entries of the registry that the caller sees. */
+    readonly view: View,
+  ) {}
+}
+
+/** A caller's access to a registry, checked against the database for this request. */
+class VerifiedAccess extends Access {
+  readonly isVerified = true;
+}
+
+/**
+ * An access from this replica's memory. It proves nothing: the registry, its claims, its sources and their entries may have changed.
+ * An answer needs `RegistryViews.verify`, or a statement that checks `remembered` in its own snapshot.
+ */
+class RememberedAccess extends Access {
+  readonly isVerified = false;
+
+  constructor(
+    caller: Caller,
+    client: Client,
+    entered: EnteredRegistry,
+    view: View,
+    readonly remembered: RememberedRegistry,
+  ) {
+    super(caller, client, remembered.name, entered, view);
+  }
+}
+
+// Only types: RegistryViews alone can create an access.
+export type { RememberedAccess, VerifiedAccess };
+export type RegistryAccess = VerifiedAccess | RememberedAccess;
+
+/** Lets callers into registries: checks the gate and finds the view of the caller. */
 @Injectable()
 export class RegistryViews {
   private readonly cache: ViewCache;
@@ -27,62 +66,63 @@ export class RegistryViews {
   }
 
   /**
-   * spec §1.1: the gate of a registry, and then the caller's view of it. The database is not asked when all that this takes is
-   * remembered: an answer must not rest on that alone (see `RegistryAccess.remembered`). Nobody is refused from memory.
+   * spec §1.1: the gate of a registry, checked against the database, then the caller's view.
    *
-   * @throws ApiError 404 for a registry that does not exist, 403 for one whose claims the caller does not satisfy.
+   * @throws ApiError 404 `registry_not_found`, 403 `registry_forbidden`.
    */
-  enter(caller: Caller, client: Client, registryName: string): RegistryAccess | Promise<RegistryAccess> {
-    const who = { caller, client, registryName };
-    const known = this.callers.registryOf(caller);
-    if (known?.name === registryName) return this.enterFound(who, known, {});
-    // What a caller without a token holds is not remembered either.
-    const registry = known ? undefined : this.lookup.remembered(registryName);
-    if (registry && this.policy.mayReach(caller, registry.claims)) {
-      const view = this.rememberedView(caller, registry);
-      if (view) {
-        const remembered = { name: registryName, version: registry.version };
-        return { ...who, entered: { claims: registry.claims }, view, remembered };
-      }
-    }
-    return this.enterNow(caller, client, registryName);
-  }
-
-  /**
-   * The same, looked up for this request.
-   *
-   * @throws ApiError as `enter`.
-   */
-  async enterNow(
+  async enter(
     caller: Caller,
     client: Client,
     registryName: string,
     record?: Recorder,
-  ): Promise<RegistryAccess> {
-    return this.enterFound({ caller, client, registryName }, await this.find(registryName), {}, record);
+  ): Promise<VerifiedAccess> {
+    const registry = await this.find(registryName);
+    return this.enterFound(caller, client, registry, {}, record);
   }
 
   /**
-   * The same access with the view as it is now.
+   * Enters without a query if everything needed is cached, otherwise like `enter`. Refuses nobody from memory.
    *
-   * @throws ApiError as `enter`: the registry may be gone by now, or its claims may have changed.
+   * @throws ApiError as `enter`.
    */
-  async refresh(access: RegistryAccess): Promise<RegistryAccess> {
-    const { caller, client, registryName, view, remembered, entered } = access;
-    entered.claims = undefined;
-    const registry = await this.find(registryName);
-    // The same claims let the caller in, and the same sources at the same revisions show the same.
-    if (remembered?.version === registry.version && view.revisions === registry.revisions) {
-      entered.claims = registry.claims;
-      return { caller, client, registryName, entered, view };
+  enterFromMemory(
+    caller: Caller,
+    client: Client,
+    registryName: string,
+  ): RememberedAccess | Promise<VerifiedAccess> {
+    // Callers without a token were looked up for this request, together with their registry.
+    const found = this.callers.registryOf(caller);
+    if (found?.name === registryName) return this.enterFound(caller, client, found, {});
+    const registry = found ? undefined : this.lookup.cached(registryName);
+    if (registry && this.policy.mayReach(caller, registry.claims)) {
+      const view = this.cachedView(caller, registry);
+      const remembered = { name: registryName, version: registry.version };
+      if (view) return new RememberedAccess(caller, client, { claims: registry.claims }, view, remembered);
     }
-    return this.enterFound(access, registry, entered);
+    return this.enter(caller, client, registryName);
   }
 
-  /** Whether what this access has from memory is still what is remembered. */
-  isLatest({ registryName, view, remembered }: RegistryAccess): boolean {
-    const latest = this.lookup.remembered(registryName);
-    return latest?.version === remembered?.version && latest?.revisions === view.revisions;
+  /**
+   * Checks an access against the database now, also one that was verified before.
+   *
+   * @throws ApiError as `enter`: the registry or its claims may have changed.
+   */
+  async verify(access: RegistryAccess): Promise<VerifiedAccess> {
+    const { caller, client, registryName, view, entered } = access;
+    entered.claims = undefined;
+    const registry = await this.find(registryName);
+    // The same version has the same claims; the same revisions give the same view.
+    if (!access.isVerified && isSame(access, registry)) {
+      entered.claims = registry.claims;
+      return new VerifiedAccess(caller, client, registryName, entered, view);
+    }
+    return this.enterFound(caller, client, registry, entered);
+  }
+
+  /** Whether no later state of the registry has been read since this access was created. */
+  isLatest(access: RememberedAccess): boolean {
+    const latest = this.lookup.cached(access.registryName);
+    return latest !== undefined && isSame(access, latest);
   }
 
   private async find(registryName: string): Promise<RegistryState> {
@@ -92,23 +132,28 @@ export class RegistryViews {
   }
 
   private async enterFound(
-    { caller, client, registryName }: Entering,
+    caller: Caller,
+    client: Client,
     registry: RegistryState,
     entered: EnteredRegistry,
     record?: Recorder,
-  ): Promise<RegistryAccess> {
+  ): Promise<VerifiedAccess> {
     entered.claims = registry.claims;
     if (!this.policy.mayReach(caller, registry.claims, record))
       throw new ApiError('registry_forbidden', undefined, undefined, { refusedClaims: registry.claims });
     const view = this.policy.seesAll(caller)
-      ? this.cache.ofAll(registry)
-      : await this.cache.of(caller, registry, await this.partitions.ofRegistry(registry));
-    return { caller, client, registryName, entered, view };
+      ? this.cache.viewOfAll(registry)
+      : await this.cache.viewOf(caller, registry, await this.partitions.ofRegistry(registry));
+    return new VerifiedAccess(caller, client, registry.name, entered, view);
   }
 
-  private rememberedView(caller: Caller, registry: RegistryState): View | undefined {
-    if (this.policy.seesAll(caller)) return this.cache.ofAll(registry);
-    const partitions = this.partitions.remembered(registry);
-    return partitions && this.cache.remembered(caller, registry, partitions);
+  private cachedView(caller: Caller, registry: RegistryState): View | undefined {
+    if (this.policy.seesAll(caller)) return this.cache.viewOfAll(registry);
+    const partitions = this.partitions.cached(registry);
+    return partitions && this.cache.cached(caller, registry, partitions);
   }
+}
+
+function isSame({ remembered, view }: RememberedAccess, registry: RegistryState): boolean {
+  return remembered.version === registry.version && view.revisions === registry.revisions;
 }

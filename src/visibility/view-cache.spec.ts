@@ -51,11 +51,11 @@ describe('cached views', () => {
   it('are shared by callers with the same values of the claims that partitions require, and by no others', async () => {
     const views = new ViewCache(policy);
     const [list, registry] = [aList(1), aRegistry(1)];
-    const red = await views.of(aCaller('red'), registry, list);
-    expect(await views.of(aCaller('red', { sub: 'ruth' }), registry, list)).toBe(red);
-    const blue = await views.of(aCaller('blue'), registry, list);
+    const red = await views.viewOf(aCaller('red'), registry, list);
+    expect(await views.viewOf(aCaller('red', { sub: 'ruth' }), registry, list)).toBe(red);
+    const blue = await views.viewOf(aCaller('blue'), registry, list);
     expect([red, blue].map(shownIn)).toEqual([[1, 2], [2]]);
-    const later = await views.of(aCaller('red'), aRegistry(2), list);
+    const later = await views.viewOf(aCaller('red'), aRegistry(2), list);
     expect(later.visible[0]).toBe(red.visible[0]);
     expect(later.tag).not.toBe(red.tag);
   });
@@ -129,10 +129,10 @@ describe('cached views', () => {
   ])('are right after a change of the partitions: %s', async (_, before, now, seen) => {
     const views = new ViewCache(policy);
     const red = aCaller('red');
-    await views.of(red, aRegistry(1), listOf(before, 1));
-    expect(shownIn(await views.of(red, aRegistry(2), listOf(now, 2)))).toEqual(seen);
+    await views.viewOf(red, aRegistry(1), listOf(before, 1));
+    expect(shownIn(await views.viewOf(red, aRegistry(2), listOf(now, 2)))).toEqual(seen);
     // What is judged by the list before is what is judged without it.
-    expect(shownIn(await new ViewCache(policy).of(red, aRegistry(2), listOf(now, 2)))).toEqual(seen);
+    expect(shownIn(await new ViewCache(policy).viewOf(red, aRegistry(2), listOf(now, 2)))).toEqual(seen);
   });
 
   // Text that takes two bytes a character. Only what comes back as the same object was cached.
@@ -151,10 +151,10 @@ describe('cached views', () => {
       const list = aList(others + 1);
       const first: View[] = [];
       for (let index = 0; index < callers; index += 1)
-        first.push(await views.of(caller(index), aRegistry(1), list));
+        first.push(await views.viewOf(caller(index), aRegistry(1), list));
       let cached = 0;
       for (const [index, before] of [...first.entries()].reverse()) {
-        if (!isCached(before, await views.of(caller(index), aRegistry(revision), list))) break;
+        if (!isCached(before, await views.viewOf(caller(index), aRegistry(revision), list))) break;
         cached += 1;
       }
       expect(cached).toBeGreaterThan(0);

@@ -82,7 +82,7 @@ export class ViewCache {
   constructor(private readonly policy: AccessPolicy) {}
 
   /** The view of a caller who sees everything, whatever there is. */
-  ofAll(registry: Pick<RegistryState, 'sourceIds' | 'revisions'>): View {
+  viewOfAll(registry: Pick<RegistryState, 'sourceIds' | 'revisions'>): View {
     const key = `${registry.revisions}|`;
     const cached = this.views.get(key);
     if (cached) return cached;
@@ -92,19 +92,19 @@ export class ViewCache {
   }
 
   /** The view of a caller; the same object for callers with the same visibility key, as long as it is cached. */
-  async of(
+  async viewOf(
     caller: Caller,
     registry: Pick<RegistryState, 'sourceIds' | 'databaseEpoch' | 'revisions'>,
     partitions: RegistryPartitions,
   ): Promise<View> {
-    const known = this.remembered(caller, registry, partitions);
+    const known = this.cached(caller, registry, partitions);
     if (known) return known;
     const key = this.keyOf(caller, registry, partitions);
     return this.pending.share(key, () => this.judge(key, caller, registry, partitions));
   }
 
   /** The same, if it is cached. */
-  remembered(
+  cached(
     caller: Caller,
     registry: Pick<RegistryState, 'revisions'>,
     partitions: RegistryPartitions,

@@ -1,6 +1,4 @@
 import { createHash } from 'node:crypto';
-import type { Caller, Client } from '../auth/caller.js';
-import type { EnteredRegistry } from '../auth/route.js';
 
 /** What is visible of one source: the entries that carry one of these claim sets. */
 export interface VisibleSource {
@@ -30,26 +28,11 @@ export interface View {
   readonly revisions: string;
 }
 
-/** A registry as it was found by an earlier request: what statements test before anything of it is shown. */
+/** A registry as an earlier request found it; statements compare it with the database before they show anything of it. */
 export interface RememberedRegistry {
   readonly name: string;
   /** `RegistryState.version`. */
   readonly version: string;
-}
-
-/** A caller who has entered a registry. */
-export interface RegistryAccess {
-  readonly caller: Caller;
-  readonly client: Client;
-  readonly registryName: string;
-  readonly entered: EnteredRegistry;
-  /** What the caller sees of it. */
-  readonly view: View;
-  /**
-   * Set while all this is only remembered. The registry, its claims, its sources and their entries may be others by now: an
-   * answer needs a statement that says they are not, or `RegistryViews.refresh`.
-   */
-  readonly remembered?: RememberedRegistry;
 }
 
 /** @param claimSetIds in ascending order. */

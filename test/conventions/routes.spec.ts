@@ -8,6 +8,7 @@ import {
   PublisherAccessOf,
 } from '../../dist/auth/route.js';
 import { WritesNothing } from '../../dist/authz/roles.guard.js';
+import { IsCatalogRead } from '../../dist/catalog/catalog-read.js';
 import { ENTRY_TYPES } from '../../dist/documents/entry-types.js';
 import { HasBody } from '../../dist/http/body.js';
 import { aServer } from '../support/documents.js';
@@ -104,6 +105,24 @@ describe('every route', () => {
       expect({ handler: handler.name, isRead: reads.test(action) }).toEqual({
         handler: handler.name,
         isRead: !changing.includes(handler),
+      });
+    }
+  });
+
+  it('gets a verified access to its registry, except for the reads of the catalog', () => {
+    const reads = HANDLERS.filter((handler) => handler.says(IsCatalogRead) !== undefined);
+    const readsOf = (noun: string) =>
+      ['latest', 'list', 'version', 'versions'].map((read) => `${noun}Controller.${read}`);
+    expect(reads.map(({ name }) => name).sort()).toEqual([
+      ...readsOf('Plugins'),
+      ...readsOf('Servers').slice(1),
+      ...readsOf('Skills'),
+    ]);
+    for (const handler of HANDLERS) {
+      const takesAny = handler.parameters.some(({ reads }) => reads.includes('catalogAccess'));
+      expect({ handler: handler.name, takesAny }).toEqual({
+        handler: handler.name,
+        takesAny: reads.includes(handler),
       });
     }
   });

@@ -1,0 +1,34 @@
+import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
+import { Reflector } from '@nestjs/core';
+import type { LoadedRequest } from '../auth/route.js';
+import type { CachedJson } from '../http/json-answers.js';
+import type { RegistryAccess } from '../visibility/registry-views.js';
+
+/** A request of a CatalogRead: its access is not `loaded`, where other handlers would find it. */
+export interface CatalogRequest extends LoadedRequest {
+  catalogAccess?: RegistryAccess;
+}
+
+/** Set by CatalogRead, read by the ClaimsInterceptor. */
+export const IsCatalogRead = Reflector.createDecorator();
+
+/**
+ * Lets the handler of a RegistryRoute receive a remembered access, as its first argument through `@CatalogAccess()`. For reads by
+ * CatalogService only, which verifies the access or reads by statements that do. All other handlers get a VerifiedAccess.
+ */
+export const CatalogRead =
+  () =>
+  <Handler extends (access: RegistryAccess, ...more: never[]) => Promise<CachedJson>>(
+    target: object,
+    key: string,
+    handler: TypedPropertyDescriptor<Handler>,
+  ): void => {
+    IsCatalogRead()(target, key, handler);
+  };
+
+/** The access of a CatalogRead. */
+export const CatalogAccess = createParamDecorator((_: unknown, context: ExecutionContext): RegistryAccess => {
+  const { catalogAccess } = context.switchToHttp().getRequest<CatalogRequest>();
+  if (!catalogAccess) throw new Error('The route is not declared with @CatalogRead()');
+  return catalogAccess;
+});
