@@ -28,7 +28,7 @@ import { NestLogger } from '../telemetry/logger.js';
 import type { Metrics } from '../telemetry/metrics.js';
 import { requestLog, resumeTrace } from '../telemetry/request-log.js';
 import { isLoopbackHost } from '../validation/urls.js';
-import { admitKeys, RegistryCallers } from '../visibility/callers-without-token.js';
+import { admitKeys, RegistryCallers } from '../visibility/registry-callers.js';
 import { AppModule } from './app.module.js';
 
 /** RFC 9112 §3.2: a request of HTTP/1.1 without a Host header is answered with 400, and so is any with more than one. */

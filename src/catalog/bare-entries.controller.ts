@@ -22,7 +22,7 @@ const VERSION = {
   example: 'latest',
 };
 
-/** The routes of one type of entries that lists show as bare documents, such as skills. */
+/** Creates the controller of a type whose documents are served without a wrapper, such as skills. */
 function controllerOf(type: BareType): Type {
   const { listKey, path } = ENTRY_TYPES[type];
   const noun = nounOf(type);
@@ -107,7 +107,7 @@ function controllerOf(type: BareType): Type {
     }
   }
 
-  // For logs and tests: all of them would have one name.
+  // A distinct class name for logs and tests.
   Object.defineProperty(BareEntriesController, 'name', { value: `${noun}sController` });
   return BareEntriesController;
 }

@@ -10,7 +10,7 @@ import { RegistryListController } from './registry-list.controller.js';
 import { SearchLimit } from './search-limits.js';
 import { ServersController } from './servers.controller.js';
 
-/** The consumer side as a whole: what the MCP Registry v0.1 API shows of a registry. */
+/** The consumer API: MCP Registry v0.1, and the extensions of this server. */
 @Module({
   imports: [RegistriesModule, ViewsModule],
   controllers: [RegistryListController, ServersController, ...BARE_ENTRY_CONTROLLERS, ClientConfigController],

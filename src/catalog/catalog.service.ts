@@ -14,7 +14,7 @@ import {
   type RememberedAccess,
   type VerifiedAccess,
 } from '../visibility/registry-views.js';
-import { showsTheSame, type View } from '../visibility/view.js';
+import { haveSamePartitions, type View } from '../visibility/view.js';
 import type { ListRequest, VersionsRequest } from './list-request.js';
 import { PageCache } from './page-cache.js';
 import { PageReader, type PageRequest } from './page-reader.js';
@@ -22,32 +22,26 @@ import { isSearch, SearchLimit, searchTimeMs } from './search-limits.js';
 import { CHANGES_TOO_FAST, MAX_READS, SnapshotCheck } from './view-sql.queries.js';
 
 /**
- * Turns of the event loop before the next page of those that wait, one for so many bytes of this one. libuv accepts one connection a
- * turn: with a large page in each of them, a few hundred connections would keep all that come later waiting for seconds.
+ * A large page delays the release of its permit by one turn of the event loop per so many bytes. libuv accepts one connection per turn:
+ * with a large page in each, a few hundred slow readers would block new connections for seconds.
  */
-const BYTES_A_TURN = 64 * 1_024;
-export const MAX_TURNS = 8;
-/** How fast one caller is read pages of at least BYTES_A_TURN while others ask too: they take the time of everybody. */
+const BYTES_PER_TURN = 64 * 1_024;
+const MAX_TURNS = 8;
+/** Rate at which a caller gets large pages while others are active. */
 const SHARED_BYTES_PER_MS = 4 * 1_024;
 
-/** How many turns of the event loop come after a page of so many bytes. */
-export function turnsAfter(bytes: number): number {
-  return Math.min(MAX_TURNS, Math.floor(bytes / BYTES_A_TURN));
+function turnsAfter(bytes: number): number {
+  return Math.min(MAX_TURNS, Math.floor(bytes / BYTES_PER_TURN));
 }
 
-/** How long the caller of such a page waits for their next one while others ask too. */
-export function pauseMsAfter(bytes: number): number {
-  return bytes / SHARED_BYTES_PER_MS;
-}
-
-export async function loopTurns(count: number): Promise<void> {
+async function loopTurns(count: number): Promise<void> {
   for (let turn = 0; turn < count; turn += 1) await setImmediate();
 }
 
-/** How long somebody counts as asking after their last request. */
+/** How long a caller counts as active after a request. */
 const RECENT_MS = 1_000;
 
-/** Whether one caller alone has asked lately, or several. */
+/** Detects whether several callers were active recently. A sole caller is not throttled. */
 export class RecentCallers {
   private latest: string | undefined;
   private changedAt = -Infinity;
@@ -65,24 +59,23 @@ export class RecentCallers {
 }
 
 const TOO_MANY = 'too_many_servers';
-/** Configurations of which that is remembered. */
+/** Most cached refusals. */
 const MAX_TOO_MANY = 1_000;
 
-/** What reading has led to: a page, or an error such as that there is no such entry. */
+/** A page, or an error such as `entry_not_found`. */
 interface ReadResult {
   readonly page?: CachedJson;
   readonly error?: unknown;
-  /** Whether it is of the state of its view. */
+  /** Whether it shows the state of its view. */
   readonly isCurrent: boolean;
 }
 
-/** What the consumer API shows to a caller who has entered a registry. */
+/** Reads pages of the consumer API for a caller who has access to the registry. */
 @Injectable()
 export class CatalogService {
   private readonly pending = new SharedReads<string, ReadResult>();
-  /** Keys of configurations that would hold more servers than they may. */
+  /** Cache keys of configurations with too many servers. */
   private readonly tooMany = new LRUCache<string, true>({ max: MAX_TOO_MANY });
-  /** Whoever asks alone is read pages as fast as can be. */
   private readonly recent = new RecentCallers();
 
   constructor(
@@ -93,7 +86,7 @@ export class CatalogService {
     private readonly semaphores: PoolSemaphores,
   ) {}
 
-  /** @throws ApiError 429 while as many searches of the caller as may be are under way; 503 for one that takes too long. */
+  /** @throws ApiError 429 `too_many_requests` at the caller's limit of searches; 503 for a search that takes too long. */
   list(access: RegistryAccess, type: EntryType, list: ListRequest): Promise<CachedJson> {
     const request = { page: 'list', type, list } as const;
     return isSearch(list.filter) ? this.search(access, request) : this.page(access, request);
@@ -119,9 +112,9 @@ export class CatalogService {
   }
 
   /**
-   * The configuration of a client, or its allow-list, of all that the caller sees (contract §6.3).
+   * The configuration file of a client, or its allow-list, with all visible servers (contract §6.3).
    *
-   * @throws ApiError 400 for more servers than a file may hold.
+   * @throws ApiError 400 `too_many_servers`.
    */
   async clientConfig(access: VerifiedAccess, client: ClientName, form: ConfigForm): Promise<CachedJson> {
     const request: PageRequest = { page: 'client-config', client, form };
@@ -144,7 +137,7 @@ export class CatalogService {
     }
   }
 
-  // To find out takes as long as to write the longest configuration there can be, and whoever is refused may ask again at once.
+  // Finding out costs as much as the longest configuration, and a refused caller may retry at once.
   private refuseTooMany(key: string): void {
     if (this.tooMany.has(key)) throw new ApiError(TOO_MANY);
   }
@@ -163,74 +156,76 @@ export class CatalogService {
   }
 
   /**
-   * A page from the cache, or else read.
+   * Returns a page from the cache, or reads it.
    *
-   * A view is known before its rows are read, and both may change in between. A page is good only if all of it is of the state of
-   * its view; if not, the view is refreshed and the page read again, a few times.
+   * The registry may change between the computation of the view and the read. Such a page is discarded, the access verified, and the
+   * page read again, a few times.
    *
-   * @param end of a search.
-   * @throws ApiError 404 for an entry or version that is not in the view, and 503 when the partitions of the view change
-   *   during every read.
+   * @param search set for searches only.
+   * @throws ApiError 404 for an entry or version outside the view, 503 if the partitions of the view change during every read.
    */
-  private async page(access: RegistryAccess, request: PageRequest, end?: SearchContext): Promise<CachedJson> {
+  private async page(
+    access: RegistryAccess,
+    request: PageRequest,
+    search?: SearchContext,
+  ): Promise<CachedJson> {
     const callerKey = access.client.callerKey(access.caller);
     this.recent.add(callerKey);
     let current: VerifiedAccess;
     if (access.isVerified) current = access;
     else {
-      const page = this.isKnown(cacheKey(access.view, request))
+      const page = this.isCachedOrPending(cacheKey(access.view, request))
         ? undefined
-        : await this.readAtOnce(access, request, callerKey);
+        : await this.readRemembered(access, request, callerKey);
       if (page) return page;
       current = await this.views.verify(access);
     }
     for (let reads = 1; ; reads += 1) {
-      end?.abandoned.throwIfAborted();
+      search?.abandoned.throwIfAborted();
       const { view } = current;
       const key = cacheKey(view, request);
       const cached = this.cache.get(key);
       if (cached) return cached;
       const check = new SnapshotCheck(view);
-      const { page, error, isCurrent } = end
+      const { page, error, isCurrent } = search
         ? await this.pending.share(
             key,
-            (abandoned) => this.read(key, check, request, { ...end, abandoned }),
-            end.abandoned,
+            (abandoned) => this.read(key, check, request, { ...search, abandoned }),
+            search.abandoned,
           )
-        : await this.inTurn(current, callerKey, () =>
+        : await this.withPermit(current, callerKey, () =>
             this.pending.share(key, () => this.read(key, check, request)),
           );
       if (!isCurrent) {
         current = await this.views.verify(current);
         if (reads < MAX_READS) continue;
-        // Of the same partitions it is at least of states that were there since the request came; of others, entries that
-        // went from one to another may be missing.
-        if (!showsTheSame(view, current.view)) throw new ApiError('database_timeout', CHANGES_TOO_FAST);
+        // With the same partitions, each part of the page was valid at some time during the request. With others, entries that moved
+        // between partitions may be missing.
+        if (!haveSamePartitions(view, current.view)) throw new ApiError('database_timeout', CHANGES_TOO_FAST);
       }
       if (!page) throw error;
       return page;
     }
   }
 
-  // It may be of a time before the request that asks for it.
-  private isKnown(key: string): boolean {
+  // Such a page may be older than the request.
+  private isCachedOrPending(key: string): boolean {
     return this.cache.has(key) || this.pending.has(key);
   }
 
   /**
-   * A page of a view that is only remembered, by statements that also say whether it is still the view. What is cached, or what
-   * others are reading already, has no such proof.
+   * Reads a page of a remembered view by statements that verify it. A cached or pending page has no such proof.
    *
-   * @returns undefined when the view has to be refreshed first.
+   * @returns undefined if the access must be verified first.
    */
-  private async readAtOnce(
+  private async readRemembered(
     access: RememberedAccess,
     request: PageRequest,
     callerKey: string,
   ): Promise<CachedJson | undefined> {
     const key = cacheKey(access.view, request);
-    const result = await this.inTurn(access, callerKey, async () => {
-      if (this.isKnown(key) || !this.views.isLatest(access)) return undefined;
+    const result = await this.withPermit(access, callerKey, async () => {
+      if (this.isCachedOrPending(key) || !this.views.isLatest(access)) return undefined;
       const check = new SnapshotCheck(access.view, access.remembered);
       return this.pending.share(key, () => this.read(key, check, request));
     });
@@ -239,9 +234,8 @@ export class CatalogService {
     return result.page;
   }
 
-  // Somebody who asks for many pages at once waits for themselves, and not everybody for them. The turn is that of who asks, also
-  // for a page that another one has asked for: they may be far behind in their own.
-  private async inTurn<Result extends Pick<ReadResult, 'page'> | undefined>(
+  // Reads with a permit of this caller, even if the page is shared: the caller who started reading it may be queued far behind.
+  private async withPermit<Result extends Pick<ReadResult, 'page'> | undefined>(
     { client }: RegistryAccess,
     callerKey: string,
     read: () => Promise<Result>,
@@ -253,7 +247,7 @@ export class CatalogService {
       const result = await read();
       const bytes = result?.page?.bytes.length ?? 0;
       turns = turnsAfter(bytes);
-      if (turns > 0 && this.recent.areSeveral()) reads.pause(callerKey, pauseMsAfter(bytes));
+      if (turns > 0 && this.recent.areSeveral()) reads.pause(callerKey, bytes / SHARED_BYTES_PER_MS);
       return result;
     } finally {
       if (turns === 0) release();
@@ -265,15 +259,15 @@ export class CatalogService {
     key: string,
     check: SnapshotCheck,
     request: PageRequest,
-    end?: SearchContext,
+    search?: SearchContext,
   ): Promise<ReadResult> {
-    // It may have been read since it was missed.
+    // Another request may have read it meanwhile.
     const cached = this.cache.get(key);
     if (cached) return { page: cached, isCurrent: true };
     this.cache.missed();
     try {
-      const body = await this.reader.read(check, request, end);
-      // Nothing was read of it: not even those who would make do with a page of another state can use it.
+      const body = await this.reader.read(check, request, search);
+      // The statements read no rows, so the page is of no use even as a last attempt.
       if (check.remembered && !check.isCurrent) throw new ApiError('database_timeout', CHANGES_TOO_FAST);
       const page = check.isCurrent ? this.cache.add(key, body) : new CachedJson(body.parts, body.headers);
       return { page, isCurrent: check.isCurrent };
@@ -283,7 +277,7 @@ export class CatalogService {
   }
 }
 
-// The tag of a view changes with the revisions of its sources: nothing in the cache is ever out of date.
+// The tag changes with the revisions of the view's sources, so cached pages are never stale.
 function cacheKey(view: View, request: PageRequest): string {
   return `${view.tag} ${JSON.stringify(request)}`;
 }

@@ -8,15 +8,15 @@ import type { Position } from './list-request.js';
 import { type PageBody, type RowsPerName, withinPage } from './page-body.js';
 import type { ViewSql } from './view-sql.queries.js';
 
-/** No client is meant to have as many, and all of them stand in memory at once. */
+/** Bounds memory: the whole configuration is built at once. */
 const MAX_SERVERS = 10_000;
 const MAX_DOCUMENT_BYTES = 32 * 1_024 * 1_024;
-/** A document that is small may have a long configuration. */
+/** Small documents can have long configurations. */
 const MAX_CHARACTERS = 16 * 1_024 * 1_024;
 
 /**
- * The configuration of a client, or its allow-list, of the latest versions of all servers of the view (contract §6.3). Its statements
- * are those of lists, and each of them says whether it is of the state of the view: all of it is of one state of the catalogue.
+ * A client's configuration file, or its allow-list, with the latest version of every server in the view (contract §6.3). It reads pages
+ * of the list; each statement checks that the view is current, so the result is one state of the catalog.
  *
  * @throws ApiError 400 `too_many_servers`
  */

@@ -13,21 +13,19 @@ import type { ListFilter, ListRequest } from './list-request.js';
 import { FOUND_COLUMNS, type MaybeVersion, PAGE_WINDOW, VERSION_COLUMNS } from './page-body.js';
 import type { CurrencyRow, ViewSql } from './view-sql.queries.js';
 
-/** A part of a filter that has an index of its own, and the SQL that reads it. */
+/** A part of a filter with its own index, and the SQL that reads it. */
 export interface IndexScan {
-  /**
-   * Whether the index is read by itself or together with the one of changed claims. Both are read in order and no further than asked.
-   */
+  /** `in-order` reads this index alone, `changes` also the index of changed claims. Both stop at the limit. */
   readonly reads: 'in-order' | 'changes';
   readonly column: 'updated_at' | 'version' | 'status';
   /** The condition that reads candidates, as `v`, from the index. */
   readonly candidates: string;
-  /** Whether a candidate has the value that was asked for; others follow it in the index. */
+  /** Whether a candidate has the requested value; the index range also contains later values. */
   readonly exact: string;
 }
 
-// Values stand in subqueries, which the planner cannot look into. An inequality with such a value is taken to be true of a
-// third of the table; together with the order, the index is the only way without sorting that much.
+// Subqueries hide the values from the planner. It assumes that an inequality matches a third of the table, so reading the index in
+// order is cheaper for it than sorting.
 const UPDATED_SINCE: IndexScan = {
   reads: 'changes',
   column: 'updated_at',
@@ -47,7 +45,7 @@ const STATUS: IndexScan = {
   exact: 'v.status = (select $status::text)',
 };
 
-/** The indexes that find what this filter asks for, but for the one of search texts: see search-scan.queries.ts. */
+/** The indexes that can serve this filter, except the index of search texts (search-scan.queries.ts). */
 export function indexScansFor({ updatedSince, version, status }: ListFilter): IndexScan[] {
   const scans: IndexScan[] = [];
   if (updatedSince !== undefined) scans.push(UPDATED_SINCE);
@@ -56,25 +54,22 @@ export function indexScansFor({ updatedSince, version, status }: ListFilter): In
   return scans;
 }
 
-// Written as those of page.queries.ts.
-
-/** A page by way of the index of one part of its filter. */
+/** Bounds of one scan. */
 export interface ScanStep {
   readonly type: EntryType;
   readonly request: ListRequest;
-  /** Rows to read in the index at most. */
+  /** Most index rows to read. */
   readonly maxCandidates: number;
-  /** Versions to return at most. */
+  /** Most versions to return. */
   readonly rows: number;
 }
 
-/** A version that was found, or nulls, beside whether the index had no more candidates than were read. */
+/** A version, or nulls if none was found. `complete`: the index has no further candidates. */
 export type ScanRow = MaybeVersion & CurrencyRow & { readonly complete: boolean };
 
 /**
- * A page by way of an index that can be read in order, up to a limit: candidates are counted first, in
- * the index alone where that can be, and then no more than that is read. Visibility comes before shadowing (contract §6): an
- * earlier source counts only with an entry the caller sees.
+ * Reads a page through one index. Counts the candidates first, with an index-only scan where possible, and reads them only if they are
+ * within the limit. Visibility comes before shadowing (contract §6): only visible entries of an earlier source hide others.
  */
 export function scanInOrder(
   sql: ViewSql,
@@ -109,8 +104,8 @@ ${shownAmong(request)}`,
 }
 
 /**
- * The same for what has changed since a time: the versions that have, and all versions of the entries whose claims have. Some are
- * counted in both ways, and then read once.
+ * The same for changes since a time: changed versions, and all versions of entries with changed claims. Versions that match both are
+ * counted twice and read once.
  */
 export function scanChanges(
   sql: ViewSql,
@@ -164,7 +159,7 @@ ${shownAmong(request)}`,
   );
 }
 
-/** SQL: the end of all scans: of the `candidates`, the rows of those that the caller sees and that no entry before them hides. */
+/** SQL: the common end of all scans: the rows of visible `candidates` that are not shadowed. */
 function shownAmong({ filter, after }: ListRequest): string {
   return `visible as materialized (
   select e.name, c.version_key, c.id, r.rank

@@ -4,25 +4,25 @@ import { IS_WORTH_READING } from '../visibility/views.queries.js';
 import type { ListFilter, ListRequest, Position } from './list-request.js';
 
 /**
- * SQL: whether an entry is in the view. The planner takes what stands in COALESCE as it is: otherwise it would look every claim
- * set up in its statistics, which takes longer than the statement when there are thousands. A missing parameter shows nothing.
+ * SQL: whether an entry is in the view. COALESCE keeps the planner from looking up every claim set in its statistics, which for thousands
+ * takes longer than the statement. A null parameter matches nothing.
  */
 export function isVisible(entry: string): string {
   return `(coalesce(${entry}.claim_set_id = any($claimSets::int[]), false) or $seesAll::boolean)`;
 }
 
 /**
- * SQL: the same, for statements that test many entries and are planned once: the planner knows neither value, and the claim sets are
- * hashed. Otherwise a plan for these values looks cheaper than one for any, and is made anew for each page.
+ * SQL: the same for statements that test many entries. Subqueries hide the values from the planner: it hashes the claim sets and keeps
+ * the generic plan instead of planning each page.
  */
 export function isVisibleAmongMany(entry: string): string {
   return `(coalesce(${entry}.claim_set_id in (select unnest((select $claimSets::int[]))), false) or (select $seesAll::boolean))`;
 }
 
-/** SQL: whether the version `v` is there for who does not ask for deleted ones. */
+/** SQL: whether the version `v` is shown unless deleted versions are requested. */
 export const NOT_DELETED = `v.status <> 'deleted'`;
 
-/** SQL: whether the version `v` passes the filter, as far as that does not depend on its entry. */
+/** SQL: whether the version `v` passes the part of the filter that does not depend on its entry. */
 export function passes({ includeDeleted, version, status, search }: ListFilter): string {
   const conditions: string[] = [];
   if (!includeDeleted) conditions.push(NOT_DELETED);
@@ -34,7 +34,7 @@ export function passes({ includeDeleted, version, status, search }: ListFilter):
 }
 
 /**
- * SQL: whether a version has changed since the time of the filter, or the claims of its entry have: those may have made it visible
+ * SQL: whether the version, or the claims of its entry, changed since the time of the filter: new claims may have made it visible
  * (contract §6).
  */
 export function changedSince(
@@ -48,35 +48,32 @@ export function changedSince(
 }
 
 /**
- * SQL: what the filter asks of the version `o` that an index of one entry's versions can answer. The exact version stands in
- * a subquery, which the planner cannot look into: the plan is the same whatever the statistics say of the value.
+ * SQL: the part of the filter on the version `o` that the index of an entry's versions can answer. The subquery hides the exact
+ * version from the planner, so the plan does not depend on its statistics.
  */
-function isVersionAsked({ version }: ListFilter): string {
+function matchesVersion({ version }: ListFilter): string {
   if (version === 'latest') return 'o.is_latest';
   return version === undefined ? 'true' : 'o.version = (select $version::text)';
 }
 
-/** SQL: whether the name has not been passed by a position yet; its own has not. */
+/** SQL: whether the name is at or after the position. */
 export function nameFrom(position: Position | null, name: string): string {
   return position ? `${name} >= (select $afterName::text)` : 'true';
 }
 
-/** SQL: whether a version comes after a position, of the names that `nameFrom` keeps. */
+/** SQL: whether a version is after the position, given `nameFrom`. */
 export function versionAfter(position: Position | null, name: string, key: string): string {
   return position ? `(${name} > (select $afterName::text) or ${key} < (select $afterKey::text))` : 'true';
 }
 
-/**
- * SQL: of an entry, the versions that the filter and the position leave, newest first. `entry` names the columns that have its id,
- * its name and when its claims changed.
- */
+/** SQL: the versions of an entry that pass the filter and the position, newest first. `entry` names its columns. */
 export function passingVersions(
   { filter, after }: Pick<ListRequest, 'filter' | 'after'>,
   entry: { readonly id: string; readonly name: string; readonly claimsChangedAt: string },
   limit: string,
 ): string {
   return `select * from (
-      select * from entry_version o where o.entry_id = ${entry.id} and ${isVersionAsked(filter)}
+      select * from entry_version o where o.entry_id = ${entry.id} and ${matchesVersion(filter)}
       order by o.version_key desc offset 0
     ) v
     where ${passes(filter)}
@@ -85,7 +82,7 @@ export function passingVersions(
     order by v.version_key desc limit ${limit}`;
 }
 
-/** SQL: the sources in which anything is visible, with their ranks. Into a subquery the planner cannot look. */
+/** SQL: the sources with visible partitions, ranked. A subquery hides the value from the planner. */
 export function rankedBy(sources: '$rankedSources::int[]' | '(select $rankedSources::int[])'): string {
   return `ranked as materialized (
   select source_id, rank::int from unnest(${sources}) with ordinality as r(source_id, rank)
@@ -93,7 +90,7 @@ export function rankedBy(sources: '$rankedSources::int[]' | '(select $rankedSour
 )`;
 }
 
-/** Values for everything that the conditions here may name. */
+/** Values of all parameters that these conditions use. */
 export function conditionValues(type: EntryType, { filter, after }: Omit<ListRequest, 'limit'>): NamedValues {
   return {
     type,
@@ -106,7 +103,7 @@ export function conditionValues(type: EntryType, { filter, after }: Omit<ListReq
   };
 }
 
-/** The LIKE pattern of a text that may stand anywhere. */
+/** LIKE pattern for a substring. */
 function likePattern(search: string): string {
   return `%${search.replaceAll(/[\\%_]/g, '\\$&')}%`;
 }

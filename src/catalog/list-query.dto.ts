@@ -12,7 +12,7 @@ import {
   wordParameter,
 } from '../validation/value-checks.js';
 
-/** Parameters arrive as text and stay text here; `list-request.ts` turns them into values. Unknown and empty ones are ignored. */
+/** Parameters stay text here; `list-request.ts` converts them. Unknown and empty ones are ignored. */
 export class PageQuery {
   @ApiPropertyOptional({
     description: '`metadata.nextCursor` of the page before; it carries the query along',
@@ -72,7 +72,7 @@ export class ServerListQuery extends PageQuery {
   include_deleted?: string;
 }
 
-/** The statuses of all types that are shown bare. */
+/** The statuses of all types that are served without a wrapper. */
 const BARE_STATUSES = [...new Set(BARE_TYPES.flatMap((type) => ENTRY_TYPES[type].statuses))];
 
 export class BareListQuery extends PageQuery {

@@ -1,32 +1,32 @@
 import type { EntryType } from '../documents/entry-types.js';
 import { gramsToFind } from '../entries/search-texts.queries.js';
-import { countPartitions, showsNothing } from '../visibility/view.js';
+import { countPartitions, isEmptyView } from '../visibility/view.js';
 import { type IndexScan, indexScansFor, scanChanges, scanInOrder } from './index-scan.queries.js';
 import type { ListRequest } from './list-request.js';
 import { type FoundVersion, isFull, isVersion, RowsPerName } from './page-body.js';
 import { nothingVisible, walkByPartition, walkBySource } from './page.queries.js';
 import { isSearch } from './search-limits.js';
-import { passesOverHidden, scanSearchTexts } from './search-scan.queries.js';
+import { scansHidden, scanSearchTexts } from './search-scan.queries.js';
 import type { ViewSql } from './view-sql.queries.js';
 
 /**
- * A view of more partitions is read source by source in name order, each entry's claim set tested against all that are
- * visible: beginning a scan per partition would cost more than passing over the entries that are not in the view.
+ * Views with more partitions are read by source, testing the claim set of each entry: starting a scan per partition would cost more than
+ * skipping hidden entries.
  */
 const MAX_PARTITION_SCANS = 40;
-/** A view that holds less than this share of what is passed over is read by partition after all. */
+/** Below this share of visible entries, a view is read by partition after all. */
 const MIN_VISIBLE_SHARE = 1 / 8;
-/** Entries to read of each partition, however many partitions there are, if a quarter of the names are as many. */
+/** Entries to read from each partition, but at most a quarter of the names. */
 const MIN_ENTRIES_PER_PARTITION = 64;
 
 /**
- * Reads the names of a view in order, the merge of its partitions or of its sources, step by step, and keeps the versions that
- * pass the filter. What it reads depends on how many of the names have such versions, and not on how many names there are.
+ * Walks the names of a view in order, as a merge of its partitions or sources, and collects the versions that pass the filter. Its cost
+ * depends on the share of names that pass, not on the number of names.
  */
 export class NameWalk {
-  /** In the order of the list, up to `limit + 1`. */
+  /** In list order, up to `limit + 1`. */
   readonly found: FoundVersion[] = [];
-  /** What is left: its position moves on with every step. */
+  /** The request from the current position on. */
   private rest: ListRequest;
   private isAtEnd = false;
 
@@ -39,12 +39,12 @@ export class NameWalk {
     this.rest = request;
   }
 
-  /** Whether `found` is the whole answer. */
+  /** Whether `found` is complete. */
   get isDone(): boolean {
     return this.isAtEnd || isFull(this.found, this.rest.limit);
   }
 
-  /** Goes on over so many names, at least two, or until the page is full. */
+  /** Walks over the next names, at least two, or until the page is full. */
   async advance(names: number): Promise<void> {
     const walk = this.bySource ? walkBySource : walkByPartition;
     const rows = await walk(this.sql, {
@@ -57,13 +57,13 @@ export class NameWalk {
     const [first] = rows;
     this.found.push(...rows.filter(isVersion));
     this.isAtEnd = !first || first.reached === null;
-    // No key is less than the empty one, so the name that was reached is not read again.
+    // No key sorts below the empty one, so the reached name is not read again.
     if (first?.reached) this.rest = { ...this.rest, after: { name: first.reached, key: '' } };
     if (!this.sql.view.seesAll && (first?.visibleShare ?? 1) < MIN_VISIBLE_SHARE) this.bySource = false;
   }
 
-  // Partitions are read twice as far as they would have to be if they were all alike, and far enough that a page which
-  // lies in one of them is found soon. Two at least: the first may be the one that was reached before.
+  // Reads twice as many entries of each partition as an even distribution needs, and enough that a page within one partition is found
+  // soon. At least two: the first may be the name reached before.
   private depth(names: number): number {
     if (this.bySource) return names;
     const evenly = Math.ceil((2 * names) / countPartitions(this.sql.view));
@@ -72,33 +72,32 @@ export class NameWalk {
   }
 }
 
-/** Names a plain list goes over for each that its rows will be of: some have only versions that were deleted. */
+/** Names that a plain list reads per name on the page: some have only deleted versions. */
 const NAMES_PER_SHOWN = 1.25;
-/** More of them where names have several rows: the position is within a name, and some have fewer than others. */
+/** Additional names where names have several rows: the position is within a name, and rows per name vary. */
 const SPARE_NAMES = 2;
-/** The same for a list whose filter few names may pass. */
+/** Names that a filtered list reads per row. */
 const NAMES_PER_FILTERED_ROW = 4;
-/** Candidates read in an index at first. */
+/** Index candidates of the first attempt. */
 const FIRST_CANDIDATES = 512;
-/** Texts found by their index at first. Of more of them the names that the walk goes over next will have enough, mostly. */
+/** Search texts of the first attempt. With more matches, the next step of the walk usually fills the page. */
 const FIRST_TEXTS = 65_536;
-/** Of those, as many for each row are looked at in the order of their names, if that fills the page. */
+/** Matches per row that are examined first, in name order. */
 const SORTED_PER_ROW = 8;
-/** More than there can be. */
+/** No limit. */
 const ALL_TEXTS = 2 ** 31 - 2;
-/** How much more is read, in either way, each time neither led to the end. */
+/** Growth of both bounds after an attempt that completed neither way. */
 const GROWTH = 8;
 const SCANS = { 'in-order': scanInOrder, changes: scanChanges } as const;
 
 /**
- * Up to `limit + 1` versions in page order (name bytewise, newest first): the one beyond the limit means that there is a next page.
+ * Returns up to `limit + 1` versions in page order (name bytewise, newest first); the last one means that there is a next page.
  *
- * What passes a filter is found by walking the names, fast when it is frequent, or by its index, fast when it is rare. Which
- * of the two it is need not be known: each is tried in turns with a bound that grows, so the answer takes little longer than
- * by the better one. Indexes that are read in order come before the walk, since they cost little when they do not lead to the end. The one
- * of search texts finds all there is to find at once, so the second time it is read to the end.
+ * Matches are found by walking the names, which is fast if they are frequent, or through an index, which is fast if they are rare. Both
+ * are tried alternately with growing bounds, so a page takes little longer than by the better way. Indexes read in order come first: a
+ * failed attempt is cheap. The index of search texts returns all matches at once, so its second attempt has no limit.
  *
- * @param rowsPerName of the pages before, for lists without such a filter.
+ * @param rowsPerName statistics of earlier pages, for lists without a filter.
  */
 export async function readList(
   sql: ViewSql,
@@ -106,7 +105,7 @@ export async function readList(
   request: ListRequest,
   rowsPerName = new RowsPerName(),
 ): Promise<FoundVersion[]> {
-  if (showsNothing(sql.view)) return nothingVisible(sql);
+  if (isEmptyView(sql.view)) return nothingVisible(sql);
   const { search } = request.filter;
   const grams = search === undefined ? null : gramsToFind(search);
   const rows = request.limit + 1;
@@ -135,11 +134,11 @@ export async function readList(
 }
 
 /**
- * The page of the versions that the index of search texts finds.
+ * Reads a page through the index of search texts.
  *
  * @param grams see `gramsToFind`.
- * @param maxCandidates texts that are found.
- * @param sortedPerRow of these, as many for each row are looked at before all are.
+ * @param maxCandidates most matching texts.
+ * @param sortedPerRow matches per row to examine before all are.
  * @returns up to `limit + 1` versions; undefined when there are more candidates.
  */
 export async function readByText(
@@ -152,7 +151,7 @@ export async function readByText(
 ): Promise<FoundVersion[] | undefined> {
   const rows = request.limit + 1;
   const step = { type, request, grams, maxCandidates, rows };
-  const mayShowFew = isSearch({ ...request.filter, search: undefined }) || passesOverHidden(sql.view);
+  const mayShowFew = isSearch({ ...request.filter, search: undefined }) || scansHidden(sql.view);
   const maxSorted = mayShowFew ? ALL_TEXTS : rows * sortedPerRow;
   const read = await scanSearchTexts(sql, { ...step, maxSorted });
   if (!read[0]?.complete) return undefined;
@@ -162,9 +161,9 @@ export async function readByText(
 }
 
 /**
- * The page of the versions that one index finds, filtered by the view and sorted.
+ * Reads a page through an index of the filter.
  *
- * @param maxCandidates rows that are read in the index.
+ * @param maxCandidates most index rows.
  * @returns up to `limit + 1` versions; undefined when the index has more candidates.
  */
 export async function readByIndex(

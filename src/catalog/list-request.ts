@@ -13,7 +13,7 @@ import type {
   VersionsQuery,
 } from './list-query.dto.js';
 
-/** Which versions a list shows. Everything here goes into the cursor, so that the next page needs nothing else. */
+/** Filter of a list. The cursor contains it, so the next page needs no other parameter. */
 export class ListFilter {
   /** Lower-cased; matches a substring of name, title or description. */
   @Optional() @Checked(storableText) readonly search?: string;
@@ -25,33 +25,33 @@ export class ListFilter {
   @Optional() @Checked(storableText) readonly status?: string;
 }
 
-/** The last version of the page before: its name, and its sort key among the versions of that name. */
+/** The last version of the previous page: its name, and its sort key within the name. */
 export class Position {
   @Checked(storableText) readonly name: string;
   @Checked(storableText) readonly key: string;
 }
 
-/** What a cursor holds. */
+/** Content of a list cursor. */
 class ListCursor {
   @Section(() => ListFilter) readonly filter: ListFilter;
   @Checked(wholeNumber(1, MAX_PAGE)) readonly limit: number;
   @Section(() => Position) readonly after: Position;
 }
 
-/** One page asked for: `limit` versions that pass `filter`, after the position. */
+/** A page of a list: up to `limit` versions that pass `filter`, after the position. */
 export interface ListRequest {
   readonly filter: ListFilter;
   readonly limit: number;
   readonly after: Position | null;
 }
 
-/** The versions of one name, newest first, after the one with this key; null: from the newest on. */
+/** A page of the versions of a name, newest first. `after` is the sort key of the last version; null: from the newest. */
 export interface VersionsRequest {
   readonly includeDeleted: boolean;
   readonly after: string | null;
 }
 
-/** What a cursor of the versions of a name holds. */
+/** Content of a cursor of versions. */
 class VersionsCursor {
   @Checked(storableText) readonly name: string;
   @Checked(flag) readonly includeDeleted: boolean;
@@ -60,7 +60,7 @@ class VersionsCursor {
 
 const VERSIONS = 'versions';
 
-/** @throws ApiError `invalid_cursor`, also for one of another name. */
+/** @throws ApiError 400 `invalid_cursor`, also for a cursor of another name. */
 export function versionsRequest(name: string, query: VersionsQuery): VersionsRequest {
   if (!query.cursor) return { includeDeleted: includesDeleted(query), after: null };
   const state = decodeCursor(VERSIONS, query.cursor, hasShape(VersionsCursor));
@@ -68,12 +68,12 @@ export function versionsRequest(name: string, query: VersionsQuery): VersionsReq
   return { includeDeleted: state.includeDeleted, after: currentKey(state.after) };
 }
 
-/** contract §6: a version whose status is `deleted` is there for who asks for such versions, and for nobody else. */
+/** contract §6: deleted versions are shown only on request. */
 export function includesDeleted(query: VersionQuery): boolean {
   return query.include_deleted === 'true';
 }
 
-/** The cursor that goes on after this version of a name. */
+/** The cursor that continues after this version. */
 export function nextVersionsCursor(name: string, request: VersionsRequest, { key }: Position): string {
   return encodeCursor(VERSIONS, { name, includeDeleted: request.includeDeleted, after: key });
 }
@@ -96,7 +96,7 @@ export function bareListRequest(type: BareType, query: BareListQuery): ListReque
   });
 }
 
-/** The cursor that goes on after this position with the same query. */
+/** The cursor that continues after this position with the same query. */
 export function nextCursor(type: EntryType, request: ListRequest, last: Position): string {
   const after: Position = { name: last.name, key: last.key };
   return encodeCursor(ENTRY_TYPES[type].listKey, { filter: request.filter, limit: request.limit, after });
@@ -106,20 +106,20 @@ function searchOf(query: PageQuery): Pick<ListFilter, 'search'> {
   return query.search ? { search: query.search.toLowerCase() } : {};
 }
 
-// contract §6: the cursor carries the query. Filters sent along with it, the same, fewer or others, change nothing.
+// contract §6: the cursor contains the filters; any sent with it are ignored.
 function listRequest(type: EntryType, query: PageQuery, filter: ListFilter): ListRequest {
   const { listKey, perPage, listsLatestOnly } = ENTRY_TYPES[type];
   const limit = query.limit ? Number(query.limit) : undefined;
   if (!query.cursor) return { filter, limit: limit ?? perPage, after: null };
   const state = decodeCursor(listKey, query.cursor, hasShape(ListCursor));
-  // A forged cursor opens no other list than there is.
+  // A forged cursor must not list older or deleted versions.
   if (listsLatestOnly && (state.filter.version !== 'latest' || state.filter.includeDeleted))
     throw new ApiError('invalid_cursor');
   const after = { name: state.after.name, key: currentKey(state.after.key) };
   return { filter: state.filter, limit: limit ?? state.limit, after };
 }
 
-// As it is written here: PostgreSQL does not take all that RFC 3339 allows.
+// In canonical form: PostgreSQL does not accept everything that RFC 3339 allows.
 function moment(value: unknown): Issue[] {
   const isWhole = typeof value === 'string' && parseTimestamp(value)?.toISOString() === value;
   return isWhole ? [] : issue('must be a moment in UTC');

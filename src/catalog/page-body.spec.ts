@@ -2,18 +2,18 @@ import { describe, expect, it } from 'vitest';
 import { type FoundVersion, RowsPerName } from './page-body.js';
 
 const ALL = {};
-/** A page of names with so many rows each. */
+/** A page of names with these numbers of rows. */
 const page = (...rows: number[]) =>
   rows.flatMap((count, name) =>
     Array.from({ length: count }, () => ({ name: `io.acme/${name}` }) as FoundVersion),
   );
 
-describe('how many rows a name is expected to have', () => {
-  it('is one before any page was read', () => {
+describe('RowsPerName', () => {
+  it('expects one row before any page was read', () => {
     expect(new RowsPerName().expected('server', ALL)).toBe(1);
   });
 
-  it('rises slowly, and falls at once', () => {
+  it('rises slowly and falls at once', () => {
     const rows = new RowsPerName();
     rows.observe('server', ALL, page(5, 5, 2));
     expect(rows.expected('server', ALL)).toBeCloseTo(1.4);
@@ -25,14 +25,14 @@ describe('how many rows a name is expected to have', () => {
 
   it.each([
     ['a page of one name', page(9)],
-    ['a page of nothing', page()],
-  ])('is not told by %s', (_what, found) => {
+    ['an empty page', page()],
+  ])('ignores %s', (_what, found) => {
     const rows = new RowsPerName();
     rows.observe('server', ALL, found);
     expect(rows.expected('server', ALL)).toBe(1);
   });
 
-  it('is told apart by type, and by which versions are listed', () => {
+  it('is separate by type and by listed versions', () => {
     const rows = new RowsPerName();
     rows.observe('server', ALL, page(5, 5, 2));
     expect(rows.expected('skill', ALL)).toBe(1);

@@ -3,7 +3,7 @@ import { ENTRY_TYPES, type EntryType } from '../documents/entry-types.js';
 import { officialMeta } from '../documents/incoming-version.js';
 import type { ListFilter } from './list-request.js';
 
-/** A stored version as the consumer API shows it. Dates are RFC 3339 in UTC already. */
+/** A stored version as the consumer API shows it. Dates are RFC 3339 in UTC. */
 export interface VersionRow {
   readonly name: string;
   readonly version: string;
@@ -17,35 +17,32 @@ export interface VersionRow {
   readonly isLatest: boolean;
 }
 
-/** SQL: the columns of a `VersionRow` beside its name, read from the version `v`. */
+/** SQL: the columns of a `VersionRow` except its name, of the version `v`. */
 export const VERSION_COLUMNS = `v.version, v.version_key as key, v.document, v.status, v.status_message as "statusMessage",
     ${utcText('v.status_changed_at')} as "statusChangedAt",
     ${utcText('v.published_at')} as "publishedAt",
     ${utcText('v.updated_at')} as "updatedAt", v.is_latest as "isLatest"`;
 
-/** A version on its way to a page, without its document where the page has no room for it. */
+/** A version for a page; its document is null if it does not fit. */
 export type FoundVersion = Omit<VersionRow, 'document'> & { readonly document: string | null };
 
-/** A row of a statement that has something to report also when it found no version: all columns are null then. */
+/** A row of a statement that always returns one: all columns are null if no version was found. */
 export type MaybeVersion = FoundVersion | { readonly [column in keyof FoundVersion]: null };
 
 export function isVersion<Row extends MaybeVersion>(row: Row): row is Row & FoundVersion {
   return row.name !== null;
 }
 
-/** Texts as long as that are not put together with others. */
+/** Texts of this length are not concatenated. */
 const LONG_TEXT = 2_048;
 
-/** A page as it is sent: JSON text in parts that follow each other, and headers of its own. */
+/** A page to be sent: JSON text in consecutive parts, and headers. */
 export interface PageBody {
   readonly parts: readonly string[];
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/**
- * The parts of a text. Long documents stay apart: put together they would stand in memory once more, and be garbage in the next
- * moment; a few large pages a second would keep the collector busy, and everybody waiting for it.
- */
+/** Builds a text in parts. Long documents are not concatenated: the copies would be garbage at once and keep the collector busy. */
 class Parts {
   private readonly parts: string[] = [];
   private short = '';
@@ -58,7 +55,7 @@ class Parts {
     }
   }
 
-  /** How a version is written out, from its text: as an item with `_meta` around it, or bare, as the type of the entry says. */
+  /** Adds a version: wrapped in an item with `_meta`, or as the bare document, depending on the type. */
   addItem(type: EntryType, row: VersionRow): void {
     const { isShownBare } = ENTRY_TYPES[type];
     if (!isShownBare) this.add(`{"${type}":`);
@@ -71,14 +68,14 @@ class Parts {
   }
 }
 
-/** One version by itself, in parts. */
+/** The body of a single version. */
 export function itemBody(type: EntryType, row: VersionRow): readonly string[] {
   const parts = new Parts();
   parts.addItem(type, row);
   return parts.all();
 }
 
-/** @param cursor of the next page, if there is one. */
+/** @param cursor the cursor of the next page, if any. */
 export function listBody(type: EntryType, rows: readonly VersionRow[], cursor?: string): readonly string[] {
   const metadata = { count: rows.length, ...(cursor ? { nextCursor: cursor } : {}) };
   const { listKey } = ENTRY_TYPES[type];
@@ -93,32 +90,33 @@ export function listBody(type: EntryType, rows: readonly VersionRow[], cursor?: 
 }
 
 /**
- * The documents of a page have together at most this many bytes, or there is only one (contract §3). A hundred documents of a
- * megabyte would be in memory whole, once for each client that reads slowly.
+ * Most bytes of documents on a page with more than one (contract §3). Otherwise each slow reader could hold a hundred documents of a
+ * megabyte in memory.
  */
 const MAX_PAGE_BYTES = 1_024 * 1_024;
 
 /**
- * SQL: the columns of a `FoundVersion`, read from `found`, which has those of a `VersionRow`; and PAGE_WINDOW as the window `page`. The length is known without reading the document, so what does not fit is not read.
+ * SQL: the columns of a `FoundVersion`, from `found` with the columns of a `VersionRow`, and the window `page` (PAGE_WINDOW). PostgreSQL
+ * knows the length without reading the document, so documents that do not fit are not read.
  */
 export const FOUND_COLUMNS = `found.name, found.version, found.key, found.status, found."statusMessage",
     found."statusChangedAt", found."publishedAt", found."updatedAt", found."isLatest",
     case when sum(octet_length(found.document)) over page <= ${MAX_PAGE_BYTES} or row_number() over page = 1
       then found.document end as document`;
 
-/** SQL: the same of one version at most: there is always room for it. */
+/** SQL: the same for at most one version, which always fits. */
 export const ONLY_FOUND_COLUMNS = `found.name, found.version, found.key, found.status, found."statusMessage",
     found."statusChangedAt", found."publishedAt", found."updatedAt", found."isLatest", found.document`;
 
-/** SQL: the versions of a page up to each, in page order. */
+/** SQL: window over the versions up to the current one, in page order. */
 export const PAGE_WINDOW = `(order by found.name, found.key desc rows unbounded preceding)`;
 
-/** Whether these, with the one beyond the limit, are all that a page and its cursor need. */
+/** Whether a page and its cursor need no further versions. */
 export function isFull(found: readonly FoundVersion[], limit: number): boolean {
   return found.length > limit || found.at(-1)?.document === null;
 }
 
-/** The versions that have room on one page: at least one, however long it is. */
+/** The versions that fit on a page: at least one, of any length. */
 export function withinPage(found: readonly FoundVersion[]): readonly VersionRow[] {
   const rows: VersionRow[] = [];
   let bytes = 0;
@@ -132,13 +130,12 @@ export function withinPage(found: readonly FoundVersion[]): readonly VersionRow[
   return rows;
 }
 
-/** Part of the difference by which the expectation rises with a page. */
+/** Weight of a new page when the estimate rises. */
 const RISE = 0.1;
 
 /**
- * How many rows the names of a list have, from the pages that were read before: a page of names with many versions need not go over
- * as many names as it has rows. An expectation that is too high costs another statement, one that is too low next to nothing: it
- * rises slowly, and falls at once.
+ * Estimates the rows per name of a list from earlier pages, to read no more names than needed. Too high an estimate costs a second
+ * statement, too low a one almost nothing: it rises slowly and falls at once.
  */
 export class RowsPerName {
   private readonly byKind = new Map<string, number>();
@@ -147,9 +144,9 @@ export class RowsPerName {
     return this.byKind.get(kindOf(type, filter)) ?? 1;
   }
 
-  /** @param found rows of a page in their order. */
+  /** @param found the rows of a page, in order. */
   observe(type: EntryType, filter: ListFilter, found: readonly FoundVersion[]): void {
-    // The last name may go on.
+    // The last name may continue on the next page.
     const names = new Set(found.map(({ name }) => name)).size - 1;
     if (names < 1) return;
     const rows = found.findLastIndex(({ name }) => name !== found.at(-1)?.name) + 1;
@@ -160,7 +157,6 @@ export class RowsPerName {
   }
 }
 
-// As many as there are types, with and without older and deleted versions.
 function kindOf(type: EntryType, { version, includeDeleted = false }: ListFilter): string {
   return `${type} ${version === 'latest'} ${includeDeleted}`;
 }

@@ -4,17 +4,17 @@ import { CachedJson } from '../http/json-answers.js';
 import { CatalogMetrics } from '../telemetry/registry-metrics.js';
 import type { PageBody } from './page-body.js';
 
-/** All encodings of all pages together. */
+/** Bound over all pages with all their encodings. */
 const MAX_CACHED_BYTES = 32 * 1024 * 1024;
-/** The size of a page beside its bytes. */
+/** Overhead of a cached page. */
 const OVERHEAD_BYTES = 1_000;
 
-/** Pages that are ready to send. The least recently used go when room is needed. */
+/** LRU cache of pages that are ready to send. */
 @Injectable()
 export class PageCache {
   private readonly pages = new LRUCache<string, CachedJson>({
     maxSize: MAX_CACHED_BYTES,
-    // A key may be long: a cursor holds what its sender put into it.
+    // Keys can be long: they contain cursors, which clients can forge.
     sizeCalculation: ({ size }, key) => size + 2 * key.length + OVERHEAD_BYTES,
   });
 
@@ -26,7 +26,7 @@ export class PageCache {
     return page;
   }
 
-  /** There was none, also at the last look: a page is about to be read. */
+  /** Counts a page that is about to be read. */
   missed(): void {
     this.metrics.pageRead();
   }
@@ -35,14 +35,14 @@ export class PageCache {
     return this.pages.has(key);
   }
 
-  /** Makes a page of a body and caches it. */
+  /** Creates a page from a body and caches it. */
   add(key: string, { parts, headers }: PageBody): CachedJson {
     const page = new CachedJson(parts, headers, () => this.measureAgain(key));
     this.pages.set(key, page);
     return page;
   }
 
-  // The cache asks for the size of what is new to it, and never again.
+  // lru-cache computes an item's size only on set().
   private measureAgain(key: string): void {
     const page = this.pages.peek(key);
     if (!page) return;

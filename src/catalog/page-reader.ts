@@ -6,7 +6,7 @@ import { PreparedStatements } from '../database/statements.js';
 import type { EntryType } from '../documents/entry-types.js';
 import { ApiError } from '../http/errors.js';
 import { SemaphoreTimeout } from '../limits/semaphore.js';
-import { showsNothing } from '../visibility/view.js';
+import { isEmptyView } from '../visibility/view.js';
 import { clientConfigPage } from './client-config-page.js';
 import { readList } from './list-reader.js';
 import { type ListRequest, nextCursor, nextVersionsCursor, type VersionsRequest } from './list-request.js';
@@ -23,7 +23,7 @@ import { nothingVisible } from './page.queries.js';
 import { type NamedVersions, VersionLoader, versionsOfName } from './version.queries.js';
 import { type SnapshotCheck, ViewSql } from './view-sql.queries.js';
 
-/** What a page shows beside the view: one page of a list, every version of one name, one version (`latest` or exact), or all servers. */
+/** A page of a list, the versions of a name, one version (`latest` or exact), or a client's configuration. */
 export type PageRequest =
   | { readonly page: 'list'; readonly type: EntryType; readonly list: ListRequest }
   | {
@@ -46,7 +46,7 @@ type TextRequest = Exclude<PageRequest, { page: 'client-config' }>;
 
 const OTHER_SEARCHES = 'The server is busy with other searches: try again shortly';
 
-/** Reads pages from the database and writes their bodies. */
+/** Reads pages from the database and builds their bodies. */
 @Injectable()
 export class PageReader {
   private readonly rowsPerName = new RowsPerName();
@@ -58,23 +58,24 @@ export class PageReader {
   ) {}
 
   /**
-   * A page of the view that is checked.
+   * Reads a page of the view of `check`.
    *
-   * @param end of a list that is a search; it runs apart from all that is none.
-   * @throws ApiError 404 `entry_not_found`, `version_not_found`; 400 `too_many_servers`; 503 for a search that found no place, or took too long.
+   * @param search caller, deadline and abort signal; set for searches only, which have their own connections.
+   * @throws ApiError 404 `entry_not_found`, `version_not_found`; 400 `too_many_servers`; 503 `overloaded`, `search_too_broad` or
+   *   `database_timeout` for a search.
    */
-  async read(check: SnapshotCheck, request: PageRequest, end?: SearchContext): Promise<PageBody> {
+  async read(check: SnapshotCheck, request: PageRequest, search?: SearchContext): Promise<PageBody> {
     if (request.page === 'client-config')
       return clientConfigPage(new ViewSql(this.prepared, check), request, this.rowsPerName);
-    return { parts: await this.parts(check, request, end) };
+    return { parts: await this.parts(check, request, search) };
   }
 
   private async parts(
     check: SnapshotCheck,
     request: TextRequest,
-    end?: SearchContext,
+    search?: SearchContext,
   ): Promise<readonly string[]> {
-    if (request.page === 'list' && end) return this.search(check, request.type, request.list, end);
+    if (request.page === 'list' && search) return this.search(check, request.type, request.list, search);
     const sql = new ViewSql(this.prepared, check);
     switch (request.page) {
       case 'list':
@@ -90,10 +91,10 @@ export class PageReader {
     check: SnapshotCheck,
     type: EntryType,
     request: ListRequest,
-    end: SearchContext,
+    search: SearchContext,
   ): Promise<readonly string[]> {
     try {
-      return await this.searches.run(end, (statements) =>
+      return await this.searches.run(search, (statements) =>
         this.list(new ViewSql(statements, check), type, request),
       );
     } catch (error) {
@@ -127,7 +128,7 @@ export class PageReader {
     return listBody(type, rows, last && hasMore ? nextVersionsCursor(name, request, last) : undefined);
   }
 
-  // contract §6: an entry of deleted versions alone is not there, unless they are asked for.
+  // contract §6: an entry with only deleted versions does not exist, unless they are requested.
   private async version(sql: ViewSql, asked: VersionPage): Promise<readonly string[]> {
     const isLatest = asked.version === 'latest';
     const row = await this.singleVersion(sql, asked, isLatest ? 'latest' : 'exact');
@@ -142,7 +143,7 @@ export class PageReader {
     which: 'latest' | 'exact',
   ): Promise<FoundVersion | undefined> {
     if (hasNul(name) || (which === 'exact' && hasNul(version))) return undefined;
-    if (!showsNothing(sql.view))
+    if (!isEmptyView(sql.view))
       return this.versionLoader.load(sql, { type, which, includeDeleted }, { name, version });
     await nothingVisible(sql);
     return undefined;
@@ -152,6 +153,6 @@ export class PageReader {
 /** Versions of one name, newest first, from the first source whose entry is in the view. */
 export async function readVersions(sql: ViewSql, asked: NamedVersions): Promise<FoundVersion[]> {
   if (hasNul(asked.name)) return [];
-  if (showsNothing(sql.view)) return nothingVisible(sql);
+  if (isEmptyView(sql.view)) return nothingVisible(sql);
   return (await versionsOfName(sql, asked)).filter(isVersion);
 }

@@ -11,38 +11,37 @@ import type { ListRequest } from './list-request.js';
 import { FOUND_COLUMNS, type MaybeVersion, PAGE_WINDOW, VERSION_COLUMNS } from './page-body.js';
 import { type CurrencyRow, partitionValues, type ViewSql } from './view-sql.queries.js';
 
-// With those of the other *.queries.ts of this folder, every statement that reads pages of the consumer API, as sent in
-// test/api/page-statements/*.sql. Only the conditions of the filter and of the position vary, and the text is the same for the
-// same keys of a filter. All of them filter by the ids of a view, and none knows claims. Their plans are held by
-// test/api/catalog.plans.spec.ts: OFFSET 0 keeps each subquery as it is written, so that it is answered by its own index, once
-// per row outside of it.
+// The *.queries.ts files of this folder contain all statements that read pages; test/api/page-statements/*.sql shows them as sent. Their
+// text depends only on which keys the filter and position have. They filter by the ids of a view; none knows claims.
+// test/api/catalog.plans.spec.ts tests their plans: OFFSET 0 keeps the planner from flattening a subquery, so that each uses its own
+// index once per outer row.
 
 /** One step of the walk through the names of a view. */
 export interface WalkStep {
   readonly type: EntryType;
   readonly request: ListRequest;
-  /** Names to go over. */
+  /** Names to walk over. */
   readonly names: number;
-  /** Entries to read of each partition, or of each source. */
+  /** Entries to read from each partition or source. */
   readonly depth: number;
-  /** Versions to return at most. */
+  /** Most versions to return. */
   readonly rows: number;
 }
 
-/** A version that was found, or nulls, beside how far the step came. */
+/** A version, or nulls if none was found, and how far the step came. */
 export type WalkRow = MaybeVersion &
   CurrencyRow & {
-    /** The last name this step has dealt with; null when there are no more. */
+    /** The last name of this step; null at the end of the view. */
     readonly reached: string | null;
-    /** How much of what was read is in the view, from 0 to 1; null for nothing read. */
+    /** Share of the entries read that are in the view, from 0 to 1; null if none were read. */
     readonly visibleShare: number | null;
   };
 
 /**
- * The versions of the next names of a view, as the merge of its partitions.
+ * Reads the versions of the next names of a view, as a merge of its partitions.
  *
- * As long as a partition has more entries than were read, only names up to the first of their ends are known to be complete. All
- * visible entries of one name are among those, so the first in the order of the registry shadows the others (contract §6).
+ * While partitions have unread entries, only names up to the smallest of their last names are complete. For those, all visible entries
+ * have been read, and the first in registry order shadows the others (contract §6).
  */
 export function walkByPartition(sql: ViewSql, { type, request, ...sizes }: WalkStep): Promise<WalkRow[]> {
   const { after } = request;
@@ -85,8 +84,8 @@ select (select "isCurrent" from currency), progress.reached, 1 as "visibleShare"
 }
 
 /**
- * The same as the merge of the sources of a view: each entry's claim set is tested against all that are visible. What is not
- * visible is left out before names are compared, so that it shadows nothing.
+ * The same as a merge of the view's sources, testing the claim set of each entry. Hidden entries are removed before names are compared,
+ * so they shadow nothing.
  */
 export function walkBySource(sql: ViewSql, { type, request, ...sizes }: WalkStep): Promise<WalkRow[]> {
   const { after } = request;
@@ -124,7 +123,7 @@ select (select "isCurrent" from currency), progress.reached, progress."visibleSh
   );
 }
 
-/** SQL: the end of both walks: of the `names`, the versions that pass and have room on the page. */
+/** SQL: the common end of both walks: the versions of `names` that pass the filter and fit on the page. */
 function versionsOfNames(request: ListRequest): string {
   const entry = { id: 'n.id', name: 'n.name', claimsChangedAt: 'n.claims_changed_at' };
   return `${FOUND_COLUMNS}
@@ -140,7 +139,7 @@ window page as ${PAGE_WINDOW}
 order by found.name, found.key desc`;
 }
 
-/** What a view in which nothing is visible shows. That nothing is visible is an answer like any other, and may be out of date too. */
+/** The page of an empty view. It needs proof like any other: the view may have gained entries. */
 export async function nothingVisible(sql: ViewSql): Promise<[]> {
   await sql.query(`
 with ${CURRENCY}

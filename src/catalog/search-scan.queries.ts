@@ -6,50 +6,48 @@ import type { ListRequest } from './list-request.js';
 import { FOUND_COLUMNS, type MaybeVersion, PAGE_WINDOW, VERSION_COLUMNS } from './page-body.js';
 import { type CurrencyRow, partitionValues, type ViewSql } from './view-sql.queries.js';
 
-// Written as those of page.queries.ts.
+/** Most index lookups, one per partition, that are faster than skipping hidden matches of a common text. */
+const MAX_PARTITION_LOOKUPS = 1_000;
 
-/** Looks into the index that take less time than to pass over what is hidden of what is common. */
-const MAX_PARTITION_LOOKS = 1_000;
-
-/** A page by way of the index of search texts. */
+/** Bounds of one scan. */
 export interface SearchStep {
   readonly type: EntryType;
   readonly request: ListRequest;
-  /** Grams that every text has which holds the one that is searched for: see `gramsToFind`. */
+  /** Grams of the searched text: see `gramsToFind`. */
   readonly grams: string;
-  /** Texts to find at most. */
+  /** Most texts to find. */
   readonly maxCandidates: number;
-  /** Of these, as many are looked at in the order of their names, at most. */
+  /** Most of these to examine, in name order. */
   readonly maxSorted: number;
-  /** Versions to return at most. */
+  /** Most versions to return. */
   readonly rows: number;
 }
 
-/** A version that was found, or nulls, beside how far the scan came. */
+/** A version, or nulls if none was found, and how far the scan came. */
 export type SearchRow = MaybeVersion &
   CurrencyRow & {
-    /** Whether there are no more candidates than were read. */
+    /** Whether all candidates were found. */
     readonly complete: boolean;
-    /** Whether there are candidates after those that were looked at. */
+    /** Whether some candidates were not examined. */
     readonly isCut: boolean;
   };
 
-/** SQL: the keys of these grams among those of the index that begin so. */
+/** SQL: the index keys of `$grams` with this prefix. */
 const keysOf = (prefix: string) =>
   `string_to_array(${prefix} || ' ' || replace($grams, chr(1), chr(1) || ${prefix} || ' '), chr(1))`;
 const TEXT_KEYS = 'search_keys(t.partition_id, t.type, t.grams)';
 
-/** SQL: the texts of all partitions that have the grams, if `condition`. */
-const ofAll = (condition = 'true') => `select t.entry_id, t.name, t.content from (
+/** SQL: the texts of all partitions that contain the grams, if `condition`. */
+const textsOfAll = (condition = 'true') => `select t.entry_id, t.name, t.content from (
     select t.entry_id, t.name, t.content from search_text t
     where ${TEXT_KEYS} @> ${keysOf('$type')} and ${condition} offset 0
   ) t`;
 
 /**
- * SQL: the texts of the visible partitions that have the grams: what is hidden is not even looked at. The index is asked for each of
- * the partitions, and then the table is read once for all of them. Where they are all there are, one look finds the same.
+ * SQL: the texts of the visible partitions that contain the grams, without touching hidden ones. One index lookup per partition, then one
+ * read of the table; a single lookup if all partitions are visible.
  */
-const OF_PARTITIONS = `partitions as materialized (
+const TEXTS_OF_PARTITIONS = `partitions as materialized (
   select p.id from unnest($partitionSources::int[], $partitionClaimSets::int[]) as v(source_id, claim_set_id)
   join search_partition p on p.source_id = v.source_id and p.type = $type and p.claim_set_id = v.claim_set_id
 ),
@@ -68,28 +66,27 @@ texts as (
     where ${TEXT_KEYS} @> any (asked.keys) offset 0
   ) t
   union all
-  ${ofAll('(select visible from whole)')}
+  ${textsOfAll('(select visible from whole)')}
 )`;
 
-const OF_ALL = `texts as (
-  ${ofAll()}
+const TEXTS_OF_ALL = `texts as (
+  ${textsOfAll()}
 )`;
 
 /**
- * The versions whose text holds what is searched for, by way of the index of search texts. Those that come first by name
- * are looked at one by one until the page is full: whether they are visible, whether an earlier source hides them (contract §6), which of
- * their versions pass. To find the first of very many takes a fraction of what sorting all of them does, and to keep them only to count
- * them would take a quarter of the scan: they are numbered, and one too many comes before all names.
+ * Reads the versions whose text contains the search, through the index of search texts. Examines the candidates in name order until the
+ * page is full: visible, not shadowed (contract §6), versions that pass. Finding the first of many is much faster than sorting all. A
+ * candidate beyond the limit gets an empty name, so it sorts first: counting separately would cost a quarter of the scan.
  */
 export function scanSearchTexts(sql: ViewSql, { type, request, ...sizes }: SearchStep): Promise<SearchRow[]> {
   const { after } = request;
   const entry = { id: 'c.entry_id', name: 'c.name', claimsChangedAt: 'e.claims_changed_at' };
-  const byPartition = !sql.view.seesAll && !passesOverHidden(sql.view);
+  const byPartition = !sql.view.seesAll && !scansHidden(sql.view);
   return sql.query<SearchRow>(
     `
 with ${CURRENCY},
 ${rankedBy('$rankedSources::int[]')},
-${byPartition ? OF_PARTITIONS : OF_ALL},
+${byPartition ? TEXTS_OF_PARTITIONS : TEXTS_OF_ALL},
 nearest as materialized (
   select entry_id, name, number from (
     select t.entry_id, t.name, row_number() over () as number from texts t
@@ -142,7 +139,7 @@ order by found.name, found.key desc`,
   );
 }
 
-/** Whether a scan for this view finds what is hidden, too, and passes over it. */
-export function passesOverHidden(view: View): boolean {
-  return !view.seesAll && countPartitions(view) > MAX_PARTITION_LOOKS;
+/** Whether a scan for this view also finds hidden texts and skips them. */
+export function scansHidden(view: View): boolean {
+  return !view.seesAll && countPartitions(view) > MAX_PARTITION_LOOKUPS;
 }

@@ -14,16 +14,14 @@ import {
 } from './page-body.js';
 import type { CurrencyRow, ViewSql } from './view-sql.queries.js';
 
-// Written as those of page.queries.ts.
-
-/** SQL: which versions `v` of a name are meant. */
+/** SQL: the condition on the versions `v` of a name. */
 const WHICH = {
   all: 'true',
   latest: 'v.is_latest',
   exact: 'v.version = $version',
 } as const;
 
-/** SQL: of the versions of one name, those that have room on a page; of a single one there is nothing to measure or to sort. */
+/** SQL: the versions of a name that fit on a page. A single version needs no measuring or sorting. */
 const ALL_FOUND = {
   columns: FOUND_COLUMNS,
   order: `window page as ${PAGE_WINDOW}
@@ -31,19 +29,18 @@ order by found.key desc`,
 };
 const ONLY_FOUND = { columns: ONLY_FOUND_COLUMNS, order: 'limit 1' };
 
-/** Versions of one name. */
 export interface NamedVersions {
   readonly type: EntryType;
   readonly name: string;
   readonly which: keyof typeof WHICH;
-  /** The one that is meant by `exact`. */
+  /** Required for `exact`. */
   readonly version?: string;
   readonly includeDeleted: boolean;
-  /** Only versions older than the one with this key. */
+  /** Sort key; only older versions are returned. */
   readonly after?: string | null;
 }
 
-/** Versions of one name, newest first, from the first source whose entry is in the view; a single row of nulls for none. */
+/** Reads versions of a name, newest first, from the first source with a visible entry; a row of nulls if there are none. */
 export function versionsOfName(
   sql: ViewSql,
   { type, name, which, version, includeDeleted, after = null }: NamedVersions,
@@ -70,7 +67,6 @@ ${order}`,
   );
 }
 
-/** One version of each of several names. */
 export interface SingleVersions {
   readonly type: EntryType;
   readonly which: 'latest' | 'exact';
@@ -79,21 +75,18 @@ export interface SingleVersions {
 
 export interface VersionName {
   readonly name: string;
-  /** The one that is meant by `exact`. */
+  /** Used for `exact`. */
   readonly version: string;
 }
 
-/** A version that was found, or nulls when none was. */
+/** A version, or nulls if none was found. */
 export type SingleVersionRow = MaybeVersion &
   CurrencyRow & {
-    /** Which of the names it is for, from 0 on. */
+    /** Index in the requested names. */
     readonly place: number | null;
   };
 
-/**
- * The version that is asked for of each of these names, from the first source whose entry is in the view. The documents have room
- * together as on a page.
- */
+/** Reads one version of each name, from the first source with a visible entry. Documents that do not fit on a page are null. */
 export function singleVersions(
   sql: ViewSql,
   { type, which, includeDeleted }: SingleVersions,
@@ -123,7 +116,7 @@ window page as (order by found.place rows unbounded preceding)`,
   );
 }
 
-/** SQL: of the entries of one name that are in the view, that of the first source. */
+/** SQL: the visible entry of a name in the first source that has one. */
 function firstEntry(name: string): string {
   return `select e.id, e.name
   from ranked r cross join lateral (
@@ -134,10 +127,9 @@ function firstEntry(name: string): string {
   order by r.rank limit 1`;
 }
 
-/** Names that one statement reads at most. */
+/** Most names in one statement. */
 const MAX_NAMES = 16;
 
-/** Reads that one statement does. */
 interface Batch {
   readonly names: VersionName[];
   /** Resolves when no more names are added. */
@@ -146,23 +138,23 @@ interface Batch {
 }
 
 /**
- * Reads single versions: those of one view that are asked for in the same turn of the event loop, by one statement. Each takes a
- * quarter of what a statement of its own does. Whoever asks while nobody else does waits for no others.
+ * Reads single versions. Concurrent requests of one view in the same turn of the event loop share a statement, which costs each a quarter
+ * of a separate one. A lone request does not wait for others.
  */
 export class VersionLoader {
-  /** Batches that can still be joined, by what is the same for all their names. */
+  /** Open batches by view and kind of version. */
   private readonly open = new Map<string, Batch>();
-  private underWay = 0;
+  private running = 0;
 
-  /** @returns undefined for none in the view. */
+  /** @returns undefined if the view has no such version. */
   async load(sql: ViewSql, which: SingleVersions, name: VersionName): Promise<FoundVersion | undefined> {
-    // The trace of a request has its statement in it.
-    const isAlone = this.underWay === 0 || tracing.traceId() !== undefined;
-    this.underWay += 1;
+    // A traced request gets its own statement, which belongs in its trace.
+    const isAlone = this.running === 0 || tracing.traceId() !== undefined;
+    this.running += 1;
     try {
       return await (isAlone ? this.loadAlone(sql, which, name) : this.loadWithOthers(sql, which, name));
     } finally {
-      this.underWay -= 1;
+      this.running -= 1;
     }
   }
 
@@ -181,7 +173,7 @@ export class VersionLoader {
     const rows = sql.observe(await batch.rows);
     const row = rows.find((each) => each.place === place);
     if (!row || !isVersion(row)) return undefined;
-    // There was no room for it beside the others.
+    // The document did not fit next to the others.
     return row.document === null ? this.loadAlone(sql, which, name) : row;
   }
 

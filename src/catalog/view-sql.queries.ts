@@ -3,37 +3,36 @@ import { bind, type NamedValues } from '../database/statements.js';
 import { unionOf } from '../visibility/partitions.js';
 import type { RememberedRegistry, View, VisibleSource } from '../visibility/view.js';
 
-/** How often a page is read because something changed each time. */
+/** Most attempts to read a page that changes meanwhile. */
 export const MAX_READS = 5;
-/** Said when that was not often enough. */
-export const CHANGES_TOO_FAST = 'The catalogue changes faster than it can be read: try again shortly';
+/** The error message after the last attempt. */
+export const CHANGES_TOO_FAST = 'The catalog changes faster than it can be read: try again shortly';
 
-/** In every row of a statement about a view: whether its sources were still at the revisions of the view. */
+/** In every row of a statement: whether the view was still current in its snapshot. */
 export interface CurrencyRow {
   readonly isCurrent: boolean;
 }
 
 /**
- * Whether an answer, made by one statement or several, is of the state of the catalogue that its view was computed from. The view
- * is known before the rows are read, perhaps from an earlier request: each statement tests whether anything has changed in between,
- * in its own snapshot.
+ * Collects the proof that all statements of an answer saw the state that the view was computed for: each one checks that in its own
+ * snapshot.
  */
 export class SnapshotCheck {
   private isOutOfDate = false;
   private hasProof = false;
 
-  /** @param remembered the registry of the view, where it was not looked up for this answer: it is tested too. */
+  /** @param remembered set for a remembered access: statements then check the registry, too. */
   constructor(
     readonly view: View,
     readonly remembered?: RememberedRegistry,
   ) {}
 
-  /** Whether everything observed so far is of the state of the view. Of one that is remembered, something has to be. */
+  /** Whether all statements so far saw the state of the view; a remembered access needs at least one. */
   get isCurrent(): boolean {
     return !this.isOutOfDate && (this.hasProof || !this.remembered);
   }
 
-  /** @param rows of a statement; without any there is no proof, and that counts as out of date. */
+  /** @param rows the rows of a statement; none prove nothing and count as out of date. */
   observe<Row extends CurrencyRow>(rows: Row[]): Row[] {
     if (rows[0]?.isCurrent === true) this.hasProof = true;
     else this.isOutOfDate = true;
@@ -41,10 +40,7 @@ export class SnapshotCheck {
   }
 }
 
-/**
- * Runs statements about one view. It has values for their parameters about the view, and observes in the rows of each
- * whether the view is still current.
- */
+/** Runs statements about one view: binds the parameters that describe it, and passes their rows to the SnapshotCheck. */
 export class ViewSql {
   constructor(
     private readonly statements: StatementRunner,
@@ -60,18 +56,18 @@ export class ViewSql {
     return this.check.isCurrent;
   }
 
-  /** Equal where statements have the same values for all that they may name of the view. */
+  /** Equal for views with equal statement parameters. */
   get state(): string {
     const { view, remembered } = this.check;
     return `${view.tag} ${remembered?.name} ${remembered?.version}`;
   }
 
-  /** Takes rows of a statement that was run for another reader of the same state, and begun after this one asked. */
+  /** Checks rows of a shared statement, which must have the same `state` and have started after this request. */
   observe<Row extends CurrencyRow>(rows: Row[]): Row[] {
     return this.check.observe(rows);
   }
 
-  /** The rows of a statement, which must select `isCurrent` from `CURRENCY`. */
+  /** Runs a statement, which must select `isCurrent` from `CURRENCY`. */
   async query<Row extends CurrencyRow>(text: string, values: NamedValues = {}): Promise<Row[]> {
     const { view, remembered } = this.check;
     const statement = bind(text, {
@@ -84,28 +80,28 @@ export class ViewSql {
   }
 }
 
-/** What statements may name of a view. Lists are texts, made once and not for each statement: they may be long. */
+/** Parameters that describe a view. Lists are texts and cached, since they can be long. */
 interface ViewValues {
   /** Parameters of `CURRENCY`. */
   readonly sourceIds: string;
   readonly revisions: string;
-  /** The sources in which anything is visible, in the order of the registry: their ranks are their places, from 1 on. */
+  /** Sources with visible partitions, in registry order; their ranks count from 1. */
   readonly rankedSources: string;
-  /** Whether every claim set is visible, also one that nobody knew when the view was made. */
+  /** Whether every claim set is visible, including later ones. */
   readonly seesAll: boolean;
-  /** The visible claim sets; empty when all are. Which are visible does not depend on the source. */
+  /** Visible claim sets; empty if all are. Their visibility does not depend on the source. */
   readonly claimSets: string;
 }
 
-/** The partitions of a view column by column, for statements that go through them one by one. */
+/** The visible partitions as columns, for statements that read partition by partition. */
 interface PartitionValues {
   readonly partitionSources: string;
   readonly partitionClaimSets: string;
   readonly partitionRanks: string;
 }
 
-/** Partitions whose claim sets are compared, so that each is sent once. */
-const MAX_COMPARED = 20_000;
+/** Most partitions whose claim sets are deduplicated. */
+const MAX_DEDUPLICATED = 20_000;
 
 const cachedValues = new WeakMap<View, ViewValues>();
 const cachedPartitions = new WeakMap<View, PartitionValues>();
@@ -125,7 +121,7 @@ function valuesOf(view: View): ViewValues {
   return values;
 }
 
-/** Of a view that does not see all: its partitions are not known otherwise. */
+/** Not for a view that sees all: its partitions are unknown. */
 export function partitionValues(view: View): NamedValues {
   const cached = cachedPartitions.get(view);
   if (cached) return { ...cached };
@@ -139,14 +135,14 @@ export function partitionValues(view: View): NamedValues {
   return { ...values };
 }
 
-// Each once, since PostgreSQL takes the list apart every time. Of very many that would hold up the others here for longer.
+// Deduplicated, since PostgreSQL parses the list for each statement; for very many ids that would block the event loop for longer.
 function claimSetsOf(visible: readonly VisibleSource[]): readonly (string | number)[] {
   const count = visible.reduce((sum, { claimSetIds }) => sum + claimSetIds.length, 0);
-  if (count > MAX_COMPARED) return visible.map(({ text }) => text);
+  if (count > MAX_DEDUPLICATED) return visible.map(({ text }) => text);
   return visible.map(({ claimSetIds }) => claimSetIds).reduce(unionOf, []);
 }
 
-// As PostgreSQL writes an array.
+// PostgreSQL array literal.
 function listOf(texts: readonly (string | number)[]): string {
   return `{${texts.join()}}`;
 }

@@ -11,7 +11,7 @@ import { SourcesRepository } from '../sources/sources.repository.js';
 import { Checked, hasShape, Section } from '../validation/class-checks.js';
 import { MAX_PAGE, oneOf, storableText, wholeNumber } from '../validation/value-checks.js';
 import { Partitions } from '../visibility/partitions.js';
-import { judgeSource } from '../visibility/view-cache.js';
+import { evaluateSource } from '../visibility/view-cache.js';
 import { EntryListQueries, type ListedEntryRow, type ListPosition } from './entry-list.queries.js';
 
 /** Entries per read when the whole list is asked for. */
@@ -60,7 +60,7 @@ export class EntryListService {
     const sourceIds = managed ? [managed.id] : [];
     const sources = await this.partitions.ofSources(sourceIds);
     const mayManage = (claims: Claims) => this.policy.mayManage(caller, claims);
-    const judged = await Promise.all(sources.map((source) => judgeSource(source, undefined, mayManage)));
+    const judged = await Promise.all(sources.map((source) => evaluateSource(source, undefined, mayManage)));
     const claimSetIds = judged.flatMap(({ visible }) => visible.claimSetIds);
     return this.list('entries', sourceIds, claimSetIds, query);
   }

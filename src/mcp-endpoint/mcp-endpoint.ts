@@ -89,8 +89,7 @@ export class McpEndpoint {
     args: Readonly<Record<string, unknown>>,
   ): Promise<CallToolResult> {
     const problem = this.problemOf(tool, args);
-    if (problem !== undefined)
-      return refused(request, new ApiError('invalid_parameter', problem));
+    if (problem !== undefined) return refused(request, new ApiError('invalid_parameter', problem));
     const entry = tool.entryOf?.(args as never);
     if (entry) request.readEntry = entry;
     try {

@@ -6,7 +6,7 @@ import type { Claims } from '../claims/claims.js';
 import { Partitions } from './partitions.js';
 import { RegistryLookup } from './registry-lookup.js';
 
-/** Counts what opens to callers without a token, for the log of a start (contract §6.1). */
+/** Counts the entries open to callers without a token, for the startup log (contract §6.1). */
 @Injectable()
 export class OpenEntries {
   constructor(
@@ -16,7 +16,7 @@ export class OpenEntries {
     private readonly policy: AccessPolicy,
   ) {}
 
-  /** How many entries of a registry are visible to a caller without a token who holds these claims. */
+  /** Counts the entries of a registry that a caller without a token sees with these claims. */
   async count(registryName: string, claims: Claims): Promise<number> {
     const registry = await this.lookup.find(registryName);
     const caller = { ...UNIDENTIFIED_CALLER, claims };

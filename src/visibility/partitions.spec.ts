@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { indexIn, unionOf } from './partitions.js';
+import { ascendingIndex, unionOf } from './partitions.js';
 
 describe('ids in ascending order', () => {
   it.each([
@@ -7,8 +7,8 @@ describe('ids in ascending order', () => {
     { ids: [1, 3, 7], asked: [1, 3, 7], found: [0, 1, 2] },
     { ids: [1, 3, 7], asked: [0, 2, 7, 8], found: [undefined, undefined, 2, undefined] },
     { ids: [5], asked: [5, 5, 6], found: [0, 0, undefined] },
-  ])('$asked are found in $ids', ({ ids, asked, found }) => {
-    expect(asked.map(indexIn(ids))).toEqual(found);
+  ])('ascendingIndex of $ids finds $asked at $found', ({ ids, asked, found }) => {
+    expect(asked.map(ascendingIndex(ids))).toEqual(found);
   });
 
   it.each([
@@ -17,7 +17,7 @@ describe('ids in ascending order', () => {
     { one: [], other: [3], union: [3] },
     { one: [1, 3, 5], other: [1, 2, 5, 9], union: [1, 2, 3, 5, 9] },
     { one: [7, 8], other: [1, 2], union: [1, 2, 7, 8] },
-  ])('$one and $other are $union', ({ one, other, union }) => {
+  ])('unionOf $one and $other is $union', ({ one, other, union }) => {
     expect(unionOf(one, other)).toEqual(union);
     expect(unionOf(other, one)).toEqual(union);
   });

@@ -5,14 +5,11 @@ import { SharedReads } from '../database/shared-reads.js';
 import { TimeSlice } from '../json/time-slice.js';
 import { type PartitionList, type RegistryState, ViewsQueries } from './views.queries.js';
 
-// Lists of ids in ascending order, each at most once. Thousands of them are gone through for a request after a change, and to
-// look each up in a map would take several times as long.
+// Lists of ids are ascending and without duplicates. A request after a change walks thousands of ids; map lookups would take several
+// times as long.
 
-/**
- * @returns a function that tells at which index of the list an id stands; undefined for one that is not in it. It is to be asked for
- * ids in ascending order, since it goes through the list once.
- */
-export function indexIn(ids: readonly number[]): (id: number) => number | undefined {
+/** @returns a function from an id to its index, undefined if absent. Call it with ascending ids: it walks the list once. */
+export function ascendingIndex(ids: readonly number[]): (id: number) => number | undefined {
   let index = 0;
   return (id) => {
     while ((ids[index] ?? Infinity) < id) index += 1;
@@ -33,10 +30,10 @@ export function unionOf(one: readonly number[], other: readonly number[]): numbe
   return union;
 }
 
-/** Partitions that may be cached, over all sources, and again over all registries. */
+/** Most cached partitions of all sources, and again of all registries. */
 const MAX_CACHED_PARTITIONS = 500_000;
 const MAX_CACHED_CLAIM_SETS = 200_000;
-/** Claim sets read by one statement: their rows are taken up in some milliseconds. */
+/** Claim sets read by one statement, which takes a few milliseconds to parse. */
 const BATCH = 1_000;
 
 /** The claim sets that the entries of one source carry, with their claims. */
@@ -55,7 +52,7 @@ export interface SourcePartitions {
 /** The partitions of all sources of a registry, in the order of the sources. */
 export interface RegistryPartitions {
   readonly sources: readonly SourcePartitions[];
-  /** Of which sources at which partition revisions: equal for equal partitions, within one epoch of the database. */
+  /** Sources with their partition revisions; equal for equal partitions within one database epoch. */
   readonly key: string;
 }
 
@@ -63,12 +60,12 @@ export function partitionsOf(sources: readonly SourcePartitions[]): RegistryPart
   return { sources, key: sources.map(({ sourceId, revision }) => `${sourceId}:${revision}`).join() };
 }
 
-/** What is cached as long as ids mean what they do. */
-interface Cached {
+/** Caches of one database epoch, in which ids are unique. */
+interface EpochCache {
   readonly databaseEpoch: string;
   readonly sources: LRUCache<number, SourcePartitions>;
   readonly claims: LRUCache<number, Claims>;
-  /** The greatest id among `claims`. */
+  /** Greatest id in `claims`. */
   newest: number;
 }
 
@@ -78,12 +75,12 @@ const NOTHING: Pick<SourcePartitions, 'claimSetIds' | 'claims' | 'keys'> = {
   keys: new Set(),
 };
 
-/** There is none beyond it: of none at all the claims are read in batches. */
+/** With an empty cache, all claims are read in batches: no id is above this. */
 const MAX_ID = 2 ** 31 - 1;
 
 /**
- * Knows the partitions of sources. What was read of a source is good for as long as its partition revision is the same, so after
- * a change only the source that was changed is read again. The claims of a claim set never change and are read once.
+ * Reads and caches the partitions of sources. A source is read again when its partition revision has changed; claim sets are
+ * immutable and read once.
  */
 @Injectable()
 export class Partitions {
@@ -102,17 +99,17 @@ export class Partitions {
     return this.registries.get(revisions);
   }
 
-  /** As they were at these revisions of the registry's sources, or later if the registry has changed meanwhile. */
+  /** The partitions at these revisions of the registry's sources, or newer ones. */
   async ofRegistry(registry: RegistryState): Promise<RegistryPartitions> {
     const cached = this.registries.get(registry.revisions);
-    // A pending read may have begun before this request, but not before these revisions were there.
+    // A pending read may be older than this request, but not than these revisions.
     return cached ?? this.pending.share(registry.revisions, () => this.refresh(registry));
   }
 
-  /** Those of these sources, as they are now. */
+  /** The current partitions of these sources. */
   async ofSources(sourceIds: readonly number[]): Promise<readonly SourcePartitions[]> {
     const state = await this.queries.sources(sourceIds);
-    // Without a row there is no epoch either, and what is cached would be taken for that of another database.
+    // Without rows there is no epoch, and reading would discard the cache.
     return state.sourceIds.length === 0 ? [] : this.read(state);
   }
 
@@ -127,17 +124,17 @@ export class Partitions {
     partitionRevisions,
     databaseEpoch,
   }: Pick<RegistryState, 'sourceIds' | 'partitionRevisions' | 'databaseEpoch'>): Promise<SourcePartitions[]> {
-    // A read that is still under way keeps the cache of its own epoch.
+    // A read in progress keeps the cache of its epoch.
     if (databaseEpoch !== this.cache.databaseEpoch) this.cache = emptyCache(databaseEpoch);
     const { cache } = this;
     const found = new Map<number, SourcePartitions>();
     for (const [index, sourceId] of sourceIds.entries()) {
-      const known = cache.sources.get(sourceId);
-      if (known && BigInt(known.revision) >= BigInt(partitionRevisions[index] ?? 0))
-        found.set(sourceId, known);
+      const cached = cache.sources.get(sourceId);
+      if (cached && BigInt(cached.revision) >= BigInt(partitionRevisions[index] ?? 0))
+        found.set(sourceId, cached);
     }
-    const unknown = sourceIds.filter((id) => !found.has(id));
-    const lists = unknown.length === 0 ? [] : await this.queries.partitions(unknown, cache.newest || MAX_ID);
+    const missing = sourceIds.filter((id) => !found.has(id));
+    const lists = missing.length === 0 ? [] : await this.queries.partitions(missing, cache.newest || MAX_ID);
     for (const list of lists) {
       const source = await this.withClaims(list, cache);
       cache.sources.set(list.sourceId, source);
@@ -146,14 +143,14 @@ export class Partitions {
     return sourceIds.flatMap((id) => found.get(id) ?? []);
   }
 
-  // A claim set that has gone since the list was read was carried by nothing any more.
-  private async withClaims(list: PartitionList, cache: Cached): Promise<SourcePartitions> {
+  // A claim set deleted since the list was read is skipped: no entry carries it any more.
+  private async withClaims(list: PartitionList, cache: EpochCache): Promise<SourcePartitions> {
     const slice = new TimeSlice();
     await slice.pause();
     const ids = list.claimSetIds === '' ? [] : list.claimSetIds.split(',').map(Number);
-    for (const [id, claims] of Object.entries(list.newClaims)) remember(cache, Number(id), claims);
+    for (const [id, claims] of Object.entries(list.newClaims)) cacheClaims(cache, Number(id), claims);
     const before = cache.sources.get(list.sourceId) ?? NOTHING;
-    const indexes = ids.map(indexIn(before.claimSetIds));
+    const indexes = ids.map(ascendingIndex(before.claimSetIds));
     const newIds = ids.filter((_id, index) => indexes[index] === undefined);
     const newClaims = await this.claimsOf(newIds, cache);
     const haveAllStayed = ids.length - newIds.length === before.claimSetIds.length;
@@ -173,36 +170,36 @@ export class Partitions {
     return { sourceId: list.sourceId, revision: list.revision, claimSetIds, claims, keys };
   }
 
-  private async claimsOf(claimSetIds: readonly number[], cache: Cached): Promise<Map<number, Claims>> {
+  private async claimsOf(claimSetIds: readonly number[], cache: EpochCache): Promise<Map<number, Claims>> {
     const found = new Map<number, Claims>();
-    const unknown: number[] = [];
+    const missing: number[] = [];
     const slice = new TimeSlice();
     for (const [index, id] of claimSetIds.entries()) {
       if (slice.isOverAt(index)) await slice.pause();
       const cached = cache.claims.get(id);
       if (cached) found.set(id, cached);
-      else unknown.push(id);
+      else missing.push(id);
     }
-    for (let start = 0; start < unknown.length; start += BATCH)
-      for (const [id, claims] of await this.queries.claimsOf(unknown.slice(start, start + BATCH))) {
+    for (let start = 0; start < missing.length; start += BATCH)
+      for (const [id, claims] of await this.queries.claimsOf(missing.slice(start, start + BATCH))) {
         found.set(id, claims);
-        remember(cache, id, claims);
+        cacheClaims(cache, id, claims);
       }
     return found;
   }
 }
 
-function emptyCache(databaseEpoch: string): Cached {
+function emptyCache(databaseEpoch: string): EpochCache {
   return {
     databaseEpoch,
     sources: new LRUCache({ maxSize: MAX_CACHED_PARTITIONS, sizeCalculation: sizeOf }),
-    // Not `max`, for which all places would be made at once: some milliseconds and megabytes, for a few claim sets mostly.
+    // `max` would allocate all slots up front: megabytes, mostly for a few claim sets.
     claims: new LRUCache({ maxSize: MAX_CACHED_CLAIM_SETS, sizeCalculation: () => 1 }),
     newest: 0,
   };
 }
 
-function remember(cache: Cached, id: number, claims: Claims): void {
+function cacheClaims(cache: EpochCache, id: number, claims: Claims): void {
   cache.claims.set(id, claims);
   cache.newest = Math.max(cache.newest, id);
 }

@@ -5,11 +5,10 @@ import { hasNul } from '../database/columns.js';
 import { SHARE_TIMEOUT_MS } from '../database/shared-reads.js';
 import { type RegistryState, ViewsQueries } from './views.queries.js';
 
-/** How long a batch stays open for more requests while several come at once; one that comes alone does not wait. */
+/** How long a batch collects requests under load; a lone request does not wait. */
 const WINDOW_MS = 1;
 const MAX_CACHED = 1_000;
 
-/** Requests that wait for one query. */
 interface Batch {
   readonly names: Set<string>;
   requests: number;
@@ -17,18 +16,16 @@ interface Batch {
 }
 
 /**
- * Finds the registries that consumers enter, with the revisions of their sources. Requests that come in while a query is in
- * progress share the next one: it begins after each of them did, so no answer is older than its request, on any replica, and
- * the busier the server is the less it costs.
+ * Reads registries with the revisions of their sources. Requests that arrive during a query share the next one, which starts after
+ * each of them: no answer is older than its request, and the cost per request falls under load.
  */
 @Injectable()
 export class RegistryLookup {
-  /** The batch that is still open. */
   private pending: Batch | undefined;
   private lastQuery: Promise<unknown> = Promise.resolve();
-  /** Whether the last batch had several requests: then the next one will as well. */
+  /** Whether the last batch had several requests; the next one probably will, too. */
   private isBusy = false;
-  private readonly found = new LRUCache<string, RegistryState>({ max: MAX_CACHED });
+  private readonly states = new LRUCache<string, RegistryState>({ max: MAX_CACHED });
 
   constructor(private readonly queries: ViewsQueries) {}
 
@@ -42,7 +39,7 @@ export class RegistryLookup {
 
   /** As last read: it may have changed or been deleted since. */
   cached(name: string): RegistryState | undefined {
-    return this.found.get(name);
+    return this.states.get(name);
   }
 
   private openBatch(): Batch {
@@ -62,13 +59,13 @@ export class RegistryLookup {
     const states = await this.queries.registries(names);
     for (const name of names) {
       const state = states.get(name);
-      if (state) this.found.set(name, state);
-      else this.found.delete(name);
+      if (state) this.states.set(name, state);
+      else this.states.delete(name);
     }
     return states;
   }
 
-  /** A query that hangs is not waited for any longer than reads are shared. */
+  /** Stops waiting for a query that hangs. */
   private lastQueryEnded(): Promise<void> {
     return new Promise((resolve) => {
       const timeout = setTimeout(resolve, SHARE_TIMEOUT_MS);

@@ -3,7 +3,7 @@ import type { Caller, Client } from '../auth/caller.js';
 import type { EnteredRegistry } from '../auth/route.js';
 import { AccessPolicy, type Recorder } from '../authz/access-policy.js';
 import { ApiError } from '../http/errors.js';
-import { RegistryCallers } from './callers-without-token.js';
+import { RegistryCallers } from './registry-callers.js';
 import { Partitions } from './partitions.js';
 import { RegistryLookup } from './registry-lookup.js';
 import { ViewCache } from './view-cache.js';
@@ -12,7 +12,7 @@ import type { RegistryState } from './views.queries.js';
 
 abstract class Access {
   /** Makes the types nominal: an object literal is not an access. */
-  protected declare readonly brand: never;
+  declare protected readonly brand: never;
 
   constructor(
     readonly caller: Caller,

@@ -7,7 +7,7 @@ import { ViewCache } from './view-cache.js';
 import type { View } from './view.js';
 
 const BOUND_BYTES = 32 * 1024 * 1024;
-/** Its number in a list, and its digits, at the least. */
+/** Lower bound: a number in a list, and its digits. */
 const PARTITION_BYTES = 14;
 
 const policy = new FullPolicy({
@@ -47,8 +47,8 @@ function aCaller(team: string, more = {}): Caller {
 
 const shownIn = ({ visible }: View) => visible.flatMap(({ claimSetIds }) => claimSetIds);
 
-describe('cached views', () => {
-  it('are shared by callers with the same values of the claims that partitions require, and by no others', async () => {
+describe('ViewCache', () => {
+  it('shares a view between callers with equal values of the claims that partitions require', async () => {
     const views = new ViewCache(policy);
     const [list, registry] = [aList(1), aRegistry(1)];
     const red = await views.viewOf(aCaller('red'), registry, list);
@@ -62,7 +62,7 @@ describe('cached views', () => {
 
   it.each<[what: string, before: [number, Claims][], now: [number, Claims][], seen: number[]]>([
     [
-      'one more',
+      'an addition at the end',
       [[2, { team: 'red' }]],
       [
         [2, { team: 'red' }],
@@ -71,7 +71,7 @@ describe('cached views', () => {
       [2, 5],
     ],
     [
-      'one more between',
+      'an addition in the middle',
       [
         [2, { team: 'red' }],
         [5, { team: 'red' }],
@@ -84,7 +84,7 @@ describe('cached views', () => {
       [2, 4, 5],
     ],
     [
-      'one more of others',
+      'an addition for others',
       [[2, { team: 'red' }]],
       [
         [1, { team: 'blue' }],
@@ -94,7 +94,7 @@ describe('cached views', () => {
       [2],
     ],
     [
-      'one that is gone',
+      'a removal',
       [
         [1, { team: 'red' }],
         [2, { team: 'blue' }],
@@ -107,7 +107,7 @@ describe('cached views', () => {
       [3],
     ],
     [
-      'one with a claim nothing had before',
+      'a new claim key',
       [[1, { team: 'red' }]],
       [
         [1, { team: 'red' }],
@@ -116,9 +116,9 @@ describe('cached views', () => {
       ],
       [1, 2],
     ],
-    ['nothing left', [[1, { team: 'red' }]], [], []],
+    ['all removed', [[1, { team: 'red' }]], [], []],
     [
-      'something again',
+      'additions to an empty list',
       [],
       [
         [1, { team: 'red' }],
@@ -126,27 +126,27 @@ describe('cached views', () => {
       ],
       [1],
     ],
-  ])('are right after a change of the partitions: %s', async (_, before, now, seen) => {
+  ])('returns the new view after a change of the partitions: %s', async (_, before, now, seen) => {
     const views = new ViewCache(policy);
     const red = aCaller('red');
     await views.viewOf(red, aRegistry(1), listOf(before, 1));
     expect(shownIn(await views.viewOf(red, aRegistry(2), listOf(now, 2)))).toEqual(seen);
-    // What is judged by the list before is what is judged without it.
+    // Incremental and fresh evaluation agree.
     expect(shownIn(await new ViewCache(policy).viewOf(red, aRegistry(2), listOf(now, 2)))).toEqual(seen);
   });
 
-  // Text that takes two bytes a character. Only what comes back as the same object was cached.
+  // Two bytes per character. An object was cached if the same one is returned.
   describe.each([
-    { what: 'much in their tokens', callers: 2_000, characters: 10_000, others: 0 },
+    { what: 'large tokens', callers: 2_000, characters: 10_000, others: 0 },
     { what: 'many partitions', callers: 130, characters: 0, others: 20_000 },
-  ])('of callers with $what', ({ callers, characters, others }) => {
+  ])('for callers with $what', ({ callers, characters, others }) => {
     const caller = (index: number) => aCaller('я'.repeat(characters) + String(index));
     const bytes = 2 * characters + PARTITION_BYTES * others;
 
     it.each<[string, number, (before: View, now: View) => boolean]>([
       ['at the same revisions', 1, (before, now) => now === before],
       ['at later revisions', 2, (before, now) => now.visible[0] === before.visible[0]],
-    ])('take no more than the memory they may have, %s', async (_when, revision, isCached) => {
+    ])('stays within its memory bound, %s', async (_when, revision, isCached) => {
       const views = new ViewCache(policy);
       const list = aList(others + 1);
       const first: View[] = [];

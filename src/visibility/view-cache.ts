@@ -5,48 +5,49 @@ import type { AccessPolicy } from '../authz/access-policy.js';
 import type { Claims } from '../claims/claims.js';
 import { SharedReads } from '../database/shared-reads.js';
 import { TimeSlice } from '../json/time-slice.js';
-import { indexIn, type RegistryPartitions, type SourcePartitions } from './partitions.js';
+import { ascendingIndex, type RegistryPartitions, type SourcePartitions } from './partitions.js';
 import { type View, type VisibleSource, visibleSource } from './view.js';
 import type { RegistryState } from './views.queries.js';
 
-/** What some callers see of a source, and of which partitions that was judged. */
-export interface JudgedSource {
+/** Bound of each of the two caches, in approximate bytes. */
+const MAX_CACHED_BYTES = 32 * 1024 * 1024;
+/** A number in two lists, and its digits. */
+const PARTITION_BYTES = 24;
+
+/** The visible part of a source for one visibility key. */
+interface EvaluatedSource {
   readonly revision: string;
-  readonly judgedIds: readonly number[];
+  /** All claim sets that were evaluated, ascending. */
+  readonly evaluatedIds: readonly number[];
   readonly visible: VisibleSource;
 }
 
 /**
- * Judges the partitions of a source, a slice of time after the other: there may be ten thousand. The claims of a claim set never
- * change, so what was judged before, for callers with the same visibility key, is judged still.
+ * Evaluates the partitions of a source in time slices, since there may be ten thousand. Claim sets are immutable, so earlier
+ * results for the same visibility key stay valid.
  */
-export async function judgeSource(
+export async function evaluateSource(
   { sourceId, revision, claimSetIds, claims }: SourcePartitions,
-  before: JudgedSource | undefined,
+  before: EvaluatedSource | undefined,
   maySee: (claims: Claims) => boolean,
-): Promise<JudgedSource> {
+): Promise<EvaluatedSource> {
   const slice = new TimeSlice();
-  const wasVisible = before && earlierJudgement(before);
+  const wasVisible = before && earlierResult(before);
   const visible: number[] = [];
   for (const [index, id] of claimSetIds.entries()) {
     if (slice.isOverAt(index)) await slice.pause();
     const required = claims[index];
     if (required && (wasVisible?.(id) ?? maySee(required))) visible.push(id);
   }
-  return { revision, judgedIds: claimSetIds, visible: visibleSource(sourceId, visible) };
+  return { revision, evaluatedIds: claimSetIds, visible: visibleSource(sourceId, visible) };
 }
 
-/** @returns a function that is to be asked in ascending order; undefined for what was not judged. */
-function earlierJudgement({ judgedIds, visible }: JudgedSource): (id: number) => boolean | undefined {
-  const judged = indexIn(judgedIds);
-  const seen = indexIn(visible.claimSetIds);
-  return (id) => (judged(id) === undefined ? undefined : seen(id) !== undefined);
+/** @returns the earlier visibility of an id, undefined for a new one; ids must be passed in ascending order. */
+function earlierResult({ evaluatedIds, visible }: EvaluatedSource): (id: number) => boolean | undefined {
+  const evaluated = ascendingIndex(evaluatedIds);
+  const seen = ascendingIndex(visible.claimSetIds);
+  return (id) => (evaluated(id) === undefined ? undefined : seen(id) !== undefined);
 }
-
-/** Memory for what was judged, and for views by caller, roughly in bytes each. */
-const MAX_CACHED_BYTES = 32 * 1024 * 1024;
-/** A number in a list, twice, and its digits. */
-const PARTITION_BYTES = 24;
 
 interface LatestView {
   readonly policyVersion: number;
@@ -56,17 +57,16 @@ interface LatestView {
 }
 
 /**
- * What a caller sees of a registry: the claims of its partitions are judged by the policy, in TypeScript, once for all callers
- * with the same visibility key, source by source. No change is missed: the revisions of the sources, which are bumped in the
- * transaction that changes an entry, are read with every request and are part of the key. Bounded in memory, however many
- * callers there are and whatever their tokens hold.
+ * Computes and caches views. The policy evaluates the partitions of each source once for all callers with the same visibility key.
+ * Keys contain the revisions of the sources, which change in the transaction that changes an entry. Memory is bounded, regardless of
+ * the number of callers and the size of their tokens.
  */
 export class ViewCache {
-  /** By epoch, source and visibility key: what was judged last. */
-  private readonly judged = new LRUCache<string, JudgedSource>({
+  /** Latest results by epoch, source and visibility key. */
+  private readonly evaluated = new LRUCache<string, EvaluatedSource>({
     maxSize: MAX_CACHED_BYTES,
-    sizeCalculation: ({ judgedIds, visible }, key) =>
-      2 * key.length + 200 + 8 * judgedIds.length + PARTITION_BYTES * visible.claimSetIds.length,
+    sizeCalculation: ({ evaluatedIds, visible }, key) =>
+      2 * key.length + 200 + 8 * evaluatedIds.length + PARTITION_BYTES * visible.claimSetIds.length,
   });
   private readonly views = new LRUCache<string, View>({
     maxSize: MAX_CACHED_BYTES,
@@ -75,13 +75,13 @@ export class ViewCache {
       200 +
       visible.reduce((sum, { claimSetIds }) => sum + 200 + PARTITION_BYTES * claimSetIds.length, 0),
   });
-  /** Of each caller that is known, the view they had last: neither is kept here for longer than elsewhere. */
+  /** The latest view of each caller. Both references are weak. */
   private readonly latest = new WeakMap<Caller, LatestView>();
   private readonly pending = new SharedReads<string, View>();
 
   constructor(private readonly policy: AccessPolicy) {}
 
-  /** The view of a caller who sees everything, whatever there is. */
+  /** The view of a caller who sees every entry. */
   viewOfAll(registry: Pick<RegistryState, 'sourceIds' | 'revisions'>): View {
     const key = `${registry.revisions}|`;
     const cached = this.views.get(key);
@@ -97,13 +97,13 @@ export class ViewCache {
     registry: Pick<RegistryState, 'sourceIds' | 'databaseEpoch' | 'revisions'>,
     partitions: RegistryPartitions,
   ): Promise<View> {
-    const known = this.cached(caller, registry, partitions);
-    if (known) return known;
+    const cached = this.cached(caller, registry, partitions);
+    if (cached) return cached;
     const key = this.keyOf(caller, registry, partitions);
-    return this.pending.share(key, () => this.judge(key, caller, registry, partitions));
+    return this.pending.share(key, () => this.evaluate(key, caller, registry, partitions));
   }
 
-  /** The same, if it is cached. */
+  /** The view of a caller, if cached. */
   cached(
     caller: Caller,
     registry: Pick<RegistryState, 'revisions'>,
@@ -130,11 +130,11 @@ export class ViewCache {
     { sources, key: read }: RegistryPartitions,
   ): string {
     const isRequired = (key: string) => sources.some(({ keys }) => keys.has(key));
-    // The partitions may be later ones than the registry's revisions are of.
+    // The partitions may be newer than the registry's revisions.
     return `${revisions}|${read}|${this.policy.visibilityKey(caller, isRequired)}`;
   }
 
-  private async judge(
+  private async evaluate(
     key: string,
     caller: Caller,
     registry: Pick<RegistryState, 'sourceIds' | 'databaseEpoch' | 'revisions'>,
@@ -142,27 +142,27 @@ export class ViewCache {
   ): Promise<View> {
     const visible: VisibleSource[] = [];
     for (const source of sources) {
-      const judged = await this.judgeSource(registry.databaseEpoch, caller, source);
-      if (judged.claimSetIds.length > 0) visible.push(judged);
+      const part = await this.visiblePartOf(source, registry.databaseEpoch, caller);
+      if (part.claimSetIds.length > 0) visible.push(part);
     }
     const view = viewOf(registry, false, visible);
     this.views.set(key, view);
     return view;
   }
 
-  // The ids of claim sets mean the same within one epoch of the database only.
-  private async judgeSource(
+  // Claim set ids are unique within one database epoch only.
+  private async visiblePartOf(
+    source: SourcePartitions,
     databaseEpoch: string,
     caller: Caller,
-    source: SourcePartitions,
   ): Promise<VisibleSource> {
     const visibilityKey = this.policy.visibilityKey(caller, (key) => source.keys.has(key));
     const key = `${databaseEpoch}|${source.sourceId}|${visibilityKey}`;
-    const before = this.judged.get(key);
+    const before = this.evaluated.get(key);
     if (before?.revision === source.revision) return before.visible;
-    const judged = await judgeSource(source, before, (claims) => this.policy.maySee(caller, claims));
-    this.judged.set(key, judged);
-    return judged.visible;
+    const evaluated = await evaluateSource(source, before, (claims) => this.policy.maySee(caller, claims));
+    this.evaluated.set(key, evaluated);
+    return evaluated.visible;
   }
 }
 

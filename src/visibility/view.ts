@@ -1,30 +1,27 @@
 import { createHash } from 'node:crypto';
 
-/** What is visible of one source: the entries that carry one of these claim sets. */
+/** The visible claim sets of one source: the caller sees the entries that carry one of them. */
 export interface VisibleSource {
   readonly sourceId: number;
   /** In ascending order. */
   readonly claimSetIds: readonly number[];
-  /** The same as a text, separated by commas: to put it together for every statement would take longer than the statement. */
+  /** `claimSetIds` joined by commas, cached: joining thousands takes longer than the statement they are sent with. */
   readonly text: string;
-  /** Equal for equal sources with equal claim sets, and for no others. */
+  /** Digest of source and claim sets. */
   readonly digest: string;
 }
 
-/**
- * What one caller sees of one registry, in the order of the registry's sources, so that of two entries with one name the earlier
- * shadows the later. Two callers with equal views get equal bytes.
- */
+/** The partitions that a caller sees in a registry, in source order: earlier sources shadow later ones. Equal views get equal bytes. */
 export interface View {
-  /** Whether every entry is visible, whatever its claims: then there is no need to know the partitions. */
+  /** Whether every entry is visible regardless of its claims; `visible` is empty then. */
   readonly seesAll: boolean;
-  /** The sources of which anything is visible; empty when everything is. */
+  /** The sources with visible partitions. */
   readonly visible: readonly VisibleSource[];
-  /** Equal for equal views of sources in which nothing has changed in between, and for no others. */
+  /** Digest of the view and of its sources' revisions. */
   readonly tag: string;
-  /** All sources of the registry in its order, also those of which nothing is visible. */
+  /** All sources of the registry, in its order. */
   readonly sourceIds: readonly number[];
-  /** The state of those sources that the partitions were read at: `RegistryState.revisions`. */
+  /** The `RegistryState.revisions` that the view was computed for. */
   readonly revisions: string;
 }
 
@@ -42,18 +39,17 @@ export function visibleSource(sourceId: number, claimSetIds: readonly number[]):
   return { sourceId, claimSetIds, text, digest };
 }
 
-/** Whether nothing at all is visible. */
-export function showsNothing({ seesAll, visible }: View): boolean {
+export function isEmptyView({ seesAll, visible }: View): boolean {
   return !seesAll && visible.length === 0;
 }
 
-/** How many partitions are visible, of a view that does not see all. */
+/** Counts the visible partitions; not for a view that sees all. */
 export function countPartitions({ visible }: View): number {
   return visible.reduce((sum, { claimSetIds }) => sum + claimSetIds.length, 0);
 }
 
-/** Whether two views show the same partitions in the same order. */
-export function showsTheSame(one: View, other: View): boolean {
+/** Whether two views have the same partitions in the same order. */
+export function haveSamePartitions(one: View, other: View): boolean {
   return one.seesAll === other.seesAll && contentOf(one) === contentOf(other);
 }
 

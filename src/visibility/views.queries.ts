@@ -9,29 +9,29 @@ import { ENTRY_TYPE_NAMES } from '../documents/entry-types.js';
 import { ApiError } from '../http/errors.js';
 
 /**
- * SQL: which run of PostgreSQL answers, with which tables. After a restore, or a failover that lost the last transactions, ids
- * and revisions begin again and mean something else: what was cached before must not be used. A table that is created or
- * filled anew is another file, and so is each of a copy of the database that takes its place: the path names the database too.
+ * SQL: identifies the PostgreSQL start and the table files. After a restore, or a failover that lost transactions, ids and revisions
+ * are reused with another meaning, so caches of an earlier epoch are invalid. Recreated tables and copies of the database have other
+ * file paths.
  */
 export const DATABASE_EPOCH = `concat_ws(' ', extract(epoch from pg_postmaster_start_time()), pg_relation_filepath('claim_set'),
     pg_relation_filepath('source'), pg_relation_filepath('source_partition'))`;
 
-/** A registry as consumers enter it, with the state of its sources. */
+/** A registry with the state of its sources, as read by one statement. */
 export interface RegistryState {
   readonly name: string;
   readonly claims: Claims;
-  /** What a caller without a token holds; null: there is none. */
+  /** Claims of callers without a token; null: a token is required. */
   readonly anonymousClaims: Claims | null;
   readonly keys: readonly RegistryKey[];
-  /** Of its row: another after every change of it, its claims among them. */
+  /** Changes with every change of the registry's row, including its claims. */
   readonly version: string;
-  /** In the registry's order. */
+  /** In registry order. */
   readonly sourceIds: readonly number[];
-  /** Of each of them, which rises with every change of its partitions. */
+  /** By source; each rises with every change of the source's partitions. */
   readonly partitionRevisions: readonly string[];
-  /** Which run of PostgreSQL has answered, with which tables: ids mean what they do within it. */
+  /** `DATABASE_EPOCH`: ids are unique within it. */
   readonly databaseEpoch: string;
-  /** That, and the sources with their revisions: equal as long as none of their entries, nor their order, has changed. */
+  /** Epoch and sources with their revisions; changes with every change of an entry, or of the sources' order. */
   readonly revisions: string;
 }
 
@@ -39,16 +39,13 @@ export interface RegistryState {
 const REVISIONS = `${DATABASE_EPOCH}
     || '|' || coalesce(string_agg(s.id || ':' || s.revision, ',' order by p.position), '')`;
 
-/**
- * SQL: the version of the registry `r`. Every change of a row gives it another `xmin`, so what is read of a registry, whatever that
- * may be one day, is covered.
- */
+/** SQL: the version of the registry `r`. Every update of the row changes `xmin`, so no column can be forgotten. */
 const REGISTRY_VERSION = `r.xmin::text`;
 
 /**
- * SQL: whether the sources `$sourceIds`, in this order, are still at `$revisions`. False also when one of them is gone, since its
- * revision is missing then. Where the registry was not looked up for this request, `$registry` names it: then also whether it is
- * still there, at `$registryVersion` and with these sources. Statements select it beside what they read, from the same snapshot.
+ * SQL: whether the sources `$sourceIds`, in this order, are still at `$revisions`; false if one was deleted. For a remembered registry,
+ * `$registry` is its name: then it must also exist at `$registryVersion` with these sources. Statements select this together with
+ * the rows they read, from one snapshot.
  */
 const IS_CURRENT = `(
   select ${REVISIONS} = $revisions
@@ -59,22 +56,22 @@ const IS_CURRENT = `(
     and array(select source_id from registry_source where registry_id = r.id order by position) = $sourceIds::int[]
 ))`;
 
-/** SQL, the first of the common tables of a statement: `isCurrent`. */
+/** SQL: the first common table expression of a statement; selects `isCurrent`. */
 export const CURRENCY = `currency as materialized (
   select ${IS_CURRENT} as "isCurrent"
 )`;
 
-/** SQL: false where a view that was only remembered is not current. What it would show is not worth reading then. */
+/** SQL: false for a remembered view that is no longer current: its rows are not worth reading. */
 export const IS_WORTH_READING = `($registry::text is null or (select "isCurrent" from currency))`;
 
 /** The partitions of one source. */
 export interface PartitionList {
   readonly sourceId: number;
-  /** The partition revision of the source that they were read at. */
+  /** The partition revision of the source. */
   readonly revision: string;
-  /** Their claim sets, in ascending order, separated by commas: node-postgres takes five times as long to make numbers of a list. */
+  /** Ascending claim set ids, joined by commas: node-postgres takes five times as long to parse an array. */
   readonly claimSetIds: string;
-  /** The claims of those of them that were made after the one that was asked about; not of all when they are very many. */
+  /** Claims of the claim sets newer than the requested id, up to a limit. */
   readonly newClaims: Readonly<Record<string, Claims>>;
 }
 
@@ -107,7 +104,7 @@ cross join lateral (
 ) sources
 where r.name = any($1)`;
 
-/** What views are computed from: registries with the revisions of their sources, partitions, claim sets. */
+/** Reads the input of views: registries with the revisions of their sources, partitions, claim sets. */
 @Injectable()
 export class ViewsQueries {
   constructor(
@@ -115,13 +112,13 @@ export class ViewsQueries {
     private readonly prepared: PreparedStatements,
   ) {}
 
-  /** The registries of these names that exist. */
+  /** The existing registries of these names. */
   async registries(names: readonly string[]): Promise<Map<string, RegistryState>> {
     const rows = await this.prepared.query<RegistryState[]>(REGISTRY_STATES, [names]);
     return new Map(rows.map((row) => [row.name, row]));
   }
 
-  /** These sources as they are now, as a registry of them would have them. */
+  /** The current state of these sources. */
   async sources(
     sourceIds: readonly number[],
   ): Promise<Pick<RegistryState, 'sourceIds' | 'partitionRevisions' | 'databaseEpoch'>> {
@@ -138,9 +135,9 @@ export class ViewsQueries {
   }
 
   /**
-   * The claim sets that entries of these sources carry; nothing of a source that is gone.
+   * The claim sets that entries of these sources carry; deleted sources are left out.
    *
-   * @param newest claim set whose claims are known: ids rise, and most that are not known are newer.
+   * @param newest greatest cached claim set: claims of newer ones are included.
    */
   async partitions(sourceIds: readonly number[], newest: number): Promise<PartitionList[]> {
     return this.prepared.query<PartitionList[]>(PARTITIONS, [sourceIds, newest]);
@@ -155,14 +152,14 @@ export class ViewsQueries {
 
 const RETRY_AFTER_SECONDS = '60';
 
-/** Keeps whoever may publish from making any number of partitions, which every read of others would have to judge. */
+/** Bounds the partitions that publishers can create, since every reader's view has to evaluate them. */
 @Injectable()
 export class PartitionLimit {
   constructor(@Inject(limitsConfig.KEY) private readonly limits: ConfigType<typeof limitsConfig>) {}
 
   /**
-   * contract §2, `claimSetsPerSource`: asked in the transaction that has just given an entry this claim set. The triggers have locked
-   * the source by then, so nobody adds another one at the same time. A claim set that other entries carry already is always fine.
+   * contract §2, `claimSetsPerSource`: checks in the transaction that has just given an entry this claim set. Triggers have locked the
+   * source, so no other transaction adds one. A claim set that other entries carry already is always allowed.
    *
    * @throws ApiError 429 `too_many_requests`.
    */
@@ -177,7 +174,7 @@ export class PartitionLimit {
     if (row?.exceeded !== false)
       throw new ApiError(
         'too_many_requests',
-        `The entries of the managed source may carry ${this.limits.claimSetsPerSource} different claims at a time, and do: use claims that are there already, or remove some`,
+        `The managed source has reached its limit of ${this.limits.claimSetsPerSource} distinct claims: reuse existing claims, or delete entries`,
         undefined,
         { headers: { 'Retry-After': RETRY_AFTER_SECONDS } },
       );

@@ -11,45 +11,45 @@ import { RegistryLookup } from './registry-lookup.js';
 import type { RegistryState } from './views.queries.js';
 
 /**
- * Callers without a token, by what the registry says now that they hold: it is looked up with each request, so what is taken
- * back is gone with the next one, on every replica (contract §6.1). They have no role, and are nobody outside of this registry.
+ * Callers without a token, with the claims that the registry grants them. The registry is looked up for each request, so a
+ * withdrawal applies from the next one on every replica (contract §6.1). These callers have no role and exist in this registry only.
  */
 @Injectable()
 export class RegistryCallers extends CallersWithoutToken {
   private readonly admitted = new WeakMap<Request, Caller>();
   private readonly found = new WeakMap<Caller, RegistryState>();
-  private readonly asksForTokens: boolean;
+  private readonly requiresTokens: boolean;
 
   constructor(
     private readonly lookup: RegistryLookup,
     @Inject(authenticationConfig.KEY) { oauth }: ConfigType<typeof authenticationConfig>,
   ) {
     super();
-    this.asksForTokens = oauth !== null;
+    this.requiresTokens = oauth !== null;
   }
 
   /**
-   * Lets a request with a key go on as one of its registry.
+   * Admits a request that carries a registry key.
    *
-   * @returns false for a key that is wrong or has expired, of whatever registry, also one that does not exist.
+   * @returns false for a wrong or expired key, or a registry that does not exist.
    */
   async admit(request: Request, { registry, key }: { registry: string; key: string }): Promise<boolean> {
     const state = await this.lookup.find(registry);
-    const known = matchingKey(state?.keys ?? [], key);
-    if (!this.asksForTokens || !state || !known) return false;
-    this.admitted.set(request, this.callerOf(state, known.claims, known.name));
+    const match = matchingKey(state?.keys ?? [], key);
+    if (!this.requiresTokens || !state || !match) return false;
+    this.admitted.set(request, this.callerOf(state, match.claims, match.name));
     return true;
   }
 
   async find(request: Request): Promise<Caller | null> {
-    if (!this.asksForTokens) return null;
+    if (!this.requiresTokens) return null;
     const admitted = this.admitted.get(request);
     if (admitted) return admitted;
     const state = await this.lookup.find(String(request.params['registry']));
     return state?.anonymousClaims ? this.callerOf(state, state.anonymousClaims) : null;
   }
 
-  /** The registry as it was when this caller was found; undefined for one with a token. */
+  /** The registry as read when this caller was found; undefined for a caller with a token. */
   registryOf(caller: Caller): RegistryState | undefined {
     return this.found.get(caller);
   }
@@ -67,8 +67,7 @@ export class RegistryCallers extends CallersWithoutToken {
 }
 
 /**
- * contract §6.1: a request with a key that is wrong, or has expired, is answered as one of a registry that does not exist,
- * whatever its method, the rest of its path and its token: before anything looks at them.
+ * contract §6.1: a wrong or expired key is answered like an unknown registry, before method, path and token are looked at.
  */
 export function admitKeys(
   callers: RegistryCallers,
