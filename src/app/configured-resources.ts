@@ -11,6 +11,7 @@ import { RegistriesRepository } from '../registries/registries.repository.js';
 import { declaredForm as declaredRegistry } from '../registries/registries.responses.js';
 import { RegistryWriter } from '../registries/registry-writer.js';
 import { Registry, RegistrySource } from '../registries/registry.entity.js';
+import { MANAGED_KIND } from '../source-kinds/kinds.js';
 import { SourceStates } from '../sources/source-states.queries.js';
 import { SourceWriter } from '../sources/source-writer.js';
 import { Source } from '../sources/source.entity.js';
@@ -250,8 +251,8 @@ export class ConfiguredResources {
   }
 
   private async refuseSecondManaged(manager: EntityManager, { sources }: CatalogueConfig): Promise<void> {
-    const declared = sources.find(({ kind }) => kind === 'managed');
-    const other = declared && (await manager.findOneBy(Source, { kind: 'managed', origin: 'api' }));
+    const declared = sources.find(({ kind }) => kind === MANAGED_KIND);
+    const other = declared && (await manager.findOneBy(Source, { kind: MANAGED_KIND, origin: 'api' }));
     if (other)
       throw new ConfigurationConflict(
         `sources: ${declared.name} is a managed source, and there is one already, made through the API: ${other.name}`,

@@ -1,5 +1,5 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
-import { ENTRY_TYPES } from '../documents/entry-types.js';
+import { statusesOf } from '../documents/statuses.js';
 import { documentClassOf } from '../entries/entries.dto.js';
 
 export class PageMetadata {
@@ -11,7 +11,7 @@ export class PageMetadata {
 }
 
 export class OfficialMetadata {
-  @ApiProperty({ enum: ENTRY_TYPES.server.statuses })
+  @ApiProperty({ enum: [...statusesOf('server')] })
   status: string;
 
   @ApiProperty({ format: 'date-time' })

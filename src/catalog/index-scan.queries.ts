@@ -1,4 +1,5 @@
 import type { EntryType } from '../documents/entry-types.js';
+import { COMMON_STATUS } from '../documents/statuses.js';
 import { CURRENCY } from '../visibility/views.queries.js';
 import {
   changedSince,
@@ -41,7 +42,7 @@ const VERSION: IndexScan = {
 const STATUS: IndexScan = {
   reads: 'in-order',
   column: 'status',
-  candidates: `v.status >= (select $status::text) and v.status <> 'active'`,
+  candidates: `v.status >= (select $status::text) and v.status <> '${COMMON_STATUS}'`,
   exact: 'v.status = (select $status::text)',
 };
 
@@ -50,7 +51,7 @@ export function indexScansFor({ updatedSince, version, status }: ListFilter): In
   const scans: IndexScan[] = [];
   if (updatedSince !== undefined) scans.push(UPDATED_SINCE);
   if (version !== undefined && version !== 'latest') scans.push(VERSION);
-  if (status !== undefined && status !== 'active') scans.push(STATUS);
+  if (status !== undefined && status !== COMMON_STATUS) scans.push(STATUS);
   return scans;
 }
 

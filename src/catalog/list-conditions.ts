@@ -1,5 +1,7 @@
+import { isOneOf } from '../database/columns.js';
 import type { NamedValues } from '../database/statements.js';
 import type { EntryType } from '../documents/entry-types.js';
+import { SHOWN_STATUSES, SHOWN_STATUSES_WITH_DELETED } from '../documents/statuses.js';
 import { IS_WORTH_READING } from '../visibility/views.queries.js';
 import type { ListFilter, ListRequest, Position } from './list-request.js';
 
@@ -19,18 +21,19 @@ export function isVisibleAmongMany(entry: string): string {
   return `(coalesce(${entry}.claim_set_id in (select unnest((select $claimSets::int[]))), false) or (select $seesAll::boolean))`;
 }
 
-/** SQL: whether the version `v` is shown unless deleted versions are requested. */
-export const NOT_DELETED = `v.status <> 'deleted'`;
+/** SQL: whether consumers see the version `v` (contract §6). */
+export function hasShownStatus(includeDeleted = false): string {
+  return isOneOf('v.status', includeDeleted ? SHOWN_STATUSES_WITH_DELETED : SHOWN_STATUSES);
+}
 
 /** SQL: whether the version `v` passes the part of the filter that does not depend on its entry. */
 export function passes({ includeDeleted, version, status, search }: ListFilter): string {
-  const conditions: string[] = [];
-  if (!includeDeleted) conditions.push(NOT_DELETED);
+  const conditions = [hasShownStatus(includeDeleted)];
   if (version === 'latest') conditions.push('v.is_latest');
   else if (version !== undefined) conditions.push('v.version = $version');
   if (status !== undefined) conditions.push('v.status = $status');
   if (search !== undefined) conditions.push('v.search like $searchPattern');
-  return conditions.length > 0 ? conditions.join(' and ') : 'true';
+  return conditions.join(' and ');
 }
 
 /**

@@ -1,5 +1,6 @@
 import { ApiPropertyOptional } from '@nestjs/swagger';
 import { BARE_TYPES, ENTRY_TYPES, type EntryType } from '../documents/entry-types.js';
+import { isShown, statusesOf } from '../documents/statuses.js';
 import { Checked, Optional } from '../validation/class-checks.js';
 import {
   cursorParameter,
@@ -73,7 +74,7 @@ export class ServerListQuery extends PageQuery {
 }
 
 /** The statuses of all types that are served without a wrapper. */
-const BARE_STATUSES = [...new Set(BARE_TYPES.flatMap((type) => ENTRY_TYPES[type].statuses))];
+const BARE_STATUSES = [...new Set(BARE_TYPES.flatMap(statusesOf))].filter(isShown);
 
 export class BareListQuery extends PageQuery {
   @ApiPropertyOptional(pageSize('skill'))

@@ -1,6 +1,7 @@
 import { utcText } from '../database/columns.js';
 import { ENTRY_TYPES, type EntryType } from '../documents/entry-types.js';
 import { officialMeta } from '../documents/incoming-version.js';
+import type { Status } from '../documents/statuses.js';
 import type { ListFilter } from './list-request.js';
 
 /** A stored version as the consumer API shows it. Dates are RFC 3339 in UTC. */
@@ -9,7 +10,7 @@ export interface VersionRow {
   readonly version: string;
   readonly key: string;
   readonly document: string;
-  readonly status: string;
+  readonly status: Status;
   readonly statusMessage: string | null;
   readonly statusChangedAt: string;
   readonly publishedAt: string;

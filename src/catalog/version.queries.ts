@@ -2,7 +2,7 @@ import { setImmediate } from 'node:timers/promises';
 import type { EntryType } from '../documents/entry-types.js';
 import { tracing } from '../telemetry/tracing.js';
 import { CURRENCY } from '../visibility/views.queries.js';
-import { isVisible, NOT_DELETED, rankedBy } from './list-conditions.js';
+import { hasShownStatus, isVisible, rankedBy } from './list-conditions.js';
 import {
   FOUND_COLUMNS,
   type FoundVersion,
@@ -59,7 +59,7 @@ from currency left join (
   select f.name,
     ${VERSION_COLUMNS}
   from first_entry f join entry_version v on v.entry_id = f.id
-  where ${WHICH[which]} and ${includeDeleted ? 'true' : NOT_DELETED}
+  where ${WHICH[which]} and ${hasShownStatus(includeDeleted)}
     and ($afterKey::text is null or v.version_key < $afterKey)
 ) found on true
 ${order}`,
@@ -109,7 +109,7 @@ from currency left join (
     select * from entry_version o
     where o.entry_id = e.id and ${which === 'exact' ? 'o.version = asked.version' : 'o.is_latest'} offset 0
   ) v
-  where ${includeDeleted ? 'true' : NOT_DELETED}
+  where ${hasShownStatus(includeDeleted)}
 ) found on true
 window page as (order by found.place rows unbounded preceding)`,
     { type, names: asked.map(({ name }) => name), versions: asked.map(({ version }) => version) },

@@ -1,7 +1,9 @@
 import type { Claims } from '../claims/claims.js';
 import type { DatabaseConfig } from '../config/config.js';
+import { isOneOf } from '../database/columns.js';
 import { createDataSource } from '../database/open-database.js';
 import type { EntryType } from '../documents/entry-types.js';
+import { SHOWN_STATUSES } from '../documents/statuses.js';
 
 /** An entry of the database that is shown to somebody. */
 export interface StoredEntry {
@@ -26,7 +28,7 @@ export async function readStoredCatalogue(connection: DatabaseConfig): Promise<S
     const entries = await dataSource.query<StoredEntry[]>(
       `select s.name as source, e.type, e.name, c.claims
        from entry e join source s on s.id = e.source_id join claim_set c on c.id = e.claim_set_id
-       join entry_version v on v.entry_id = e.id and v.is_latest and v.status <> 'deleted'
+       join entry_version v on v.entry_id = e.id and v.is_latest and ${isOneOf('v.status', SHOWN_STATUSES)}
        order by e.type, e.name`,
     );
     return { sources: sources.map(({ name }) => name), entries };

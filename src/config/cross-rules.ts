@@ -1,5 +1,5 @@
 import { elements, member } from '../json/json-values.js';
-import { KINDS } from '../source-kinds/kinds.js';
+import { KINDS, MANAGED_KIND } from '../source-kinds/kinds.js';
 import type { Unchecked } from '../validation/class-checks.js';
 import { below, type Issue, issue } from '../validation/problems.js';
 import { insecureUrls } from './auth-settings.dto.js';
@@ -33,11 +33,16 @@ function sameNames(section: string, items: unknown): Issue[] {
 }
 
 function managedSources(sources: unknown): Issue[] {
-  const managed = [...members(sources, 'managed').entries()].filter(([, settings]) => settings !== undefined);
+  const managed = [...members(sources, MANAGED_KIND).entries()].filter(
+    ([, settings]) => settings !== undefined,
+  );
   return managed
     .slice(1)
     .flatMap(([position]) =>
-      below(['sources', position, 'managed'], issue('is the second managed source: at most one is possible')),
+      below(
+        ['sources', position, MANAGED_KIND],
+        issue('is the second managed source: at most one is possible'),
+      ),
     );
 }
 

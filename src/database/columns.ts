@@ -33,6 +33,11 @@ export function utcText(column: string): string {
   return `to_char(${column} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
 }
 
+/** SQL: whether a column holds one of these words. They come from our own tables: nothing is escaped. */
+export function isOneOf(column: string, words: readonly string[]): string {
+  return `${column} in (${words.map((word) => `'${word}'`).join(', ')})`;
+}
+
 /** When the transaction began, to the millisecond. The database's time, because the clocks of replicas differ. */
 export async function transactionTime(manager: EntityManager): Promise<Date> {
   const [row] = await manager.query<{ now: Date }[]>(`select date_trunc('milliseconds', now()) as now`);

@@ -2,42 +2,38 @@ import { elements, isObject, member } from '../json/json-values.js';
 import { MAX_NAME_LENGTH, type Problem } from './document-problem.js';
 import { checkerOf, checkServer, PUBLISHER_PROVIDED } from './document-rules.js';
 import { serverDocumentSchema } from './schemas/server-document.schema.js';
-import {
-  pluginDocumentSchema,
-  SKILL_STATUSES,
-  skillDocumentSchema,
-} from './schemas/skill-document.schema.js';
+import { pluginDocumentSchema, skillDocumentSchema } from './schemas/skill-document.schema.js';
+import { ENTRY_TYPE_NAMES, type EntryType, isStatus, type Status } from './statuses.js';
+
+export { ENTRY_TYPE_NAMES, type EntryType };
 
 /** A document that has passed the check of its type. */
 export type Document = Readonly<Record<string, unknown>>;
 
-/**
- * All that differs between the types of entries. A document stands in a member that is called like its type, in what is
- * published and in items of lists.
- */
+/** All differences between entry types. Published bodies and list items hold a document under the name of its type. */
 interface EntryTypeRow {
-  /** The key of its list, in registry files and in answers alike. */
+  /** The key of its list, in registry files and in answers. */
   readonly listKey: string;
-  /** Where its list is, below the version of the consumer API. */
+  /** The path of its list below the version of the consumer API. */
   readonly path: string;
-  /** Must a registry file have this list, and be it empty? */
+  /** Whether a registry file must have this list, even if empty. */
   readonly isInEveryFile: boolean;
-  /** A JSON schema: see document-formats.ts for its formats. */
+  /** A JSON schema with the formats of `DOCUMENT_FORMATS`. */
   readonly schema: { readonly required: readonly string[]; readonly properties: object };
   readonly check: (document: unknown, bytes?: number) => Problem[];
-  /** The keys that make up the entry's name; a skill's is `namespace/name`. */
+  /** The keys that form the entry's name: a skill's is `namespace/name`. */
   readonly nameKeys: readonly string[];
-  /** The first is the default. */
-  readonly statuses: readonly [string, ...string[]];
-  /** Is the status a member of the document? Otherwise it stands beside it only. */
+  /** The status of a new version whose document has none. */
+  readonly initialStatus: Status;
+  /** Whether the status is a member of the document; otherwise it is only in `_meta`. */
   readonly hasStatusInDocument: boolean;
-  /** How lists and single answers show a version: the bare document, or an item with `_meta` around it. */
+  /** Whether lists and single answers show the bare document, without `_meta` around it. */
   readonly isShownBare: boolean;
-  /** Versions on a page, unless the request says how many. */
+  /** The default page size. */
   readonly perPage: number;
-  /** Do lists show the latest version of each entry only? */
+  /** Whether lists show only the latest version of each entry. */
   readonly listsLatestOnly: boolean;
-  /** What `filter.tags` looks at. */
+  /** The tags that `filter.tags` matches. */
   readonly tagsOf: (document: Document) => string[];
 }
 
@@ -49,8 +45,7 @@ const ROWS = {
     schema: serverDocumentSchema,
     check: checkServer,
     nameKeys: ['name'],
-    // Those of the MCP Registry.
-    statuses: ['active', 'deprecated', 'deleted'],
+    initialStatus: 'active',
     hasStatusInDocument: false,
     isShownBare: false,
     perPage: 30,
@@ -64,7 +59,7 @@ const ROWS = {
     schema: skillDocumentSchema,
     check: checkerOf(skillDocumentSchema),
     nameKeys: ['namespace', 'name'],
-    statuses: SKILL_STATUSES,
+    initialStatus: 'active',
     hasStatusInDocument: true,
     isShownBare: true,
     perPage: 50,
@@ -78,55 +73,46 @@ const ROWS = {
     schema: pluginDocumentSchema,
     check: checkerOf(pluginDocumentSchema),
     nameKeys: ['namespace', 'name'],
-    statuses: SKILL_STATUSES,
+    initialStatus: 'active',
     hasStatusInDocument: true,
     isShownBare: true,
     perPage: 50,
     listsLatestOnly: true,
     tagsOf: publisherTags,
   },
-} as const satisfies Record<string, EntryTypeRow>;
-
-export type EntryType = keyof typeof ROWS;
+} as const satisfies Record<EntryType, EntryTypeRow>;
 
 /** The keys of the lists of all types. */
 export type ListKey = (typeof ROWS)[EntryType]['listKey'];
 
-/** The types of entries that lists show as bare documents. */
+/** The entry types that lists show as bare documents. */
 export type BareType = {
   [T in EntryType]: (typeof ROWS)[T]['isShownBare'] extends true ? T : never;
 }[EntryType];
 
-/** The types of entries. A further type is one more row, and a migration that lets PostgreSQL have it. */
 export const ENTRY_TYPES: Readonly<Record<EntryType, EntryTypeRow & { readonly listKey: ListKey }>> = ROWS;
 
-export const ENTRY_TYPE_NAMES = Object.keys(ROWS) as readonly EntryType[];
-
 export const BARE_TYPES = ENTRY_TYPE_NAMES.filter((type): type is BareType => ROWS[type].isShownBare);
-
-/** The statuses of all types. */
-export const STATUSES: readonly string[] = [
-  ...new Set(ENTRY_TYPE_NAMES.flatMap((type) => ENTRY_TYPES[type].statuses)),
-];
 
 export function isEntryType(text: unknown): text is EntryType {
   return typeof text === 'string' && Object.hasOwn(ROWS, text);
 }
 
-/** The status a version begins with. */
-export function initialStatus(type: EntryType, document: Document): string {
-  const { hasStatusInDocument, statuses } = ENTRY_TYPES[type];
-  return String((hasStatusInDocument ? document['status'] : undefined) ?? statuses[0]);
+/** Returns the status of a new version. */
+export function initialStatus(type: EntryType, document: Document): Status {
+  const row = ENTRY_TYPES[type];
+  const given = row.hasStatusInDocument ? document['status'] : undefined;
+  return isStatus(given) ? given : row.initialStatus;
 }
 
-/** The text of a document after its version got this status; spelled anew only when that changes what it says. */
-export function withStatus(type: EntryType, text: string, status: string): string {
+/** Returns the document's text with this status; reserializes it only if the status differs. */
+export function withStatus(type: EntryType, text: string, status: Status): string {
   if (!ENTRY_TYPES[type].hasStatusInDocument) return text;
   const document = JSON.parse(text) as Document;
   return initialStatus(type, document) === status ? text : JSON.stringify({ ...document, status });
 }
 
-/** The name of the entry a document belongs to. Undefined only when the document would not pass its check. */
+/** Returns the name of the document's entry; undefined only if the document would not pass its check. */
 export function findName(type: EntryType, document: Document): string | undefined {
   const parts = ENTRY_TYPES[type].nameKeys.map((key) => document[key]);
   return parts.every((part) => typeof part === 'string' && part.length <= MAX_NAME_LENGTH)
@@ -134,7 +120,7 @@ export function findName(type: EntryType, document: Document): string | undefine
     : undefined;
 }
 
-/** What `search` looks through: name, title and description, in lower case. */
+/** Returns the text that `search` matches: name, title and description, in lower case. */
 export function searchTextOf(type: EntryType, document: Document): string {
   const parts = [findName(type, document), document['title'], document['description']];
   return parts
@@ -144,7 +130,7 @@ export function searchTextOf(type: EntryType, document: Document): string {
     .replaceAll('\0', '');
 }
 
-// For every publisher, for every image or URL of its block, the `tags` array. Odd shapes hold no tags.
+// The publisher block maps publishers to images or URLs, each with a `tags` array. Other shapes have no tags.
 function publisherTags(document: Document): string[] {
   const blocks = members(member(document['_meta'], PUBLISHER_PROVIDED)).flatMap(members);
   return blocks.flatMap((block) => {

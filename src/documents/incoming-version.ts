@@ -1,4 +1,4 @@
-import type { EntryType } from './entry-types.js';
+import type { EntryType, Status } from './statuses.js';
 
 /** What tells an entry from all others of its source. */
 export interface EntryName {
@@ -17,7 +17,7 @@ export interface IncomingVersion extends VersionName {
   readonly document: Buffer;
   /** SHA-256 of that. */
   readonly digest: Buffer;
-  readonly status: string;
+  readonly status: Status;
   readonly searchText: string;
   /** What another registry adds to the document. What is absent is decided here. */
   readonly statusMessage?: string;
@@ -49,9 +49,9 @@ export interface SkippedEntry {
   readonly reasons: string[];
 }
 
-/** What the registry, and not the publisher, states about a version. Times are dates, or RFC 3339 text in UTC. */
+/** What the registry, not the publisher, states about a version. Times are dates, or RFC 3339 text in UTC. */
 export interface VersionState {
-  readonly status: string;
+  readonly status: Status;
   readonly statusChangedAt: Date | string;
   readonly statusMessage: string | null;
   readonly publishedAt: Date | string;

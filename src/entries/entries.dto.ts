@@ -4,7 +4,8 @@ import { CLAIMS_SCHEMA } from '../claims/claim-rules.js';
 import type { Claims } from '../claims/claims.js';
 import { isProse } from '../documents/document-problem.js';
 import { DOCUMENT_FORMATS } from '../documents/document-rules.js';
-import { ENTRY_TYPE_NAMES, ENTRY_TYPES, type EntryType, STATUSES } from '../documents/entry-types.js';
+import { ENTRY_TYPE_NAMES, ENTRY_TYPES, type EntryType } from '../documents/entry-types.js';
+import { STATUSES, statusesOf } from '../documents/statuses.js';
 import { Checked, Optional, Rule, type Unchecked } from '../validation/class-checks.js';
 import { type Issue, issue } from '../validation/problems.js';
 import { anything, claims, flagParameter, storableText, textUpTo } from '../validation/value-checks.js';
@@ -131,7 +132,7 @@ export class ClaimsBody {
 }
 
 export class StatusBody {
-  @ApiProperty({ enum: STATUSES, description: describeStatuses() })
+  @ApiProperty({ enum: [...STATUSES], description: describeStatuses() })
   @Checked(storableText)
   status: string;
 
@@ -169,11 +170,9 @@ function oneDocument(body: Unchecked<PublishBody>): Issue[] {
 }
 
 function describeStatuses(): string {
-  const lines = ENTRY_TYPE_NAMES.map((type) => {
-    const { listKey, statuses } = ENTRY_TYPES[type];
-    return `${listKey}: ${statuses.join(', ')}`;
-  });
-  return lines.join('; ');
+  return ENTRY_TYPE_NAMES.map((type) => `${ENTRY_TYPES[type].listKey}: ${statusesOf(type).join(', ')}`).join(
+    '; ',
+  );
 }
 
 /** Bodies of `POST /v1/entries`, one of each type. */

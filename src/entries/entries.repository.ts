@@ -6,6 +6,8 @@ import { ClaimSetsRepository } from '../claim-sets/claim-sets.repository.js';
 import { type Claims, equalClaims, givenForm } from '../claims/claims.js';
 import { hasNul } from '../database/columns.js';
 import type { EntryName, IncomingVersion } from '../documents/incoming-version.js';
+import type { Status } from '../documents/statuses.js';
+import { MANAGED_KIND } from '../source-kinds/kinds.js';
 import { bumpRevision } from '../sources/source-registries.queries.js';
 import { PartitionLimit } from '../visibility/views.queries.js';
 import { electLatest, type NewDocument, updateStatus } from './entry-status.queries.js';
@@ -35,7 +37,7 @@ export class EntriesRepository {
     const query = manager
       .getRepository(Entry)
       .createQueryBuilder('entry')
-      .innerJoin('entry.source', 'source', `source.kind = 'managed'`)
+      .innerJoin('entry.source', 'source', 'source.kind = :kind', { kind: MANAGED_KIND })
       .addSelect(['source.id', 'source.name'])
       .innerJoinAndSelect('entry.claimSet', 'claimSet')
       .where('entry.type = :type and entry.name = :name', { type, name });
@@ -129,7 +131,7 @@ export class EntriesRepository {
     manager: EntityManager,
     entry: Entry,
     versions: readonly NewDocument[],
-    status: string,
+    status: Status,
     message: string | null,
     now: Date,
   ): Promise<void> {

@@ -1,4 +1,6 @@
 import type { EntityManager } from 'typeorm';
+import { isOneOf } from '../database/columns.js';
+import { LATEST_STATUSES, type Status } from '../documents/statuses.js';
 import type { EntryVersion } from './entry.entity.js';
 
 /** A version with the document it is to have. */
@@ -12,7 +14,7 @@ export async function updateStatus(
   manager: EntityManager,
   entryId: string,
   versions: readonly NewDocument[],
-  status: string,
+  status: Status,
   message: string | null,
   now: Date,
 ): Promise<void> {
@@ -51,7 +53,7 @@ export async function electLatest(
   const elected = await manager.query<{ id: string }[]>(
     `with elected as materialized (
        select coalesce(
-         (select v.id from entry_version v where v.entry_id = e.id and v.status <> 'deleted'
+         (select v.id from entry_version v where v.entry_id = e.id and ${isOneOf('v.status', LATEST_STATUSES)}
           order by v.version_key desc limit 1),
          (select v.id from entry_version v where v.entry_id = e.id order by v.version_key desc limit 1)
        ) as id
@@ -74,8 +76,8 @@ export async function electLatest(
  * entries that are only being written.
  */
 export function precedes(one: Electable, other: Electable): boolean {
-  const [isOneDeleted, isOtherDeleted] = [one.status === 'deleted', other.status === 'deleted'];
-  if (isOneDeleted !== isOtherDeleted) return isOtherDeleted;
+  const mayBeLatest = LATEST_STATUSES.includes(one.status);
+  if (mayBeLatest !== LATEST_STATUSES.includes(other.status)) return mayBeLatest;
   // By bytes, as the database does: UTF-16 orders some characters otherwise.
   return Buffer.compare(Buffer.from(one.versionKey), Buffer.from(other.versionKey)) > 0;
 }

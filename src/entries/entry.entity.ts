@@ -13,14 +13,20 @@ import type { Publisher } from '../audit/audit-event.js';
 import { ClaimSet } from '../claim-sets/claim-set.entity.js';
 import { ClaimSetId, ClaimSetOf, GivenClaims } from '../claim-sets/claim-sets.repository.js';
 import { asGiven, type Claims } from '../claims/claims.js';
-import { BigIdColumn, BytewiseText, Timestamp } from '../database/columns.js';
-import type { EntryType } from '../documents/entry-types.js';
+import { BigIdColumn, BytewiseText, isOneOf, Timestamp } from '../database/columns.js';
+import {
+  COMMON_STATUS,
+  ENTRY_TYPE_NAMES,
+  type EntryType,
+  type Status,
+  STATUSES,
+} from '../documents/statuses.js';
 import { Source } from '../sources/source.entity.js';
 
 /** One name of one type in one source. */
 @Entity('entry')
 @Unique('entry_source_id_type_name_key', ['sourceId', 'type', 'name'])
-@Check('entry_type_check', `type in ('server', 'skill', 'plugin')`)
+@Check('entry_type_check', isOneOf('type', ENTRY_TYPE_NAMES))
 // Serves one partition (source and claim set) of a view in name order, and tells the triggers whether it holds anything.
 @Index('entry_partition', ['sourceId', 'type', 'claimSetId', 'name'])
 @Index('entry_claim_set', ['claimSetId'])
@@ -72,11 +78,11 @@ export class Entry {
 /** One published document of an entry. */
 @Entity('entry_version')
 @Unique('entry_version_entry_id_version_key', ['entryId', 'version'])
-@Check('entry_version_status_check', `status in ('active', 'deprecated', 'deleted', 'archived')`)
+@Check('entry_version_status_check', isOneOf('status', STATUSES))
 @Index('entry_version_latest', ['entryId'], { unique: true, where: 'is_latest' })
 @Index('entry_version_updated', ['updatedAt'])
 @Index('entry_version_version', ['version'])
-@Index('entry_version_status', ['status'], { where: `status <> 'active'` })
+@Index('entry_version_status', ['status'], { where: `status <> '${COMMON_STATUS}'` })
 // TypeORM knows no descending indexes: the migration makes it.
 @Index('entry_version_order', { synchronize: false })
 export class EntryVersion {
@@ -106,7 +112,7 @@ export class EntryVersion {
   digest: Buffer;
 
   @Column({ type: 'text' })
-  status: string;
+  status: Status;
 
   @Column({ name: 'status_message', type: 'text', nullable: true })
   statusMessage: string | null;

@@ -3,8 +3,8 @@ import type { Caller } from '../auth/caller.js';
 import { AccessPolicy, type Recorder } from '../authz/access-policy.js';
 import { type Claims, covers, equalClaims } from '../claims/claims.js';
 import { checkDocument, formatProblem } from '../documents/document-check.js';
-import { ENTRY_TYPES, type EntryType } from '../documents/entry-types.js';
 import type { EntryName, IncomingVersion } from '../documents/incoming-version.js';
+import { type EntryType, isStatus, type Status, statusesOf } from '../documents/statuses.js';
 import { ApiError } from '../http/errors.js';
 import { invalidBody, readBody } from '../http/validation.pipes.js';
 import { matchesGlob } from '../sources/entry-filter.js';
@@ -53,7 +53,7 @@ export function readClaimsRequest(body: unknown): Claims {
 
 /** A status to be set. */
 export interface StatusRequest {
-  readonly status: string;
+  readonly status: Status;
   readonly message: string | null;
 }
 
@@ -64,8 +64,8 @@ export interface StatusRequest {
  */
 export function readStatusRequest(type: EntryType, body: unknown): StatusRequest {
   const { status, statusMessage = null } = readBody(StatusBody, body);
-  const issues = oneOf(...ENTRY_TYPES[type].statuses)(status);
-  if (issues.length > 0) throw invalidBody(below(['status'], issues));
+  const issues = oneOf(...statusesOf(type))(status);
+  if (issues.length > 0 || !isStatus(status)) throw invalidBody(below(['status'], issues));
   return { status, message: statusMessage };
 }
 

@@ -1,9 +1,10 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { asGiven, type Claims } from '../claims/claims.js';
-import { hasNul } from '../database/columns.js';
+import { hasNul, isOneOf } from '../database/columns.js';
 import { PreparedStatements } from '../database/statements.js';
 import { ENTRY_TYPE_NAMES, type EntryType } from '../documents/entry-types.js';
+import { SHOWN_STATUSES } from '../documents/statuses.js';
 import type { SourceKind } from '../source-kinds/kinds.js';
 import type { View } from '../visibility/view.js';
 
@@ -148,7 +149,7 @@ export class ClaimSetCounts {
     );
     const rows = await this.dataSource.query<{ type: EntryType; count: number }[]>(
       `select shown.type, count(*)::int as count from (${seesAll ? ALL : VISIBLE}) shown
-       join entry_version v on v.entry_id = shown.id and v.is_latest and v.status <> 'deleted'
+       join entry_version v on v.entry_id = shown.id and v.is_latest and ${isOneOf('v.status', SHOWN_STATUSES)}
        group by shown.type`,
       seesAll
         ? [sourceIds]

@@ -2,6 +2,7 @@ import type { Caller, Client } from '../auth/caller.js';
 import type { AccessPolicy } from '../authz/access-policy.js';
 import type { Claims } from '../claims/claims.js';
 import { ApiError } from '../http/errors.js';
+import { MANAGED_KIND } from '../source-kinds/kinds.js';
 import type { AskedEntry, RegistryFacts, SourceFacts } from './explain.queries.js';
 import { knowsEntries, knowsEntry, knowsRegistry, type Rights } from './knowledge.js';
 import { type Answer, answerOf, type ExplainedMissing, type Step } from './steps.js';
@@ -89,7 +90,7 @@ export function knownOf(
     knowsEntry(rights, {
       registry,
       source: policy.mayReach(asker, claims),
-      entry: kind === 'managed' && entry !== null && policy.mayManage(asker, entry.claims),
+      entry: kind === MANAGED_KIND && entry !== null && policy.mayManage(asker, entry.claims),
     }),
   );
   const knowsGate = knowsRegistry(rights, { registry });

@@ -3,6 +3,7 @@ import type { Caller } from '../auth/caller.js';
 import { AccessPolicy, type Judgement } from '../authz/access-policy.js';
 import { CatalogService } from '../catalog/catalog.service.js';
 import { isEntryType } from '../documents/entry-types.js';
+import { isShown } from '../documents/statuses.js';
 import { ApiError } from '../http/errors.js';
 import { RegistryViews, type VerifiedAccess } from '../visibility/registry-views.js';
 import {
@@ -93,20 +94,20 @@ export function entrySteps(
 function versionStep(entry: EntryFacts, asked: AskedEntry, source: string): Step {
   const { code } = versionAnswer(entry, asked);
   if (code === undefined) return { step: 'version', outcome: 'passed', source };
-  const isDeleted = entry.status === 'deleted';
+  const isHidden = entry.status !== null && !isShown(entry.status);
   return {
     step: 'version',
-    outcome: isDeleted ? 'refused' : 'absent',
+    outcome: isHidden ? 'refused' : 'absent',
     code,
     source,
-    ...(isDeleted ? { because: 'status: deleted' } : {}),
+    ...(isHidden ? { because: `status: ${entry.status}` } : {}),
   };
 }
 
 // contract §6: a deleted version is there for nobody who does not ask for such, and an entry of deleted ones alone is not either.
 function versionAnswer({ status, latestStatus }: EntryFacts, { version }: AskedEntry): Answer {
-  if (status !== null && status !== 'deleted') return SHOWN;
-  const isThere = version !== undefined && version !== 'latest' && latestStatus !== 'deleted';
+  if (isShown(status)) return SHOWN;
+  const isThere = version !== undefined && version !== 'latest' && isShown(latestStatus);
   return { status: 404, code: isThere ? 'version_not_found' : 'entry_not_found' };
 }
 

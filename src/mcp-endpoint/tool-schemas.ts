@@ -1,7 +1,7 @@
 import type { ReadEntry } from '../auth/route.js';
 import { CLIENTS } from '../client-config/client-config.js';
 import { OMISSIONS } from '../client-config/template.js';
-import { ENTRY_TYPES } from '../documents/entry-types.js';
+import { statusesOf } from '../documents/statuses.js';
 import { MAX_PAGE } from '../validation/value-checks.js';
 import type { VerifiedAccess } from '../visibility/registry-views.js';
 
@@ -43,7 +43,7 @@ const NAME = text('The name of the server', { examples: ['io.github.example/weat
 const VERSION = text('One exact version; the latest one when absent', { maxLength: 255 });
 const CURSOR = text('`nextCursor` of the page before; it carries the query along', { maxLength: 8_192 });
 const CLIENT = { type: 'string', enum: [...CLIENTS] };
-const STATUS = (type: 'server' | 'skill') => ({ type: 'string', enum: [...ENTRY_TYPES[type].statuses] });
+const STATUS = (type: 'server' | 'skill') => ({ type: 'string', enum: [...statusesOf(type)] });
 const DOCUMENT = { type: 'object', description: 'As it was published', additionalProperties: true };
 
 /** @param perPage how many a page holds unless the call says how many. */

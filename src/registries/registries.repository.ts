@@ -4,6 +4,7 @@ import { type EntityManager, Repository, type SelectQueryBuilder } from 'typeorm
 import type { Claims } from '../claims/claims.js';
 import { hasNul } from '../database/columns.js';
 import { lockForChange } from '../database/locks.js';
+import { MANAGED_KIND } from '../source-kinds/kinds.js';
 import { Registry } from './registry.entity.js';
 
 /** The registries there are, each with its claims and the names of its sources in order. */
@@ -26,7 +27,7 @@ export class RegistriesRepository {
     if (hasNul(name)) return null;
     const found = await this.select(this.registries.manager)
       .innerJoin('registry.sources', 'filled')
-      .innerJoin('filled.source', 'managed', `managed.kind = 'managed'`)
+      .innerJoin('filled.source', 'managed', 'managed.kind = :kind', { kind: MANAGED_KIND })
       .where('registry.name = :name and registry.publishClaims is not null', { name })
       .getOne();
     return found as (Registry & { publishClaims: Claims }) | null;

@@ -7,10 +7,10 @@ import {
   ManagedSettings,
 } from './kind-settings.dto.js';
 
-/** How entries come into a source: by reading it on an interval, by watching it, or by publishing to it. */
+/** How entries get into a source: by reading it at an interval, by watching it, or by publishing to it. */
 type FilledBy = 'sync' | 'watch' | 'publishing';
 
-/** What a file is to a source: what it reads its entries from, or a password, key or token it needs for that. */
+/** Whether a source reads its entries from a file, or needs it as a password, key or token. */
 export type FileUse = 'content' | 'credential';
 
 /** The settings of type string by their path, such as `auth.passwordFile`. */
@@ -24,45 +24,61 @@ type TextPath<S> = {
         : never;
 }[keyof S & string];
 
-/** Every setting called `…File` must be here, or a source made through the API could name any file of this machine. */
+/** Every setting called `…File` is required here: otherwise a source made through the API could name any local file. */
 type FilesOf<S> = Readonly<
   Record<Extract<TextPath<Required<S>>, `${string}File`>, FileUse> &
     Partial<Record<TextPath<Required<S>>, FileUse>>
 >;
 
-/** All that differs between the kinds of sources, except how they are fetched or watched. */
-interface KindRow<S extends object, F extends FilledBy> {
-  /** What stands below the kind, as it is written. */
+/** Every decision that depends on the kind of a source, except how it is fetched or watched. */
+interface KindRow<S extends object, F extends FilledBy, D extends object> {
+  /** The class of the settings below the kind. */
   readonly settings: new () => S;
   readonly filledBy: F;
-  /** Do its entries carry the claims of the source (spec §2.4)? If not, each brings its own. */
+  /** What a sync reads, for messages. */
+  readonly content: 'file' | 'registry' | 'cluster' | null;
+  /** Whether entries carry the claims of the source (spec §2.4) or claims of their own. */
   readonly inheritsClaims: boolean;
-  /** The settings that name files of this machine. */
+  /** The settings that name local files. */
   readonly files: FilesOf<S>;
-  /** The setting that names the host its entries come from, to which its credentials go; null: they come from none. */
+  /** The setting with the host that the source is read from and its credentials are sent to; null if there is none. */
   readonly address: TextPath<Required<S>> | null;
+  /** The setting with the cluster namespaces that sources made through the API are limited to (contract §2). */
+  readonly namespaces: (keyof S & string) | null;
+  /**
+   * Whether a sync that loses most of the entries is refused (contract §7): where somebody else's server fills the source.
+   * The path of a setting means sources with that setting.
+   */
+  readonly shrinkGuard: boolean | TextPath<Required<S>>;
+  /** Defaults of optional settings (contract §2). */
+  readonly defaults: D;
 }
 
-function kind<S extends object, F extends FilledBy>(
+function kind<S extends object, F extends FilledBy, D extends object>(
   settings: new () => S,
-  row: Omit<KindRow<S, F>, 'settings'>,
-): KindRow<S, F> {
+  row: Omit<KindRow<S, F, D>, 'settings'>,
+): KindRow<S, F, D> {
   return { settings, ...row };
 }
 
 /**
- * The kinds of sources. A further kind is one more row; the compiler then asks for its section in `SourceSettings` and, if
- * it is synced, for its fetcher.
+ * The kinds of sources. A new kind is a new row and a migration of the check constraint on `source.kind`; the compiler then
+ * requires its section in `SourceSettings`, its example, its fetcher or watcher, and its form in the web UI.
  */
 export const KINDS = {
   file: kind(FileSettings, {
     filledBy: 'sync',
+    content: 'file',
     inheritsClaims: true,
     files: { path: 'content' },
     address: 'url',
+    namespaces: null,
+    shrinkGuard: 'url',
+    defaults: {},
   }),
   git: kind(GitSettings, {
     filledBy: 'sync',
+    content: 'file',
     inheritsClaims: true,
     files: {
       'auth.passwordFile': 'credential',
@@ -70,19 +86,39 @@ export const KINDS = {
       'auth.knownHostsFile': 'credential',
     },
     address: 'repository',
+    namespaces: null,
+    shrinkGuard: false,
+    defaults: { path: 'registry.json' },
   }),
   api: kind(ApiSettings, {
     filledBy: 'sync',
+    content: 'registry',
     inheritsClaims: true,
     files: { tokenFile: 'credential' },
     address: 'endpoint',
+    namespaces: null,
+    shrinkGuard: true,
+    defaults: { timeoutMs: 10_000 },
   }),
-  managed: kind(ManagedSettings, { filledBy: 'publishing', inheritsClaims: false, files: {}, address: null }),
-  kubernetes: kind(KubernetesSettings, {
-    filledBy: 'watch',
+  managed: kind(ManagedSettings, {
+    filledBy: 'publishing',
+    content: null,
     inheritsClaims: false,
     files: {},
     address: null,
+    namespaces: null,
+    shrinkGuard: false,
+    defaults: {},
+  }),
+  kubernetes: kind(KubernetesSettings, {
+    filledBy: 'watch',
+    content: 'cluster',
+    inheritsClaims: false,
+    files: {},
+    address: null,
+    namespaces: 'namespaces',
+    shrinkGuard: false,
+    defaults: { relistInterval: '1h' },
   }),
 };
 
@@ -90,15 +126,24 @@ export type SourceKind = keyof typeof KINDS;
 
 export const SOURCE_KINDS = Object.keys(KINDS) as readonly SourceKind[];
 
-/** The kinds that are read on an interval. */
-export type SyncedKind = {
-  [K in SourceKind]: (typeof KINDS)[K]['filledBy'] extends 'sync' ? K : never;
+type KindFilledBy<F extends FilledBy> = {
+  [K in SourceKind]: (typeof KINDS)[K]['filledBy'] extends F ? K : never;
 }[SourceKind];
 
-/** The settings of a kind as they are written: an instance of its settings class. */
+/** The kinds that are read at an interval. */
+export type SyncedKind = KindFilledBy<'sync'>;
+/** The kinds that are watched. */
+export type WatchedKind = KindFilledBy<'watch'>;
+
+export const WATCHED_KINDS = SOURCE_KINDS.filter((kind) => KINDS[kind].filledBy === 'watch');
+
+/** The only kind filled by publishing: a second one does not compile, as there is at most one managed source. */
+export const MANAGED_KIND: KindFilledBy<'publishing'> extends 'managed' ? 'managed' : never = 'managed';
+
+/** The settings of a kind as the configuration has them: an instance of its settings class. */
 export type WrittenSettings<K extends SourceKind> = InstanceType<(typeof KINDS)[K]['settings']>;
 
-/** Plain data in place of an instance, for reading only. */
+/** Plain data instead of an instance, read-only. */
 type Stored<T> = T extends readonly (infer E)[]
   ? readonly Stored<E>[]
   : T extends object
@@ -109,9 +154,9 @@ type Stored<T> = T extends readonly (infer E)[]
 export type SettingsOf<K extends SourceKind> = Stored<WrittenSettings<K>>;
 
 /**
- * The kind of a source in the database.
+ * Parses the kind of a stored source.
  *
- * @throws Error for one that has no row here: a newer version of this program has made the source.
+ * @throws Error for an unknown kind: a newer version of this program created the source.
  */
 export function parseSourceKind(text: string): SourceKind {
   if (!Object.hasOwn(KINDS, text))
@@ -119,14 +164,15 @@ export function parseSourceKind(text: string): SourceKind {
   return text as SourceKind;
 }
 
-/** What settings of sources are where they are absent, by kind (contract §2). */
-export const DEFAULTS = {
-  git: { path: 'registry.json' },
-  api: { timeoutMs: 10_000 },
-  kubernetes: { relistInterval: '1h' },
-} as const;
-
-/** contract §7: may a source not lose most of its entries at once? Those that somebody else's server fills may not. */
+/** contract §7: returns whether the source may not lose most of its entries in one sync. */
 export function isGuardedFromShrinking(kind: SourceKind, settings: unknown): boolean {
-  return kind === 'api' || (kind === 'file' && member(settings, 'url') !== undefined);
+  const { shrinkGuard } = KINDS[kind];
+  return typeof shrinkGuard === 'string' ? member(settings, shrinkGuard) !== undefined : shrinkGuard;
 }
+
+/** The sources with a shrink guard, as the configuration spells them: `file.url`, `api`. */
+export const GUARDED_SOURCES = SOURCE_KINDS.flatMap((kind) => {
+  const { shrinkGuard } = KINDS[kind];
+  if (typeof shrinkGuard === 'string') return [`${kind}.${shrinkGuard}`];
+  return shrinkGuard ? [kind] : [];
+});

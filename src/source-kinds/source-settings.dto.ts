@@ -12,6 +12,7 @@ import {
   ManagedSettings,
 } from './kind-settings.dto.js';
 import {
+  GUARDED_SOURCES,
   isGuardedFromShrinking,
   KINDS,
   SOURCE_KINDS,
@@ -83,7 +84,9 @@ function kindAndInterval(source: Unchecked<SourceSettings>): Issue[] {
   if (source.allowShrink !== undefined && !isGuardedFromShrinking(kind, source[kind]))
     return below(
       ['allowShrink'],
-      issue('is possible for sources with api or file.url, no others are guarded'),
+      issue(
+        `is only possible for sources with ${GUARDED_SOURCES.join(' or ')}: only those have a shrink guard`,
+      ),
     );
   return [];
 }

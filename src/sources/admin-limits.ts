@@ -8,7 +8,8 @@ import type { Claims } from '../claims/claims.js';
 import type { AdminFileRoot } from '../config/config.js';
 import { adminSourcesConfig } from '../config/slices.js';
 import { ApiError } from '../http/errors.js';
-import type { FileUse, SettingsOf, SourceKind } from '../source-kinds/kinds.js';
+import { elements, member } from '../json/json-values.js';
+import { type FileUse, KINDS, type SourceKind } from '../source-kinds/kinds.js';
 import { hostOf, namedFiles } from '../source-kinds/named-files.js';
 
 /** contract §7: the most a source made through the API may read. */
@@ -152,8 +153,8 @@ async function resolveLinks(path: string): Promise<{ real: string; exists: boole
 }
 
 /**
- * Which namespaces a source of kind kubernetes that was made through the API may watch (contract §2): those of
- * `adminKubernetesNamespaces`, each by its name. Asked when a source is put, and again when it is watched.
+ * Checks which namespaces a source made through the API may watch (contract §2): the ones listed in
+ * `adminKubernetesNamespaces`, each by name. Runs when a source is put, and again when it is watched.
  */
 @Injectable()
 export class AdminNamespaces {
@@ -162,21 +163,24 @@ export class AdminNamespaces {
   ) {}
 
   /** @throws ApiError 400 `namespace_not_allowed`. */
-  check(settings: SettingsOf<'kubernetes'>): void {
-    const refusal = this.findRefusal(settings);
+  check(source: Pick<ReadingSource, 'kind' | 'settings'>): void {
+    const refusal = this.findRefusal(source);
     if (refusal !== undefined) throw new ApiError('namespace_not_allowed', refusal);
   }
 
-  /** Why it may not watch what it names, as a sentence. */
-  findRefusal({ namespaces = [] }: SettingsOf<'kubernetes'>): string | undefined {
+  /** Returns why the source may not watch its namespaces, as a sentence. */
+  findRefusal({ kind, settings }: Pick<ReadingSource, 'kind' | 'settings'>): string | undefined {
+    const key = KINDS[kind].namespaces;
+    if (key === null) return undefined;
     const allowed = this.limits.adminKubernetesNamespaces;
+    const namespaces = elements(member(settings, key));
     if (allowed.length === 0)
-      return 'Sources of kind kubernetes come from the configuration file alone here: it names no adminKubernetesNamespaces';
+      return `The API may not create sources of kind ${kind}: the configuration has no adminKubernetesNamespaces`;
     if (namespaces.length === 0)
-      return 'A source of kind kubernetes made through the API has to name its namespaces, of those in adminKubernetesNamespaces';
-    const refused = namespaces.filter((namespace) => !allowed.includes(namespace));
+      return `A source of kind ${kind} made through the API must name its namespaces, from adminKubernetesNamespaces`;
+    const refused = namespaces.filter((namespace) => !allowed.includes(String(namespace)));
     return refused.length === 0
       ? undefined
-      : `The configuration does not allow these namespaces to sources made through the API: ${refused.join(', ')}; they have to stand in adminKubernetesNamespaces`;
+      : `Not in adminKubernetesNamespaces, so not allowed for sources made through the API: ${refused.join(', ')}`;
   }
 }

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
 import type { Claims } from '../claims/claims.js';
-import type { SettingsOf, SyncedKind } from '../source-kinds/kinds.js';
+import { type SettingsOf, type SyncedKind, WATCHED_KINDS, type WatchedKind } from '../source-kinds/kinds.js';
 import type { EntryFilter } from './entry-filter.js';
 import type { Origin } from './source.entity.js';
 
@@ -28,12 +28,13 @@ export type LeasedSource<K extends SyncedKind = SyncedKind> = {
   };
 }[K];
 
-/** A source of kind kubernetes whose lease this replica holds. */
+/** A watched source whose lease this replica holds. */
 export interface WatchedSource {
   readonly id: number;
   readonly name: string;
+  readonly kind: WatchedKind;
   readonly origin: Origin;
-  readonly settings: SettingsOf<'kubernetes'>;
+  readonly settings: SettingsOf<WatchedKind>;
   readonly filter: EntryFilter | null;
 }
 
@@ -76,12 +77,12 @@ export class SourceLeases {
        from source s
        where s.id = y.source_id and y.source_id in (
          select d.source_id from source_sync d join source k on k.id = d.source_id
-         where k.kind = 'kubernetes' and d.lease_owner is distinct from $1::uuid
+         where k.kind = any($3) and d.lease_owner is distinct from $1::uuid
            and (d.lease_until is null or d.lease_until < now())
          for update of d skip locked
        )
-       returning s.id, s.name, s.origin, s.settings, s.filter`,
-      [owner, leaseMs],
+       returning s.id, s.name, s.kind, s.origin, s.settings, s.filter`,
+      [owner, leaseMs, WATCHED_KINDS],
     );
     return sources;
   }

@@ -13,9 +13,9 @@ import { ClaimSet } from '../claim-sets/claim-set.entity.js';
 import { ClaimSetId, ClaimSetOf, GivenClaims } from '../claim-sets/claim-sets.repository.js';
 import { asGiven, type Claims } from '../claims/claims.js';
 import type { EntryFilterConfig } from '../config/config.js';
-import { BytewiseText, IdColumn, Timestamp } from '../database/columns.js';
+import { BytewiseText, IdColumn, isOneOf, Timestamp } from '../database/columns.js';
 import type { SkippedEntry } from '../documents/incoming-version.js';
-import { parseSourceKind, type SourceKind } from '../source-kinds/kinds.js';
+import { MANAGED_KIND, parseSourceKind, SOURCE_KINDS, type SourceKind } from '../source-kinds/kinds.js';
 
 /** Who declared a source or registry: the configuration file, or a caller of the admin API. */
 export type Origin = 'config' | 'api';
@@ -92,9 +92,9 @@ export class SourceState {
 /** A named provider of entries. */
 @Entity('source')
 @Unique('source_name_key', ['name'])
-@Check('source_kind_check', `kind in ('file', 'git', 'api', 'managed', 'kubernetes')`)
+@Check('source_kind_check', isOneOf('kind', SOURCE_KINDS))
 @Check('source_origin_check', `origin in ('config', 'api')`)
-@Index('source_one_managed', ['kind'], { unique: true, where: `kind = 'managed'` })
+@Index('source_one_managed', ['kind'], { unique: true, where: `kind = '${MANAGED_KIND}'` })
 export class Source {
   @IdColumn('source')
   id: number;

@@ -3,7 +3,7 @@ import { InjectRepository } from '@nestjs/typeorm';
 import { type EntityManager, Repository, type SelectQueryBuilder } from 'typeorm';
 import { hasNul } from '../database/columns.js';
 import { lockForChange } from '../database/locks.js';
-import type { SettingsOf } from '../source-kinds/kinds.js';
+import { MANAGED_KIND, type SettingsOf } from '../source-kinds/kinds.js';
 import { Source } from './source.entity.js';
 
 /** The sources there are, each with its claims and the state of its syncs. */
@@ -42,19 +42,19 @@ export class SourcesRepository {
 
   /** The source that publishing fills, if there is one. */
   async findManaged(manager: EntityManager = this.sources.manager): Promise<Source | null> {
-    return this.select(manager).where({ kind: 'managed' }).getOne();
+    return this.select(manager).where({ kind: MANAGED_KIND }).getOne();
   }
 
   /** The id, the name and the settings of the same, which is not removed until the transaction ends. Others may share it. */
   async shareManaged(manager: EntityManager): Promise<{
     readonly id: number;
     readonly name: string;
-    readonly settings: SettingsOf<'managed'>;
+    readonly settings: SettingsOf<typeof MANAGED_KIND>;
   } | null> {
     return manager
       .createQueryBuilder(Source, 'source')
       .select(['source.id', 'source.name', 'source.settings'])
-      .where(`source.kind = 'managed'`)
+      .where({ kind: MANAGED_KIND })
       .setLock('for_key_share')
       .getOne();
   }

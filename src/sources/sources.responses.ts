@@ -4,15 +4,8 @@ import { MAX_SHOWN_SKIPPED } from '../documents/incoming-version.js';
 import { AdminListMetadata } from '../http/lists.dto.js';
 import { contentTag } from '../http/preconditions.js';
 import { withoutQuery } from '../outbound/http-client.js';
-import {
-  ApiSettings,
-  FileSettings,
-  GitSettings,
-  KubernetesSettings,
-  ManagedSettings,
-} from '../source-kinds/kind-settings.dto.js';
 import { KINDS, SOURCE_KINDS } from '../source-kinds/kinds.js';
-import { EntryFilter, type KindSections, SyncPolicy } from '../source-kinds/source-settings.dto.js';
+import { EntryFilter, SyncPolicy } from '../source-kinds/source-settings.dto.js';
 import { formatDuration } from '../validation/value-checks.js';
 import type { Source } from './source.entity.js';
 
@@ -55,17 +48,12 @@ export class SourceSyncAnswer {
 }
 
 /** A source as the configuration declares it, its settings below a key named like its kind. */
-export class SourceAnswer implements KindSections {
+export class SourceAnswer {
   name: string;
 
   @ApiProperty({ enum: SOURCE_KINDS })
   kind: string;
 
-  file?: FileSettings;
-  git?: GitSettings;
-  api?: ApiSettings;
-  managed?: ManagedSettings;
-  kubernetes?: KubernetesSettings;
   syncPolicy?: SyncPolicy;
 
   @ApiPropertyOptional({ type: () => EntryFilter })
@@ -88,6 +76,9 @@ export class SourceAnswer implements KindSections {
 
   sync?: SourceSyncAnswer | undefined;
 }
+
+for (const kind of SOURCE_KINDS)
+  ApiPropertyOptional({ type: () => KINDS[kind].settings })(SourceAnswer.prototype, kind);
 
 export class SourceList {
   sources: SourceAnswer[];

@@ -144,7 +144,7 @@ export class SourcesService {
   private async resolve(caller: Caller, name: string, settings: SourceSettings): Promise<SourceConfig> {
     const declared = resolveSource(name, settings, this.files.directory);
     await this.files.checkPut(caller, declared);
-    if (declared.kind === 'kubernetes') this.namespaces.check(declared.settings);
+    this.namespaces.check(declared);
     return declared;
   }
 

@@ -8,6 +8,7 @@ import {
   versionMapKey,
   type VersionName,
 } from '../documents/incoming-version.js';
+import type { Status } from '../documents/statuses.js';
 import { isObject } from '../json/json-values.js';
 import { type EntryFilter, passesFilter } from '../sources/entry-filter.js';
 
@@ -42,7 +43,7 @@ export interface Candidate {
   readonly upstreamMeta?: Pick<
     IncomingVersion,
     'statusMessage' | 'statusChangedAt' | 'publishedAt' | 'isUpstreamLatest'
-  > & { readonly status?: string };
+  > & { readonly status?: Status };
 }
 
 interface ReaderOptions {

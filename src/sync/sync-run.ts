@@ -5,7 +5,7 @@ import type { WrittenEvent } from '../audit/audit.queries.js';
 import { isDatabaseUnreachable } from '../database/database-errors.js';
 import type { VersionName } from '../documents/incoming-version.js';
 import { EntryWriter } from '../entries/writer/entry-writer.js';
-import { isGuardedFromShrinking } from '../source-kinds/kinds.js';
+import { isGuardedFromShrinking, KINDS } from '../source-kinds/kinds.js';
 import { setInheritedClaims } from '../sources/inherited-claims.queries.js';
 import { type LeasedSource, SourceLeases } from '../sources/source-leases.queries.js';
 import { bumpRevision } from '../sources/source-registries.queries.js';
@@ -73,7 +73,7 @@ export async function checkHolds(
   if (source.mayShrink && isGuardedFromShrinking(source.kind, source.settings)) return;
   const before = isGuarded(source) ? await countBefore() : 0;
   if (hasShrunk(before, 0)) throw new FetchError(shrunkSentence(before, 0));
-  throw new FetchError(`The ${source.kind === 'api' ? 'registry' : 'file'} holds no entries`);
+  throw new FetchError(`The ${KINDS[source.kind].content} holds no entries`);
 }
 
 /** One run of one leased source. */

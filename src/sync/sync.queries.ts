@@ -1,6 +1,9 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
-import { KINDS, SOURCE_KINDS } from '../source-kinds/kinds.js';
+import { isOneOf } from '../database/columns.js';
+import { LIVE_STATUSES } from '../documents/statuses.js';
+import { MANAGED_KIND, SOURCE_KINDS } from '../source-kinds/kinds.js';
+import { namedFiles } from '../source-kinds/named-files.js';
 
 /** A file that a source is read from. */
 export interface WatchedFile {
@@ -24,19 +27,30 @@ export interface SourceFigures {
   readonly skipped: number | null;
 }
 
-/** Kinds without a state of their syncs: what is published is not synced. */
-const UNSYNCED = SOURCE_KINDS.filter((kind) => KINDS[kind].filledBy === 'publishing');
+/** The kind without sync states. */
+const UNSYNCED = [MANAGED_KIND];
+
+/** The settings that name a local file with entries. */
+const CONTENT_FILES = SOURCE_KINDS.flatMap((kind) =>
+  namedFiles(kind, undefined)
+    .filter(({ use }) => use === 'content')
+    .map(({ path }) => ({ kind, path: path.join('.') })),
+);
 
 /** What syncs read of the states of all sources. They are written by SourceStates and SourceLeases. */
 @Injectable()
 export class SyncQueries {
   constructor(private readonly dataSource: DataSource) {}
 
-  /** The files on this machine that sources are read from. */
+  /** The local files that sources are read from. */
   async watchedFiles(): Promise<WatchedFile[]> {
     return this.dataSource.query<WatchedFile[]>(
-      `select s.id, s.settings->>'path' as path, y.last_attempt_at as "lastAttemptAt"
-       from source s join source_sync y on y.source_id = s.id where s.kind = 'file' and s.settings ? 'path'`,
+      `select s.id, s.settings #>> n.path as path, y.last_attempt_at as "lastAttemptAt"
+       from unnest($1::text[], $2::text[]) as c(kind, path)
+       cross join string_to_array(c.path, '.') as n(path)
+       join source s on s.kind = c.kind and s.settings #> n.path is not null
+       join source_sync y on y.source_id = s.id`,
+      [CONTENT_FILES.map(({ kind }) => kind), CONTENT_FILES.map(({ path }) => path)],
     );
   }
 
@@ -63,12 +77,12 @@ export class SyncQueries {
   }
 }
 
-/** How many entries of a source have a version that is not deleted. */
+/** Returns how many entries of a source have a live version. */
 export async function countLiveEntries(manager: EntityManager, sourceId: number): Promise<number> {
   const rows = await manager.query<{ count: number }[]>(
     `select count(*)::int as count from entry e
      where e.source_id = $1
-       and exists (select 1 from entry_version v where v.entry_id = e.id and v.status <> 'deleted')`,
+       and exists (select 1 from entry_version v where v.entry_id = e.id and ${isOneOf('v.status', LIVE_STATUSES)})`,
     [sourceId],
   );
   return rows[0]?.count ?? 0;

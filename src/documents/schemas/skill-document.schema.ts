@@ -1,14 +1,13 @@
+import { statusesOf } from '../statuses.js';
+
 const line = { type: 'string', format: 'line' } as const;
 const prose = { type: 'string', format: 'prose' } as const;
 const webUrl = { type: 'string', format: 'web-url' } as const;
 const webReference = { type: 'string', format: 'web-reference' } as const;
 
-/** Those of the extension for skills; the first is the default. */
-export const SKILL_STATUSES = ['active', 'deprecated', 'archived'] as const;
-
 /**
- * The rules of a skill document in the registry format. Keys it does not name are allowed, but not in `provenance`. `rule` says
- * a pattern in words; the formats are those of document-formats.ts.
+ * The rules of a skill document in the registry format. Unknown keys are allowed, except in `provenance`. `rule` is a
+ * pattern in words; the formats are in `DOCUMENT_FORMATS`.
  */
 export const skillDocumentSchema = {
   type: 'object',
@@ -32,7 +31,7 @@ export const skillDocumentSchema = {
     },
     description: { ...prose, minLength: 1, maxLength: 1024 },
     version: { type: 'string', minLength: 1, maxLength: 255 },
-    status: { enum: SKILL_STATUSES },
+    status: { enum: statusesOf('skill') },
     title: { ...line, maxLength: 100 },
     license: { ...line, maxLength: 256 },
     compatibility: { ...prose, maxLength: 500 },
@@ -85,12 +84,14 @@ export const skillDocumentSchema = {
   },
 } as const;
 
-const OF_SKILLS_ONLY = ['compatibility', 'allowedTools', 'provenance'];
+const SKILL_ONLY_KEYS = ['compatibility', 'allowedTools', 'provenance'];
 
-/** The rules of a plugin document in the registry format: those of a skill, but for what only skills have. */
+/** The rules of a plugin document in the registry format: those of a skill without the keys only skills have. */
 export const pluginDocumentSchema = {
   ...skillDocumentSchema,
   properties: Object.fromEntries(
-    Object.entries(skillDocumentSchema.properties).filter(([key]) => !OF_SKILLS_ONLY.includes(key)),
+    Object.entries({ ...skillDocumentSchema.properties, status: { enum: statusesOf('plugin') } }).filter(
+      ([key]) => !SKILL_ONLY_KEYS.includes(key),
+    ),
   ),
 };

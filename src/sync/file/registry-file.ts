@@ -4,6 +4,7 @@ import { type Problem, sizeProblem } from '../../documents/document-check.js';
 import { MAX_DEPTH, MAX_DOCUMENT_BYTES } from '../../documents/document-problem.js';
 import { ENTRY_TYPE_NAMES, ENTRY_TYPES, type EntryType } from '../../documents/entry-types.js';
 import type { IncomingVersion } from '../../documents/incoming-version.js';
+import type { Status } from '../../documents/statuses.js';
 import { JsonSliceError, JsonSlicer, RepeatedKeyError, type Slice } from '../../json/json-slices.js';
 import { parseSkeleton, parseText } from '../../json/json-text.js';
 import { isObject } from '../../json/json-values.js';
@@ -144,7 +145,7 @@ export interface PackedEntries {
   readonly types: readonly EntryType[];
   readonly names: readonly string[];
   readonly versions: readonly string[];
-  readonly statuses: readonly string[];
+  readonly statuses: readonly Status[];
   readonly searchTexts: readonly string[];
   readonly documents: Uint8Array<ArrayBuffer>;
   /** Where in `documents` each one ends. */
@@ -183,7 +184,7 @@ export function unpackEntries(packed: PackedEntries): IncomingVersion[] {
     version: versions[index] ?? '',
     document: documents.subarray(ends[index - 1] ?? 0, ends[index]),
     digest: digests.subarray(index * DIGEST_BYTES, (index + 1) * DIGEST_BYTES),
-    status: statuses[index] ?? '',
+    status: statuses[index] as Status,
     searchText: searchTexts[index] ?? '',
   }));
 }

@@ -2,7 +2,7 @@ import { posix } from 'node:path';
 import { Inject, Injectable } from '@nestjs/common';
 import type { ConfigType } from '@nestjs/config';
 import { adminSourcesConfig, limitsConfig, outboundConfig } from '../../config/slices.js';
-import { DEFAULTS, type SettingsOf } from '../../source-kinds/kinds.js';
+import { KINDS, type SettingsOf } from '../../source-kinds/kinds.js';
 import type { LeasedSource } from '../../sources/source-leases.queries.js';
 import { type Fetched, Fetcher, type FetchState } from '../fetcher.js';
 import { maxFileBytes } from '../file/local-file.js';
@@ -71,7 +71,7 @@ async function read(
   if (settings.commit === undefined && (await remote.askCommit(settings)) === state?.['commit'])
     return { kind: 'unchanged', state };
   const commit = await remote.fetchCommit(settings);
-  const blob = await remote.find(commit, posix.normalize(settings.path ?? DEFAULTS.git.path));
+  const blob = await remote.find(commit, posix.normalize(settings.path ?? KINDS.git.defaults.path));
   const found = { commit, blob: blob.id };
   if (state?.['blob'] === blob.id) return { kind: 'unchanged', state: found };
   return { kind: 'file', ...(await remote.read(blob, memory)), state: found };

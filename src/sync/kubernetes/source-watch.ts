@@ -5,7 +5,7 @@ import type { AuditTrail } from '../../audit/audit-trail.js';
 import type { WrittenEvent } from '../../audit/audit.queries.js';
 import { isDatabaseUnreachable } from '../../database/database-errors.js';
 import { EntryWriter, type WriteCounts } from '../../entries/writer/entry-writer.js';
-import { DEFAULTS } from '../../source-kinds/kinds.js';
+import { KINDS } from '../../source-kinds/kinds.js';
 import type { AdminNamespaces } from '../../sources/admin-limits.js';
 import { passesFilter } from '../../sources/entry-filter.js';
 import { SourceLeases, type WatchedSource } from '../../sources/source-leases.queries.js';
@@ -124,7 +124,7 @@ export class SourceWatch {
     readonly source: WatchedSource,
     private readonly dependencies: WatchDependencies,
   ) {
-    const { namespaces = [], relistInterval = DEFAULTS.kubernetes.relistInterval } = source.settings;
+    const { namespaces = [], relistInterval = KINDS.kubernetes.defaults.relistInterval } = source.settings;
     const watched = namespaces.length === 0 ? [null] : namespaces;
     const relistMs = parseDuration(relistInterval) ?? 0;
     const listener = {
@@ -134,8 +134,7 @@ export class SourceWatch {
       onStateChange: () => this.wake(),
       onInternalError: (error: unknown) => this.logInternalError(error),
     };
-    this.refusal =
-      source.origin === 'config' ? undefined : dependencies.namespaces.findRefusal(source.settings);
+    this.refusal = source.origin === 'config' ? undefined : dependencies.namespaces.findRefusal(source);
     const resources = this.refusal === undefined ? RESOURCES : [];
     this.watches = resources.flatMap((resource) =>
       watched.map(

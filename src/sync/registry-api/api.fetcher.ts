@@ -4,7 +4,7 @@ import type { ConfigType } from '@nestjs/config';
 import { adminSourcesConfig } from '../../config/slices.js';
 import { BARE_TYPES, type BareType, ENTRY_TYPES } from '../../documents/entry-types.js';
 import { HttpClient } from '../../outbound/http-client.js';
-import { DEFAULTS } from '../../source-kinds/kinds.js';
+import { KINDS } from '../../source-kinds/kinds.js';
 import type { EntryFilter } from '../../sources/entry-filter.js';
 import type { LeasedSource } from '../../sources/source-leases.queries.js';
 import { parseDuration } from '../../validation/value-checks.js';
@@ -44,7 +44,7 @@ export class ApiFetcher extends Fetcher<'api'> {
     const { settings, origin } = source;
     const client = new RegistryClient(this.http, {
       endpoint: settings.endpoint,
-      timeoutMs: parseDuration(settings.timeout ?? '') ?? DEFAULTS.api.timeoutMs,
+      timeoutMs: parseDuration(settings.timeout ?? '') ?? KINDS.api.defaults.timeoutMs,
       bearer: await this.files.token(settings.tokenFile, source),
       allowPrivate: origin === 'config' || this.limits.adminAllowPrivateIP,
       signal,

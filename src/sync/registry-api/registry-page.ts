@@ -3,6 +3,7 @@ import { toStorable } from '../../database/columns.js';
 import { type Problem, sizeProblem } from '../../documents/document-check.js';
 import { MAX_DEPTH, MAX_DOCUMENT_BYTES, toProse } from '../../documents/document-problem.js';
 import { type BareType, ENTRY_TYPES, type EntryType, type ListKey } from '../../documents/entry-types.js';
+import { type Status, statusesOf } from '../../documents/statuses.js';
 import { JsonSliceError, JsonSlicer, type Slice } from '../../json/json-slices.js';
 import {
   countKeys,
@@ -123,14 +124,13 @@ function problemAround(item: unknown, slice: Slice, official: Record<string, unk
     return { path: 'server', message: 'must be an object: the item of the list holds no server' };
   const { status } = official;
   if (status === undefined || statusOf('server', status) !== undefined) return null;
-  const { statuses } = ENTRY_TYPES.server;
-  return { path: `_meta["${OFFICIAL}"].status`, message: `is none of ${statuses.join(', ')}` };
+  return { path: `_meta["${OFFICIAL}"].status`, message: `is none of ${statusesOf('server').join(', ')}` };
 }
 
 /** A status as this service spells it. ToolHive's registry has them in upper case. */
-function statusOf(type: EntryType, status: unknown): string | undefined {
+function statusOf(type: EntryType, status: unknown): Status | undefined {
   return typeof status === 'string'
-    ? ENTRY_TYPES[type].statuses.find((known) => known === status.toLowerCase())
+    ? statusesOf(type).find((known) => known === status.toLowerCase())
     : undefined;
 }
 

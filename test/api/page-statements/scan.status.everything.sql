@@ -40,7 +40,7 @@ total as materialized (
 ),
 candidates as materialized (
   select * from (
-    select v.id, v.entry_id, v.version_key, v.updated_at, v.status <> 'deleted' and v.version = $8 and v.status = $7 and v.search like $9 as passes
+    select v.id, v.entry_id, v.version_key, v.updated_at, v.status in ('active', 'deprecated', 'archived') and v.version = $8 and v.status = $7 and v.search like $9 as passes
     from entry_version v
     where v.status >= (select $7::text) and v.status <> 'active'
     order by v.status limit $6 + 1

@@ -49,7 +49,7 @@ total as materialized (
   ) counted
 ),
 candidates as materialized (
-  select v.id, v.entry_id, v.version_key, v.updated_at, true as passes
+  select v.id, v.entry_id, v.version_key, v.updated_at, v.status in ('active', 'deprecated', 'deleted', 'archived') as passes
   from (
     (select v.id from entry_version v
       where v.updated_at >= (select $6::timestamptz) and (select complete from total)

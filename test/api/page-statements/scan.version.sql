@@ -35,7 +35,7 @@ total as materialized (
 ),
 candidates as materialized (
   select * from (
-    select v.id, v.entry_id, v.version_key, v.updated_at, v.status <> 'deleted' and v.version = $7 as passes
+    select v.id, v.entry_id, v.version_key, v.updated_at, v.status in ('active', 'deprecated', 'archived') and v.version = $7 as passes
     from entry_version v
     where v.version >= (select $7::text)
     order by v.version limit $6 + 1

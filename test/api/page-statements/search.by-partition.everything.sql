@@ -110,7 +110,7 @@ from total cross join cut left join (
       select * from entry_version o where o.entry_id = c.entry_id and o.version = (select $16::text)
       order by o.version_key desc offset 0
     ) v
-    where v.status <> 'deleted' and v.version = $16 and v.status = $17 and v.search like $10
+    where v.status in ('active', 'deprecated', 'archived') and v.version = $16 and v.status = $17 and v.search like $10
       and (v.updated_at >= $18::timestamptz or e.claims_changed_at >= $18::timestamptz)
       and (c.name > (select $11::text) or v.version_key < (select $19::text))
     order by v.version_key desc limit $20

@@ -107,7 +107,7 @@ from total cross join cut left join (
       select * from entry_version o where o.entry_id = c.entry_id and true
       order by o.version_key desc offset 0
     ) v
-    where v.status <> 'deleted' and v.search like $10
+    where v.status in ('active', 'deprecated', 'archived') and v.search like $10
       and true
       and (c.name > (select $11::text) or v.version_key < (select $16::text))
     order by v.version_key desc limit $17

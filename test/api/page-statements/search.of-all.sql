@@ -85,7 +85,7 @@ from total cross join cut left join (
       select * from entry_version o where o.entry_id = c.entry_id and true
       order by o.version_key desc offset 0
     ) v
-    where v.status <> 'deleted' and v.search like $8
+    where v.status in ('active', 'deprecated', 'archived') and v.search like $8
       and true
       and true
     order by v.version_key desc limit $13

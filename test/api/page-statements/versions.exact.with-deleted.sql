@@ -44,7 +44,7 @@ from currency left join (
     to_char(v.published_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as "publishedAt",
     to_char(v.updated_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as "updatedAt", v.is_latest as "isLatest"
   from first_entry f join entry_version v on v.entry_id = f.id
-  where v.version = $10 and true
+  where v.version = $10 and v.status in ('active', 'deprecated', 'deleted', 'archived')
     and ($11::text is null or v.version_key < $11)
 ) found on true
 limit 1

@@ -43,7 +43,7 @@ from currency left join (
     to_char(v.published_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as "publishedAt",
     to_char(v.updated_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as "updatedAt", v.is_latest as "isLatest"
   from first_entry f join entry_version v on v.entry_id = f.id
-  where v.is_latest and v.status <> 'deleted'
+  where v.is_latest and v.status in ('active', 'deprecated', 'archived')
     and ($10::text is null or v.version_key < $10)
 ) found on true
 limit 1

@@ -49,6 +49,6 @@ from currency left join (
     select * from entry_version o
     where o.entry_id = e.id and o.version = asked.version offset 0
   ) v
-  where true
+  where v.status in ('active', 'deprecated', 'deleted', 'archived')
 ) found on true
 window page as (order by found.place rows unbounded preceding)

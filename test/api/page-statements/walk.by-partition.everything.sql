@@ -72,7 +72,7 @@ from progress left join (
       select * from entry_version o where o.entry_id = n.id and o.version = (select $12::text)
       order by o.version_key desc offset 0
     ) v
-    where v.status <> 'deleted' and v.version = $12 and v.status = $13 and v.search like $14
+    where v.status in ('active', 'deprecated', 'archived') and v.version = $12 and v.status = $13 and v.search like $14
       and (v.updated_at >= $15::timestamptz or n.claims_changed_at >= $15::timestamptz)
       and (n.name > (select $9::text) or v.version_key < (select $16::text))
     order by v.version_key desc limit (select $17::int)

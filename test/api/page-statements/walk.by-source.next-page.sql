@@ -67,7 +67,7 @@ from progress left join (
       select * from entry_version o where o.entry_id = n.id and true
       order by o.version_key desc offset 0
     ) v
-    where v.status <> 'deleted'
+    where v.status in ('active', 'deprecated', 'archived')
       and true
       and (n.name > (select $9::text) or v.version_key < (select $12::text))
     order by v.version_key desc limit (select $13::int)

@@ -66,7 +66,7 @@ from progress left join (
       select * from entry_version o where o.entry_id = n.id and true
       order by o.version_key desc offset 0
     ) v
-    where true
+    where v.status in ('active', 'deprecated', 'deleted', 'archived')
       and (v.updated_at >= $11::timestamptz or n.claims_changed_at >= $11::timestamptz)
       and true
     order by v.version_key desc limit (select $12::int)

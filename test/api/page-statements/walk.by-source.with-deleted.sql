@@ -65,7 +65,7 @@ from progress left join (
       select * from entry_version o where o.entry_id = n.id and true
       order by o.version_key desc offset 0
     ) v
-    where true
+    where v.status in ('active', 'deprecated', 'deleted', 'archived')
       and true
       and true
     order by v.version_key desc limit (select $11::int)

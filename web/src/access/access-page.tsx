@@ -1,6 +1,7 @@
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import { api, unwrap } from '../api/client.js';
+import { ENTRY_TYPES } from '../api/entry-types.js';
 import type { Claims } from '../api/types.js';
 import { hashOf, navigate, type Route } from '../navigation/route.js';
 import { isOffered, useSession } from '../session/session.js';
@@ -72,10 +73,7 @@ function Preview({ question, as }: { question: Question; as: Claims }): JSX.Elem
             </p>
           ) : (
             <>
-              <p>
-                {pluralize(counts.server, 'server')}, {pluralize(counts.skill, 'skill')},{' '}
-                {pluralize(counts.plugin, 'plugin')}. The first page:
-              </p>
+              <p>{ENTRY_TYPES.map((type) => pluralize(counts[type], type)).join(', ')}. The first page:</p>
               <ul class="names">
                 {namesOn(page).map((name, index) => (
                   <li key={index}>

@@ -1,6 +1,7 @@
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import { api, unwrap } from '../api/client.js';
+import { isEntryType } from '../api/entry-types.js';
 import type { Claims, EntryType } from '../api/types.js';
 import { ClaimsEditor } from '../claims/claims-editor.js';
 import { heldClaims } from '../claims/claims.js';
@@ -131,7 +132,7 @@ export function questionFromQuery(query: URLSearchParams): Question {
   const action = query.get('action');
   return {
     registry: query.get('registry') ?? '',
-    type: type === 'skill' || type === 'plugin' ? type : 'server',
+    type: isEntryType(type) ? type : 'server',
     entry: query.get('entry') ?? '',
     action: action === 'manage' || action === 'publish' ? action : 'see',
     as: parseClaims(query.get('as')),

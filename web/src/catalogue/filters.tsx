@@ -1,5 +1,6 @@
 import type { JSX, TargetedKeyboardEvent } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
+import { ENTRY_TYPES, isEntryType, statusesOf, TYPE_LABELS } from '../api/entry-types.js';
 import type { EntryType } from '../api/types.js';
 import { SelectFilter, useDebouncedText } from '../ui/filter-controls.js';
 import type { EntrySummary } from './entry-summary.js';
@@ -16,7 +17,7 @@ export interface CatalogueFilter {
 export function filterFromQuery(query: URLSearchParams): CatalogueFilter {
   const type = query.get('type');
   return {
-    type: type === 'skill' || type === 'plugin' ? type : 'server',
+    type: isEntryType(type) ? type : 'server',
     search: query.get('search') ?? '',
     status: query.get('status') ?? '',
     transport: query.get('transport') ?? '',
@@ -57,21 +58,11 @@ interface Props {
 
 const SEARCH_DELAY_MS = 120;
 
-const TYPES = [
-  ['server', 'Servers'],
-  ['skill', 'Skills'],
-  ['plugin', 'Plugins'],
-] as const;
 const TRANSPORTS = ['streamable-http', 'sse', 'stdio'];
-const PACKAGES = {
+const PACKAGES: Readonly<Record<EntryType, readonly string[]>> = {
   server: ['npm', 'pypi', 'oci', 'nuget', 'mcpb'],
   skill: ['oci', 'git'],
   plugin: ['oci', 'git'],
-};
-const STATUSES = {
-  server: ['active', 'deprecated', 'deleted'],
-  skill: ['active', 'deprecated', 'archived'],
-  plugin: ['active', 'deprecated', 'archived'],
 };
 
 export function Filters({ filter, change }: Props): JSX.Element {
@@ -81,7 +72,7 @@ export function Filters({ filter, change }: Props): JSX.Element {
       <SearchField search={filter.search} change={change} />
       <fieldset class="segments">
         <legend class="hidden">Type</legend>
-        {TYPES.map(([value, label]) => (
+        {ENTRY_TYPES.map((value) => (
           <label key={value}>
             <input
               type="radio"
@@ -90,14 +81,14 @@ export function Filters({ filter, change }: Props): JSX.Element {
               checked={type === value}
               onChange={() => change({ type: value, status: '', transport: '', packageType: '' })}
             />
-            <span>{label}</span>
+            <span>{TYPE_LABELS[value]}</span>
           </label>
         ))}
       </fieldset>
       <SelectFilter
         label="Status"
         value={filter.status}
-        options={STATUSES[type]}
+        options={statusesOf(type)}
         change={(status) => change({ status })}
       />
       {type === 'server' && (

@@ -1,5 +1,6 @@
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
 import { api, type Failure, failureFrom, unwrap } from '../api/client.js';
+import { needsIncludeDeleted, statusesOf } from '../api/entry-types.js';
 import { type EntrySummary, summarizeDocument, summarizeServer } from './entry-summary.js';
 import { type CatalogueFilter, matchesLocalFilter } from './filters.js';
 
@@ -165,7 +166,7 @@ async function readPage(
     ...(cursor === undefined ? {} : { cursor }),
   };
   if (type === 'server') {
-    const deleted = status === 'deleted' ? { include_deleted: true } : {};
+    const deleted = needsIncludeDeleted(type, status) ? { include_deleted: true } : {};
     const query = { ...common, version: 'latest', ...deleted };
     const { servers, metadata } = await unwrap(
       api.GET('/registry/{registry}/v0.1/servers', { params: { path, query }, signal }),
@@ -174,16 +175,20 @@ async function readPage(
   }
   const query = {
     ...common,
-    ...(status === '' || status === 'deleted' ? {} : { status: status as 'active' }),
+    ...(!statusesOf(type).some((known) => known === status) ? {} : { status: status as 'active' }),
   };
-  if (type === 'skill') {
-    const { skills, metadata } = await unwrap(
-      api.GET('/registry/{registry}/v0.1/x/dev.toolhive/skills', { params: { path, query }, signal }),
-    );
-    return { items: skills.map((skill) => summarizeDocument('skill', skill)), next: metadata.nextCursor };
+  switch (type) {
+    case 'skill': {
+      const { skills, metadata } = await unwrap(
+        api.GET('/registry/{registry}/v0.1/x/dev.toolhive/skills', { params: { path, query }, signal }),
+      );
+      return { items: skills.map((skill) => summarizeDocument(type, skill)), next: metadata.nextCursor };
+    }
+    case 'plugin': {
+      const { plugins, metadata } = await unwrap(
+        api.GET('/registry/{registry}/v0.1/x/dev.toolhive/plugins', { params: { path, query }, signal }),
+      );
+      return { items: plugins.map((plugin) => summarizeDocument(type, plugin)), next: metadata.nextCursor };
+    }
   }
-  const { plugins, metadata } = await unwrap(
-    api.GET('/registry/{registry}/v0.1/x/dev.toolhive/plugins', { params: { path, query }, signal }),
-  );
-  return { items: plugins.map((plugin) => summarizeDocument('plugin', plugin)), next: metadata.nextCursor };
 }

@@ -1,4 +1,5 @@
 import type { JSX } from 'preact';
+import { isEntryType } from '../api/entry-types.js';
 import type { EntryType, ServerDocument } from '../api/types.js';
 import { EntryIcon } from '../catalogue/entry-card.js';
 import { hashOf, type Route } from '../navigation/route.js';
@@ -10,12 +11,10 @@ import { Connect } from './connect.js';
 import { Packages, Remotes } from './installation.js';
 import { readVersions, type Version, Versions } from './versions.js';
 
-const TYPES: readonly string[] = ['server', 'skill', 'plugin'] satisfies EntryType[];
-
 /** `#/catalogue/{registry}/{type}/{name}[/{version}]` */
 export function EntryPage({ route }: { route: Route }): JSX.Element {
   const [, registry = '', type = '', name = '', requested] = route.path;
-  const isKnown = TYPES.includes(type);
+  const isKnown = isEntryType(type);
   const query = useQuery(isKnown ? JSON.stringify([registry, type, name]) : null, (signal) =>
     readVersions(registry, type as EntryType, name, signal),
   );

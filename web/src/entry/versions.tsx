@@ -91,26 +91,7 @@ export async function readVersions(
       document: server,
     }));
   }
-  const [namespace = '', own = ''] = name.split('/');
-  const params = { path: { registry, namespace, name: own } };
-  const documents =
-    type === 'skill'
-      ? (
-          await unwrap(
-            api.GET('/registry/{registry}/v0.1/x/dev.toolhive/skills/{namespace}/{name}/versions', {
-              params,
-              signal,
-            }),
-          )
-        ).skills
-      : (
-          await unwrap(
-            api.GET('/registry/{registry}/v0.1/x/dev.toolhive/plugins/{namespace}/{name}/versions', {
-              params,
-              signal,
-            }),
-          )
-        ).plugins;
+  const documents = await readBareVersions(registry, type, name, signal);
   return documents.map((document, index) => ({
     version: document.version,
     status: document.status ?? 'active',
@@ -120,6 +101,26 @@ export async function readVersions(
     isLatest: index === 0,
     document,
   }));
+}
+
+async function readBareVersions(
+  registry: string,
+  type: Exclude<EntryType, 'server'>,
+  name: string,
+  signal: AbortSignal,
+): Promise<readonly (SkillDocument | PluginDocument)[]> {
+  const [namespace = '', own = ''] = name.split('/');
+  const params = { path: { registry, namespace, name: own } };
+  switch (type) {
+    case 'skill': {
+      const path = '/registry/{registry}/v0.1/x/dev.toolhive/skills/{namespace}/{name}/versions';
+      return (await unwrap(api.GET(path, { params, signal }))).skills;
+    }
+    case 'plugin': {
+      const path = '/registry/{registry}/v0.1/x/dev.toolhive/plugins/{namespace}/{name}/versions';
+      return (await unwrap(api.GET(path, { params, signal }))).plugins;
+    }
+  }
 }
 
 function stateOf(official: {

@@ -1,6 +1,7 @@
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import { api, unwrap, unwrapWithEtag } from '../api/client.js';
+import { statusesOf } from '../api/entry-types.js';
 import type { Claims, EntryType, ManagedEntry, Status } from '../api/types.js';
 import { ClaimChips, ClaimPicker } from '../claims/claims-editor.js';
 import { navigate } from '../navigation/route.js';
@@ -21,11 +22,6 @@ interface EntryKey {
 type Version = ManagedEntry['versions'][number];
 
 const COLUMNS = ['Version', 'Status', 'Published', 'By', { title: 'Delete', isHidden: true }];
-const STATUSES: Readonly<Record<EntryType, readonly Status[]>> = {
-  server: ['active', 'deprecated', 'deleted'],
-  skill: ['active', 'deprecated', 'archived'],
-  plugin: ['active', 'deprecated', 'archived'],
-};
 
 /** A published entry: its claims and the status of its versions. */
 export function ManagedEntryPage({ type, name }: EntryKey): JSX.Element {
@@ -100,7 +96,7 @@ function VersionRow({ type, name, version: stored, isLast, refresh }: RowProps):
             value={to}
             onChange={(event) => setTo(event.currentTarget.value as Status)}
           >
-            {STATUSES[type].map((each) => (
+            {statusesOf(type).map((each) => (
               <option key={each} value={each}>
                 {each}
               </option>

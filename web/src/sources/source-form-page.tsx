@@ -7,20 +7,37 @@ import { dropEmpty, readSchemas, resolveRef, type Schemas } from '../forms/schem
 import { ResourceForm, ResourceFormPage } from '../resources/resource-form.js';
 import { useQuery } from '../ui/query.js';
 
-const KINDS = ['file', 'git', 'api', 'managed', 'kubernetes'] as const;
-type Kind = (typeof KINDS)[number];
-const KIND_DESCRIPTIONS: Readonly<Record<Kind, string>> = {
-  file: 'A registry file on the server or at a URL',
-  git: 'A registry file in a Git repository',
-  api: 'Another MCP registry',
-  managed: 'Entries published here; at most one such source',
-  kubernetes: 'Custom resources in a Kubernetes cluster',
-};
+type Kind = Source['kind'];
 
-const HINTS = {
-  managed: 'Callers must hold all of these to manage the source. Entries have their own claims.',
-  others: 'Callers must hold all of these to see its entries or manage the source.',
+interface KindForm {
+  readonly description: string;
+  /** Whether the form has a sync policy. */
+  readonly isSynced: boolean;
+  readonly claimsHint: string;
+}
+
+const SEE_AND_MANAGE = 'Callers must hold all of these to see its entries or manage the source.';
+const MANAGE = 'Callers must hold all of these to manage the source. Entries have their own claims.';
+const FORMS: Readonly<Record<Kind, KindForm>> = {
+  file: {
+    description: 'A registry file on the server or at a URL',
+    isSynced: true,
+    claimsHint: SEE_AND_MANAGE,
+  },
+  git: { description: 'A registry file in a Git repository', isSynced: true, claimsHint: SEE_AND_MANAGE },
+  api: { description: 'Another MCP registry', isSynced: true, claimsHint: SEE_AND_MANAGE },
+  managed: {
+    description: 'Entries published here; at most one such source',
+    isSynced: false,
+    claimsHint: MANAGE,
+  },
+  kubernetes: {
+    description: 'Custom resources in a Kubernetes cluster',
+    isSynced: false,
+    claimsHint: MANAGE,
+  },
 };
+const KINDS = Object.keys(FORMS) as readonly Kind[];
 
 interface Editable {
   readonly schemas: Schemas;
@@ -49,7 +66,7 @@ function SourceForm({ schemas, source, etag }: Editable): JSX.Element {
   const [kind, setKind] = useState<Kind>(source?.kind ?? 'git');
   const [values, setValues] = useState<Values>(() => ({ syncPolicy: { interval: '30m' }, ...source }));
   const whole = schemas['SourceSettings'] ?? {};
-  const isSynced = kind !== 'managed' && kind !== 'kubernetes';
+  const { isSynced, claimsHint } = FORMS[kind];
   const save = async (name: string) => {
     const { [kind]: section, syncPolicy, filter, allowShrink, claims } = values;
     const shared = dropEmpty({ ...(isSynced ? { syncPolicy } : {}), filter, allowShrink, claims });
@@ -80,7 +97,7 @@ function SourceForm({ schemas, source, etag }: Editable): JSX.Element {
             path=""
             details={details}
             leaveOut={[...KINDS, ...(isSynced ? [] : ['syncPolicy'])]}
-            hints={{ claims: HINTS[kind === 'managed' ? 'managed' : 'others'] }}
+            hints={{ claims: claimsHint }}
             value={values}
             change={setValues}
           />
@@ -97,7 +114,7 @@ function KindChoice({ kind, change }: { kind: Kind; change: (kind: Kind) => void
       {KINDS.map((each) => (
         <label key={each} class="check">
           <input type="radio" name="kind" checked={each === kind} onChange={() => change(each)} />{' '}
-          <b>{each}</b> <span class="muted">{KIND_DESCRIPTIONS[each]}</span>
+          <b>{each}</b> <span class="muted">{FORMS[each].description}</span>
         </label>
       ))}
     </fieldset>

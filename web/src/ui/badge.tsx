@@ -1,19 +1,23 @@
 import type { JSX } from 'preact';
+import type { Status } from '../api/types.js';
 import { escapeInvisible } from './untrusted-text.js';
 
+const STATUS_TONES: Readonly<Record<Status, string>> = {
+  active: 'good',
+  deprecated: 'warn',
+  archived: 'quiet',
+  deleted: 'bad',
+};
 const TONES = new Map(
   Object.entries({
-    active: 'good',
+    ...STATUS_TONES,
     complete: 'good',
     allowed: 'good',
     shown: 'good',
-    deprecated: 'warn',
     pending: 'quiet',
     syncing: 'quiet',
     unknown_to_you: 'quiet',
     absent: 'quiet',
-    archived: 'quiet',
-    deleted: 'bad',
     failed: 'bad',
     refused: 'bad',
     hidden: 'bad',

@@ -1,0 +1,68 @@
+/** The types of entries. A new type also needs a migration of the check constraint on `entry.type`. */
+export const ENTRY_TYPE_NAMES = ['server', 'skill', 'plugin'] as const;
+export type EntryType = (typeof ENTRY_TYPE_NAMES)[number];
+
+/** The statuses of versions. A new status also needs a migration of the check constraint on `entry_version.status`. */
+export type Status = 'active' | 'deprecated' | 'deleted' | 'archived';
+
+/** Every decision that depends on the status of a version. */
+interface StatusRow {
+  readonly types: Readonly<Record<EntryType, boolean>>;
+  /** When consumers see a version (contract §6); explanations agree. */
+  readonly shown: 'always' | 'with include_deleted' | 'never';
+  /** Other versions become the latest only in entries without a version that may. */
+  readonly mayBeLatest: boolean;
+  /** Counts in shrink checks (contract §7). */
+  readonly isLive: boolean;
+}
+
+const ROWS: Readonly<Record<Status, StatusRow>> = {
+  active: {
+    types: { server: true, skill: true, plugin: true },
+    shown: 'always',
+    mayBeLatest: true,
+    isLive: true,
+  },
+  deprecated: {
+    types: { server: true, skill: true, plugin: true },
+    shown: 'always',
+    mayBeLatest: true,
+    isLive: true,
+  },
+  deleted: {
+    types: { server: true, skill: false, plugin: false },
+    shown: 'with include_deleted',
+    mayBeLatest: false,
+    isLive: false,
+  },
+  archived: {
+    types: { server: false, skill: true, plugin: true },
+    shown: 'always',
+    mayBeLatest: true,
+    isLive: true,
+  },
+};
+
+export const STATUSES = Object.keys(ROWS) as readonly Status[];
+
+/** Allow-lists, also for SQL: a status that this version of the program does not know is in none of them. */
+export const SHOWN_STATUSES = STATUSES.filter((status) => ROWS[status].shown === 'always');
+export const SHOWN_STATUSES_WITH_DELETED = STATUSES.filter((status) => ROWS[status].shown !== 'never');
+export const LATEST_STATUSES = STATUSES.filter((status) => ROWS[status].mayBeLatest);
+export const LIVE_STATUSES = STATUSES.filter((status) => ROWS[status].isLive);
+
+/** The status of nearly all versions: the index `entry_version_status` leaves it out. */
+export const COMMON_STATUS: Status = 'active';
+
+export function isStatus(value: unknown): value is Status {
+  return typeof value === 'string' && Object.hasOwn(ROWS, value);
+}
+
+/** Returns whether consumers see a version with this status without `include_deleted`. */
+export function isShown(status: string | null): boolean {
+  return isStatus(status) && ROWS[status].shown === 'always';
+}
+
+export function statusesOf(type: EntryType): readonly Status[] {
+  return STATUSES.filter((status) => ROWS[status].types[type]);
+}
