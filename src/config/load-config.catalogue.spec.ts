@@ -62,11 +62,11 @@ describe('a source', () => {
       'sources[0].syncPolicy',
       'is required for a source of kind api',
     ],
-    [{ managed: {}, ...synced }, 'sources[0].syncPolicy', 'is not possible for a source of kind managed'],
+    [{ managed: {}, ...synced }, 'sources[0].syncPolicy', 'is not allowed for a source of kind managed'],
     [
       { kubernetes: {}, ...synced },
       'sources[0].syncPolicy',
-      'is not possible for a source of kind kubernetes',
+      'is not allowed for a source of kind kubernetes',
     ],
     [{ file: { path: 'a' }, syncPolicy: null }, 'sources[0].syncPolicy', 'must be a map, not nothing'],
     [{ file: { path: 'a' }, syncPolicy: '30m' }, 'sources[0].syncPolicy', 'must be a map, not a string'],
@@ -130,9 +130,13 @@ describe('a source', () => {
     [
       { git: { ...git, branch: '--upload-pack=x' }, ...synced },
       'sources[0].git.branch',
-      'is not a possible name',
+      'is not a valid branch or tag name',
     ],
-    [{ git: { ...git, branch: 'a..b' }, ...synced }, 'sources[0].git.branch', 'is not a possible name'],
+    [
+      { git: { ...git, branch: 'a..b' }, ...synced },
+      'sources[0].git.branch',
+      'is not a valid branch or tag name',
+    ],
     [
       { git: { ...git, branch: undefined, commit: 'abc' }, ...synced },
       'sources[0].git.commit',

@@ -53,16 +53,24 @@ describe('a document that is published', () => {
   });
 
   it.each([
-    ['"__proto__":{"a":1}', '__proto__: is a key that no document may have', '"proto":{"a":1}'],
+    ['"__proto__":{"a":1}', '__proto__: is a forbidden key', '"proto":{"a":1}'],
     ['"_meta":{"a":[{"__proto__":1}]}', '_meta.a[0].__proto__: is a key', '"_meta":{"a":["__proto__"]}'],
-    ['"x":"a\\u0000"', 'x: holds a NUL character', '"x":"a\\\\u0000"'],
-    ['"x":{"\\u0000":1}', 'x.\u0000: its key holds a NUL', '"x":{"\\u0001":1}'],
-    ['"x":[0,"\\ud83d"]', 'x[1]: holds half a character', '"x":[0,"\\ud83d\\ude80"]'],
-    ['"\\udc00":0', '\udc00: its key holds half a character', '"\\ud800\\udc00":0'],
-    ['"x":{"n":-1e999}', 'x.n: is too large a number', '"x":{"n":-1e300}'],
+    ['"x":"a\\u0000"', 'x: contains a NUL character', '"x":"a\\\\u0000"'],
+    ['"x":{"\\u0000":1}', 'x.\u0000: its key contains a NUL', '"x":{"\\u0001":1}'],
+    [
+      '"x":[0,"\\ud83d"]',
+      'x[1]: contains an unpaired surrogate (half a character)',
+      '"x":[0,"\\ud83d\\ude80"]',
+    ],
+    [
+      '"\\udc00":0',
+      '\udc00: its key contains an unpaired surrogate (half a character)',
+      '"\\ud800\\udc00":0',
+    ],
+    ['"x":{"n":-1e999}', 'x.n: is a number that is too large', '"x":{"n":-1e300}'],
     [`"x":${nested(100)}`, 'x[0][0]', `"x":${nested(99)}`],
     [`"x":${nested(400_000)}`, 'x[0][0]', `"x":${nested(2)}`],
-    ['"title":"t\\u0000"', 'title: holds a NUL', '"title":"t"'],
+    ['"title":"t\\u0000"', 'title: contains a NUL', '"title":"t"'],
   ])('may not hold %s', (member, problem, twin) => {
     for (const [type, good] of GOOD) {
       expect(

@@ -12,25 +12,27 @@ import {
 } from './entry-types.js';
 import type { IncomingVersion } from './incoming-version.js';
 
-/** SHA-256 of a document as it is stored, in UTF-8: equal digests mean that it has not changed. */
+export { type Problem, formatProblem } from './document-problem.js';
+
+/** Returns the SHA-256 of a document as it is stored, in UTF-8. */
 export function documentDigest(document: string | Buffer): Buffer {
   return hash('sha256', document, 'buffer');
 }
 
-/** What is found by visiting every value of a document. */
+/** The result of visiting every value of a document. */
 export interface WalkResult {
-  /** The keys of all its objects. */
+  /** The number of keys in all objects. */
   readonly keys: number;
-  /** Nested too deep for anything that recurses: nothing else may be done with the document. */
+  /** Set if the document is nested too deeply for recursive code. */
   readonly tooDeep: Problem | undefined;
-  /** What would not come back as it was given, once parsed and serialized anew. */
+  /** Values that parsing and serializing would change. */
   readonly notRoundTrippable: readonly Problem[];
 }
 
 /**
- * Visits every value of a parsed document, at most `MAX_DEPTH` levels down. Throws for no document.
+ * Visits every value of a parsed document, at most `MAX_DEPTH` levels deep. Never throws.
  *
- * @param serialized whether the document will be serialized anew; otherwise nothing is `notRoundTrippable`.
+ * @param serialized whether the document will be serialized; otherwise `notRoundTrippable` stays empty.
  */
 export function walkDocument(document: unknown, serialized: boolean): WalkResult {
   const keys = serialized ? NaN : countKeysWithin(document, MAX_DEPTH);
@@ -40,7 +42,7 @@ export function walkDocument(document: unknown, serialized: boolean): WalkResult
   return walker;
 }
 
-/** The keys of all objects of a parsed value; NaN when it is nested deeper than that. */
+/** Counts the keys of all objects in a parsed value; NaN if it is nested deeper than `levels`. */
 function countKeysWithin(value: unknown, levels: number): number {
   if (typeof value !== 'object' || value === null) return 0;
   if (levels === 0) return NaN;
@@ -87,20 +89,21 @@ class Walker implements WalkResult {
 
   private checkKey(key: string): void {
     this.checkText(key, 'its key ');
-    // Copied into another object by assignment, it would become the object's prototype and vanish.
-    if (key === '__proto__') this.report('is a key that no document may have');
+    // Assigning it to another object would set the object's prototype and lose the key.
+    if (key === '__proto__') this.report('is a forbidden key');
   }
 
   private checkScalar(value: unknown): void {
     if (typeof value === 'string') this.checkText(value, '');
     // JSON.parse reads 1e999 as Infinity, which JSON.stringify writes as null.
-    else if (typeof value === 'number' && !Number.isFinite(value)) this.report('is too large a number');
+    else if (typeof value === 'number' && !Number.isFinite(value))
+      this.report('is a number that is too large');
   }
 
-  private checkText(text: string, what: string): void {
-    if (text.includes('\0')) this.report(`${what}holds a NUL character`);
+  private checkText(text: string, subject: string): void {
+    if (text.includes('\0')) this.report(`${subject}contains a NUL character`);
     if (/\p{Surrogate}/u.test(text))
-      this.report(`${what}holds half a character (a surrogate without its pair)`);
+      this.report(`${subject}contains an unpaired surrogate (half a character)`);
   }
 
   private report(message: string): void {
@@ -109,33 +112,31 @@ class Walker implements WalkResult {
   }
 }
 
-export { type Problem, formatProblem } from './document-problem.js';
-
-/** The text a document was parsed from. */
+/** The text of a synced document. */
 export interface SourceText {
-  /** Without the white space between tokens, no longer than the limit; stored as it is. */
+  /** Without white space between tokens, no longer than the limit; stored unchanged. */
   readonly text: string;
-  /** Its keys, each counted as often as it is in the text. */
+  /** The number of keys, counting duplicates. */
   readonly keys: number;
 }
 
-/** Everything wrong with a document, at most 20 problems; or the version to store. */
+/** The problems of a document, at most 20, or the version to store. */
 export type CheckedDocument =
   | { readonly problems: readonly [Problem, ...Problem[]]; readonly version?: undefined }
   | { readonly problems: readonly []; readonly version: IncomingVersion };
 
-/** Compiles what documents are checked with, some tenths of a second: before there are requests that would wait for it. */
+/** Compiles the checks before the first request; this takes some tenths of a second. */
 export function prepareChecks(): void {
   for (const { check } of Object.values(ENTRY_TYPES)) check({});
 }
 
 /**
- * The one door to the database for documents, synced and published alike: the rules of their type, 1 MiB, 100 levels. For
- * any value that JSON.parse can give, it answers and does not throw.
+ * Checks every document before it is stored, synced or published: the rules of its type, 1 MiB, 100 levels. Accepts any
+ * value that JSON.parse returns and never throws.
  *
- * A synced document comes with its `sourceText` and keeps its spelling (decision 002), so keys given twice are found. A
- * published one was parsed with its request and is serialized anew: what would not survive that, or is no text to most
- * readers, is refused, because its publisher can correct it (`__proto__`, NUL, half characters, 1e999).
+ * @param sourceText the text of a synced document. It is stored unchanged (decision 002), so duplicate keys are rejected.
+ *   A published document is serialized again: values that would change or are not valid text (`__proto__`, NUL, unpaired
+ *   surrogates, 1e999) are rejected, because its publisher can correct them.
  */
 export function checkDocument(type: EntryType, document: unknown, sourceText?: SourceText): CheckedDocument {
   const { keys, tooDeep, notRoundTrippable } = walkDocument(document, sourceText === undefined);
@@ -150,7 +151,7 @@ export function checkDocument(type: EntryType, document: unknown, sourceText?: S
   return { problems: [], version: versionOf(type, document as Document, text) };
 }
 
-/** The problem of a document that is too large, which is known before it is parsed. */
+/** Returns the problem of a document that is too large. */
 export function sizeProblem(bytes: number): Problem {
   return {
     path: '',

@@ -14,24 +14,24 @@ import {
 import { serverDocumentSchema } from './schemas/server-document.schema.js';
 import { packageVersionProblem, versionProblem } from './versions.js';
 
-/** What a string of a document must be, and the words that follow one that is not. */
+/** A string format and the message for a string that does not have it. */
 interface DocumentFormat {
   readonly validate: (text: string) => boolean;
   readonly rule: string;
 }
 
 /**
- * The formats of the schemas. contract §7: URLs of documents are `http` or `https`, because whoever shows a document makes
- * links of them; text holds nothing that makes it look other than it is.
+ * The formats of the schemas. contract §7: URLs are `http` or `https`, because clients show them as links; text contains no
+ * characters that change how it looks.
  */
 export const DOCUMENT_FORMATS: Readonly<Record<string, DocumentFormat>> = {
   line: {
     validate: isLine,
-    rule: 'must hold no control characters, and none that override or isolate the direction of text',
+    rule: 'must not contain control characters, or characters that override or isolate the text direction',
   },
   prose: {
     validate: isProse,
-    rule: 'must hold no control characters but line feed and tab, and none that override or isolate the direction of text',
+    rule: 'must not contain control characters except line feed and tab, or characters that override or isolate the text direction',
   },
   'web-url': {
     validate: (text) => isUri(text) && /^https?:\/\//i.test(text),
@@ -39,7 +39,7 @@ export const DOCUMENT_FORMATS: Readonly<Record<string, DocumentFormat>> = {
   },
   'web-reference': {
     validate: (text) => isLine(text) && !/\s/u.test(text) && staysOnTheWeb(text),
-    rule: 'must be relative or begin with http:// or https://, and hold no white space',
+    rule: 'must be relative or begin with http:// or https://, without white space',
   },
 };
 
@@ -48,20 +48,20 @@ function isUri(text: string): boolean {
   return typeof uri === 'function' && uri(text);
 }
 
-// Read as a browser reads it (WHATWG URL): the scheme that it finds is the one that counts.
+// Parsed as browsers do (WHATWG URL), because the browser decides which scheme a link has.
 function staysOnTheWeb(reference: string): boolean {
   const base = 'https://base.invalid/';
   return URL.canParse(reference, base) && /^https?:$/.test(new URL(reference, base).protocol);
 }
 
-/** The block of `_meta` that belongs to the publisher; `filter.tags` looks into it too. */
+/** The publisher's block in `_meta`; `filter.tags` reads it too. */
 export const PUBLISHER_PROVIDED = 'io.modelcontextprotocol.registry/publisher-provided';
 
-/** Above this length only the first problem is looked for: a document can be wrong in 300 000 places. */
+/** Validation of longer documents stops at the first problem: a document can have 300 000 of them. */
 const THOROUGH_LENGTH = 64 * 1024;
-/** How many times as long a value can become when it is spelled anew: `9e20` becomes `900000000000000000000`. */
+/** The maximum growth of a value when serialized: `9e20` becomes `900000000000000000000`. */
 const MAX_GROWTH = 6;
-/** They are compiled at each start. That the schemas are valid is for a test to see, and shorter code would run no faster. */
+/** Schemas are compiled at each start. A test validates them, and optimized code would not run faster. */
 const COMPILED_QUICKLY = {
   strict: false,
   verbose: true,
@@ -71,7 +71,7 @@ const COMPILED_QUICKLY = {
 } as const;
 const isServer = validators(serverDocumentSchema);
 
-/** Two validators of one schema: one that ends at the first error, and one that finds them all. */
+/** Two validators of one schema: one stops at the first error, the other finds all. */
 interface Validators {
   readonly first: () => ValidateFunction;
   readonly all: () => ValidateFunction;
@@ -81,7 +81,7 @@ function validators(schema: object): Validators {
   const formats = Object.fromEntries(
     Object.entries(DOCUMENT_FORMATS).map(([name, { validate }]) => [name, validate]),
   );
-  // To compile one takes longer than to load all that `check` needs, which has no documents: it waits for the first.
+  // Compiling takes longer than loading the whole `check` command, so it waits for the first document.
   const compiled = (allErrors: boolean) => {
     let validate: ValidateFunction | undefined;
     return () => (validate ??= new Ajv({ allErrors, formats, ...COMPILED_QUICKLY }).compile(schema));
@@ -90,16 +90,16 @@ function validators(schema: object): Validators {
 }
 
 /**
- * What a server document breaks of the server schema of 2025-12-11 and of the rules beyond it: versions, the digest of an
- * mcpb package, the size of the publisher's block. At most 20 problems.
+ * Checks a server document against the server schema of 2025-12-11 and further rules: versions, the digest of an mcpb
+ * package, the size of the publisher's block. Returns at most 20 problems.
  *
- * @param bytes the length of its text, if it is known: of a short one no part needs to be measured.
+ * @param bytes the length of its text, if known; parts of short documents are not measured.
  */
 export function checkServer(document: unknown, bytes?: number): Problem[] {
   return problemsOf(isServer, document, bytes, [versionProblems, packageProblems]);
 }
 
-/** The same for the documents of another schema, without what is about packages of servers. */
+/** Returns the check for another schema, without the rules for server packages. */
 export function checkerOf(schema: object): (document: unknown, bytes?: number) => Problem[] {
   const compiled = validators(schema);
   return (document, bytes) => problemsOf(compiled, document, bytes, [versionProblems]);
@@ -132,7 +132,7 @@ function problemOf(error: ErrorObject): Problem[] {
   const problem = (message: string, key?: unknown) => [{ path: pathAt(error.instancePath, key), message }];
   switch (error.keyword) {
     case 'required':
-      // The two halves of "value or valueHint" are reported together, below.
+      // "value or valueHint" is reported once, by `anyOf`.
       return error.schemaPath.includes('/anyOf/')
         ? []
         : problem(`is required${becauseOfType(error)}`, params['missingProperty']);
@@ -141,7 +141,7 @@ function problemOf(error: ErrorObject): Problem[] {
     case 'if':
       return [];
     case 'propertyNames':
-      // Each name is reported for itself.
+      // Each name is reported separately.
       return [];
     case 'type':
       return problem(`must be ${withArticle(String(params['type']))}, not ${typeName(error.data)}`);
@@ -158,10 +158,10 @@ function problemOf(error: ErrorObject): Problem[] {
     case 'format':
       return problem(`${preview(error.data)} ${String(DOCUMENT_FORMATS[String(params['format'])]?.rule)}`);
     case 'uniqueItems':
-      return problem(`holds the same item twice, at ${String(params['i'])} and ${String(params['j'])}`);
+      return problem(`contains the same item twice, at ${String(params['i'])} and ${String(params['j'])}`);
     case 'additionalProperties':
       return problem(
-        `is not allowed here; the keys of this object are ${Object.keys(error.parentSchema?.['properties'] as object).join(', ')}`,
+        `is not allowed here; allowed keys: ${Object.keys(error.parentSchema?.['properties'] as object).join(', ')}`,
         params['additionalProperty'],
       );
     default:
@@ -175,7 +175,7 @@ function becauseOfType({ data, parentSchema }: ErrorObject): string {
   return typeof of === 'string' && typeof type === 'string' ? ` for ${of} of type ${preview(type)}` : '';
 }
 
-// Counted as the schema counts: by code points.
+// JSON Schema counts code points.
 function charactersOf(value: unknown): string {
   const length = [...String(value)].length;
   return length === 1 ? '1 character' : `${length === 0 ? 'no' : length} characters`;
@@ -209,7 +209,7 @@ function packageProblems({ packages }: Record<string, unknown>): Problem[] {
   });
 }
 
-// The block is free inside, and every answer that holds the document carries it: its size is all that bounds it.
+// The block has no schema and is part of every response with the document, so its size is limited.
 function publisherProblems({ _meta: meta }: Record<string, unknown>): Problem[] {
   const block = isObject(meta) ? meta[PUBLISHER_PROVIDED] : undefined;
   if (block === undefined) return [];
@@ -219,7 +219,7 @@ function publisherProblems({ _meta: meta }: Record<string, unknown>): Problem[] 
   return [{ path: pathOf(['_meta', PUBLISHER_PROVIDED]), message }];
 }
 
-// A JSON pointer writes indexes of arrays and keys of digits alike; indexes are far likelier.
+// A JSON pointer does not distinguish array indexes from numeric keys; indexes are far more likely.
 function pathAt(pointer: string, key: unknown): string {
   const parts = pointer
     .split('/')

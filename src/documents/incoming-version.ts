@@ -1,6 +1,6 @@
 import type { EntryType, Status } from './statuses.js';
 
-/** What tells an entry from all others of its source. */
+/** Identifies an entry within its source. */
 export interface EntryName {
   readonly type: EntryType;
   readonly name: string;
@@ -13,21 +13,21 @@ export interface VersionName extends EntryName {
 
 /** One validated version on its way into the database. */
 export interface IncomingVersion extends VersionName {
-  /** As it will be served, in UTF-8: a string would take twice as much for one character beyond Latin-1. */
+  /** As served, in UTF-8: one character beyond Latin-1 would double the memory of a string. */
   readonly document: Buffer;
-  /** SHA-256 of that. */
+  /** SHA-256 of the document. */
   readonly digest: Buffer;
   readonly status: Status;
   readonly searchText: string;
-  /** What another registry adds to the document. What is absent is decided here. */
+  /** These come from another registry; absent members are decided here. */
   readonly statusMessage?: string;
   readonly statusChangedAt?: Date;
   readonly publishedAt?: Date;
-  /** Whether that registry calls it the latest version of its entry: then it is the newest here too (contract §6). */
+  /** Whether the upstream registry calls it latest; then it is the newest here too (contract §6). */
   readonly isUpstreamLatest?: boolean;
 }
 
-/** Names as keys of maps and sets. Neither a name nor a version holds a NUL, so the parts can't run into each other. */
+/** Map key of an entry. Names and versions contain no NUL, so keys are unambiguous. */
 export function entryMapKey({ type, name }: EntryName): string {
   return `${type}\0${name}`;
 }
@@ -36,13 +36,13 @@ export function versionMapKey({ type, name, version }: VersionName): string {
   return `${type}\0${name}\0${version}`;
 }
 
-/** How many skipped versions the admin API shows one by one, for any kind of source; all are counted. */
+/** Skipped versions that the admin API lists; all are counted. */
 export const MAX_SHOWN_SKIPPED = 500;
 
 /** A version that a sync skipped, as the admin API shows it. */
 export interface SkippedEntry {
   readonly type: EntryType;
-  /** Its place in its list; absent for objects of a cluster. */
+  /** Its index in the list; absent for cluster objects. */
   readonly index?: number;
   readonly name: string | null;
   readonly version: string | null;
@@ -59,7 +59,7 @@ export interface VersionState {
   readonly isLatest: boolean;
 }
 
-/** The `_meta` beside a document (contract §6), as JSON. */
+/** Returns the `_meta` of a version (contract §6), as JSON. */
 export function officialMeta(state: VersionState): string {
   const official = {
     status: state.status,

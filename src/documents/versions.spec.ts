@@ -261,7 +261,7 @@ describe('the version of an entry alone', () => {
   it.each(['1.0 beta', 'release 5', '1.0 - beta', 'a || b', 'a/b', '.', '..'])(
     'may not be %j, which that of a package may',
     (version) => {
-      expect(versionProblem(version)).toMatch(/white space|holds a "\/"|is a step in a path/);
+      expect(versionProblem(version)).toMatch(/white space|holds a "\/"|is a path segment/);
       expect(packageVersionProblem(version)).toBeNull();
     },
   );

@@ -49,7 +49,7 @@ export class EntriesController {
   @Get()
   @MayBeLong('unless paged')
   @Audited('entry.list')
-  @ApiOperation({ operationId: 'listEntries', summary: 'The published entries this caller may manage' })
+  @ApiOperation({ operationId: 'listEntries', summary: 'Lists the published entries the caller may manage' })
   @ApiOkWithEtag(EntryList)
   @ApiErrors('invalid_parameter', 'invalid_cursor')
   list(@CurrentCaller() caller: Caller, @ValidQuery() query: AdminListParameters): Promise<JsonText> {
@@ -66,7 +66,10 @@ export class EntriesController {
   })
   @ApiBody({ type: PublishBody, examples: PUBLISH_EXAMPLES })
   @ApiCreatedResponse({ type: PublishedVersionAnswer })
-  @ApiOkResponse({ type: PublishedVersionAnswer, description: 'With `dry_run`: it could be published' })
+  @ApiOkResponse({
+    type: PublishedVersionAnswer,
+    description: 'With `dry_run`: the version could be published',
+  })
   @ApiErrors('invalid_parameter', 'read_only', ...PUBLISH_ERRORS)
   async publish(
     @CurrentCaller() caller: Caller,
@@ -88,10 +91,10 @@ export class EntriesController {
   @WritesNothing(() => true)
   @ApiOperation({
     operationId: 'validateEntry',
-    summary: 'Answers what publishing would answer, and writes nothing',
+    summary: 'Checks whether a version could be published, without writing',
   })
   @ApiBody({ type: PublishBody, examples: PUBLISH_EXAMPLES })
-  @ApiOkResponse({ type: PublishedVersionAnswer, description: 'It could be published' })
+  @ApiOkResponse({ type: PublishedVersionAnswer, description: 'The version could be published' })
   @ApiErrors(...PUBLISH_ERRORS)
   async validate(
     @CurrentCaller() caller: Caller,
@@ -104,7 +107,10 @@ export class EntriesController {
   @Get(':type/:name')
   @Audited('entry.read')
   @ResourceRoute({ resource: 'entry', use: 'read' })
-  @ApiOperation({ operationId: 'getEntry', summary: 'A published entry with its claims and versions' })
+  @ApiOperation({
+    operationId: 'getEntry',
+    summary: 'Returns a published entry with its claims and versions',
+  })
   @ApiOkWithEtag(ManagedEntry)
   get(@Loaded() entry: Entry): Promise<JsonText> {
     return this.entries.get(entry);
@@ -113,7 +119,7 @@ export class EntriesController {
   @Get(':type/:name/versions/:version')
   @Audited('entry.read')
   @ResourceRoute({ resource: 'entry', use: 'read' })
-  @ApiOperation({ operationId: 'getEntryVersion', summary: 'One version of a published entry' })
+  @ApiOperation({ operationId: 'getEntryVersion', summary: 'Returns one version of a published entry' })
   @ApiParam(VERSION)
   @ApiOkWithEtag(PublishedVersionAnswer)
   @ApiErrors('version_not_found')
@@ -127,7 +133,7 @@ export class EntriesController {
   @ResourceRoute({ resource: 'entry', use: 'change' })
   @ApiOperation({
     operationId: 'deleteEntryVersion',
-    summary: 'Removes a version; the entry goes with its last one',
+    summary: 'Removes a version; removing the last one removes the entry',
   })
   @ApiParam(VERSION)
   @ApiNoContentResponse()
@@ -145,7 +151,7 @@ export class EntriesController {
   @Get(':type/:name/claims')
   @Audited('entry.read')
   @ResourceRoute({ resource: 'entry', use: 'read' })
-  @ApiOperation({ operationId: 'getEntryClaims', summary: 'The claims of a published entry' })
+  @ApiOperation({ operationId: 'getEntryClaims', summary: 'Returns the claims of a published entry' })
   @ApiOkWithEtag(EntryClaimsAnswer)
   getClaims(@Loaded() entry: Entry): JsonText {
     return this.entries.getClaims(entry);

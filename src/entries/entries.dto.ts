@@ -12,7 +12,7 @@ import { anything, claims, flagParameter, storableText, textUpTo } from '../vali
 
 type OpenApiSchema = Exclude<NonNullable<ApiPropertyOptions['items']>, { $ref: string }>;
 
-/** The JSON schema of a document or of a part of it, as far as OpenAPI says the same. */
+/** The parts of a document's JSON schema that OpenAPI supports. */
 interface DocumentSchema {
   readonly type?: string;
   readonly format?: string;
@@ -28,20 +28,20 @@ interface DocumentSchema {
   readonly pattern?: string;
 }
 
-/** What OpenAPI calls the formats of document-formats.ts; it has none for the others. */
+/** The OpenAPI names of formats in `DOCUMENT_FORMATS`; the others have none. */
 const FORMATS: Readonly<Record<string, string>> = { 'web-url': 'uri', 'web-reference': 'uri-reference' };
 
-/** `Skill` of `skill`, for names in code that is made for a type. */
+/** Returns `Skill` for `skill`, for the names of generated classes. */
 export function nounOf(type: EntryType): string {
   return `${type[0]?.toUpperCase()}${type.slice(1)}`;
 }
 
-/** The class by which OpenAPI describes the documents of a type, such as `SkillDocument`: made from their JSON schema. */
+/** Returns the OpenAPI class of a type's documents, such as `SkillDocument`, generated from their JSON schema. */
 export function documentClassOf(type: EntryType): Type {
   return CLASSES[type];
 }
 
-/** A class for OpenAPI, which has no other use. */
+/** Creates a class used only to describe a schema in OpenAPI. */
 export function describedClass(name: string, properties: Readonly<Record<string, ApiPropertyOptions>>): Type {
   const described = { [name]: function () {} }[name] as unknown as Type;
   for (const [key, options] of Object.entries(properties))
@@ -86,7 +86,7 @@ function openApiOf(schema: DocumentSchema, key?: string): OpenApiSchema {
   };
 }
 
-// Of a choice by `type`, clients get the members of all branches: which are needed is for the check of documents to say.
+// Merges the branches of a choice by `type`; the document check knows which members are required.
 function objectOf(schema: DocumentSchema, key?: string): OpenApiSchema {
   const { additionalProperties, required = [] } = schema;
   const properties = { ...schema.else?.properties, ...schema.then?.properties, ...schema.properties };
@@ -105,12 +105,12 @@ function objectOf(schema: DocumentSchema, key?: string): OpenApiSchema {
 
 const MAX_STATUS_MESSAGE = 500;
 
-/** The claims, and in a member that is called like its type the document: see below. */
+/** The claims, and a document under the name of its type (added below). */
 @Rule<PublishBody>(oneDocument)
 export class PublishBody {
   readonly [type: string]: unknown;
 
-  /** Strings, or lists of strings; those of the first version for every later one. */
+  /** Strings or lists of strings; later versions must have the claims of the first. */
   @ApiPropertyOptional(CLAIMS_SCHEMA)
   @Optional()
   @Checked(claims)
@@ -118,7 +118,7 @@ export class PublishBody {
 }
 
 for (const type of ENTRY_TYPE_NAMES) {
-  const description = `A ${type} document. Exactly one of ${ENTRY_TYPE_NAMES.join(', ')} is needed`;
+  const description = `A ${type} document. Exactly one of ${ENTRY_TYPE_NAMES.join(', ')} is required`;
   ApiPropertyOptional({ type: documentClassOf(type), description })(PublishBody.prototype, type);
   Optional()(PublishBody.prototype, type);
   Checked(anything)(PublishBody.prototype, type);
@@ -136,7 +136,7 @@ export class StatusBody {
   @Checked(storableText)
   status: string;
 
-  /** Shown beside the status; absent: none. */
+  /** Shown with the status. */
   @ApiPropertyOptional({ maxLength: MAX_STATUS_MESSAGE })
   @Optional()
   @Checked(statusMessage)
@@ -144,18 +144,18 @@ export class StatusBody {
 }
 
 export class PublishQuery {
-  @ApiPropertyOptional({ type: 'boolean', description: 'Answers as publishing would, and writes nothing' })
+  @ApiPropertyOptional({ type: 'boolean', description: 'Validates without writing' })
   @Optional()
   @Checked(flagParameter)
   dry_run?: string;
 }
 
-/** The types of which a body holds a document: one, once it has been checked. */
+/** Returns the types of the documents in a body: exactly one after validation. */
 export function typesIn(body: Unchecked<PublishBody>): EntryType[] {
   return ENTRY_TYPE_NAMES.filter((type) => body[type] !== undefined);
 }
 
-// It is shown beside the document, and held to the same as a description (contract §7).
+// Shown with the document, so the rules of descriptions apply (contract §7).
 function statusMessage(value: unknown): Issue[] {
   const issues = textUpTo(MAX_STATUS_MESSAGE)(value);
   if (issues.length > 0 || isProse(String(value))) return issues;
@@ -166,7 +166,7 @@ function oneDocument(body: Unchecked<PublishBody>): Issue[] {
   const types = typesIn(body);
   if (types.length === 1) return [];
   const found = types.length === 0 ? 'none' : types.join(' and ');
-  return issue(`needs exactly one of ${ENTRY_TYPE_NAMES.join(' and ')}, and has ${found}`);
+  return issue(`must have exactly one of ${ENTRY_TYPE_NAMES.join(', ')}, not ${found}`);
 }
 
 function describeStatuses(): string {
@@ -175,7 +175,7 @@ function describeStatuses(): string {
   );
 }
 
-/** Bodies of `POST /v1/entries`, one of each type. */
+/** Example bodies of `POST /v1/entries`, one per type. */
 export const PUBLISH_EXAMPLES: Record<EntryType, { summary: string; value: PublishBody }> = {
   server: {
     summary: 'A server',

@@ -16,8 +16,8 @@ import { versionColumns } from './writer/copy-rows.queries.js';
 import { deleteEmptyEntries } from './writer/entry-writer.queries.js';
 
 /**
- * The entries of the managed source. Methods that write run inside their caller's transaction, which holds the lock of the
- * entry (`lockEntry`) since `now`, and bump the revision of the source, so that views and pages are made anew.
+ * Entries of the managed source. Writing methods run inside the caller's transaction, which has held the lock of the entry
+ * (`lockEntry`) since `now`, and increase the source's revision, which invalidates views and pages.
  */
 @Injectable()
 export class EntriesRepository {
@@ -27,7 +27,7 @@ export class EntriesRepository {
     private readonly limit: PartitionLimit,
   ) {}
 
-  /** An entry with its claims and, of its versions, the one that is named, if it has that one. */
+  /** Returns an entry with its claims and, if it exists, the named version. */
   async findByName(
     { type, name }: EntryName,
     version?: string,
@@ -48,12 +48,12 @@ export class EntriesRepository {
     return query.getOne();
   }
 
-  /** All versions of an entry, newest first. */
+  /** Returns all versions of an entry, newest first. */
   async versions({ id }: Entry, manager: EntityManager = this.entries.manager): Promise<EntryVersion[]> {
     return manager.find(EntryVersion, { where: { entryId: id }, order: { versionKey: 'DESC' } });
   }
 
-  /** Adds an entry with its first version, which is the latest for want of others. */
+  /** Adds an entry with its first version. */
   async add(
     manager: EntityManager,
     sourceId: number,
@@ -79,7 +79,7 @@ export class EntriesRepository {
     return version;
   }
 
-  /** Adds a version to an entry, or nothing when the entry has it: then null. */
+  /** Adds a version to an entry; returns null if it exists already. */
   async addVersion(
     manager: EntityManager,
     entry: Entry,
@@ -105,7 +105,7 @@ export class EntriesRepository {
     return Object.assign(version, { id: inserted.id, isLatest: elected.has(inserted.id) });
   }
 
-  /** Removes a version; the entry goes with its last one. */
+  /** Removes a version, and the entry with its last version. */
   async removeVersion(manager: EntityManager, entry: Entry, { id }: EntryVersion): Promise<void> {
     await manager.delete(EntryVersion, { id });
     await deleteEmptyEntries(manager, [entry.id]);
@@ -113,7 +113,7 @@ export class EntriesRepository {
     await bumpRevision(manager, entry.sourceId);
   }
 
-  /** Gives the entry, and so every version of it, these claims. */
+  /** Sets the claims of an entry, and so of all its versions. */
   async setClaims(manager: EntityManager, entry: Entry, claims: Claims): Promise<void> {
     const claimSet = await this.claimSets.findOrCreate(manager, claims);
     await manager.update(
@@ -126,7 +126,7 @@ export class EntriesRepository {
     await bumpRevision(manager, entry.sourceId);
   }
 
-  /** Gives versions a status and the documents that carry it; as `updateStatus`. */
+  /** Sets the status of versions; see `updateStatus`. */
   async setStatus(
     manager: EntityManager,
     entry: Entry,

@@ -27,12 +27,12 @@ export class VersionState {
   isLatest: boolean;
 }
 
-/** What stands beside a published document. */
+/** The `_meta` of a published version. */
 export class VersionMetadata {
   'io.modelcontextprotocol.registry/official': VersionState;
 }
 
-/** Who published a version, by their token. */
+/** The publisher of a version, from the token. */
 export class PublisherAnswer {
   @ApiProperty({ type: String, nullable: true })
   subject: string | null;
@@ -40,7 +40,7 @@ export class PublisherAnswer {
   @ApiProperty({ type: String, nullable: true })
   issuer: string | null;
 
-  /** The client that the token was issued to. */
+  /** The client the token was issued to. */
   client?: string;
 }
 
@@ -55,14 +55,14 @@ export class PublishedVersionAnswer {
   @ApiProperty(CLAIMS_SCHEMA)
   claims: object;
 
-  /** Of a version that is read; absent where nobody was identified. */
+  /** In reads only; absent if the publisher was anonymous. */
   publishedBy?: PublisherAnswer;
 
   _meta: VersionMetadata;
 }
 
 for (const type of ENTRY_TYPE_NAMES) {
-  const description = `The document as it was published, of a ${type}`;
+  const description = `The published document of a ${type}`;
   ApiPropertyOptional({ type: documentClassOf(type), description })(PublishedVersionAnswer.prototype, type);
 }
 
@@ -82,7 +82,7 @@ export class ManagedVersion {
   @ApiProperty({ format: 'date-time' })
   updatedAt: string;
 
-  /** Absent where nobody was identified. */
+  /** Absent if the publisher was anonymous. */
   publishedBy?: PublisherAnswer;
 }
 
@@ -104,7 +104,7 @@ export class EntryClaimsAnswer {
   claims: object;
 }
 
-/** A published version as the admin API shows it (contract §7), as JSON: its document is never parsed on the way out. */
+/** Returns a published version as the admin API shows it (contract §7), as JSON, without parsing its document. */
 export function describeVersion(
   { type, name }: EntryName,
   claims: Claims,
@@ -116,7 +116,7 @@ export function describeVersion(
   return `${head},"${type}":${stored.document},"_meta":${officialMeta(stored)}}`;
 }
 
-/** A published entry as the admin API shows it (contract §7), as JSON. */
+/** Returns a published entry as the admin API shows it (contract §7), as JSON. */
 export function describeEntry(
   { type, name, shownClaims: claims }: Entry,
   versions: readonly EntryVersion[],
@@ -139,7 +139,7 @@ export function describeEntry(
   });
 }
 
-/** What the audit trail keeps of the status of a version. */
+/** Returns the status of a version for the audit trail. */
 export function statusOf({ status, statusMessage }: Pick<EntryVersion, 'status' | 'statusMessage'>): object {
   return { status, ...(statusMessage === null ? {} : { statusMessage }) };
 }
@@ -162,7 +162,7 @@ export class ListedEntry {
 
   name: string;
 
-  /** The source it is in. */
+  /** The name of its source. */
   source: string;
 
   @ApiProperty(CLAIMS_SCHEMA)

@@ -29,20 +29,20 @@ import {
   readStatusRequest,
 } from './publish-request.js';
 
-/** An entry as a path names it: of whatever type. */
+/** An entry named by a path; the type is unchecked. */
 export interface EntryPath {
   readonly type: string;
   readonly name: string;
 }
 
-/** Ends a transaction without writing, and carries its answer out. */
+/** Rolls back the transaction of a dry run; carries the response. */
 class DryRun extends Error {
   constructor(readonly answer: string) {
     super('dry run');
   }
 }
 
-/** Publishing, and what becomes of what was published (spec §4.2, §4.3, contract §7). */
+/** Publishes and manages entries (spec §4.2, §4.3, contract §7). */
 @Injectable()
 export class EntriesService {
   constructor(
@@ -55,10 +55,10 @@ export class EntriesService {
   ) {}
 
   /**
-   * spec §4.2: claims are required and a subset of the caller's; a later version has the claims of the first. A name
-   * belongs to those whom the claims of its first version admit.
+   * spec §4.2: claims are required and must be a subset of the caller's; later versions have the claims of the first. Only
+   * callers who satisfy those claims may publish further versions.
    *
-   * @param dryRun answers the same and writes nothing.
+   * @param dryRun returns the same response without writing.
    */
   publish(
     caller: Caller,
@@ -69,7 +69,7 @@ export class EntriesService {
     return this.publishVersion(caller, readPublishRequest(body, raw), dryRun, describeVersion, context);
   }
 
-  /** The same of what has been read and checked already; the answer is as `describe` says. */
+  /** As `publish`, for a parsed request. @param describe formats the response. */
   async publishVersion(
     caller: Caller,
     { version: incoming, claims }: PublishRequest,
@@ -77,7 +77,7 @@ export class EntriesService {
     describe: (name: EntryName, claims: Claims, stored: EntryVersion) => string,
     context: RequestContext,
   ): Promise<string> {
-    // A super-admin who sends no claims for a later version inherits; who may send none is decided by checkClaims.
+    // Super-admins may omit the claims of later versions, which then inherit them; checkClaims decides.
     this.rules.checkClaims(caller, claims);
     try {
       const published = await this.audit.transaction({ caller, context }, async (manager, record) => {
@@ -118,10 +118,10 @@ export class EntriesService {
   }
 
   /**
-   * The entry a request names, as far as the caller may manage it.
+   * Loads the entry that a request names.
    *
-   * @param version must be one of the entry's, when it is given; then it is the one in `versions`.
-   * @throws ApiError 404 for what is not there or none of theirs.
+   * @param version if given, must exist; `versions` then contains only this one.
+   * @throws ApiError 404 if it does not exist or the caller may not manage it.
    */
   async load(caller: Caller, path: EntryPath, version?: string, record?: Recorder): Promise<Entry> {
     const found = await this.entries.findByName(entryNameOf(path), version);
@@ -130,12 +130,12 @@ export class EntriesService {
 
   async get(entry: Entry): Promise<JsonText> {
     const versions = await this.entries.versions(entry);
-    // Its last version has gone since it was loaded.
+    // The last version was removed after the entry was loaded.
     if (versions.length === 0) throw new ApiError('entry_not_found');
     return new JsonText(describeEntry(entry, versions));
   }
 
-  /** @param entry with the version that was asked for. */
+  /** @param entry with the requested version. */
   getVersion(entry: Entry): JsonText {
     const version = onlyVersion(entry);
     return new JsonText(describeVersion(entry, entry.shownClaims, version, version.publishedBy));
@@ -145,7 +145,7 @@ export class EntriesService {
     return new JsonText(JSON.stringify({ claims }), contentTag(claims));
   }
 
-  /** spec §4.3: the caller must satisfy the claims there are, or the entry is none of theirs, and those to come. */
+  /** spec §4.3: the caller must satisfy the current claims (else 404) and the new ones. */
   async setClaims(
     caller: Caller,
     path: EntryPath,
@@ -202,7 +202,7 @@ export class EntriesService {
     return this.getVersion(entry);
   }
 
-  /** The same, with the versions that have the status now. */
+  /** As `setStatus`, but returns the versions with the new status. */
   async changeStatus(
     caller: Caller,
     path: EntryPath,
@@ -257,7 +257,7 @@ export class EntriesService {
 function versionExists({ name, version }: IncomingVersion): ApiError {
   return new ApiError(
     'version_exists',
-    `Version ${version} of ${name} is published already, and a published version never changes: publish another`,
+    `Version ${version} of ${name} is already published and cannot change: publish a new version`,
   );
 }
 
@@ -267,7 +267,7 @@ function entryNameOf({ type, name }: EntryPath): EntryName {
 }
 
 function onlyVersion({ versions: [version] }: Entry): EntryVersion {
-  if (!version) throw new Error('An entry was loaded without the version that was asked for');
+  if (!version) throw new Error('An entry was loaded without the requested version');
   return version;
 }
 
@@ -275,7 +275,7 @@ function targetOf({ type, name }: EntryName, source: string, version?: string): 
   return { type, name, ...(version === undefined ? {} : { version }), source };
 }
 
-// Those that have the status already, message included, do not change.
+// Versions that already have the status and message do not change.
 async function recordStatus(
   record: RecordChange,
   entry: Entry,

@@ -23,7 +23,7 @@ export class EntryListController {
   @ApiTags('sources')
   @ApiOperation({
     operationId: 'listSourceEntries',
-    summary: 'Every entry of a source with its claims and versions',
+    summary: 'Lists all entries of a source with their claims and versions',
   })
   @ApiOkWithEtag(EntryList)
   ofSource(@Loaded() source: Source, @ValidQuery() query: AdminListParameters): Promise<JsonText> {
@@ -38,7 +38,7 @@ export class EntryListController {
   @ApiTags('registries')
   @ApiOperation({
     operationId: 'listRegistryEntries',
-    summary: 'Every entry of the sources of a registry, shadowed ones too',
+    summary: 'Lists all entries of the sources of a registry, including shadowed ones',
   })
   @ApiOkWithEtag(EntryList)
   ofRegistry(@Loaded() registry: Registry, @ValidQuery() query: AdminListParameters): Promise<JsonText> {

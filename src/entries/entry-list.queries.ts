@@ -4,7 +4,7 @@ import type { Claims } from '../claims/claims.js';
 import { utcText } from '../database/columns.js';
 import { ENTRY_TYPE_NAMES, type EntryType } from '../documents/entry-types.js';
 
-/** The place of an entry in a list: by name, type and source. */
+/** The position of an entry in a list ordered by name, type and source. */
 export interface ListPosition {
   readonly name: string;
   readonly type: EntryType;
@@ -12,11 +12,11 @@ export interface ListPosition {
   readonly rank: number;
 }
 
-/** An entry as a list shows it; its versions newest first. */
+/** A listed entry; versions are newest first. */
 export interface ListedEntryRow extends ListPosition {
   readonly source: string;
   readonly claims: Claims;
-  /** Of the entry, or of its source, from which it may have them. */
+  /** From the entry, or from the source it inherits claims from. */
   readonly givenClaims: Claims | null;
   readonly versions: readonly { version: string; status: string; isLatest: boolean; publishedAt: string }[];
 }
@@ -26,7 +26,7 @@ export class EntryListQueries {
   constructor(private readonly dataSource: DataSource) {}
 
   /**
-   * Entries of these sources in order of name, type and source, versions newest first, after a position.
+   * Returns entries of these sources after a position, ordered by name, type and source, versions newest first.
    *
    * @param claimSetIds only entries with one of these claim sets; null for all.
    */

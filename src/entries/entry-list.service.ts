@@ -14,7 +14,7 @@ import { Partitions } from '../visibility/partitions.js';
 import { evaluateSource } from '../visibility/view-cache.js';
 import { EntryListQueries, type ListedEntryRow, type ListPosition } from './entry-list.queries.js';
 
-/** Entries per read when the whole list is asked for. */
+/** Entries per query when the whole list is requested. */
 const BATCH = 500;
 
 /** The largest integer of PostgreSQL. */
@@ -26,15 +26,15 @@ class CursorPosition implements ListPosition {
   @Checked(wholeNumber(1, MAX_RANK)) readonly rank: number;
 }
 
-/** What a cursor holds. */
+/** The content of a cursor. */
 class EntryListCursor {
   @Section(() => CursorPosition) readonly after: CursorPosition;
   @Checked(wholeNumber(1, MAX_PAGE)) readonly limit: number;
 }
 
 /**
- * The entries of a source or a registry, shadowed ones included and whatever their own claims: those who manage the parent
- * may know them (spec §4.4). And the published entries that a caller may manage.
+ * Lists the entries of a source or registry, including shadowed ones and regardless of their claims: managers of the parent
+ * may see them (spec §4.4). Also lists the published entries a caller may manage.
  */
 @Injectable()
 export class EntryListService {
@@ -54,7 +54,7 @@ export class EntryListService {
     return this.list('registry-entries', ids, null, query);
   }
 
-  /** The entries of the managed source this caller may manage. */
+  /** Lists the entries of the managed source that the caller may manage. */
   async manageable(caller: Caller, query: AdminListQuery): Promise<JsonText> {
     const managed = await this.sources.findManaged();
     const sourceIds = managed ? [managed.id] : [];

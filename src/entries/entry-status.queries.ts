@@ -3,12 +3,12 @@ import { isOneOf } from '../database/columns.js';
 import { LATEST_STATUSES, type Status } from '../documents/statuses.js';
 import type { EntryVersion } from './entry.entity.js';
 
-/** A version with the document it is to have. */
+/** A version with its new document. */
 export type NewDocument = Pick<EntryVersion, 'version' | 'document' | 'digest'>;
 
 /**
- * Gives versions of an entry a status, with the documents that carry it. One that has the status already, message included,
- * is left as it is.
+ * Sets the status of versions of an entry, and their documents with that status. Versions that already have the status and
+ * message stay unchanged.
  */
 export async function updateStatus(
   manager: EntityManager,
@@ -38,18 +38,17 @@ export async function updateStatus(
 }
 
 /**
- * Finds the latest version of entries anew: the newest that is not deleted, and when all are, the newest of them. Runs in
- * the transaction that changed the versions.
+ * Elects the latest version of entries: the newest whose status may be latest, otherwise the newest. Runs in the transaction
+ * that changed the versions.
  *
- * @returns the ids of the versions that were not the latest before.
+ * @returns the ids of versions that became the latest.
  */
 export async function electLatest(
   manager: EntityManager,
   entryIds: readonly string[],
 ): Promise<ReadonlySet<string>> {
-  // Two statements: the index that allows one latest per entry is checked row by row. Newest versions are looked up in the
-  // index of the order: an entry with thousands of versions must not cost more than one with two. None is elected of an
-  // entry that is gone.
+  // Two statements, because the unique index on the latest version is checked row by row. The index on the order finds the
+  // newest version at the same cost for thousands of versions as for two. Removed entries elect none.
   const elected = await manager.query<{ id: string }[]>(
     `with elected as materialized (
        select coalesce(
@@ -72,13 +71,13 @@ export async function electLatest(
 }
 
 /**
- * Whether a version comes before another of its entry when the latest is looked for: the same order as `electLatest`'s, for
- * entries that are only being written.
+ * Returns whether one version precedes another in the election of the latest. Same order as `electLatest`, for entries that
+ * are not stored yet.
  */
 export function precedes(one: Electable, other: Electable): boolean {
   const mayBeLatest = LATEST_STATUSES.includes(one.status);
   if (mayBeLatest !== LATEST_STATUSES.includes(other.status)) return mayBeLatest;
-  // By bytes, as the database does: UTF-16 orders some characters otherwise.
+  // Bytewise, as in the database: UTF-16 order differs.
   return Buffer.compare(Buffer.from(one.versionKey), Buffer.from(other.versionKey)) > 0;
 }
 

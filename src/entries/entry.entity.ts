@@ -27,7 +27,7 @@ import { Source } from '../sources/source.entity.js';
 @Entity('entry')
 @Unique('entry_source_id_type_name_key', ['sourceId', 'type', 'name'])
 @Check('entry_type_check', isOneOf('type', ENTRY_TYPE_NAMES))
-// Serves one partition (source and claim set) of a view in name order, and tells the triggers whether it holds anything.
+// Reads one partition (source and claim set) of a view in name order; triggers use it to check whether a partition is empty.
 @Index('entry_partition', ['sourceId', 'type', 'claimSetId', 'name'])
 @Index('entry_claim_set', ['claimSetId'])
 @Index('entry_claims_changed', ['claimsChangedAt'], { where: 'claims_changed_at is not null' })
@@ -57,19 +57,19 @@ export class Entry {
   @GivenClaims()
   givenClaims: Claims | null;
 
-  /** When it was given other claims; null for one that has those it came with. Written by a trigger, so that no writer can forget. */
+  /** When its claims last changed; null if never. Written by a trigger, so that no writer can forget it. */
   @Timestamp({ name: 'claims_changed_at', nullable: true, select: false })
   claimsChangedAt: Date | null;
 
   @OneToMany(() => EntryVersion, (version) => version.entry)
   versions: Relation<EntryVersion>[];
 
-  /** Who sees the entry. */
+  /** Required to see the entry. */
   get claims(): Claims {
     return this.claimSet.claims;
   }
 
-  /** The same, as they are shown. */
+  /** The claims as they were given, for responses. */
   get shownClaims(): Claims {
     return asGiven(this.claims, this.givenClaims);
   }
@@ -83,7 +83,7 @@ export class Entry {
 @Index('entry_version_updated', ['updatedAt'])
 @Index('entry_version_version', ['version'])
 @Index('entry_version_status', ['status'], { where: `status <> '${COMMON_STATUS}'` })
-// TypeORM knows no descending indexes: the migration makes it.
+// TypeORM does not support descending indexes: a migration creates it.
 @Index('entry_version_order', { synchronize: false })
 export class EntryVersion {
   @BigIdColumn('entry_version')
@@ -99,11 +99,11 @@ export class EntryVersion {
   @BytewiseText()
   version: string;
 
-  /** Its bytes order the versions of an entry: see documents/version-order.ts. */
+  /** Its byte order is the order of versions: see `versionKey` in documents/versions.ts. */
   @BytewiseText({ name: 'version_key' })
   versionKey: string;
 
-  /** As it is served. */
+  /** As served. */
   @Column({ type: 'text' })
   document: string;
 
@@ -126,15 +126,15 @@ export class EntryVersion {
   @Timestamp({ name: 'updated_at' })
   updatedAt: Date;
 
-  /** Null where nobody was identified, and for what a sync has brought. */
+  /** Null if the publisher was anonymous, and for synced versions. */
   @Column({ name: 'published_by', type: 'jsonb', nullable: true })
   publishedBy: Publisher | null;
 
-  /** One of each entry's versions. */
+  /** True for exactly one version per entry. */
   @Column({ name: 'is_latest', type: 'boolean', default: false })
   isLatest: boolean;
 
-  /** What `search` looks through, in lower case. Its index is that of `SearchText`. */
+  /** The text that `search` matches, in lower case. Indexed by `SearchText`. */
   @Column({ type: 'text' })
   search: string;
 }

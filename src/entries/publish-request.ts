@@ -13,25 +13,24 @@ import { oneOf } from '../validation/value-checks.js';
 import { ClaimsBody, PublishBody, StatusBody, typesIn } from './entries.dto.js';
 import type { Entry } from './entry.entity.js';
 
-/** A version to publish, checked by all rules that need no database. */
+/** A version to publish that passed all checks without database access. */
 export interface PublishRequest {
   readonly version: IncomingVersion;
-  /** `{}` when none were sent. */
+  /** `{}` if none were sent. */
   readonly claims: Claims;
 }
 
 /**
  * Reads the body of a publish request: `{ server | skill, claims? }` (contract §7).
  *
- * @param raw its text: digits that were lost can't be seen in what was parsed.
- *
+ * @param raw the text, to detect numbers that lost digits in parsing.
  * @throws ApiError 400 `invalid_body`, `invalid_document`, with one sentence per problem in the details.
  */
 export function readPublishRequest(body: unknown, raw: Buffer | undefined): PublishRequest {
   refuseLostDigits(raw);
   const sent = readBody(PublishBody, body);
   const [type] = typesIn(sent);
-  if (type === undefined) throw new Error('A body without a document was not refused');
+  if (type === undefined) throw new Error('A body without a document passed validation');
   const { claims = {} } = sent;
   const { problems, version } = checkDocument(type, sent[type]);
   if (version) return { version, claims };
@@ -43,7 +42,7 @@ export function readPublishRequest(body: unknown, raw: Buffer | undefined): Publ
 }
 
 /**
- * Reads `{ claims }`; the member must be there.
+ * Reads `{ claims }`, which is required.
  *
  * @throws ApiError 400 `invalid_body`.
  */
@@ -51,7 +50,7 @@ export function readClaimsRequest(body: unknown): Claims {
   return readBody(ClaimsBody, body).claims;
 }
 
-/** A status to be set. */
+/** The status to set. */
 export interface StatusRequest {
   readonly status: Status;
   readonly message: string | null;
@@ -69,42 +68,42 @@ export function readStatusRequest(type: EntryType, body: unknown): StatusRequest
   return { status, message: statusMessage };
 }
 
-// Strings are matched first, so that digits in them are passed over.
+// Matches strings too, to skip digits inside them.
 const LONG_INTEGERS = /"(?:[^"\\]|\\.)*"|-?\d{16,}(?![\d.eE])/gs;
 
 /**
- * What was parsed has rounded them already; what would be served is not what was sent.
+ * Rejects integers that parsing has rounded: the served document would differ from the sent one.
  *
  * @throws ApiError 400 `invalid_body`.
  */
 export function refuseLostDigits(raw: Buffer | undefined): void {
   for (const [token] of raw?.toString().matchAll(LONG_INTEGERS) ?? [])
-    if (!token.startsWith('"') && !isKept(token))
+    if (!token.startsWith('"') && !isExact(token))
       throw invalidBody(
         issue(
-          `holds a number that would change: ${token.slice(0, 40)} has more digits than are kept, so send it as a string`,
+          `contains a number that would lose precision: ${token.slice(0, 40)} has more digits than a double; send it as a string`,
         ),
       );
 }
 
-// What is too large for a number has become infinite, which is no integer.
-function isKept(digits: string): boolean {
+// Numbers beyond the range of doubles are parsed as infinity.
+function isExact(digits: string): boolean {
   const parsed = Number(digits);
   return Number.isFinite(parsed) && BigInt(digits) === BigInt(parsed);
 }
 
-/** Who may publish the names that these globs match: a member of `managed.names` (contract §2). */
+/** The claims required to publish names matching these globs: an item of `managed.names` (contract §2). */
 export interface NameRule {
   readonly include: readonly string[];
   readonly claims: Claims;
 }
 
 /**
- * contract §7: the first rule whose globs have the name decides; its claims must be covered by the publisher's token and by the
- * entry's claims. Names of no rule are free. Letter case is passed over, or `Com.Red/x` would stand beside `com.red/x`.
+ * contract §7: the first rule that matches the name decides; the publisher's token and the entry's claims must both cover its
+ * claims. Unmatched names are free. Case-insensitive, so that `Com.Red/x` cannot imitate `com.red/x`.
  *
  * @param held the claims of the publisher's token.
- * @param given the claims the entry has, or is to have.
+ * @param given the current or new claims of the entry.
  */
 export function isReserved(
   rules: readonly NameRule[],
@@ -118,7 +117,7 @@ export function isReserved(
   return rule !== undefined && !(covers(held, rule.claims, 'all') && covers(given, rule.claims, 'all'));
 }
 
-/** What publishing asks of the caller, the claims and the name (spec §4.2, contract §4, §7). Asked in this order. */
+/** Checks the caller, claims and name of a publication (spec §4.2, contract §4, §7), in this order. */
 @Injectable()
 export class PublishRules {
   constructor(private readonly policy: AccessPolicy) {}
@@ -134,7 +133,7 @@ export class PublishRules {
   }
 
   /**
-   * contract §7. Before what there is of the name is looked at: the answer is the same when it is still, or again, nobody's.
+   * contract §7. Runs before the name is looked up, so that the response is the same whether the name exists or not.
    *
    * @throws ApiError 400 `name_reserved`.
    */
@@ -149,9 +148,9 @@ export class PublishRules {
   }
 
   /**
-   * contract §4: equal claims for everyone; who may not see the name learns no more than that theirs differ.
+   * contract §4: all versions have equal claims. A caller who may not see the entry learns only that the claims differ.
    *
-   * @param entry that has the name already.
+   * @param entry the existing entry of that name.
    * @throws ApiError 400 `claims_mismatch`.
    */
   checkLater(caller: Caller, entry: Pick<Entry, 'claims'>, claims: Claims): void {

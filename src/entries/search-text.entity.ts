@@ -5,7 +5,7 @@ import { Source } from '../sources/source.entity.js';
 
 const PRIMARY_KEY = 'search_text_pkey';
 
-/** Entries of a type that carry one claim set in one source, by a number that stays when all of them are given another one. */
+/** The id of a partition (source, type and claim set). It stays the same when all of its entries change their claim set. */
 @Entity('search_partition')
 @Unique('search_partition_source_id_type_claim_set_id_key', ['sourceId', 'type', 'claimSetId'])
 export class SearchPartition {
@@ -27,11 +27,11 @@ export class SearchPartition {
 }
 
 /**
- * What `search` looks through of an entry: one text for all versions that have the same. Kept by triggers on `entry` and
- * `entry_version`, so that no writer can forget it.
+ * The texts that `search` matches: one row for all versions of an entry with the same text. Maintained by triggers on `entry`
+ * and `entry_version`, so that no writer can forget it.
  */
 @Entity('search_text')
-// TypeORM knows no indexes of that kind: the migration makes it.
+// TypeORM does not support this type of index: a migration creates it.
 @Index('search_text_keys', { synchronize: false })
 export class SearchText {
   @PrimaryColumn({ name: 'entry_id', type: 'bigint', primaryKeyConstraintName: PRIMARY_KEY })
@@ -50,7 +50,7 @@ export class SearchText {
   @BytewiseText()
   name: string;
 
-  /** The `search` of versions. */
+  /** The `search` column of the versions. */
   @BytewiseText()
   content: string;
 

@@ -3,14 +3,14 @@ import type { EntityManager } from 'typeorm';
 import { entryMapKey, type IncomingVersion } from '../documents/incoming-version.js';
 import { batches } from './writer/catalog-diff.js';
 
-/** Stands between the grams of a text; a gram that holds it is left out. The function `search_grams` of the database does the same. */
+/** Separates grams; grams containing it are omitted, as in the database function `search_grams`. */
 const SEPARATOR = '\u0001';
-/** Looking more of them up costs more than the entries that have all of these and not the text. */
-const MAX_ASKED = 6;
+/** Looking up more grams costs more than the false positives they remove. */
+const MAX_GRAMS = 6;
 
 /**
- * The letters of a text and every two that follow each other, each once: what its index finds it by. Letters are code points, and
- * white space and punctuation are letters too, so that there is no text that an index of them can't look for.
+ * Returns the distinct grams of a text: all single code points and adjacent pairs, including white space and punctuation, so
+ * that the index can find any text.
  */
 export function gramsOf(text: string): string {
   const grams = new Set<string>();
@@ -24,16 +24,16 @@ export function gramsOf(text: string): string {
 }
 
 /**
- * Grams that every text has which holds this one: its pairs, of a long text some that lie evenly in it, or its only letter. Null when
- * the index knows none of them.
+ * Returns grams that every match must contain: the pairs of the search text, evenly sampled if it is long, or its only code
+ * point. Null if the index contains none of them.
  */
 export function gramsToFind(search: string): string | null {
   const letters = [...search];
   const pairs = letters.slice(1).map((letter, index) => `${letters[index] ?? ''}${letter}`);
-  const known = withoutSeparator([...new Set(pairs.length > 0 ? pairs : letters)]);
-  const step = Math.max(1, known.length / MAX_ASKED);
-  const asked = known.filter((_, index) => Math.floor(index / step) !== Math.floor((index - 1) / step));
-  return asked.length > 0 ? joined(asked) : null;
+  const indexed = withoutSeparator([...new Set(pairs.length > 0 ? pairs : letters)]);
+  const step = Math.max(1, indexed.length / MAX_GRAMS);
+  const sampled = indexed.filter((_, index) => Math.floor(index / step) !== Math.floor((index - 1) / step));
+  return sampled.length > 0 ? joined(sampled) : null;
 }
 
 function withoutSeparator(grams: readonly string[]): string[] {
@@ -44,12 +44,12 @@ function joined(grams: readonly string[]): string {
   return withoutSeparator(grams).join(SEPARATOR);
 }
 
-/** So many are taken apart before others have a turn of the event loop. */
-const TEXTS_A_TURN = 200;
+/** Texts processed before yielding to the event loop. */
+const TEXTS_PER_BATCH = 200;
 
 /**
- * Writes down what a search finds these versions of a source by, before the versions themselves: a trigger would do it with
- * them, and take its time over each text.
+ * Inserts the search texts of versions before the versions themselves: otherwise a trigger computes each text, which is
+ * slower.
  */
 export async function insertSearchTexts(
   manager: EntityManager,
@@ -63,7 +63,7 @@ export async function insertSearchTexts(
     ).values(),
   ];
   const grams: string[] = [];
-  for await (const batch of batches(texts, TEXTS_A_TURN))
+  for await (const batch of batches(texts, TEXTS_PER_BATCH))
     grams.push(...batch.map(({ searchText }) => gramsOf(searchText)));
   await manager.query(
     `insert into search_text (entry_id, digest, partition_id, type, name, content, grams)

@@ -26,7 +26,7 @@ export class RegistriesController {
   @ListsRegistries()
   @ApiOperation({
     operationId: 'listRegistries',
-    summary: 'The registries this caller may know of, in the order of the configuration',
+    summary: 'Lists the registries visible to the caller, in configuration order',
   })
   @ApiOkWithEtag(RegistryAnswerList)
   @ApiErrors('invalid_parameter', 'invalid_cursor')
@@ -38,7 +38,7 @@ export class RegistriesController {
   @Audited('registry.read')
   @ListsRegistries()
   @ResourceRoute({ resource: 'registry', use: 'read' })
-  @ApiOperation({ operationId: 'getRegistry', summary: 'One registry' })
+  @ApiOperation({ operationId: 'getRegistry', summary: 'Returns one registry' })
   @ApiOkWithEtag(RegistryAnswer)
   get(@CurrentCaller() caller: Caller, @Loaded() registry: Registry): JsonText {
     return this.registries.get(caller, registry);
@@ -49,7 +49,7 @@ export class RegistriesController {
   @TakesBody()
   @RequiresRole('manageRegistries')
   @ResourceRoute({ resource: 'registry', use: 'put' })
-  @ApiOperation({ operationId: 'putRegistry', summary: 'Creates a registry, or replaces its settings' })
+  @ApiOperation({ operationId: 'putRegistry', summary: 'Creates a registry or replaces its settings' })
   @ApiBody({ type: RegistrySettings })
   @ApiPutAnswer(RegistryAnswer)
   @ApiErrors(

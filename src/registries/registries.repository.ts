@@ -7,12 +7,12 @@ import { lockForChange } from '../database/locks.js';
 import { MANAGED_KIND } from '../source-kinds/kinds.js';
 import { Registry } from './registry.entity.js';
 
-/** The registries there are, each with its claims and the names of its sources in order. */
+/** Loads registries with their claims and the names of their sources in order. */
 @Injectable()
 export class RegistriesRepository {
   constructor(@InjectRepository(Registry) private readonly registries: Repository<Registry>) {}
 
-  /** Those of the configuration in its order, then those made through the API by age. */
+  /** Returns the registries of the configuration in its order, then those made through the API, oldest first. */
   async all(): Promise<Registry[]> {
     return this.select(this.registries.manager).getMany();
   }
@@ -22,7 +22,7 @@ export class RegistriesRepository {
     return this.select(manager).where({ name }).getOne();
   }
 
-  /** The registry of this name, if what is published through it has claims and a place: it holds the managed source. */
+  /** Returns the registry if entries can be published through it: it has `publishClaims` and contains the managed source. */
   async findPublishable(name: string): Promise<(Registry & { publishClaims: Claims }) | null> {
     if (hasNul(name)) return null;
     const found = await this.select(this.registries.manager)
@@ -33,7 +33,7 @@ export class RegistriesRepository {
     return found as (Registry & { publishClaims: Claims }) | null;
   }
 
-  /** The same, and nobody else changes the registry until the transaction ends. */
+  /** Finds a registry and locks its name until the transaction ends, even if the registry does not exist. */
   async lockByName(manager: EntityManager, name: string): Promise<Registry | null> {
     await lockForChange(manager, 'registry', name);
     return this.select(manager)

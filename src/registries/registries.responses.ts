@@ -6,7 +6,7 @@ import { contentTag } from '../http/preconditions.js';
 import type { Registry } from './registry.entity.js';
 
 export class RegistrySummary {
-  /** The name that stands in the path of the consumer API. */
+  /** The name in the path of the consumer API. */
   name: string;
 
   @ApiProperty({ format: 'date-time' })
@@ -20,43 +20,43 @@ export class RegistryList {
   registries: RegistrySummary[];
 }
 
-/** What a caller without a token holds in its reads. */
+/** The claims of callers without a token. */
 export class AnonymousAnswer {
   @ApiProperty(CLAIMS_SCHEMA)
   claims: object;
 }
 
-/** A key, but for what makes it one. */
+/** A registry key without its secret. */
 export class RegistryKeyAnswer {
   name: string;
 
-  /** The file that held it when the registry was put. */
+  /** The file the key was read from when the registry was put. */
   secretFile: string;
 
   @ApiProperty(CLAIMS_SCHEMA)
   claims: object;
 
-  /** From then on it is refused; absent: never. */
+  /** The key is refused from this time on; absent if it does not expire. */
   expires?: string;
 }
 
-/** A registry as the configuration declares it. */
+/** A registry, as in the configuration. */
 export class RegistryAnswer {
   name: string;
 
-  /** In the order in which they win when a name is in several. */
+  /** In order of precedence: earlier sources shadow later ones. */
   sources: string[];
 
   @ApiProperty(CLAIMS_SCHEMA)
   claims: object;
 
-  /** Absent: its readers need a token, or a key. */
+  /** Absent if readers need a token or a key. */
   anonymous?: AnonymousAnswer;
 
-  /** For those who may manage registries. Absent: there are none. */
+  /** Shown to callers with `manageRegistries`; absent if there are none. */
   keys?: RegistryKeyAnswer[];
 
-  /** The claims of what `mcp-publisher` publishes through it; absent: it takes nothing. */
+  /** The claims of entries that `mcp-publisher` publishes through the registry; absent if publishing is disabled. */
   @ApiPropertyOptional(CLAIMS_SCHEMA)
   publishClaims?: object;
 
@@ -76,9 +76,9 @@ export class RegistryAnswerList {
 }
 
 /**
- * A registry as the admin API shows it (contract §7).
+ * Returns a registry as the admin API shows it (contract §7).
  *
- * @param isManager with `registryListing: readers` everybody who reads a registry may get it: which keys there are is for its managers.
+ * @param isManager shows the keys; with `registryListing: readers` readers get the registry without them.
  */
 export function describeRegistry(registry: Registry, isManager: boolean): RegistryAnswer {
   const { anonymousClaims, publishClaims } = registry;
@@ -96,7 +96,7 @@ export function describeRegistry(registry: Registry, isManager: boolean): Regist
   };
 }
 
-/** The ETag of a registry: of what a PUT may change. */
+/** Returns the ETag of a registry: a digest of everything a PUT may change. */
 export function registryTag({
   sourceNames,
   shownClaims,
@@ -107,12 +107,12 @@ export function registryTag({
   return contentTag([sourceNames, shownClaims, anonymousClaims, keys, publishClaims]);
 }
 
-// Never the digest: it tells whether a guess is right.
+// Never the digest: it would confirm a guessed key.
 function describeKey({ name, secretFile, claims, expires }: RegistryKey): RegistryKeyAnswer {
   return { name, secretFile, claims, ...(expires === null ? {} : { expires }) };
 }
 
-/** A registry as it is declared (contract §7), for the audit trail. */
+/** Returns the declaration of a registry (contract §7) for the audit trail. */
 export function declaredForm(registry: Registry): object {
   const { anonymousClaims, keys, publishClaims } = registry;
   return {

@@ -19,7 +19,7 @@ import { declaredForm, describeRegistry, type RegistryAnswer, registryTag } from
 import { AdminKeys, RegistryWriter } from './registry-writer.js';
 import { Registry } from './registry.entity.js';
 
-/** The registries as the admin API knows them (contract §7). */
+/** Manages registries through the admin API (contract §7). */
 @Injectable()
 export class RegistriesService {
   constructor(
@@ -31,16 +31,16 @@ export class RegistriesService {
     private readonly adminKeys: AdminKeys,
   ) {}
 
-  /** The registries whose claims this caller satisfies, in their order. */
+  /** Returns the registries whose claims the caller satisfies, in order. */
   async listReachable(caller: Caller): Promise<Registry[]> {
     return (await this.registries.all()).filter(({ claims }) => this.policy.mayReach(caller, claims));
   }
 
   /**
-   * The registry a request names, as far as it exists for the caller.
+   * Loads the registry that a request names.
    *
-   * @returns null only for `put`, which goes on when there is none.
-   * @throws ApiError 404 for one that is not there or hidden from the caller, 403 for a change of one that is read-only.
+   * @returns null only for `put`, which creates it.
+   * @throws ApiError 404 if it does not exist or is hidden from the caller, 403 for a change of a read-only registry.
    */
   async load(caller: Caller, name: string, use: ResourceUse, record?: Recorder): Promise<Registry | null> {
     const registry = await this.registries.findByName(name);
@@ -60,7 +60,7 @@ export class RegistriesService {
     return new JsonText(JSON.stringify(this.describe(caller, registry)), registryTag(registry));
   }
 
-  /** spec §4.4: the existing claims must be the caller's to satisfy, and the new ones a subset of the caller's. */
+  /** spec §4.4: the caller must satisfy the existing claims, and the new claims must be a subset of the caller's. */
   async put(
     caller: Caller,
     name: string,
@@ -76,8 +76,8 @@ export class RegistriesService {
       publishClaims = null,
     } = settings;
     this.policy.checkGrant(caller, claims);
-    const lent = [anonymous?.claims, ...sentKeys.map((key) => key.claims), publishClaims];
-    for (const held of lent) if (held) this.policy.checkDelegation(caller, held);
+    const delegated = [anonymous?.claims, ...sentKeys.map((key) => key.claims), publishClaims];
+    for (const held of delegated) if (held) this.policy.checkDelegation(caller, held);
     const keys = await this.adminKeys.read(caller, sentKeys, claims);
     return this.audit.transaction({ caller, context }, async (manager, record) => {
       const found = await this.registries.lockByName(manager, name);
@@ -120,7 +120,7 @@ export class RegistriesService {
     });
   }
 
-  // A source that is hidden from the caller does not exist for them, unless the registry, which they may see, has it.
+  // Sources hidden from the caller count as unknown, unless the registry already contains them.
   private async getSources(
     manager: EntityManager,
     caller: Caller,
@@ -128,11 +128,12 @@ export class RegistriesService {
     registry: Registry | null,
   ): Promise<Source[]> {
     const held = registry?.sourceNames ?? [];
-    const isKnown = ({ name, claims }: Source) => held.includes(name) || this.policy.mayReach(caller, claims);
-    // Only those are locked: having to wait for the change of a hidden one would tell that it is there.
-    const known = (await this.sources.findByNames(manager, names)).filter(isKnown);
-    const inOrder = names.filter((name) => known.some((source) => source.name === name));
-    const sources = (await this.sources.shareByNames(manager, inOrder)).filter(isKnown);
+    const isVisible = ({ name, claims }: Source) =>
+      held.includes(name) || this.policy.mayReach(caller, claims);
+    // Locks visible sources only: waiting for a hidden one would reveal that it exists.
+    const visible = (await this.sources.findByNames(manager, names)).filter(isVisible);
+    const inOrder = names.filter((name) => visible.some((source) => source.name === name));
+    const sources = (await this.sources.shareByNames(manager, inOrder)).filter(isVisible);
     const unknown = names.filter((name) => !sources.some((source) => source.name === name));
     if (unknown.length > 0)
       throw new ApiError(

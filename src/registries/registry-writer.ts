@@ -17,21 +17,20 @@ import { below, issue } from '../validation/problems.js';
 import { Registry, RegistrySource } from './registry.entity.js';
 
 export interface WrittenRegistry {
-  /** `moved`: only its place among the others is another one. */
+  /** `moved`: only its position among the registries changed. */
   readonly outcome: 'created' | 'changed' | 'moved' | 'unchanged';
   readonly registry: Registry;
 }
 
-/** Writes what the configuration file and the admin API declare of a registry, alike. Runs inside its caller's transaction. */
+/** Writes registries declared by the configuration file or the admin API. Runs inside the caller's transaction. */
 @Injectable()
 export class RegistryWriter {
   constructor(private readonly claimSets: ClaimSetsRepository) {}
 
   /**
-   * @param found the registry as it is stored, locked; null when there is none of that name.
-   * @param sources those that are declared, in their order.
-   * @param position the place among the registries of the configuration; 0 for those made through the API, which are
-   *   ordered by age.
+   * @param found the stored registry, locked; null if there is none of that name.
+   * @param sources the declared sources, in order.
+   * @param position the position in the configuration; 0 for registries made through the API, which are ordered by age.
    */
   async put(
     manager: EntityManager,
@@ -91,12 +90,12 @@ export class RegistryWriter {
       .returning('updated_at')
       .execute();
     const [row] = raw as { updated_at: Date }[];
-    if (!row) throw new Error('A registry that was locked is not there');
+    if (!row) throw new Error('A locked registry has disappeared');
     return row.updated_at;
   }
 }
 
-/** What opens it beside tokens, and to publishers. */
+/** Access without a token, and publishing. */
 function openingOf({
   anonymousClaims,
   keys,
@@ -105,16 +104,16 @@ function openingOf({
   return { anonymousClaims, keys: [...keys], publishClaims };
 }
 
-/** The keys of registries that are made through the API: their files lie below `adminFileRoots`, as those of sources do. */
+/** Reads keys of registries made through the API from files below `adminFileRoots`. */
 @Injectable()
 export class AdminKeys {
   constructor(private readonly files: AdminFiles) {}
 
   /**
-   * Reads the keys once, when the registry is put: only their digests are kept.
+   * Reads the keys when the registry is put; only their digests are stored.
    *
-   * @param claims those of the registry.
-   * @throws ApiError 400 `path_not_allowed`; `invalid_body` for a file that holds no key, or that of another one.
+   * @param claims the claims of the registry.
+   * @throws ApiError 400 `path_not_allowed`; `invalid_body` for a file without a valid key or with a duplicate key.
    */
   async read(caller: Caller, keys: readonly RegistryKeySettings[], claims: Claims): Promise<RegistryKey[]> {
     const read: RegistryKey[] = [];
@@ -126,7 +125,7 @@ export class AdminKeys {
       if (!isKey(content)) throw invalidBody(below(path, issue(`the file ${NO_KEY}`)));
       const stored = registryKeyOf(key, resolve(this.files.directory, key.secretFile), content);
       if (read.some(({ digest }) => digest === stored.digest))
-        throw invalidBody(below(path, issue('the file holds the same key as another one')));
+        throw invalidBody(below(path, issue('the file contains the same key as another one')));
       read.push(stored);
     }
     return read;

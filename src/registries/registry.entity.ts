@@ -19,7 +19,7 @@ import { type Origin, Source } from '../sources/source.entity.js';
 
 const SOURCES_PRIMARY_KEY = 'registry_source_pkey';
 
-/** A source in its place in a registry. */
+/** The position of a source in a registry. */
 @Entity('registry_source')
 @Unique('registry_source_registry_id_source_id_key', ['registryId', 'sourceId'])
 @Index('registry_source_source', ['sourceId'])
@@ -64,21 +64,21 @@ export class Registry {
   @GivenClaims()
   givenClaims: Claims | null;
 
-  /** What a caller without a token holds in its reads; null: it asks for a token. */
+  /** The claims of callers without a token; null if a token is required. */
   @Column({ name: 'anonymous_claims', type: 'jsonb', nullable: true })
   anonymousClaims: Claims | null;
 
   @Column({ type: 'jsonb', default: [] })
   keys: RegistryKey[];
 
-  /** The claims of what is published through it; null: it takes nothing. */
+  /** The claims of entries published through the registry; null if publishing is disabled. */
   @Column({ name: 'publish_claims', type: 'jsonb', nullable: true })
   publishClaims: Claims | null;
 
   @Column({ type: 'text' })
   origin: Origin;
 
-  /** The place among the registries of the configuration; 0 for those made through the API. */
+  /** The position in the configuration; 0 for registries made through the API. */
   @Column({ type: 'integer' })
   position: number;
 
@@ -88,16 +88,16 @@ export class Registry {
   @Timestamp({ name: 'updated_at', default: () => 'now()' })
   updatedAt: Date;
 
-  /** In the order in which they win when a name is in several. */
+  /** In order of precedence: earlier sources shadow later ones. */
   @OneToMany(() => RegistrySource, (source) => source.registry)
   sources: RegistrySource[];
 
-  /** The gate of the registry. */
+  /** The claims required to enter the registry. */
   get claims(): Claims {
     return this.claimSet.claims;
   }
 
-  /** The same, as they are shown. */
+  /** The claims as they were given, for responses. */
   get shownClaims(): Claims {
     return asGiven(this.claims, this.givenClaims);
   }

@@ -61,13 +61,13 @@ describe('git.auth', () => {
       { repository: ssh, auth: { ...auth, privateKeyFile: 'a' } },
       [
         'auth.knownHostsFile is required',
-        'auth.username is not possible for ssh',
-        'auth.passwordFile is not possible for ssh',
+        'auth.username is not allowed for ssh',
+        'auth.passwordFile is not allowed for ssh',
       ],
     ],
     [
       { repository: http, auth: { username: 'a', knownHostsFile: 'b' } },
-      ['auth.passwordFile is required', 'auth.knownHostsFile is not possible for http:// and https://'],
+      ['auth.passwordFile is required', 'auth.knownHostsFile is not allowed for http:// and https://'],
     ],
     [{ repository: ssh, auth: null }, ['auth must be a map, not nothing']],
   ])('of %j: %j', (tree, expected) => expect(issues(tree)).toEqual(expected));

@@ -9,13 +9,13 @@ export interface HttpRepository {
 
 export interface SshRepository {
   readonly protocol: 'ssh';
-  /** As it was written. */
+  /** As configured. */
   readonly url: string;
   readonly host: string;
   readonly port: number;
 }
 
-// Nothing that ssh could take for an option, nor its shell for more than a path.
+// Excludes anything that ssh could parse as an option, or a shell as more than a path.
 const USER = '[A-Za-z0-9_][A-Za-z0-9_.-]*';
 const HOST = '[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?';
 const PATH = '[A-Za-z0-9_~./+@%=,-]*';
@@ -23,8 +23,8 @@ const SSH_URL = new RegExp(`^ssh://(?:${USER}@)?(?<host>${HOST})(?::(?<port>[1-9
 const SSH_SHORT = new RegExp(`^${USER}@(?<host>${HOST}):[A-Za-z0-9_~./]${PATH}$`);
 
 /**
- * The repositories that are read: `http(s)://…` without user and password, `ssh://user@host:port/path` and
- * `user@host:path`. Git itself knows many more, and some of them run programs.
+ * Parses a supported repository address: `http(s)://…` without user and password, `ssh://user@host:port/path` or
+ * `user@host:path`. Git supports more transports, some of which run programs.
  */
 export function parseGitRepository(value: unknown): GitRepository | undefined {
   if (typeof value !== 'string') return undefined;

@@ -23,11 +23,11 @@ const SHORTEST_RELIST_MS = 60_000;
 const HTTP_AUTH = ['username', 'passwordFile'] as const;
 const SSH_AUTH = ['privateKeyFile', 'knownHostsFile'] as const;
 
-/** A registry file on this machine or behind a URL. */
+/** A registry file on the server or at a URL. */
 @Rule<FileSettings>((file) => {
   if (file.path === undefined && file.url === undefined) return issue('needs a path or a url');
   return file.path !== undefined && file.url !== undefined
-    ? issue('has a path and a url: exactly one is possible')
+    ? issue('has a path and a url: only one of them is allowed')
     : [];
 })
 export class FileSettings {
@@ -35,7 +35,7 @@ export class FileSettings {
   @Optional() @Checked(httpUrl()) url?: string;
 }
 
-/** A user name and a password for http(s), a key and the keys of known hosts for ssh. */
+/** User name and password for http(s); private key and known hosts for ssh. */
 export class GitAuthSettings {
   @Optional() @Checked(text()) username?: string;
   @Optional() @Checked(text()) passwordFile?: string;
@@ -43,11 +43,11 @@ export class GitAuthSettings {
   @Optional() @Checked(text()) knownHostsFile?: string;
 }
 
-/** A registry file in a Git repository; without branch, tag and commit the default branch is read. */
+/** A registry file in a Git repository, on the default branch unless a branch, tag or commit is given. */
 @Rule<GitSettings>((git) => {
   const given = (['branch', 'tag', 'commit'] as const).filter((key) => git[key] !== undefined);
   return given.length > 1
-    ? issue(`has ${given.join(' and ')}: at most one of branch, tag and commit is possible`)
+    ? issue(`has ${given.join(' and ')}: at most one of branch, tag and commit is allowed`)
     : below(['auth'], authIssues(git));
 })
 export class GitSettings {
@@ -65,20 +65,20 @@ export class GitSettings {
   @Optional() @Section(() => GitAuthSettings) auth?: GitAuthSettings;
 }
 
-/** The base of another MCP registry, and the bearer token it asks for. */
+/** The base URL of another MCP registry, and its bearer token if it requires one. */
 export class ApiSettings {
   @Checked(httpUrl({ bare: true })) endpoint: string;
   @Optional() @Checked(duration) timeout?: string;
   @Optional() @Checked(text()) tokenFile?: string;
 }
 
-/** Who may publish the names that these globs match (contract §7). */
+/** The claims required to publish names matching these globs (contract §7). */
 export class NameRuleSettings {
   @Checked(nameGlobs) include: string[];
   @ApiProperty(CLAIMS_SCHEMA) @Checked(ownerClaims) claims: Claims;
 }
 
-/** Filled by publishing. The first of `names` whose globs have a name says whose it is; names of none are free. */
+/** Filled by publishing. The first rule in `names` that matches a name reserves it; unmatched names are free. */
 @Rule<ManagedSettings>(({ names }) =>
   Array.isArray(names) && names.length > MAX_NAME_RULES
     ? below(['names'], issue(`must not have more than ${MAX_NAME_RULES} items`))
@@ -88,21 +88,21 @@ export class ManagedSettings {
   @Optional() @SectionList(() => NameRuleSettings) names?: NameRuleSettings[];
 }
 
-/** Custom resources of a cluster. No namespaces: all of them. */
+/** Custom resources of a cluster, in all namespaces if none are given. */
 export class KubernetesSettings {
   @Optional() @Checked(listOf(dnsLabel, { unique: true })) namespaces?: string[];
-  /** How often everything is listed anew, though it is watched; an hour when absent. */
+  /** Interval of full lists in addition to the watch; one hour if absent. */
   @Optional() @Checked(relistInterval) relistInterval?: string;
 }
 
-// Each time, all objects are read.
+// Each relist reads all objects.
 function relistInterval(value: unknown): Issue[] {
   const issues = duration(value);
   const isTooShort = (parseDuration(String(value)) ?? 0) < SHORTEST_RELIST_MS;
   return issues.length === 0 && isTooShort ? issue('must be at least 1m') : issues;
 }
 
-// Each published name is compared with them all.
+// Each published name is compared with all globs.
 function nameGlobs(value: unknown): Issue[] {
   if (Array.isArray(value) && value.length === 0) return issue('must not be an empty list');
   if (Array.isArray(value) && value.length > MAX_NAME_GLOBS)
@@ -113,11 +113,11 @@ function nameGlobs(value: unknown): Issue[] {
 function ownerClaims(value: unknown): Issue[] {
   const issues = claims(value);
   return issues.length === 0 && Object.keys(Object(value)).length === 0
-    ? issue('must name at least one claim: an empty map is held by everybody')
+    ? issue('must have at least one claim: every caller holds an empty map')
     : issues;
 }
 
-// PATH_MAX of Linux; longer ones exist nowhere, and looking for them takes long.
+// PATH_MAX of Linux: longer paths cannot exist.
 function filePath(value: string): string | undefined {
   return Buffer.byteLength(value) > 4_096 ? 'must have at most 4096 bytes' : undefined;
 }
@@ -128,7 +128,7 @@ function repository(value: unknown): Issue[] {
   const hint = /https:\/\/ URL$/.test(found?.message ?? '')
     ? ', or ssh://user@host/path or user@host:path'
     : '';
-  return issue(`${found?.message ?? 'is not possible'}${hint}`);
+  return issue(`${found?.message ?? 'is not a supported address'}${hint}`);
 }
 
 function authIssues({ repository: url, auth }: Unchecked<GitSettings>): Issue[] {
@@ -141,14 +141,14 @@ function authIssues({ repository: url, auth }: Unchecked<GitSettings>): Issue[] 
     ...needed.filter((key) => auth[key] === undefined).flatMap((key) => below([key], issue('is required'))),
     ...other
       .filter((key) => auth[key] !== undefined)
-      .flatMap((key) => below([key], issue(`is not possible for ${isSsh ? 'ssh' : 'http:// and https://'}`))),
+      .flatMap((key) => below([key], issue(`is not allowed for ${isSsh ? 'ssh' : 'http:// and https://'}`))),
   ];
 }
 
-// git-check-ref-format(1), as far as it matters: nothing that git could take for an option, a range or a pattern.
+// A subset of git-check-ref-format(1): excludes anything that git could parse as an option, a range or a pattern.
 function refName(value: string): string | undefined {
   const wrong = /^[-/.]|[/.]$|\.\.|\/\/|@\{|[\s~^:?*[\\]|\.lock$/.test(value);
-  return wrong ? 'is not a possible name of a branch or tag' : undefined;
+  return wrong ? 'is not a valid branch or tag name' : undefined;
 }
 
 function pathInRepository(value: string): string | undefined {

@@ -3,16 +3,16 @@ import { parseHttpUrl } from '../validation/urls.js';
 import { parseGitRepository } from './git-repository.js';
 import { type FileUse, KINDS, type SettingsOf, type SourceKind, type WrittenSettings } from './kinds.js';
 
-/** A setting that may name a file. */
+/** A setting that can name a file. */
 export interface NamedFile {
-  /** Where it stands below the kind. */
+  /** The path of the setting below the kind. */
   readonly path: readonly string[];
-  /** As it is written; undefined when it is absent. Anything, as long as the settings have not been checked. */
+  /** As configured; undefined if absent. Of any type in unchecked settings. */
   readonly name: unknown;
   readonly use: FileUse;
 }
 
-/** The settings of a kind that name files of this machine, whether they are there or not. */
+/** Returns the settings of a kind that name local files, including absent ones. */
 export function namedFiles(kind: SourceKind, settings: unknown): NamedFile[] {
   const files: Readonly<Record<string, FileUse>> = KINDS[kind].files;
   return Object.entries(files).map(([dotted, use]) => {
@@ -22,17 +22,17 @@ export function namedFiles(kind: SourceKind, settings: unknown): NamedFile[] {
 }
 
 /**
- * The settings as they are stored. Files stay paths: settings are stored in the database, what is in the files is not.
+ * Returns the settings as they are stored. Files stay paths: the database stores no file contents.
  *
- * @param written checked before.
- * @param absolute turns the path of a file into an absolute one.
+ * @param written validated settings.
+ * @param absolute makes a file path absolute.
  */
 export function storedSettings<K extends SourceKind>(
   kind: K,
   written: WrittenSettings<K>,
   absolute: (file: string) => string,
 ): SettingsOf<K> {
-  // Class instances, whose absent members are there as undefined, to plain data.
+  // Converts class instances to plain data without undefined members.
   const plain: unknown = JSON.parse(JSON.stringify(written));
   return namedFiles(kind, plain).reduce(
     (settings, { path }) => replaceText(settings, path, absolute),
@@ -51,10 +51,10 @@ function replaceText(
 }
 
 /**
- * The host that a source is read from, and that is told its credentials: in lower case, an IPv6 address in brackets.
+ * Returns the host that a source is read from and sends credentials to: in lower case, an IPv6 address in brackets.
  *
- * @param settings of that kind, as they are stored.
- * @returns null when it is read from no other host.
+ * @param settings stored settings of that kind.
+ * @returns null if it reads from no other host.
  */
 export function hostOf(kind: SourceKind, settings: unknown): string | null {
   const { address } = KINDS[kind];

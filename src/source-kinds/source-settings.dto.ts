@@ -21,11 +21,11 @@ import {
 } from './kinds.js';
 
 export class SyncPolicy {
-  /** How often it is read again. */
+  /** The sync interval. */
   @ApiProperty({ example: '30m' }) @Checked(duration) interval: string;
 }
 
-/** Globs: `*` crosses "/", `?` is one character; exclude wins. */
+/** Globs: `*` also matches "/", `?` matches one character; exclude wins. */
 export class PatternFilter {
   @Optional() @Checked(globs) include?: string[];
   @Optional() @Checked(globs) exclude?: string[];
@@ -36,10 +36,10 @@ export class EntryFilter {
   @Optional() @Section(() => PatternFilter) tags?: PatternFilter;
 }
 
-/** A section for each kind, of which a source has exactly one. */
+/** One section per kind; a source has exactly one. */
 export type KindSections = { [K in SourceKind]?: WrittenSettings<K> };
 
-/** A source without its name: an item of `sources:`, and the body of `PUT /v1/sources/{name}` (contract §2, §7). */
+/** A source without its name: an item of `sources:` and the body of `PUT /v1/sources/{name}` (contract §2, §7). */
 @Rule<SourceSettings>(kindAndInterval)
 export class SourceSettings implements KindSections {
   @Optional() @Section(() => FileSettings) file?: FileSettings;
@@ -49,14 +49,14 @@ export class SourceSettings implements KindSections {
   @Optional() @Section(() => KubernetesSettings) kubernetes?: KubernetesSettings;
   @Optional() @Section(() => SyncPolicy) syncPolicy?: SyncPolicy;
   @Optional() @Section(() => EntryFilter) filter?: EntryFilter;
-  /** May it lose most of its entries at once? */
+  /** Disables the shrink guard: one sync may remove most entries. */
   @Optional() @Checked(flag) allowShrink?: boolean;
   @ApiPropertyOptional(CLAIMS_SCHEMA) @Optional() @Checked(claims) claims?: Claims;
 }
 
-/** The body of `POST /v1/sources/{name}/sync`, which may be absent (contract §7). */
+/** The optional body of `POST /v1/sources/{name}/sync` (contract §7). */
 export class SyncRequest {
-  /** May the source lose most of its entries in this one sync? */
+  /** Disables the shrink guard for this sync: it may remove most entries. */
   @Optional() @Checked(flag) allowShrink?: boolean;
 }
 
@@ -64,23 +64,23 @@ function kindsIn(source: Unchecked<SourceSettings>): SourceKind[] {
   return SOURCE_KINDS.filter((kind) => source[kind] !== undefined);
 }
 
-/** The kind of a source that has been checked, by the one section that names it. */
+/** Returns the kind of a validated source: the name of its only section. */
 export function kindOf(source: SourceSettings): SourceKind {
   const [kind] = kindsIn(source);
-  if (kind === undefined) throw new Error('A source without a kind was not refused');
+  if (kind === undefined) throw new Error('A source without a kind passed validation');
   return kind;
 }
 
 function kindAndInterval(source: Unchecked<SourceSettings>): Issue[] {
   const kinds = kindsIn(source);
   const [kind] = kinds;
-  if (kind === undefined) return issue(`has no kind: exactly one of ${SOURCE_KINDS.join(', ')} is needed`);
-  if (kinds.length > 1) return issue(`has ${kinds.join(' and ')}: a source is of exactly one kind`);
+  if (kind === undefined) return issue(`has no kind: exactly one of ${SOURCE_KINDS.join(', ')} is required`);
+  if (kinds.length > 1) return issue(`has ${kinds.join(' and ')}: a source has exactly one kind`);
   const isSynced = KINDS[kind].filledBy === 'sync';
   if (isSynced && source.syncPolicy === undefined)
     return below(['syncPolicy'], issue(`is required for a source of kind ${kind}, with an interval`));
   if (!isSynced && source.syncPolicy !== undefined)
-    return below(['syncPolicy'], issue(`is not possible for a source of kind ${kind}, which is not synced`));
+    return below(['syncPolicy'], issue(`is not allowed for a source of kind ${kind}, which is not synced`));
   if (source.allowShrink !== undefined && !isGuardedFromShrinking(kind, source[kind]))
     return below(
       ['allowShrink'],
@@ -91,10 +91,10 @@ function kindAndInterval(source: Unchecked<SourceSettings>): Issue[] {
   return [];
 }
 
-/** Bodies of `PUT /v1/sources/{name}`: one of each kind, and a file behind a URL. */
+/** Example bodies of `PUT /v1/sources/{name}`: one per kind, and a file at a URL. */
 export const SOURCE_EXAMPLES: Record<SourceKind | 'url', { summary: string; value: SourceSettings }> = {
   file: {
-    summary: 'A file on the machine of the server, below its adminFileRoot',
+    summary: 'A file on the server, below an admin file root',
     value: {
       file: { path: 'registry.json' },
       syncPolicy: { interval: '30m' },
@@ -102,7 +102,7 @@ export const SOURCE_EXAMPLES: Record<SourceKind | 'url', { summary: string; valu
     },
   },
   url: {
-    summary: 'A file behind a URL',
+    summary: 'A file at a URL',
     value: {
       file: { url: 'https://catalogues.example.com/registry.json' },
       syncPolicy: { interval: '1h' },
@@ -127,14 +127,14 @@ export const SOURCE_EXAMPLES: Record<SourceKind | 'url', { summary: string; valu
     },
   },
   managed: {
-    summary: 'What publishers send; names that begin with com.acme are for the platform team',
+    summary: 'Published entries; names that begin with com.acme are reserved for the platform team',
     value: {
       managed: { names: [{ include: ['com.acme/*'], claims: { org: 'acme', team: 'platform' } }] },
       claims: { org: 'acme' },
     },
   },
   kubernetes: {
-    summary: "ToolHive's resources in a cluster",
+    summary: 'ToolHive resources in a cluster',
     value: { kubernetes: { namespaces: ['mcp-servers'] }, claims: { org: 'acme' } },
   },
 };

@@ -12,10 +12,10 @@ import { elements, member } from '../json/json-values.js';
 import { type FileUse, KINDS, type SourceKind } from '../source-kinds/kinds.js';
 import { hostOf, namedFiles } from '../source-kinds/named-files.js';
 
-/** contract §7: the most a source made through the API may read. */
+/** contract §7: the maximum size of a file for a source made through the API. */
 export const MAX_ADMIN_FILE_BYTES = 64 * 1024 * 1024;
 
-/** The source that reads a file. */
+/** A source that reads a file. */
 export interface ReadingSource {
   readonly kind: SourceKind;
   readonly settings: object;
@@ -23,9 +23,9 @@ export interface ReadingSource {
 }
 
 /**
- * Which files of this machine a source made through the API may read, and where its secrets may be sent (contract §7): by
- * the deepest of `adminFileRoots` that contains the path. Asked when a source is put, and again in each run, because the
- * configuration, the claims and what is behind the path may have changed.
+ * Checks which local files a source made through the API may read, and where its secrets may be sent (contract §7). The
+ * deepest of `adminFileRoots` that contains the path decides. Runs when a source is put and again in each sync, because
+ * the configuration, the claims and the file behind the path may have changed.
  */
 @Injectable()
 export class AdminFiles {
@@ -38,14 +38,14 @@ export class AdminFiles {
     this.roots = adminFileRoots;
   }
 
-  /** Where relative paths begin: at the root, if there is one only. */
+  /** The base of relative paths: the root if there is exactly one. */
   get directory(): string {
     const [root, ...others] = this.roots;
     return root && others.length === 0 ? root.path : '/';
   }
 
   /**
-   * Refuses a source that names a file which it, or this caller, may not read. A file that does not exist yet is allowed.
+   * Checks every file that a source names. A file that does not exist yet is allowed.
    *
    * @throws ApiError 400 `path_not_allowed`.
    */
@@ -55,20 +55,20 @@ export class AdminFiles {
   }
 
   /**
-   * Refuses everything outside the roots, also by way of symbolic links, what is below one that the source or the caller may
-   * not read, and what is no regular file of at most 64 MiB.
+   * Checks that a path is inside a root, symbolic links resolved, that the source and the caller may read the root, and that
+   * it is a regular file of at most 64 MiB.
    *
-   * What is said about a path that may not be read does not depend on what is there.
+   * The error for an unreadable path does not depend on the file system.
    *
-   * @param caller who names the file; absent where the source reads one that was named before.
-   * @returns the path without symbolic links: to be opened in place of the other, which may change.
+   * @param caller names the file; absent when a sync reads a file named earlier.
+   * @returns the path without symbolic links. Open this one: links may change.
    * @throws ApiError 400 `path_not_allowed`.
    */
   async check(path: string, use: FileUse, source: ReadingSource, caller?: Caller): Promise<string> {
     if (this.roots.length === 0)
       throw new ApiError(
         'path_not_allowed',
-        'Sources made through the API may not read files here: the configuration names no adminFileRoots',
+        'Sources made through the API may not read files: the configuration has no adminFileRoots',
       );
     const absolute = resolve(this.directory, path);
     const root = path.includes('\0') ? undefined : deepest(this.roots, absolute);
@@ -86,7 +86,7 @@ export class AdminFiles {
     if (!this.policy.keepsWithin(claims, root.claims))
       throw new ApiError(
         'path_not_allowed',
-        `What is read below this directory is for callers with its claims alone: give the source the claims ${JSON.stringify(root.claims)}`,
+        `Entries from this directory require its claims: give the source the claims ${JSON.stringify(root.claims)}`,
       );
     if (use !== 'credential' || root.hosts === null) return;
     const host = hostOf(kind, settings);
@@ -94,8 +94,8 @@ export class AdminFiles {
     throw new ApiError(
       'path_not_allowed',
       root.hosts.length === 0
-        ? 'Secrets below this directory are sent nowhere: an operator has to name hosts for it in adminFileRoots'
-        : `Secrets below this directory are sent to ${root.hosts.join(', ')} only, as adminFileRoots says`,
+        ? 'Secrets below this directory may not be sent to any host: an operator must list hosts for it in adminFileRoots'
+        : `adminFileRoots allows sending secrets below this directory only to ${root.hosts.join(', ')}`,
     );
   }
 
@@ -106,7 +106,7 @@ export class AdminFiles {
   }
 }
 
-// Nested roots: the deepest one that contains the path decides.
+// Roots may be nested.
 function deepest<R extends AdminFileRoot & { readonly real?: string }>(
   roots: readonly R[],
   path: string,
@@ -120,7 +120,7 @@ function deepest<R extends AdminFileRoot & { readonly real?: string }>(
     );
 }
 
-/** Whether the path is inside the directory. Both absolute; links are not followed. */
+/** Returns whether the path is inside the directory. Both are absolute; links are not followed. */
 function isBelow(directory: string, path: string): boolean {
   const inside = relative(directory, path);
   return inside !== '' && inside !== '..' && !inside.startsWith(`..${sep}`) && !isAbsolute(inside);
@@ -131,7 +131,7 @@ async function checkRegular(path: string): Promise<void> {
   if (file && !file.isFile())
     throw new ApiError('path_not_allowed', 'The path below the directory is not a regular file');
   if (file && file.size > MAX_ADMIN_FILE_BYTES)
-    throw new ApiError('path_not_allowed', 'The file is larger than 64 MiB, the most that is read');
+    throw new ApiError('path_not_allowed', 'The file is larger than 64 MiB, the maximum');
 }
 
 async function isLink(path: string): Promise<boolean> {
@@ -141,11 +141,11 @@ async function isLink(path: string): Promise<boolean> {
   );
 }
 
-// The path with the links in it resolved, as far as it exists.
+// Resolves links in the existing part of the path.
 async function resolveLinks(path: string): Promise<{ real: string; exists: boolean }> {
   for (let part = path; ; part = dirname(part)) {
     const real = await realpath(part).catch(() => undefined);
-    // A dangling link may lead anywhere later.
+    // The target of a dangling link may be created later.
     if (real === undefined && (await isLink(part))) throw new ApiError('path_not_allowed');
     if (real !== undefined) return { real: resolve(real, relative(part, path)), exists: part === path };
     if (part === dirname(part)) return { real: path, exists: false };

@@ -1,7 +1,7 @@
 /**
- * Whether a name matches a pattern in which `*` stands for any characters, "/" included, and `?` for exactly one
- * (contract §2). Time grows with pattern times name at worst: patterns come from users, so a regular expression, which
- * can take exponential time, will not do.
+ * Returns whether a name matches a glob: `*` matches any characters including "/", `?` exactly one (contract §2). Worst-case
+ * time is pattern length times name length. Patterns come from users, so no regular expressions, which can take
+ * exponential time.
  */
 export function matchesGlob(pattern: string, name: string): boolean {
   const wanted = [...pattern];
@@ -19,7 +19,7 @@ export function matchesGlob(pattern: string, name: string): boolean {
       at += 1;
       next += 1;
     } else if (star >= 0) {
-      // The last star takes one character more. Earlier stars never have to be tried again.
+      // Extends the last star by one character. Earlier stars never need another try.
       at = star + 1;
       resumeAt += 1;
       next = resumeAt;
@@ -34,13 +34,13 @@ interface Patterns {
   readonly exclude?: readonly string[];
 }
 
-/** Which entries of a source are served: by name and by tag, both as globs. */
+/** Selects the entries of a source by name and tag globs. */
 export interface EntryFilter {
   readonly names?: Patterns;
   readonly tags?: Patterns;
 }
 
-/** contract §2: exclude wins; with an include list at least one pattern must match. Both parts of the filter must agree. */
+/** contract §2: exclude wins; an include list needs at least one match. Names and tags must both pass. */
 export function passesFilter(filter: EntryFilter, name: string, tags: readonly string[]): boolean {
   return passes(filter.names, [name]) && passes(filter.tags, tags);
 }

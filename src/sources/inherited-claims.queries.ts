@@ -6,10 +6,10 @@ import type { SourceStates } from './source-states.queries.js';
 import type { Source } from './source.entity.js';
 
 /**
- * Gives every entry of a source this claim set, at once (contract §5): for kinds whose entries carry the claims of their
- * source (spec §2.4). Runs inside the transaction that changes the source.
+ * Sets the claim set of every entry of a source (contract §5), for kinds whose entries inherit claims (spec §2.4). Runs
+ * inside the transaction that changes the source.
  *
- * @returns how many entries had another one.
+ * @returns the number of changed entries.
  */
 export async function setInheritedClaims(
   manager: EntityManager,
@@ -24,11 +24,11 @@ export async function setInheritedClaims(
 }
 
 /**
- * What becomes of the claims of entries that inherit them, when those of their source have changed: the entries get the new ones at
- * once (contract §5). As long as the source has not been read by its present settings and filter, the new claims do not open what is
- * there: it came from another place, or by another filter, and is hidden until the next sync that succeeds.
+ * Applies changed claims of a source to the entries that inherit them (contract §5). If the source has not been synced with
+ * its current settings and filter, its entries are hidden until the next successful sync: they came from elsewhere.
+ * Runs inside the transaction that changes the source.
  *
- * @param source with its new settings; runs inside the transaction that changes it.
+ * @param source with its new settings.
  */
 export async function inheritClaims(
   manager: EntityManager,

@@ -5,7 +5,7 @@ import { type SettingsOf, type SyncedKind, WATCHED_KINDS, type WatchedKind } fro
 import type { EntryFilter } from './entry-filter.js';
 import type { Origin } from './source.entity.js';
 
-/** A source that is synced, and whose lease a run of this replica holds; its kind gives the type of its settings. */
+/** A synced source whose lease a run of this replica holds. */
 export type LeasedSource<K extends SyncedKind = SyncedKind> = {
   [P in K]: {
     readonly id: number;
@@ -15,15 +15,15 @@ export type LeasedSource<K extends SyncedKind = SyncedKind> = {
     readonly settings: SettingsOf<P>;
     readonly filter: EntryFilter | null;
     readonly claims: Claims;
-    /** May this run lose most of the entries, by the settings or as it was asked for? */
+    /** The shrink guard is disabled, by the settings or for this run. */
     readonly mayShrink: boolean;
     readonly intervalMs: number;
     readonly contentDigest: Buffer | null;
-    /** What the last run that succeeded left for the next one; null when there is none, or the settings have changed since. */
+    /** State from the last successful run; null if there is none or the settings have changed. */
     readonly fetchState: unknown;
-    /** Runs since the last one that succeeded, this one included. */
+    /** Runs since the last success, including this one. */
     readonly attempts: number;
-    /** Whether a sync has been requested since the last one that succeeded. */
+    /** Whether a sync has been requested since the last success. */
     readonly isRequested: boolean;
   };
 }[K];
@@ -39,14 +39,14 @@ export interface WatchedSource {
 }
 
 /**
- * Who may sync or watch a source: one owner at a time. A lease runs out when it is not renewed, and is free then; a change
- * of the source's settings frees it at once (`SourceStates.forget`). What an owner writes, it writes by `writeWhileHeld`.
+ * Leases on sources: one owner at a time may sync or watch a source. A lease expires unless renewed; a change of the
+ * settings frees it at once (`SourceStates.forget`). Owners write with `writeWhileHeld` only.
  */
 @Injectable()
 export class SourceLeases {
   constructor(private readonly dataSource: DataSource) {}
 
-  /** Takes the lease of the source that has been due longest, if any. */
+  /** Acquires the lease of the source that has been due longest, if any. */
   async takeDue(owner: string, leaseMs: number): Promise<LeasedSource | null> {
     const [[source]] = await this.dataSource.query<[LeasedSource[], number]>(
       `update source_sync y set lease_owner = $1, lease_until = now() + $2 * interval '1 millisecond',
@@ -67,8 +67,8 @@ export class SourceLeases {
   }
 
   /**
-   * Takes the leases of all sources of kind kubernetes that nobody holds. They are never due (`next_run_at` is null): they
-   * are watched for as long as the lease is held. One of the owner's own that has run out comes back by `renew`.
+   * Acquires all free leases of watched sources. They are never due (`next_run_at` is null): an owner watches them while it
+   * holds the lease. `renew` restores its own expired leases.
    */
   async takeUnwatched(owner: string, leaseMs: number): Promise<WatchedSource[]> {
     const [sources] = await this.dataSource.query<[WatchedSource[], number]>(
@@ -90,9 +90,8 @@ export class SourceLeases {
   /**
    * Renews all leases of an owner.
    *
-   * @param currentIds watched sources whose entries are known to equal their cluster now: a success at this moment.
-   * @returns the ids of the sources whose lease the owner still holds. Not among them: sources that were changed, removed
-   *   or taken over.
+   * @param currentIds watched sources whose entries equal their cluster now; recorded as a success.
+   * @returns the ids of the sources whose lease the owner still holds: not changed, removed or leased by another owner.
    */
   async renew(owner: string, leaseMs: number, currentIds: readonly number[] = []): Promise<number[]> {
     const [rows] = await this.dataSource.query<[{ id: number }[], number]>(
@@ -105,8 +104,8 @@ export class SourceLeases {
   }
 
   /**
-   * Hands the leases of these owners back: others, or this replica's successor, may take them at once. A run that has not
-   * ended is not counted as an attempt, and its source is again in the state its last run left it in.
+   * Releases the leases of these owners at once. An unfinished run does not count as an attempt: its source returns to the
+   * state after its last run.
    */
   async release(owners: readonly string[]): Promise<void> {
     await this.dataSource.query(
@@ -124,11 +123,11 @@ export class SourceLeases {
   }
 
   /**
-   * Writes what was read from a source, in one transaction that locks the source's row.
+   * Writes the result of a read in one transaction that locks the source's row.
    *
-   * @param source as it was when its lease was taken.
-   * @param write receives the claim set of the source; null takes back what it has written, because the lease was lost meanwhile.
-   * @returns null when nothing was written: the owner no longer holds the lease, or the settings are others by now.
+   * @param source as of when its lease was acquired.
+   * @param write receives the claim set of the source; returning null (lease lost) rolls back.
+   * @returns null if nothing was written: the lease was lost or the settings have changed.
    */
   async writeWhileHeld<T extends object>(
     owner: string,
@@ -156,16 +155,14 @@ export class SourceLeases {
 /** Rolls the transaction back. */
 class LeaseLost extends Error {}
 
-// How long a lease is held without being renewed, after which another replica may take it, and how often it is renewed.
-
-/** For a sync. */
+/** Lease duration and renewal interval of syncs. */
 export const SYNC_LEASE = { ms: 15_000, renewMs: 5_000 } as const;
-/** For watching a cluster. */
+/** Lease duration and renewal interval of watches. */
 export const WATCH_LEASE = { ms: 10_000, renewMs: 3_000 } as const;
 
 /**
- * SQL: a sync that was requested while this run went on comes right after it. Otherwise the next one comes after `$3`
- * milliseconds or up to a tenth later, so that sources that began together do not stay together.
+ * SQL: the next run: immediately if a sync was requested during this run, otherwise after `$3` milliseconds plus up to a
+ * tenth, so that sources created together drift apart.
  */
 export const NEXT_RUN_AT = `case when requested_at >= last_attempt_at then now()
   else now() + $3 * (1 + random() * 0.1) * interval '1 millisecond' end`;

@@ -1,7 +1,7 @@
 import type { EntityManager } from 'typeorm';
 import type { Claims } from '../claims/claims.js';
 
-/** The registries that have a source, in order of name. */
+/** Returns the registries that contain a source, by name. */
 export async function registriesOf(
   manager: EntityManager,
   sourceId: number,
@@ -16,8 +16,8 @@ export async function registriesOf(
 }
 
 /**
- * Invalidates what every replica has cached of the entries of a source: views and pages are cached by its revision. Runs
- * inside the transaction that changes them.
+ * Invalidates the views and pages of a source that replicas have cached by revision. Runs inside the transaction that changes
+ * its entries.
  */
 export async function bumpRevision(manager: EntityManager, sourceId: number): Promise<void> {
   await manager.query(`update source set revision = revision + 1 where id = $1`, [sourceId]);

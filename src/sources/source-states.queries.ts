@@ -4,39 +4,39 @@ import { MAX_SHOWN_SKIPPED, type SkippedEntry } from '../documents/incoming-vers
 import { NEXT_RUN_AT } from './source-leases.queries.js';
 import { SourceState, type SyncStatus } from './source.entity.js';
 
-/** What a run reports of the content of its source. */
+/** The content of a source as a run reports it. */
 export interface SourceReport {
   readonly counts: Readonly<Record<string, number>>;
   readonly skipped: readonly SkippedEntry[];
 }
 
-/** What a run that has written leaves behind. */
+/** The result of a run that has written. */
 export interface RunResult extends SourceReport {
   readonly contentDigest: Buffer | null;
   readonly fetchState: object;
 }
 
-/** How the watch of a cluster is doing. */
+/** The state of the watch of a cluster. */
 export interface WatchState {
   readonly status: Exclude<SyncStatus, 'pending'>;
   readonly error: string | null;
-  /** Failures in a row. */
+  /** Consecutive failures. */
   readonly attempts: number;
 }
 
-/** SQL: a permission to shrink is for the run that began after it, however that ends; one that was cut off has not ended. */
+/** SQL: a permission to shrink is used up by a run that began after it and ended, with success or not. */
 const OPEN_PERMISSION = `case when shrink_allowed_at >= last_attempt_at then shrink_allowed_at end`;
 
-/** SQL: a request is fulfilled when a run that began after it has succeeded. */
+/** SQL: a request stays open until a run that began after it succeeds. */
 const OPEN_REQUEST = `case when requested_at >= last_attempt_at then requested_at end`;
 
 /**
- * When a source is synced next, and how its last run ended. With SourceLeases, which says who may run it now, the only
- * writer of `source_sync`. Each method runs inside its caller's transaction.
+ * The schedule of a source and the result of its last run. Only this class and SourceLeases write `source_sync`. Methods run
+ * inside the caller's transaction.
  */
 @Injectable()
 export class SourceStates {
-  /** The state of a source that was just made; one that is synced is due at once. */
+  /** Creates the state of a new source; a synced source is due at once. */
   async create(manager: EntityManager, sourceId: number, isSynced: boolean): Promise<SourceState> {
     const [row] = await manager.query<ScheduleRow[]>(
       `insert into source_sync (source_id, next_run_at) values ($1, case when $2 then now() end)
@@ -56,7 +56,7 @@ export class SourceStates {
     });
   }
 
-  /** The settings or the filter have changed: everything is read anew, and a run under way writes nothing. */
+  /** Resets the state after a change of settings or filter: the next sync reads everything, and a current run cannot write. */
   async forget(manager: EntityManager, sourceId: number, isSynced: boolean): Promise<Date | null> {
     return this.schedule(
       manager,
@@ -67,7 +67,7 @@ export class SourceStates {
     );
   }
 
-  /** The interval has changed: the next run comes no later than it says. */
+  /** Moves the next run forward if it is later than a new interval allows. */
   async reschedule(
     manager: EntityManager,
     sourceId: number,
@@ -81,7 +81,7 @@ export class SourceStates {
     );
   }
 
-  /** A sync of the source is due now, and may lose most of its entries; one under way is followed by another. */
+  /** Requests a sync now, or after the current one. @param allowShrink disables the shrink guard for it. */
   async request(manager: EntityManager, sourceId: number, allowShrink = false): Promise<Date | null> {
     return this.schedule(
       manager,
@@ -93,7 +93,7 @@ export class SourceStates {
     );
   }
 
-  /** Every source of the configuration that is synced is due now. */
+  /** Makes every synced source of the configuration due now. */
   async scheduleConfigured(manager: EntityManager): Promise<void> {
     await manager.query(
       `update source_sync y set next_run_at = now() from source s
@@ -101,7 +101,7 @@ export class SourceStates {
     );
   }
 
-  /** Whether what the source holds was read by its present settings and filter: every sync that succeeds leaves a state. */
+  /** Returns whether the entries were read with the current settings and filter: every successful sync stores a state. */
   async isRead(manager: EntityManager, sourceId: number): Promise<boolean> {
     const rows = await manager.query<object[]>(
       `select 1 from source_sync where source_id = $1 and fetch_state is not null`,
@@ -111,9 +111,9 @@ export class SourceStates {
   }
 
   /**
-   * Ends a run that has written what it read.
+   * Ends a run that has written.
    *
-   * @returns false when the lease was lost meanwhile: what was written must not stay.
+   * @returns false if the lease was lost: the caller must roll back.
    */
   async complete(
     manager: EntityManager,
@@ -140,7 +140,7 @@ export class SourceStates {
     );
   }
 
-  /** Ends a run that found the content of the last success. @returns false when the lease was lost meanwhile. */
+  /** Ends a run that found unchanged content. @returns false if the lease was lost. */
   async completeUnchanged(
     manager: EntityManager,
     owner: string,
@@ -158,7 +158,7 @@ export class SourceStates {
     );
   }
 
-  /** Ends a run that has failed. @returns false when the lease was lost meanwhile. */
+  /** Ends a failed run. @returns false if the lease was lost. */
   async fail(
     manager: EntityManager,
     owner: string,
@@ -176,7 +176,7 @@ export class SourceStates {
     );
   }
 
-  /** What the last run that wrote has reported. */
+  /** Returns the report of the last run that wrote. */
   async lastReport(manager: EntityManager, sourceId: number): Promise<SourceReport> {
     return manager.findOneOrFail(SourceState, {
       select: { sourceId: true, counts: true, skipped: true },
@@ -185,10 +185,10 @@ export class SourceStates {
   }
 
   /**
-   * A watch has written what it knows of its cluster. The lease stays.
+   * Records a write of a watch. The lease stays held.
    *
-   * @param isWhole whether that is all of the cluster, so that the source equals it now.
-   * @returns false when the lease was lost meanwhile: what was written must not stay.
+   * @param isWhole whether the source now equals the whole cluster.
+   * @returns false if the lease was lost: the caller must roll back.
    */
   async recordWatchWrite(
     manager: EntityManager,
@@ -205,7 +205,7 @@ export class SourceStates {
     );
   }
 
-  /** Keeps what a watch is doing, if its replica still holds the lease. */
+  /** Stores the state of a watch if its replica still holds the lease. */
   async saveWatchState(
     manager: EntityManager,
     owner: string,

@@ -14,9 +14,9 @@ export interface WrittenSource {
 }
 
 /**
- * Writes what the configuration file and the admin API declare of a source, alike. Runs inside its caller's transaction. A
- * change of claims re-labels inherited entries (see `inheritClaims`); a change of settings or filter makes the next sync
- * read everything anew, and one that is under way write nothing.
+ * Writes sources declared by the configuration file or the admin API. Runs inside the caller's transaction. Changed claims
+ * relabel entries that inherit them (see `inheritClaims`); after a change of settings or filter the next sync reads everything,
+ * and a current one cannot write.
  */
 @Injectable()
 export class SourceWriter {
@@ -25,7 +25,7 @@ export class SourceWriter {
     private readonly states: SourceStates,
   ) {}
 
-  /** @param found the source as it is stored, locked; null when there is none of that name. */
+  /** @param found the stored source, locked; null if there is none of that name. */
   async put(
     manager: EntityManager,
     found: Source | null,
@@ -99,7 +99,7 @@ export class SourceWriter {
       .returning('updated_at')
       .execute();
     const [row] = raw as { updated_at: Date }[];
-    if (!row) throw new Error('A source that was locked is not there');
+    if (!row) throw new Error('A locked source has disappeared');
     if (hasNewContent)
       source.state.nextRunAt = await this.states.forget(manager, source.id, intervalMs !== null);
     else if (hasNewInterval)
@@ -119,7 +119,7 @@ export class SourceWriter {
   }
 }
 
-// As it will come back from the database: members that are undefined are not stored.
+// As the database will return it, without undefined members.
 function plain<T>(value: T): T {
   return JSON.parse(JSON.stringify(value)) as T;
 }

@@ -17,10 +17,10 @@ import { BytewiseText, IdColumn, isOneOf, Timestamp } from '../database/columns.
 import type { SkippedEntry } from '../documents/incoming-version.js';
 import { MANAGED_KIND, parseSourceKind, SOURCE_KINDS, type SourceKind } from '../source-kinds/kinds.js';
 
-/** Who declared a source or registry: the configuration file, or a caller of the admin API. */
+/** Where a source or registry was declared: in the configuration file or through the admin API. */
 export type Origin = 'config' | 'api';
 
-/** Milliseconds: a bigint, which node-postgres hands over as text. */
+/** Milliseconds: a bigint, which node-postgres returns as text. */
 const MILLISECONDS = {
   from: (value: string | null) => (value === null ? null : Number(value)),
   to: (value: number | null) => value,
@@ -28,7 +28,7 @@ const MILLISECONDS = {
 
 export type SyncStatus = 'pending' | 'syncing' | 'complete' | 'failed';
 
-/** How the syncs of a source are doing, and who holds its lease. Written by SourceStates and SourceLeases alone. */
+/** The sync state and lease of a source. Written by SourceStates and SourceLeases only. */
 @Entity('source_sync')
 @Check('source_sync_status_check', `status in ('pending', 'syncing', 'complete', 'failed')`)
 @Index('source_sync_due', ['nextRunAt'], { where: 'next_run_at is not null' })
@@ -43,7 +43,7 @@ export class SourceState {
   @Column({ type: 'text', default: 'pending' })
   status: SyncStatus;
 
-  /** Runs since the last one that succeeded. */
+  /** Runs since the last success. */
   @Column({ type: 'integer', default: 0 })
   attempts: number;
 
@@ -53,14 +53,14 @@ export class SourceState {
   @Timestamp({ name: 'last_success_at', nullable: true })
   lastSuccessAt: Date | null;
 
-  /** When the source is due; null for kinds that are not synced. */
+  /** When the next sync is due; null for kinds that are not synced. */
   @Timestamp({ name: 'next_run_at', nullable: true })
   nextRunAt: Date | null;
 
   @Timestamp({ name: 'requested_at', nullable: true, select: false })
   requestedAt: Date | null;
 
-  /** When somebody asked for a sync that may lose most of the entries. */
+  /** When a sync without shrink guard was requested. */
   @Timestamp({ name: 'shrink_allowed_at', nullable: true, select: false })
   shrinkAllowedAt: Date | null;
 
@@ -70,11 +70,11 @@ export class SourceState {
   @Timestamp({ name: 'lease_until', nullable: true, select: false })
   leaseUntil: Date | null;
 
-  /** SHA-256 of the file that was read last, and of the rules it was read by. */
+  /** SHA-256 of the last file and the rules it was read with. */
   @Column({ name: 'content_digest', type: 'bytea', nullable: true, select: false })
   contentDigest: Buffer | null;
 
-  /** What the last run that succeeded left for the next one. */
+  /** State from the last successful run. */
   @Column({ name: 'fetch_state', type: 'jsonb', nullable: true, select: false })
   fetchState: object | null;
 
@@ -105,18 +105,18 @@ export class Source {
   @Column({ type: 'text', transformer: { from: parseSourceKind, to: (kind: SourceKind) => kind } })
   kind: SourceKind;
 
-  /** What the configuration holds below the source's kind. */
+  /** The section of its kind in the configuration. */
   @Column({ type: 'jsonb' })
   settings: object;
 
   @Column({ type: 'jsonb', nullable: true })
   filter: EntryFilterConfig | null;
 
-  /** Between two syncs; null for kinds that are not synced. */
+  /** The sync interval; null for kinds that are not synced. */
   @Column({ name: 'interval_ms', type: 'bigint', nullable: true, transformer: MILLISECONDS })
   intervalMs: number | null;
 
-  /** May it lose most of its entries at once? */
+  /** Disables the shrink guard. */
   @Column({ name: 'allow_shrink', type: 'boolean', default: false })
   allowShrink: boolean;
 
@@ -132,11 +132,11 @@ export class Source {
   @Column({ type: 'text' })
   origin: Origin;
 
-  /** Rises with every change of the source or of its entries: views and pages are cached by it. */
+  /** Increases with every change of the source or its entries: the cache key of views and pages. */
   @Column({ type: 'bigint', default: 0, select: false })
   revision: string;
 
-  /** Rises, by triggers on `entry`, with every change of which claim sets its entries carry. */
+  /** Increases, by triggers on `entry`, when the set of claim sets of its entries changes. */
   @Column({ name: 'partition_revision', type: 'bigint', default: 0, select: false })
   partitionRevision: string;
 
@@ -149,12 +149,12 @@ export class Source {
   @OneToOne(() => SourceState, (state) => state.source)
   state: SourceState;
 
-  /** Who may manage the source; and, of synced kinds, who sees its entries (spec §2.4). */
+  /** Required to manage the source and, for synced kinds, to see its entries (spec §2.4). */
   get claims(): Claims {
     return this.claimSet.claims;
   }
 
-  /** The same, as they are shown. */
+  /** The claims as they were given, for responses. */
   get shownClaims(): Claims {
     return asGiven(this.claims, this.givenClaims);
   }

@@ -28,7 +28,7 @@ export class SourcesController {
   @Audited('source.list')
   @ApiOperation({
     operationId: 'listSources',
-    summary: 'The sources this caller may manage, each with the state of its last sync',
+    summary: 'Lists the sources the caller may manage, each with its sync state',
   })
   @ApiOkWithEtag(SourceList)
   @ApiErrors('invalid_parameter', 'invalid_cursor')
@@ -41,7 +41,7 @@ export class SourcesController {
   @ResourceRoute({ resource: 'source', use: 'read' })
   @ApiOperation({
     operationId: 'getSource',
-    summary: 'One source; `sync.skipped` lists the entries that were skipped, with the reasons',
+    summary: 'Returns one source; `sync.skipped` lists skipped entries with reasons',
   })
   @ApiOkWithEtag(SourceAnswer)
   get(@Loaded() source: Source): JsonText {
@@ -54,7 +54,7 @@ export class SourcesController {
   @ResourceRoute({ resource: 'source', use: 'put' })
   @ApiOperation({
     operationId: 'putSource',
-    summary: 'Creates a source, or replaces its settings; the kind stays',
+    summary: 'Creates a source or replaces its settings; the kind cannot change',
   })
   @ApiBody({ type: SourceSettings, examples: SOURCE_EXAMPLES })
   @ApiPutAnswer(SourceAnswer)
@@ -91,7 +91,7 @@ export class SourcesController {
   @Audited('source.delete')
   @HttpCode(204)
   @ResourceRoute({ resource: 'source', use: 'change' })
-  @ApiOperation({ operationId: 'deleteSource', summary: 'Deletes a source with its entries' })
+  @ApiOperation({ operationId: 'deleteSource', summary: 'Deletes a source and its entries' })
   @ApiNoContentResponse()
   @ApiIfMatch()
   @ApiErrors('read_only', 'source_in_use')
@@ -111,7 +111,7 @@ export class SourcesController {
   @ResourceRoute({ resource: 'source', use: 'read' })
   @ApiOperation({
     operationId: 'syncSource',
-    summary: 'Starts a sync of the source now; `allowShrink` lets it lose most of its entries',
+    summary: 'Requests a sync now; `allowShrink` disables the shrink guard for it',
   })
   @ApiBody({ type: SyncRequest, required: false })
   @ApiAcceptedResponse({ type: SourceAnswer })

@@ -6,12 +6,12 @@ import { lockForChange } from '../database/locks.js';
 import { MANAGED_KIND, type SettingsOf } from '../source-kinds/kinds.js';
 import { Source } from './source.entity.js';
 
-/** The sources there are, each with its claims and the state of its syncs. */
+/** Loads sources with their claims and sync states. */
 @Injectable()
 export class SourcesRepository {
   constructor(@InjectRepository(Source) private readonly sources: Repository<Source>) {}
 
-  /** All sources by name. */
+  /** Returns all sources, ordered by name. */
   async all(): Promise<Source[]> {
     return this.select(this.sources.manager).orderBy('source.name').getMany();
   }
@@ -21,18 +21,18 @@ export class SourcesRepository {
     return this.select(manager).where({ name }).getOne();
   }
 
-  /** The same, locked against other changes until the transaction ends, also when there is no such source yet. */
+  /** Finds a source and locks its name until the transaction ends, even if the source does not exist. */
   async lockByName(manager: EntityManager, name: string): Promise<Source | null> {
     await lockForChange(manager, 'source', name);
     return this.select(manager).where({ name }).setLock('pessimistic_write', undefined, ['source']).getOne();
   }
 
-  /** The sources of these names that exist, in any order. */
+  /** Returns the existing sources of these names, in any order. */
   async findByNames(manager: EntityManager, names: readonly string[]): Promise<Source[]> {
     return this.ofNames(manager, names).getMany();
   }
 
-  /** The sources of these names that exist, in this order, locked against changes until the transaction ends. */
+  /** Returns the existing sources of these names, in this order, locked against changes until the transaction ends. */
   async shareByNames(manager: EntityManager, names: readonly string[]): Promise<Source[]> {
     const found = await this.ofNames(manager, names)
       .setLock('pessimistic_read', undefined, ['source'])
@@ -40,12 +40,12 @@ export class SourcesRepository {
     return names.flatMap((name) => found.find((source) => source.name === name) ?? []);
   }
 
-  /** The source that publishing fills, if there is one. */
+  /** Returns the managed source, if there is one. */
   async findManaged(manager: EntityManager = this.sources.manager): Promise<Source | null> {
     return this.select(manager).where({ kind: MANAGED_KIND }).getOne();
   }
 
-  /** The id, the name and the settings of the same, which is not removed until the transaction ends. Others may share it. */
+  /** Returns the managed source with a shared lock: it cannot be removed until the transaction ends. */
   async shareManaged(manager: EntityManager): Promise<{
     readonly id: number;
     readonly name: string;

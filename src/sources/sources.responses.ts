@@ -16,7 +16,7 @@ export class SkippedEntry {
   @ApiProperty({ type: String, nullable: true })
   version: string | null;
 
-  /** Each names the path inside the document and the rule. */
+  /** Each has the path inside the document and the rule. */
   reasons: string[];
 }
 
@@ -33,21 +33,21 @@ export class SourceSyncAnswer {
   @ApiProperty({ type: String, format: 'date-time', nullable: true })
   nextRunAt: string | null;
 
-  @ApiProperty({ type: 'integer', description: 'Runs since the last one that succeeded' })
+  @ApiProperty({ type: 'integer', description: 'Runs since the last success' })
   attempts: number;
 
-  /** Why the last run failed; the earlier entries stay. */
+  /** Why the last run failed; entries of earlier runs stay. */
   error?: string;
 
-  /** Of the last run that wrote: entries, added, changed, removed, unchanged, skipped, filtered. */
+  /** Counts of the last run that wrote: entries, added, changed, removed, unchanged, skipped, filtered. */
   @ApiProperty({ type: 'object', additionalProperties: { type: 'integer' } })
   counts: Record<string, number>;
 
-  /** Entries of the content that are not valid, with the reasons. */
+  /** Invalid entries, with reasons. */
   skipped: SkippedEntry[];
 }
 
-/** A source as the configuration declares it, its settings below a key named like its kind. */
+/** A source; its settings are under the name of its kind, as in the configuration. */
 export class SourceAnswer {
   name: string;
 
@@ -85,7 +85,7 @@ export class SourceList {
   metadata: AdminListMetadata;
 }
 
-/** A source as it is declared (contract §7), for the audit trail; of URLs what may be shown. */
+/** Returns the declaration of a source (contract §7) for the audit trail; URLs without their query. */
 export function declaredForm(source: Source): object {
   const text = JSON.stringify(declarationOf(source), (_key, value: unknown) =>
     typeof value === 'string' && /^https?:/i.test(value) && URL.canParse(value) ? withoutQuery(value) : value,
@@ -93,7 +93,7 @@ export function declaredForm(source: Source): object {
   return JSON.parse(text) as object;
 }
 
-/** A source as the admin API shows it (contract §7). Secrets are never in the settings: those name files. */
+/** Returns a source as the admin API shows it (contract §7). Settings contain no secrets, only file names. */
 export function describeSource(source: Source): SourceAnswer {
   return {
     name: source.name,
@@ -116,7 +116,7 @@ function declarationOf(source: Source) {
   };
 }
 
-/** The ETag of a source: of what a PUT may change. */
+/** Returns the ETag of a source: a digest of everything a PUT may change. */
 export function sourceTag({ kind, settings, filter, intervalMs, allowShrink, shownClaims }: Source): string {
   return contentTag([kind, settings, filter, intervalMs, allowShrink, shownClaims]);
 }

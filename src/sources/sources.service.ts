@@ -36,10 +36,10 @@ export class SourcesService {
   ) {}
 
   /**
-   * The source that a request names.
+   * Loads the source that a request names.
    *
-   * @returns null only for `put`, which creates one.
-   * @throws ApiError 404 when there is none that the caller may reach, 403 for a change of one that is read-only.
+   * @returns null only for `put`, which creates it.
+   * @throws ApiError 404 if it does not exist or is hidden from the caller, 403 for a change of a read-only source.
    */
   async load(caller: Caller, name: string, use: ResourceUse): Promise<Source | null> {
     const source = await this.sources.findByName(name);
@@ -57,7 +57,7 @@ export class SourcesService {
     return new JsonText(JSON.stringify(describeSource(source)), sourceTag(source));
   }
 
-  /** spec §4.4: the existing claims must be the caller's to satisfy, and the new ones a subset of the caller's. */
+  /** spec §4.4: the caller must satisfy the existing claims, and the new claims must be a subset of the caller's. */
   async put(
     caller: Caller,
     name: string,
@@ -107,7 +107,7 @@ export class SourcesService {
     });
   }
 
-  /** @param request.allowShrink lets this one run lose most of the entries (contract §7). */
+  /** @param request.allowShrink disables the shrink guard for this run (contract §7). */
   async sync(
     caller: Caller,
     source: Source,
@@ -127,8 +127,8 @@ export class SourcesService {
     return this.get(source);
   }
 
-  // Names the registries that have the source, as far as the caller may know them. The row of the source is locked, so a
-  // registry that takes it in at the same time waits, or was first.
+  // The error lists the registries visible to the caller. The row of the source is locked, so a registry that adds the source
+  // concurrently waits or was first.
   private async checkUnused(caller: Caller, manager: EntityManager, { id }: Source): Promise<void> {
     const users = await registriesOf(manager, id);
     if (users.length === 0) return;
@@ -160,7 +160,7 @@ export class SourcesService {
   }
 }
 
-// Constraints decide between requests that run at once, and know which registries use a source.
+// Constraints decide between concurrent requests.
 function asConflict(error: unknown): unknown {
   if (!(error instanceof QueryFailedError)) return error;
   const { code, constraint } = error.driverError as { code?: string; constraint?: string };

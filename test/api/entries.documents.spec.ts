@@ -79,9 +79,9 @@ describe.each(TYPES)('a %s', (type) => {
   // Raw text of the document's member "x", which JSON.stringify could not write.
   it.each([
     ['the key __proto__', '{"__proto__":{"a":1}}', 'x.__proto__: '],
-    ['a NUL character', '"a\\u0000"', 'x: holds a NUL'],
-    ['a lone surrogate', '["\\ud83d"]', 'x[0]: holds half a character'],
-    ['a number beyond the range of doubles', '1e999', 'x: is too large a number'],
+    ['a NUL character', '"a\\u0000"', 'x: contains a NUL'],
+    ['a lone surrogate', '["\\ud83d"]', 'x[0]: contains an unpaired surrogate (half a character)'],
+    ['a number beyond the range of doubles', '1e999', 'x: is a number that is too large'],
     ['101 levels', JSON.stringify(nested(100)), 'is nested more than 100 levels deep'],
   ])('is refused for %s', async (_what, text, problem) => {
     const publication = aPublication(type, aName(), CLAIMS, '1.0.0', { x: 'HERE' });

@@ -298,8 +298,10 @@ describe('secret files of several tenants', () => {
           error: string;
         }
       ).error;
-    expect(await sentence(token)).toMatch(/^Secrets below this directory are sent to 127\.0\.0\.1 only/);
-    expect(await sentence(hostless)).toMatch(/^Secrets below this directory are sent nowhere: .* hosts/);
+    expect(await sentence(token)).toMatch(/only to 127\.0\.0\.1$/);
+    expect(await sentence(hostless)).toMatch(
+      /^Secrets below this directory may not be sent to any host: .* hosts/,
+    );
   });
 
   it("are checked again in each run: the root's hosts and the resolved path", async () => {

@@ -184,10 +184,7 @@ describe('a file with valid and invalid entries', () => {
       { ...aServer('io.acme/long'), description: 'x'.repeat(101) },
       'description: has 101 characters, at most 100',
     ],
-    [
-      aServer('no-slash'),
-      'name: "no-slash" must be a namespace and a name with exactly one slash between them',
-    ],
+    [aServer('no-slash'), 'name: "no-slash" must be a namespace and a name separated by exactly one slash'],
     [aServer('io.acme/range', '^1.2.0'), 'version: "^1.2.0" is a range'],
     [aServer('io.acme/latest', 'latest'), 'version: "latest" names no version'],
     [aServer('io.acme/kept', '1.0.0', { description: 'again' }), 'twice'],

@@ -25,7 +25,7 @@ const named = {
 } as const;
 const namedList = { type: 'array', items: named } as const;
 
-// One shape by the value of `type`: an error then speaks of the branch that was meant, not of all of them.
+// `if` on `type`, so that errors concern the intended branch only.
 const argument = {
   type: 'object',
   required: ['type'],
@@ -44,14 +44,14 @@ const url = {
   type: 'string',
   format: 'line',
   pattern: '^https?://[^\\s]+$',
-  rule: 'must begin with http:// or https:// and hold no white space',
+  rule: 'must begin with http:// or https:// and contain no white space',
 } as const;
 const overHttp = { required: ['url'], of: 'a transport', properties: { url, headers: namedList } } as const;
 const packageTransport = {
   type: 'object',
   required: ['type'],
   properties: { type: { enum: ['stdio', 'streamable-http', 'sse'] } },
-  // Of a type that is not known, nothing more is asked: to say that it lacks a URL would lead astray.
+  // For an unknown type, a missing URL would be a misleading error.
   if: { required: ['type'], properties: { type: { enum: ['streamable-http', 'sse'] } } },
   then: overHttp,
 } as const;
@@ -81,19 +81,19 @@ const icon = {
 const packageSchema = {
   type: 'object',
   required: ['registryType', 'identifier', 'transport'],
-  // Of this type it says where the bundle is downloaded from.
+  // The identifier of an mcpb package is its download URL.
   if: { required: ['registryType'], properties: { registryType: { const: 'mcpb' } } },
   then: { properties: { identifier: { format: 'web-reference' } } },
   properties: {
     registryType: line,
     identifier: line,
-    // "latest" and ranges are refused in version-rules.ts.
+    // `packageVersionProblem` rejects "latest" and ranges.
     version: { ...line, minLength: 1 },
     registryBaseUrl: webUrl,
     fileSha256: {
       type: 'string',
       pattern: '^[a-f0-9]{64}$',
-      rule: 'must be a SHA-256 digest of 64 hexadecimal digits in lower case',
+      rule: 'must be a SHA-256 digest of 64 lower-case hexadecimal digits',
     },
     runtimeHint: line,
     runtimeArguments: argumentList,
@@ -104,10 +104,10 @@ const packageSchema = {
 } as const;
 
 /**
- * The rules of a server document, after the server schema of 2025-12-11
- * (https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json). Keys it does not name are allowed.
- * Stricter than that schema in what may be shown: the formats are those of document-formats.ts. Two words are ours and read by
- * document-rules.ts alone: `rule` says a pattern in words, and `of` what needs its required keys because of its `type`.
+ * The rules of a server document, based on the server schema of 2025-12-11
+ * (https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json). Unknown keys are allowed. The formats, in
+ * `DOCUMENT_FORMATS`, are stricter than in that schema. Two keywords are our own, for messages: `rule` is a pattern in
+ * words, `of` names the object whose `type` requires the keys.
  */
 export const serverDocumentSchema = {
   type: 'object',
@@ -120,8 +120,8 @@ export const serverDocumentSchema = {
       maxLength: 200,
       pattern: '^[a-zA-Z0-9.-]+/[a-zA-Z0-9._-]+$',
       rule:
-        'must be a namespace and a name with exactly one slash between them, such as "io.example/server", of letters, ' +
-        'digits, dots and hyphens, behind the slash also underscores',
+        'must be a namespace and a name separated by exactly one slash, such as "io.example/server", with letters, ' +
+        'digits, dots and hyphens, and after the slash also underscores',
     },
     description: { ...prose, minLength: 1, maxLength: 100 },
     title: { ...line, minLength: 1, maxLength: 100 },

@@ -18,7 +18,7 @@ export const skillDocumentSchema = {
       minLength: 3,
       maxLength: 128,
       pattern: '^[a-zA-Z0-9][a-zA-Z0-9._-]*$',
-      rule: 'must begin with a letter or digit and hold only letters, digits, dots, underscores and hyphens',
+      rule: 'must begin with a letter or digit and contain only letters, digits, dots, underscores and hyphens',
     },
     name: {
       type: 'string',
@@ -26,8 +26,8 @@ export const skillDocumentSchema = {
       maxLength: 64,
       pattern: '^[a-z0-9][a-z0-9-]*[a-z0-9]$',
       rule:
-        'must have at least two characters, only letters in lower case, digits and hyphens, and neither begin nor end ' +
-        'with a hyphen',
+        'must have at least two characters, only lower-case letters, digits and hyphens, and not begin or end with a ' +
+        'hyphen',
     },
     description: { ...prose, minLength: 1, maxLength: 1024 },
     version: { type: 'string', minLength: 1, maxLength: 255 },

@@ -8,7 +8,7 @@ import {
 import { precedes } from '../entry-status.queries.js';
 import { versionColumns, versionKeyOf } from './copy-rows.queries.js';
 
-/** The items in batches, and a turn of the event loop for others after each. */
+/** Splits items into batches and yields to the event loop after each. */
 export async function* batches<T>(items: readonly T[], size: number): AsyncGenerator<T[]> {
   for (let start = 0; start < items.length; start += size) {
     yield items.slice(start, start + size);
@@ -16,18 +16,18 @@ export async function* batches<T>(items: readonly T[], size: number): AsyncGener
   }
 }
 
-/** As `batches`, of at most `most` items that together weigh at most `heaviest`, unless one alone weighs more. */
+/** As `batches`, with at most `maxItems` items and a total weight of `maxWeight` per batch, unless a single item is heavier. */
 export async function* weighedBatches<T>(
   items: readonly T[],
-  most: number,
-  heaviest: number,
+  maxItems: number,
+  maxWeight: number,
   weightOf: (item: T) => number,
 ): AsyncGenerator<T[]> {
   let batch: T[] = [];
   let weight = 0;
   for (const item of items) {
     const more = weightOf(item);
-    if (batch.length >= most || (batch.length > 0 && weight + more > heaviest)) {
+    if (batch.length >= maxItems || (batch.length > 0 && weight + more > maxWeight)) {
       yield batch;
       await nextTurn();
       batch = [];
@@ -39,10 +39,10 @@ export async function* weighedBatches<T>(
   if (batch.length > 0) yield batch;
 }
 
-/** Versions compared without a pause: some milliseconds. */
+/** Versions compared before yielding to the event loop: some milliseconds. */
 const BATCH = 1_000;
 
-/** One version as it is stored, without its document. */
+/** A stored version without its document. */
 export interface StoredVersion extends VersionName {
   readonly entryId: string;
   readonly versionId: string;
@@ -52,23 +52,22 @@ export interface StoredVersion extends VersionName {
   readonly statusMessage: string | null;
   /** Milliseconds since 1970. */
   readonly statusChangedAt: number;
-  /** The same. */
+  /** Milliseconds since 1970. */
   readonly publishedAt: number;
 }
 
-/** What has to be written to make a source's rows equal its content. */
+/** The writes that make a source's rows equal its content. */
 export interface CatalogDiff {
   readonly added: IncomingVersion[];
   readonly changed: { readonly stored: StoredVersion; readonly incoming: IncomingVersion }[];
-  /** Versions that are as they were, but elsewhere in the order of their entry. */
+  /** Unchanged versions whose position in the order of versions changed. */
   readonly moved: { readonly stored: StoredVersion; readonly versionKey: string }[];
   readonly gone: StoredVersion[];
   readonly unchanged: number;
 }
 
 /**
- * Compares by (type, name, version); the documents of a version by digest, and its status and times. Both sides hold each
- * version once.
+ * Compares versions by type, name and version; and their digests, statuses and times. Both sides contain each version once.
  */
 export async function diffCatalog(
   stored: readonly StoredVersion[],
@@ -100,7 +99,7 @@ export async function diffCatalog(
   return { ...diff, gone: [...remaining.values()] };
 }
 
-// Where a source gives no time, the one that was stored when the version came stays.
+// If the source gives no time, the stored one stays.
 function isSame(stored: StoredVersion, incoming: IncomingVersion): boolean {
   const isSameTime = (kept: number, given: Date | undefined) =>
     given === undefined || given.getTime() === kept;
@@ -113,8 +112,8 @@ function isSame(stored: StoredVersion, incoming: IncomingVersion): boolean {
   );
 }
 
-/** The latest versions of the entries that came with a run, and the versions of other entries. */
-export async function sortOut(
+/** Returns the latest versions of entries created in this run, and the added versions of existing entries. */
+export async function splitByEntry(
   added: readonly IncomingVersion[],
   created: ReadonlyMap<string, string>,
   now: Date,

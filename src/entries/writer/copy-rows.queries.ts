@@ -7,21 +7,21 @@ import type { IncomingVersion } from '../../documents/incoming-version.js';
 import { versionKey } from '../../documents/versions.js';
 import type { EntryVersion } from '../entry.entity.js';
 
-/** Encoded and sent at a time: well below a millisecond. */
+/** Bytes encoded and sent at a time: well below a millisecond. */
 const CHUNK_BYTES = 256 * 1024;
 const MAX_BYTES_PER_CHARACTER = 3;
-/** Flags and the length of a header extension follow: there are none. */
+/** Signature, flags and length of the header extension (none). */
 const HEADER = Buffer.from('PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0', 'latin1');
 const END_OF_ROWS = -1;
 const NULL_LENGTH = -1;
-/** Milliseconds from 1970 to 2000, where PostgreSQL counts from. */
+/** Milliseconds from 1970 to 2000, PostgreSQL's epoch. */
 const EPOCH_MS = 946_684_800_000n;
 
 /**
- * Sends rows with COPY, in its binary format: nothing is escaped, and PostgreSQL stores some while others are still encoded.
+ * Sends rows with COPY in binary format: needs no escaping, and PostgreSQL stores rows while others are encoded.
  *
  * @param statement `copy … from stdin (format binary)`.
- * @param rows asked for piece by piece, so that others have their turn in between.
+ * @param rows iterated in chunks, yielding to the event loop in between.
  * @param write writes one row: `begin`, and its columns in the order of the statement.
  */
 export async function copyRows<T>(
@@ -45,9 +45,9 @@ function* chunksOf<T>(rows: Iterable<T>, write: (row: RowWriter, item: T) => voi
   yield writer.end();
 }
 
-/** Values as the binary format of COPY has them: each with its length before it. */
+/** Encodes values in the binary format of COPY: each preceded by its length. */
 export class RowWriter {
-  /** Of what has been written since `take`. */
+  /** Bytes written since the last `take`. */
   length = 0;
   private chunk = Buffer.allocUnsafeSlow(2 * CHUNK_BYTES);
 
@@ -68,7 +68,7 @@ export class RowWriter {
     this.length += 4 + bytes;
   }
 
-  /** The value of a bytea, or a text that is in UTF-8 already. */
+  /** Writes a bytea, or a text already in UTF-8. */
   bytes(value: Buffer): void {
     this.int32(value.length);
     this.append(value);
@@ -90,7 +90,7 @@ export class RowWriter {
     this.bigint((BigInt(value.getTime()) - EPOCH_MS) * 1_000n);
   }
 
-  /** What has been written, which whoever takes it may keep. */
+  /** Returns the bytes written and starts a new chunk. */
   take(): Buffer {
     const taken = this.chunk.subarray(0, this.length);
     this.chunk = Buffer.allocUnsafeSlow(2 * CHUNK_BYTES);
@@ -98,7 +98,7 @@ export class RowWriter {
     return taken;
   }
 
-  /** The same, with the mark that no row follows. */
+  /** Returns the last bytes with the end-of-rows marker. */
   end(): Buffer {
     this.reserve(2);
     this.length = this.chunk.writeInt16BE(END_OF_ROWS, this.length);
@@ -124,13 +124,13 @@ export class RowWriter {
   }
 }
 
-/** What is written of a version, beside its entry, whether it is the latest, who published it, and the document. */
+/** The columns of a version without its entry, `is_latest`, publisher and document. */
 export type VersionColumns = Omit<
   EntryVersion,
   'id' | 'entryId' | 'entry' | 'isLatest' | 'publishedBy' | 'document'
 >;
 
-/** What decides of a version that is stored already. Times are milliseconds since 1970. */
+/** The relevant columns of a stored version. Times are milliseconds since 1970. */
 interface Stored {
   readonly status: string;
   readonly statusChangedAt: number;
@@ -138,8 +138,8 @@ interface Stored {
 }
 
 /**
- * The columns of a version that is written `now`. Times that its source does not give are those that were stored, or `now`
- * where there are none; so the key of its order always fits its time of publication.
+ * Returns the columns of a version written `now`. Times missing from the source are taken from the stored version, else `now`,
+ * so that the version key always matches the time of publication.
  */
 export function versionColumns(incoming: IncomingVersion, now: Date, stored?: Stored): VersionColumns {
   const { version, digest, searchText, status, statusMessage = null } = incoming;
@@ -158,7 +158,7 @@ export function versionColumns(incoming: IncomingVersion, now: Date, stored?: St
   };
 }
 
-/** The key of a version whose columns are otherwise as they are stored: another one when its place in the order has changed. */
+/** Returns the key of an otherwise unchanged version; it differs from the stored one if its position has changed. */
 export function versionKeyOf(
   { version, publishedAt, isUpstreamLatest }: IncomingVersion,
   stored: Pick<Stored, 'publishedAt'>,

@@ -5,15 +5,15 @@ import { UPSTREAM_LATEST } from '../../documents/versions.js';
 import { copyRows, type VersionColumns } from './copy-rows.queries.js';
 
 /*
- * The statements of the bulk writer. Each writes one batch, of which every column comes as one array.
+ * The statements of the bulk writer. Each writes one batch; every column is one array parameter.
  */
 
-/** An entry with the claim set it is to have. */
+/** An entry with its new claim set. */
 export interface EntryRow extends EntryName {
   readonly claimSetId: number;
 }
 
-/** A version of an entry that is there. */
+/** A version to add to an existing entry. */
 export interface NewVersionRow extends VersionColumns {
   readonly entryId: string;
   readonly document: Buffer;
@@ -25,13 +25,13 @@ export interface ChangedVersionRow extends VersionColumns {
   readonly document: Buffer;
 }
 
-/** A version with the key it is to have. */
+/** A version with its new key. */
 export interface MovedVersionRow {
   readonly id: string;
   readonly versionKey: string;
 }
 
-/** Adds the entries that a source does not have yet, and returns these. None may be among the rows twice. */
+/** Adds the entries that a source does not have yet and returns them. Rows must be distinct. */
 export async function insertEntries(
   manager: EntityManager,
   sourceId: number,
@@ -53,9 +53,9 @@ export async function insertEntries(
 }
 
 /**
- * Gives entries of a source these claim sets.
+ * Sets the claim sets of entries of a source.
  *
- * @returns the ids of those that had another one.
+ * @returns the ids of changed entries.
  */
 export async function updateClaimSets(
   manager: EntityManager,
@@ -78,7 +78,7 @@ export async function updateClaimSets(
 }
 
 /**
- * Removes those of these entries that have no version.
+ * Removes entries without versions.
  *
  * @returns their ids.
  */
@@ -95,7 +95,7 @@ export async function deleteEmptyEntries(
   return deleted.map(({ id }) => id);
 }
 
-/** The entries of a source among these. */
+/** Returns the entries of a source with these names. */
 export async function findEntries(
   manager: EntityManager,
   sourceId: number,
@@ -163,7 +163,7 @@ export async function updateVersions(
   );
 }
 
-/** Gives versions these keys and leaves them as they are otherwise. */
+/** Updates only the keys of versions. */
 export async function updateVersionKeys(
   manager: EntityManager,
   rows: readonly MovedVersionRow[],
@@ -176,10 +176,10 @@ export async function updateVersionKeys(
 }
 
 /**
- * What a registry called its latest version is no longer that once it calls another one so, of which alone one hears. A registry
- * that calls several versions of one entry so is not asked for more than that.
+ * Demotes the previous latest version of an upstream registry when it names a new one: incremental syncs report only the new
+ * one. Entries with several upstream-latest versions are left alone.
  *
- * @param latest the versions that are called so now.
+ * @param latest the versions that the upstream calls latest now.
  */
 export async function demoteUpstreamLatest(
   manager: EntityManager,

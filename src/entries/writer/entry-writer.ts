@@ -16,7 +16,7 @@ import {
   batches,
   type CatalogDiff,
   diffCatalog,
-  sortOut,
+  splitByEntry,
   type StoredVersion,
   weighedBatches,
 } from './catalog-diff.js';
@@ -35,12 +35,12 @@ import {
 } from './entry-writer.queries.js';
 import { allVersions, versionsAmong, versionsOfEntries } from './stored-versions.queries.js';
 
-/** Rows a statement carries: of whole versions, and of entries by name or id alone. */
+/** Rows per statement: of whole versions, and of entry names or ids. */
 const VERSIONS_PER_STATEMENT = 1_000;
 const ENTRIES_PER_STATEMENT = 2_000;
-/** Documents that a statement carries: encoding more of them would hold the event loop up. */
+/** Document bytes per statement: encoding more would block the event loop. */
 const BYTES_PER_STATEMENT = 512 * 1024;
-/** Documents that one COPY carries, which is sent in pieces: a statement may not take longer than `statement_timeout`. */
+/** Document bytes per COPY, which is sent in chunks: limited by `statement_timeout`. */
 const BYTES_PER_COPY = 16 * 1024 * 1024;
 
 export interface WriteCounts {
@@ -50,33 +50,33 @@ export interface WriteCounts {
   readonly unchanged: number;
 }
 
-/** A version whose entry has claims of its own. There is one version of each such entry. */
+/** The only version of an entry with its own claims. */
 export interface LabeledVersion {
   readonly version: IncomingVersion;
   readonly claims: Claims;
 }
 
-/** Some of the entries of a source. */
+/** A subset of the entries of a source. */
 export interface EntryScope {
-  /** Null: all there are. */
+  /** Null for all entries. */
   readonly only: readonly EntryName[] | null;
   readonly except: readonly EntryName[];
 }
 
-/** Which claim set the entry of a version is created with. */
+/** Returns the claim set id for the entry of a version. */
 type ClaimSetOf = (version: IncomingVersion) => number;
 
 /**
- * Writes what sources bring; what is published is written by EntriesRepository. Runs inside its caller's transaction, which
- * holds the row lock of the source, so that two runs can't interleave.
+ * Writes entries of synced and watched sources; EntriesRepository writes published ones. Runs inside the caller's transaction,
+ * which holds the row lock of the source, so that two runs cannot interleave.
  */
 @Injectable()
 export class EntryWriter {
   constructor(private readonly claimSets: ClaimSetsRepository) {}
 
   /**
-   * Makes the entries of a source equal `incoming`. Versions whose digest is unchanged are not touched; what left the
-   * source is deleted; each entry's latest version is found anew where something changed.
+   * Makes the entries of a source equal `incoming`. Leaves unchanged versions alone, deletes missing ones, and elects the
+   * latest version of every changed entry.
    */
   async replaceAll(
     manager: EntityManager,
@@ -90,8 +90,7 @@ export class EntryWriter {
   }
 
   /**
-   * Writes the versions in `changed`, removes those in `gone`, and leaves all others of the source as they are. What is gone
-   * already is no error. Otherwise as `replaceAll`.
+   * Writes the versions in `changed`, removes those in `gone` if they exist, and leaves all others of the source alone.
    */
   async applyChanges(
     manager: EntityManager,
@@ -113,9 +112,9 @@ export class EntryWriter {
   }
 
   /**
-   * As `replaceAll`, for entries that each have claims of their own, which follow also where nothing else changed.
+   * As `replaceAll`, for entries with their own claims, which are updated too.
    *
-   * @param scope the entries that are made equal to `incoming`; all others are left as they are.
+   * @param scope the entries made equal to `incoming`; all others are left alone.
    */
   async replaceLabeled(
     manager: EntityManager,
@@ -138,7 +137,7 @@ export class EntryWriter {
     const claimSetOf: ClaimSetOf = (version) => ofVersion.get(version) ?? 0;
     await this.write(manager, sourceId, claimSetOf, diff);
     const relabeled = await this.relabel(manager, sourceId, claimSetOf, versions);
-    // What changed in both ways is counted once.
+    // Counts an entry once if both its version and its claims changed.
     for (const { stored: version } of [...diff.changed, ...diff.moved]) relabeled.delete(version.entryId);
     const counts = countsOf(diff);
     return {
@@ -155,7 +154,7 @@ export class EntryWriter {
     diff: CatalogDiff,
   ): Promise<void> {
     const now = await transactionTime(manager);
-    /** The entries whose latest version may be another one now. */
+    /** Entries that need an election of the latest version. */
     const touched = new Set<string>();
     await this.remove(manager, diff.gone, touched);
     await this.change(manager, sourceId, diff.changed, now, touched);
@@ -232,7 +231,7 @@ export class EntryWriter {
     touched: Set<string>,
   ): Promise<void> {
     const created = await this.addEntries(manager, sourceId, claimSetOf, added);
-    const { latest, others } = await sortOut(added, created, now);
+    const { latest, others } = await splitByEntry(added, created, now);
     const known = await this.findEntryIds(manager, sourceId, others);
     const rowOf = (version: IncomingVersion) => {
       const entry = entryMapKey(version);
@@ -240,7 +239,7 @@ export class EntryWriter {
       const { document } = version;
       return { ...versionColumns(version, now), document, entryId, isLatest: latest.has(version) };
     };
-    // Many at a time: their index takes in what a statement writes all together.
+    // Large batches: the index processes the rows of a statement together.
     for await (const batch of batches(added, VERSIONS_PER_STATEMENT))
       await insertSearchTexts(manager, sourceId, batch);
     for await (const batch of weighedBatches(added, Infinity, BYTES_PER_COPY, documentBytes))
@@ -248,7 +247,7 @@ export class EntryWriter {
     for (const id of known.values()) touched.add(id);
   }
 
-  /** Adds the entries that are not there yet, and returns their ids by name. All of their versions come with them. */
+  /** Adds missing entries and returns their ids by name. */
   private async addEntries(
     manager: EntityManager,
     sourceId: number,
@@ -280,7 +279,7 @@ export class EntryWriter {
     return ids;
   }
 
-  /** Gives the entries of these versions their claim sets, and returns the ids of those that had another one. */
+  /** Updates the claim sets of these versions' entries and returns the ids of changed entries. */
   private async relabel(
     manager: EntityManager,
     sourceId: number,

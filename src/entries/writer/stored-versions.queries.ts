@@ -2,19 +2,19 @@ import type { EntityManager } from 'typeorm';
 import type { EntryName, VersionName } from '../../documents/incoming-version.js';
 import { batches, type StoredVersion } from './catalog-diff.js';
 
-/** The columns of a `StoredVersion`: times as numbers, which are read faster than dates and compared exactly. */
+/** The columns of a `StoredVersion`: times as numbers, which parse faster than dates and compare exactly. */
 const STORED_VERSION = `
   e.id as "entryId", v.id as "versionId", e.type, e.name, v.version, v.version_key as "versionKey", v.digest, v.status,
   v.status_message as "statusMessage",
   (extract(epoch from v.status_changed_at) * 1000)::float8 as "statusChangedAt",
   (extract(epoch from v.published_at) * 1000)::float8 as "publishedAt"`;
 
-/** An answer is parsed as it comes, and a large one holds the event loop up: so many rows, or names that are asked for. */
+/** Rows per query: parsing a large result blocks the event loop. */
 const BATCH = 1_000;
 
-/** The versions of all entries of a source. Only within a transaction: it reads by a cursor. */
+/** Returns the versions of all entries of a source. Requires a transaction: it reads with a cursor. */
 export async function allVersions(manager: EntityManager, sourceId: number): Promise<StoredVersion[]> {
-  // A cursor is planned for its first rows unless it is told that it is read to its end.
+  // By default PostgreSQL plans a cursor for its first rows; this one is read to its end.
   await manager.query(`set local cursor_tuple_fraction = 1`);
   await manager.query(
     `declare stored_version no scroll cursor for
@@ -33,7 +33,7 @@ export async function allVersions(manager: EntityManager, sourceId: number): Pro
   return versions;
 }
 
-/** The versions of these entries of a source; none may be among them twice. */
+/** Returns the versions of these entries of a source. Entries must be distinct. */
 export async function versionsOfEntries(
   manager: EntityManager,
   sourceId: number,
@@ -50,7 +50,7 @@ export async function versionsOfEntries(
   );
 }
 
-/** Those of these versions that a source has. */
+/** Returns those of these versions that exist in a source. */
 export async function versionsAmong(
   manager: EntityManager,
   sourceId: number,
@@ -73,10 +73,10 @@ export async function versionsAmong(
 }
 
 async function foundInBatches<T>(
-  asked: readonly T[],
+  items: readonly T[],
   find: (batch: readonly T[]) => Promise<StoredVersion[]>,
 ): Promise<StoredVersion[]> {
   const found: StoredVersion[] = [];
-  for await (const batch of batches(asked, BATCH)) found.push(...(await find(batch)));
+  for await (const batch of batches(items, BATCH)) found.push(...(await find(batch)));
   return found;
 }

@@ -286,7 +286,11 @@ describe('an object that is skipped', () => {
     ['with white space in its URL', { 'registry-url': 'https://a b' }, /registry-url must begin with http/],
     ['without a description', { 'registry-description': undefined }, /registry-description is required/],
     ['with a blank description', { 'registry-description': ' \n' }, /registry-description is required/],
-    ['with half a character', { 'registry-description': 'a\ud83d' }, /description: holds half a character/],
+    [
+      'with half a character',
+      { 'registry-description': 'a\ud83d' },
+      /description: contains an unpaired surrogate/,
+    ],
     ['with claims that are no JSON', { 'authz-claims': '{org: acme}' }, /authz-claims is not valid JSON/],
   ])('%s', (_what, annotations, reason) => {
     expect(reasonsOf(anObject(annotations))).toMatch(reason);

@@ -174,7 +174,7 @@ class ObjectReader {
       ...(url === undefined ? [`the annotation ${annotationKey('registry-url')} is required`] : []),
       ...(url !== undefined && !ANY_URL.test(url)
         ? [
-            `the annotation ${annotationKey('registry-url')} must begin with http:// or https:// and hold no white space`,
+            `the annotation ${annotationKey('registry-url')} must begin with http:// or https:// and contain no white space`,
           ]
         : []),
       ...(description === undefined
