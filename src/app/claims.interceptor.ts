@@ -54,7 +54,7 @@ class Held {
  */
 @Injectable()
 export class ClaimsInterceptor implements NestInterceptor {
-  private readonly bodies = new Quota(MAX_HELD_BYTES);
+  private readonly bodies = new Quota({ total: MAX_HELD_BYTES, reserve: true });
   private readonly parsed = new Semaphore(MAX_PARSED);
 
   constructor(

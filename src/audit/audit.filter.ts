@@ -65,7 +65,7 @@ export class AuditFilter extends ErrorFilter {
       scope: scopeOf(error, request as RoutedRequest, route),
     };
     const client = new Client(request, res as NonNullable<typeof res>);
-    this.recorder.record(event, { client: caller ? client.callerKey(caller) : client.clientKey, isKept });
+    this.recorder.record(event, { callerKey: caller ? client.callerKey(caller) : client.clientKey, isKept });
   }
 
   /** Whether a refusal is recorded; null: not even in appearance. */

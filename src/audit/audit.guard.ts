@@ -100,7 +100,7 @@ export function recordRead(
         context: requestContextOf(request),
         scope: entered?.claims ? boundedScope('manageRegistries', [entered.claims]) : null,
       },
-      { client: client.callerKey(caller), isKept: true },
+      { callerKey: client.callerKey(caller), isKept: true },
     );
   });
 }

@@ -47,7 +47,7 @@ export interface TokenWithoutGroups {
 
 /**
  * Asks a provider for groups that its tokens are too small for (OpenID Connect Core 1.0 §5.3, §5.6.2), with the token
- * itself. Concurrent requests about one token are one, answers are cached, and ProviderLimits says what may be asked. The
+ * itself. Concurrent requests about one token are one, answers are cached, and ProviderLimits limits them. The
  * address that the token names is never used: it goes to the configured one alone.
  */
 export class GroupsFetcher {
@@ -57,7 +57,7 @@ export class GroupsFetcher {
   });
   private readonly known = new LRUCache<string, true>({ max: MAX_KNOWN, ttl: KNOWN_TTL_MS });
   private readonly pending = new Map<string, Promise<FetchedGroups>>();
-  private readonly limits = new ProviderLimits('for their groups');
+  private readonly limits = new ProviderLimits('groups');
   private endpoint: { readonly url: string; readonly until: number } | undefined;
 
   constructor(
@@ -85,8 +85,8 @@ export class GroupsFetcher {
     { token, subject, client }: TokenWithoutGroups,
   ): Promise<FetchedGroups> {
     try {
-      const question = { digest, known: this.known.has(digest), client };
-      const { answer, askedAt } = await this.limits.admit(question, () => this.ask(token));
+      const lookup = { digest, known: this.known.has(digest), clientKey: client };
+      const { answer, askedAt } = await this.limits.run(lookup, () => this.ask(token));
       const groups = this.groupsIn(answer, subject);
       const size = JSON.stringify(groups).length + ANSWER_OVERHEAD;
       const fetched = { groups, until: askedAt + CACHE_TTL_MS, size };

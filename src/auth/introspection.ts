@@ -27,14 +27,14 @@ const INACTIVE: Answer = Object.freeze({ active: false });
 
 /**
  * Client of a provider's introspection endpoint (RFC 7662). Concurrent requests about one token are one, answers are
- * cached, and ProviderLimits says what may be asked.
+ * cached, and ProviderLimits limits them.
  */
 export class Introspection {
   private readonly good = answersWithin(MAX_GOOD_CHARACTERS);
   private readonly bad = answersWithin(MAX_BAD_CHARACTERS);
   private readonly vouched = new LRUCache<string, true>({ max: MAX_VOUCHED, ttl: VOUCHED_TTL_MS });
   private readonly pending = new Map<string, Promise<Answer>>();
-  private readonly limits = new ProviderLimits();
+  private readonly limits = new ProviderLimits('introspection');
   private readonly claims = new WeakMap<Answer, Answer>();
 
   constructor(
@@ -79,7 +79,7 @@ export class Introspection {
     if (pending) return pending;
     const known = this.vouched.has(digest);
     const answer = this.limits
-      .admit({ digest, known, client }, () => this.post(token))
+      .run({ digest, known, clientKey: client }, () => this.post(token))
       .then((given) => this.remember(digest, given))
       .finally(() => this.pending.delete(digest));
     this.pending.set(digest, answer);

@@ -49,7 +49,7 @@ export function limitConnections(
   Object.assign(server, { connectionsCheckingInterval: ARRIVAL_CHECK_MS });
   server.setTimeout(IDLE_TIMEOUT_MS);
   server.keepAliveTimeout = keepAliveMs;
-  const limit = new Quota(connections);
+  const limit = new Quota({ total: connections, reserve: true });
   server.maxConnections = limit.max;
   server.prependListener('connection', (socket: Socket) => {
     const client = clientNetwork(socket.remoteAddress);
@@ -99,7 +99,7 @@ export const UNREAD = 'unread';
 
 /** Answers 503 `overloaded` while too many requests are under way. */
 export function limitRequests({ requestsInFlight }: Pick<ServerLimits, 'requestsInFlight'>): Middleware {
-  const limit = new Quota(requestsInFlight);
+  const limit = new Quota({ total: requestsInFlight, reserve: true });
   return (request, response, next) => {
     const client = clientNetwork(request.socket.remoteAddress);
     if (!limit.tryAcquire(client)) {

@@ -2,65 +2,65 @@ import { describe, expect, it } from 'vitest';
 import { CircuitBreaker } from './circuit-breaker.js';
 
 const PAUSE_MS = 1_000;
-const trouble = new Error('it does not answer');
+const failure = new Error('no response');
 
 function aBreaker() {
   let time = 0;
   const breaker = new CircuitBreaker(3, PAUSE_MS, () => time);
   return {
     breaker,
-    passes: (ms: number) => (time += ms),
-    fails: (...names: string[]) => names.forEach((name) => breaker.failed(name, trouble)),
+    advance: (ms: number) => (time += ms),
+    fail: (...keys: string[]) => keys.forEach((key) => breaker.failed(key, failure)),
   };
 }
 
-describe('a circuit breaker', () => {
-  it('opens when as many different ones have failed as it takes, and tells the last failure', () => {
-    const { breaker, fails } = aBreaker();
-    fails('a', 'b');
-    expect(breaker.refusal()).toBeUndefined();
-    fails('c');
-    expect(breaker.refusal()).toBe(trouble);
+describe('CircuitBreaker', () => {
+  it('opens when the threshold of different keys has failed and returns the last failure', () => {
+    const { breaker, fail } = aBreaker();
+    fail('a', 'b');
+    expect(breaker.openError()).toBeUndefined();
+    fail('c');
+    expect(breaker.openError()).toBe(failure);
   });
 
-  it('is not opened by one that fails again and again', () => {
-    const { breaker, fails } = aBreaker();
-    fails('a', 'a', 'a', 'a', 'b', 'b', 'a');
-    expect(breaker.refusal()).toBeUndefined();
+  it('counts repeated failures of one key once', () => {
+    const { breaker, fail } = aBreaker();
+    fail('a', 'a', 'a', 'a', 'b', 'b', 'a');
+    expect(breaker.openError()).toBeUndefined();
   });
 
-  it('counts anew after a success', () => {
-    const { breaker, fails } = aBreaker();
-    fails('a', 'b');
+  it('resets the count on success', () => {
+    const { breaker, fail } = aBreaker();
+    fail('a', 'b');
     breaker.succeeded();
-    fails('c', 'd');
-    expect(breaker.refusal()).toBeUndefined();
+    fail('c', 'd');
+    expect(breaker.openError()).toBeUndefined();
   });
 
-  it('lets one through after the pause, and no other until that has ended', () => {
-    const { breaker, fails, passes } = aBreaker();
-    fails('a', 'b', 'c');
-    passes(PAUSE_MS - 1);
-    expect(breaker.refusal()).toBe(trouble);
-    passes(1);
-    expect(breaker.refusal()).toBeUndefined();
-    breaker.begins();
-    passes(10 * PAUSE_MS);
-    expect(breaker.refusal()).toBe(trouble);
+  it('lets one probe through after the pause and closes when it succeeds', () => {
+    const { breaker, fail, advance } = aBreaker();
+    fail('a', 'b', 'c');
+    advance(PAUSE_MS - 1);
+    expect(breaker.openError()).toBe(failure);
+    advance(1);
+    expect(breaker.openError()).toBeUndefined();
+    breaker.started();
+    advance(10 * PAUSE_MS);
+    expect(breaker.openError()).toBe(failure);
     breaker.succeeded();
-    expect(breaker.refusal()).toBeUndefined();
-    fails('a', 'b');
-    expect(breaker.refusal()).toBeUndefined();
+    expect(breaker.openError()).toBeUndefined();
+    fail('a', 'b');
+    expect(breaker.openError()).toBeUndefined();
   });
 
-  it('opens again when the one that was let through fails', () => {
-    const { breaker, fails, passes } = aBreaker();
-    fails('a', 'b', 'c');
-    passes(PAUSE_MS);
-    breaker.begins();
-    fails('a');
-    expect(breaker.refusal()).toBe(trouble);
-    passes(PAUSE_MS);
-    expect(breaker.refusal()).toBeUndefined();
+  it('reopens when the probe fails', () => {
+    const { breaker, fail, advance } = aBreaker();
+    fail('a', 'b', 'c');
+    advance(PAUSE_MS);
+    breaker.started();
+    fail('a');
+    expect(breaker.openError()).toBe(failure);
+    advance(PAUSE_MS);
+    expect(breaker.openError()).toBeUndefined();
   });
 });

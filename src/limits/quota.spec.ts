@@ -1,17 +1,17 @@
-import { describe, expect, it } from 'vitest';
-import { Quota } from './quota.js';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { Quota, RateLimit } from './quota.js';
 
-/** How many of so many attempts each client gets, one client after the other. */
-const granted = (limit: Quota, ...attempts: [string, number][]) =>
+/** How many of `count` attempts of each key succeed, one key after the other. */
+const granted = (limit: Pick<Quota, 'tryAcquire'>, ...attempts: [string, number][]) =>
   attempts.map(
-    ([client, count]) => Array.from({ length: count }, () => limit.tryAcquire(client)).filter(Boolean).length,
+    ([key, count]) => Array.from({ length: count }, () => limit.tryAcquire(key)).filter(Boolean).length,
   );
 
-describe('a limit shared by clients', () => {
+describe('a Quota with a reserve', () => {
   it.each<[string, number, [string, number][], number[]]>([
-    ['is there for one client alone', 100, [['one', 200]], [100]],
+    ['lets one key use the total', 100, [['one', 200]], [100]],
     [
-      'lets others in beyond it, as long as they have little',
+      'lets light users exceed the total',
       100,
       [
         ['one', 200],
@@ -20,7 +20,7 @@ describe('a limit shared by clients', () => {
       [100, 5],
     ],
     [
-      'is there for all, in order of coming',
+      'serves keys first come, first served below the total',
       100,
       [
         ['one', 60],
@@ -29,13 +29,13 @@ describe('a limit shared by clients', () => {
       [60, 40],
     ],
     [
-      'has a most of all',
+      'ends with its reserve',
       100,
       [['one', 100], ...Array.from({ length: 10 }, (_, n): [string, number] => [`c${n}`, 9])],
       [100, 5, 5, 5, 5, 5, 0, 0, 0, 0, 0],
     ],
     [
-      'may be one',
+      'works with a total of 1',
       1,
       [
         ['one', 3],
@@ -44,17 +44,50 @@ describe('a limit shared by clients', () => {
       ],
       [1, 1, 0],
     ],
-  ])('%s', (_what, limit, attempts, expected) =>
-    expect(granted(new Quota(limit), ...attempts)).toEqual(expected),
+  ])('%s', (_rule, total, attempts, expected) =>
+    expect(granted(new Quota({ total, reserve: true }), ...attempts)).toEqual(expected),
   );
 
-  it('is free again when it was given back', () => {
-    const limit = new Quota(2);
+  it('grants released units again', () => {
+    const quota = new Quota({ total: 2, reserve: true });
+    expect(granted(quota, ['one', 3])).toEqual([2]);
+    quota.release('one');
+    expect(granted(quota, ['one', 3])).toEqual([1]);
+    quota.release('one');
+    quota.release('one');
+    expect(granted(quota, ['two', 3], ['one', 1])).toEqual([2, 1]);
+  });
+});
+
+describe('a Quota without a reserve', () => {
+  it('refuses beyond the total and beyond the limit of a key', () => {
+    const quota = new Quota({ total: 5, perKey: 3 });
+    expect(granted(quota, ['one', 4], ['two', 4], ['three', 1])).toEqual([3, 2, 0]);
+    expect(quota.held('one')).toBe(3);
+    quota.release('one');
+    expect(granted(quota, ['two', 2])).toEqual([1]);
+  });
+
+  it('compares the amount with both limits', () => {
+    const quota = new Quota({ total: 100, perKey: 60 });
+    expect(quota.tryAcquire('one', 61)).toBe(false);
+    expect(quota.tryAcquire('one', 60)).toBe(true);
+    expect(quota.tryAcquire('two', 41)).toBe(false);
+    quota.release('one', 60);
+    expect(quota.tryAcquire('two', 41)).toBe(true);
+  });
+});
+
+describe('RateLimit', () => {
+  beforeEach(() => void vi.useFakeTimers());
+  afterEach(() => void vi.useRealTimers());
+
+  it('starts each window with an empty quota', () => {
+    const limit = new RateLimit({ perKey: 2 }, 60_000);
+    expect(granted(limit, ['one', 3], ['two', 1])).toEqual([2, 1]);
+    vi.advanceTimersByTime(60_000);
+    expect(granted(limit, ['one', 1])).toEqual([0]);
+    vi.advanceTimersByTime(1);
     expect(granted(limit, ['one', 3])).toEqual([2]);
-    limit.release('one');
-    expect(granted(limit, ['one', 3])).toEqual([1]);
-    limit.release('one');
-    limit.release('one');
-    expect(granted(limit, ['two', 3], ['one', 1])).toEqual([2, 1]);
   });
 });

@@ -1,43 +1,76 @@
-/** What stands ready beyond a limit for clients that have little, as a part of it. */
-const RESERVED_PART = 1 / 4;
-/** What counts as little, as a part of the limit. */
-const LITTLE_PART = 1 / 20;
+/** Reserve for light users, as a fraction of the total. */
+const RESERVE = 1 / 4;
+/** A key is a light user while it holds less than this fraction of the total. */
+const LIGHT_USE = 1 / 20;
 
-/**
- * A limit of what all clients have at a time. One client may use all of it, as behind a proxy everybody is one client; those
- * that have little are let in a quarter beyond it, so that one that has much does not shut the others out.
- */
+export interface QuotaLimits {
+  /** Most units held by all keys together, not counting the reserve. */
+  readonly total?: number;
+  readonly perKey?: number;
+  /**
+   * Lets light users exceed `total` by a quarter, so that one heavy user cannot lock out the others. One key may still use
+   * the whole `total`: behind a proxy all clients share one address.
+   */
+  readonly reserve?: boolean;
+}
+
+/** Counts units held at the same time, per key and in total. Refuses instead of queueing; see Semaphore for waiting. */
 export class Quota {
-  private total = 0;
-  private readonly held = new Map<string, number>();
-  private readonly little: number;
-  /** The most that there can be. */
+  /** Upper bound of all units, with the reserve. */
   readonly max: number;
+  private readonly total: number;
+  private readonly perKey: number;
+  private readonly lightUse: number;
+  private readonly heldBy = new Map<string, number>();
+  private heldByAll = 0;
 
-  constructor(private readonly limit: number) {
-    this.little = Math.ceil(limit * LITTLE_PART);
-    this.max = limit + Math.ceil(limit * RESERVED_PART);
+  constructor({ total = Infinity, perKey = Infinity, reserve = false }: QuotaLimits) {
+    this.total = total;
+    this.perKey = perKey;
+    this.lightUse = reserve ? Math.ceil(total * LIGHT_USE) : 0;
+    this.max = reserve ? total + Math.ceil(total * RESERVE) : total;
   }
 
-  /**
-   * Takes some for a client, who gives as much back later.
-   *
-   * @param client see `clientKeyOf`.
-   * @returns false when there is not as much left for this client.
-   */
-  tryAcquire(client: string, amount = 1): boolean {
-    const held = this.held.get(client) ?? 0;
-    if (this.total + amount > (held < this.little ? this.max : this.limit)) return false;
-    this.total += amount;
-    this.held.set(client, held + amount);
+  held(key: string): number {
+    return this.heldBy.get(key) ?? 0;
+  }
+
+  /** Takes `amount` units, to be released later; false when a limit would be exceeded. */
+  tryAcquire(key: string, amount = 1): boolean {
+    const held = this.held(key);
+    const limit = held < this.lightUse ? this.max : this.total;
+    if (this.heldByAll + amount > limit || held + amount > this.perKey) return false;
+    this.heldByAll += amount;
+    this.heldBy.set(key, held + amount);
     return true;
   }
 
-  /** Gives back what was taken. */
-  release(client: string, amount = 1): void {
-    const held = this.held.get(client) ?? 0;
-    this.total -= amount;
-    if (held > amount) this.held.set(client, held - amount);
-    else this.held.delete(client);
+  release(key: string, amount = 1): void {
+    const held = this.held(key);
+    this.heldByAll -= amount;
+    if (held > amount) this.heldBy.set(key, held - amount);
+    else this.heldBy.delete(key);
+  }
+}
+
+/** Limits how many units a window of time may use. Windows are fixed; each starts with an empty quota. */
+export class RateLimit {
+  private quota: Quota;
+  private windowStart = performance.now();
+
+  constructor(
+    private readonly limits: QuotaLimits,
+    private readonly windowMs: number,
+  ) {
+    this.quota = new Quota(limits);
+  }
+
+  tryAcquire(key: string): boolean {
+    const now = performance.now();
+    if (now - this.windowStart > this.windowMs) {
+      this.quota = new Quota(this.limits);
+      this.windowStart = now;
+    }
+    return this.quota.tryAcquire(key);
   }
 }
