@@ -193,7 +193,7 @@ export class AuditListService {
   ): Promise<T> {
     const release = await this.semaphores.exports.acquire(callerKey, gone);
     try {
-      const end = { callerKey, deadline: performance.now() + TIMEOUT_MS, abandoned: gone };
+      const end = { callerKey, deadline: performance.now() + TIMEOUT_MS, signal: gone };
       return await this.searches.run(end, read);
     } catch (error) {
       throw error instanceof SearchTimeout ? new ApiError('database_timeout') : error;

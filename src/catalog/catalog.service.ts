@@ -150,7 +150,7 @@ export class CatalogService {
     return (
       this.cache.get(cacheKey(verified.view, request)) ??
       this.searches.run(callerKey, () =>
-        this.page(verified, request, { callerKey, deadline, abandoned: access.client.abortSignal() }),
+        this.page(verified, request, { callerKey, deadline, signal: access.client.abortSignal() }),
       )
     );
   }
@@ -181,7 +181,7 @@ export class CatalogService {
       current = await this.views.verify(access);
     }
     for (let reads = 1; ; reads += 1) {
-      search?.abandoned.throwIfAborted();
+      search?.signal.throwIfAborted();
       const { view } = current;
       const key = cacheKey(view, request);
       const cached = this.cache.get(key);
@@ -190,8 +190,8 @@ export class CatalogService {
       const { page, error, isCurrent } = search
         ? await this.pending.share(
             key,
-            (abandoned) => this.read(key, check, request, { ...search, abandoned }),
-            search.abandoned,
+            (signal) => this.read(key, check, request, { ...search, signal }),
+            search.signal,
           )
         : await this.withPermit(current, callerKey, () =>
             this.pending.share(key, () => this.read(key, check, request)),

@@ -1,6 +1,6 @@
 import { Column, type ColumnOptions, type EntityManager, PrimaryGeneratedColumn } from 'typeorm';
 
-/** `id integer generated always as identity`, the key of tables that stay small. */
+/** Primary key `id integer generated always as identity`, for small tables. */
 export function IdColumn(table: string): PropertyDecorator {
   return PrimaryGeneratedColumn('identity', {
     type: 'integer',
@@ -9,7 +9,7 @@ export function IdColumn(table: string): PropertyDecorator {
   });
 }
 
-/** The same as a bigint, for tables that may grow large; node-postgres hands it over as text. */
+/** The same as a bigint, for tables that may grow large; node-postgres returns it as a string. */
 export function BigIdColumn(table: string): PropertyDecorator {
   return PrimaryGeneratedColumn('identity', {
     type: 'bigint',
@@ -18,17 +18,17 @@ export function BigIdColumn(table: string): PropertyDecorator {
   });
 }
 
-/** Text that is compared bytewise: the order of pages must not depend on the locale of the database. */
+/** Text with collation C: page order must not depend on the database's locale. */
 export function BytewiseText(options: ColumnOptions = {}): PropertyDecorator {
   return Column({ type: 'text', collation: 'C', ...options });
 }
 
-/** A moment, kept to the millisecond as JavaScript knows it. */
+/** A timestamp with the millisecond precision of a JavaScript Date. */
 export function Timestamp(options: ColumnOptions = {}): PropertyDecorator {
   return Column({ type: 'timestamptz', precision: 3, ...options });
 }
 
-/** SQL: a timestamp column as RFC 3339 text in UTC, as answers show it. */
+/** SQL expression: a timestamp column as RFC 3339 text in UTC, the format of responses. */
 export function utcText(column: string): string {
   return `to_char(${column} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
 }
@@ -38,19 +38,19 @@ export function isOneOf(column: string, words: readonly string[]): string {
   return `${column} in (${words.map((word) => `'${word}'`).join(', ')})`;
 }
 
-/** When the transaction began, to the millisecond. The database's time, because the clocks of replicas differ. */
+/** Start of the transaction, in milliseconds of the database's clock, because the clocks of replicas differ. */
 export async function transactionTime(manager: EntityManager): Promise<Date> {
   const [row] = await manager.query<{ now: Date }[]>(`select date_trunc('milliseconds', now()) as now`);
   if (!row) throw new Error('PostgreSQL returned no time');
   return row.now;
 }
 
-/** PostgreSQL takes no NUL in text: a name with one is in no table, and need not be queried for. */
+/** PostgreSQL text cannot contain NUL, so no table has a name with one and the query can be skipped. */
 export function hasNul(text: string): boolean {
   return text.includes('\0');
 }
 
-/** The text with U+FFFD in place of what PostgreSQL's text and jsonb do not take: NUL, and half a surrogate pair. */
+/** Replaces NUL and lone surrogates, which PostgreSQL's text and jsonb reject, with U+FFFD. */
 export function toStorable(text: string): string {
   return text.replaceAll(/\0|\p{Surrogate}/gu, '\ufffd');
 }

@@ -13,12 +13,12 @@ it.each<[string, Parameters<typeof tlsOptions>[0], object | false]>([
   ['db', { mode: 'verify-full', ...ca, cert: 'c', key: 'k' }, { ca: 'ca', cert: 'c', key: 'k' }],
   ['10.0.0.1', { mode: 'verify-full', ...ca }, { ca: 'ca', host: '10.0.0.1' }],
   ['db', { mode: 'prefer', ...ca }, { ca: 'ca', rejectUnauthorized: false }],
-])('at %s, %j is %j for node-postgres', (host, tls, options) =>
+])('maps for host %s the TLS settings %j to %j', (host, tls, options) =>
   expect(tlsOptions(tls, host)).toEqual(options),
 );
 
 it.each([{ mode: 'verify-ca' } as const, { mode: 'require', ...ca } as const])(
-  'with %j the certificate is verified, and its name is not',
+  'with %j verifies the certificate but not the host name',
   (tls) => {
     const options = tlsOptions(tls, 'db');
     expect(options).not.toHaveProperty('rejectUnauthorized');

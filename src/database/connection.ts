@@ -4,7 +4,7 @@ import pg, { type Pool } from 'pg';
 import type { DataSource } from 'typeorm';
 import type { DatabaseTls } from '../config/database-settings.js';
 
-/** How to reach one PostgreSQL; the names are those of node-postgres. A `host` beginning with "/" is a socket directory. */
+/** Connection settings, named as in node-postgres. A `host` that starts with "/" is a socket directory. */
 export interface ConnectionConfig {
   readonly host: string;
   readonly port: number;
@@ -12,23 +12,23 @@ export interface ConnectionConfig {
   readonly database: string;
   readonly password?: string | undefined;
   readonly ssl?: false | object | undefined;
-  /** Connections at most, in one process. */
+  /** Most connections of the main pool of one process. */
   readonly poolMax: number;
 }
 
 /**
- * What node-postgres takes for a mode of libpq (PostgreSQL documentation §34.19): `prefer` and `require` encrypt without looking at
- * the certificate, `verify-ca` does not compare the host's name; and `require` with authorities verifies as `verify-ca` does.
+ * Translates a libpq sslmode (PostgreSQL documentation §34.19) for node-postgres: `prefer` and `require` skip certificate
+ * verification, `verify-ca` skips the host name, and `require` with a root certificate acts like `verify-ca`.
  */
 export function tlsOptions(tls: DatabaseTls | undefined, host: string): false | ConnectionOptions {
-  // As libpq: not on the socket of this machine.
+  // As in libpq, a local socket is never encrypted.
   if (!tls || tls.mode === 'disable' || host.startsWith('/')) return false;
   const { mode, rootCert, cert, key } = tls;
   const options: ConnectionOptions = {
     ...(rootCert === undefined ? {} : { ca: rootCert }),
     ...(cert === undefined ? {} : { cert }),
     ...(key === undefined ? {} : { key }),
-    // Node compares with a name that was resolved; an address it has to be told.
+    // Node verifies the certificate against the resolved host name; IP addresses must be passed explicitly.
     ...(isIP(host) ? { host } : {}),
   };
   if (mode === 'verify-full') return options;
@@ -38,15 +38,14 @@ export function tlsOptions(tls: DatabaseTls | undefined, host: string): false | 
     : { ...options, rejectUnauthorized: false };
 }
 
-/** Whether a connection has failed because the server does not encrypt: what `prefer` goes on without. */
+/** Whether a connection failed because the server does not support TLS; `prefer` then falls back to plain text. */
 export function hasNoTls(error: unknown): boolean {
   return error instanceof Error && error.message === 'The server does not support SSL connections';
 }
 
 /**
- * A connection of the pool that survives its own end. The pool and TypeORM listen for errors in turns, and a connection
- * that is cut while it passes from one to the other would have nobody: the error would end the process. Whoever uses the
- * connection next is told, since the query fails.
+ * A client that always has an `error` listener. While a connection passes between the pool and TypeORM neither listens, and
+ * an error at that moment would end the process. The next query on the connection still fails.
  */
 export class PoolClient extends pg.Client {
   constructor(config?: pg.ClientConfig) {
@@ -55,7 +54,7 @@ export class PoolClient extends pg.Client {
   }
 }
 
-/** What all pools of connections to the database have in common. */
+/** Options common to all connection pools. */
 export function poolConfig(connection: ConnectionConfig): pg.PoolConfig {
   return {
     host: connection.host,
@@ -69,19 +68,17 @@ export function poolConfig(connection: ConnectionConfig): pg.PoolConfig {
   };
 }
 
-/** How long a new connection to PostgreSQL may take. */
 export const CONNECT_TIMEOUT_MS = 5_000;
-/** How long a statement may take. */
 export const STATEMENT_TIMEOUT_MS = 60_000;
-/** What PostgreSQL ends by itself of a search, should it not be told to. */
+/** Fallback when a search is not cancelled. */
 export const SEARCH_STATEMENT_TIMEOUT_MS = 30_000;
 
-/** How much of a pool of connections is in use. */
+/** Usage of a connection pool. */
 export interface PoolUse {
   readonly max: number;
   readonly idle: number;
   readonly used: number;
-  /** What waits for a connection. */
+  /** Requests for a connection in the queue. */
   readonly waiting: number;
 }
 
@@ -89,7 +86,7 @@ export function useOf({ options, totalCount, idleCount, waitingCount }: Pool): P
   return { max: options.max, idle: idleCount, used: totalCount - idleCount, waiting: waitingCount };
 }
 
-/** The pool of node-postgres below a data source; undefined while it is not connected. */
+/** The node-postgres pool of a data source; undefined while disconnected. */
 export function poolOf({ driver }: DataSource): Pool | undefined {
   const { master } = (driver ?? {}) as { readonly master?: Pool };
   return master;

@@ -5,7 +5,7 @@ import { checkServerVersion } from './open-database.js';
 const WHERE = { host: 'db.example', port: 5432, user: 'me', database: 'reg' };
 const failed = (message: string, more: object = {}) => Object.assign(new Error(message), more);
 
-describe('a start that fails for its database names it, and what helps', () => {
+describe('a start-up error of the database names the database and the remedy', () => {
   it.each([
     [failed('connect ECONNREFUSED', { code: 'ECONNREFUSED' }), 'is not reachable', 'database.port'],
     [
@@ -13,36 +13,48 @@ describe('a start that fails for its database names it, and what helps', () => {
       'is not reachable',
       'listens',
     ],
-    [failed('getaddrinfo', { code: 'ENOTFOUND' }), 'the name db.example has no address', 'database.host'],
-    [failed('connect', { code: 'ENOENT', syscall: 'connect' }), 'has no socket there', 'PostgreSQL runs'],
+    [
+      failed('getaddrinfo', { code: 'ENOTFOUND' }),
+      'the host name db.example does not resolve',
+      'database.host',
+    ],
+    [
+      failed('connect', { code: 'ENOENT', syscall: 'connect' }),
+      'has no socket at this path',
+      'PostgreSQL is running',
+    ],
     [
       failed('password authentication failed', { code: '28P01' }),
-      'refuses the password of the user me',
+      'rejects the password of user me',
       'passwordFile',
     ],
-    [failed('SASL: client password must be a string'), 'refuses the password', 'pgpass'],
-    [failed('no pg_hba.conf entry', { code: '28000' }), 'refuses the user me', 'sslMode'],
+    [failed('SASL: client password must be a string'), 'rejects the password', 'pgpass'],
+    [failed('no pg_hba.conf entry', { code: '28000' }), 'rejects user me', 'sslMode'],
     [
       failed('database "reg" does not exist', { code: '3D000' }),
       'does not exist',
       'create database reg owner me',
     ],
-    [failed('The server does not support SSL connections'), 'does not encrypt', 'sslMode'],
+    [failed('The server does not support SSL connections'), 'does not support TLS', 'sslMode'],
     [
       failed('self-signed certificate', { code: 'DEPTH_ZERO_SELF_SIGNED_CERT' }),
-      'not accepted',
+      'cannot be verified',
       'sslRootCertFile',
     ],
     [
       failed('Hostname/IP does not match', { code: 'ERR_TLS_CERT_ALTNAME_INVALID' }),
-      'not accepted',
+      'cannot be verified',
       'database.host',
     ],
-    [failed('certificate has expired', { code: 'CERT_HAS_EXPIRED' }), 'not accepted', 'sslRootCertFile'],
-    [failed('alert', { code: 'ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED' }), 'by TLS', 'sslCertFile'],
+    [
+      failed('certificate has expired', { code: 'CERT_HAS_EXPIRED' }),
+      'cannot be verified',
+      'sslRootCertFile',
+    ],
+    [failed('alert', { code: 'ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED' }), 'TLS handshake', 'sslCertFile'],
     [
       failed('permission denied for schema public', { code: '42501' }),
-      'does not let the user me',
+      'does not allow user me',
       'migrationUser',
     ],
     [
@@ -57,7 +69,7 @@ describe('a start that fails for its database names it, and what helps', () => {
     ],
     [failed('it is a standby', { code: '25006' }), 'standby', 'primary'],
     [failed('sorry, too many clients already', { code: '53300' }), 'is not reachable', 'too many clients'],
-    [failed('query failed', { driverError: failed('x', { code: '42501' }) }), 'does not let', 'owner'],
+    [failed('query failed', { driverError: failed('x', { code: '42501' }) }), 'does not allow', 'owner'],
   ])('%s', (error, what, remedy) => {
     const { message } = databaseStartError(error, WHERE) ?? {};
     expect(message).toMatch(/^The database "reg" at db\.example:5432 /);
@@ -65,7 +77,7 @@ describe('a start that fails for its database names it, and what helps', () => {
     expect(message).toContain(remedy);
   });
 
-  it('and leaves what has nothing to do with it as it is', () => {
+  it('is undefined for an unrelated error', () => {
     expect(databaseStartError(failed('syntax error', { code: '42601' }), WHERE)).toBeUndefined();
   });
 });
@@ -80,7 +92,7 @@ it.each([
 
 const error = (message: string, more: object = {}) => Object.assign(new Error(message), more);
 
-describe('an error of the database', () => {
+describe('a database error', () => {
   it.each([
     [error('x', { code: 'ECONNREFUSED' }), true],
     [error('x', { code: '57P01' }), true],
@@ -101,9 +113,7 @@ describe('an error of the database', () => {
     [error('syntax error'), false],
     ['ECONNREFUSED', false],
     [null, false],
-  ])('%s means that it is not reachable: %s', (value, answer) =>
-    expect(isDatabaseUnreachable(value)).toBe(answer),
-  );
+  ])('%s means unreachable: %s', (value, answer) => expect(isDatabaseUnreachable(value)).toBe(answer));
 
   it.each([
     ['57014', true],
@@ -111,7 +121,7 @@ describe('an error of the database', () => {
     ['40P01', true],
     ['57P01', false],
     ['23505', false],
-  ])('%s may not occur on another attempt: %s', (code, answer) =>
+  ])('SQLSTATE %s is worth a retry: %s', (code, answer) =>
     expect(isStatementTimeout(error('x', { code }))).toBe(answer),
   );
 });

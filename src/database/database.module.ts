@@ -7,10 +7,7 @@ import { PreparedStatements } from './statements.js';
 
 type Pools = Pick<OpenDatabase, 'dataSource' | 'searches' | 'semaphores'>;
 
-/**
- * Makes the one data source and the pool of the searches, opened before the application is built, injectable everywhere; and how
- * the connections are shared out.
- */
+/** Provides the data source and the pools, which are opened before the application is created, to every module. */
 @Module({})
 export class DatabaseModule {
   static with({ dataSource, searches, semaphores }: Pools): DynamicModule {

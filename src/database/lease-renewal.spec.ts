@@ -15,18 +15,18 @@ describe('a lease', () => {
   const taken = () => Promise.resolve([]);
 
   it.each([
-    ['is held as long as it is renewed', [held, held, held, held, held, held], null, null],
-    ['is lost at once when somebody else has it', [held, taken, held], 10_000, null],
-    ['survives a renewal that fails', [held, unreachable, held, unreachable, held], null, null],
+    ['is held while it is renewed', [held, held, held, held, held, held], null, null],
+    ['aborts `taken` at the first renewal that does not return it', [held, taken, held], 10_000, null],
+    ['survives a failed renewal', [held, unreachable, held, unreachable, held], null, null],
     [
-      'expires when it could not be renewed before it ran out',
+      'aborts `expired` when not renewed in time',
       [held, unreachable, unreachable, unreachable],
       null,
       20_000,
     ],
-    ['expires when a renewal hangs', [held, hanging], null, 20_000],
+    ['aborts `expired` when a renewal hangs', [held, hanging], null, 20_000],
     [
-      'may still turn out to be taken when it has expired',
+      'can abort `taken` after `expired`',
       [held, unreachable, unreachable, unreachable, taken],
       25_000,
       20_000,
@@ -45,7 +45,7 @@ describe('a lease', () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  it('is neither renewed nor lost any more once the renewal has ended', async () => {
+  it('is neither renewed nor aborted after `end`', async () => {
     const renewals: number[] = [];
     const renewal = new LeaseRenewal(
       async (ms) => {
@@ -64,7 +64,7 @@ describe('a lease', () => {
 });
 
 describe('the leases of one owner', () => {
-  it('are renewed together, and each is lost by itself', async () => {
+  it('are renewed together and aborted separately', async () => {
     const answers = [[1, 2], [2], [2]];
     let renewals = 0;
     const renewal = new LeaseRenewal(async () => answers[renewals++] ?? [2], LEASE_MS, EVERY_MS);
@@ -75,7 +75,7 @@ describe('the leases of one owner', () => {
     renewal.end();
   });
 
-  it('cost nothing while there are none', async () => {
+  it('are not renewed while there are none', async () => {
     let renewals = 0;
     const renewal = new LeaseRenewal(
       async () => {
@@ -93,7 +93,7 @@ describe('the leases of one owner', () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  it('that are taken while a renewal is under way are not lost by its answer', async () => {
+  it('are not aborted by the result of a renewal that started before them', async () => {
     let answer: (ids: number[]) => void = () => undefined;
     const renewal = new LeaseRenewal(() => new Promise((resolve) => (answer = resolve)), LEASE_MS, EVERY_MS);
     const first = renewal.hold(1);

@@ -1,8 +1,7 @@
-/** One of the leases that are renewed. */
 export interface Lease {
-  /** Aborts when a renewal finds that its owner no longer holds it: somebody else does, or it was freed. */
+  /** Aborts when a renewal finds that the owner no longer holds the lease. */
   readonly taken: AbortSignal;
-  /** Aborts when it could not be renewed before it ran out. A later renewal may find that nobody else has taken it. */
+  /** Aborts when the lease was not renewed in time. A later renewal may still succeed if nobody took it meanwhile. */
   readonly expired: AbortSignal;
 }
 
@@ -13,19 +12,19 @@ interface HeldLease {
 }
 
 /**
- * Renews the leases of one owner, all in one statement, until `end`. It ends early what would be in vain; that nothing is
- * written without the lease is for the transaction that writes to check.
+ * Renews all leases of one owner in one statement, until `end`. Its signals only stop futile work early: the writing
+ * transaction must check the lease itself.
  */
 export class LeaseRenewal {
   private readonly held = new Map<number, HeldLease>();
-  /** Undefined while a renewal is under way, and while there is nothing to renew. */
+  /** Undefined during a renewal and while no lease is held. */
   private timer: NodeJS.Timeout | undefined;
   private isRenewing = false;
 
   /**
-   * @param renew renews all leases of the owner for so many milliseconds from when PostgreSQL executes it; resolves to the
-   *   ids of those that the owner still holds.
-   * @param ms how long a lease is held without renewal.
+   * @param renew extends all leases of the owner to `ms` milliseconds from the time PostgreSQL executes the statement;
+   *   resolves to the ids that the owner still holds.
+   * @param ms duration of a lease.
    */
   constructor(
     private readonly renew: (ms: number) => Promise<readonly number[]>,
@@ -33,7 +32,7 @@ export class LeaseRenewal {
     private readonly everyMs: number,
   ) {}
 
-  /** Keeps a lease that was taken just now, in place of an earlier one of the same id. */
+  /** Starts renewing a lease that was just acquired; replaces an earlier one of the same id. */
   hold(id: number): Lease {
     this.drop(id);
     const lease: HeldLease = {
@@ -58,12 +57,12 @@ export class LeaseRenewal {
     this.timer = setTimeout(() => void this.renewAll(), this.everyMs);
   }
 
-  // A renewal that fails, or hangs, may be made up for by the next one; if none succeeds in time, the leases expire.
+  // A failed renewal is not retried before the next one; leases expire if none succeeds in time.
   private async renewAll(): Promise<void> {
     this.timer = undefined;
     this.isRenewing = true;
     const startedAt = performance.now();
-    // A lease that is taken while the renewal is under way is none of those it answers for.
+    // The result says nothing about leases acquired during the renewal.
     const renewed = [...this.held];
     const ids = await this.renew(this.ms).catch(() => null);
     for (const [id, lease] of renewed) {

@@ -1,14 +1,14 @@
 import type { EntityManager } from 'typeorm';
 
-/** Held by every change of sources and registries: shared by those of the API, exclusively by a start that applies the file. */
+/** Locked by every change of sources and registries: shared by API requests, exclusive while the configuration file is applied. */
 const CATALOGUE_LOCK = 7_264_018_532;
-/** A change that waits holds a connection of the pool: after this time it fails, and may be tried again. */
+/** A waiting change occupies a pool connection, so it fails after this time; the client may retry. */
 const LOCK_TIMEOUT = '5s';
 
 /**
- * Serializes the changes of one name until the transaction ends: also those that create it, which have no row to lock yet.
+ * Serializes changes of one name until the transaction ends. An advisory lock also covers creation, when there is no row yet.
  *
- * @param noun what the name is one of: names of sources and of registries are apart.
+ * @param noun namespace of the name, such as `source` or `registry`.
  */
 export async function lockForChange(manager: EntityManager, noun: string, name: string): Promise<void> {
   await manager.query(`set local lock_timeout = '${LOCK_TIMEOUT}'`);
@@ -17,10 +17,10 @@ export async function lockForChange(manager: EntityManager, noun: string, name: 
 }
 
 /**
- * The same for one published entry, in a single statement, since entries are changed far more often than sources.
+ * The same for one published entry, in a single statement because entries change far more often than sources.
  *
- * @returns the time from which the lock is held, to the millisecond: of two changes of an entry, the later one has the later
- *   time, which the times their transactions began at do not promise.
+ * @returns the time at which the lock was acquired, in milliseconds. Unlike transaction start times, these increase with
+ *   every change of an entry.
  */
 export async function lockEntry(manager: EntityManager, type: string, name: string): Promise<Date> {
   const [row] = await manager.query<{ now: Date }[]>(
@@ -33,7 +33,7 @@ export async function lockEntry(manager: EntityManager, type: string, name: stri
   return row.now;
 }
 
-/** Makes every other change of sources and registries wait until the transaction ends. */
+/** Blocks all other changes of sources and registries until the transaction ends. */
 export async function lockCatalogue(manager: EntityManager): Promise<void> {
   await manager.query(`select pg_advisory_xact_lock(${CATALOGUE_LOCK})`);
 }

@@ -2,9 +2,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type DataSource, MigrationExecutor, type QueryRunner } from 'typeorm';
 import { DatabaseStartError, isStatementTimeout } from './database-errors.js';
 
-/** Any constant will do as long as it never changes: replicas that start together queue on it. */
+/** Arbitrary, but must never change: replicas that start together queue on this lock. */
 const MIGRATION_LOCK = 7_264_018_531;
-/** How often a migration is tried that waits for others who wait for it. */
+/** Attempts per migration when it deadlocks with running statements. */
 const ATTEMPTS = 20;
 const PAUSE_MS = 500;
 
@@ -12,26 +12,29 @@ export interface MigrationStatus {
   readonly name: string;
   /** `unknown`: applied by a newer version than this one. */
   readonly state: 'applied' | 'pending' | 'unknown';
-  /** What is lost when it is taken back; absent: nothing. */
+  /** Data that reverting it deletes; absent when none. */
   readonly loses?: string;
 }
 
-/** A migration that can't be taken back without losing what only it has made room for. */
+/** A migration whose `down` deletes data. */
 export interface LosingMigration {
-  /** What goes with it, as an operator calls it. */
+  /** The deleted data, in words for the operator. */
   readonly loses: string;
 }
 
 /**
- * Applies what is pending, each migration in a transaction of its own: what one has locked does not wait for the locks of the next,
- * against writers of the version before and their readers. Safely called by several replicas at once. Returns the names applied.
+ * Applies pending migrations and returns their names. Each runs in a separate transaction, so that none waits for a lock
+ * while it holds those of another one, which could deadlock with the previous version at work. Safe to call from several
+ * replicas at once.
  *
  * @throws DatabaseStartError when the database was migrated by a newer version.
  */
 export async function migrateUp(dataSource: DataSource): Promise<string[]> {
   const applied: string[] = [];
   for (;;) {
-    const name = await patiently(() => inTransaction(dataSource, (runner) => applyNext(dataSource, runner)));
+    const name = await withRetries(() =>
+      inTransaction(dataSource, (runner) => applyNext(dataSource, runner)),
+    );
     if (name === null) return applied;
     applied.push(name);
   }
@@ -41,8 +44,8 @@ async function applyNext(dataSource: DataSource, runner: QueryRunner): Promise<s
   const unknown = unknownOf(dataSource, await appliedNames(runner));
   if (unknown.length > 0)
     throw new DatabaseStartError(
-      `The database has migrations that this version does not know: ${unknown.join(', ')}. A newer version has made them: ` +
-        'run that one, or take them back with its "migrate down"',
+      `The database has migrations of a newer version: ${unknown.join(', ')}. ` +
+        'Run that version, or revert them with its "migrate down"',
     );
   const made = executor(dataSource, runner);
   const [next] = await made.getPendingMigrations();
@@ -56,8 +59,8 @@ async function applyNext(dataSource: DataSource, runner: QueryRunner): Promise<s
   return next.name;
 }
 
-/** A migration and those at work who wait for each other: it is taken back as a whole, and tried again. */
-async function patiently<T>(migrate: () => Promise<T>): Promise<T> {
+/** Retries a migration that was rolled back by a deadlock or timeout. */
+async function withRetries<T>(migrate: () => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt += 1)
     try {
       return await migrate();
@@ -68,9 +71,9 @@ async function patiently<T>(migrate: () => Promise<T>): Promise<T> {
 }
 
 /**
- * Takes the newest applied migration back. Returns its name, or null when there was none.
+ * Reverts the newest applied migration. Returns its name, or null when there was none.
  *
- * @throws DatabaseStartError when it is not known here, or when data would be lost that may not be.
+ * @throws DatabaseStartError when the migration is of a newer version, or would delete data without `destructive`.
  */
 export async function migrateDown(dataSource: DataSource, destructive = false): Promise<string | null> {
   return inTransaction(dataSource, async (runner) => {
@@ -78,18 +81,18 @@ export async function migrateDown(dataSource: DataSource, destructive = false): 
     if (newest === undefined) return null;
     const migration = dataSource.migrations.find((known) => nameOf(known) === newest);
     if (!migration)
-      throw new DatabaseStartError(`${newest} was applied by a newer version, which alone can take it back`);
+      throw new DatabaseStartError(`${newest} was applied by a newer version: revert it with that version`);
     const { loses } = migration as Partial<LosingMigration>;
     if (loses !== undefined && !destructive)
       throw new DatabaseStartError(
-        `${newest} can't be taken back without losing data: ${loses}. --destructive allows it`,
+        `Reverting ${newest} deletes data: ${loses}. Use --destructive to allow it`,
       );
     await executor(dataSource, runner).undoLastMigration();
     return newest;
   });
 }
 
-/** Every migration, oldest first, and whether this database has it. Changes nothing. */
+/** All migrations, oldest first, with their state in this database. */
 export async function migrationStatus(dataSource: DataSource): Promise<MigrationStatus[]> {
   const names = await appliedNames(dataSource);
   const applied = new Set(names);
@@ -107,7 +110,7 @@ export async function migrationStatus(dataSource: DataSource): Promise<Migration
   ];
 }
 
-/** Lets a second role, the one the server runs as, use what the migrating role made. */
+/** Grants the role of the running server access to the migration role's tables. */
 export async function grantTo(dataSource: DataSource, user: string): Promise<void> {
   const role = `"${user.replaceAll('"', '""')}"`;
   await inTransaction(dataSource, async (runner) => {
@@ -145,8 +148,8 @@ function executor(dataSource: DataSource, runner: QueryRunner): MigrationExecuto
   return made;
 }
 
-// TypeORM takes no lock of its own: two replicas that migrate at once would collide. The lock is one of the transaction, and so
-// are the settings: behind a pooler, what is left of a session goes to somebody else.
+// TypeORM does not lock, so concurrent migrations of two replicas would collide. Lock and settings are bound to the
+// transaction, because a pooler reuses sessions for other clients.
 async function inTransaction<T>(
   dataSource: DataSource,
   work: (runner: QueryRunner) => Promise<T>,
@@ -156,7 +159,7 @@ async function inTransaction<T>(
     await runner.startTransaction();
     try {
       await runner.query(`set local statement_timeout = 0`);
-      // Earlier versions take it for their session; the two keep each other out.
+      // Conflicts with the session lock that earlier versions take.
       await runner.query(`select pg_advisory_xact_lock(${MIGRATION_LOCK})`);
       const result = await work(runner);
       await runner.commitTransaction();

@@ -4,7 +4,6 @@ import pg from 'pg';
 import { DataSource, type EntitySchema, type MixedList } from 'typeorm';
 import { migrations } from '#migrations';
 import type { DatabaseTls } from '../config/database-settings.js';
-import { PoolSemaphores } from './pool-semaphores.js';
 import {
   CONNECT_TIMEOUT_MS,
   type ConnectionConfig,
@@ -22,29 +21,32 @@ import {
 } from './database-errors.js';
 import { startEmbeddedPostgres } from './embedded/embedded-postgres.js';
 import { grantTo, migrateDown, migrateUp } from './migrate.js';
+import { PoolSemaphores } from './pool-semaphores.js';
 import { ReadinessPool } from './readiness-pool.js';
 import { SearchPool } from './search-pool.js';
 
-/** The oldest PostgreSQL, by its major version. */
-const OLDEST = 14;
+/** Oldest supported major version. */
+const MIN_MAJOR = 14;
+const CONNECT_PATIENCE_MS = 60_000;
+const RETRY_MS = 1_000;
+const EMBEDDED_POOL = 10;
 
-/** @throws DatabaseStartError for a version before the oldest that is supported. */
+/** @throws DatabaseStartError when the server is older than the oldest supported version. */
 export function checkServerVersion(versionNumber: number, where: Where): void {
   const major = Math.floor(versionNumber / 10_000);
-  if (major < OLDEST)
+  if (major < MIN_MAJOR)
     throw new DatabaseStartError(
-      `The database ${addressOf(where)} is PostgreSQL ${major}: this server needs ${OLDEST} or newer`,
+      `The database ${addressOf(where)} is PostgreSQL ${major}: this server needs ${MIN_MAJOR} or newer`,
     );
 }
 
 /**
- * A TypeORM data source over one PostgreSQL. Not yet connected: call `initialize()`.
+ * Creates a TypeORM data source. It is not connected yet: call `initialize()`.
  *
- * @param onPoolError is told of connections that break while idle; without a handler they would end the process.
+ * @param onPoolError called when an idle connection breaks; without a handler the error would end the process.
  */
 export function createDataSource(
   connection: ConnectionConfig,
-  // eslint's view of TypeORM: an entity is any class.
   entities: MixedList<Function | string | EntitySchema>,
   onPoolError: (error: Error) => void,
 ): DataSource {
@@ -67,10 +69,6 @@ export function createDataSource(
   });
 }
 
-const PATIENCE_MS = 60_000;
-const RETRY_MS = 1_000;
-const EMBEDDED_POOL = 10;
-
 export interface DatabaseSettings {
   /** Null: an embedded PostgreSQL under `dataDirectory`. */
   readonly connection:
@@ -84,19 +82,19 @@ export interface DatabaseSettings {
 
 export interface OpenDatabase {
   readonly dataSource: DataSource;
-  /** Connections beside those of `dataSource`, as are those of `readiness`. */
+  /** Like `readiness`, a pool in addition to that of `dataSource`. */
   readonly searches: SearchPool;
   readonly readiness: ReadinessPool;
-  /** How the connections of `dataSource` are shared out. */
+  /** Limits how `dataSource` is used. */
   readonly semaphores: PoolSemaphores;
-  /** Settles with a reason when an embedded PostgreSQL dies by itself; never for any other. */
+  /** Resolves with a reason when the embedded PostgreSQL exits unexpectedly; never settles for an external one. */
   readonly lost: Promise<string>;
-  /** Applies pending migrations, as the migration role if there is one. Returns their names. */
+  /** Applies pending migrations, as the migration role if configured. Returns their names. */
   migrate(): Promise<string[]>;
   /**
-   * Takes the newest migration back, as the migration role if there is one. Returns its name, or null without any.
+   * Reverts the newest migration, as the migration role if configured. Returns its name, or null when none is applied.
    *
-   * @param destructive also when that loses data.
+   * @param destructive allows deleting data.
    */
   undoMigration(destructive?: boolean): Promise<string | null>;
   close(): Promise<void>;
@@ -106,8 +104,10 @@ type Log = (message: string) => void;
 type Connect = (connection: ConnectionConfig) => Promise<DataSource>;
 
 /**
- * Connects to the configured PostgreSQL, or starts the embedded one. A database that is merely not there yet is awaited for
- * a minute, or until `stopping` says otherwise; a refusal (wrong password, no such database) is thrown at once.
+ * Connects to the configured PostgreSQL, or starts the embedded one. Retries an unreachable database for a minute.
+ *
+ * @param stopping aborts the retries.
+ * @throws DatabaseStartError after a minute, or at once for other errors such as a wrong password.
  */
 export async function openDatabase(
   settings: DatabaseSettings,
@@ -149,7 +149,7 @@ async function openConfigured(
   const encrypted: ConnectionConfig = { ...where, ssl: tlsOptions(tls, where.host) };
   const { dataSource, connection } = await connectPreferring(encrypted, tls, connect);
   const pools = openPools(connection, log);
-  // A role of its own may own the tables; the one the server runs as is then allowed to use them.
+  // A separate role may own the tables; the role of the running server is then granted access.
   const asOwner = async <T>(work: (owner: DataSource) => Promise<T>): Promise<T> => {
     const owner = role
       ? await connect({ ...connection, user: role.user, password: role.password, poolMax: 2 })
@@ -180,7 +180,7 @@ async function openConfigured(
   };
 }
 
-// libpq's `prefer`: what the server offers, for all connections alike.
+// sslmode `prefer`: TLS if the server supports it, decided once for all connections.
 async function connectPreferring(
   connection: ConnectionConfig,
   tls: DatabaseTls | undefined,
@@ -195,7 +195,7 @@ async function connectPreferring(
   }
 }
 
-/** Pools that connect when they are first used. */
+/** Pools that connect on first use. */
 function openPools(connection: ConnectionConfig, log: Log) {
   const onError = (error: Error) => logBroken(log, error);
   const searches = new SearchPool(connection, onError);
@@ -207,7 +207,7 @@ function openPools(connection: ConnectionConfig, log: Log) {
 }
 
 function logBroken(log: Log, error: Error): void {
-  log(`A connection broke: ${error.message}`);
+  log(`A database connection failed: ${error.message}`);
 }
 
 function connector(
@@ -216,16 +216,18 @@ function connector(
   stopping: AbortSignal,
 ): Connect {
   return async (connection) => {
-    const deadline = Date.now() + PATIENCE_MS;
-    for (let told = false; ; told = true) {
+    const deadline = Date.now() + CONNECT_PATIENCE_MS;
+    for (let isLogged = false; ; isLogged = true) {
       const dataSource = createDataSource(connection, entities, (error) => logBroken(log, error));
       try {
-        return await checked(await dataSource.initialize(), connection);
+        await dataSource.initialize();
+        await checkServer(dataSource, connection);
+        return dataSource;
       } catch (error) {
         if (dataSource.isInitialized) await dataSource.destroy();
         if (!isDatabaseUnreachable(error) || Date.now() > deadline)
           throw databaseStartError(error, connection) ?? error;
-        if (!told)
+        if (!isLogged)
           log(
             `The database at ${connection.host}:${connection.port} is not reachable yet, waiting for it: ${reasonOf(error)}`,
           );
@@ -235,17 +237,16 @@ function connector(
   };
 }
 
-async function checked(dataSource: DataSource, connection: ConnectionConfig): Promise<DataSource> {
+async function checkServer(dataSource: DataSource, connection: ConnectionConfig): Promise<void> {
   const [server] = await dataSource.query<{ version: string; standby: boolean }[]>(
     `select current_setting('server_version_num') as version, pg_is_in_recovery() as standby`,
   );
   checkServerVersion(Number(server?.version), connection);
-  // It may become the primary in a moment.
+  // Throws the SQLSTATE of a read-only server, which is retried: a failover may be in progress.
   if (server?.standby) throw Object.assign(new Error('it is a standby'), { code: '25006' });
-  return dataSource;
 }
 
-// An address with several numbers fails with one error for each, and says nothing itself.
+// A host name with several addresses fails with an AggregateError without a message.
 function reasonOf(error: unknown): string {
   if (error instanceof AggregateError) return error.errors.map(reasonOf).join('; ');
   return error instanceof Error ? error.message : String(error);

@@ -1,7 +1,7 @@
 import type { Logger } from '@nestjs/common';
 import { isDatabaseUnreachable } from './database-errors.js';
 
-/** What the log says, in the words of what polls. Nothing about reachability where another polling reports it already. */
+/** Log messages. The optional ones are absent where another Polling already logs reachability. */
 export interface PollingMessages {
   readonly failed: string;
   readonly unreachable?: string;
@@ -9,11 +9,11 @@ export interface PollingMessages {
 }
 
 /**
- * Does the same work on the database again and again, one poll at a time, with a pause after each. While the database is not
- * reachable it goes on trying, and that is logged once.
+ * Polls the database, one poll at a time, with a pause after each. Keeps polling while the database is unreachable, which is
+ * logged once.
  */
 export class Polling {
-  /** Undefined while a poll is under way. */
+  /** Undefined during a poll. */
   private timer: NodeJS.Timeout | undefined;
   private polling: Promise<void> = Promise.resolve();
   private ended = false;
@@ -34,19 +34,19 @@ export class Polling {
     this.tick();
   }
 
-  /** As `begin`, with a pause before the first poll too. */
+  /** Like `begin`, after a pause. */
   beginLater(): void {
     this.timer = setTimeout(() => this.tick(), this.everyMs);
   }
 
-  /** Ends the pause before the next poll. Does nothing while one is under way. */
+  /** Skips the rest of the current pause. Does nothing during a poll. */
   pollNow(): void {
     if (this.ended || this.timer === undefined) return;
     clearTimeout(this.timer);
     this.tick();
   }
 
-  /** Resolves when the poll under way, if any, has ended; there is none after it. */
+  /** Resolves when the current poll, if any, has ended. No other follows. */
   async end(): Promise<void> {
     this.ended = true;
     clearTimeout(this.timer);

@@ -3,12 +3,12 @@ import { type ConnectionConfig, poolConfig, type PoolUse, useOf } from './connec
 
 const TIMEOUT_MS = 2_000;
 
-/** One connection that is kept for asking whether PostgreSQL answers: however busy the others are, it is not taken by them. */
+/** One connection reserved for readiness checks, so that they work while the other pools are exhausted. */
 export class ReadinessPool {
   private readonly pool: pg.Pool;
-  private asking: Promise<unknown> | undefined;
+  private pending: Promise<unknown> | undefined;
 
-  /** @param onError is told when the connection breaks while idle. */
+  /** @param onError called when the idle connection breaks. */
   constructor(connection: ConnectionConfig, onError: (error: Error) => void) {
     this.pool = new pg.Pool({
       ...poolConfig(connection),
@@ -21,10 +21,10 @@ export class ReadinessPool {
     this.pool.on('error', onError);
   }
 
-  /** Resolves when PostgreSQL answers; rejects when it is not reachable, or silent for seconds. */
+  /** Rejects when PostgreSQL is unreachable or does not answer within TIMEOUT_MS. Concurrent calls share one query. */
   async ping(): Promise<void> {
-    this.asking ??= this.pool.query('select 1').finally(() => (this.asking = undefined));
-    await this.asking;
+    this.pending ??= this.pool.query('select 1').finally(() => (this.pending = undefined));
+    await this.pending;
   }
 
   get use(): PoolUse {

@@ -14,7 +14,14 @@ import {
 } from './connection.js';
 import { isDatabaseUnreachable } from './database-errors.js';
 
-/** What PostgreSQL told a connection about itself when it began (BackendKeyData). */
+/** Concurrent searches of all callers. */
+const CONNECTIONS = 3;
+const PERMIT_TIMEOUT_MS = 1_000;
+/** A connection whose statement does not end within this time after a cancel request is closed. */
+const CANCEL_TIMEOUT_MS = 250;
+const CANCELLED_STATE = '57014';
+
+/** Identifies a connection to PostgreSQL (BackendKeyData). */
 export interface BackendKey {
   readonly processID: number;
   readonly secretKey: number;
@@ -22,14 +29,13 @@ export interface BackendKey {
 
 const CANCEL_REQUEST = 80_877_102;
 const SSL_REQUEST = 80_877_103;
-/** It takes milliseconds; PostgreSQL waits as little for the next one. */
-const TIMEOUT_MS = 1_000;
+const CANCEL_REQUEST_TIMEOUT_MS = 1_000;
 
 /**
- * Asks PostgreSQL to cancel what a connection is doing, on a connection of its own (PostgreSQL manual, "Canceling Requests in
- * Progress"). Unlike pg_cancel_backend it works through a pooler, and takes no connection that others need.
+ * Cancels the running statement of a connection by a cancel request on a new connection (PostgreSQL manual, "Canceling
+ * Requests in Progress"). Unlike pg_cancel_backend it works through a pooler and occupies no pooled connection.
  *
- * Resolves when the request has been dealt with: what that connection runs from then on is not meant.
+ * Resolves when PostgreSQL has processed the request, so that it cannot affect a later statement.
  *
  * @throws Error when the request may not have arrived.
  */
@@ -37,17 +43,19 @@ export function cancelStatement(connection: ConnectionConfig, backend: BackendKe
   const { host, port, ssl } = connection;
   const socket = host.startsWith('/') ? connectTcp(join(host, `.s.PGSQL.${port}`)) : connectTcp(port, host);
   return new Promise((resolve, reject) => {
-    // PostgreSQL answers nothing and closes.
+    // PostgreSQL closes the connection without an answer.
     const send = (over: Socket) => {
       over.once('error', reject).once('close', () => resolve());
       over.write(int32s(16, CANCEL_REQUEST, backend.processID, backend.secretKey));
     };
-    socket.setTimeout(TIMEOUT_MS, () => socket.destroy(new Error('PostgreSQL takes no request to cancel')));
+    socket.setTimeout(CANCEL_REQUEST_TIMEOUT_MS, () =>
+      socket.destroy(new Error('PostgreSQL did not process the cancel request')),
+    );
     if (!ssl || host.startsWith('/')) {
       send(socket);
       return;
     }
-    const refuse = () => reject(new Error('PostgreSQL does not begin TLS'));
+    const refuse = () => reject(new Error('PostgreSQL closed the connection before TLS'));
     socket.once('error', reject).once('close', refuse);
     socket.write(int32s(8, SSL_REQUEST));
     socket.once('data', (answer: Buffer) => {
@@ -67,43 +75,33 @@ function int32s(...numbers: number[]): Buffer {
   return bytes;
 }
 
-/** Searches that run at a time, of all callers. */
-const CONNECTIONS = 3;
-/** How long a search waits for one of them. */
-const PERMIT_TIMEOUT_MS = 1_000;
-/** How long a statement may take to end when it is cancelled; its connection is closed then. */
-const CANCEL_TIMEOUT_MS = 250;
-const CANCELLED_STATE = '57014';
-
-/** When a search ends, however far it has come. */
 export interface SearchContext {
-  /** Whose search it is, where callers take turns. */
+  /** See `Client.callerKey`. */
   readonly callerKey: string;
-  /** A moment of `performance.now()`. */
+  /** By `performance.now()`. */
   readonly deadline: number;
-  /** Aborts when nobody waits for the answer any more. */
-  readonly abandoned: AbortSignal;
+  /** Aborts when the client no longer waits. */
+  readonly signal: AbortSignal;
 }
 
-/** Runs SQL statements. */
 export interface StatementRunner {
   query<Rows>(text: string, values: unknown[]): Promise<Rows>;
 }
 
-/** A search has not ended before its deadline. */
+/** A search exceeded its deadline. */
 export class SearchTimeout extends Error {
   override readonly name = 'SearchTimeout';
 }
 
 /**
- * The few connections on which searches run, which may take long: all others are left to what does not. A statement is
- * cancelled when its time is over or when nobody waits for it any more.
+ * Runs long searches on a few dedicated connections, so that they never exhaust the main pool. Cancels a statement at its
+ * deadline or when the client disconnects.
  */
 export class SearchPool {
   private readonly pool: pg.Pool;
   private readonly semaphore = new Semaphore(CONNECTIONS, PERMIT_TIMEOUT_MS);
 
-  /** @param onError is told of connections that break while idle. */
+  /** @param onError called when an idle connection breaks. */
   constructor(
     private readonly connection: ConnectionConfig,
     onError: (error: Error) => void,
@@ -119,25 +117,25 @@ export class SearchPool {
   }
 
   /**
-   * Runs a search of one statement or several, one after the other, on one connection.
+   * Runs the statements of a search one after the other on one connection.
    *
-   * @throws SemaphoreTimeout when as many others are under way, SearchTimeout, or the reason why the search was abandoned.
+   * @throws SemaphoreTimeout when all connections stay busy, SearchTimeout, or the reason of `signal`.
    */
   async run<Result>(
-    { callerKey, deadline, abandoned }: SearchContext,
+    { callerKey, deadline, signal }: SearchContext,
     search: (statements: StatementRunner) => Promise<Result>,
   ): Promise<Result> {
-    const release = await this.semaphore.acquire(callerKey, abandoned);
+    const release = await this.semaphore.acquire(callerKey, signal);
     const end = new AbortController();
-    const abandon = () => end.abort(abandoned.reason);
+    const abort = () => end.abort(signal.reason);
     const timeout = setTimeout(() => end.abort(new SearchTimeout()), deadline - performance.now());
-    abandoned.addEventListener('abort', abandon, { once: true });
-    if (abandoned.aborted) abandon();
+    signal.addEventListener('abort', abort, { once: true });
+    if (signal.aborted) abort();
     try {
       return await this.runUntil(end.signal, search);
     } finally {
       clearTimeout(timeout);
-      abandoned.removeEventListener('abort', abandon);
+      signal.removeEventListener('abort', abort);
       release();
     }
   }
@@ -176,9 +174,9 @@ export class SearchPool {
   }
 }
 
-/** Runs statements on one connection until it is told to end. */
+/** Runs statements on one connection until `end` aborts. */
 class CancellableStatements implements StatementRunner {
-  /** Whether the connection can't be used any more. */
+  /** Whether the connection must be closed. */
   isBroken = false;
 
   constructor(
@@ -202,7 +200,7 @@ class CancellableStatements implements StatementRunner {
     throw this.end.reason;
   }
 
-  /** Whether the statement has ended, and nothing that follows it on its connection may be cancelled in its place. */
+  /** Whether the statement has ended and no later statement of the connection can be cancelled by mistake. */
   private async cancel(statement: Promise<unknown>): Promise<boolean> {
     const backend = this.client as unknown as BackendKey;
     const cancelled = Promise.all([

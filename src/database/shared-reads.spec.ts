@@ -1,11 +1,11 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { SHARE_TIMEOUT_MS, SharedReads } from './shared-reads.js';
 
-describe('a read', () => {
+describe('SharedReads', () => {
   beforeEach(() => void vi.useFakeTimers());
   afterEach(() => void vi.useRealTimers());
 
-  /** Reads that the test ends by their numbers. */
+  /** Reads that the test settles by number. */
   function numberedReads() {
     const ends: ((value: string) => void)[] = [];
     const fails: ((error: Error) => void)[] = [];
@@ -22,7 +22,7 @@ describe('a read', () => {
     return { ask, ends, fails };
   }
 
-  it('is shared by those who ask for the same while it is in progress, and by nobody else', async () => {
+  it('shares a read among concurrent callers with the same key', async () => {
     const { ask, ends } = numberedReads();
     const both = Promise.all([ask('a'), ask('a'), ask('b')]);
     expect(ends).toHaveLength(2);
@@ -34,7 +34,7 @@ describe('a read', () => {
     expect(await later).toBe('of a, later');
   });
 
-  it('that fails does so for all who share it, and is repeated for the next', async () => {
+  it('rejects for all callers of a failed read and starts another one for the next', async () => {
     const { ask, ends, fails } = numberedReads();
     const both = Promise.allSettled([ask('a'), ask('a')]);
     fails[0]?.(new Error('gone'));
@@ -44,7 +44,7 @@ describe('a read', () => {
     expect(await next).toBe('there');
   });
 
-  it('that hangs is not waited for by those who come after the timeout', async () => {
+  it('starts another read after SHARE_TIMEOUT_MS', async () => {
     const { ask, ends } = numberedReads();
     const hanging = ask('a');
     vi.advanceTimersByTime(SHARE_TIMEOUT_MS - 1);
@@ -59,7 +59,7 @@ describe('a read', () => {
     expect(await Promise.all([hanging, early])).toEqual(['at last', 'at last']);
   });
 
-  it('is abandoned when the last who waits for it has gone, and begins anew for the next', async () => {
+  it('aborts a read when its last caller leaves and starts another one for the next', async () => {
     const signals: AbortSignal[] = [];
     const reads = new SharedReads<string, string>();
     const ask = (gone?: AbortSignal) =>
@@ -83,7 +83,7 @@ describe('a read', () => {
     expect(signals.map(({ aborted }) => aborted)).toEqual([true, false]);
   });
 
-  it('is never abandoned while somebody waits for it who does not say when they go', async () => {
+  it('does not abort a read with a caller that has no signal', async () => {
     const reads = new SharedReads<string, string>();
     let end: (value: string) => void = () => undefined;
     const signals: AbortSignal[] = [];
@@ -101,7 +101,7 @@ describe('a read', () => {
     expect(signals.map(({ aborted }) => aborted)).toEqual([false]);
   });
 
-  it('that ends late does not end the sharing of the one that took its place', async () => {
+  it('keeps sharing the newer read when an older one ends late', async () => {
     const { ask, ends } = numberedReads();
     const hanging = ask('a');
     vi.advanceTimersByTime(SHARE_TIMEOUT_MS);

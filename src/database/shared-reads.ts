@@ -1,59 +1,58 @@
-/** A read that takes longer, on a connection that hangs perhaps, is not shared with callers who come later. */
+/** Later callers do not join a read that is older than this: its connection may hang. */
 export const SHARE_TIMEOUT_MS = 2_000;
 
 interface PendingRead<Value> {
   readonly value: Promise<Value>;
-  /** Ends the read when nobody waits for it any more. */
-  readonly abandon: AbortController | undefined;
-  waiting: number;
+  /** Aborts the read when all its callers have left. */
+  readonly controller: AbortController | undefined;
+  callers: number;
 }
 
-/** Of reads that are begun by somebody who does not leave. */
+/** Signal of reads whose first caller never leaves. */
 const NEVER = new AbortController().signal;
 
-/** Reads in progress: callers who ask for the same at the same time share one. */
+/** Deduplicates concurrent reads of the same key. */
 export class SharedReads<Key, Value> {
   private readonly pending = new Map<Key, PendingRead<Value>>();
 
   /**
-   * The value of `read`, or that of a read of this key which is still in progress.
+   * Joins the read of this key in progress, or starts `read`.
    *
-   * @param read is told when all who shared it have gone.
-   * @param gone aborts when this caller does not wait any longer. Without it the read is never abandoned.
-   * @throws the reason of `gone` while others still wait; the last to go waits for the read to end.
+   * @param read its signal aborts when all callers have left.
+   * @param signal aborts when this caller leaves. A caller without a signal never leaves.
+   * @throws the reason of `signal` while other callers remain; the last one waits until the aborted read settles.
    */
-  share(key: Key, read: (abandoned: AbortSignal) => Promise<Value>, gone?: AbortSignal): Promise<Value> {
-    const shared = this.pending.get(key) ?? this.begin(key, read, gone);
-    shared.waiting += 1;
-    if (!gone) return shared.value;
+  share(key: Key, read: (signal: AbortSignal) => Promise<Value>, signal?: AbortSignal): Promise<Value> {
+    const shared = this.pending.get(key) ?? this.begin(key, read, signal);
+    shared.callers += 1;
+    if (!signal) return shared.value;
     return new Promise((resolve, reject) => {
       const leave = () => {
-        shared.waiting -= 1;
-        if (shared.waiting > 0) return reject(gone.reason as Error);
-        // Who asks from now on begins anew.
+        shared.callers -= 1;
+        if (shared.callers > 0) return reject(signal.reason as Error);
         this.unshare(key, shared);
-        shared.abandon?.abort(gone.reason);
+        shared.controller?.abort(signal.reason);
       };
-      const stay = () => gone.removeEventListener('abort', leave);
-      shared.value.finally(stay).then(resolve, reject);
-      if (gone.aborted) leave();
-      else gone.addEventListener('abort', leave, { once: true });
+      const settled = () => signal.removeEventListener('abort', leave);
+      shared.value.finally(settled).then(resolve, reject);
+      if (signal.aborted) leave();
+      else signal.addEventListener('abort', leave, { once: true });
     });
   }
 
-  /** Whether a read of this key is in progress, which `share` would join. */
+  /** Whether `share` would join a read in progress. */
   has(key: Key): boolean {
     return this.pending.has(key);
   }
 
-  // Who does not leave keeps the read from being abandoned by others, so nothing is made for that.
+  // A first caller without a signal never leaves, so the read needs no controller.
   private begin(
     key: Key,
-    read: (abandoned: AbortSignal) => Promise<Value>,
-    gone: AbortSignal | undefined,
+    read: (signal: AbortSignal) => Promise<Value>,
+    signal: AbortSignal | undefined,
   ): PendingRead<Value> {
-    const abandon = gone && new AbortController();
-    const shared: PendingRead<Value> = { value: read(abandon?.signal ?? NEVER), abandon, waiting: 0 };
+    const controller = signal && new AbortController();
+    const shared: PendingRead<Value> = { value: read(controller?.signal ?? NEVER), controller, callers: 0 };
     this.pending.set(key, shared);
     const ended = () => {
       clearTimeout(timeout);

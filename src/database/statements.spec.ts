@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { bind } from './statements.js';
 
-describe('the parameters of a statement', () => {
-  it('are numbered as they first appear, each once', () => {
+describe('bind', () => {
+  it('numbers each parameter once, in order of first appearance', () => {
     expect(
       bind('select $name::text, $ids::int[] where $name <> $other', { ids: [1], name: 'a', other: 'b' }),
     ).toEqual({
@@ -11,19 +11,19 @@ describe('the parameters of a statement', () => {
     });
   });
 
-  it('may be null, and those that do not appear are not sent', () => {
+  it('accepts null and ignores values without a parameter', () => {
     expect(bind('select $none::text', { none: null, other: 'b' })).toEqual({
       text: 'select $1::text',
       values: [null],
     });
   });
 
-  it('make the same text for other values', () => {
+  it('returns the same text for different values', () => {
     const text = 'select $first, $second';
     expect(bind(text, { first: 1, second: '$first' }).text).toBe(bind(text, { first: 2, second: 3 }).text);
   });
 
-  it.each([['missing'], ['toString']])('must have a value: $%s', (name) => {
+  it.each([['missing'], ['toString']])('throws for a missing value: $%s', (name) => {
     expect(() => bind(`select $${name}`, {})).toThrow(`The statement has no value for $${name}`);
   });
 });

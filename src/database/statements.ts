@@ -3,10 +3,10 @@ import { Injectable, Logger } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { poolOf } from './connection.js';
 
-/** Values by the names that a statement has for them. */
+/** Values by parameter name. */
 export type NamedValues = Readonly<Record<string, unknown>>;
 
-/** A statement as PostgreSQL takes it. */
+/** A statement with numbered parameters. */
 export interface BoundStatement {
   readonly text: string;
   readonly values: unknown[];
@@ -14,19 +14,19 @@ export interface BoundStatement {
 
 interface NumberedText {
   readonly text: string;
-  /** The names of the parameters, in the order of their numbers. */
+  /** Parameter names in the order of their numbers. */
   readonly names: readonly string[];
 }
 
-// As many as there are statements and combinations of conditions: nothing of a request is ever in a text.
+// Bounded by the number of statements and combinations of conditions, since texts contain no request data.
 const numberedTexts = new Map<string, NumberedText>();
 
 /**
- * Numbers the parameters of a statement. They are written `$name`, which reads better, and are sent as `$1`, `$2` … in the order
- * in which they first appear, so that the numbers depend on the text alone. Values that it does not name are left out.
+ * Converts named parameters (`$name`) to numbered ones (`$1`, `$2` …), numbered in order of first appearance. Values without
+ * a parameter are ignored.
  *
- * @param text made without anything that comes from a request: it is cached for good.
- * @throws Error for a name without a value: a mistake in the statement.
+ * @param text must not contain request data: it is cached forever.
+ * @throws Error for a parameter without a value, which is a bug.
  */
 export function bind(text: string, named: NamedValues): BoundStatement {
   let numbered = numberedTexts.get(text);
@@ -52,12 +52,12 @@ function numberNames(text: string): NumberedText {
 }
 
 /**
- * SQLSTATEs of a connection on which a statement is not, or no longer, what it was prepared as: unknown there, prepared already,
- * or with other columns than before. For example behind a pooler that shares connections regardless of prepared statements.
+ * SQLSTATEs of prepared statements that do not match the connection: unknown, already prepared, or with changed columns. A
+ * pooler that does not support prepared statements causes them.
  */
 const STALE_STATEMENT_STATES = new Set(['26000', '42P05', '0A000']);
 
-/** Runs statements that are sent again and again: PostgreSQL parses and plans each of them once per connection. */
+/** Runs prepared statements, which PostgreSQL parses and plans once per connection. */
 @Injectable()
 export class PreparedStatements {
   private readonly logger = new Logger(PreparedStatements.name);
@@ -67,10 +67,10 @@ export class PreparedStatements {
   constructor(private readonly dataSource: DataSource) {}
 
   /**
-   * The rows of a statement outside any transaction. Every text stays prepared on each connection for good, so there must not be
-   * many of them: what varies belongs in the values.
+   * Runs a statement outside any transaction and returns its rows. Each text stays prepared on each connection, so variable
+   * data belongs in `values`.
    *
-   * @throws what node-postgres throws, or TypeORM.
+   * @throws errors of node-postgres or TypeORM.
    */
   async query<Rows>(text: string, values: unknown[]): Promise<Rows> {
     const pool = poolOf(this.dataSource);
@@ -81,13 +81,13 @@ export class PreparedStatements {
       if (!STALE_STATEMENT_STATES.has(String((error as { code?: unknown }).code))) throw error;
       this.isSupported = false;
       this.logger.warn(
-        'PostgreSQL, or a connection pooler in front of it, does not keep prepared statements: they are no longer used',
+        'PostgreSQL, or a connection pooler in front of it, does not support prepared statements: they are no longer used',
       );
       return this.dataSource.query<Rows>(text, values);
     }
   }
 
-  // Made from the text: behind a pooler, equal names of several services have to mean the same.
+  // A hash of the text: behind a pooler, several services share the names.
   private nameOf(text: string): string {
     const known = this.names.get(text);
     if (known !== undefined) return known;

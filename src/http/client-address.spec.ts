@@ -11,4 +11,4 @@ it.each([
   ['::1', '0:0:0:0::/64'],
   ['fe80::1%eth0', 'fe80:0:0:0::/64'],
   [undefined, 'unknown'],
-])('the client at %s is %s', (address, client) => expect(clientNetwork(address)).toBe(client));
+])('the network of %s is %s', (address, client) => expect(clientNetwork(address)).toBe(client));
