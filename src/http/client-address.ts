@@ -4,24 +4,18 @@ const IPV4_IN_IPV6 = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i;
 const IPV6_GROUPS = 8;
 const NETWORK_GROUPS = 4;
 
-/**
- * Who counts as one client where a limit holds for each of them: the address at the other end of the connection. Headers
- * such as X-Forwarded-For are not looked at, since anybody may send them.
- */
+/** Key of a client for limits: the network of the peer. Headers such as X-Forwarded-For are ignored, since anyone can send them. */
 export function clientKeyOf({ socket }: Request): string {
   return clientNetwork(socket.remoteAddress);
 }
 
-/** The address at the other end of the connection, whole; null when the connection is gone. Headers are not looked at here either. */
+/** The full peer address; null when the connection is closed. */
 export function addressOf({ socket }: Request): string | null {
   const { remoteAddress } = socket;
   return remoteAddress === undefined ? null : (IPV4_IN_IPV6.exec(remoteAddress)?.[1] ?? remoteAddress);
 }
 
-/**
- * An IPv4 address as it is; of an IPv6 address its /64, which is the least that one client is given (RFC 6177 §2). All
- * that have no address, their connection being gone, are one.
- */
+/** An IPv4 address, or the /64 of an IPv6 address, the smallest block assigned to a site (RFC 6177 §2). Closed connections share one key. */
 export function clientNetwork(address: string | undefined): string {
   if (address === undefined) return 'unknown';
   const mapped = IPV4_IN_IPV6.exec(address)?.[1];

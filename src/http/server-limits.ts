@@ -8,28 +8,28 @@ import { clientNetwork } from './client-address.js';
 import { ApiError, errorBody, type ErrorCode } from './errors.js';
 
 /**
- * Connections that may wait to be accepted. Beyond it a connection of anybody is dropped, and tried again after a second:
- * what one client opens at once must not come near it. Linux takes no more than `net.core.somaxconn`, by default 4,096.
+ * Accept queue of the listening socket. The kernel drops further connections of any client, which retry after a second, so
+ * it must exceed what one client opens at once. Linux caps it at `net.core.somaxconn`, by default 4,096.
  */
 export const BACKLOG = 4_096;
-/** contract §3: headers and body of a request have this long to arrive. */
+/** contract §3: time for the headers and body of a request to arrive. */
 const ARRIVAL_TIMEOUT_MS = 10_000;
-/** How often Node looks for requests that take longer. */
+/** How often Node checks that timeout. */
 const ARRIVAL_CHECK_MS = 1_000;
-/** A connection on which nothing moves for this long is closed, for example of a client that does not read; no statement takes as long. */
+/** Closes connections without traffic, such as those of clients that do not read. Longer than any statement. */
 const IDLE_TIMEOUT_MS = 120_000;
-/** Bytes of answers that wait for their clients to read them, over all connections. */
+/** Unread response bytes of all connections. */
 const MAX_UNREAD_BYTES = 64 * 1_024 * 1_024;
 
-/** Requests that a client may send before it has the answer to the one before; a connection with more is closed. */
-const MAX_SENT_AHEAD = 16;
+/** Pipelined requests waiting on one connection; a connection with more is closed. */
+const MAX_PIPELINED = 16;
 
 export interface ServerLimits {
-  /** Connections at a time; more are closed at once: see Quota. */
+  /** Concurrent connections, plus a reserve (see Quota); further ones are closed at once. */
   readonly connections: number;
-  /** Requests at a time; more are answered with 503 `overloaded`: see Quota. */
+  /** Concurrent requests, plus a reserve; further ones get 503 `overloaded`. */
   readonly requestsInFlight: number;
-  /** How long a connection without a request stays open. */
+  /** How long an idle connection stays open. */
   readonly keepAliveMs: number;
 }
 
@@ -39,7 +39,7 @@ type Middleware = (
   next: (error?: unknown) => void,
 ) => void;
 
-/** Bounds what connections may cost: how many there are, and how long a request may take to arrive. Before the server listens. */
+/** Limits the number of connections and the time for requests to arrive. Call before the server listens. */
 export function limitConnections(
   server: Server,
   { connections, keepAliveMs }: Omit<ServerLimits, 'requestsInFlight'>,
@@ -59,13 +59,12 @@ export function limitConnections(
 }
 
 /**
- * Takes up the requests of a connection one at a time. A client may send them ahead of the answers (RFC 9112 §9.3.2), but an
- * answer that waits for the one before is nowhere counted, and Node tells nobody when its connection is lost: one that sends
- * ahead and hangs up would leave its requests under way for ever.
+ * Handles pipelined requests (RFC 9112 §9.3.2) of a connection one at a time. Node emits no `close` for a response that waits
+ * behind another one when the connection breaks, so concurrent handling would leak requests in flight.
  */
 export function limitPipelining({ requestsInFlight }: Pick<ServerLimits, 'requestsInFlight'>): Middleware {
-  const turns = new WeakMap<Socket, (() => void)[]>();
-  /** Requests that wait, over all connections: each is held whole. */
+  const queues = new WeakMap<Socket, (() => void)[]>();
+  /** Waiting requests of all connections, which are in memory. */
   let total = 0;
   return ({ socket }, response, next) => {
     const begin = () => {
@@ -73,31 +72,31 @@ export function limitPipelining({ requestsInFlight }: Pick<ServerLimits, 'reques
       next();
     };
     const advance = () => {
-      const waiting = turns.get(socket) ?? [];
-      const following = socket.destroyed ? undefined : waiting.shift();
-      if (following) {
+      const queue = queues.get(socket) ?? [];
+      const next = socket.destroyed ? undefined : queue.shift();
+      if (next) {
         total -= 1;
-        following();
+        next();
       } else {
-        total -= waiting.length;
-        turns.delete(socket);
+        total -= queue.length;
+        queues.delete(socket);
       }
     };
-    const waiting = turns.get(socket);
-    if (!waiting) {
-      turns.set(socket, []);
+    const queue = queues.get(socket);
+    if (!queue) {
+      queues.set(socket, []);
       begin();
-    } else if (waiting.length < MAX_SENT_AHEAD && total < Math.max(requestsInFlight, MAX_SENT_AHEAD)) {
+    } else if (queue.length < MAX_PIPELINED && total < Math.max(requestsInFlight, MAX_PIPELINED)) {
       total += 1;
-      waiting.push(begin);
+      queue.push(begin);
     } else socket.destroy();
   };
 }
 
-/** Emitted by an answer that is made while it is sent, whenever its client has not taken what there is of it, and again when it has. */
+/** Event of a streamed response whose unread bytes may have changed: it waits for its client, or continues. */
 export const UNREAD = 'unread';
 
-/** Answers 503 `overloaded` while too many requests are under way. */
+/** Answers 503 `overloaded` while too many requests are in flight. */
 export function limitRequests({ requestsInFlight }: Pick<ServerLimits, 'requestsInFlight'>): Middleware {
   const limit = new Quota({ total: requestsInFlight, reserve: true });
   return (request, response, next) => {
@@ -111,12 +110,9 @@ export function limitRequests({ requestsInFlight }: Pick<ServerLimits, 'requests
   };
 }
 
-/**
- * Bounds the bytes of answers that clients have not read yet. Beyond the bound the answers that have waited longest are cut off,
- * so that clients who do not read cost themselves and nobody else.
- */
+/** Limits the response bytes that clients have not read. Beyond the limit it closes the connections that have waited longest. */
 export function limitUnreadBytes(maxBytes = MAX_UNREAD_BYTES): Middleware {
-  // In the order in which they began to wait.
+  // In the order in which they started waiting.
   const waiting = new Map<ServerResponse, number>();
   let total = 0;
   const forget = (response: ServerResponse) => {
@@ -136,7 +132,7 @@ export function limitUnreadBytes(maxBytes = MAX_UNREAD_BYTES): Middleware {
     }
   };
   return (_request, response, next) => {
-    // What the system has taken already is not counted: Node hands it over in the turn after this event.
+    // Node passes data to the kernel after this event; bytes that the kernel accepted are not counted.
     response.once('prefinish', () => setImmediate(measure, response));
     response.on(UNREAD, () => setImmediate(measure, response));
     response.once('close', () => forget(response));
@@ -219,11 +215,11 @@ export class RequestQueue {
 }
 
 /**
- * Gives the error shape to what Node answers before any application code runs: bytes that are no HTTP, headers over the
- * limit, requests that stall, CONNECT, and an Expect header we do not know.
+ * Gives the API's error format to responses that Node sends without calling the application: for malformed HTTP, headers over
+ * the limit, request timeouts, CONNECT, and unsupported Expect headers.
  */
 export function answerConnectionErrors(server: Server): void {
-  // Node would answer a request without a Host header itself, and without a body; `refuseUnclearHost` does it instead.
+  // Node would answer a request without a Host header with an empty body; `refuseUnclearHost` does it instead.
   Object.assign(server, { requireHostHeader: false });
   const answered = new WeakSet<Duplex>();
   const slice = new TimeSlice();
@@ -232,12 +228,12 @@ export function answerConnectionErrors(server: Server): void {
     response.once('finish', () => answered.add(socket));
   });
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Duplex) => {
-    // Of a request that was answered before all of it had come, the rest may be anything.
+    // The rest of a request that was answered early is not parsed.
     if (error.code === 'ECONNRESET' || !socket.writable || answered.has(socket)) {
       socket.destroy();
       return;
     }
-    // Node finds all requests that took too long at once, and there may be thousands.
+    // Node reports thousands of timed-out requests in one turn of the event loop.
     void slice.pause().then(() => writeRaw(socket, codeOf(error)));
   });
   server.on('connect', (_request: IncomingMessage, socket: Duplex) => {

@@ -2,26 +2,25 @@ import type { IncomingMessage } from 'node:http';
 import { Counter, Gauge, Histogram } from 'prom-client';
 import type { Metrics } from './metrics.js';
 
-/** The boundaries that OpenTelemetry recommends: https://opentelemetry.io/docs/specs/semconv/http/http-metrics/ */
+/** Bucket boundaries recommended by OpenTelemetry: https://opentelemetry.io/docs/specs/semconv/http/http-metrics/ */
 const DURATIONS_S = [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10];
 const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
-/** The one label of all requests that no route has taken: their paths are whatever somebody sends. */
+/** Route label of requests without a route: their paths are arbitrary input. */
 const NO_ROUTE = 'unmatched';
-/** The client has gone before there was an answer: the status that proxies write for it. */
-const CLIENT_GONE = 499;
+/** nginx's status for a client that disconnected before the response. */
+const CLIENT_CLOSED_REQUEST = 499;
 
-/** A request that has been answered, or given up. */
 export interface EndedRequest {
   readonly method: string | undefined;
   readonly route: string | undefined;
-  /** Null: nothing was sent. */
+  /** Null when no response was sent. */
   readonly status: number | null;
   readonly seconds: number;
-  /** The code of the error that was answered. */
+  /** Error code of the response. */
   readonly code: string | undefined;
 }
 
-/** Metrics of the requests of the public port. Names and labels are those of OpenTelemetry's HTTP conventions. */
+/** Request metrics of the public port, named after OpenTelemetry's HTTP conventions. */
 export class HttpMetrics {
   private inFlight = 0;
   private readonly durations: Histogram<'http_request_method' | 'http_route' | 'http_response_status_code'>;
@@ -31,20 +30,20 @@ export class HttpMetrics {
     const registers = [register];
     this.durations = new Histogram({
       name: 'http_server_request_duration_seconds',
-      help: 'How long requests took, from their headers to the last byte of the answer',
+      help: 'Duration of requests, from the headers to the last byte of the response',
       labelNames: ['http_request_method', 'http_route', 'http_response_status_code'],
       buckets: DURATIONS_S,
       registers,
     });
     this.errors = new Counter({
       name: 'registry_errors_total',
-      help: 'Requests that were refused or failed, by the code of the answer',
+      help: 'Refused and failed requests by error code',
       labelNames: ['code', 'http_route'],
       registers,
     });
     const active: Gauge = new Gauge({
       name: 'http_server_active_requests',
-      help: 'Requests that are under way',
+      help: 'Requests in flight',
       registers,
       collect: () => active.set(this.inFlight),
     });
@@ -59,7 +58,7 @@ export class HttpMetrics {
     const labels = {
       http_request_method: METHODS.has(method) ? method : '_OTHER',
       http_route: route,
-      http_response_status_code: status ?? CLIENT_GONE,
+      http_response_status_code: status ?? CLIENT_CLOSED_REQUEST,
     };
     this.durations.observe(labels, seconds);
     if (code !== undefined) this.errors.inc({ code, http_route: route });
@@ -67,11 +66,11 @@ export class HttpMetrics {
 }
 
 /**
- * The template of the route that has taken a request, such as `/registry/:registry/v0.1/servers`, and never its path: names
- * in paths are without number, and anybody may make some up. Undefined where no route has taken it.
+ * The route template of a request, such as `/registry/:registry/v0.1/servers`; undefined without a matching route. As a
+ * label it has bounded cardinality, unlike the path.
  */
 export function routeOf(request: IncomingMessage): string | undefined {
-  // Express writes it when it has found the route.
+  // Set by Express.
   const { route } = request as IncomingMessage & { route?: { readonly path?: unknown } };
   const path: unknown = Array.isArray(route?.path) ? route.path[0] : route?.path;
   return typeof path === 'string' ? path : undefined;

@@ -2,11 +2,10 @@ import pretty from 'pino-pretty';
 
 type Line = Readonly<Record<string, unknown>>;
 
-/** The log as lines for people: time, level, what it is about, the sentence, and what else there is. */
+/** Writes log lines as text: time, level, context, message, other fields. */
 export function textStream(stream: number): pretty.PrettyStream {
   return pretty({
     destination: stream,
-    // Written at once: a person waits for it.
     sync: true,
     translateTime: 'SYS:HH:MM:ss.l',
     singleLine: true,

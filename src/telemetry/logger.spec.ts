@@ -14,7 +14,7 @@ beforeAll(() => {
 });
 afterAll(() => reader.kill('SIGKILL'));
 
-it('writes what there is room for while nobody reads, and says how many lines were lost once somebody does', async () => {
+it('drops lines over the buffer limit while the reader is stopped and reports their number afterwards', async () => {
   const { fd } = (reader.stdin as unknown as { _handle: { fd: number } })._handle;
   let lost = 0;
   const destination = new LogDestination(fd, (lines) => (lost += lines));

@@ -3,63 +3,63 @@ import { type DestinationStream, type Logger, pino } from 'pino';
 import type { LogFormat } from '../config/config.js';
 import { tracing } from './tracing.js';
 
-/** Bytes that wait for a reader who takes none: with more, lines are dropped, before they fill the memory. */
-const MAX_WAITING = 8 * 1_024 * 1_024;
-/** How long lines are collected to be written together, and how many characters of them at most. */
-const COLLECTING_MS = 20;
-const MAX_COLLECTED = 64 * 1_024;
+/** Bytes buffered for a stalled reader; further lines are dropped. */
+const MAX_BUFFERED_BYTES = 8 * 1_024 * 1_024;
+/** Lines are written in batches of this interval and at most this many characters. */
+const BATCH_MS = 20;
+const MAX_BATCH = 64 * 1_024;
 
 /**
- * A stream of the process for the log. Lines that come soon after each other are written together, asynchronously: a write for each of
- * them would cost as much as all the rest of the log. What is left is written when the process exits.
+ * Log destination on stdout or stderr. Writes lines in asynchronous batches, since one write per line would double the cost
+ * of logging, and the rest when the process exits.
  */
 export class LogDestination implements DestinationStream {
   private readonly stream;
-  private lines = '';
-  /** Not told yet. */
+  private batch = '';
+  /** Dropped lines not yet reported. */
   private dropped = 0;
-  private isInUse = false;
+  private hasExitListener = false;
 
   /**
-   * @param stream the number of the stream.
-   * @param onDropped is told how many lines were lost, once there is room for one that says so.
+   * @param stream file descriptor.
+   * @param onDropped called with the number of dropped lines once the reader continues.
    */
   constructor(
     stream: number,
     private readonly onDropped: (lines: number) => void,
   ) {
-    this.stream = pino.destination({ dest: stream, sync: false, maxLength: MAX_WAITING });
+    this.stream = pino.destination({ dest: stream, sync: false, maxLength: MAX_BUFFERED_BYTES });
     this.stream.on('drop', (lines: string) => (this.dropped += lines.split('\n').length - 1));
-    this.stream.on('drain', () => this.tell());
+    this.stream.on('drain', () => this.reportDropped());
   }
 
   write(line: string): void {
-    if (!this.isInUse) this.begin();
-    if (this.lines === '') setTimeout(() => this.pass(), COLLECTING_MS);
-    this.lines += line;
-    if (this.lines.length >= MAX_COLLECTED) this.pass();
+    if (!this.hasExitListener) this.flushOnExit();
+    if (this.batch === '') setTimeout(() => this.writeBatch(), BATCH_MS);
+    this.batch += line;
+    if (this.batch.length >= MAX_BATCH) this.writeBatch();
   }
 
-  /** After a line that may be the last. */
+  /** Called by pino after fatal lines. */
   flushSync(): void {
-    this.pass();
+    this.writeBatch();
     this.stream.flushSync();
   }
 
-  private begin(): void {
-    this.isInUse = true;
-    // Before pino's own listener, which writes what the stream has by then.
-    process.prependListener('exit', () => this.pass());
+  private flushOnExit(): void {
+    this.hasExitListener = true;
+    // Must run before pino's exit listener, which flushes the stream.
+    process.prependListener('exit', () => this.writeBatch());
   }
 
-  private pass(): void {
-    if (this.lines === '') return;
-    const { lines } = this;
-    this.lines = '';
-    this.stream.write(lines);
+  private writeBatch(): void {
+    if (this.batch === '') return;
+    const { batch } = this;
+    this.batch = '';
+    this.stream.write(batch);
   }
 
-  private tell(): void {
+  private reportDropped(): void {
     const { dropped } = this;
     if (dropped === 0) return;
     this.dropped = 0;
@@ -71,8 +71,8 @@ export class LogDestination implements DestinationStream {
 const STDOUT = 1;
 
 /**
- * The log: one JSON object per line. Errors are written as type, message, code and stack only: those of the database carry
- * the parameters of the statement, which may be personal data. Lines that belong to a trace name it.
+ * Creates the JSON logger, with `traceId` on lines of a trace. Errors are reduced by `describeError`: database errors carry
+ * statement parameters, which may be personal data.
  */
 export function createLogger(level: string, destination?: DestinationStream): Logger {
   const options = {
@@ -90,13 +90,13 @@ export function createLogger(level: string, destination?: DestinationStream): Lo
   const logger: Logger = pino(
     options,
     new LogDestination(STDOUT, (dropped) =>
-      logger.warn({ context: 'log', dropped }, 'Lines of the log were dropped: they were read too slowly'),
+      logger.warn({ context: 'log', dropped }, 'Log lines were dropped because the reader was too slow'),
     ),
   );
   return logger;
 }
 
-/** Makes the time of lines: of those of one millisecond once. */
+/** Formats timestamps once per millisecond. */
 function timestamp(): () => string {
   let [at, text] = [NaN, ''];
   return () => {
@@ -106,10 +106,10 @@ function timestamp(): () => string {
   };
 }
 
-/** The log on a stream of the process, as JSON, or as text for who reads along. */
+/** Creates a logger on stdout or stderr. */
 export async function createStreamLogger(level: string, format: LogFormat, stream = STDOUT): Promise<Logger> {
   if (format === 'json') {
-    // What is no service ends soon, and loses nothing.
+    // On stderr, for short commands: synchronous, so that no line is lost.
     return createLogger(
       level,
       stream === STDOUT ? undefined : pino.destination({ dest: stream, sync: true }),
@@ -119,7 +119,7 @@ export async function createStreamLogger(level: string, format: LogFormat, strea
   return createLogger(level, textStream(stream));
 }
 
-/** JSON where a program reads the stream, text where a person does, unless the configuration says. */
+/** The configured format; by default text on a terminal and JSON elsewhere. */
 export function logFormat(configured: LogFormat | null, stream: { readonly isTTY?: boolean }): LogFormat {
   return configured ?? (stream.isTTY === true ? 'text' : 'json');
 }
@@ -139,7 +139,7 @@ export function describeError(error: unknown): object {
 
 type Level = 'info' | 'warn' | 'error' | 'fatal' | 'debug' | 'trace';
 
-/** Contexts under which Nest logs every module and route at each start. */
+/** Contexts of Nest's start-up messages about every module and route, logged at `debug`. */
 const STARTUP_CONTEXTS = new Set([
   'InstanceLoader',
   'RoutesResolver',
@@ -148,7 +148,7 @@ const STARTUP_CONTEXTS = new Set([
   'NestApplication',
 ]);
 
-/** Lets Nest, and our classes through Nest's Logger, write to pino. */
+/** Writes Nest's log, and that of our classes through Nest's Logger, to pino. */
 export class NestLogger implements LoggerService {
   constructor(private readonly logger: Logger) {}
 

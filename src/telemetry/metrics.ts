@@ -7,25 +7,22 @@ import {
 } from 'prom-client';
 import type { PoolUse } from '../database/connection.js';
 
-/**
- * The metrics of one service, for Prometheus. Each service has its own registry: prom-client's global one would mix those of
- * several services in a process.
- */
+/** Prometheus metrics of one service, in a separate registry because tests run several services in a process. */
 export class Metrics {
   readonly register = new Registry();
   private readonly refreshers: (() => Promise<void>)[] = [];
 
-  /** Adds those of the process: event loop, memory, garbage collection. They can't be removed again. */
+  /** Adds process metrics: event loop, memory, garbage collection. */
   withProcess(): this {
     collectDefaultMetrics({ register: this.register });
     return this;
   }
 
-  /** Says which build this is: always 1, to be joined with other metrics. */
+  /** Adds `registry_build_info`. */
   withBuild({ version, commit }: { readonly version: string; readonly commit: string }): this {
     const build = new Gauge({
       name: 'registry_build_info',
-      help: 'The build that runs; always 1',
+      help: 'Version of the running build; always 1',
       labelNames: ['version', 'commit', 'node_version'],
       registers: [this.register],
     });
@@ -33,12 +30,12 @@ export class Metrics {
     return this;
   }
 
-  /** Runs this before each scrape, for metrics that are read from elsewhere. It must not reject, nor take long. */
+  /** Calls `refresh` before each scrape. It must be fast and must not reject. */
   refreshBy(refresh: () => Promise<void>): void {
     this.refreshers.push(refresh);
   }
 
-  /** All metrics in Prometheus' text format. */
+  /** All metrics in the Prometheus text format. */
   async exposition(): Promise<{ readonly contentType: string; readonly text: string }> {
     await this.refresh();
     return { contentType: this.register.contentType, text: await this.register.metrics() };
@@ -57,7 +54,7 @@ export class Metrics {
 
 const POOL = 'db_client_connection_pool_name';
 
-/** Metrics of the pools of connections to PostgreSQL, read at each scrape. Names and labels are those of OpenTelemetry's conventions. */
+/** Metrics of the PostgreSQL pools, collected at each scrape and named after OpenTelemetry's conventions. */
 export function observePools({ register }: Metrics, pools: () => Readonly<Record<string, PoolUse>>): void {
   const registers = [register];
   const each = (set: (pool: string, use: PoolUse) => void) => () => {
@@ -75,14 +72,14 @@ export function observePools({ register }: Metrics, pools: () => Readonly<Record
   });
   const max = new Gauge({
     name: 'db_client_connection_max',
-    help: 'How many connections to PostgreSQL there may be',
+    help: 'Maximum number of connections to PostgreSQL',
     labelNames: [POOL],
     registers,
     collect: each((pool, use) => max.set({ [POOL]: pool }, use.max)),
   });
   const waiting = new Gauge({
     name: 'db_client_connection_pending_requests',
-    help: 'What waits for a connection to PostgreSQL',
+    help: 'Requests waiting for a connection to PostgreSQL',
     labelNames: [POOL],
     registers,
     collect: each((pool, use) => waiting.set({ [POOL]: pool }, use.waiting)),

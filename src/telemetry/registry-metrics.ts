@@ -6,7 +6,7 @@ import { Metrics } from './metrics.js';
 
 export type AuthOutcome = 'accepted' | 'refused' | 'incomplete' | 'unavailable' | 'limited';
 
-/** Sentences that say why a token was refused, and the label of each: labels never come from a token. */
+/** Labels of the reasons for refusing a token. Reasons come from a fixed list, so labels never contain token data. */
 const REASONS: Readonly<Record<string, string>> = {
   'the token has expired': 'expired',
   'jwt expired': 'expired',
@@ -32,7 +32,7 @@ const REASONS: Readonly<Record<string, string>> = {
   'the token is not active': 'not_active',
 };
 
-/** Metrics of who is let in: what each identity provider said of the tokens it was asked about. */
+/** Results of token verification by identity provider. */
 @Injectable()
 export class AuthMetrics {
   private readonly outcomes: Counter<'provider' | 'outcome' | 'reason'>;
@@ -40,30 +40,30 @@ export class AuthMetrics {
   constructor({ register }: Metrics) {
     this.outcomes = new Counter({
       name: 'registry_authentications_total',
-      help: 'Tokens by identity provider: accepted, or why not; a token that several providers refuse counts once for each',
+      help: 'Verified tokens by identity provider, outcome and reason; a token refused by several providers counts once for each',
       labelNames: ['provider', 'outcome', 'reason'],
       registers: [register],
     });
   }
 
-  /** @param provider its name in the configuration. */
+  /** @param provider name in the configuration. */
   accepted(provider: string): void {
     this.outcomes.inc({ provider, outcome: 'accepted', reason: '' });
   }
 
-  /** @param reason the sentence for the log, of which only known ones become a label. */
+  /** @param reason logged sentence; becomes the label `other` when not in REASONS. */
   failed(provider: string, outcome: Exclude<AuthOutcome, 'accepted'>, reason: string): void {
     const known = Object.hasOwn(REASONS, reason) ? REASONS[reason] : undefined;
     this.outcomes.inc({ provider, outcome, reason: known ?? 'other' });
   }
 
-  /** A request without a usable token, which no provider was asked about. */
+  /** Counts a request without a token that could be verified. */
   missing(reason: 'no_token' | 'unusable'): void {
     this.outcomes.inc({ provider: '', outcome: 'refused', reason });
   }
 }
 
-/** Metrics of what is read and published on this replica. */
+/** Reads and publications of this replica. */
 @Injectable()
 export class CatalogMetrics {
   private readonly pages: Counter<'outcome'>;
@@ -73,17 +73,17 @@ export class CatalogMetrics {
     const registers = [register];
     this.pages = new Counter({
       name: 'registry_page_cache_requests_total',
-      help: 'Pages of the consumer API that were found ready to send (hit), and that had to be read (miss)',
+      help: 'Pages of the consumer API found in the cache (hit) or read from the database (miss)',
       labelNames: ['outcome'],
       registers,
     });
     this.publications = new Counter({
       name: 'registry_publications_total',
-      help: 'Versions that were published through this replica',
+      help: 'Versions published through this replica',
       labelNames: ['entry_type'],
       registers,
     });
-    // Prometheus sees an increase only in a series that it has scraped before.
+    // Prometheus sees increases only in series that it has scraped before.
     for (const outcome of ['hit', 'miss']) this.pages.inc({ outcome }, 0);
     for (const entry_type of ENTRY_TYPE_NAMES) this.publications.inc({ entry_type }, 0);
   }
@@ -101,11 +101,11 @@ export class CatalogMetrics {
   }
 }
 
-/** Published entries are not synced: there is nothing to count. */
-const COUNTED = SOURCE_KINDS.filter((kind) => KINDS[kind].filledBy !== 'publishing');
+/** Managed sources are not synced. */
+const SYNCED_KINDS = SOURCE_KINDS.filter((kind) => KINDS[kind].filledBy !== 'publishing');
 /**
- * How a run may end. `superseded`: the source changed hands or settings meanwhile, and nothing was written. `cut_off`: by a
- * stop of the server, or because PostgreSQL was not reachable.
+ * Outcomes of a run. `superseded`: the lease or settings of the source changed during the run, so nothing was written.
+ * `cut_off`: the server stopped, or PostgreSQL was unreachable.
  */
 const OUTCOMES = ['complete', 'unchanged', 'failed', 'superseded', 'cut_off'] as const;
 const CHANGES = ['added', 'changed', 'removed', 'skipped'] as const;
@@ -113,7 +113,7 @@ const DURATIONS_S = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1_800];
 
 export type RunOutcome = (typeof OUTCOMES)[number];
 
-/** Metrics of the runs of this replica. For kubernetes, a run is one write of what has changed in the cluster. */
+/** Sync runs of this replica. For Kubernetes, a run is one write of cluster changes. */
 @Injectable()
 export class SyncMetrics {
   private readonly durations: Histogram<'kind' | 'outcome'>;
@@ -125,33 +125,33 @@ export class SyncMetrics {
     const registers = [register];
     this.durations = new Histogram({
       name: 'registry_sync_duration_seconds',
-      help: 'How long the syncs of this replica took',
+      help: 'Duration of the sync runs of this replica',
       labelNames: ['kind', 'outcome'],
       buckets: DURATIONS_S,
       registers,
     });
     this.runs = new Counter({
       name: 'registry_sync_runs_total',
-      help: 'Syncs of this replica that have ended',
+      help: 'Finished sync runs of this replica',
       labelNames: ['kind', 'outcome'],
       registers,
     });
     this.entries = new Counter({
       name: 'registry_sync_entries_total',
-      help: 'Versions that the syncs of this replica have added, changed and removed, or skipped because they are not valid',
+      help: 'Versions that sync runs of this replica added, changed, removed, or skipped as invalid',
       labelNames: ['kind', 'change'],
       registers,
     });
     this.running = new Gauge({
       name: 'registry_sync_running',
-      help: 'Syncs of this replica that are under way',
+      help: 'Running syncs of this replica',
       labelNames: ['kind'],
       registers,
     });
     this.beginAtZero();
   }
 
-  /** Counts a run that begins. @returns to be called with its outcome when it ends. */
+  /** Counts the start of a run; the returned function counts its end. */
   begin(kind: SourceKind): (outcome: RunOutcome) => void {
     const started = performance.now();
     this.running.inc({ kind });
@@ -166,9 +166,9 @@ export class SyncMetrics {
     for (const change of CHANGES) this.entries.inc({ kind, change }, counts[change]);
   }
 
-  // Prometheus sees an increase only in a series that it has scraped before.
+  // Prometheus sees increases only in series that it has scraped before.
   private beginAtZero(): void {
-    for (const kind of COUNTED) {
+    for (const kind of SYNCED_KINDS) {
       this.running.set({ kind }, 0);
       for (const outcome of OUTCOMES) this.runs.inc({ kind, outcome }, 0);
       for (const change of CHANGES) this.entries.inc({ kind, change }, 0);

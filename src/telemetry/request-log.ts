@@ -3,15 +3,15 @@ import type { Logger } from 'pino';
 import { type HttpMetrics, routeOf } from './http-metrics.js';
 import { tracing } from './tracing.js';
 
-/** Why a request was refused or failed. */
+/** Error of a refused or failed request. */
 export interface RequestRefusal {
-  /** That of the answer. */
+  /** Error code of the response. */
   readonly code: string;
-  /** Which of the steps that a request passes has said so. */
+  /** Step of request processing that refused it. */
   readonly step?: string | undefined;
 }
 
-/** Who was found to have sent a request, as far as the log tells. */
+/** The logged parts of a caller. */
 export interface RequestSubject {
   readonly subject: string | null;
   readonly claims: Readonly<Record<string, unknown>>;
@@ -19,22 +19,21 @@ export interface RequestSubject {
 
 declare module 'node:http' {
   interface IncomingMessage {
-    /** The trace that the request belongs to, when there is tracing. */
+    /** Trace of the request, if traced. */
     traceId?: string;
-    /** Does work as part of that trace, or of none. */
+    /** Runs work in the trace context of the request. */
     inTrace?: ((work: () => void) => void) | undefined;
-    /** Left here by what writes error answers. */
+    /** Set by the error filter. */
     refusal?: RequestRefusal;
   }
 }
 
 /**
- * Gives each request an id, in `X-Request-Id` and the log, and writes one line when it ends; what it says is counted too. No
- * header is logged, nor the query string.
+ * Assigns each request an id, sent as `X-Request-Id`; logs and counts it when it ends. Headers and query strings are never
+ * logged.
  *
- * @param idFor the id of a request that has just come.
- * @param subjectOf who has sent the request, once that is known.
- * @param onRefused is told of each request that was refused or failed, when it ends.
+ * @param subjectOf returns the caller of a request, once authenticated.
+ * @param onRefused called at the end of each refused or failed request.
  */
 export function requestLog(
   logger: Logger,
@@ -54,13 +53,13 @@ export function requestLog(
     response.setHeader('X-Request-Id', id);
     metrics.began();
     response.once('close', () => {
-      const took = performance.now() - began;
+      const durationMs = performance.now() - began;
       const route = routeOf(request);
       const { refusal } = request;
       const status = response.headersSent ? response.statusCode : null;
-      metrics.ended({ method, route, status, seconds: took / 1_000, code: refusal?.code });
+      metrics.ended({ method, route, status, seconds: durationMs / 1_000, code: refusal?.code });
       if (refusal) onRefused(request, refusal);
-      // The error filter has logged the cause of a 5xx already. A 501 is no fault of ours.
+      // The error filter logs the cause of a 5xx. A 501 is a client error.
       const level = status !== null && status >= 500 && status !== 501 ? 'error' : 'info';
       if (!logger.isLevelEnabled(level)) return;
       const { subject, claims } = subjectOf(request) ?? {};
@@ -76,7 +75,7 @@ export function requestLog(
           ...(typeof subject === 'string' ? { subject } : {}),
           ...(typeof issuer === 'string' ? { issuer } : {}),
           ...refusal,
-          responseTime: Math.round(took),
+          responseTime: Math.round(durationMs),
           ...(response.writableFinished ? {} : { aborted: true }),
         },
         'request',
@@ -86,7 +85,7 @@ export function requestLog(
   };
 }
 
-/** After whatever lets requests wait: what begins one of them is part of another's trace. */
+/** Restores the trace context after middleware that queues requests: another request's context dequeues them. */
 export function resumeTrace(request: IncomingMessage, _response: ServerResponse, next: () => void): void {
   if (request.inTrace) request.inTrace(next);
   else next();

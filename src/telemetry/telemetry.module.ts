@@ -2,7 +2,7 @@ import { type DynamicModule, Module } from '@nestjs/common';
 import { Metrics } from './metrics.js';
 import { AuthMetrics, CatalogMetrics, SyncMetrics } from './registry-metrics.js';
 
-/** Makes the metrics of the service, which are served before the application is built, injectable everywhere. */
+/** Provides the metrics, which are served before the application is created, to every module. */
 @Module({})
 export class TelemetryModule {
   static with(metrics: Metrics): DynamicModule {

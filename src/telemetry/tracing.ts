@@ -1,15 +1,14 @@
-/** Values of a span, by the names of OpenTelemetry's conventions, or below `registry.`. */
+/** Named by OpenTelemetry's conventions, or with the prefix `registry.`. */
 export type SpanAttributes = Readonly<Record<string, string | number | boolean>>;
 
-/** What tracing is to the rest of the program. */
 export interface Tracing {
-  /** The trace that the running code belongs to. */
+  /** The current trace. */
   traceId(): string | undefined;
-  /** Remembers where in its trace the running code is, for work that others begin later. Undefined without tracing. */
+  /** Captures the current context; the returned function runs work in it. Undefined without tracing. */
   capture(): ((work: () => void) => void) | undefined;
-  /** Does work that is nobody's in particular, whoever has led to it: it is part of no trace, nor is what it begins. */
+  /** Runs background work outside any trace. */
   outside<T>(work: () => T): T;
-  /** Does the work as a span of its own below the running one, or as the first of a new trace. */
+  /** Runs work in a child span, or in the root span of a new trace. */
   inSpan<T>(
     name: string,
     attributes: SpanAttributes,
@@ -25,20 +24,17 @@ const OFF: Tracing = {
   inSpan: (_name, _attributes, work) => work(() => undefined),
 };
 
-let inUse = OFF;
+let current = OFF;
 
-/**
- * The one place that knows of traces: for the log, for audit events and for work that is a span of its own. Without tracing it
- * does nothing, and nothing of OpenTelemetry is loaded.
- */
+/** Tracing for the rest of the server. A no-op until `useTracing`, so that OpenTelemetry is loaded only when configured. */
 export const tracing: Tracing = {
-  traceId: () => inUse.traceId(),
-  capture: () => inUse.capture(),
-  outside: (work) => inUse.outside(work),
-  inSpan: (name, attributes, work, options) => inUse.inSpan(name, attributes, work, options),
+  traceId: () => current.traceId(),
+  capture: () => current.capture(),
+  outside: (work) => current.outside(work),
+  inSpan: (name, attributes, work, options) => current.inSpan(name, attributes, work, options),
 };
 
-/** Once, at start: a process has one tracing, as it has one of what it hooks into. */
+/** Called once at start: instrumentation is per process. */
 export function useTracing(started: Tracing): void {
-  inUse = started;
+  current = started;
 }

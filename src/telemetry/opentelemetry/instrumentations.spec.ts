@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { withoutLiterals } from './instrumentations.js';
 
-describe('the text of a statement', () => {
+describe('withoutLiterals', () => {
   it.each([
     ["select 'secret'", 'select ?'],
     ["select 'it''s a secret', x", 'select ?, x'],
@@ -15,9 +15,9 @@ describe('the text of a statement', () => {
     ['select /* secret */ x', 'select x'],
     ['set statement_timeout = 1000', 'set statement_timeout = ?'],
     ["select x'ff', b'01', U&'\\0041'", 'select ?, ?, ?'],
-  ])('%s is told as %s', (statement, told) => expect(withoutLiterals(statement)).toBe(told));
+  ])('sanitizes %s to %s', (statement, sanitized) => expect(withoutLiterals(statement)).toBe(sanitized));
 
-  it('is not told at any length, and costs no more time for it', () => {
+  it('truncates long statements', () => {
     expect(withoutLiterals(`select ${'x, '.repeat(100_000)}`).length).toBeLessThanOrEqual(4_000);
     expect(withoutLiterals(`select '${"''".repeat(50_000)}`)).toBe('select ?');
   });

@@ -14,16 +14,16 @@ import { routeOf } from '../http-metrics.js';
 
 interface Choices {
   /**
-   * Where requests of ours carry `traceparent`. Nowhere else: it tells its receiver which requests of theirs belong together,
-   * and identity providers and other registries are somebody else's.
+   * Hosts to which outgoing requests carry `traceparent`. It lets the receiver correlate requests, so it is not sent to third
+   * parties such as identity providers.
    */
   readonly traceparentHosts: ReadonlySet<string>;
   readonly propagator: W3CTraceContextPropagator;
 }
 
 /**
- * What is traced: requests that come in, statements, and requests that go out. Only what belongs to a trace: what the server
- * asks the database of its own accord, every half second, would be all that one sees.
+ * Instruments incoming requests, statements and outgoing requests. Statements and outgoing requests need a parent span:
+ * otherwise polling every half second would flood the collector.
  */
 export function instrumentations({ traceparentHosts, propagator }: Choices): Instrumentation[] {
   return [
@@ -42,7 +42,7 @@ export function instrumentations({ traceparentHosts, propagator }: Choices): Ins
     }),
     new PgInstrumentation({
       requireParentSpan: true,
-      // The name of a prepared statement, which the span has for its own otherwise, tells nobody anything.
+      // By default the span is named after the prepared statement, a hash.
       requestHook: (span, { query, connection }) => {
         if (!span.isRecording()) return;
         const [operation = ''] = /[a-z]+/i.exec(query.text) ?? [];
@@ -63,33 +63,33 @@ export function instrumentations({ traceparentHosts, propagator }: Choices): Ins
 }
 
 /**
- * Lets requests that are in no trace go past the instrumentation of HTTP, which would make a context for each of them and bind the
- * request and its answer to it. To be called once, when the instrumentation is there.
+ * Makes untraced requests bypass the HTTP instrumentation, which would create a context for each and bind request and
+ * response to it. Call once, after the instrumentation is registered.
  *
- * @param isUntraced is asked once for each request.
+ * @param isUntraced called once per request.
  */
-export function passUntraced(isUntraced: (request: IncomingMessage) => boolean): void {
+export function skipUntraced(isUntraced: (request: IncomingMessage) => boolean): void {
   const traced = Reflect.get(Server.prototype, 'emit') as typeof EventEmitter.prototype.emit;
   const untraced = Reflect.get(EventEmitter.prototype, 'emit') as typeof traced;
   Server.prototype.emit = function (this: Server, event: string | symbol, ...args: unknown[]) {
-    const goesPast = event === 'request' && isUntraced(args[0] as IncomingMessage);
-    return (goesPast ? untraced : traced).call(this, event, ...args);
+    const bypasses = event === 'request' && isUntraced(args[0] as IncomingMessage);
+    return (bypasses ? untraced : traced).call(this, event, ...args);
   };
 }
 
-/** Statements are few and long: each is cleaned once. */
-const MAX_KNOWN = 500;
+/** Sanitized statements are cached: they are few and long. */
+const MAX_CACHED = 500;
 const MAX_LENGTH = 4_000;
 
-const known = new LRUCache<string, string>({ max: MAX_KNOWN });
+const sanitized = new LRUCache<string, string>({ max: MAX_CACHED });
 
 /**
- * A statement without its literals: strings, dollar-quoted ones too, and numbers become `?`; comments go. What is passed as a
- * parameter (`$1`) is not in the text at all. https://opentelemetry.io/docs/specs/semconv/db/database-spans/#sanitization-of-dbquerytext
+ * Replaces the literals of a statement (strings, dollar-quoted strings, numbers) with `?` and removes comments. Values of
+ * parameters (`$1`) are not in the text. https://opentelemetry.io/docs/specs/semconv/db/database-spans/#sanitization-of-dbquerytext
  */
 export function withoutLiterals(statement: string): string {
-  const before = known.get(statement);
-  if (before !== undefined) return before;
+  const cached = sanitized.get(statement);
+  if (cached !== undefined) return cached;
   const text = statement
     .slice(0, 4 * MAX_LENGTH)
     .replaceAll(LITERALS, (found) =>
@@ -98,46 +98,46 @@ export function withoutLiterals(statement: string): string {
     .replaceAll(/\s+/g, ' ')
     .trim()
     .slice(0, MAX_LENGTH);
-  known.set(statement, text);
+  sanitized.set(statement, text);
   return text;
 }
 
-/** Comments, quoted names, parameters, strings and numbers, whichever comes first; one that is cut off reaches to the end. */
+/** Comments, quoted names, parameters, strings and numbers; an unterminated one extends to the end. */
 const LITERALS =
   /--[^\n]*|\/\*[^]*?(?:\*\/|$)|"(?:[^"]|"")*(?:"|$)|\$\d+|(\$\w*\$)[^]*?(?:\1|$)|(?:\b[exb]|\bu&)?'(?:[^'\\]|''|\\[^])*(?:'|$)|(?<![\w$.])\d[\d_]*(?:\.\d+)?(?:e[+-]?\d+)?\b/gi;
 
-type Kept = (value: AttributeValue) => AttributeValue;
-const asItIs: Kept = (value) => value;
+type Redaction = (value: AttributeValue) => AttributeValue;
+const unchanged: Redaction = (value) => value;
 
-/** Everything a span may say: what is not named here does not leave the process. */
-const KEPT: ReadonlyMap<string, Kept> = new Map(
-  Object.entries<Kept>({
-    'http.request.method': asItIs,
-    'http.response.status_code': asItIs,
-    'http.route': asItIs,
-    'url.scheme': asItIs,
+/** Exported span attributes. All others are dropped. */
+const EXPORTED: ReadonlyMap<string, Redaction> = new Map(
+  Object.entries<Redaction>({
+    'http.request.method': unchanged,
+    'http.response.status_code': unchanged,
+    'http.route': unchanged,
+    'url.scheme': unchanged,
     'url.path': (value) => pathWithoutKeys(String(value)),
-    // Of requests of ours. The query may hold what opens the address.
+    // Of outgoing requests, whose query may contain credentials.
     'url.full': (value) => withoutQuery(String(value)),
-    'server.address': asItIs,
-    'server.port': asItIs,
-    'network.protocol.version': asItIs,
-    'error.type': asItIs,
-    'db.system.name': asItIs,
-    'db.namespace': asItIs,
-    'db.operation.name': asItIs,
+    'server.address': unchanged,
+    'server.port': unchanged,
+    'network.protocol.version': unchanged,
+    'error.type': unchanged,
+    'db.system.name': unchanged,
+    'db.namespace': unchanged,
+    'db.operation.name': unchanged,
     'db.query.text': (value) => withoutLiterals(String(value)),
-    'registry.error.code': asItIs,
-    'registry.source.name': asItIs,
-    'registry.source.kind': asItIs,
-    'registry.sync.outcome': asItIs,
-    'registry.sync.entries': asItIs,
+    'registry.error.code': unchanged,
+    'registry.source.name': unchanged,
+    'registry.source.kind': unchanged,
+    'registry.sync.outcome': unchanged,
+    'registry.sync.entries': unchanged,
   }),
 );
 
 /**
- * Passes spans on with what may be told of them: no headers, no query strings, no addresses of clients, no values of statements,
- * and of errors only that there was one, since messages quote what they are about.
+ * Redacts spans before export: no headers, query strings, client addresses or statement values. Error messages may quote
+ * data, so only the error status is exported.
  */
 export class SpanRedaction implements SpanProcessor {
   constructor(private readonly next: SpanProcessor) {}
@@ -159,7 +159,7 @@ export class SpanRedaction implements SpanProcessor {
   }
 }
 
-// A copy, which waits for its turn to be sent: the span itself holds what the client has sent.
+// A copy, so that the queue for export does not retain the request through the span.
 function redacted(span: ReadableSpan): ReadableSpan {
   const spanContext = span.spanContext();
   return {
@@ -173,7 +173,7 @@ function redacted(span: ReadableSpan): ReadableSpan {
     ended: span.ended,
     resource: span.resource,
     instrumentationScope: span.instrumentationScope,
-    attributes: keptOf(span.attributes),
+    attributes: exportedAttributes(span.attributes),
     status: { code: span.status.code },
     events: [],
     links: [],
@@ -183,13 +183,12 @@ function redacted(span: ReadableSpan): ReadableSpan {
   };
 }
 
-/** The attributes that may be told, each in the form in which it may be. */
-export function keptOf(attributes: Attributes): Attributes {
-  const kept: Attributes = {};
+function exportedAttributes(attributes: Attributes): Attributes {
+  const exported: Attributes = {};
   for (const name in attributes) {
     const value = attributes[name];
-    const keep = KEPT.get(name);
-    if (keep && value !== undefined) kept[name] = keep(value);
+    const redact = EXPORTED.get(name);
+    if (redact && value !== undefined) exported[name] = redact(value);
   }
-  return kept;
+  return exported;
 }

@@ -12,7 +12,7 @@ import {
 import type { MetricObjectWithValues, MetricValue, MetricValueWithName } from 'prom-client';
 import type { Metrics } from '../metrics.js';
 
-/** Names of OpenTelemetry's conventions that contain dots; Prometheus writes underscores for them. */
+/** Convention names with dots, which Prometheus names replace with underscores. */
 const CONVENTIONS = [
   'http.server.request.duration',
   'http.server.active_requests',
@@ -34,9 +34,9 @@ const BY_LABEL = underscored(LABELS);
 const UNITS: Readonly<Record<string, string>> = { _seconds: 's', _bytes: 'By' };
 
 /**
- * The name and unit by which OpenTelemetry knows a metric of Prometheus:
- * https://opentelemetry.io/docs/specs/otel/compatibility/prometheus_and_openmetrics/. A collector that turns it into one for
- * Prometheus again arrives at the name it had, so the same dashboards serve both ways.
+ * Converts a Prometheus metric name to OpenTelemetry's name and unit:
+ * https://opentelemetry.io/docs/specs/otel/compatibility/prometheus_and_openmetrics/. A collector that exports to Prometheus
+ * restores the original name, so dashboards work with both.
  */
 export function otlpName(prometheusName: string): { name: string; unit: string } {
   const counted = prometheusName.replace(/_total$/, '');
@@ -45,14 +45,14 @@ export function otlpName(prometheusName: string): { name: string; unit: string }
   return { name: BY_NAME.get(name) ?? name, unit: UNITS[suffix] ?? '' };
 }
 
-/** Likewise, the name of an attribute. */
+/** Converts a Prometheus label to an attribute name. */
 export function otlpLabel(label: string): string {
   return BY_LABEL.get(label) ?? label;
 }
 
 type Family = MetricObjectWithValues<MetricValue<string>>;
 
-/** The metrics of `/metrics` in the model of OpenTelemetry: each is counted once and told in two ways. */
+/** Exports the metrics of `/metrics` by OTLP, so that each is counted once. */
 export class MetricsProducer implements MetricProducer {
   private readonly startTime = millisToHrTime(Date.now());
 
@@ -88,11 +88,11 @@ export class MetricsProducer implements MetricProducer {
     if (type === 'gauge') return { ...base, dataPointType: DataPointType.GAUGE, dataPoints: points() };
     if (type !== 'histogram') return null;
     const dataPoints = [...seriesOf(family).values()].map(
-      ({ attributes, boundaries, below, count, sum }) => ({
+      ({ attributes, boundaries, cumulative, count, sum }) => ({
         ...times,
         attributes,
         value: {
-          buckets: { boundaries, counts: [...below, count].map((n, at, all) => n - (all[at - 1] ?? 0)) },
+          buckets: { boundaries, counts: [...cumulative, count].map((n, at, all) => n - (all[at - 1] ?? 0)) },
           count,
           sum,
         },
@@ -105,8 +105,8 @@ export class MetricsProducer implements MetricProducer {
 interface Series {
   readonly attributes: Attributes;
   readonly boundaries: number[];
-  /** How many are at most each boundary. */
-  readonly below: number[];
+  /** Cumulative counts per boundary. */
+  readonly cumulative: number[];
   count: number;
   sum: number;
 }
@@ -119,7 +119,7 @@ function seriesOf({ name, values }: Family): Map<string, Series> {
     const series = found.get(key) ?? {
       attributes: attributesOf(labels),
       boundaries: [],
-      below: [],
+      cumulative: [],
       count: 0,
       sum: 0,
     };
@@ -128,7 +128,7 @@ function seriesOf({ name, values }: Family): Map<string, Series> {
     else if (metricName === `${name}_count`) series.count = value;
     else if (le !== undefined && le !== '+Inf') {
       series.boundaries.push(Number(le));
-      series.below.push(value);
+      series.cumulative.push(value);
     }
   }
   return found;

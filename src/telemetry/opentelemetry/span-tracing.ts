@@ -8,12 +8,11 @@ import {
 } from '@opentelemetry/api';
 import type { Tracing } from '../tracing.js';
 
-/** Tracing by spans of this tracer. */
 export function spanTracing(tracer: Tracer): Tracing {
   return {
     traceId: () => {
-      const running = trace.getActiveSpan()?.spanContext();
-      return running && isSpanContextValid(running) ? running.traceId : undefined;
+      const active = trace.getActiveSpan()?.spanContext();
+      return active && isSpanContextValid(active) ? active.traceId : undefined;
     },
     capture: () => {
       const captured = context.active();

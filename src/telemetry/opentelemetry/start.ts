@@ -29,16 +29,16 @@ import type { OtlpTarget, TelemetryConfig } from '../../config/telemetry-config.
 import type { Metrics } from '../metrics.js';
 import { useTracing } from '../tracing.js';
 import { contextManager } from './context-managers.js';
-import { instrumentations, passUntraced, SpanRedaction } from './instrumentations.js';
+import { instrumentations, skipUntraced, SpanRedaction } from './instrumentations.js';
 import { MetricsProducer } from './metrics-producer.js';
 import { spanTracing } from './span-tracing.js';
 
-/** A collector that is away is away for longer than one export. */
+/** An unavailable collector usually misses many exports. */
 const REPEAT_MS = 5 * 60_000;
 
 /**
- * Where OpenTelemetry complains. Of what goes wrong with sending, the log gets one line in five minutes, with the kind of error
- * alone: messages may quote what the other side has answered.
+ * Logs export errors of OpenTelemetry, at most once in five minutes. Logs the kind of error only: messages may quote the
+ * collector's response.
  */
 export class ExportProblems implements DiagLogger {
   private reportedAt = -Infinity;
@@ -51,7 +51,7 @@ export class ExportProblems implements DiagLogger {
     this.reportedAt = now;
     this.logger.warn(
       { context: 'telemetry', error: kindOf(problem) },
-      'Traces or metrics could not be sent; what the collector does not take is dropped',
+      'Traces or metrics could not be exported and were dropped',
     );
   }
 
@@ -69,7 +69,7 @@ function kindOf(problem: unknown): string {
   return code === undefined ? problem.name : String(code).slice(0, 50);
 }
 
-/** Sends spans. Headers, certificates, compression and the timeout come from OTEL_EXPORTER_OTLP_… variables. */
+/** Headers, certificates, compression and the timeout come from OTEL_EXPORTER_OTLP_… variables. */
 export async function spanExporter({ url, protocol }: OtlpTarget): Promise<SpanExporter> {
   const { OTLPTraceExporter } =
     protocol === 'http/json'
@@ -78,7 +78,6 @@ export async function spanExporter({ url, protocol }: OtlpTarget): Promise<SpanE
   return new OTLPTraceExporter({ url });
 }
 
-/** Sends metrics, likewise. */
 export async function metricExporter({ url, protocol }: OtlpTarget): Promise<PushMetricExporter> {
   const { OTLPMetricExporter } =
     protocol === 'http/json'
@@ -88,41 +87,41 @@ export async function metricExporter({ url, protocol }: OtlpTarget): Promise<Pus
 }
 
 /**
- * Records this share of the traces that begin here, and those that come recorded (contract §2). For a request that names no
- * trace it is decided before anything is done for tracing: nine requests out of ten are then as cheap as without.
+ * Samples this ratio of new traces, and continues sampled traces of callers (contract §2). Requests without `traceparent` are
+ * sampled before the instrumentation runs, so that unsampled ones cost as little as without tracing.
  */
 export class ShareSampling {
   readonly sampler: Sampler;
 
-  /** @param continues do requests go on with the trace that they name? */
+  /** @param propagates whether requests continue the trace of their `traceparent`. */
   constructor(
     private readonly ratio: number,
-    private readonly continues: boolean,
+    private readonly propagates: boolean,
   ) {
     const others = new TraceIdRatioBasedSampler(ratio);
     const chosen = new AlwaysOnSampler();
     const root: Sampler = {
       shouldSample: (...args) =>
-        // A request that is here has been chosen.
+        // `isUnsampled` has already sampled requests.
         args[3] === SpanKind.SERVER ? chosen.shouldSample() : others.shouldSample(args[0], args[1]),
       toString: () => `ShareSampling{${ratio}}`,
     };
     this.sampler = new ParentBasedSampler({ root });
   }
 
-  /** Is this request in no trace? */
-  leavesOut({ headers }: IncomingMessage): boolean {
-    return !this.namesTrace(headers['traceparent']) && Math.random() >= this.ratio;
+  /** Samples a request; call once per request. */
+  isUnsampled({ headers }: IncomingMessage): boolean {
+    return !this.continuesTrace(headers['traceparent']) && Math.random() >= this.ratio;
   }
 
-  private namesTrace(header: string | string[] | undefined): boolean {
-    return this.continues && typeof header === 'string' && parseTraceParent(header) !== null;
+  private continuesTrace(header: string | string[] | undefined): boolean {
+    return this.propagates && typeof header === 'string' && parseTraceParent(header) !== null;
   }
 }
 
-/** What is left is sent at the end of the process, if the collector takes it within this time. */
+/** Time limit for the final export at shutdown. */
 const LAST_EXPORT_MS = 2_000;
-/** Asked every few seconds, by machines. None of them exists on the public port (contract §1). */
+/** Polled by probes and Prometheus on the internal port (contract §1); never traced. */
 const INTERNAL_PATHS = new Set(['/health', '/readiness', '/version', '/metrics']);
 
 export interface StartedOpenTelemetry {
@@ -130,8 +129,8 @@ export interface StartedOpenTelemetry {
 }
 
 /**
- * Starts OpenTelemetry: traces, and the metrics of `/metrics` by OTLP. It is the only module that loads the SDK, and has to run
- * before the application is imported: `http` and `pg` are instrumented by changing their classes in place.
+ * Starts OpenTelemetry: traces, and the metrics of `/metrics` by OTLP. Only this module loads the SDK. Call it before the
+ * application is imported, because instrumentation patches the classes of `http` and `pg`.
  */
 export async function startOpenTelemetry(
   config: TelemetryConfig,
@@ -153,7 +152,7 @@ export async function startOpenTelemetry(
   };
 }
 
-// OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES go before what is said here.
+// OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES override these.
 function resourceOf(version: string): Resource {
   const own = resourceFromAttributes({
     'service.name': 'registry-server',
@@ -171,14 +170,14 @@ async function startTraces(
   const sampling = sampleRatio === null ? null : new ShareSampling(sampleRatio, propagates);
   const provider = new NodeTracerProvider({
     resource,
-    // Otherwise the provider does what OTEL_TRACES_SAMPLER says.
+    // By default the provider reads OTEL_TRACES_SAMPLER.
     ...(sampling ? { sampler: sampling.sampler } : {}),
     spanProcessors: [new SpanRedaction(new BatchSpanProcessor(await spanExporter(traces)))],
   });
   const propagator = new W3CTraceContextPropagator();
   provider.register({
     contextManager: contextManager(),
-    // Requests of ours are given theirs by the instrumentation of undici, which knows where they go.
+    // The undici instrumentation injects `traceparent` into outgoing requests, depending on the host.
     propagator: {
       inject: () => undefined,
       extract: (...args) => (propagates ? propagator.extract(...args) : args[0]),
@@ -192,15 +191,15 @@ async function startTraces(
       propagator,
     }),
   });
-  // Instrumentations hook into require(), and this program is imported: it gets the same classes all the same.
+  // Instrumentation hooks into require(); ES modules then get the patched classes too.
   const require = createRequire(import.meta.url);
   for (const name of ['http', 'pg']) require(name);
-  passUntraced((request) => isAskedByMachines(request) || (sampling?.leavesOut(request) ?? false));
+  skipUntraced((request) => isInternal(request) || (sampling?.isUnsampled(request) ?? false));
   useTracing(spanTracing(provider.getTracer('registry-server')));
   return provider;
 }
 
-function isAskedByMachines({ url }: IncomingMessage): boolean {
+function isInternal({ url }: IncomingMessage): boolean {
   return INTERNAL_PATHS.has(url?.split('?', 1)[0] ?? '');
 }
 
