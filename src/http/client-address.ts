@@ -1,7 +1,8 @@
+import { isIPv6 } from 'node:net';
 import type { Request } from 'express';
+import ipaddr from 'ipaddr.js';
 
 const IPV4_IN_IPV6 = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i;
-const IPV6_GROUPS = 8;
 const NETWORK_GROUPS = 4;
 
 /** Key of a client for limits: the network of the peer. Headers such as X-Forwarded-For are ignored, since anyone can send them. */
@@ -20,11 +21,7 @@ export function clientNetwork(address: string | undefined): string {
   if (address === undefined) return 'unknown';
   const mapped = IPV4_IN_IPV6.exec(address)?.[1];
   if (mapped !== undefined) return mapped;
-  if (!address.includes(':')) return address;
-  const [head = [], tail = []] = address
-    .toLowerCase()
-    .split('::')
-    .map((part) => part.split(':').filter((group) => group !== ''));
-  const zeros = new Array<string>(Math.max(0, IPV6_GROUPS - head.length - tail.length)).fill('0');
-  return `${[...head, ...zeros, ...tail].slice(0, NETWORK_GROUPS).join(':')}::/64`;
+  if (!isIPv6(address)) return address;
+  const network = ipaddr.IPv6.parse(address).parts.slice(0, NETWORK_GROUPS);
+  return `${network.map((group) => group.toString(16)).join(':')}::/64`;
 }

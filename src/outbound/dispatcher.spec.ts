@@ -4,7 +4,7 @@ import { proxyAuthorization, proxyFor } from './dispatcher.js';
 const http = { origin: 'http://plain.example:3128', credentials: null };
 const https = { origin: 'http://secure.example:3128', credentials: { username: 'a', password: 'b:c' } };
 
-it.each<[url: string, noProxy: string[], through: object | null]>([
+it.each<[url: string, noProxy: string[], proxy: object | null]>([
   ['https://idp.example.com/', [], https],
   ['http://idp.example.com/', [], http],
   ['https://idp.example.com/', ['*'], null],
@@ -33,16 +33,16 @@ it.each<[url: string, noProxy: string[], through: object | null]>([
   ['https://[fd00::1]/', ['fd00::/8'], null],
   ['https://[fe00::1]/', ['fd00::/8'], https],
   ['https://idp.example.com/', ['10.0.0.0/8', '.', ':', '[', ''], https],
-])('a request to %s goes, but for %j, through %j', (url, noProxy, through) => {
-  expect(proxyFor(new URL(url), { http, https, noProxy })).toBe(through);
+])('a request to %s with NO_PROXY %j uses proxy %j', (url, noProxy, proxy) => {
+  expect(proxyFor(new URL(url), { http, https, noProxy })).toBe(proxy);
 });
 
-it('is made directly where there is no proxy for its scheme', () => {
+it('connects directly when no proxy is set for the scheme', () => {
   expect(proxyFor(new URL('https://idp.example.com'), { http, https: null, noProxy: [] })).toBeNull();
   expect(proxyFor(new URL('http://idp.example.com'), { http: null, https, noProxy: [] })).toBeNull();
 });
 
-it('shows a proxy who asks, where that is said', () => {
+it('sends Proxy-Authorization when the proxy has credentials', () => {
   expect(proxyAuthorization(http)).toBeUndefined();
   expect(proxyAuthorization(https)).toBe(`Basic ${Buffer.from('a:b:c').toString('base64')}`);
 });

@@ -1,81 +1,36 @@
-import { BlockList, isIP } from 'node:net';
+import { isIP } from 'node:net';
 import { rootCertificates } from 'node:tls';
+import ipaddr from 'ipaddr.js';
 import { Agent, type Dispatcher, Pool, ProxyAgent } from 'undici';
 import type { ProxyConfig, ProxyServer } from '../config/config.js';
 import { publicLookup, type ResolveAll } from './private-address.js';
 
-/** No proxy at all. */
+/** No proxy. */
 export const DIRECT: ProxyConfig = { http: null, https: null, noProxy: [] };
-
-/** The proxy that a request to this URL goes through; null: none, it is made directly (contract §2). */
-export function proxyFor(url: URL, { http, https, noProxy }: ProxyConfig): ProxyServer | null {
-  const server = url.protocol === 'https:' ? https : http;
-  return server === null || noProxy.some((entry) => isExempt(url, entry)) ? null : server;
-}
-
-/** The value of a header by which this server makes itself known to a proxy: RFC 7617. */
-export function proxyAuthorization({ credentials }: ProxyServer): string | undefined {
-  if (!credentials) return undefined;
-  const { username, password } = credentials;
-  return `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`;
-}
-
-/**
- * Does an entry of NO_PROXY mean this URL? A name and all names below it, with or without `.` or `*.` before it; an
- * address; a network as 10.0.0.0/8; each with a port or without; `*` is everything.
- */
-function isExempt(url: URL, entry: string): boolean {
-  if (entry === '*') return true;
-  const { host, port } = partsOf(entry);
-  if (port !== undefined && port !== (url.port || (url.protocol === 'https:' ? '443' : '80'))) return false;
-  const target = url.hostname.replace(/^\[|\]$|\.+$/g, '');
-  if (isIP(target) !== 0) return holds(host, target);
-  const name = host
-    .toLowerCase()
-    .replace(/^\*?\./, '')
-    .replace(/\.+$/, '');
-  return name !== '' && (target === name || target.endsWith(`.${name}`));
-}
-
-function partsOf(entry: string): { host: string; port?: string } {
-  const [, bracketed, bare, port] = /^(?:\[([^\]]+)\]|([^:]+))(?::(\d+))?$/.exec(entry) ?? [];
-  const host = bracketed ?? bare;
-  // What has several colons and no brackets is an IPv6 address or network.
-  return host === undefined ? { host: entry } : { host, ...(port === undefined ? {} : { port }) };
-}
-
-function holds(network: string, address: string): boolean {
-  const [base = '', prefix] = network.split('/');
-  const family = isIP(base);
-  if (family === 0) return false;
-  const type = family === 6 ? 'ipv6' : 'ipv4';
-  const bits = prefix === undefined ? (family === 6 ? 128 : 32) : Number(prefix);
-  if (!Number.isInteger(bits) || prefix === '' || bits < 0 || bits > (family === 6 ? 128 : 32)) return false;
-  const list = new BlockList();
-  list.addSubnet(base, bits, type);
-  return list.check(address, isIP(address) === 6 ? 'ipv6' : 'ipv4');
-}
 
 const DEFAULT_CONNECT_TIMEOUT_MS = 10_000;
 
+// HttpClient limits the duration of the whole request.
+const NO_TIMEOUTS = { headersTimeout: 0, bodyTimeout: 0 } as const;
+
 export interface ConnectionOptions {
-  /** Open connections to one origin; further requests wait for one of them. */
+  /** Open connections per origin; further requests are queued. */
   readonly maxConnections: number;
-  /** For one connection, TLS included; 10 s when absent. */
+  /** Per connection, including the TLS handshake; default 10 s. */
   readonly connectTimeoutMs?: number;
-  /** PEM; trusted besides the usual certificate authorities. */
+  /** PEM; trusted in addition to Node's certificate authorities. */
   readonly caCert?: string;
-  /** Name resolution; that of the system when absent. */
+  /** Default: the system's resolver. */
   readonly resolve?: ResolveAll;
-  /** Absent: all connections are direct. */
+  /** Default: no proxy. */
   readonly proxy?: ProxyConfig;
 }
 
 /**
- * Decides how connections to the outside are made: the only place that does.
+ * Creates the dispatcher for direct connections.
  *
- * @param allowPrivate may connections go to private, loopback and link-local addresses? Addresses that URLs name outright
- * are not resolved, and so not checked here: see `checkLiteralAddress`.
+ * @param allowPrivate Whether connections may go to private, loopback and link-local addresses. Checked after name
+ * resolution only; `checkLiteralAddress` covers addresses in the URL itself.
  */
 export function createDispatcher(
   { maxConnections, connectTimeoutMs = DEFAULT_CONNECT_TIMEOUT_MS, caCert, resolve }: ConnectionOptions,
@@ -93,8 +48,8 @@ export function createDispatcher(
 }
 
 /**
- * Connections through a proxy: a tunnel for https, so that it sees nothing but the host. It resolves the names, so that
- * where they may lead is for the proxy to say (contract §2).
+ * Creates the dispatcher for connections through a proxy. HTTPS is tunnelled, so the proxy sees only the host name. The proxy
+ * resolves names, so it also decides which addresses are allowed (contract §2).
  */
 export function createProxyDispatcher(
   { maxConnections, connectTimeoutMs = DEFAULT_CONNECT_TIMEOUT_MS, caCert }: ConnectionOptions,
@@ -108,16 +63,60 @@ export function createProxyDispatcher(
     connections: maxConnections,
     proxyTls: { timeout: connectTimeoutMs },
     requestTls: { timeout: connectTimeoutMs, ...trusted(caCert) },
-    // A proxy that never answers must not hold a connection for longer than that.
+    // A proxy that never answers CONNECT must not hold a connection open.
     clientFactory: (origin, options) => new Pool(origin, { ...options, headersTimeout: connectTimeoutMs }),
     ...NO_TIMEOUTS,
   });
 }
 
-// Each request has one timeout for all of it.
-const NO_TIMEOUTS = { headersTimeout: 0, bodyTimeout: 0 } as const;
+/** The proxy for requests to this URL (contract §2); null for a direct connection. */
+export function proxyFor(url: URL, { http, https, noProxy }: ProxyConfig): ProxyServer | null {
+  const server = url.protocol === 'https:' ? https : http;
+  return server === null || noProxy.some((entry) => isExempt(url, entry)) ? null : server;
+}
 
-// `ca` replaces the usual authorities, so they have to be named beside ours.
+/** The value of `Proxy-Authorization` (RFC 7617); undefined without credentials. */
+export function proxyAuthorization({ credentials }: ProxyServer): string | undefined {
+  if (!credentials) return undefined;
+  const { username, password } = credentials;
+  return `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`;
+}
+
+/**
+ * Whether a NO_PROXY entry matches a URL. An entry is `*`, a name (which includes its subdomains, with or without a leading
+ * `.` or `*.`), an address or a network such as 10.0.0.0/8; all but `*` may have a port.
+ */
+function isExempt(url: URL, entry: string): boolean {
+  if (entry === '*') return true;
+  const { host, port } = partsOf(entry);
+  if (port !== undefined && port !== (url.port || (url.protocol === 'https:' ? '443' : '80'))) return false;
+  const target = url.hostname.replace(/^\[|\]$|\.+$/g, '');
+  if (isIP(target) !== 0) return contains(host, target);
+  const name = host
+    .toLowerCase()
+    .replace(/^\*?\./, '')
+    .replace(/\.+$/, '');
+  return name !== '' && (target === name || target.endsWith(`.${name}`));
+}
+
+function partsOf(entry: string): { host: string; port?: string } {
+  const [, bracketed, bare, port] = /^(?:\[([^\]]+)\]|([^:]+))(?::(\d+))?$/.exec(entry) ?? [];
+  const host = bracketed ?? bare;
+  // Several colons without brackets: an IPv6 address or network.
+  return host === undefined ? { host: entry } : { host, ...(port === undefined ? {} : { port }) };
+}
+
+/** @param network An address, or a network in CIDR notation; anything else contains no address. */
+function contains(network: string, address: string): boolean {
+  const [base = '', bits = isIP(base) === 6 ? '128' : '32'] = network.split('/');
+  // ipaddr.js also accepts short and octal forms such as "3", which name hosts here.
+  if (isIP(base) === 0 || !ipaddr.isValidCIDR(`${base}/${bits}`)) return false;
+  const target = ipaddr.process(address);
+  const range = ipaddr.parseCIDR(`${base}/${bits}`);
+  return target.kind() === range[0].kind() && target.match(range);
+}
+
+// `ca` replaces the default authorities, so they are listed again.
 function trusted(caCert: string | undefined): { ca?: string[] } {
   return caCert === undefined ? {} : { ca: [...rootCertificates, caCert] };
 }

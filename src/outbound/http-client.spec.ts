@@ -16,7 +16,7 @@ it.each([
   ['1.5', null],
   ['', null],
   [['1', '2'], null],
-])('Retry-After: %j asks for %j ms', (header, ms) => expect(retryAfterMs(header, NOW)).toBe(ms));
+])('parses Retry-After %j as %j ms', (header, ms) => expect(retryAfterMs(header, NOW)).toBe(ms));
 
 const KEY = 'K'.repeat(43);
 
@@ -25,4 +25,4 @@ it.each([
   [`https://mirror.example/registry/ide/k/${KEY}/v0.1`, 'https://mirror.example/registry/ide/k/{key}/v0.1'],
   ['https://mirror.example/a/registry/ide/k/short', 'https://mirror.example/a/registry/ide/k/{key}'],
   [`https://files.example/${KEY}.json`, 'https://files.example/{key}.json'],
-])('of %s may be shown %s', (url, shown) => expect(withoutQuery(url)).toBe(shown));
+])('shows %s as %s, without query and keys', (url, shown) => expect(withoutQuery(url)).toBe(shown));

@@ -11,62 +11,38 @@ import {
 } from './dispatcher.js';
 import { checkLiteralAddress } from './private-address.js';
 
-/** Statuses of answers that lead elsewhere. */
-export const REDIRECT_STATUSES = [301, 302, 303, 307, 308];
+const MIB = 1024 * 1024;
+/** Bytes of an unwanted body that are read to keep its connection usable. */
+const MAX_DISCARDED_BYTES = 64 * 1024;
+const REDIRECT_STATUSES = [301, 302, 303, 307, 308];
 
-/** Which redirects are followed, and how many one after the other. */
-export const REDIRECT_POLICIES = {
-  /** For answers that are trusted because of the origin they come from. */
+/** Which redirects are followed, and how many in a row. Neither policy follows one from https to http. */
+const REDIRECT_POLICIES = {
+  /** For responses that are trusted because of their origin. */
   'same-origin': { limit: 3, limitInWords: 'three' },
-  /** Never from https to http. */
   'any-origin': { limit: 5, limitInWords: 'five' },
 } as const;
 
-export type RedirectPolicy = keyof typeof REDIRECT_POLICIES;
+type RedirectPolicy = keyof typeof REDIRECT_POLICIES;
 
 /**
- * Where a redirect leads to, or why it is not followed, as a part of a sentence.
- *
- * @param origin that of the first URL.
- */
-export function redirectTarget(
-  location: string,
-  from: URL,
-  origin: string,
-  policy: RedirectPolicy,
-): URL | string {
-  const next = URL.canParse(location, from.href) ? new URL(location, from) : null;
-  if (!next || !['http:', 'https:'].includes(next.protocol))
-    return 'it redirects to something that is no web address';
-  if (policy === 'same-origin' && next.origin !== origin)
-    return 'it redirects to another origin, which is not followed';
-  if (from.protocol === 'https:' && next.protocol === 'http:')
-    return 'it redirects from https to http, which is not followed';
-  return next;
-}
-
-/**
- * An http(s) URL as it may be shown in errors, logs and the audit trail: origin and path. User and password are refused in
- * configured URLs; a query may hold a key all the same, and the path that of a registry that is read by one.
+ * Reduces an http(s) URL to origin and path for errors, logs and the audit trail. A query may contain a secret, and a path
+ * may contain a registry key, which becomes `{key}`.
  */
 export function withoutQuery(url: string | URL): string {
   const { origin, pathname } = new URL(url);
   return `${origin}${pathWithoutKeys(pathname)}`;
 }
 
-const MIB = 1024 * 1024;
-/** How much of a body that is not needed is read all the same, to keep its connection open. */
-const MAX_DISCARDED_BYTES = 64 * 1024;
-
 /**
- * There is no usable answer. The message is a sentence for the operator that begins with the URL; it holds no query, no
- * credentials, and nothing of a body.
+ * A request without a usable response. The message is for the operator and starts with the URL; it contains no query, no
+ * credentials and no part of the body.
  */
 export class OutboundError extends Error {
   override readonly name = 'OutboundError';
-  /** Status of the answer that was refused for its status; null for any other reason. */
+  /** The unexpected status; null when the request failed for another reason. */
   readonly status: number | null;
-  /** Did the other side answer, only not with anything that is of use? */
+  /** Whether the server responded at all. */
   readonly answered: boolean;
 
   constructor(url: string, reason: string, details: { status?: number; cause?: unknown } = {}) {
@@ -78,17 +54,17 @@ export class OutboundError extends Error {
 
 export interface OutboundRequest {
   readonly headers?: Readonly<Record<string, string>>;
-  /** Value of the Authorization header. It is sent to the origin of the URL only, wherever that redirects to. */
+  /** Value of the Authorization header; a redirect to another origin never receives it. */
   readonly authorization?: string;
   /** From name resolution to the last byte. */
   readonly timeoutMs: number;
-  /** Of the body. */
+  /** Largest body. */
   readonly maxBytes: number;
-  /** Told of each part of a body as it arrives, in bytes; what it throws ends the request. */
+  /** Called with the size of each chunk of the body; throwing aborts the request. */
   readonly onBytes?: (bytes: number) => void;
-  /** May the request go to private, loopback and link-local addresses? */
+  /** Whether the request may go to private, loopback and link-local addresses. */
   readonly allowPrivate: boolean;
-  /** Ends the request early; what it rejects with then is not an OutboundError. */
+  /** Aborts the request, which then rejects with the signal's reason. */
   readonly signal?: AbortSignal;
 }
 
@@ -106,8 +82,8 @@ export interface OutboundResponse {
 }
 
 /**
- * Requests to other servers, within limits of time, size and redirects, and to public addresses only unless a request
- * allows private ones: those who may name a URL could read internal services otherwise.
+ * HTTP client for other servers, with limits on time, size and redirects. Connects to public addresses only, unless a request
+ * allows private ones: otherwise users who may enter a URL could read internal services.
  */
 export class HttpClient {
   private readonly unrestricted: Dispatcher;
@@ -121,27 +97,27 @@ export class HttpClient {
   }
 
   /**
-   * The answer to a GET, whatever its status.
+   * Sends a GET and returns the response, whatever its status.
    *
-   * @throws OutboundError when there is no whole answer within the limits.
+   * @throws OutboundError when no complete response arrives within the limits.
    */
   async get(url: string, options: GetRequest): Promise<OutboundResponse> {
     return this.respond(url, options, (signal) => this.follow(url, options, signal));
   }
 
   /**
-   * The JSON document at a URL.
+   * Fetches a JSON document.
    *
-   * @throws OutboundError also for a status that is not 200 and for what is not JSON.
+   * @throws OutboundError also for a status other than 200 and for invalid JSON.
    */
   async getJson(url: string, options: GetRequest): Promise<unknown> {
     return parseJson(url, await this.get(url, options));
   }
 
   /**
-   * The JSON answer to a form. Redirects are not followed: the form may hold a secret.
+   * Posts a form and returns the JSON response. Redirects are not followed: the form may contain a secret.
    *
-   * @throws OutboundError also for a status that is not 200 and for what is not JSON.
+   * @throws OutboundError also for a status other than 200 and for invalid JSON.
    */
   async postForm(
     url: string,
@@ -160,7 +136,7 @@ export class HttpClient {
     return parseJson(url, await this.respond(url, options, post));
   }
 
-  /** Ends what is under way. */
+  /** Aborts all requests in progress. */
   async close(): Promise<void> {
     const all = [this.unrestricted, this.publicOnly, ...this.proxied.values()];
     await Promise.all(all.map((dispatcher) => dispatcher.destroy()));
@@ -180,7 +156,7 @@ export class HttpClient {
       return { status: statusCode, headers, bytes: Buffer.alloc(0), digest: Buffer.alloc(0) };
     } catch (error) {
       if (signal?.aborted || error instanceof OutboundError) throw error;
-      const reason = timeout.aborted ? `no whole answer within ${timeoutMs / 1000} s` : describe(error);
+      const reason = timeout.aborted ? `no complete response within ${timeoutMs / 1000} s` : describe(error);
       throw new OutboundError(url, reason, { cause: error });
     }
   }
@@ -226,11 +202,26 @@ export class HttpClient {
   }
 }
 
+/**
+ * Returns the URL a redirect leads to, or why it is not followed.
+ *
+ * @param origin Origin of the first URL.
+ */
+function redirectTarget(location: string, from: URL, origin: string, policy: RedirectPolicy): URL | string {
+  const next = URL.canParse(location, from.href) ? new URL(location, from) : null;
+  if (!next || !['http:', 'https:'].includes(next.protocol)) return 'it redirects to something other than an http(s) URL';
+  if (policy === 'same-origin' && next.origin !== origin)
+    return 'it redirects to another origin, which is not followed';
+  if (from.protocol === 'https:' && next.protocol === 'http:')
+    return 'it redirects from https to http, which is not followed';
+  return next;
+}
+
 function authorized({ headers, authorization }: OutboundRequest): Record<string, string> {
   return { ...headers, ...(authorization === undefined ? {} : { authorization }) };
 }
 
-// Digested as it comes: doing it at the end would block the event loop for the whole of it.
+// Hashed chunk by chunk: hashing a large body at once would block the event loop.
 async function readAll(
   url: string,
   body: AsyncIterable<Buffer>,
@@ -243,7 +234,7 @@ async function readAll(
   for await (const chunk of body) {
     length += chunk.length;
     if (length > maxBytes)
-      throw new OutboundError(url, `the answer is larger than ${Math.floor(maxBytes / MIB)} MiB`);
+      throw new OutboundError(url, `the response is larger than ${Math.floor(maxBytes / MIB)} MiB`);
     onBytes?.(chunk.length);
     hash.update(chunk);
     chunks.push(chunk);
@@ -260,22 +251,19 @@ function parseJson(url: string, { status, bytes }: OutboundResponse): unknown {
   try {
     return JSON.parse(new TextDecoder().decode(bytes)) as unknown;
   } catch {
-    // Without the message of the parser: it quotes what it could not parse.
-    throw new OutboundError(url, 'the answer is not JSON');
+    // The parser's message quotes the body.
+    throw new OutboundError(url, 'the response is not JSON');
   }
 }
 
 function describe(error: unknown): string {
   if (!(error instanceof Error)) return 'the request failed';
   const { code } = error as NodeJS.ErrnoException;
-  if (error instanceof AggregateError) return code ?? 'no connection could be made';
+  if (error instanceof AggregateError) return code ?? 'could not connect';
   return error.message === '' ? (code ?? 'the request failed') : error.message;
 }
 
-/**
- * What a `Retry-After` asks for, in milliseconds from now: RFC 9110 §10.2.3, seconds or a date. Null when there is none, or
- * none that can be read.
- */
+/** Parses `Retry-After` (RFC 9110 §10.2.3: seconds or a date) into milliseconds from now; null when absent or malformed. */
 export function retryAfterMs(header: string | string[] | undefined, now: number): number | null {
   if (typeof header !== 'string') return null;
   if (/^\d{1,9}$/.test(header)) return Number(header) * 1_000;

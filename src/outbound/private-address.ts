@@ -1,49 +1,21 @@
 import { type LookupAddress, lookup as systemLookup } from 'node:dns';
-import { BlockList, isIP, type LookupFunction } from 'node:net';
+import { isIP, type LookupFunction } from 'node:net';
+import ipaddr from 'ipaddr.js';
 import { isLoopbackHost } from '../validation/urls.js';
 
-/** Ranges without public services: RFC 6890 and its IPv6 counterparts, multicast and the reserved rest. */
-const IPV4 = [
-  ['0.0.0.0', 8],
-  ['10.0.0.0', 8],
-  ['100.64.0.0', 10],
-  ['127.0.0.0', 8],
-  ['169.254.0.0', 16],
-  ['172.16.0.0', 12],
-  ['192.0.0.0', 24],
-  ['192.0.2.0', 24],
-  ['192.168.0.0', 16],
-  ['198.18.0.0', 15],
-  ['198.51.100.0', 24],
-  ['203.0.113.0', 24],
-  ['224.0.0.0', 4],
-  ['240.0.0.0', 4],
-] as const;
-// 64:ff9b::/96 (NAT64), ::ffff:0:0:0/96 (SIIT, RFC 7915), 2002::/16 (6to4) and 2001::/32 (Teredo) carry an IPv4 address that could be a private one.
-const IPV6 = [
-  ['::', 96],
-  ['::ffff:0:0:0', 96],
-  ['64:ff9b::', 96],
-  ['64:ff9b:1::', 48],
-  ['100::', 64],
-  ['2001::', 32],
-  ['2001:db8::', 32],
-  ['2002::', 16],
-  ['fc00::', 7],
-  ['fe80::', 10],
-  ['fec0::', 10],
-  ['ff00::', 8],
-] as const;
+/** RFC 4291 §2.5.5.1: deprecated. ipaddr.js judges such an address by the IPv4 address in it. */
+const IPV4_COMPATIBLE = ipaddr.IPv6.parseCIDR('::/96');
 
-const PRIVATE = new BlockList();
-for (const [network, prefix] of IPV4) PRIVATE.addSubnet(network, prefix, 'ipv4');
-for (const [network, prefix] of IPV6) PRIVATE.addSubnet(network, prefix, 'ipv6');
-
-/** Is this an address of no public service? Text that is no IP address counts as private: unknown means no. */
+/**
+ * Whether no public service can have this address: private, loopback, link-local, multicast and every other special-purpose
+ * range (RFC 6890), including IPv6 ranges that embed an IPv4 address (NAT64, 6to4, Teredo). IPv4-mapped addresses are judged
+ * as IPv4. Text that is not an IP address counts as private.
+ */
 export function isPrivateAddress(address: string): boolean {
-  const family = isIP(address);
-  if (family === 0) return true;
-  return PRIVATE.check(address, family === 6 ? 'ipv6' : 'ipv4');
+  if (isIP(address) === 0) return true;
+  const parsed = ipaddr.process(address);
+  if (parsed instanceof ipaddr.IPv6 && parsed.match(IPV4_COMPATIBLE)) return true;
+  return parsed.range() !== 'unicast';
 }
 
 /** Resolves a name to all of its addresses, like `dns.lookup` with `all: true`. */
@@ -62,9 +34,9 @@ export class PrivateAddressError extends Error {
 }
 
 /**
- * A `lookup` for connections that must leave the private networks. It is called for each new connection and the address
- * it returns is the one that is used, so a name that has other addresses afterwards (DNS rebinding) gains nothing. One
- * private address among several is enough to refuse: the connection might take it.
+ * A `lookup` for connections that may only go to public addresses. It runs for each new connection and the connection uses
+ * the address it returns, so changing the DNS record later (DNS rebinding) does not help. One private address among several
+ * is enough to refuse: the connection might use it.
  */
 export function publicLookup(resolve: ResolveAll = resolveBySystem): LookupFunction {
   return (hostname, options, done) => {
@@ -83,11 +55,12 @@ export function publicLookup(resolve: ResolveAll = resolveBySystem): LookupFunct
 }
 
 /**
- * The addresses of a host, for connections that another program makes: it must use these and not resolve the name again.
+ * Resolves a host for a connection that another program makes. That program must use these addresses and not resolve the
+ * name again.
  *
  * @param host as in a URL, an IPv6 address in brackets.
- * @returns none when the host is an address itself.
- * @throws PrivateAddressError; any other error means that the name could not be resolved.
+ * @returns an empty list when the host is a public address itself.
+ * @throws PrivateAddressError, or the resolver's error when the name has no address.
  */
 export async function publicAddresses(host: string, resolve?: ResolveAll): Promise<LookupAddress[]> {
   checkLiteralAddress(new URL(`http://${host}`));
@@ -101,8 +74,8 @@ export async function publicAddresses(host: string, resolve?: ResolveAll): Promi
 }
 
 /**
- * Refuses URLs that name a private address outright, or this machine: those are connected to without a lookup, or looked up
- * by a proxy, for whom this machine is another one.
+ * Refuses a URL whose host is a private address or `localhost`. The lookup does not catch these: Node connects to an address
+ * without a lookup, and a proxy resolves names itself.
  *
  * @throws PrivateAddressError
  */

@@ -67,7 +67,7 @@ describe('a response', () => {
     const maxBytes = CONTENT.length;
     expect((await client.get(at('/'), { ...followingAll, maxBytes })).bytes).toHaveLength(maxBytes);
     const asking = client.get(at('/'), { ...followingAll, maxBytes: maxBytes - 1 });
-    await expect(asking).rejects.toThrow(/the answer is larger than/);
+    await expect(asking).rejects.toThrow(/the response is larger than/);
   });
 
   it('that is not JSON is quoted neither with its text nor with the query', async () => {
@@ -75,7 +75,7 @@ describe('a response', () => {
       .getJson(at(`/garbage?${KEY}`), followingAll)
       .catch((error: unknown) => error);
     expect(failure).toBeInstanceOf(OutboundError);
-    expect(String(failure)).toBe(`OutboundError: ${at('/garbage')}: the answer is not JSON`);
+    expect(String(failure)).toBe(`OutboundError: ${at('/garbage')}: the response is not JSON`);
     expect(String((failure as Error).stack)).not.toContain(KEY);
   });
 });

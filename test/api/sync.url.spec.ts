@@ -56,7 +56,7 @@ describe('a registry file behind a URL', () => {
 
   it.each([
     ['an error', () => (status = 500), /answers with status 500/],
-    ['a redirect to a non-web URL', () => (redirect = 'file:///etc/passwd'), /no web address/],
+    ['a redirect to a non-web URL', () => (redirect = 'file:///etc/passwd'), /other than an http\(s\) URL/],
     ['a redirect loop', () => (redirect = '/catalogue.json'), /redirects more than five times/],
   ])('keeps the earlier entries and reports the reason after %s', async (_what, spoil, sentence) => {
     etag = `"${String(_what)}"`;
