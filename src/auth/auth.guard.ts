@@ -6,18 +6,18 @@ import { sentToken } from './bearer-token.js';
 import type { AuthenticatedRequest, Caller } from './caller.js';
 import { IsRegistryRoute, ReadByPost, RouteAccessOf } from './route.js';
 
-/** Finds callers who have sent no token, where a registry is open to them (contract §6.1). */
+/** Identifies callers without a token in registries that allow them (contract §6.1). */
 export abstract class CallersWithoutToken {
   /**
-   * @param request a read of a registry, of which it is the one at `:registry`.
-   * @returns null where a token is asked for.
+   * @param request A read of the registry at `:registry`.
+   * @returns null when the registry requires a token.
    */
   abstract find(request: Request): Promise<Caller | null>;
 }
 
 const READS: ReadonlySet<string> = new Set(['GET', 'HEAD']);
 
-/** The first of the global steps: who is calling? Public routes do not ask. */
+/** The first global guard: puts the caller on the request. Public routes skip it. */
 @Injectable()
 export class AuthGuard implements CanActivate {
   constructor(
@@ -30,18 +30,18 @@ export class AuthGuard implements CanActivate {
     const route = [context.getHandler(), context.getClass()];
     if (this.reflector.getAllAndOverride(RouteAccessOf, route) === 'public') return true;
     const request = context.switchToHttp().getRequest<AuthenticatedRequest>();
-    const says = (decorator: typeof ReadByPost) =>
+    const has = (decorator: typeof ReadByPost) =>
       this.reflector.getAllAndOverride(decorator, route) !== undefined;
-    const isRead = (READS.has(request.method) || says(ReadByPost)) && says(IsRegistryRoute);
-    // A token that is sent counts alone (contract §6.1), also one that is no good.
-    const opened = isRead && sentToken(request.rawHeaders).kind === 'none';
-    const caller = opened ? this.openTo(request) : this.authenticator.identify(request);
-    // Most tokens are known, and a promise costs each request a turn.
+    const isRead = (READS.has(request.method) || has(ReadByPost)) && has(IsRegistryRoute);
+    // A token in the request always decides, even an invalid one (contract §6.1).
+    const mayBeTokenless = isRead && sentToken(request.rawHeaders).kind === 'none';
+    const caller = mayBeTokenless ? this.identifyWithoutToken(request) : this.authenticator.identify(request);
+    // Most tokens are cached: answer without a promise then.
     if (!(caller instanceof Promise)) return admit(request, caller);
     return caller.then((found) => admit(request, found));
   }
 
-  private async openTo(request: Request): Promise<Caller> {
+  private async identifyWithoutToken(request: Request): Promise<Caller> {
     return (await this.withoutToken.find(request)) ?? this.authenticator.identify(request);
   }
 }

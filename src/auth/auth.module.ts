@@ -7,7 +7,7 @@ import { TokenVerifier } from './token-verifier.js';
 
 type AuthenticationConfig = ConfigType<typeof authenticationConfig>;
 
-/** Who is calling: one authenticator, chosen by `auth.mode`. */
+/** Provides the Authenticator for the configured `auth.mode`. */
 @Module({
   providers: [
     { provide: TokenVerifier, useFactory: verifierFor, inject: [authenticationConfig.KEY] },

@@ -5,18 +5,19 @@ import { ApiError, ERROR_CATALOGUE } from '../http/errors.js';
 import { AuthMetrics } from '../telemetry/registry-metrics.js';
 import { challenge, type SentToken, sentToken } from './bearer-token.js';
 import { type Caller, UNIDENTIFIED_CALLER } from './caller.js';
+import { EXPIRED } from './token-claims.js';
 import type { Accepted, Attempt, TokenVerifier, Verdict } from './token-verifier.js';
 
 /**
- * Is this path one of those a token may be absent from (spec §5.3)? Compared by whole, decoded segments; a pattern that
- * ends in `/*` matches everything below. A path that can't be decoded is not public.
+ * Whether a path needs no token (spec §5.3). Compares whole, decoded segments; a pattern that ends in `/*` matches
+ * everything below. A path that can't be decoded is not public.
  *
- * @param path as it was sent, percent-encoded, without the query.
+ * @param path As sent: percent-encoded, without the query.
  */
 export function isPublicPath(path: string, patterns: readonly string[]): boolean {
   if (patterns.length === 0) return false;
   const segments = decode(path);
-  // Express does not resolve dots, but something behind a public path might.
+  // Express does not resolve dot segments, but a proxy or handler behind a public path might.
   if (!segments || segments.some((segment) => segment === '.' || segment === '..')) return false;
   return patterns.some((pattern) => {
     const expected = pattern.split('/');
@@ -40,21 +41,21 @@ function sameSegments(one: readonly string[], other: readonly string[]): boolean
   return one.length === other.length && one.every((segment, position) => segment === other[position]);
 }
 
-/** Finds out who sent a request. Chosen once at start, by `auth.mode`. */
+/** Identifies the caller of a request. `auth.mode` selects the implementation at startup. */
 export abstract class Authenticator {
-  /** @throws ApiError 401; 503 when a provider that might accept the token can't be reached, 429 when it may not be asked. */
+  /** @throws ApiError 401; 503 when a provider that might accept the token is unreachable; 429 at its request limit. */
   abstract identify(request: Request): Caller | Promise<Caller>;
   /**
-   * Finds out whose token this is, which a request carries elsewhere than in its header.
+   * Identifies the holder of a token that the request carries outside the Authorization header.
    *
-   * @throws ApiError as `identify`.
+   * @throws ApiError like `identify`.
    */
   abstract identifyToken(token: string, request: Request): Promise<Caller>;
-  /** The refusal of an unidentified caller by a route that needs to know who is calling. */
+  /** The error for an unidentified caller on a route that requires identity. */
   abstract unidentified(): ApiError;
 }
 
-/** spec §5.1: tokens are ignored. */
+/** Mode `anonymous`: ignores tokens (spec §5.1). */
 export class AnonymousAuthenticator extends Authenticator {
   identify(): Caller {
     return UNIDENTIFIED_CALLER;
@@ -71,7 +72,7 @@ export class AnonymousAuthenticator extends Authenticator {
   }
 }
 
-/** spec §5.2: a bearer token that one of the providers vouches for. */
+/** Mode `oauth`: requires a bearer token that one of the providers accepts (spec §5.2). */
 export class TokenAuthenticator extends Authenticator {
   private readonly logger = new Logger('auth');
 
@@ -90,16 +91,16 @@ export class TokenAuthenticator extends Authenticator {
       this.metrics.missing('no_token');
       throw this.unidentified();
     }
-    const known = sent.kind === 'token' ? this.verifier.remembered(sent.token) : undefined;
-    return known ? this.accept(known) : this.verified(sent, request);
+    const cached = sent.kind === 'token' ? this.verifier.cachedVerdict(sent.token) : undefined;
+    return cached ? this.accept(cached) : this.verified(sent, request);
   }
 
-  // The strategies read the header.
+  // The passport strategies read the header.
   async identifyToken(token: string, request: Request): Promise<Caller> {
     const rawHeaders = ['Authorization', `Bearer ${token}`];
     const sent = sentToken(rawHeaders);
     return this.verified(
-      sent.kind === 'none' ? { kind: 'unusable', reason: 'The body holds no well-formed token' } : sent,
+      sent.kind === 'none' ? { kind: 'unusable', reason: 'The body contains no well-formed token' } : sent,
       Object.create(request, { rawHeaders: { value: rawHeaders } }) as Request,
     );
   }
@@ -157,9 +158,9 @@ export class TokenAuthenticator extends Authenticator {
 
 const { sentence: INCOMPLETE } = ERROR_CATALOGUE.claims_incomplete;
 
-/** What the client may learn: whether a new token would help. Anything else is for the log. */
+/** Lets the client know only whether a new token would help; details go to the log. */
 function sentenceFor(attempts: readonly Attempt[]): string {
-  return attempts.some(({ reason }) => reason === 'the token has expired')
+  return attempts.some(({ reason }) => reason === EXPIRED)
     ? 'The token has expired'
-    : 'The token is not one that this server accepts';
+    : ERROR_CATALOGUE.token_invalid.sentence;
 }

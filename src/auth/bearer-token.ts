@@ -2,7 +2,7 @@ import { hash, timingSafeEqual } from 'node:crypto';
 import type { Request } from 'express';
 import { isExpired, isKey, keyDigest, type RegistryKey } from '../config/registry-keys.js';
 
-/** What the Authorization header of a request holds. */
+/** Content of the Authorization header. */
 export type SentToken =
   | { readonly kind: 'none' }
   | { readonly kind: 'token'; readonly token: string }
@@ -13,10 +13,10 @@ const AUTHORIZATION = 'authorization';
 const BEARER = /^bearer +([A-Za-z0-9\-._~+/]+=*)$/i;
 
 /**
- * The bearer token of a request, from its header alone (contract §8: never from the query or the body). A header of
- * another scheme is no bearer token; two headers are refused, since a proxy in front may have checked the other one.
+ * Reads the bearer token from the Authorization header, never from query or body (contract §8). Another scheme counts as no
+ * token. Two headers are refused: a proxy in front may have checked the other one.
  *
- * @param rawHeaders names and values in turn, as Node received them: its own map drops a second Authorization.
+ * @param rawHeaders Alternating names and values; Node's header map drops a second Authorization.
  */
 export function sentToken(rawHeaders: readonly string[]): SentToken {
   let value: string | undefined;
@@ -31,34 +31,34 @@ export function sentToken(rawHeaders: readonly string[]): SentToken {
   if (!/^bearer(\s|$)/i.test(value.trim())) return { kind: 'none' };
   const token = BEARER.exec(value.trim())?.[1];
   return token === undefined
-    ? { kind: 'unusable', reason: 'The Authorization header holds no well-formed bearer token' }
+    ? { kind: 'unusable', reason: 'The Authorization header contains no well-formed bearer token' }
     : { kind: 'token', token };
 }
 
-/** The bearer token of a request, where passport wants a function for that; null when there is none that is well-formed. */
+/** Extractor for passport-jwt; null without a well-formed bearer token. */
 export function tokenFromRequest({ rawHeaders }: Pick<Request, 'rawHeaders'>): string | null {
   const sent = sentToken(rawHeaders);
   return sent.kind === 'token' ? sent.token : null;
 }
 
-/** The key of a token in caches: they must not hold the token itself (contract §8). */
+/** Cache key of a token; caches must not contain the token itself (contract §8). */
 export function tokenDigest(token: string): string {
   return hash('sha256', token, 'base64url');
 }
 
-/** RFC 9728 §3: where clients learn how to get a token. */
+/** Protected resource metadata (RFC 9728 §3): how clients get a token. */
 const METADATA_PATH = '/.well-known/oauth-protected-resource';
 
-/** The well-known path is put between host and path of the resource; only a slash right after the host goes (RFC 9728 §3.1). */
+/** Inserts the well-known path between host and path of the resource; a lone "/" is dropped (RFC 9728 §3.1). */
 export function resourceMetadataUrl(resourceUrl: string): string {
   const { origin, pathname } = new URL(resourceUrl);
   return `${origin}${METADATA_PATH}${pathname === '/' ? '' : pathname}`;
 }
 
 /**
- * The value of `WWW-Authenticate` on a 401 (RFC 6750 §3, RFC 9728 §5.1, contract §8).
+ * Builds `WWW-Authenticate` for a 401 (RFC 6750 §3, RFC 9728 §5.1, contract §8).
  *
- * @param problem why the token was refused; null when none was sent, which is no error of the client.
+ * @param problem Why the token was refused; null when none was sent: no `error` parameter then (RFC 6750 §3.1).
  */
 export function challenge(realm: string, resourceUrl: string, problem: string | null): string {
   const parameters = [
@@ -72,16 +72,16 @@ export function challenge(realm: string, resourceUrl: string, problem: string | 
 }
 
 /**
- * The key of a registry that was sent in place of a token, if it is one of these and has not expired (contract §6.1). All are compared,
- * each in the same time whatever is sent: how long it takes tells nothing of a key.
+ * Finds the unexpired registry key that was sent instead of a token (contract §6.1). Compares all keys in constant time, so
+ * timing reveals nothing about them.
  */
 export function matchingKey(keys: readonly RegistryKey[], sent: string): RegistryKey | undefined {
   const digest = Buffer.from(keyDigest(sent));
   const now = Date.now();
   let matching: RegistryKey | undefined;
   for (const key of keys) {
-    const known = Buffer.from(key.digest);
-    if (known.length === digest.length && timingSafeEqual(known, digest) && !isExpired(key, now))
+    const expected = Buffer.from(key.digest);
+    if (expected.length === digest.length && timingSafeEqual(expected, digest) && !isExpired(key, now))
       matching = key;
   }
   return isKey(sent) ? matching : undefined;

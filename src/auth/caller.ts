@@ -5,28 +5,28 @@ import { clientKeyOf } from '../http/client-address.js';
 import { ClientGone } from '../http/errors.js';
 import type { AbortSource } from '../limits/semaphore.js';
 
-/** Who sent this request. Built once by the AuthGuard and passed on as a value. */
+/** The sender of a request. The AuthGuard creates it; services receive it as a value. */
 export interface Caller {
-  /** The token's `sub`; null when there was no token, or the token has no subject. */
+  /** The token's `sub`; null without a token or subject. */
   readonly subject: string | null;
-  /** The client that the token was issued to, where it says so (RFC 9068 `client_id`, OpenID Connect `azp`). */
+  /** The client the token was issued to (RFC 9068 `client_id` or OpenID Connect `azp`). */
   readonly client?: string;
-  /** Those of the token that count: every one, or what the provider's `claims` make of them. */
+  /** The token's claims, after the provider's `claims` mapping if it has one. */
   readonly claims: Readonly<Record<string, unknown>>;
-  /** Was there a token to identify the caller? */
+  /** Whether a token identified the caller. */
   readonly identified: boolean;
-  /** The name of the registry's key that the caller came with in place of a token. */
+  /** Name of the registry key that was used instead of a token. */
   readonly key?: string;
 }
 
-/** Every caller in anonymous mode (spec §1.2), and those without a token on one of the configured public paths. */
+/** Every caller in anonymous mode (spec §1.2), and callers without a token on public paths. */
 export const UNIDENTIFIED_CALLER: Caller = Object.freeze({
   subject: null,
   claims: Object.freeze({}),
   identified: false,
 });
 
-/** spec §2.3. Apart from the decorators of routes: whoever judges claims offline needs no framework. */
+/** spec §2.3 */
 export const ROLES = ['superAdmin', 'manageSources', 'manageRegistries', 'manageEntries'] as const;
 export type Role = (typeof ROLES)[number];
 
@@ -35,9 +35,9 @@ export interface AuthenticatedRequest extends Request {
 }
 
 /**
- * The caller the AuthGuard found.
+ * Returns the caller set by the AuthGuard.
  *
- * @throws Error when there is none: that is a bug of this server and never "anonymous".
+ * @throws Error when it is missing: that is a bug and never means "anonymous".
  */
 export function callerOf(context: ExecutionContext): Caller {
   const { caller } = context.switchToHttp().getRequest<AuthenticatedRequest>();
@@ -45,35 +45,35 @@ export function callerOf(context: ExecutionContext): Caller {
   return caller;
 }
 
-/** The caller of a request, for what is told of it afterwards; undefined where none was found. */
+/** The caller of a request, for logs and the audit trail; undefined if the request was refused before. */
 export function requestCaller(request: IncomingMessage): Caller | undefined {
   return (request as AuthenticatedRequest).caller;
 }
 
-/** The caller as an argument of a handler. */
+/** Handler parameter: the caller. */
 export const CurrentCaller = createParamDecorator((_: unknown, context: ExecutionContext) =>
   callerOf(context),
 );
 
-/** Who waits at the other end of a connection for the answer to one request. */
+/** The client that waits for the response to one request. */
 export class Client {
   constructor(
     private readonly request: Request,
     private readonly response: Response,
   ) {}
 
-  /** Who counts as one client where a limit holds for each of them. */
+  /** Key for limits per client: see `clientKeyOf`. */
   get clientKey(): string {
     return clientKeyOf(this.request);
   }
 
-  /** Who counts as one where a limit holds for each caller: who a token names, or else the client. */
+  /** Key for limits per caller: the token's issuer and subject, or the client key without a subject. */
   callerKey({ subject, claims }: Caller): string {
-    // A subject is unique within its issuer only (RFC 7519 §4.1.2).
+    // Subjects are unique per issuer only (RFC 7519 §4.1.2).
     return subject === null ? this.clientKey : JSON.stringify([claims['iss'], subject]);
   }
 
-  /** The same as `abortSignal()`, for a short wait: an AbortSignal would take longer than the wait. */
+  /** A cheaper `abortSignal()` for short waits: creating an AbortSignal would take longer than the wait. */
   get abortSource(): AbortSource {
     const { response } = this;
     return {
@@ -81,25 +81,25 @@ export class Client {
         return response.closed || response.destroyed;
       },
       get reason() {
-        return new ClientGone('The client has gone');
+        return new ClientGone('The client closed the connection');
       },
       addEventListener: (_type, listener) => void response.once('close', listener),
       removeEventListener: (_type, listener) => void response.off('close', listener),
     };
   }
 
-  /** The same, with all that is done for another caller counted as this one's. */
+  /** The same client, with limits counted for this caller whichever caller is passed to `callerKey`. */
   countedAs(caller: Caller): Client {
     const key = this.callerKey(caller);
     return Object.create(this, { callerKey: { value: () => key } }) as Client;
   }
 
-  /** Aborts with ClientGone when the connection closes before the answer has been sent. */
+  /** Aborts with ClientGone when the connection closes before the response is sent. */
   abortSignal(): AbortSignal {
     const { response } = this;
     const gone = new AbortController();
     const close = () => {
-      if (!response.writableFinished) gone.abort(new ClientGone('The client has gone'));
+      if (!response.writableFinished) gone.abort(new ClientGone('The client closed the connection'));
     };
     if (response.closed || response.destroyed) close();
     else response.once('close', close);
@@ -107,13 +107,13 @@ export class Client {
   }
 }
 
-/** The client of the request that is handled. */
+/** The client of the current request. */
 export function clientIn(context: ExecutionContext): Client {
   const http = context.switchToHttp();
   return new Client(http.getRequest<Request>(), http.getResponse<Response>());
 }
 
-/** The same as an argument of a handler. */
+/** Handler parameter: the client. */
 export const CurrentClient = createParamDecorator((_: unknown, context: ExecutionContext) =>
   clientIn(context),
 );

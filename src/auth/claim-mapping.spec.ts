@@ -2,46 +2,51 @@ import { describe, expect, it } from 'vitest';
 import { claimRuleOf, type ClaimRuleSettings } from '../config/auth-settings.dto.js';
 import { claimHints, ClaimsIncomplete, mapClaims, readsClaim } from './claim-mapping.js';
 
-const WHO = { iss: 'https://idp.example.com', sub: 'ada' };
+const IDENTITY = { iss: 'https://idp.example.com', sub: 'ada' };
 const rules = (settings: object[]) => settings.map((rule) => claimRuleOf(rule as ClaimRuleSettings));
 const mapped = (token: object, ...settings: object[]) => {
-  const { iss, sub, ...claims } = mapClaims({ ...WHO, ...token }, rules(settings));
-  expect({ iss, sub }).toEqual(WHO);
+  const { iss, sub, ...claims } = mapClaims({ ...IDENTITY, ...token }, rules(settings));
+  expect({ iss, sub }).toEqual(IDENTITY);
   return claims;
 };
 
-describe('the claims of a token that are mapped', () => {
+describe('mapped claims', () => {
   const TEAM = { from: '/groups', to: 'team' };
   const RENAMED = { ...TEAM, values: { g1: 'red', g2: 'blue', '7': 'seven', true: 'yes', '': 'empty' } };
 
   it.each<[what: string, token: object, settings: object[], claims: object]>([
-    ['are none without rules', { role: 'admin', groups: ['a'] }, [], {}],
-    ['are none but those of a rule', { role: 'admin', groups: ['a', 'b'] }, [TEAM], { team: ['a', 'b'] }],
-    ['are not there when the token lacks them', { role: 'admin' }, [TEAM], {}],
-    ['are found below others', { a: { 'b.c': 'x' } }, [{ from: '/a/b.c', to: 'k' }], { k: 'x' }],
-    ['are one value where there is one', { groups: ['a'] }, [TEAM], { team: 'a' }],
-    ['repeat no value', { groups: ['a', 'a'] }, [TEAM], { team: 'a' }],
-    ['are texts of numbers and booleans', { groups: [1, true, 1.5] }, [TEAM], { team: ['1', 'true', '1.5'] }],
-    ['are nothing of numbers whose text is lost', { groups: [2 ** 53, 1] }, [TEAM], { team: '1' }],
-    ['are translated', { groups: ['g1', 'g2'] }, [RENAMED], { team: ['red', 'blue'] }],
+    ['are empty without rules', { role: 'admin', groups: ['a'] }, [], {}],
+    ['only contain claims of a rule', { role: 'admin', groups: ['a', 'b'] }, [TEAM], { team: ['a', 'b'] }],
+    ['are absent when the token lacks them', { role: 'admin' }, [TEAM], {}],
+    ['are found by a nested pointer', { a: { 'b.c': 'x' } }, [{ from: '/a/b.c', to: 'k' }], { k: 'x' }],
+    ['are a string for a single value', { groups: ['a'] }, [TEAM], { team: 'a' }],
+    ['contain no duplicate values', { groups: ['a', 'a'] }, [TEAM], { team: 'a' }],
     [
-      'are nothing that is not listed',
+      'convert numbers and booleans to strings',
+      { groups: [1, true, 1.5] },
+      [TEAM],
+      { team: ['1', 'true', '1.5'] },
+    ],
+    ['drop integers beyond 2^53 - 1', { groups: [2 ** 53, 1] }, [TEAM], { team: '1' }],
+    ['are translated by values', { groups: ['g1', 'g2'] }, [RENAMED], { team: ['red', 'blue'] }],
+    [
+      'drop values that are not listed',
       { groups: ['g1', 'red', 'toString', '__proto__'] },
       [RENAMED],
       { team: 'red' },
     ],
-    ['are not there when nothing is listed', { groups: ['g9'] }, [RENAMED], {}],
-    ['are translated by the text of a number', { groups: [7, true] }, [RENAMED], { team: ['seven', 'yes'] }],
-    ['may be of an empty text', { groups: '' }, [RENAMED], { team: 'empty' }],
+    ['are absent when no value is listed', { groups: ['g9'] }, [RENAMED], {}],
+    ['look up numbers and booleans as strings', { groups: [7, true] }, [RENAMED], { team: ['seven', 'yes'] }],
+    ['translate an empty string', { groups: '' }, [RENAMED], { team: 'empty' }],
     [
-      'add up when they have the same name',
+      'add up rules with the same name',
       { groups: ['g1'], role: 'r' },
       [RENAMED, { from: '/role', to: 'team' }, { to: 'team', value: 'all' }],
       { team: ['red', 'r', 'all'] },
     ],
-    ['are constants', {}, [{ to: 'org', value: 'acme' }], { org: 'acme' }],
+    ['can be constants', {}, [{ to: 'org', value: 'acme' }], { org: 'acme' }],
     [
-      'are taken from the token and not from each other',
+      'are read from the token, not from other rules',
       { a: 'x' },
       [
         { from: '/a', to: 'b' },
@@ -50,7 +55,7 @@ describe('the claims of a token that are mapped', () => {
       { b: 'x' },
     ],
     [
-      'may have the name of what every object has',
+      'can be named like an Object.prototype member',
       { c: 'x' },
       [{ from: '/c', to: 'constructor' }],
       { constructor: 'x' },
@@ -62,29 +67,29 @@ describe('the claims of a token that are mapped', () => {
   it.each<[what: string, value: unknown]>([
     ['null', null],
     ['an object', { 0: 'a', length: 1 }],
-    ['a list in a list', [['a']]],
-    ['a list with an object in it', ['a', { id: 'b' }]],
-    ['a list with null in it', ['a', null]],
+    ['a nested list', [['a']]],
+    ['a list with an object', ['a', { id: 'b' }]],
+    ['a list with null', ['a', null]],
     ['an empty list', []],
-  ])('are not there when their value is %s', (_what, groups) => {
+  ])('are absent when the value is %s', (_what, groups) => {
     expect(mapped({ groups }, TEAM)).toEqual({});
     expect(mapped({ groups: ['a'] }, TEAM)).toEqual({ team: 'a' });
   });
 
   it.each<[what: string, from: string]>([
-    ['a position in a list', '/groups/0'],
+    ['a list index', '/groups/0'],
     ['the length of a list', '/groups/length'],
-    ['what every object has', '/constructor/name'],
-    ['what every object comes from', '/__proto__/role'],
-    ['a character of a text', '/sub/0'],
-  ])('are not there when the pointer leads to %s', (_what, from) => {
+    ['an Object.prototype member', '/constructor/name'],
+    ['a prototype', '/__proto__/role'],
+    ['a character of a string', '/sub/0'],
+  ])('are absent when the pointer leads to %s', (_what, from) => {
     expect(mapped({ groups: ['a'] }, { from, to: 'team' })).toEqual({});
   });
 
-  it('read a member called __proto__ as any other, and never by inheritance', () => {
+  it('read __proto__ as an own member only', () => {
     const token = JSON.parse('{"__proto__":{"role":"root"}}') as object;
-    const claims = mapClaims({ ...WHO, ...token }, rules([{ from: '/role', to: 'role' }]));
-    expect(claims).toEqual(WHO);
+    const claims = mapClaims({ ...IDENTITY, ...token }, rules([{ from: '/role', to: 'role' }]));
+    expect(claims).toEqual(IDENTITY);
     const own = JSON.parse('{"sub":"ada","__proto__":{"role":"root"}}') as Record<string, unknown>;
     expect(mapClaims(own, rules([{ from: '/__proto__/role', to: 'role' }]))).toEqual({
       sub: 'ada',
@@ -92,7 +97,7 @@ describe('the claims of a token that are mapped', () => {
     });
   });
 
-  it('keep iss and sub as the token has them, and make up neither', () => {
+  it('keep iss and sub unchanged, and never invent them', () => {
     expect(mapClaims({ iss: 'x' }, rules([{ to: 'org', value: 'acme' }]))).toEqual({ iss: 'x', org: 'acme' });
     expect(mapClaims({}, [])).toEqual({});
   });
@@ -111,24 +116,24 @@ describe('a constant', () => {
     [{ owner: null }, { owner: 'null' }, false],
     [{ owner: { id: '12345' } }, { owner: '12345' }, false],
     [{}, { constructor: 'x' }, false],
-  ])('is given to %j by %j: %s', (token, when, given) => {
+  ])('for token %j with condition %j: %s', (token, when, given) => {
     expect(mapped(token, { to: 'org', value: 'acme', when })).toEqual(given ? { org: 'acme' } : {});
   });
 });
 
-describe('more values than a claim may have', () => {
+describe('more values than the limit', () => {
   const texts = (count: number) => Array.from({ length: count }, (_, n) => `g${n}`);
   const TEAM = { from: '/groups', to: 'team' };
 
   it.each<[what: string, most: object, beyond: object, rule: object]>([
-    ['1 000 that are taken over', { groups: texts(1_000) }, { groups: texts(1_001) }, TEAM],
+    ['1 000 unmapped values', { groups: texts(1_000) }, { groups: texts(1_001) }, TEAM],
     [
-      '10 000 that are translated',
+      '10 000 translated values',
       { groups: texts(10_000) },
       { groups: texts(10_001) },
       { ...TEAM, values: { g1: 'red' } },
     ],
-  ])('are %s; then no part of them counts', (_what, most, beyond, rule) => {
+  ])('(%s) throw ClaimsIncomplete', (_what, most, beyond, rule) => {
     expect(mapped(most, rule)).toHaveProperty('team');
     expect(() => mapped(beyond, rule)).toThrow(ClaimsIncomplete);
   });
@@ -141,7 +146,7 @@ it.each<[settings: object[] | undefined, reads: boolean]>([
   [[{ from: '/groups', to: 'team' }], true],
   [[{ from: '/groups/inner', to: 'team' }], true],
   [[{ to: 'org', value: 'acme', when: { groups: 'g1' } }], true],
-])('groups are read by %j: %s', (settings, reads) => {
+])('rules %j read the groups claim: %s', (settings, reads) => {
   expect(readsClaim(settings && rules(settings), 'groups')).toBe(reads);
 });
 
@@ -159,6 +164,6 @@ it.each<[claims: Record<string, unknown>, about: RegExp[]]>([
   [{ hasgroups: false, groups: ['a'] }, []],
   [{ _claim_names: { photo: 'src1' } }, []],
   [{}, []],
-])('the claims %j give these hints: %j', (claims, about) =>
+])('the claims %j give the hints %j', (claims, about) =>
   expect(claimHints(claims)).toEqual(about.map((pattern) => expect.stringMatching(pattern))),
 );

@@ -5,16 +5,16 @@ import type { ClaimRule } from '../config/auth-settings.dto.js';
 import { isObject, valueAt } from '../json/json-values.js';
 import type { Caller } from './caller.js';
 
-/** Claims that always stay: who the caller is, and who says so. */
-const KEPT = ['iss', 'sub'] as const;
-/** Of a list in a token, whatever becomes of them. */
+/** Claims that are never mapped. */
+const UNMAPPED = ['iss', 'sub'] as const;
+/** Longest list in a token. */
 const MAX_ELEMENTS = 10_000;
 
-/** The token is good, and what it says of its holder can't be had whole: part of it would open and close the wrong things. */
+/** A valid token whose claims are incomplete. Deciding by part of them could grant or deny the wrong things. */
 export class ClaimsIncomplete extends Error {
   override readonly name = 'ClaimsIncomplete';
 
-  /** @param why `incomplete`, or that whoever has them does not answer, or that this client asks too much. */
+  /** @param why `unavailable`: the provider does not respond; `limited`: this client has too many requests in progress. */
   constructor(
     message: string,
     readonly why: 'incomplete' | 'unavailable' | 'limited' = 'incomplete',
@@ -24,13 +24,12 @@ export class ClaimsIncomplete extends Error {
 }
 
 /**
- * The claims that a provider's rules make of those of a verified token (contract §5): `iss` and `sub`, and what is mapped.
- * Rules with the same `to` add up. Values become texts, by which they are compared; several of one key are a list.
+ * Applies a provider's claim rules to a verified token (contract §5). The result has `iss`, `sub` and the mapped claims,
+ * whose values are strings; several values of one key become a list. Rules with the same `to` add up.
  *
- * Fails closed: a value that is no string, number, boolean or flat list of them is dropped, and one that `values` does not
- * list.
+ * Fails closed: drops values that are not a string, number, boolean or flat list of these, and values missing in `values`.
  *
- * @throws ClaimsIncomplete when there are more values than a claim may have.
+ * @throws ClaimsIncomplete when a claim would have too many values.
  */
 export function mapClaims(
   token: Readonly<Record<string, unknown>>,
@@ -48,14 +47,14 @@ export function mapClaims(
     const [first = '', ...more] = values;
     return [key, more.length === 0 ? first : [first, ...more]];
   });
-  const kept = KEPT.filter((key) => Object.hasOwn(token, key)).map((key): [string, unknown] => [
+  const unmapped = UNMAPPED.filter((key) => Object.hasOwn(token, key)).map((key): [string, unknown] => [
     key,
     token[key],
   ]);
-  return Object.fromEntries([...kept, ...members]);
+  return Object.fromEntries([...unmapped, ...members]);
 }
 
-/** Do these rules look at this claim of a token? Without rules every claim counts. */
+/** Whether the rules read this claim of a token. Without rules every claim counts. */
 export function readsClaim(rules: readonly ClaimRule[] | undefined, name: string): boolean {
   if (!rules) return true;
   return rules.some((rule) =>
@@ -70,7 +69,7 @@ function translated(
   const found = valueAt(token, from);
   const elements: unknown[] = Array.isArray(found) ? found : [found];
   if (elements.length > MAX_ELEMENTS)
-    throw new ClaimsIncomplete(`${to} would be made of more than ${MAX_ELEMENTS} values`);
+    throw new ClaimsIncomplete(`the list for ${to} has more than ${MAX_ELEMENTS} values`);
   if (!elements.every((element) => ['string', 'number', 'boolean'].includes(typeof element))) return [];
   return elements
     .flatMap((element) => claimText(element) ?? [])
@@ -84,46 +83,46 @@ function constant(
   return when === null || covers(token, when, 'all') ? [value] : [];
 }
 
-/** Each of them is about the configuration of a provider, and stays as it is until somebody changes that. */
+/** A hint concerns the configuration of a provider, which rarely changes. */
 const REPEAT_MS = 10 * 60_000;
-const MAX_REMEMBERED = 100;
-/** Refusals that other claims would have turned into something else. */
+const MAX_LOGGED_HINTS = 100;
+/** Refusals that depend on the caller's claims. */
 const FOR_CLAIMS: ReadonlySet<string> = new Set(['role_required', 'registry_forbidden', 'claims_not_subset']);
 
 /**
- * What is known of tokens whose roles or groups are where no rule can see them, since rules compare claims at the top level
- * (contract §5). Keycloak nests roles; Entra ID leaves groups out of the token when there are many, and says so by
- * `_claim_names` or `hasgroups`: https://learn.microsoft.com/en-us/entra/identity-platform/access-token-claims-reference.
+ * Token shapes whose roles or groups no rule sees, because rules compare top-level claims (contract §5). Keycloak nests
+ * roles; Entra ID replaces a long list of groups by `_claim_names` or `hasgroups`:
+ * https://learn.microsoft.com/en-us/entra/identity-platform/access-token-claims-reference.
  */
-const SHAPES: readonly { readonly shows: (claims: Caller['claims']) => boolean; readonly hint: string }[] = [
-  {
-    shows: ({ realm_access: realm, resource_access: resource }) => isObject(realm) || isObject(resource),
-    hint:
-      'The tokens hold roles nested in realm_access or resource_access, as Keycloak writes them; rules compare claims at the ' +
-      'top level alone: map them with `claims` of the provider, or let it write the roles into a claim of their own',
-  },
-  {
-    shows: ({ _claim_names: elsewhere, hasgroups }) =>
-      (isObject(elsewhere) && Object.hasOwn(elsewhere, 'groups')) ||
-      [true, 'true'].includes(hasgroups as never),
-    hint:
-      'The tokens leave the groups out because there are too many (_claim_names, hasgroups), as Entra ID does; rules see none of ' +
-      'them: say where they are with `groups` of the provider, let it write only those that are assigned to this application, or use ' +
-      'app roles',
-  },
-];
+const SHAPES: readonly { readonly matches: (claims: Caller['claims']) => boolean; readonly hint: string }[] =
+  [
+    {
+      matches: ({ realm_access: realm, resource_access: resource }) => isObject(realm) || isObject(resource),
+      hint:
+        'The tokens contain roles nested in realm_access or resource_access (Keycloak), but rules only compare top-level ' +
+        'claims: map the roles with `claims` of the provider, or configure it to write them into a separate claim',
+    },
+    {
+      matches: ({ _claim_names: elsewhere, hasgroups }) =>
+        (isObject(elsewhere) && Object.hasOwn(elsewhere, 'groups')) ||
+        [true, 'true'].includes(hasgroups as never),
+      hint:
+        'The tokens omit the groups because there are too many (_claim_names or hasgroups, Entra ID), so rules see none: ' +
+        'configure `groups` of the provider, let it include only groups assigned to this application, or use app roles',
+    },
+  ];
 
-/** The hints that the claims of a refused caller give. */
+/** Hints for the operator about the claims of a refused caller. */
 export function claimHints(claims: Caller['claims']): string[] {
-  return SHAPES.filter(({ shows }) => shows(claims)).map(({ hint }) => hint);
+  return SHAPES.filter(({ matches }) => matches(claims)).map(({ hint }) => hint);
 }
 
-/** Says in the log what is known of refused tokens: once for each issuer and hint, and again after a while. */
+/** Logs hints about refused tokens, each at most once per issuer and REPEAT_MS. */
 export class ClaimHints {
   private readonly logger = new Logger('auth');
-  private readonly told = new Map<string, number>();
+  private readonly loggedAt = new Map<string, number>();
 
-  /** @param code of the refusal. */
+  /** @param code Error code of the refusal. */
   refused(caller: Caller, code: string, requestId: string): void {
     if (!caller.identified || !FOR_CLAIMS.has(code)) return;
     for (const hint of claimHints(caller.claims)) {
@@ -134,9 +133,9 @@ export class ClaimHints {
 
   private isDue(key: string): boolean {
     const now = performance.now();
-    if (now - (this.told.get(key) ?? -Infinity) < REPEAT_MS) return false;
-    if (this.told.size >= MAX_REMEMBERED) this.told.clear();
-    this.told.set(key, now);
+    if (now - (this.loggedAt.get(key) ?? -Infinity) < REPEAT_MS) return false;
+    if (this.loggedAt.size >= MAX_LOGGED_HINTS) this.loggedAt.clear();
+    this.loggedAt.set(key, now);
     return true;
   }
 }

@@ -8,26 +8,27 @@ import { type ProviderHttp, ProviderUnavailable } from './provider-http.js';
 import { discoverEndpoint } from './provider-keys.js';
 import { ProviderLimits, ProviderLimitExceeded } from './provider-limits.js';
 
-/** contract §2: longest time groups are cached, from the moment they are asked for; less when the token expires. */
+/** contract §2: longest time groups are cached, counted from the request; less when the token expires. */
 const CACHE_TTL_MS = 60_000;
-/** So long a token is not asked about again after an answer without its groups. */
+/** No further request about a token for this long after a response without its groups. */
 const REFUSAL_TTL_MS = 1_000;
-/** How long the address of the userinfo endpoint is used. */
+/** How long the discovered userinfo endpoint is cached. */
 const ENDPOINT_TTL_MS = 10 * 60_000;
-/** Memory for cached groups, in characters of JSON; the oldest go first. */
+/** Size of the cache, in characters of JSON. */
 const MAX_CACHED_CHARACTERS = 16 * 1024 * 1024;
+/** Memory of a cached entry in addition to its JSON, in characters. */
 const ANSWER_OVERHEAD = 200;
 const MAX_GROUPS = 10_000;
-/** Tokens whose groups were had before: by their digests, and the newest. */
+/** Digests of tokens whose groups were fetched before; their requests have a separate quota. */
 const MAX_KNOWN = 50_000;
 const KNOWN_TTL_MS = 24 * 60 * 60_000;
 
-/** The groups of the holder of one token. */
+/** The groups of one token. */
 export interface FetchedGroups {
   readonly groups: readonly (string | number | boolean)[];
-  /** By `performance.now()`: they are not to be used from then on. */
+  /** Expiry, by `performance.now()`. */
   readonly until: number;
-  /** Of memory, in characters. */
+  /** Memory, in characters. */
   readonly size: number;
 }
 
@@ -37,18 +38,18 @@ interface Refused {
   readonly size: number;
 }
 
-/** A verified token whose groups are elsewhere. */
+/** A verified token that does not contain its groups. */
 export interface TokenWithoutGroups {
   readonly token: string;
   readonly subject: unknown;
-  /** Who sent it: see `clientKeyOf`. */
+  /** Client key of the sender: see `clientKeyOf`. */
   readonly client: string;
 }
 
 /**
- * Asks a provider for groups that its tokens are too small for (OpenID Connect Core 1.0 §5.3, §5.6.2), with the token
- * itself. Concurrent requests about one token are one, answers are cached, and ProviderLimits limits them. The
- * address that the token names is never used: it goes to the configured one alone.
+ * Fetches groups that a provider omits from its tokens (OpenID Connect Core 1.0 §5.3, §5.6.2), authorized by the token.
+ * Concurrent requests about one token share one request, responses are cached, and ProviderLimits apply. Never uses the
+ * endpoint named in the token, only the configured one.
  */
 export class GroupsFetcher {
   private readonly cached = new LRUCache<string, FetchedGroups | Refused>({
@@ -67,7 +68,7 @@ export class GroupsFetcher {
     private readonly insecureUrls: boolean,
   ) {}
 
-  /** @throws ClaimsIncomplete */
+  /** @throws ClaimsIncomplete when the groups can't be fetched. */
   async groupsOf(question: TokenWithoutGroups): Promise<FetchedGroups> {
     const digest = tokenDigest(question.token);
     const cached = this.cached.get(digest);
@@ -111,15 +112,16 @@ export class GroupsFetcher {
     return { answer: await this.http.getJson(url, `Bearer ${token}`), askedAt };
   }
 
-  // OpenID Connect Core 1.0 §5.3.2: an answer of the userinfo endpoint has a subject, and one about another must not be used.
+  // OpenID Connect Core 1.0 §5.3.2: a userinfo response has a `sub`, and must not be used if it differs.
   private groupsIn(answer: unknown, subject: unknown): FetchedGroups['groups'] {
     const { groups, sub } = isObject(answer) ? answer : {};
     const isAnonymous = 'url' in this.location && sub === undefined;
     if (!isAnonymous && (typeof subject !== 'string' || sub !== subject))
-      throw new ClaimsIncomplete('the answer about groups is not about the subject of the token');
+      throw new ClaimsIncomplete('the groups response has another subject than the token');
     const list: unknown[] = Array.isArray(groups) ? groups : [groups];
-    if (list.length > MAX_GROUPS) throw new ClaimsIncomplete(`there are more than ${MAX_GROUPS} groups`);
-    if (!list.every(isScalar)) throw new ClaimsIncomplete('the answer about groups holds no list of them');
+    if (list.length > MAX_GROUPS)
+      throw new ClaimsIncomplete(`the groups response has more than ${MAX_GROUPS} groups`);
+    if (!list.every(isScalar)) throw new ClaimsIncomplete('the groups response contains no list of groups');
     return list;
   }
 

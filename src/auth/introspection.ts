@@ -9,15 +9,15 @@ import { ProviderLimits } from './provider-limits.js';
 import type { TokenCallers } from './token-callers.js';
 import { introspectionRefusal, type Refusal } from './token-claims.js';
 
-/** contract §8: longest time an answer is cached. */
+/** contract §8: longest time a response is cached. */
 const CACHE_TTL_MS = 60_000;
-/** Memory for cached answers by which a token is good, in characters of JSON; the oldest go first. */
-const MAX_GOOD_CHARACTERS = 16 * 1024 * 1024;
-/** The same for all other answers, apart: made-up tokens must not drive out the good ones. */
-const MAX_BAD_CHARACTERS = 4 * 1024 * 1024;
-/** What a cached answer costs besides its text. */
+/** Size of the cache for accepted tokens, in characters of JSON. */
+const MAX_ACCEPTED_CHARACTERS = 16 * 1024 * 1024;
+/** Size of the separate cache for refused tokens: forged tokens must not evict accepted ones. */
+const MAX_REFUSED_CHARACTERS = 4 * 1024 * 1024;
+/** Memory of a cached response in addition to its JSON, in characters. */
 const ANSWER_OVERHEAD = 200;
-/** Tokens of which it is remembered that this provider has issued them: by their digests, and the newest. */
+/** Digests of tokens this provider has accepted before. */
 const MAX_VOUCHED = 50_000;
 const VOUCHED_TTL_MS = 24 * 60 * 60_000;
 
@@ -26,12 +26,12 @@ type Answer = Readonly<Record<string, unknown>>;
 const INACTIVE: Answer = Object.freeze({ active: false });
 
 /**
- * Client of a provider's introspection endpoint (RFC 7662). Concurrent requests about one token are one, answers are
- * cached, and ProviderLimits limits them.
+ * Client of a provider's introspection endpoint (RFC 7662). Concurrent requests about one token share one request,
+ * responses are cached, and ProviderLimits apply.
  */
 export class Introspection {
-  private readonly good = answersWithin(MAX_GOOD_CHARACTERS);
-  private readonly bad = answersWithin(MAX_BAD_CHARACTERS);
+  private readonly accepted = answersWithin(MAX_ACCEPTED_CHARACTERS);
+  private readonly refused = answersWithin(MAX_REFUSED_CHARACTERS);
   private readonly vouched = new LRUCache<string, true>({ max: MAX_VOUCHED, ttl: VOUCHED_TTL_MS });
   private readonly pending = new Map<string, Promise<Answer>>();
   private readonly limits = new ProviderLimits('introspection');
@@ -43,30 +43,32 @@ export class Introspection {
     private readonly callers: TokenCallers,
   ) {}
 
-  /** Has this provider accepted the token before, however long ago? Then it has issued it, and no other has. */
+  /** Whether this provider has accepted the token before: then no other provider has issued it. */
   hasVouchedFor(token: string): boolean {
     return this.vouched.has(tokenDigest(token));
   }
 
   /**
-   * The caller a token identifies, or why it is refused.
+   * Returns the caller of a token, or why the token is refused.
    *
-   * @param client who sent it: see `clientKeyOf`.
+   * @param client Client key of the sender: see `clientKeyOf`.
    * @throws ProviderUnavailable, ProviderLimitExceeded, ClaimsIncomplete
    */
   async check(token: string, client: string): Promise<Caller | Refusal> {
     const digest = tokenDigest(token);
     const answer =
-      this.good.get(digest) ?? this.bad.get(digest) ?? (await this.pendingAnswer(token, digest, client));
+      this.accepted.get(digest) ??
+      this.refused.get(digest) ??
+      (await this.pendingAnswer(token, digest, client));
     const refusal = introspectionRefusal(answer, this.provider, Date.now());
     if (refusal !== null) return refusal;
     this.vouched.set(digest, true);
     const { caller } = await this.callers.callerOf(token, this.claimsIn(answer), client);
-    // Groups take time.
+    // The token may have expired while its groups were fetched.
     return introspectionRefusal(answer, this.provider, Date.now()) ?? caller;
   }
 
-  // One object for each answer: callers are remembered by it.
+  // One object per response: TokenCallers caches callers by it.
   private claimsIn(answer: Answer): Answer {
     const known = this.claims.get(answer);
     const claims = known ?? Object.fromEntries(Object.entries(answer).filter(([name]) => name !== 'active'));
@@ -80,17 +82,17 @@ export class Introspection {
     const known = this.vouched.has(digest);
     const answer = this.limits
       .run({ digest, known, clientKey: client }, () => this.post(token))
-      .then((given) => this.remember(digest, given))
+      .then((given) => this.cache(digest, given))
       .finally(() => this.pending.delete(digest));
     this.pending.set(digest, answer);
     return answer;
   }
 
-  private remember(digest: string, given: Answer): Answer {
-    // Whatever else is in it, a refusal means one thing only.
+  private cache(digest: string, given: Answer): Answer {
+    // Drop the rest of a refusal: only `active` matters.
     const answer = given['active'] === true ? given : INACTIVE;
-    const isGood = introspectionRefusal(answer, this.provider, Date.now()) === null;
-    (isGood ? this.good : this.bad).set(digest, answer);
+    const isAccepted = introspectionRefusal(answer, this.provider, Date.now()) === null;
+    (isAccepted ? this.accepted : this.refused).set(digest, answer);
     return answer;
   }
 
@@ -107,7 +109,7 @@ export class Introspection {
     );
     if (!isObject(answer))
       throw new ProviderUnavailable(
-        `${withoutQuery(introspectionUrl)}: the answer is no introspection response`,
+        `${withoutQuery(introspectionUrl)}: the response is not an introspection response`,
       );
     return answer as Answer;
   }
@@ -117,7 +119,7 @@ function answersWithin(maxSize: number): LRUCache<string, Answer> {
   return new LRUCache({
     maxSize,
     ttl: CACHE_TTL_MS,
-    // The clock is read each time: by default its last reading is used until a timer runs, which may be late.
+    // Read the clock on every get(): by default lru-cache reuses a reading for a while.
     ttlResolution: 0,
     sizeCalculation: (answer) => JSON.stringify(answer).length + ANSWER_OVERHEAD,
   });

@@ -4,21 +4,21 @@ import { tokenFromRequest } from './bearer-token.js';
 import type { ProviderKey, ProviderKeys } from './provider-keys.js';
 import { type Expected, jwtRefusal, readJwt, typeRefusal } from './token-claims.js';
 
-/** contract §8. Never `none`, never an HMAC: those would take a public key for a secret. */
+/** contract §8. Never `none` or HMAC: HMAC would accept a public key as the secret. */
 const ALGORITHMS = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512'] as const;
 
-/** What the strategy of `jwtStrategy` succeeds with. */
+/** Result of a successful verification. */
 export interface VerifiedJwt {
   readonly claims: Readonly<Record<string, unknown>>;
   /** Milliseconds since the epoch. */
   readonly expiresAt: number;
-  /** False as soon as the key that verified the token is no longer one of the provider's. */
+  /** False once the provider has withdrawn the signing key. */
   readonly isCurrent: () => boolean;
 }
 
 /**
- * The passport strategy for JWTs of one provider: signature with one of its keys, then every claim that contract §8 names.
- * It fails with an Error that names the reason: a ProviderUnavailable when the keys can't be fetched.
+ * Creates the passport strategy for JWTs of one provider: verifies the signature, then the claims of contract §8. Fails with
+ * an Error whose message is the reason; ProviderUnavailable when the keys can't be fetched.
  */
 export function jwtStrategy(expected: Expected, keys: ProviderKeys): Strategy {
   const usedKeys = new WeakMap<object, ProviderKey>();
@@ -33,7 +33,7 @@ export function jwtStrategy(expected: Expected, keys: ProviderKeys): Strategy {
         findKey(token, keys).then(
           (found) => {
             usedKeys.set(request, found);
-            // jsonwebtoken takes a KeyObject too; the types of passport-jwt do not know that.
+            // jsonwebtoken also accepts a KeyObject; the types of passport-jwt lack it.
             done(null, found.key as unknown as string);
           },
           (error: unknown) => done(error),
@@ -41,10 +41,11 @@ export function jwtStrategy(expected: Expected, keys: ProviderKeys): Strategy {
       },
     },
     (request: Request, payload: Record<string, unknown>, done: VerifiedCallback) => {
-      // jsonwebtoken accepts tokens without expiry, or with one beyond all time.
+      // jsonwebtoken accepts tokens without expiry, or with an absurdly late one.
       const refusal = jwtRefusal(payload, expected, Date.now());
       const key = usedKeys.get(request);
-      if (refusal !== null || !key) return done(null, false, new Error(refusal ?? 'the key is gone'));
+      if (refusal !== null || !key)
+        return done(null, false, new Error(refusal ?? 'the signing key was withdrawn'));
       const verified: VerifiedJwt = {
         claims: payload,
         expiresAt: Number(payload['exp']) * 1000,
@@ -55,15 +56,15 @@ export function jwtStrategy(expected: Expected, keys: ProviderKeys): Strategy {
   );
 }
 
-// `jku`, `jwk` and `x5u` are ignored: keys come from the provider alone.
+// Ignores `jku`, `jwk` and `x5u`: keys only come from the provider.
 async function findKey(token: string, keys: ProviderKeys): Promise<ProviderKey> {
   const { header } = readJwt(token) ?? { header: {} };
   const { alg, kid, crit } = header as Record<string, unknown>;
   const refusal = typeRefusal(header);
   if (refusal !== null) throw new Error(refusal);
   if (!ALGORITHMS.some((known) => known === alg)) throw new Error('the algorithm is not accepted');
-  // RFC 7515 §4.1.11: extensions that are not understood must lead to refusal, and none is understood here.
-  if (crit !== undefined) throw new Error('the header demands extensions');
+  // RFC 7515 §4.1.11: unsupported extensions must be refused; none is supported here.
+  if (crit !== undefined) throw new Error('the header requires unsupported extensions');
   if (kid !== undefined && typeof kid !== 'string') throw new Error('the key id is malformed');
   const key = await keys.find(kid, alg as string);
   if (!key) throw new Error('the provider has no such key');

@@ -3,27 +3,27 @@ import type { ProxyConfig } from '../config/config.js';
 import { HttpClient, OutboundError, type OutboundRequest, withoutQuery } from '../outbound/http-client.js';
 import type { ResolveAll } from '../outbound/private-address.js';
 
-/** contract §8: longest time for an answer. */
+/** contract §8: request timeout. */
 const TIMEOUT_MS = 5_000;
-/** contract §8. */
+/** contract §8 */
 const MAX_ANSWER_BYTES = 1024 * 1024;
 const MAX_TOKEN_BYTES = 1024 * 1024;
 /**
- * Requests to one provider at a time: as many as ProviderLimits allows for introspection and for groups, and a few for its
- * keys. With fewer, a question about a good token would wait behind those about made-up ones.
+ * Connections to one provider: as many as ProviderLimits allows for introspection and groups, plus a few for keys. With
+ * fewer, requests about valid tokens would wait behind requests about forged ones.
  */
 const MAX_CONNECTIONS = 520;
 
-/** Some providers, Kubernetes among them, send no keys to clients that accept the first of these only. */
+/** Some providers, such as Kubernetes, do not send keys to clients that only accept application/json. */
 const ACCEPT = 'application/json, application/jwk-set+json';
 
-/** The provider gave no usable answer: neither the token's fault nor ours. */
+/** The provider sent no usable response; says nothing about the token. */
 export class ProviderUnavailable extends Error {
   override readonly name = 'ProviderUnavailable';
 
   /**
-   * @param status of the answer, when that is what is wrong with it.
-   * @param answered did it answer at all?
+   * @param status The unexpected HTTP status, if that was the problem.
+   * @param answered Whether the provider responded at all.
    */
   constructor(
     message: string,
@@ -35,22 +35,22 @@ export class ProviderUnavailable extends Error {
 }
 
 export interface ProviderHttpOptions {
-  /** PEM, trusted besides the usual certificates. */
+  /** PEM; trusted in addition to Node's certificate authorities. */
   readonly caCert?: string | undefined;
-  /** Its content is sent as bearer token. Read at each request: mounted tokens rotate. */
+  /** File with the bearer token for requests; read again for each, because mounted tokens rotate. */
   readonly authTokenFile?: string | undefined;
-  /** The URLs that were configured: the bearer token goes to their origins, and to none that a provider names. */
+  /** Configured URLs: the bearer token is sent to their origins only, not to discovered ones. */
   readonly issuerUrl?: string | undefined;
   readonly jwksUrl?: string | undefined;
   readonly introspectionUrl?: string | undefined;
   readonly allowPrivateIP: boolean;
-  /** Name resolution; that of the system when absent. */
+  /** Default: the system's resolver. */
   readonly resolve?: ResolveAll;
-  /** Absent: it is asked directly. */
+  /** Default: no proxy. */
   readonly proxy?: ProxyConfig;
 }
 
-/** Requests to one identity provider, within the limits of contract §8. Every failure is a ProviderUnavailable. */
+/** HTTP client for one identity provider, with the limits of contract §8. Every failure is a ProviderUnavailable. */
 export class ProviderHttp {
   private readonly http: HttpClient;
 
@@ -66,9 +66,9 @@ export class ProviderHttp {
   }
 
   /**
-   * The JSON document at a URL. Redirects are followed within the same origin only.
+   * Fetches a JSON document. Follows redirects within the same origin only.
    *
-   * @param authorization replaces the token file's bearer token.
+   * @param authorization Replaces the token file's bearer token.
    */
   async getJson(url: string, authorization?: string): Promise<unknown> {
     const request = this.request(authorization ?? (await this.bearer(url)));
@@ -76,9 +76,9 @@ export class ProviderHttp {
   }
 
   /**
-   * The JSON answer to a form. No redirect is followed: the form holds a token.
+   * Posts a form and returns the JSON response. Follows no redirect: the form contains a token.
    *
-   * @param authorization replaces the token file's bearer token.
+   * @param authorization Replaces the token file's bearer token.
    */
   async postForm(url: string, form: Record<string, string>, authorization?: string): Promise<unknown> {
     const request = this.request(authorization ?? (await this.bearer(url)));
@@ -115,15 +115,15 @@ export class ProviderHttp {
     const content = await readToken(authTokenFile).catch(() => {
       throw failure("can't be read");
     });
-    if (!/^[\x21-\x7e]+$/.test(content.trim())) throw failure('holds no bearer token');
+    if (!/^[\x21-\x7e]+$/.test(content.trim())) throw failure('contains no bearer token');
     return `Bearer ${content.trim()}`;
   }
 }
 
-// A pipe would keep the caller waiting for ever.
+// Reading a named pipe could block forever.
 async function readToken(file: string): Promise<string> {
   const stats = await stat(file);
-  if (!stats.isFile() || stats.size > MAX_TOKEN_BYTES) throw new Error('no file that holds a token');
+  if (!stats.isFile() || stats.size > MAX_TOKEN_BYTES) throw new Error('not a token file');
   return readFile(file, 'utf8');
 }
 

@@ -6,19 +6,19 @@ import { withoutQuery } from '../outbound/http-client.js';
 import { isInsecure, parseHttpUrl } from '../validation/urls.js';
 import { type ProviderHttp, ProviderUnavailable } from './provider-http.js';
 
-/** Keys are used for this long after they were fetched: the longest a key outlives its removal at the provider. */
+/** How long fetched keys are valid: the longest a key is accepted after the provider removed it. */
 const KEY_TTL_MS = 10 * 60_000;
-/** From this age on a use of the keys refreshes them in the background. */
+/** Using keys older than this refreshes them in the background. */
 const KEY_REFRESH_MS = 5 * 60_000;
 /** contract §8: an unknown `kid` causes at most one fetch per provider in this time. */
 const REFETCH_COOLDOWN_MS = 30_000;
-/** A provider that failed is left alone for this long. */
+/** No request to a provider for this long after a failure. */
 export const FAILURE_PAUSE_MS = 1_000;
 
 /** One public key of a provider. */
 export interface ProviderKey {
   readonly kid: string | undefined;
-  /** The only algorithm the provider allows for it, if it says so. */
+  /** The only algorithm allowed for this key, if the provider restricts it. */
   readonly alg: string | undefined;
   readonly key: KeyObject;
 }
@@ -29,8 +29,8 @@ interface Loaded {
 }
 
 /**
- * The keys of one provider: fetched when first needed, shared by concurrent requests, refreshed in the background,
- * fetched again for a `kid` that is not known, within limits.
+ * Caches the keys of one provider: fetches them when first needed, once for concurrent requests, refreshes them in the
+ * background, and fetches again for an unknown `kid`, at most every 30 s.
  */
 export class ProviderKeys {
   private loaded: Loaded | undefined;
@@ -39,8 +39,8 @@ export class ProviderKeys {
   private failure: { readonly error: unknown; readonly at: number } | undefined;
 
   /**
-   * @param fetchKeys asks the provider; rejects when it can't be reached.
-   * @param now milliseconds on any clock that does not jump.
+   * @param fetchKeys Rejects when the provider is unavailable.
+   * @param now Monotonic clock, in milliseconds.
    */
   constructor(
     private readonly fetchKeys: () => Promise<readonly ProviderKey[]>,
@@ -48,10 +48,10 @@ export class ProviderKeys {
   ) {}
 
   /**
-   * The key a token was signed with, or undefined when the provider has no such key. A token without a `kid` is verified
-   * with the only key of a provider, where there is just one.
+   * Finds the key a token was signed with; undefined when the provider has no such key. Without a `kid` it is the provider's
+   * only key, if there is exactly one.
    *
-   * @throws whatever `fetchKeys` rejects with, when keys are needed that are not there.
+   * @throws The error of `fetchKeys` when the keys are missing or outdated.
    */
   async find(kid: string | undefined, alg: string): Promise<ProviderKey | undefined> {
     const startedAt = this.now();
@@ -64,12 +64,12 @@ export class ProviderKeys {
       await this.fetch();
     }
     const found = this.select(kid, alg);
-    // While the provider is unavailable the key may be one of its new ones.
+    // The key may be new while the provider is unavailable.
     if (!found && this.failure) throw this.failure.error;
     return found;
   }
 
-  /** Is this key one of the provider's, by a key document that is not too old to be used? */
+  /** Whether the cached keys are fresh and contain this key. */
   holds(key: ProviderKey): boolean {
     return this.isFresh(KEY_TTL_MS) && (this.loaded?.keys.includes(key) ?? false);
   }
@@ -110,7 +110,7 @@ export class ProviderKeys {
   private async fetchNow(): Promise<void> {
     try {
       const keys = await this.fetchKeys();
-      this.loaded = { keys: keys.map((key) => this.known(key) ?? key), at: this.now() };
+      this.loaded = { keys: keys.map((key) => this.sameKey(key) ?? key), at: this.now() };
       this.failure = undefined;
     } catch (error) {
       this.failure = { error, at: this.now() };
@@ -118,8 +118,8 @@ export class ProviderKeys {
     }
   }
 
-  // What was verified with a key stays verified when the same key comes again.
-  private known({ kid, alg, key }: ProviderKey): ProviderKey | undefined {
+  // Keeps the object of an unchanged key, so that tokens verified with it stay cached.
+  private sameKey({ kid, alg, key }: ProviderKey): ProviderKey | undefined {
     return this.loaded?.keys.find((other) => other.kid === kid && other.alg === alg && other.key.equals(key));
   }
 }
@@ -131,11 +131,11 @@ function fits({ alg, key }: ProviderKey, expected: string): boolean {
   return TYPE_OF_ALGORITHM[expected.slice(0, 2)] === key.asymmetricKeyType;
 }
 
-/** Where a provider's discovery document names one of its endpoints. */
+/** Members of the discovery document that are used. */
 export type DiscoveredEndpoint = 'jwks_uri' | 'userinfo_endpoint';
 
 /**
- * The address of an endpoint by OpenID Connect Discovery 1.0 (§4): a document of another issuer must not be used.
+ * Finds an endpoint by OpenID Connect Discovery 1.0 (§4). Refuses a document of another issuer (§4.3).
  *
  * @throws ProviderUnavailable
  */
@@ -149,9 +149,9 @@ export async function discoverEndpoint(
   const document = await http.getJson(url);
   const { issuer, [endpoint]: address } = isObject(document) ? document : {};
   if (issuer !== issuerUrl)
-    throw new ProviderUnavailable(`${url}: its issuer is ${quote(issuer)} and not ${quote(issuerUrl)}`);
+    throw new ProviderUnavailable(`${url}: its issuer is ${quote(issuer)}, expected ${quote(issuerUrl)}`);
   if (typeof address !== 'string' || !isTrustworthy(address, insecureUrls))
-    throw new ProviderUnavailable(`${url}: its ${endpoint} is missing, or not an https URL`);
+    throw new ProviderUnavailable(`${url}: its ${endpoint} is missing or not an https URL`);
   return address;
 }
 
@@ -164,17 +164,14 @@ function quote(value: unknown): string {
   return typeof value === 'string' ? JSON.stringify(value.slice(0, 200)) : 'missing';
 }
 
-/** Parsing a key takes time, and no provider has as many. */
+/** Limits the time for parsing keys. */
 const MAX_KEYS = 1_000;
-/** Smaller RSA keys can be factored: NIST SP 800-131A. */
+/** NIST SP 800-131A */
 const MIN_RSA_BITS = 2048;
 
 /**
- * Fetches a provider's signing keys, from `jwksUrl` or by OIDC discovery (spec §5.2.4).
- *
- * A key set without usable keys is an answer: the provider has withdrawn them.
- *
- * @throws ProviderUnavailable
+ * Creates the function that fetches a provider's signing keys, from `jwksUrl` or by OIDC discovery (spec §5.2.4). A key set
+ * without usable keys is not an error: the provider has withdrawn them. The function throws ProviderUnavailable.
  */
 export function keyFetcher(
   provider: ProviderConfig,
@@ -184,7 +181,7 @@ export function keyFetcher(
   return async () => {
     const jwksUri =
       provider.jwksUrl ?? (await discoverEndpoint('jwks_uri', provider.issuerUrl, http, insecureUrls));
-    // The client only fetches and parses: its cache would ask the provider for each unknown kid.
+    // Only fetches and parses: the cache of jwks-rsa would send a request for every unknown kid.
     const client = new jwksRsa.JwksClient({
       jwksUri,
       cache: false,
@@ -208,10 +205,10 @@ export function keyFetcher(
 function keyDocument(document: unknown, url: string): { keys: unknown[] } {
   const keys: unknown = isObject(document) ? document['keys'] : undefined;
   if (!Array.isArray(keys))
-    throw new ProviderUnavailable(`${withoutQuery(url)}: the answer is no JSON Web Key Set`);
+    throw new ProviderUnavailable(`${withoutQuery(url)}: the response is not a JSON Web Key Set`);
   if (keys.length > MAX_KEYS)
-    throw new ProviderUnavailable(`${withoutQuery(url)}: it holds more than ${MAX_KEYS} keys`);
-  // One key that is no object would make the client reject all of them.
+    throw new ProviderUnavailable(`${withoutQuery(url)}: the key set has more than ${MAX_KEYS} keys`);
+  // jwks-rsa would reject the whole set for one key that is not an object.
   return { keys: keys.filter(isObject) };
 }
 

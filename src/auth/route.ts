@@ -10,12 +10,12 @@ import { type AuthenticatedRequest, type Role, ROLES } from './caller.js';
 export { type Role, ROLES };
 
 /**
- * Who may use a route: everybody without a token, every caller, who may list registries, who has any role at all, or who has
- * this one.
+ * Who may use a route: everybody without a token, every caller, callers who may list registries, callers with any role, or
+ * callers with this role.
  */
 export type RouteAccess = 'public' | 'caller' | 'registryListing' | 'anyRole' | { readonly role: Role };
 
-/** Of whoever asks for a token (contract §8). */
+/** Errors of every route that reads the token (contract §8). */
 const TOKEN_ERRORS = [
   'token_missing',
   'token_invalid',
@@ -26,9 +26,9 @@ const TOKEN_ERRORS = [
 
 export const RouteAccessOf = Reflector.createDecorator<RouteAccess>();
 
-/** Tokens are ignored. */
+/** No authentication; a token is ignored. */
 export const Public = () => RouteAccessOf('public');
-/** Every caller the AuthGuard lets in, whatever their roles. */
+/** Every caller the AuthGuard accepts, with or without roles. */
 export const AnyCaller = () => applyDecorators(RouteAccessOf('caller'), ApiErrors(...TOKEN_ERRORS));
 /** Callers with this role, or with superAdmin. */
 export const RequiresRole = (role: Role) =>
@@ -58,7 +58,7 @@ const PARAMETERS: Readonly<Record<NamedResource['resource'], readonly ApiParamOp
     {
       name: 'name',
       type: String,
-      description: 'The slash in it sent as %2F; of a skill, `namespace/name`',
+      description: 'With its slash encoded as %2F; for a skill, `namespace/name`',
       example: 'io.github.example/weather',
     },
   ],
@@ -89,17 +89,17 @@ export const RegistryRoute = () =>
     ),
   );
 
-/** A read of a registry that is no GET: whoever may read it without a token may send this without one (contract §6.1, §6.3). */
+/** Marks a POST that only reads a registry: needs a token only where a GET does (contract §6.1, §6.3). */
 export const ReadByPost = Reflector.createDecorator();
 
-/** Who may publish through a registry, or ask what publishing would say: those with the role, or anybody. */
+/** Who may use a publishing route: callers who may publish, or anybody. */
 export type PublisherAccess = 'publishers' | 'anybody';
 
 export const PublisherAccessOf = Reflector.createDecorator<PublisherAccess>();
 
 /**
- * Routes by which `mcp-publisher` publishes through the registry at `:registry` (contract §6.2). Whether that takes anything comes
- * before the role: what it does not take is answered alike to everybody.
+ * Routes for `mcp-publisher` at `:registry` (contract §6.2). Whether the registry accepts publications is checked before the
+ * role, so everybody gets the same error from one that does not.
  */
 export const PublisherRoute = (access: PublisherAccess) =>
   applyDecorators(
@@ -111,7 +111,7 @@ export const PublisherRoute = (access: PublisherAccess) =>
 
 export type LongWhen = 'always' | 'unless paged';
 
-/** Answers that may take long to make, of which few are made at a time: always, or where no page of them is asked for. */
+/** Marks a route whose response may take long, so few run at a time: always, or unless the request is paged. */
 export const MayBeLong = Reflector.createDecorator<LongWhen>();
 
 /** Admin routes: what `:name` says must be there for this caller, before the body is looked at. */
@@ -157,7 +157,7 @@ export const Loaded = createParamDecorator((_: unknown, context: ExecutionContex
   return loaded;
 });
 
-/** What an audit event says was done or tried (contract §9): stable words, for filters and collectors. */
+/** Actions of audit events (contract §9): stable names for filters and collectors. */
 export const AUDIT_ACTIONS = [
   'source.create',
   'source.update',
@@ -187,18 +187,17 @@ export const AUDIT_ACTIONS = [
 ] as const;
 export type AuditAction = (typeof AUDIT_ACTIONS)[number];
 
-/** What a route declares for the audit trail. */
 export interface AuditDeclaration {
   readonly action: AuditAction;
-  /** Of consumer routes: the type of the entry they name. */
+  /** Consumer routes: the type of the entry in the path. */
   readonly entryType?: EntryType;
 }
 
 export const AuditedAs = Reflector.createDecorator<AuditDeclaration>();
 
 /**
- * The word for what a route does, by which its refusals are recorded (contract §9). A route that changes something records
- * what it did itself, in the transaction of the change: see AuditTrail.
+ * Sets the action under which refusals of a route are recorded (contract §9). Changes are recorded in their own transaction:
+ * see AuditTrail.
  */
 export const Audited = (action: AuditAction, entryType?: EntryType) =>
   AuditedAs({ action, ...(entryType === undefined ? {} : { entryType }) });

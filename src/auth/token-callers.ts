@@ -6,24 +6,24 @@ import type { FetchedGroups, GroupsFetcher } from './groups-fetcher.js';
 import { callerOfClaims } from './token-claims.js';
 
 const GROUPS = 'groups';
-/** Of a token that says where else its claims are: OpenID Connect Core 1.0 §5.6.2. */
-const ELSEWHERE = '_claim_names';
-/** Of a token of Entra ID that leaves them out, and says no more than that there are some. */
+/** Names claims kept outside the token: OpenID Connect Core 1.0 §5.6.2. */
+const CLAIM_NAMES = '_claim_names';
+/** Entra ID: the token omits groups. */
 const HAS_GROUPS = 'hasgroups';
 
-/** Who a verified token identifies. */
+/** The caller of a verified token. */
 export interface TokenCaller {
   readonly caller: Caller;
-  /** By `performance.now()`: from then on it has to be found out anew. */
+  /** Expiry, by `performance.now()`. */
   readonly until: number;
-  /** Of memory beside the token, in characters. */
+  /** Memory in addition to the token, in characters. */
   readonly size: number;
 }
 
-/** Makes callers of verified tokens of one provider: groups fetched where they are elsewhere, then claims mapped (contract §5). */
+/** Creates the callers of one provider: fetches groups the token omits, then maps the claims (contract §5). */
 export class TokenCallers {
   private readonly needsGroups: boolean;
-  // The same claims are the same caller: what is known of callers is known by them.
+  // Cached by the claims object, so that one verified token keeps one Caller object.
   private readonly callers = new WeakMap<
     object,
     { readonly groups: FetchedGroups | null; readonly caller: Caller }
@@ -37,8 +37,8 @@ export class TokenCallers {
   }
 
   /**
-   * @param claims those of the token, verified; the same object for as long as they are remembered.
-   * @param client who sent it: see `clientKeyOf`.
+   * @param claims Verified; the cache key, so pass the same object for the same token.
+   * @param client Client key of the sender: see `clientKeyOf`.
    * @throws ClaimsIncomplete
    */
   async callerOf(
@@ -47,16 +47,16 @@ export class TokenCallers {
     client: string,
   ): Promise<TokenCaller> {
     const fetched = this.lacksGroups(claims) ? await this.fetch(token, claims, client) : null;
-    const known = this.callers.get(claims);
-    const caller = known && known.groups === fetched ? known.caller : this.make(claims, fetched);
+    const cached = this.callers.get(claims);
+    const caller = cached && cached.groups === fetched ? cached.caller : this.make(claims, fetched);
     this.callers.set(claims, { groups: fetched, caller });
     return { caller, until: fetched?.until ?? Infinity, size: fetched?.size ?? 0 };
   }
 
-  // A list of names that can't be read might name the groups.
+  // A malformed `_claim_names` might name the groups.
   private lacksGroups(claims: Readonly<Record<string, unknown>>): boolean {
     if (!this.needsGroups) return false;
-    const names = claims[ELSEWHERE];
+    const names = claims[CLAIM_NAMES];
     if (names !== undefined && (!isObject(names) || Object.hasOwn(names, GROUPS))) return true;
     const hasSome = claims[HAS_GROUPS] === true || claims[HAS_GROUPS] === 'true';
     return this.groups !== null && hasSome && !Object.hasOwn(claims, GROUPS);
@@ -68,9 +68,7 @@ export class TokenCallers {
     client: string,
   ): Promise<FetchedGroups> {
     if (!this.groups)
-      throw new ClaimsIncomplete(
-        'the groups of the token are elsewhere, and the provider has no groups configured',
-      );
+      throw new ClaimsIncomplete('the token omits its groups, and the provider has no groups configured');
     return this.groups.groupsOf({ token, subject: sub, client });
   }
 

@@ -21,12 +21,12 @@ import {
   type UnverifiedJwt,
 } from './token-claims.js';
 
-/** Longest time a verified JWT is cached; less when it expires or its key goes. */
+/** Longest time a verified JWT is cached; less when it expires or its key is withdrawn. */
 const CACHE_TTL_MS = 60_000;
-/** Memory for cached JWTs, counted by the length of the token. */
+/** Size of the cache, in characters of tokens and groups. */
 const MAX_CACHED_CHARACTERS = 16 * 1024 * 1024;
 
-/** Why one provider did not accept a token, in words for the log. */
+/** Why one provider did not accept a token, for the log. */
 export interface Attempt {
   readonly provider: string;
   readonly method: 'jwt' | 'introspection';
@@ -36,11 +36,11 @@ export interface Attempt {
 export type Verdict =
   | { readonly kind: 'accepted'; readonly caller: Caller; readonly provider: string }
   | { readonly kind: 'refused'; readonly attempts: readonly Attempt[] }
-  /** It is good, and a part of its claims can't be had. */
+  /** Valid, but its claims are incomplete. */
   | { readonly kind: 'incomplete'; readonly attempts: readonly Attempt[] }
-  /** At least one provider that might accept the token can't be reached. */
+  /** At least one provider that might accept the token is unavailable. */
   | { readonly kind: 'unavailable'; readonly attempts: readonly Attempt[] }
-  /** At least one was not asked, because this client has too many questions under way. */
+  /** At least one was skipped, because this client has too many requests in progress. */
   | { readonly kind: 'limited'; readonly attempts: readonly Attempt[] };
 
 export type Accepted = Extract<Verdict, { kind: 'accepted' }>;
@@ -48,44 +48,42 @@ export type Accepted = Extract<Verdict, { kind: 'accepted' }>;
 interface Provider {
   readonly config: ProviderConfig;
   readonly http: ProviderHttp;
-  /** Name of its strategy for JWTs. */
+  /** Name of its passport strategy. */
   readonly strategy: string;
   readonly callers: TokenCallers;
   readonly introspection: Introspection | null;
 }
 
-/** One way in which one provider might accept a token. */
+/** One method by which one provider might accept a token. */
 interface Check {
   readonly provider: ProviderConfig;
   readonly method: Attempt['method'];
-  /** What rules the token out before anything is verified or asked. */
+  /** Rules the token out without verification or request. */
   readonly refusal: Refusal | null;
   /** @throws ProviderUnavailable, ProviderLimitExceeded, ClaimsIncomplete */
   readonly run: () => Promise<Caller | Refusal>;
 }
 
-/** How a check ended. */
 interface Outcome {
   readonly check: Check;
-  readonly result: Caller | Refusal | NotAsked;
+  readonly result: Caller | Refusal | Unverified;
 }
 
-type NotAsked = ProviderUnavailable | ProviderLimitExceeded | ClaimsIncomplete;
+type Unverified = ProviderUnavailable | ProviderLimitExceeded | ClaimsIncomplete;
 
-/** What is cached of a JWT. */
 interface CachedCaller extends Pick<VerifiedJwt, 'expiresAt' | 'isCurrent'> {
   readonly provider: string;
   readonly caller: Caller;
 }
 
-/** Finds out which of the configured providers vouches for a token: by its keys first, then by introspection (spec §5.2). */
+/** Verifies tokens with the configured providers: first by their keys, then by introspection (spec §5.2). */
 export class TokenVerifier {
   private readonly passport = new passport.Passport();
   private readonly providers: readonly Provider[];
   private readonly verified = new LRUCache<string, CachedCaller>({
     maxSize: MAX_CACHED_CHARACTERS,
     ttl: CACHE_TTL_MS,
-    // The clock is read each time: by default its last reading is used until a timer runs, which may be late.
+    // Read the clock on every get(): by default lru-cache reuses a reading for a while.
     ttlResolution: 0,
   });
 
@@ -93,24 +91,24 @@ export class TokenVerifier {
     this.providers = providers.map((provider) => this.prepare(provider, reach));
   }
 
-  /** Who vouches for the token, where that is known and still holds. */
-  remembered(token: string): Accepted | undefined {
+  /** The cached verdict on a JWT, if it is still valid. */
+  cachedVerdict(token: string): Accepted | undefined {
     const cached = this.verified.get(tokenDigest(token));
     if (!cached || cached.expiresAt <= Date.now() || !cached.isCurrent()) return undefined;
     return { kind: 'accepted', caller: cached.caller, provider: cached.provider };
   }
 
-  /** @param token the bearer token of the request. */
+  /** @param token The bearer token of the request. */
   async verify(token: string, request: Request): Promise<Verdict> {
-    const known = this.remembered(token);
-    if (known) return known;
+    const cached = this.cachedVerdict(token);
+    if (cached) return cached;
     const jwt = readJwt(token);
     const outcomes: Outcome[] = [];
     for (const check of this.keyChecks(token, jwt, request)) {
       const outcome = await outcomeOf(check);
       if (isCaller(outcome.result)) return accepted(check, outcome.result);
       outcomes.push(outcome);
-      // The provider vouches for the token. That its groups are not to be had must not make another caller of it.
+      // The signature is valid: missing groups must not let introspection produce a caller with fewer claims.
       if (outcome.result instanceof ClaimsIncomplete) return verdictOf(outcomes);
     }
     const asked = await firstAccepted(this.introspectionChecks(token, jwt, clientKeyOf(request)));
@@ -130,7 +128,7 @@ export class TokenVerifier {
     }));
   }
 
-  // An opaque token is sent to all that might have issued it, until one has said that it has.
+  // An opaque token is sent to all providers until one has accepted it.
   private introspectionChecks(token: string, jwt: UnverifiedJwt | null, client: string): Check[] {
     const introspecting = this.providers.flatMap(({ config, introspection }) =>
       introspection ? [{ config, introspection }] : [],
@@ -144,7 +142,7 @@ export class TokenVerifier {
     }));
   }
 
-  // Answers of introspection are cached by Introspection itself, refusals too.
+  // Introspection caches its own responses.
   private async verifyJwt(
     token: string,
     { config, strategy, callers }: Provider,
@@ -153,7 +151,7 @@ export class TokenVerifier {
     const outcome = await this.authenticate(strategy, request);
     if (typeof outcome === 'string') return outcome;
     const { caller, until, size } = await callers.callerOf(token, outcome.claims, clientKeyOf(request));
-    // Groups take time.
+    // The token may have expired while its groups were fetched.
     const refusal = jwtRefusal(outcome.claims, config, Date.now());
     if (refusal !== null) return refusal;
     const ttl = Math.min(CACHE_TTL_MS, until - performance.now());
@@ -196,23 +194,23 @@ async function outcomeOf(check: Check): Promise<Outcome> {
   try {
     return { check, result: check.refusal ?? (await check.run()) };
   } catch (error) {
-    if (isNotAsked(error)) return { check, result: error };
+    if (isUnverified(error)) return { check, result: error };
     throw error;
   }
 }
 
 /**
- * Runs all checks at once: the first that accepts decides, so that a provider which is slow holds up no other. Without one,
- * the end of each, in their order.
+ * Runs all checks at once. Resolves with the first that accepts, so a slow provider delays no other; if none accepts, with
+ * the outcomes in the order of the checks.
  */
 function firstAccepted(checks: readonly Check[]): Promise<{ accepted: Accepted } | { outcomes: Outcome[] }> {
   return new Promise((resolve, reject) => {
-    const ends = checks.map(async (check) => {
+    const runs = checks.map(async (check) => {
       const outcome = await outcomeOf(check);
       if (isCaller(outcome.result)) resolve({ accepted: accepted(check, outcome.result) });
       return outcome;
     });
-    Promise.all(ends).then((outcomes) => resolve({ outcomes }), reject);
+    Promise.all(runs).then((outcomes) => resolve({ outcomes }), reject);
   });
 }
 
@@ -220,7 +218,7 @@ function accepted({ provider }: Check, caller: Caller): Accepted {
   return { kind: 'accepted', caller, provider: provider.name };
 }
 
-/** Of checks none of which has accepted the token. */
+/** The verdict when no check accepted the token. */
 function verdictOf(outcomes: readonly Outcome[]): Verdict {
   const attempts = outcomes.map(({ check, result }): Attempt => {
     const reason = result instanceof Error ? result.message : String(result);
@@ -237,7 +235,7 @@ function kindOf(result: Outcome['result']): Exclude<Verdict['kind'], 'accepted'>
   return result instanceof ProviderLimitExceeded ? 'limited' : 'refused';
 }
 
-function isNotAsked(error: unknown): error is NotAsked {
+function isUnverified(error: unknown): error is Unverified {
   return [ProviderUnavailable, ProviderLimitExceeded, ClaimsIncomplete].some((kind) => error instanceof kind);
 }
 

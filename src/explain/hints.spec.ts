@@ -19,7 +19,7 @@ describe('a hint is given', () => {
     ['of one among several', { tenant: ['1', 2 ** 60] }, [], /too large/],
     ['of scopes in one text', { scope: 'read write' }, [], /"scope" is one text/],
     ['of roles that are nested', { realm_access: { roles: ['x'] } }, [], /realm_access/],
-    ['of groups that are elsewhere', { hasgroups: true }, [], /leave the groups out/],
+    ['of groups that are elsewhere', { hasgroups: true }, [], /omit the groups/],
     ['of a key in other letters', { Team: 'a' }, [missing('team', 'a')], /"Team": case counts/],
     ['of a value in other letters', { team: ' A' }, [missing('team', 'a')], /" A": case and spaces count/],
     ['of a key that is nested', { x: { y: { team: 'a' } } }, [missing('team', 'a')], /at x\.y\.team/],

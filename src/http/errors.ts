@@ -67,11 +67,11 @@ export const ERROR_CATALOGUE = {
     sentence:
       'Without tokens and on a loopback address this server answers to loopback names alone, such as localhost',
   },
-  token_missing: { status: 401, sentence: 'This needs a bearer token in the Authorization header' },
-  token_invalid: { status: 401, sentence: 'The token is not one that this server accepts' },
+  token_missing: { status: 401, sentence: 'A bearer token is required in the Authorization header' },
+  token_invalid: { status: 401, sentence: 'The token is not accepted by this server' },
   claims_incomplete: {
     status: 401,
-    sentence: 'Not all claims of the token could be had: they are elsewhere, or too many',
+    sentence: "The token's group list is too long or could not be fetched",
   },
   anonymous_mode: { status: 401, sentence: 'This server runs in anonymous mode: callers are not identified' },
   role_required: { status: 403, sentence: 'The caller has no role that allows this' },
@@ -136,7 +136,7 @@ export const ERROR_CATALOGUE = {
   },
   provider_unavailable: {
     status: 503,
-    sentence: 'The identity provider of this token does not answer: try again shortly',
+    sentence: 'The identity provider of this token is unavailable: try again shortly',
   },
   search_too_broad: {
     status: 503,
