@@ -15,56 +15,56 @@ import {
   text,
 } from '../validation/value-checks.js';
 
-/** One claim of the callers of a provider (contract §2, §5). */
+/** How one claim of a provider's callers is computed (contract §2, §5). */
 export type ClaimRule =
   | {
       readonly to: string;
-      /** Where its value is in the token. */
+      /** Location of the value in the token. */
       readonly from: Pointer;
-      /** What becomes of each value; one that is not listed is dropped. Null: they stay as they are. */
+      /** Translates values; unlisted ones are dropped. Null: values stay unchanged. */
       readonly values: ReadonlyMap<string, string> | null;
     }
   | {
       readonly to: string;
       readonly value: string;
-      /** What the token must cover to be given the value; null: nothing. */
+      /** Claims the token must cover to get the value; null: none. */
       readonly when: Claims | null;
     };
 
-/** Of the provider's userinfo endpoint, or at a URL. */
+/** Where groups are fetched: the provider's userinfo endpoint or a URL. */
 export type GroupsLocation = { readonly from: 'userinfo' } | { readonly url: string };
 
 const MAX_VALUES = 10_000;
-/** contract §5: they stay as the provider says them, and name who is meant. */
+/** Never mapped: they identify the caller (contract §5). */
 const RESERVED = ['iss', 'sub'];
 
 const pointer: Check = text((value) => {
   const steps = parsePointer(value);
   return steps === undefined || steps.length === 0
-    ? 'must be a JSON Pointer, which begins with "/", such as /groups or /realm_access/roles'
+    ? 'must be a JSON Pointer starting with "/", such as /groups or /realm_access/roles'
     : undefined;
 });
 
 const claimName: Check = (value) => {
   const issues = text()(value);
   if (issues.length > 0 || typeof value !== 'string') return issues;
-  if (RESERVED.includes(value)) return issue('must not be iss or sub: they stay as the token has them');
+  if (RESERVED.includes(value)) return issue('must not be iss or sub: these are never mapped');
   return claims({ [value]: 'any' }).map(({ message }) => ({ path: [], message }));
 };
 
 const translations: Check = (value) => {
   if (!isObject(value)) return issue(`must be a map, not ${foundKind(value)}`);
   const entries = Object.entries(value);
-  if (entries.length === 0) return issue('must not be empty: what is not listed is dropped');
+  if (entries.length === 0) return issue('must not be empty: unlisted values are dropped');
   if (entries.length > MAX_VALUES) return issue(`must not have more than ${MAX_VALUES} members`);
   return entries.flatMap(([key, member]) => below([key], text()(member)));
 };
 
-/** contract §2: one rule of a provider's `claims`: a value of the token, or a constant. */
+/** contract §2: a rule of a provider's `claims`, either a value of the token or a constant. */
 @Rule<ClaimRuleSettings>((rule) => {
   const { from, values, value, when } = rule;
   if ((from === undefined) === (value === undefined))
-    return issue('needs either from, a place in the token, or value, a constant');
+    return issue('needs either from (a JSON Pointer into the token) or value (a constant)');
   if (value !== undefined && values !== undefined) return below(['values'], issue('needs from'));
   return from !== undefined && when !== undefined ? below(['when'], issue('needs value')) : [];
 })
@@ -76,7 +76,7 @@ export class ClaimRuleSettings {
   @Optional() @Checked(roleRule) when?: Claims;
 }
 
-/** contract §2: where groups are that a token does not hold. */
+/** contract §2: where groups are fetched that a token omits. */
 @Rule<GroupsSettings>(({ from, url }) =>
   (from === undefined) === (url === undefined) ? issue('needs either from: userinfo or url') : [],
 )
@@ -85,13 +85,13 @@ export class GroupsSettings {
   @Optional() @Checked(httpUrl()) url?: string;
 }
 
-/** As many claims as anything may have. */
+/** Limits the mapped claims of a caller. */
 export const fewKeys: Check = (rules): Issue[] =>
   new Set(elements(rules).map((rule) => member(rule, 'to'))).size > MAX_CLAIMS
-    ? issue(`must not make more than ${MAX_CLAIMS} claims`)
+    ? issue(`must not define more than ${MAX_CLAIMS} claims`)
     : [];
 
-/** The rule that settings stand for; they must have been checked before. */
+/** Converts validated settings into a rule. */
 export function claimRuleOf({ to, from, values, value, when }: ClaimRuleSettings): ClaimRule {
   if (value !== undefined) return { to, value, when: when ?? null };
   return {
@@ -108,7 +108,7 @@ export function groupsLocationOf({ url }: GroupsSettings): GroupsLocation {
 /** spec §2.8: one identity provider. */
 @Rule<ProviderSettings>((provider) =>
   provider.clientSecretFile !== undefined && provider.clientId === undefined
-    ? below(['clientId'], issue('is required beside clientSecretFile'))
+    ? below(['clientId'], issue('is required with clientSecretFile'))
     : [],
 )
 export class ProviderSettings {
@@ -137,7 +137,7 @@ export class ProviderSettings {
     name !== undefined && names.indexOf(name) < position
       ? below(
           ['providers', position, 'name'],
-          issue(`${JSON.stringify(name)} is the name of another provider already`),
+          issue(`${JSON.stringify(name)} is already the name of another provider`),
         )
       : [],
   );
@@ -151,7 +151,7 @@ export class OAuthSettings {
   @SectionList(() => ProviderSettings, { notEmpty: true }) providers: ProviderSettings[];
 }
 
-/** spec §2.3: who has which role. A role without rules is nobody's. */
+/** spec §2.3: the rules that grant each role. Without rules nobody has the role. */
 export class RoleSettings {
   @Optional() @Checked(listOf(roleRule)) superAdmin?: Claims[];
   @Optional() @Checked(listOf(roleRule)) manageSources?: Claims[];
@@ -159,7 +159,7 @@ export class RoleSettings {
   @Optional() @Checked(listOf(roleRule)) manageEntries?: Claims[];
 }
 
-/** contract §2: choices where the specification leaves room. */
+/** contract §2: choices that the specification leaves open. */
 export class PolicySettings {
   @Optional() @Checked(oneOf('all', 'any')) arrayValues?: 'all' | 'any';
   @Optional() @Checked(oneOf('allow', 'deny')) unlabeled?: 'allow' | 'deny';
@@ -182,32 +182,32 @@ export class AuthSettings {
   @Optional() @Section(() => AuthzSettings) authz?: AuthzSettings;
 }
 
-// It is sent between quotes in WWW-Authenticate.
+// Sent in quotes in WWW-Authenticate.
 function headerText(value: string): string | undefined {
   return /^[\x20-\x7e]*$/.test(value) && !/["\\]/.test(value)
     ? undefined
-    : 'must be plain ASCII without quotes and backslashes';
+    : 'must be printable ASCII without quotes or backslashes';
 }
 
 // RFC 6749 §3.3
 function scopeToken(value: string): string | undefined {
   return /^[\x21\x23-\x5b\x5d-\x7e]+$/.test(value)
     ? undefined
-    : 'must be a scope: ASCII without spaces and quotes';
+    : 'must be a scope: ASCII without spaces, quotes or backslashes';
 }
 
-// Compared with whole segments of decoded paths: anything else would never match, or match too much.
+// Compared with whole segments of decoded paths: other forms would never match, or match too much.
 function publicPath(value: string): string | undefined {
-  if (!value.startsWith('/')) return 'must begin with "/"';
-  if (/[?#%\\\s]/.test(value)) return 'must be a plain path: no query, no fragment, no percent-encoding';
+  if (!value.startsWith('/')) return 'must start with "/"';
+  if (/[?#%\\\s]/.test(value)) return 'must be a path without query, fragment or percent-encoding';
   const steps = value.slice(1).split('/');
-  if (steps.some((step) => step === '.' || step === '..')) return 'must not hold "." or ".." as a segment';
+  if (steps.some((step) => step === '.' || step === '..')) return 'must not contain "." or ".." as a segment';
   const stars = steps.filter((step) => step.includes('*'));
   const starIsLast = stars.length === 0 || (stars.length === 1 && steps.at(-1) === '*');
-  return starIsLast ? undefined : 'may hold "*" only as its last segment, as in /docs/*';
+  return starIsLast ? undefined : 'may contain "*" only as its last segment, as in /docs/*';
 }
 
-/** contract §2: a key or an answer fetched in clear can be forged on the way. What is no such object is passed over. */
+/** contract §2: keys and responses fetched without TLS can be forged. Ignores invalid providers; they have other issues. */
 export function insecureUrls(oauth: unknown): Issue[] {
   if (!(oauth instanceof OAuthSettings)) return [];
   return [['issuerUrl'], ['jwksUrl'], ['introspectionUrl'], ['groups', 'url']].flatMap((keys) =>
@@ -218,7 +218,7 @@ export function insecureUrls(oauth: unknown): Issue[] {
         ? below(
             path,
             issue(
-              'must be https:// (http:// is for loopback only, or for tests with REGISTRY_INSECURE_URLS=true)',
+              'must be https:// (http:// is allowed on loopback, or for tests with REGISTRY_INSECURE_URLS=true)',
             ),
           )
         : [];

@@ -25,14 +25,14 @@ export class PoolSettings {
   @Optional() @Checked(wholeNumber(1, 1_000)) max?: number;
 }
 
-/** How to reach a PostgreSQL; without this section an embedded one is started (contract §2). */
+/** The PostgreSQL connection; without this section an embedded PostgreSQL starts (contract §2). */
 @Rule<DatabaseSettings>(urlOrParts)
 @Rule<DatabaseSettings>(oneSecret('password', 'passwordFile'))
 @Rule<DatabaseSettings>(oneSecret('migrationPassword', 'migrationPasswordFile'))
 @Rule<DatabaseSettings>((database) =>
   database.migrationUser === undefined &&
   (database.migrationPassword !== undefined || database.migrationPasswordFile !== undefined)
-    ? below(['migrationUser'], issue('is required beside a password for it'))
+    ? below(['migrationUser'], issue('is required with migrationPassword or migrationPasswordFile'))
     : [],
 )
 export class DatabaseSettings {
@@ -63,14 +63,14 @@ function urlOrParts(database: Unchecked<DatabaseSettings>): Issue[] {
     ];
   const issues = (['host', 'port', 'user', 'database'] as const)
     .filter((key) => database[key] !== undefined)
-    .flatMap((key) => below([key], issue('is not possible beside a url, which says the same')));
+    .flatMap((key) => below([key], issue('must not be set together with url, which contains it')));
   const parsed = parseDatabaseUrl(database.url);
   if (typeof parsed === 'string') return issues;
   issues.push(...tlsIssues(database, parsed.tls !== undefined));
   if (parsed.password === undefined) return issues;
   for (const key of ['password', 'passwordFile'] as const)
     if (database[key] !== undefined)
-      issues.push(...below([key], issue('is not possible: the url holds a password')));
+      issues.push(...below([key], issue('must not be set: the url contains a password')));
   return issues;
 }
 
@@ -80,33 +80,33 @@ function oneSecret<T extends keyof DatabaseSettings>(
 ): (database: Unchecked<DatabaseSettings>) => Issue[] {
   return (database) =>
     database[inline] !== undefined && database[file] !== undefined
-      ? below([file], issue(`is not possible beside ${inline}`))
+      ? below([file], issue(`must not be set together with ${inline}`))
       : [];
 }
 
 function hostName(value: string): string | undefined {
   const socketDirectory = value.startsWith('/');
   if (socketDirectory || /^[\w.:%-]+$/.test(value)) return undefined;
-  return 'must be a host name, an address, or the directory of a socket';
+  return 'must be a host name, an IP address or the directory of a Unix socket';
 }
 
-/** How people log in at one identity provider: what it knows the page as. */
+/** Log-in to the web UI at one identity provider. */
 export class WebLoginSettings {
-  /** Its name in `auth.oauth.providers`. */
+  /** Name of the provider in `auth.oauth.providers`. */
   @Checked(text()) provider: string;
-  /** Of a public client: a browser keeps no secret. */
+  /** Must be a public client: a browser cannot keep a secret. */
   @Checked(text()) clientId: string;
-  /** What is asked for; absent: `openid` and `scopesSupported`. */
+  /** Requested scopes; default: `openid` and `scopesSupported`. */
   @Optional() @Checked(listOf(text(scope), { notEmpty: true, unique: true })) scopes?: string[];
-  /** What the provider wants to be told beside, such as `audience`. */
+  /** Additional parameters of the authorization request, such as `audience`. */
   @Optional() @Checked(parameters) parameters?: Record<string, string>;
 }
 
-/** The page for people at `/`. */
+/** The web UI at `/`. */
 export class WebSettings {
   @Optional() @Checked(flag) enabled?: boolean;
   @Optional() @SectionList(() => WebLoginSettings) logins?: WebLoginSettings[];
-  /** Where icons of entries may be loaded from; whoever serves them sees who looks at the catalogue. */
+  /** Origins from which icons of entries may be loaded; these servers see who views the catalog. */
   @Optional() @Checked(listOf(httpOrigin, { unique: true })) iconOrigins?: string[];
 }
 
@@ -114,10 +114,10 @@ export class WebSettings {
 function scope(value: string): string | undefined {
   return /^[\x21\x23-\x5b\x5d-\x7e]+$/.test(value)
     ? undefined
-    : 'must be a scope: ASCII without spaces and quotes';
+    : 'must be a scope: ASCII without spaces, quotes or backslashes';
 }
 
-/** Those the log-in itself sets (RFC 6749 §4.1.1, RFC 7636 §4.3). */
+/** Parameters that the log-in sets (RFC 6749 §4.1.1, RFC 7636 §4.3). */
 const RESERVED = [
   'client_id',
   'redirect_uri',
@@ -132,12 +132,12 @@ const RESERVED = [
 
 function parameters(value: unknown): Issue[] {
   if (typeof value !== 'object' || value === null || Array.isArray(value))
-    return issue(`must be a map of names and texts, not ${foundKind(value)}`);
+    return issue(`must be a map of strings, not ${foundKind(value)}`);
   return Object.entries(value).flatMap(([name, given]) => {
     if (typeof given !== 'string')
-      return issue(`must hold texts alone: ${JSON.stringify(name)} is ${foundKind(given)}`);
+      return issue(`must only contain strings: ${JSON.stringify(name)} is ${foundKind(given)}`);
     return RESERVED.includes(name)
-      ? issue(`must not hold ${JSON.stringify(name)}, which the log-in itself sets`)
+      ? issue(`must not contain ${JSON.stringify(name)}, which the log-in sets`)
       : [];
   });
 }
@@ -162,72 +162,72 @@ export class CorsSettings {
 
 export class LogSettings {
   @Optional() @Checked(oneOf(...LOG_LEVELS)) level?: LogLevel;
-  /** Absent: text on a terminal, JSON elsewhere. */
+  /** Default: text on a terminal, otherwise JSON. */
   @Optional() @Checked(oneOf(...LOG_FORMATS)) format?: LogFormat;
 }
 
-/** contract §2: traces, and metrics beside those that Prometheus reads. */
+/** contract §2: traces and metrics sent by OTLP. */
 export class TelemetrySettings {
-  /** The OTLP/HTTP endpoint of a collector, without `/v1/traces`; absent: neither is sent. */
+  /** OTLP/HTTP endpoint of a collector, without `/v1/traces`; default: nothing is sent. */
   @Optional() @Checked(httpUrl({ bare: true })) otlpEndpoint?: string;
-  /** How many of the traces that begin here are recorded. */
+  /** Share of the traces started here that are recorded. */
   @Optional() @Checked(share) sampleRatio?: number;
-  /** Where requests of ours carry `traceparent`; absent: nowhere. */
+  /** Hosts that receive `traceparent` in outbound requests; default: none. */
   @Optional() @Checked(listOf(host, { unique: true })) traceparentHosts?: string[];
 }
 
-/** contract §9: what is recorded, and how long it is kept. */
+/** contract §9: what is recorded, and for how long. */
 export class AuditSettings {
-  /** Every answer of the consumer API too? */
+  /** Whether reads of the consumer API are recorded too. */
   @Optional() @Checked(flag) reads?: boolean;
   @Optional() @Checked(duration) retention?: string;
 }
 
-/** contract §2: what one server does at a time, and holds. */
+/** contract §2: limits of one replica. */
 export class LimitSettings {
-  /** Searches of one caller at a time. */
+  /** Concurrent searches per caller. */
   @Optional() @Checked(wholeNumber(1, 1_000)) searchesPerCaller?: number;
   @Optional() @Checked(wholeNumber(1, 100_000)) requestsInFlight?: number;
   @Optional() @Checked(wholeNumber(1, 100_000)) connections?: number;
-  /** Distinct claims among the entries of one source. */
+  /** Claim sets per source. */
   @Optional() @Checked(wholeNumber(1, 1_000_000)) claimSetsPerSource?: number;
-  /** Of one registry file. */
+  /** Largest registry file. */
   @Optional() @Checked(wholeNumber(1, 512)) mebibytesPerFile?: number;
-  /** How long a connection without a request stays open. */
+  /** How long an idle connection stays open. */
   @Optional() @Checked(durationFrom('1s', '10m')) keepAlive?: string;
 }
 
-/** contract §1: how a server ends. */
+/** contract §1 */
 export class ShutdownSettings {
-  /** How long it goes on answering new requests once it is told to stop; absent: not at all on a terminal. */
+  /** How long new requests are still accepted after the signal to stop. */
   @Optional() @Checked(durationFrom('0s', '5m')) notice?: string;
 }
 
-/** A directory below which sources made through the API may read files (contract §2). */
+/** A directory for files of sources created through the API (contract §2). */
 export class AdminFileRootItem {
   @Checked(text(absolutePath)) path: string;
-  /** What callers, and what the sources carry, must cover. */
+  /** Claims that the caller and the source must cover. */
   @Optional() @Checked(claims) claims?: Claims;
-  /** Where secrets may be sent; absent: nowhere. */
+  /** Hosts that may receive secrets from this directory; default: none. */
   @Optional() @Checked(listOf(host, { unique: true })) hosts?: string[];
 }
 
-/** The configuration file as it is written (contract §2). */
+/** The configuration file (contract §2). */
 @Rule<ConfigFile>(oneWayToNameRoots)
 export class ConfigFile {
   @Section(() => AuthSettings) auth: AuthSettings;
   @Optional() @SectionList(() => SourceItem) sources?: SourceItem[];
   @Optional() @SectionList(() => RegistryItem) registries?: RegistryItem[];
-  /** The registry that also answers at the root. */
+  /** The registry that is also served at the root. */
   @Optional() @Checked(dnsLabel) rootRegistry?: string;
   @Optional() @Section(() => DatabaseSettings) database?: DatabaseSettings;
   @Optional() @Section(() => CorsSettings) cors?: CorsSettings;
   @Optional() @Checked(flag) readOnly?: boolean;
   @Optional() @Checked(text(absolutePath)) adminFileRoot?: string;
   @Optional() @SectionList(() => AdminFileRootItem) adminFileRoots?: AdminFileRootItem[];
-  /** Where sources of kind kubernetes that were made through the API may look; absent: nowhere. */
+  /** Namespaces for Kubernetes sources created through the API; default: none. */
   @Optional() @Checked(listOf(dnsLabel, { unique: true })) adminKubernetesNamespaces?: string[];
-  /** May sources made through the API be fetched from private addresses? */
+  /** Whether sources created through the API may be fetched from private addresses. */
   @Optional() @Checked(flag) adminAllowPrivateIP?: boolean;
   @Optional() @Section(() => LogSettings) log?: LogSettings;
   @Optional() @Section(() => AuditSettings) audit?: AuditSettings;
@@ -244,5 +244,5 @@ function absolutePath(value: string): string | undefined {
 function oneWayToNameRoots({ adminFileRoot, adminFileRoots }: Unchecked<ConfigFile>): Issue[] {
   return adminFileRoot === undefined || adminFileRoots === undefined
     ? []
-    : below(['adminFileRoot'], issue('is not possible beside adminFileRoots: name it there'));
+    : below(['adminFileRoot'], issue('must not be set together with adminFileRoots: add it there'));
 }

@@ -10,11 +10,11 @@ import type { WebConfig } from './web-config.js';
 
 export type { LogFormat, LogLevel };
 
-/** Options of the command line; those that are absent have their defaults. */
+/** Command line options; absent ones have defaults. */
 export interface Flags {
-  /** `HOST:PORT` of the API; `:8080`. */
+  /** `HOST:PORT` of the API; default `:8080`. */
   readonly address?: string;
-  /** `HOST:PORT` of health, readiness and version; `:8081`. */
+  /** `HOST:PORT` of health, readiness and version; default `:8081`. */
   readonly internalAddress?: string;
   /** Overrides `auth.mode`. */
   readonly authMode?: string;
@@ -23,29 +23,29 @@ export interface Flags {
 export type AuthMode = 'oauth' | 'anonymous';
 export type RoleName = 'superAdmin' | 'manageSources' | 'manageRegistries' | 'manageEntries';
 
-/** File, environment and flags, validated, complete with defaults, and deeply frozen. Paths are absolute. */
+/** The validated configuration from file, environment and flags, with defaults, deeply frozen. Paths are absolute. */
 export interface Config {
   readonly auth: AuthConfig;
   readonly sources: readonly SourceConfig[];
-  /** In the order of the file. */
+  /** In file order. */
   readonly registries: readonly RegistryConfig[];
-  /** The registry that also answers at `/v0.1` and `/v0`; null: none. */
+  /** The registry that is also served at `/v0.1` and `/v0`; null: none. */
   readonly rootRegistry: string | null;
   /** Null: an embedded PostgreSQL under `dataDirectory`. */
   readonly database: DatabaseConfig | null;
   readonly cors: { readonly origins: readonly string[] };
-  /** Is every route that changes something refused? Sources of the file are synced all the same. */
+  /** Whether the API refuses all changes. Sources of the file are still synced. */
   readonly readOnly: boolean;
-  /** Where sources made through the API may read files; none: nowhere. */
+  /** Directories from which sources created through the API may read files. */
   readonly adminFileRoots: readonly AdminFileRoot[];
-  /** The namespaces that sources of kind kubernetes made through the API may name; none: there are no such sources. */
+  /** Namespaces for Kubernetes sources created through the API; empty: no such sources. */
   readonly adminKubernetesNamespaces: readonly string[];
-  /** May sources made through the API be fetched from private addresses? */
+  /** Whether sources created through the API may be fetched from private addresses. */
   readonly adminAllowPrivateIP: boolean;
   readonly dataDirectory: string;
-  /** REGISTRY_KUBECONFIG or KUBECONFIG: files that name the cluster of sources of kind kubernetes. None: see Cluster. */
+  /** kubeconfig files from REGISTRY_KUBECONFIG or KUBECONFIG. Empty: see Cluster. */
   readonly kubeconfig: readonly string[];
-  /** `format` is null where it depends on whether somebody reads along. */
+  /** A null `format` is text on a terminal, otherwise JSON. */
   readonly log: { readonly level: LogLevel; readonly format: LogFormat | null };
   readonly telemetry: TelemetryConfig;
   readonly audit: AuditConfig;
@@ -53,17 +53,18 @@ export interface Config {
   readonly shutdown: ShutdownConfig;
   readonly web: WebConfig;
   readonly addresses: { readonly public: Address; readonly internal: Address };
-  /** REGISTRY_INSECURE_URLS: providers may be reached without TLS. */
+  /** REGISTRY_INSECURE_URLS: allows providers without TLS. */
   readonly insecureUrls: boolean;
-  /** HTTPS_PROXY, HTTP_PROXY and NO_PROXY: what requests to the outside go through. */
+  /** HTTPS_PROXY, HTTP_PROXY and NO_PROXY: proxies for outbound requests. */
   readonly proxy: ProxyConfig;
 }
 
 export interface ProxyConfig {
-  /** For http:// and https:// addresses; null: none. */
+  /** For http:// URLs; null: none. */
   readonly http: ProxyServer | null;
+  /** For https:// URLs; null: none. */
   readonly https: ProxyServer | null;
-  /** Hosts and networks that are reached directly all the same. */
+  /** Hosts and networks that bypass the proxy. */
   readonly noProxy: readonly string[];
 }
 
@@ -72,18 +73,18 @@ export interface ProxyServer {
   readonly credentials: { readonly username: string; readonly password: string } | null;
 }
 
-/** A directory for files and secrets of sources made through the API (contract §2, §7). */
+/** A directory for files and secrets of sources created through the API (contract §2, §7). */
 export interface AdminFileRoot {
   readonly path: string;
-  /** What callers, and what the sources carry, must cover. */
+  /** Claims that the caller and the source must cover. */
   readonly claims: Claims;
-  /** The hosts to which secrets of it may be sent; null: any. */
+  /** Hosts that may receive secrets from this directory; null: any. */
   readonly hosts: readonly string[] | null;
 }
 
 export interface AuthConfig {
   readonly mode: AuthMode;
-  /** There in mode `oauth`; possible, and unused, in mode `anonymous`. */
+  /** Required in mode `oauth`; ignored in mode `anonymous`. */
   readonly oauth?: OAuthConfig;
   /** Absent: auth-only mode. */
   readonly authz?: AuthzConfig;
@@ -105,23 +106,23 @@ export interface ProviderConfig {
   readonly jwksUrl?: string;
   readonly introspectionUrl?: string;
   readonly clientId?: string;
-  /** What `clientSecretFile` held at start. */
+  /** Content of `clientSecretFile` at startup. */
   readonly clientSecret?: string;
-  /** What `caCertPath` held at start: PEM. */
+  /** Content of `caCertPath` at startup: PEM. */
   readonly caCert?: string;
-  /** Read again at each fetch (contract §8), hence the path. */
+  /** A path, because the file is read again for each request (contract §8). */
   readonly authTokenFile?: string;
   readonly allowPrivateIP: boolean;
-  /** What its tokens say, as this server understands it; absent: every claim as it is. */
+  /** Claim mapping; absent: all claims unchanged. */
   readonly claims?: readonly ClaimRule[];
-  /** Where the groups of a token are that does not hold them; absent: such tokens are refused. */
+  /** Where to fetch groups that a token omits; absent: such tokens are refused. */
   readonly groups?: GroupsLocation;
-  /** Origins that a browser may talk to when it logs in, beside that of the issuer. */
+  /** Origins the web UI may connect to for the log-in, in addition to the issuer. */
   readonly connectOrigins: readonly string[];
 }
 
 export interface AuthzConfig {
-  /** Each role with the maps that grant it; no map, nobody's role. */
+  /** The claims maps that grant each role; without a map nobody has the role. */
   readonly roles: Readonly<Record<RoleName, readonly Claims[]>>;
   readonly policy: {
     readonly arrayValues: 'all' | 'any';
@@ -130,16 +131,16 @@ export interface AuthzConfig {
   };
 }
 
-/** A declared source; its kind gives the type of its settings. */
+/** A declared source; `kind` determines the type of `settings`. */
 export type SourceConfig<K extends SourceKind = SourceKind> = {
   [P in K]: {
     readonly name: string;
     readonly kind: P;
     readonly settings: SettingsOf<P>;
-    /** Null for kinds that are not synced. */
+    /** Null: not synced. */
     readonly intervalMs: number | null;
     readonly filter: EntryFilterConfig | null;
-    /** May it lose most of its entries at once? */
+    /** Whether one sync may remove most entries. */
     readonly allowShrink: boolean;
     readonly claims: Claims;
   };
@@ -159,58 +160,58 @@ export interface RegistryConfig {
   readonly name: string;
   readonly sources: readonly string[];
   readonly claims: Claims;
-  /** What a caller without a token holds in its reads; null: it asks for a token. */
+  /** Claims of callers without a token, for reads; null: a token is required. */
   readonly anonymousClaims: Claims | null;
   readonly keys: readonly RegistryKey[];
-  /** The claims of what is published through it; null: it takes nothing. */
+  /** Claims of entries published through this registry; null: publishing is not possible. */
   readonly publishClaims: Claims | null;
 }
 
-/** What is recorded of who did what (contract §9), beside changes and refusals. */
+/** The audit trail (contract §9), which always records changes and refusals. */
 export interface AuditConfig {
-  /** Every answer of the consumer API too? */
+  /** Whether reads of the consumer API are recorded too. */
   readonly reads: boolean;
-  /** How long events are there. */
+  /** Age at which events are deleted. */
   readonly retentionMs: number;
 }
 
-/** Beyond each of them a request waits, or is refused with `Retry-After`. */
+/** Limits of one replica. A request beyond a limit waits or is refused with `Retry-After`. */
 export interface LimitsConfig {
-  /** Searches of one caller at a time. */
+  /** Concurrent searches per caller. */
   readonly searchesPerCaller: number;
-  /** Requests under way at a time, of all callers. */
+  /** Concurrent requests of all callers. */
   readonly requestsInFlight: number;
-  /** Open connections at a time, of all clients. */
+  /** Open connections of all clients. */
   readonly connections: number;
-  /** Distinct claims among the entries of one source. */
+  /** Claim sets per source. */
   readonly claimSetsPerSource: number;
-  /** The most that is read of one registry file. */
+  /** Largest registry file. */
   readonly mebibytesPerFile: number;
-  /** How long a connection without a request stays open. */
+  /** How long an idle connection stays open. */
   readonly keepAliveMs: number;
 }
 
 export interface ShutdownConfig {
-  /** How long new requests are answered after the signal to stop; null: where nothing is configured. */
+  /** How long new requests are accepted after the signal to stop; null: not configured. */
   readonly noticeMs: number | null;
 }
 
-/** The names are those of node-postgres. */
+/** Named as in node-postgres. */
 export interface DatabaseConfig {
-  /** A host, or the directory of a socket. */
+  /** A host or the directory of a Unix socket. */
   readonly host: string;
   readonly port: number;
   readonly user: string;
   readonly database: string;
-  /** Absent: PGPASSFILE and ~/.pgpass are asked. */
+  /** Absent: from PGPASSFILE or ~/.pgpass. */
   readonly password?: string;
   readonly tls?: DatabaseTls;
   readonly poolMax: number;
-  /** The role that migrates, when it is another one. */
+  /** The database role for migrations, if separate. */
   readonly migration?: { readonly user: string; readonly password?: string };
 }
 
-/** Freezes a tree of plain data, in place. */
+/** Deeply freezes plain data in place. */
 export function freeze<T>(value: T): T {
   if (typeof value !== 'object' || value === null || Object.isFrozen(value)) return value;
   for (const member of Object.values(value)) freeze(member);
@@ -218,12 +219,12 @@ export function freeze<T>(value: T): T {
 }
 
 /**
- * The OAuth settings by which tokens are asked for; undefined in mode `anonymous`, where they may stand and are not used.
+ * Returns the OAuth settings in effect; undefined in mode `anonymous`, which ignores them.
  *
- * @throws Error when the mode needs settings that are not there: that must never turn into "anonymous".
+ * @throws Error when mode `oauth` has no settings: that must never turn into "anonymous".
  */
 export function oauthInUse({ mode, oauth }: AuthConfig): OAuthConfig | undefined {
   if (mode === 'anonymous') return undefined;
-  if (!oauth) throw new Error('Mode oauth without its settings was not refused');
+  if (!oauth) throw new Error('Mode oauth has no settings: validation is broken');
   return oauth;
 }

@@ -18,10 +18,10 @@ const oauth = { resourceUrl: 'https://registry.example.com', providers: [provide
 const both = { ...oauth, providers: [provider, partner] };
 const authz = { roles: { superAdmin: [{ role: 'x' }] } };
 
-describe('the warning about claims that any of several providers may assert', () => {
+describe('the warning about claims that several providers can satisfy', () => {
   const iss = provider.issuerUrl;
 
-  it('is one that names the providers, each place, and what to do', () => {
+  it('names the providers, each path and the remedy', () => {
     const config = {
       auth: {
         oauth: both,
@@ -37,14 +37,14 @@ describe('the warning about claims that any of several providers may assert', ()
       ],
     };
     expect(warnings(config)).toEqual([
-      'auth.oauth.providers: each of corporate, partner may put any claim into its tokens, and these do not say whose ' +
-        'tokens they mean: auth.authz.roles.superAdmin[1], auth.authz.roles.manageEntries[0], sources[0].claims (mine), ' +
-        'registries[1].claims (all). Add iss, with the issuerUrl of the provider, or map its claims, unless you trust all ' +
-        'of them with it',
+      'auth.oauth.providers: each of corporate, partner may put any claim into its tokens, and these claims do not name ' +
+        'a provider: auth.authz.roles.superAdmin[1], auth.authz.roles.manageEntries[0], sources[0].claims (mine), ' +
+        "registries[1].claims (all). Add iss with the provider's issuerUrl, or map the provider's claims, unless you " +
+        'trust all of these providers',
     ]);
   });
 
-  it('is about what a provider may still say once the claims of the others are mapped', () => {
+  it('only covers providers without a mapping, and sub', () => {
     const rules = {
       superAdmin: [{ role: 'root' }],
       manageEntries: [{ team: 'red' }],
@@ -69,7 +69,7 @@ describe('the warning about claims that any of several providers may assert', ()
     ]);
   });
 
-  it('names 20 places at most', () => {
+  it('names at most 20 paths', () => {
     const superAdmin = Array.from({ length: 25 }, (_, n) => ({ sub: `s${n}` }));
     const [warning] = warnings({ auth: { oauth: both, authz: { roles: { superAdmin } } } });
     expect(warning).toMatch(/superAdmin\[19\] and 5 more\./);
@@ -78,19 +78,19 @@ describe('the warning about claims that any of several providers may assert', ()
   it.each<[what: string, auth: object]>([
     ['there is one provider', { oauth, authz }],
     [
-      'they are of one issuer',
+      'all providers have the same issuer',
       { oauth: { ...both, providers: [provider, { ...partner, issuerUrl: iss }] }, authz },
     ],
     ['every rule names an issuer', { oauth: both, authz: { roles: { superAdmin: [{ role: 'x', iss }] } } }],
-    ['no claim is judged', { oauth: both }],
-    ['no token is asked for', { mode: 'anonymous', oauth: both }],
-  ])('is not there where %s', (_what, auth) => expect(warnings({ auth })).toEqual([]));
+    ['claims are not checked', { oauth: both }],
+    ['the mode is anonymous', { mode: 'anonymous', oauth: both }],
+  ])('is absent when %s', (_what, auth) => expect(warnings({ auth })).toEqual([]));
 });
 
 const RULES = /^auth\.authz: has no effect in mode anonymous/;
 const FILTER = /^sources\[\d\]\.filter \((\w+)\): has no effect/;
 
-describe('the warning about rules that nobody is held to', () => {
+describe('the warning about auth.authz without effect', () => {
   it.each<[what: string, auth: object, count: number]>([
     ['in anonymous mode, with rules', { mode: 'anonymous', authz }, 1],
     ['in anonymous mode, with rules and providers', { mode: 'anonymous', oauth: both, authz }, 1],
@@ -101,14 +101,14 @@ describe('the warning about rules that nobody is held to', () => {
     expect(warnings({ auth })).toEqual(Array.from({ length: count }, () => expect.stringMatching(RULES))),
   );
 
-  it('counts the mode that is in force, not the one that is written', () => {
+  it('applies --auth-mode before the mode of the file', () => {
     writeFileSync(file, JSON.stringify({ auth: { mode: 'oauth', oauth, authz } }));
     const { warnings: found } = loadConfig(file, {}, { authMode: 'anonymous' });
     expect(found).toEqual([expect.stringMatching(RULES)]);
   });
 });
 
-describe('the warning about a filter that nothing passes through', () => {
+describe('the warning about a filter without effect', () => {
   const filter = { names: { include: ['com.acme/*'] } };
   const syncPolicy = { interval: '1h' };
 
@@ -120,8 +120,8 @@ describe('the warning about a filter that nothing passes through', () => {
       { managed: { names: [{ include: ['a'], claims: { a: 'b' } }] } },
       [],
     ],
-    ['a source that is read', { file: { path: 'a.json' }, syncPolicy, filter }, []],
-    ['a source that is watched', { kubernetes: {}, filter }, []],
+    ['a file source', { file: { path: 'a.json' }, syncPolicy, filter }, []],
+    ['a Kubernetes source', { kubernetes: {}, filter }, []],
   ])('names %s: %j', (_what, source, named) => {
     const sources = [
       { name: 'other', kubernetes: {} },

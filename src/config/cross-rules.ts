@@ -8,7 +8,7 @@ import { type Config, oauthInUse } from './config.js';
 import { mayAssert } from './provider-claims.js';
 import { webLogins } from './web-config.js';
 
-/** What one part of the file must be to another. The file may still have members of wrong types: those are passed over. */
+/** Checks rules between sections of the file. Ignores members of wrong types; they have other issues. */
 export function crossIssues(file: Unchecked<ConfigFile>, allowInsecureUrls: boolean): Issue[] {
   return [
     ...sameNames('sources', file.sources),
@@ -26,7 +26,7 @@ function sameNames(section: string, items: unknown): Issue[] {
     typeof name === 'string' && names.indexOf(name) < position
       ? below(
           [section, position, 'name'],
-          issue(`${JSON.stringify(name)} stands in the list already: names are unique`),
+          issue(`${JSON.stringify(name)} is already in the list: names must be unique`),
         )
       : [],
   );
@@ -39,10 +39,7 @@ function managedSources(sources: unknown): Issue[] {
   return managed
     .slice(1)
     .flatMap(([position]) =>
-      below(
-        ['sources', position, MANAGED_KIND],
-        issue('is the second managed source: at most one is possible'),
-      ),
+      below(['sources', position, MANAGED_KIND], issue('is a second managed source: only one is possible')),
     );
 }
 
@@ -64,13 +61,12 @@ function members(items: unknown, key: string): unknown[] {
   return elements(items).map((item) => member(item, key));
 }
 
-/** Places that one warning names; who has more of them has got the message. */
-const MAX_PLACES = 20;
+/** Paths listed in one warning. */
+const MAX_PATHS = 20;
 
 /**
- * A warning about role rules and claims that rest on what any of several providers may assert: each can put any claim into
- * its tokens, but for `iss`, which must be its own (contract §8), unless its claims are mapped (§5). Only where claims are
- * judged (contract §4).
+ * Warns about role rules and claims that several providers can satisfy: without a mapping (contract §5), a provider can put
+ * any claim but a foreign `iss` (§8) into its tokens. Only in modes that check claims (§4).
  */
 export function sharedClaims({
   auth,
@@ -91,7 +87,7 @@ export function sharedClaims({
   const unmapped = oauth.providers.filter(({ claims }) => claims === undefined);
   const places = [...rules, ...labelled]
     .filter(({ claims }) => Object.keys(claims).length > 0 && !Object.hasOwn(claims, 'iss'))
-    // What is mapped has been granted in writing; `sub` never is.
+    // A mapping is an explicit grant, but never covers `sub`.
     .filter(({ claims }) => unmapped.length > 0 || Object.keys(claims).every((key) => key === 'sub'))
     .filter(({ claims }) => {
       const asserting = oauth.providers.filter((provider) => mayAssert(provider, claims));
@@ -99,28 +95,28 @@ export function sharedClaims({
     })
     .map(({ place }) => place);
   if (places.length === 0) return [];
-  const more = places.length > MAX_PLACES ? ` and ${places.length - MAX_PLACES} more` : '';
+  const more = places.length > MAX_PATHS ? ` and ${places.length - MAX_PATHS} more` : '';
   const [named, what] = unmapped.length > 0 ? [unmapped, 'any claim'] : [oauth.providers, 'any sub'];
   return [
     `auth.oauth.providers: each of ${named.map(({ name }) => name).join(', ')} may put ${what} into its tokens, ` +
-      `and these do not say whose tokens they mean: ${places.slice(0, MAX_PLACES).join(', ')}${more}. ` +
-      'Add iss, with the issuerUrl of the provider, or map its claims, unless you trust all of them with it',
+      `and these claims do not name a provider: ${places.slice(0, MAX_PATHS).join(', ')}${more}. ` +
+      "Add iss with the provider's issuerUrl, or map the provider's claims, unless you trust all of these providers",
   ];
 }
 
-/** Warnings about sections that are there and change nothing: what they were written for does not happen (contract §2, §4). */
+/** Warns about sections without effect (contract §2, §4). */
 export function withoutEffect({ auth, sources }: Pick<Config, 'auth' | 'sources'>): string[] {
   const rules =
     auth.authz && !oauthInUse(auth)
       ? [
-          'auth.authz: has no effect in mode anonymous: nobody is asked who they are, so its rules keep nobody out',
+          'auth.authz: has no effect in mode anonymous: callers are not identified, so its rules restrict nobody',
         ]
       : [];
   const filters = sources.flatMap(({ name, kind, filter }, position) =>
     filter !== null && KINDS[kind].filledBy === 'publishing'
       ? [
-          `sources[${position}].filter (${name}): has no effect: what is published is not filtered; ` +
-            'managed.names says who may publish which names',
+          `sources[${position}].filter (${name}): has no effect: published entries are not filtered; ` +
+            'managed.names restricts who may publish which names',
         ]
       : [],
   );

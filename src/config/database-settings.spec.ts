@@ -17,7 +17,7 @@ it.each([
   ['postgres://me@db/reg?sslmode=verify-full', { ...plain, tls: { mode: 'verify-full' } }],
   ['postgres://me@db/reg?uselibpqcompat=true&sslmode=require', { ...plain, tls: { mode: 'require' } }],
   ['postgres://me@db/reg?application_name=x', { ...plain, unused: ['application_name'] }],
-])('%s is understood', (url, parsed) => expect(parseDatabaseUrl(url)).toEqual(parsed));
+])('parses %s', (url, parsed) => expect(parseDatabaseUrl(url)).toEqual(parsed));
 
 it.each([
   [5, 'must be a URL'],
@@ -25,16 +25,16 @@ it.each([
   ['db', 'must be a URL'],
   ['mysql://me@db/reg', 'must be a URL'],
   ['/var/run reg', 'must be a URL'],
-  ['postgres://db/reg', 'must name the user'],
-  ['postgres://me@db', 'must name the database'],
+  ['postgres://db/reg', 'must contain the user'],
+  ['postgres://me@db', 'must contain the database'],
   ['postgres://me@db:99999/reg', 'is not a valid PostgreSQL URL'],
   ['postgres://me:hunter2@db:x/reg', 'is not a valid PostgreSQL URL'],
   ['postgres://me:hunter2@a,b/%', 'is not a valid PostgreSQL URL'],
   ['postgres://me:hunter2@db/reg?port=0', 'must have a port'],
-  ['postgres://me:hunter2@db/reg?sslmode=allow', 'must have an sslmode among'],
+  ['postgres://me:hunter2@db/reg?sslmode=allow', 'must have one of these sslmodes'],
   ['postgres://me:hunter2@db/reg?sslmode=verify-ca', 'needs an sslrootcert'],
   ['postgres://me:hunter2@db/reg?sslrootcert=/nowhere/ca.pem', "can't be read (ENOENT): /nowhere/ca.pem"],
-])('%s is refused without showing it', (url, fragment) => {
+])('refuses %s without quoting it', (url, fragment) => {
   const sentence = parseDatabaseUrl(url);
   expect(sentence).toContain(fragment);
   expect(sentence).not.toContain('hunter2');

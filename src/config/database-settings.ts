@@ -6,17 +6,17 @@ import { type Check, text } from '../validation/value-checks.js';
 export const SSL_MODES = ['disable', 'prefer', 'require', 'verify-ca', 'verify-full'] as const;
 export type SslMode = (typeof SSL_MODES)[number];
 
-/** How the connection to PostgreSQL is encrypted; in the words of libpq. */
+/** TLS of the PostgreSQL connection; modes as in libpq. */
 export interface DatabaseTls {
   readonly mode: SslMode;
-  /** PEM; absent: the authorities of Node, with NODE_EXTRA_CA_CERTS. */
+  /** PEM; default: Node's certificate authorities and NODE_EXTRA_CA_CERTS. */
   readonly rootCert?: string;
-  /** The certificate that the server asks for, and its key: PEM. */
+  /** Client certificate and key: PEM. */
   readonly cert?: string;
   readonly key?: string;
 }
 
-/** The settings of the file about it. */
+/** TLS settings in the file. */
 export interface DatabaseTlsSettings {
   readonly sslMode?: unknown;
   readonly sslRootCertFile?: unknown;
@@ -26,33 +26,35 @@ export interface DatabaseTlsSettings {
 
 export const TLS_FILES = ['sslRootCertFile', 'sslCertFile', 'sslKeyFile'] as const;
 
-/** @param inUrl whether the URL of the database says how the connection is encrypted. */
+/** @param inUrl Whether `database.url` contains TLS parameters. */
 export function tlsIssues(database: DatabaseTlsSettings, inUrl: boolean): Issue[] {
   const given = (['sslMode', ...TLS_FILES] as const).filter((key) => database[key] !== undefined);
   if (inUrl)
-    return given.flatMap((key) => below([key], issue('is not possible beside a url that says the same')));
+    return given.flatMap((key) =>
+      below([key], issue('must not be set together with a url that has TLS parameters')),
+    );
   const files = TLS_FILES.filter((key) => database[key] !== undefined);
   if (files.length > 0 && (database.sslMode === undefined || database.sslMode === 'disable'))
-    return files.flatMap((key) => below([key], issue('has no effect without an sslMode that encrypts')));
+    return files.flatMap((key) => below([key], issue('needs an sslMode other than disable')));
   const pair = [database.sslCertFile, database.sslKeyFile].filter((file) => file !== undefined);
   return pair.length === 1
     ? below(
         [database.sslCertFile === undefined ? 'sslCertFile' : 'sslKeyFile'],
-        issue('is required: certificate and key go together'),
+        issue('is required: sslCertFile and sslKeyFile belong together'),
       )
     : [];
 }
 
-/** What a connection URL says, in the words of node-postgres. */
+/** A parsed connection URL; named as in node-postgres. */
 export interface DatabaseUrl {
   readonly host: string;
   readonly port: number;
   readonly user: string;
   readonly database: string;
   readonly password?: string;
-  /** Absent when the URL says nothing about TLS. */
+  /** Absent without TLS parameters. */
   readonly tls?: DatabaseTls;
-  /** Parameters that mean nothing here. */
+  /** Parameters without effect. */
   readonly unused: readonly string[];
 }
 
@@ -68,30 +70,30 @@ const USED = [
   'uselibpqcompat',
 ];
 
-/** Messages never show the URL: it may hold a password. */
+/** Messages never contain the URL, which may have a password. */
 export const databaseUrl: Check = text((value) => {
   const parsed = parseDatabaseUrl(value);
   return typeof parsed === 'string' ? parsed : undefined;
 });
 
 /**
- * Reads `postgres://user[:password]@host[:port]/database[?parameters]` as libpq understands it: `sslmode=require`
- * encrypts without verifying. `host` may be the directory of a socket, as a parameter or percent-encoded.
+ * Parses `postgres://user[:password]@host[:port]/database[?parameters]` like libpq: `sslmode=require` encrypts without
+ * verification. `host` may be the directory of a Unix socket, as a parameter or percent-encoded.
  *
- * @returns a sentence about what is wrong, without any part of the URL, when it can't be used.
+ * @returns for an invalid URL, the problem as a sentence without any part of the URL.
  */
 export function parseDatabaseUrl(value: unknown): DatabaseUrl | string {
   if (typeof value !== 'string' || !/^postgres(ql)?:\/\//i.test(value))
     return 'must be a URL such as postgres://user@host:5432/database';
   const parameters = parametersOf(value);
   const mode = parameters.get('sslmode');
-  if (mode !== null && !isSslMode(mode)) return `must have an sslmode among ${SSL_MODES.join(', ')}`;
+  if (mode !== null && !isSslMode(mode)) return `must have one of these sslmodes: ${SSL_MODES.join(', ')}`;
   try {
-    // Saying it twice is an error there.
+    // pg-connection-string rejects both the parameter and the option.
     const options = parameters.has('uselibpqcompat') ? {} : { useLibpqCompat: true };
     return describe(toClientConfig(parse(value, options)), parameters, mode);
   } catch (error) {
-    return whyNot(error);
+    return problemOf(error);
   }
 }
 
@@ -101,8 +103,8 @@ function describe(
   mode: SslMode | null,
 ): DatabaseUrl | string {
   const { user, database, password, ssl, port = 5432 } = client;
-  if (!user) return 'must name the user: postgres://user@host:5432/database';
-  if (!database) return 'must name the database: postgres://user@host:5432/database';
+  if (!user) return 'must contain the user: postgres://user@host:5432/database';
+  if (!database) return 'must contain the database: postgres://user@host:5432/database';
   if (port < 1 || port > 65_535) return 'must have a port from 1 to 65535';
   return {
     host: client.host || 'localhost',
@@ -119,7 +121,7 @@ function isSslMode(mode: string): mode is SslMode {
   return SSL_MODES.some((known) => known === mode);
 }
 
-// Of files that it names, the parser has read the content.
+// The parser has replaced file names by the content of the files.
 function tlsOf(mode: SslMode | null, ssl: unknown): DatabaseTls {
   if (ssl === false) return { mode: 'disable' };
   const text = (key: string) => (isObject(ssl) && typeof ssl[key] === 'string' ? ssl[key] : undefined);
@@ -137,15 +139,15 @@ function parametersOf(url: string): URLSearchParams {
   return new URLSearchParams(start < 0 ? '' : url.slice(start + 1).split('#')[0]);
 }
 
-function whyNot(error: unknown): string {
+function problemOf(error: unknown): string {
   const { code, path } = error instanceof Error ? (error as NodeJS.ErrnoException) : {};
-  if (path !== undefined) return `names a certificate or key that can't be read (${code}): ${path}`;
+  if (path !== undefined) return `names a certificate or key file that can't be read (${code}): ${path}`;
   if (error instanceof Error && error.message.includes('sslrootcert'))
     return 'needs an sslrootcert for sslmode=verify-ca';
   return 'is not a valid PostgreSQL URL; special characters in user and password must be percent-encoded';
 }
 
-/** Warnings about parameters of `database.url` that change nothing. */
+/** Warns about parameters of `database.url` without effect. */
 export function unusedParameters(url: string | undefined): string[] {
   const parsed = url === undefined ? undefined : parseDatabaseUrl(url);
   if (parsed === undefined || typeof parsed === 'string') return [];

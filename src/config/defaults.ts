@@ -1,6 +1,5 @@
 /**
- * What settings of the file, of the environment and of the command line are where they are absent (contract §2). Those of sources stand in
- * `source-kinds/kind-defaults.ts`.
+ * Defaults of file, environment and command line (contract §2). Defaults of sources are in `source-kinds/kind-defaults.ts`.
  */
 export const DEFAULTS = {
   auth: {
@@ -25,18 +24,18 @@ export const DEFAULTS = {
     connections: 2_000,
     claimSetsPerSource: 10_000,
     mebibytesPerFile: 64,
-    /** Longer than balancers keep theirs, mostly for a minute: what they take for open must not just have been closed. */
+    /** Longer than the 60 s of most load balancers, so that they never reuse a connection we just closed. */
     keepAlive: '65s',
   },
-  /** How long balancers have to see that the server is not ready any more. Nobody waits for that who presses Ctrl-C. */
+  /** Time for load balancers to notice that the server is no longer ready; not needed for Ctrl-C on a terminal. */
   shutdown: { noticeMs: 5_000, noticeOnTerminalMs: 0 },
 } as const;
 
 /**
- * How long new requests are answered after the signal to stop (contract §1).
+ * How long new requests are accepted after the signal to stop (contract §1), in milliseconds.
  *
- * @param noticeMs what the configuration says.
- * @param isTerminal whether somebody runs the server by hand.
+ * @param noticeMs The configured value.
+ * @param isTerminal Whether the server runs in a terminal.
  */
 export function noticeOf(noticeMs: number | null, isTerminal: boolean): number {
   const { shutdown } = DEFAULTS;

@@ -58,7 +58,7 @@ describe('unknown variables', () => {
     ['THV_REGISTRY_PORT', 'tcp://10.0.0.1:8080'],
     ['REGISTRYX', ''],
     ['PATH', '/bin'],
-  ])('%s=%s is none', (name, value) => expect(unknownVariables({ [name]: value })).toEqual([]));
+  ])('ignores %s=%s', (name, value) => expect(unknownVariables({ [name]: value })).toEqual([]));
 
   it.each([
     ['REGISTRY_DATABASE_URI', 'REGISTRY_DATABASE_URL'],
@@ -66,21 +66,21 @@ describe('unknown variables', () => {
     ['REGISTRY_DATABSE_PORT', 'REGISTRY_DATABASE_PORT'],
     ['THV_REGISTRY_DATABASE_MIGRATIONPASSWORD', 'REGISTRY_DATABASE_MIGRATION_PASSWORD'],
     ['THV_REGISTRY_INSECURE_URL', 'REGISTRY_INSECURE_URLS'],
-  ])('%s was meant as %s', (name, meant) => {
+  ])('suggests for %s: %s', (name, suggestion) => {
     expect(unknownVariables({ [name]: 'hunter2' })).toEqual([
-      expect.stringContaining(`did you mean ${meant}?`),
+      expect.stringContaining(`did you mean ${suggestion}?`),
     ]);
     expect(unknownVariables({ [name]: 'hunter2' })[0]).not.toContain('hunter2');
   });
 });
 
-it('a variable of a ToolHive registry server that has no counterpart is unknown all the same', () => {
+it('reports a ToolHive variable without a counterpart as unknown', () => {
   expect(unknownVariables({ THV_REGISTRY_LEADER_ELECTION_ID: 'x' })).toEqual([
-    'the environment variable THV_REGISTRY_LEADER_ELECTION_ID is not known and has no effect',
+    'the environment variable THV_REGISTRY_LEADER_ELECTION_ID is unknown and has no effect',
   ]);
 });
 
-it('the build is told by the image', () => {
+it('reads commit and build date', () => {
   expect(buildReport({ REGISTRY_COMMIT: 'abc', REGISTRY_BUILD_DATE: '' })).toEqual({
     commit: 'abc',
     date: undefined,
@@ -94,7 +94,7 @@ it.each<[NodeJS.ProcessEnv, string[]]>([
   [{ KUBECONFIG: '/a', REGISTRY_KUBECONFIG: '/b' }, ['/b']],
   [{ KUBECONFIG: '/a', REGISTRY_KUBECONFIG: '' }, ['/a']],
   [{ REGISTRY_KUBECONFIG: 'here' }, [`${process.cwd()}/here`]],
-])('the kubeconfig of %j is %j', (environment, files) => {
+])('reads the kubeconfig files of %j as %j', (environment, files) => {
   expect(kubeconfigOf(environment)).toEqual(files);
   expect(unknownVariables(environment)).toEqual([]);
 });
@@ -106,7 +106,7 @@ it.each([
   ['localhost:8080', { host: 'localhost', port: 8080 }],
   ['[::1]:8080', { host: '::1', port: 8080 }],
   ['[::]:65535', { host: '::', port: 65535 }],
-])('%s is %j', (text, address) => expect(parseAddress(text)).toEqual(address));
+])('parses the address %s as %j', (text, address) => expect(parseAddress(text)).toEqual(address));
 
 it.each([
   '',
@@ -123,7 +123,7 @@ it.each([
   'http://x:80',
   '*:80',
   ':8080\n',
-])('%j is no address', (text) => expect(parseAddress(text)).toBeUndefined());
+])('refuses %j as an address', (text) => expect(parseAddress(text)).toBeUndefined());
 
 it.each([
   [':1', ':1', true],

@@ -3,12 +3,12 @@ import { delimiter, resolve } from 'node:path';
 import { isObject } from '../json/json-values.js';
 import { below, formatPath, type Issue, issue, nearest, type Path } from '../validation/problems.js';
 
-/** The one place that reads the environment of the process; everything else is handed what it needs. */
+/** The only access to `process.env`; other code receives the values as arguments. */
 export function readEnvironment(): NodeJS.ProcessEnv {
   return process.env;
 }
 
-/** What this build was made from; the image sets the variables. */
+/** Commit and date of this build; the image sets the variables. */
 export function buildReport(environment = readEnvironment()): {
   commit: string | undefined;
   date: string | undefined;
@@ -19,7 +19,7 @@ export function buildReport(environment = readEnvironment()): {
   };
 }
 
-/** Variables without a place in the file. */
+/** Variables without a counterpart in the file. */
 const ENVIRONMENT_ONLY = [
   'REGISTRY_DATA_DIR',
   'REGISTRY_INSECURE_URLS',
@@ -28,7 +28,7 @@ const ENVIRONMENT_ONLY = [
   'REGISTRY_BUILD_DATE',
 ];
 
-/** Scalars of the file that a variable may override (contract §2). */
+/** Scalars of the file that variables override (contract §2). */
 const OVERRIDABLE: readonly { path: Path; number?: true; flag?: true }[] = [
   { path: ['auth', 'mode'] },
   { path: ['auth', 'oauth', 'resourceUrl'] },
@@ -70,7 +70,7 @@ const OVERRIDABLE: readonly { path: Path; number?: true; flag?: true }[] = [
   { path: ['shutdown', 'notice'] },
 ];
 
-/** `resourceUrl` is both RESOURCE_URL and RESOURCEURL: people write either. */
+/** `resourceUrl` is both RESOURCE_URL and RESOURCEURL. */
 function variableNames(path: Path): string[] {
   const separated = path.map((step) => String(step).replaceAll(/(?<=[a-z])(?=[A-Z])/g, '_'));
   return [...new Set([separated, path].map((steps) => `REGISTRY_${steps.join('_').toUpperCase()}`))];
@@ -80,7 +80,7 @@ const VARIABLES = new Map(
   OVERRIDABLE.flatMap((scalar) => variableNames(scalar.path).map((name) => [name, scalar] as const)),
 );
 
-/** A value from outside the file, and the name of what set it. */
+/** A value from outside the file, with the variable or flag that set it. */
 export interface Override {
   readonly path: Path;
   readonly value: unknown;
@@ -98,7 +98,7 @@ export function overridesOf(environment: NodeJS.ProcessEnv): Override[] {
   });
 }
 
-/** Puts the overrides into a copy of the tree. A section that is no map stays as it is: its own problem is reported. */
+/** Applies the overrides to a copy of the tree. A section that is not a map stays unchanged and is reported elsewhere. */
 export function applyOverrides(tree: unknown, overrides: readonly Override[]): unknown {
   return overrides.reduce((result, { path, value }) => withValue(result, path, value), tree);
 }
@@ -111,19 +111,19 @@ function withValue(tree: unknown, [step, ...rest]: Path, value: unknown): unknow
   return Object.fromEntries(members);
 }
 
-/** Which variable set the value at this path, or is the reason that there is a section at all. */
+/** The variable or flag that set the value at this path. */
 export function setterOf(path: Path, overrides: readonly Override[]): string | undefined {
   const at = formatPath(path);
   const exact = overrides.find((override) => formatPath(override.path) === at);
   return exact?.setBy;
 }
 
-/** The variables that put something below this path. */
+/** The variables and flags that set values below this path. */
 export function settersBelow(path: Path, overrides: readonly Override[]): string[] {
   return overrides.filter((o) => path.every((step, index) => o.path[index] === step)).map((o) => o.setBy);
 }
 
-/** The kubeconfig files, as absolute paths: REGISTRY_KUBECONFIG, or else what every client of a cluster reads. */
+/** Absolute paths of the kubeconfig files from REGISTRY_KUBECONFIG, or else KUBECONFIG. */
 export function kubeconfigOf(environment: NodeJS.ProcessEnv): string[] {
   const files = environment['REGISTRY_KUBECONFIG'] || environment['KUBECONFIG'] || '';
   return files
@@ -132,7 +132,7 @@ export function kubeconfigOf(environment: NodeJS.ProcessEnv): string[] {
     .map((file) => resolve(file));
 }
 
-/** Sentences about variables that mean nothing here: REGISTRY_…, and THV_REGISTRY_… of a ToolHive registry server. */
+/** Warns about unknown REGISTRY_… variables, and THV_REGISTRY_… of a ToolHive registry server. */
 export function unknownVariables(environment: NodeJS.ProcessEnv): string[] {
   const known = [...VARIABLES.keys(), ...ENVIRONMENT_ONLY];
   return Object.keys(environment)
@@ -143,19 +143,19 @@ export function unknownVariables(environment: NodeJS.ProcessEnv): string[] {
         own.startsWith('REGISTRY_') && !known.includes(name) && !isServiceLink(own, environment[name]),
     )
     .map(({ name, own }) => {
-      const meant = nearest(own, known);
-      return `the environment variable ${name} is not known and has no effect${meant ? `; did you mean ${meant}?` : ''}`;
+      const suggestion = nearest(own, known);
+      return `the environment variable ${name} is unknown and has no effect${suggestion ? `; did you mean ${suggestion}?` : ''}`;
     });
 }
 
-// Kubernetes tells every pod of every Service: one called "registry" or "registry-api" makes such names.
+// Kubernetes sets such variables in every pod for Services called "registry" or "registry-…".
 function isServiceLink(name: string, value = ''): boolean {
   if (/^REGISTRY_(\w+_)?SERVICE_(HOST|PORT(_\w+)?)$/.test(name)) return true;
   if (/^REGISTRY_(\w+_)?PORT_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?$/.test(name)) return true;
   return /^REGISTRY_(\w+_)?PORT$/.test(name) && (name === 'REGISTRY_PORT' || /^(tcp|udp|sctp):/.test(value));
 }
 
-/** REGISTRY_AUTH_OAUTH_RESOURCE_URL and …_RESOURCEURL: two answers to one question. */
+/** Refuses different values for two spellings of a variable, such as …_RESOURCE_URL and …_RESOURCEURL. */
 export function doubleVariables(overrides: readonly Override[]): Issue[] {
   return overrides.flatMap(({ path, value, setBy }, position) => {
     const earlier = overrides.slice(0, position).find((other) => formatPath(other.path) === formatPath(path));
@@ -176,7 +176,7 @@ const HOST_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,252}$/;
 /**
  * `HOST:PORT`, `:PORT` (every interface) or `[IPv6]:PORT`.
  *
- * @returns undefined when the text is none of them.
+ * @returns undefined for any other text.
  */
 export function parseAddress(text: string): Address | undefined {
   const match = /^(?:\[([^\]]*)\]|([^:[\]]*)):(\d{1,5})$/.exec(text);
@@ -189,7 +189,7 @@ export function parseAddress(text: string): Address | undefined {
   return HOST_NAME.test(plain) ? { host: plain, port } : undefined;
 }
 
-/** Would one of them keep the other from listening? */
+/** Whether the addresses can't both be listened on. */
 export function collide(one: Address, other: Address): boolean {
   if (one.port === 0 || one.port !== other.port) return false;
   return everywhere(one) || everywhere(other) || one.host === other.host;

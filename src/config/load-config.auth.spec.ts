@@ -48,16 +48,16 @@ describe('the auth section', () => {
     [withOAuth({ resourceUrl: 'https://x/#a' }), 'auth.oauth.resourceUrl', 'a query or a fragment'],
     [withOAuth({ resourceUrl: 'https://u@x/' }), 'auth.oauth.resourceUrl', 'a user or a password'],
     [withOAuth({ realm: '' }), 'auth.oauth.realm', 'must not be empty'],
-    [withOAuth({ realm: 'a"b' }), 'auth.oauth.realm', 'plain ASCII without quotes'],
+    [withOAuth({ realm: 'a"b' }), 'auth.oauth.realm', 'printable ASCII without quotes'],
     [withOAuth({ realm: 'a\r\nb' }), 'auth.oauth.realm', 'control characters'],
     [withOAuth({ scopesSupported: 'read' }), 'auth.oauth.scopesSupported', 'must be a list'],
     [withOAuth({ scopesSupported: ['a b'] }), 'auth.oauth.scopesSupported[0]', 'must be a scope'],
-    [withOAuth({ publicPaths: ['docs'] }), 'auth.oauth.publicPaths[0]', 'must begin with "/"'],
+    [withOAuth({ publicPaths: ['docs'] }), 'auth.oauth.publicPaths[0]', 'must start with "/"'],
     [withOAuth({ publicPaths: ['/a', '/a*'] }), 'auth.oauth.publicPaths[1]', 'only as its last segment'],
     [withOAuth({ publicPaths: ['/*/a'] }), 'auth.oauth.publicPaths[0]', 'only as its last segment'],
     [withOAuth({ publicPaths: ['/*/*'] }), 'auth.oauth.publicPaths[0]', 'only as its last segment'],
     [withOAuth({ publicPaths: ['/a/../b'] }), 'auth.oauth.publicPaths[0]', '".."'],
-    [withOAuth({ publicPaths: ['/a?b'] }), 'auth.oauth.publicPaths[0]', 'must be a plain path'],
+    [withOAuth({ publicPaths: ['/a?b'] }), 'auth.oauth.publicPaths[0]', 'must be a path without query'],
     [withOAuth({ resourceDocumentation: 5 }), 'auth.oauth.resourceDocumentation', 'must be a string'],
     [
       withOAuth({ resourceDocumentation: 'javascript:x' }),
@@ -89,7 +89,7 @@ describe('the auth section', () => {
     [withProvider({ audience: ['a'] }), `${P}.audience`, 'must be a string, not a list'],
     [withProvider({ allowPrivateIP: 'true' }), `${P}.allowPrivateIP`, 'must be true or false'],
     [withProvider({ clientSecret: 'hunter2' }), `${P}.clientSecret`, 'is not a known key'],
-    [withProvider({ clientSecretFile: 'secret' }), `${P}.clientId`, 'is required beside clientSecretFile'],
+    [withProvider({ clientSecretFile: 'secret' }), `${P}.clientId`, 'is required with clientSecretFile'],
     [withProvider({ clientId: 'a', clientSecretFile: 'none' }), `${P}.clientSecretFile`, 'does not exist'],
     [
       withProvider({ clientId: 'a', clientSecretFile: '.' }),
@@ -98,7 +98,7 @@ describe('the auth section', () => {
     ],
     [withProvider({ clientId: 'a', clientSecretFile: 'empty' }), `${P}.clientSecretFile`, 'is empty'],
     [withProvider({ caCertPath: 'none' }), `${P}.caCertPath`, 'does not exist'],
-    [withProvider({ caCertPath: 'secret' }), `${P}.caCertPath`, 'holds no certificate'],
+    [withProvider({ caCertPath: 'secret' }), `${P}.caCertPath`, 'contains no PEM certificate'],
     [withAuthz(null), 'auth.authz', 'must be a map, not nothing'],
     [withAuthz({}), 'auth.authz.roles', 'is required'],
     [withAuthz({ roles: [] }), 'auth.authz.roles', 'must be a map, not a list'],
@@ -149,7 +149,7 @@ describe('the auth section', () => {
       'managers, readers',
     ],
     [withAuthz({ roles, policies: {} }), 'auth.authz.policies', 'is not a known key'],
-  ])('%j is refused at %s: %s', (auth, path, fragment) => {
+  ])('refuses %j at %s: %s', (auth, path, fragment) => {
     const error = refusal(() => read(auth));
     expect(error.problems.map((problem) => problem.path)).toEqual([path]);
     expect(error.message).toContain(fragment);
@@ -173,9 +173,9 @@ describe('the auth section', () => {
     [withProvider({ clientId: 'a', clientSecretFile: 'secret' })],
     [withAuthz({ roles: {} })],
     [withAuthz({ roles: { superAdmin: [], manageSources: [{ org: 'a', role: ['x', 'y'] }] } })],
-  ])('%j is fine', (auth) => expect(read(auth)).toHaveProperty('mode'));
+  ])('accepts %j', (auth) => expect(read(auth)).toHaveProperty('mode'));
 
-  it('has the defaults of the contract', () => {
+  it('has defaults', () => {
     expect(read(withAuthz({ roles }))).toEqual({
       mode: 'oauth',
       oauth: {
@@ -192,7 +192,7 @@ describe('the auth section', () => {
     });
   });
 
-  it('holds what the secret files held, without the last line break', () => {
+  it('contains the content of secret files, without the final line break', () => {
     const files = {
       clientId: 'a',
       clientSecretFile: 'secret',
@@ -206,14 +206,14 @@ describe('the auth section', () => {
     });
   });
 
-  it('may have http:// URLs of providers when the environment says so', () => {
+  it('allows http:// URLs of providers with REGISTRY_INSECURE_URLS', () => {
     const auth = withProvider({ issuerUrl: 'http://idp.example.com' });
     expect(read(auth, { REGISTRY_INSECURE_URLS: 'true' }).mode).toBe('oauth');
     expect(refusal(() => read(auth, { REGISTRY_INSECURE_URLS: 'false' })).problems).toHaveLength(1);
   });
 });
 
-describe('a token file of a provider that can not be read yet', () => {
+describe('an unreadable token file of a provider', () => {
   const load = (authTokenFile: string) => {
     const file = join(directory, 'token-file.yaml');
     const config = { auth: { oauth: { ...oauth, providers: [{ ...provider, authTokenFile }] } } };
@@ -225,15 +225,15 @@ describe('a token file of a provider that can not be read yet', () => {
     ['none', 'does not exist'],
     ['.', 'is not a regular file'],
     ['empty', 'is empty'],
-  ])('is warned of, and the configuration loads: %j %s', (name, problem) => {
+  ])('is only a warning: %j %s', (name, problem) => {
     const { config, warnings } = load(name);
     const path = resolve(directory, name);
     expect(config.auth.oauth?.providers[0]?.authTokenFile).toBe(path);
     expect(warnings).toEqual([
-      `auth.oauth.providers[0].authTokenFile: the file ${path} ${problem}; until it can be read, tokens that are to be ` +
-        'verified with it are answered with 503',
+      `auth.oauth.providers[0].authTokenFile: the file ${path} ${problem}; until it can be read, tokens of this ` +
+        'provider are answered with 503',
     ]);
   });
 
-  it('is not warned of when it is there', () => expect(load('secret').warnings).toEqual([]));
+  it('is no warning when it exists', () => expect(load('secret').warnings).toEqual([]));
 });

@@ -191,7 +191,7 @@ describe('a source', () => {
     [
       { kubernetes: { namespaces: ['a', 'a'] } },
       'sources[0].kubernetes.namespaces[1]',
-      'stands in the list already',
+      'is already in the list',
     ],
     [{ managed: {}, filter: [] }, 'sources[0].filter', 'must be a map, not a list'],
     [{ managed: {}, filter: { name: {} } }, 'sources[0].filter.name', 'did you mean names?'],
@@ -238,7 +238,7 @@ describe('a source', () => {
     ],
     [{ managed: {}, constructor: 'x' }, 'sources[0].constructor', 'is not a known key'],
     [{ managed: {}, toString: 'x' }, 'sources[0].toString', 'is not a known key'],
-  ])('%j is refused at %s: %s', (source, path, fragment) => {
+  ])('refuses %j at %s: %s', (source, path, fragment) => {
     const found = problems(source).filter((problem) => problem.startsWith('sources'));
     expect(found).toEqual([expect.stringContaining(`${path}: `)]);
     expect(found[0]).toContain(fragment);
@@ -321,7 +321,7 @@ describe('a source', () => {
       { claims: { org: 'acme', constructor: ['a', 'b'] } },
     ],
     [{ name: 'a'.repeat(63), managed: {} }, { name: 'a'.repeat(63) }],
-  ])('%j is fine', (source, expected) => {
+  ])('accepts %j', (source, expected) => {
     const name = isMap(source) && 'name' in source ? source.name : 's';
     expect(read(source, { sources: [name] }).sources[0]).toMatchObject(expected);
   });
@@ -334,7 +334,7 @@ describe('a registry', () => {
     [{ sources: [] }, 'registries[0].sources', 'must not be an empty list'],
     [{ sources: 's' }, 'registries[0].sources', 'must be a list, not a string'],
     [{ sources: { s: 1 } }, 'registries[0].sources', 'must be a list, not a map'],
-    [{ sources: ['s', 's'] }, 'registries[0].sources[1]', 'stands in the list already'],
+    [{ sources: ['s', 's'] }, 'registries[0].sources[1]', 'is already in the list'],
     [{ sources: ['s', 'other'] }, 'registries[0].sources[1]', 'is not the name of a source in this file'],
     [{ sources: [null] }, 'registries[0].sources[0]', 'must be a string, not nothing'],
     [{ name: 'R', sources: ['s'] }, 'registries[0].name', 'DNS label'],
@@ -365,7 +365,7 @@ describe('a registry', () => {
     [
       { sources: ['s'], keys: [{ ...copilot, secretFile: secret }] },
       'registries[0].keys[0].secretFile',
-      'does not hold a key',
+      'contains no key',
     ],
     [
       { sources: ['s'], keys: [copilot, { ...copilot, name: 'b' }] },
@@ -382,18 +382,18 @@ describe('a registry', () => {
       'registries[0].keys[0].expires',
       'must be a date or a time',
     ],
-  ])('%j is refused at %s: %s', (registry, path, fragment) => {
+  ])('refuses %j at %s: %s', (registry, path, fragment) => {
     const found = problems({ managed: {} }, registry);
     expect(found).toEqual([expect.stringContaining(`${path}: `)]);
     expect(found[0]).toContain(fragment);
   });
 
-  it('is fine with sources that exist, and claims', () => {
+  it('accepts existing sources and claims', () => {
     const { registries } = read({ managed: {} }, { sources: ['s'], claims: { org: ['a', 'b'] } });
     expect(registries).toEqual([{ ...CLOSED, name: 's', sources: ['s'], claims: { org: ['a', 'b'] } }]);
   });
 
-  it('is fine with what opens it, of keys with their digests alone', () => {
+  it('accepts anonymous access and keys, and stores only digests', () => {
     const { registries } = read(
       { managed: {} },
       {

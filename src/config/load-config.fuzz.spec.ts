@@ -143,12 +143,12 @@ const odd = fc.letrec((tie) => ({
   ),
 })).value;
 
-it('the configuration the others are made from is valid', () => {
+it('the base configuration is valid', () => {
   writeFileSync(file, JSON.stringify(GOOD));
   expect(loadConfig(file, {}, {}).config.sources).toHaveLength(5);
 });
 
-it('a configuration with odd values is read or refused with problems, never anything else', () => {
+it('a configuration with odd values loads or throws ConfigurationError', () => {
   const paths = nodesOf(GOOD);
   const changes = fc.array(fc.tuple(fc.constantFrom(...paths), odd), { minLength: 1, maxLength: 3 });
   fc.assert(
@@ -178,7 +178,7 @@ const REPLACEMENTS: readonly unknown[] = [
 ];
 const REPLACEMENTS_A_NODE = inSoak(REPLACEMENTS.length, 4);
 
-it('every node of it may be nothing, text, a number, a list or a map', () => {
+it('any node can be absent, a string, a number, a list or a map', () => {
   for (const [index, path] of nodesOf(GOOD).entries())
     for (let count = 0; count < REPLACEMENTS_A_NODE; count += 1) {
       const value = REPLACEMENTS[(index * REPLACEMENTS_A_NODE + count) % REPLACEMENTS.length];
@@ -187,7 +187,7 @@ it('every node of it may be nothing, text, a number, a list or a map', () => {
     }
 });
 
-it('any text is YAML or refused', () => {
+it('any text parses or throws ConfigurationError', () => {
   const fragments = fc.constantFrom(
     'a: ',
     '- ',

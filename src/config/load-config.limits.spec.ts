@@ -26,12 +26,12 @@ it.each<[object, string, string]>([
   [{ shutdown: { notice: '6m' } }, 'shutdown.notice', 'must be a duration from 0s to 5m'],
   [{ shutdown: { notice: 0 } }, 'shutdown.notice', 'with units'],
   [{ limits: { connection: 1 } }, 'limits.connection', 'did you mean connections?'],
-])('%j is refused at %s: %s', (tree, path, fragment) => {
+])('refuses %j at %s: %s', (tree, path, fragment) => {
   expect(() => read(tree)).toThrow(`${path}: `);
   expect(() => read(tree)).toThrow(fragment);
 });
 
-it('limits that are written are taken, and the others keep their defaults', () => {
+it('sets limits of the file and keeps defaults for the others', () => {
   const limits = { searchesPerCaller: 5, connections: 10 };
   expect(limitsConfig(read({ limits }))).toEqual({
     searchesPerCaller: 5,
@@ -56,7 +56,7 @@ it.each([
   [{ shutdown: {} }, null],
   [{ shutdown: { notice: '0s' } }, 0],
   [{ shutdown: { notice: '1m30s' } }, 90_000],
-])('%j: the notice is %s ms', (tree, noticeMs) => {
+])('%j has a notice of %s ms', (tree, noticeMs) => {
   expect(read(tree).shutdown).toEqual({ noticeMs });
   expect(read(tree, { REGISTRY_SHUTDOWN_NOTICE: '7s' }).shutdown).toEqual({ noticeMs: 7_000 });
 });

@@ -45,7 +45,7 @@ describe('the other sections', () => {
         ],
       },
       'sources[1].name',
-      'names are unique',
+      'names must be unique',
     ],
     [
       {
@@ -66,20 +66,20 @@ describe('the other sections', () => {
     [{ database: null }, 'database', 'must be a map, not nothing'],
     [{ database: url }, 'database', 'must be a map, not a string'],
     [{ database: { url: 'mysql://x' } }, 'database.url', 'must be a URL such as'],
-    [{ database: { url: 'postgres://me:hunter2@db' } }, 'database.url', 'must name the database'],
-    [{ database: { url, host: 'db' } }, 'database.host', 'is not possible beside a url'],
-    [{ database: { url, port: 5432 } }, 'database.port', 'is not possible beside a url'],
-    [{ database: { url, user: 'me' } }, 'database.user', 'is not possible beside a url'],
-    [{ database: { url, database: 'reg' } }, 'database.database', 'is not possible beside a url'],
+    [{ database: { url: 'postgres://me:hunter2@db' } }, 'database.url', 'must contain the database'],
+    [{ database: { url, host: 'db' } }, 'database.host', 'must not be set together with url'],
+    [{ database: { url, port: 5432 } }, 'database.port', 'must not be set together with url'],
+    [{ database: { url, user: 'me' } }, 'database.user', 'must not be set together with url'],
+    [{ database: { url, database: 'reg' } }, 'database.database', 'must not be set together with url'],
     [
       { database: { url: `${url}?sslmode=require`, sslMode: 'disable' } },
       'database.sslMode',
-      'not possible beside a url',
+      'must not be set together with a url',
     ],
     [
       { database: { url: 'postgres://me:hunter2@db/r', password: 'x' } },
       'database.password',
-      'the url holds a password',
+      'the url contains a password',
     ],
     [{ database: { ...parts, host: undefined } }, 'database.host', 'is required without a url'],
     [{ database: { ...parts, user: undefined } }, 'database.user', 'is required without a url'],
@@ -89,31 +89,31 @@ describe('the other sections', () => {
     [{ database: { ...parts, port: 0 } }, 'database.port', 'from 1 to 65535'],
     [{ database: { ...parts, port: 1.5 } }, 'database.port', 'must be a whole number'],
     [{ database: { ...parts, sslMode: 'allow' } }, 'database.sslMode', 'must be one of disable'],
-    [{ database: { ...parts, sslRootCertFile: 'ca' } }, 'database.sslRootCertFile', 'without an sslMode'],
+    [{ database: { ...parts, sslRootCertFile: 'ca' } }, 'database.sslRootCertFile', 'needs an sslMode'],
     [
       { database: { ...parts, sslMode: 'disable', sslRootCertFile: 'ca' } },
       'database.sslRootCertFile',
-      'without an sslMode',
+      'needs an sslMode',
     ],
     [
       { database: { url: `${url}?sslmode=require`, sslRootCertFile: 'ca' } },
       'database.sslRootCertFile',
-      'not possible beside a url',
+      'must not be set together with a url',
     ],
     [
       { database: { ...parts, sslMode: 'require', sslCertFile: 'ca' } },
       'database.sslKeyFile',
-      'certificate and key go together',
+      'sslCertFile and sslKeyFile belong together',
     ],
     [
       { database: { ...parts, sslMode: 'require', sslRootCertFile: 'secret' } },
       'database.sslRootCertFile',
-      'holds no certificate',
+      'contains no PEM certificate',
     ],
     [
       { database: { ...parts, sslMode: 'require', sslCertFile: 'ca', sslKeyFile: 'ca' } },
       'database.sslKeyFile',
-      'holds no private key',
+      'contains no PEM private key',
     ],
     [{ database: { ...parts, sslMode: false } }, 'database.sslMode', 'must be one of disable'],
     [{ database: { ...parts, pool: 5 } }, 'database.pool', 'must be a map, not a number'],
@@ -122,13 +122,13 @@ describe('the other sections', () => {
     [
       { database: { ...parts, password: 'hunter2', passwordFile: 'secret' } },
       'database.passwordFile',
-      'not possible beside password',
+      'must not be set together with password',
     ],
     [{ database: { ...parts, passwordFile: 'none' } }, 'database.passwordFile', 'does not exist'],
     [
       { database: { ...parts, migrationPassword: 'hunter2' } },
       'database.migrationUser',
-      'is required beside a password',
+      'is required with migrationPassword',
     ],
     [
       {
@@ -140,7 +140,7 @@ describe('the other sections', () => {
         },
       },
       'database.migrationPasswordFile',
-      'not possible beside migrationPassword',
+      'must not be set together with migrationPassword',
     ],
     [{ database: { ...parts, username: 'a' } }, 'database.username', 'is not a known key'],
     [{ cors: [] }, 'cors', 'must be a map, not a list'],
@@ -153,12 +153,16 @@ describe('the other sections', () => {
     [{ adminFileRoot: '/nowhere' }, 'adminFileRoot', 'is not a directory'],
     [{ adminFileRoot: {} }, 'adminFileRoot', 'must be a string, not a map'],
     [{ readOnly: 'yes' }, 'readOnly', 'must be true or false'],
-    [{ adminFileRoot: '/', adminFileRoots: [] }, 'adminFileRoot', 'is not possible beside adminFileRoots'],
+    [
+      { adminFileRoot: '/', adminFileRoots: [] },
+      'adminFileRoot',
+      'must not be set together with adminFileRoots',
+    ],
     [{ adminFileRoots: {} }, 'adminFileRoots', 'must be a list, not a map'],
     [{ adminFileRoots: ['/'] }, 'adminFileRoots[0]', 'must be a map, not a string'],
     [{ adminFileRoots: [{ path: 'a' }] }, 'adminFileRoots[0].path', 'must be an absolute path'],
     [{ adminFileRoots: [{ path: '/nowhere' }] }, 'adminFileRoots[0].path', 'is not a directory'],
-    [{ adminFileRoots: [{ path: '/' }, { path: '/./' }] }, 'adminFileRoots[1].path', 'stands in the list'],
+    [{ adminFileRoots: [{ path: '/' }, { path: '/./' }] }, 'adminFileRoots[1].path', 'is already in the list'],
     [{ adminFileRoots: [{ path: '/', claims: { org: [] } }] }, 'adminFileRoots[0].claims.org', 'empty list'],
     [{ adminFileRoots: [{ path: '/', hosts: ['a:1'] }] }, 'adminFileRoots[0].hosts[0]', 'the name of a host'],
     [{ adminFileRoots: [{ path: '/', hosts: ['*.a'] }] }, 'adminFileRoots[0].hosts[0]', 'the name of a host'],
@@ -170,7 +174,7 @@ describe('the other sections', () => {
     [{ dataDirectory: './x' }, 'dataDirectory', 'is not a known key'],
     [{ source: [] }, 'source', 'did you mean sources?'],
     [{ 'a b': 1 }, '["a b"]', 'is not a known key'],
-  ])('%j is refused at %s: %s', (changed, path, fragment) => {
+  ])('refuses %j at %s: %s', (changed, path, fragment) => {
     const error = refusal(() => read({ ...base, ...(changed as object) }));
     expect(error.problems.map((problem) => problem.path)).toEqual([path]);
     expect(error.message).toContain(fragment);
@@ -206,7 +210,7 @@ describe('the other sections', () => {
       { url, migrationUser: 'owner', migrationPasswordFile: 'secret' },
       { migration: { user: 'owner', password: 'hunter2' } },
     ],
-  ])('a database %j is fine', (database, expected) => {
+  ])('accepts the database %j', (database, expected) => {
     expect(read({ ...base, database }).config.database).toMatchObject(expected);
   });
 
@@ -250,7 +254,7 @@ describe('the other sections', () => {
     });
   });
 
-  it('take what is written', () => {
+  it('override defaults', () => {
     const written = {
       cors: { origins: ['https://a.example', 'http://localhost:3000'] },
       readOnly: true,
@@ -261,12 +265,12 @@ describe('the other sections', () => {
     expect(read({ ...base, ...written }).config).toMatchObject(written);
   });
 
-  it('take one adminFileRoot for a root that asks for no claims and sends its secrets anywhere', () => {
+  it('treat adminFileRoot as one root without claims and for any host', () => {
     const { config } = read({ ...base, adminFileRoot: directory });
     expect(config.adminFileRoots).toEqual([{ path: directory, claims: {}, hosts: null }]);
   });
 
-  it('send no secrets of a root anywhere that names no hosts, and compare hosts as URLs do', () => {
+  it('allow no hosts for a root without hosts, and normalize host names', () => {
     const roots = [{ path: directory }, { path: '/', hosts: ['Git.Acme.COM', '[::1]', 'bücher.example'] }];
     expect(read({ ...base, adminFileRoots: roots }).config.adminFileRoots).toEqual([
       { path: directory, claims: {}, hosts: [] },
@@ -275,8 +279,8 @@ describe('the other sections', () => {
   });
 });
 
-describe('a refusal', () => {
-  it('lists everything at once, as it stands in the file', () => {
+describe('a ConfigurationError', () => {
+  it('lists all problems in file order', () => {
     const text = [
       'auth:',
       '  mode: none',
@@ -306,7 +310,7 @@ describe('a refusal', () => {
     ]);
   });
 
-  it('names the variable or the flag that is to blame', () => {
+  it('names the variable or flag that set the value', () => {
     const environment = { REGISTRY_LOG_LEVEL: 'loud', REGISTRY_DATABASE_PASSWORD: 'hunter2' };
     const { message } = refusal(() => read(base, environment, { authMode: 'none' }));
     expect(message).toContain('auth.mode: must be one of oauth, anonymous (set by --auth-mode)');
@@ -325,11 +329,11 @@ describe('flags', () => {
     [{ address: ':9000', internalAddress: '127.0.0.1:9000' }, '--internal-address'],
     [{ authMode: 'oauth' }, 'auth.oauth'],
     [{ authMode: '' }, 'auth.mode'],
-  ])('%j is refused at %s', (flags, path) => {
+  ])('refuses %j at %s', (flags, path) => {
     expect(refusal(() => read(base, {}, flags)).problems.map((problem) => problem.path)).toEqual([path]);
   });
 
-  it('win over variables, which win over the file', () => {
+  it('override variables, which override the file', () => {
     const tree = { auth: { mode: 'oauth' }, log: { level: 'error' } };
     const environment = { REGISTRY_AUTH_MODE: 'oauth', REGISTRY_LOG_LEVEL: 'debug' };
     const { config } = read(tree, environment, {
@@ -345,8 +349,8 @@ describe('flags', () => {
   });
 });
 
-describe('the result', () => {
-  it('is frozen to the last claim', () => {
+describe('the loaded configuration', () => {
+  it('is deeply frozen', () => {
     const sources = [{ name: 's', managed: {}, claims: { org: ['a'] } }];
     const { config } = read({ ...base, sources, database: { ...parts, sslMode: 'require' } });
     expect(
@@ -356,13 +360,13 @@ describe('the result', () => {
     ).toBe(true);
   });
 
-  it('comes with warnings about what has no effect', () => {
+  it('has warnings about settings without effect', () => {
     const { warnings } = read(
       { ...base, database: { url: `${url}?application_name=x` } },
       { REGISTRY_LOG_LEVLE: 'debug' },
     );
     expect(warnings).toEqual([
-      'the environment variable REGISTRY_LOG_LEVLE is not known and has no effect; did you mean REGISTRY_LOG_LEVEL?',
+      'the environment variable REGISTRY_LOG_LEVLE is unknown and has no effect; did you mean REGISTRY_LOG_LEVEL?',
       'database.url: the parameter "application_name" has no effect',
     ]);
   });

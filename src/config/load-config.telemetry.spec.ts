@@ -26,15 +26,15 @@ it.each<[object, string, string]>([
   [
     { telemetry: { traceparentHosts: ['a', 'a'] } },
     'telemetry.traceparentHosts[1]',
-    'stands in the list already',
+    'is already in the list',
   ],
   [{ log: { format: 'pretty' } }, 'log.format', 'must be one of json, text'],
-])('%j is refused at %s: %s', (tree, path, fragment) => {
+])('refuses %j at %s: %s', (tree, path, fragment) => {
   expect(() => read(tree)).toThrow(`${path}: `);
   expect(() => read(tree)).toThrow(fragment);
 });
 
-describe('where traces and metrics are sent', () => {
+describe('the targets of traces and metrics', () => {
   const at = (signal: string, base = otlpEndpoint) => ({
     url: `${base}/v1/${signal}`,
     protocol: 'http/protobuf',
@@ -45,18 +45,18 @@ describe('where traces and metrics are sent', () => {
   const telemetry = { otlpEndpoint };
 
   it.each<[what: string, telemetry: object | undefined, environment: NodeJS.ProcessEnv, expected: object]>([
-    ['nothing is said', undefined, {}, none],
+    ['nothing is configured', undefined, {}, none],
     ['the file names an endpoint', telemetry, {}, both],
-    ['it ends in a slash', { otlpEndpoint: `${otlpEndpoint}/` }, {}, both],
+    ['the endpoint has a trailing slash', { otlpEndpoint: `${otlpEndpoint}/` }, {}, both],
     ['a variable names one', undefined, { OTEL_EXPORTER_OTLP_ENDPOINT: otlpEndpoint }, both],
-    ['both do: the variable wins', telemetry, { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://other' }, named('http://other')],
-    ['a variable of ours does', telemetry, { REGISTRY_TELEMETRY_OTLP_ENDPOINT: 'http://ours' }, named('http://ours')],
-    ['an empty variable does not', undefined, { OTEL_EXPORTER_OTLP_ENDPOINT: '' }, none],
+    ['both name one: the variable wins', telemetry, { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://other' }, named('http://other')],
+    ['a REGISTRY_ variable names one', telemetry, { REGISTRY_TELEMETRY_OTLP_ENDPOINT: 'http://ours' }, named('http://ours')],
+    ['the variable is empty', undefined, { OTEL_EXPORTER_OTLP_ENDPOINT: '' }, none],
     ['one signal has an endpoint, used as it is', undefined, { OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: 'http://t/x' }, { traces: { url: 'http://t/x' }, metrics: null }],
-    ['one signal is switched off', telemetry, { OTEL_METRICS_EXPORTER: 'none' }, { ...both, metrics: null }],
+    ['one signal is disabled', telemetry, { OTEL_METRICS_EXPORTER: 'none' }, { ...both, metrics: null }],
     ['only an exporter is named', undefined, { OTEL_TRACES_EXPORTER: 'otlp' }, { ...named('http://localhost:4318'), metrics: null }],
     ['the SDK is disabled', telemetry, { OTEL_SDK_DISABLED: 'true' }, none],
-    ['JSON is asked for', telemetry, { OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json' }, { traces: { protocol: 'http/json' } }],
+    ['JSON is configured', telemetry, { OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json' }, { traces: { protocol: 'http/json' } }],
   ])('%s', (_what, section, environment, expected) => {
     const { config, warnings } = read(section ? { telemetry: section } : {}, environment);
     expect(config.telemetry).toMatchObject(expected);
@@ -64,11 +64,11 @@ describe('where traces and metrics are sent', () => {
   }); // prettier-ignore
 
   it.each([
-    ['OTEL_EXPORTER_OTLP_PROTOCOL', 'grpc', /http\/protobuf and http\/json are known/],
+    ['OTEL_EXPORTER_OTLP_PROTOCOL', 'grpc', /must be http\/protobuf or http\/json/],
     ['OTEL_EXPORTER_OTLP_ENDPOINT', 'collector:4317', /must be an http:\/\/ or https:\/\/ URL/],
     ['OTEL_TRACES_EXPORTER', 'zipkin', /no traces are sent/],
     ['OTEL_PROPAGATORS', 'b3', /OTEL_PROPAGATORS/],
-  ])('what this server does not have is a warning: %s=%s', (name, value, about) => {
+  ])('warns about the unsupported %s=%s', (name, value, about) => {
     const { config, warnings } = read({ telemetry }, { [name]: value });
     expect(warnings).toContainEqual(expect.stringMatching(about));
     if (name !== 'OTEL_PROPAGATORS') expect(config.telemetry.traces).toBeNull();
@@ -81,7 +81,7 @@ describe('where traces and metrics are sent', () => {
     [{ sampleRatio: 0 }, {}, 0],
     [{ sampleRatio: 1 }, { REGISTRY_TELEMETRY_SAMPLE_RATIO: '0.25' }, 0.25],
     [{ sampleRatio: 1 }, { OTEL_TRACES_SAMPLER: 'always_on' }, null],
-  ])('of %j and %j the share of traces is %s', (section, environment, ratio) =>
+  ])('with %j and %j the sample ratio is %s', (section, environment, ratio) =>
     expect(read({ telemetry: section }, environment).config.telemetry.sampleRatio).toBe(ratio),
   );
 });

@@ -39,16 +39,15 @@ import { parseYaml, readConfigText } from './yaml.js';
 
 export interface LoadedConfig {
   readonly config: Config;
-  /** Sentences for the operator; nothing is wrong enough to stop. */
+  /** Sentences for the operator about problems that do not prevent the start. */
   readonly warnings: string[];
 }
 
 /**
- * File, environment and flags → one `Config`, or a refusal that lists everything that is wrong.
+ * Loads the configuration from file, environment and flags. Flags override variables, variables override the file. Has no
+ * side effects.
  *
- * Flags win over variables, variables over the file. Starts and writes nothing.
- *
- * @throws ConfigurationError, the only error it throws for what an operator can get wrong.
+ * @throws ConfigurationError with all problems; the only error for mistakes of an operator.
  */
 export function loadConfig(file: string, environment: NodeJS.ProcessEnv, flags: Flags): LoadedConfig {
   const { tree, lines } = parseYaml(readConfigText(file), file);
@@ -100,12 +99,12 @@ export function loadConfig(file: string, environment: NodeJS.ProcessEnv, flags: 
   };
 }
 
-/** @param before what is said of the file as a whole. */
+/** @param before Problems of the file as a whole. */
 function refuse(issues: readonly Issue[], locator: Locator, before: readonly Problem[]): void {
   if (issues.length > 0) throw new ConfigurationError([...before, ...problemsOf(issues, locator)]);
 }
 
-// Of a key that is not known, what to do about it is said in place of that.
+// Advice about a foreign key replaces the issue that the key is unknown.
 function withoutSamePaths(issues: readonly Issue[], others: readonly Issue[]): Issue[] {
   const paths = new Set(others.map(({ path }) => formatPath(path)));
   return issues.filter(({ path }) => !paths.has(formatPath(path)));
@@ -115,7 +114,7 @@ function modeFlag({ authMode }: Flags): Override[] {
   return authMode === undefined ? [] : [{ path: ['auth', 'mode'], value: authMode, setBy: '--auth-mode' }];
 }
 
-// A member that is not in the file is looked for on the line of the section that lacks it.
+// A missing member has the line of its section.
 function locate(lines: ReadonlyMap<string, number>, overrides: readonly Override[]): Locator {
   return {
     find: (path: Path) => {
@@ -151,7 +150,7 @@ function readOutside(
     internal: read('--internal-address', flags.internalAddress ?? DEFAULTS.addresses.internal),
   };
   if (collide(addresses.public, addresses.internal))
-    issues.push(...below(['--internal-address'], issue('is the same as --address')));
+    issues.push(...below(['--internal-address'], issue('must differ from --address')));
   if (!['', 'true', 'false'].includes(environment['REGISTRY_INSECURE_URLS'] ?? ''))
     issues.push(...below(['REGISTRY_INSECURE_URLS'], issue('must be true or false')));
   return { addresses, issues };

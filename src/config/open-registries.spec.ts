@@ -33,45 +33,50 @@ function load(registry: object, auth: object = full, more: object = {}) {
   return { lines: openRegistries(config), warnings };
 }
 
-describe('what opens without a token', () => {
-  it('is said with its claims', () => {
+describe('registries readable without a token', () => {
+  it('are listed with their claims', () => {
     expect(load({ sources: ['open', 'internal'], anonymous, keys }).lines).toEqual([
-      'registry ide opens without a token, to the claims {"audience":"ide"}',
-      'registry ide opens with the key copilot, to the claims {"org":"acme"}, until 2999-06-30',
+      'registry ide is readable without a token, with the claims {"audience":"ide"}',
+      'registry ide is readable with the key copilot, with the claims {"org":"acme"}, until 2999-06-30',
     ]);
   });
 
   it.each([
-    ['in anonymous mode, where nothing is closed', { anonymous }, { mode: 'anonymous' }],
-    ['of a registry that asks for tokens', {}, full],
-  ])('is nothing %s', (_when, registry, auth) => {
+    ['in anonymous mode', { anonymous }, { mode: 'anonymous' }],
+    ['for a registry that requires tokens', {}, full],
+  ])('are not listed %s', (_when, registry, auth) => {
     expect(load({ sources: ['open'], ...registry }, auth).lines).toEqual([]);
   });
 });
 
 describe('a warning', () => {
-  const ALL = 'opens everything that is in the registry';
+  const ALL = 'opens the whole registry';
   it.each<[string, object, object, string[]]>([
     ['none', { sources: ['open', 'internal'], anonymous }, full, []],
     ['none', { sources: ['open', 'managed'], anonymous }, full, []],
-    ['everything is seen', { sources: ['open'], anonymous }, full, [`registries[0].anonymous (ide): ${ALL}`]],
     [
-      'everything is seen',
+      'everything is visible',
+      { sources: ['open'], anonymous },
+      full,
+      [`registries[0].anonymous (ide): ${ALL}`],
+    ],
+    [
+      'everything is visible',
       { sources: ['internal'], keys },
       full,
       [`registries[0].keys[0] (ide, copilot): ${ALL}`],
     ],
     [
-      'there are no filters',
+      'there is no auth.authz',
       { sources: ['internal'], anonymous },
       { oauth },
-      [`registries[0].anonymous (ide): ${ALL}, as without auth.authz`],
+      [`registries[0].anonymous (ide): ${ALL}, because claims restrict nothing`],
     ],
     [
-      'the gate stays closed',
+      'the gate refuses',
       { sources: ['open'], claims: { org: 'acme' }, anonymous },
       full,
-      ['registries[0].anonymous (ide): its claims do not satisfy those of the registry'],
+      ['registries[0].anonymous (ide): its claims do not satisfy the claims of the registry'],
     ],
     [
       'it has no effect',
@@ -92,16 +97,16 @@ describe('a warning', () => {
       ['registries[0].publishClaims (ide): has no effect'],
     ],
     ['none', { sources: ['managed'], publishClaims: { org: 'acme' } }, full, []],
-  ])('says that %s: %j', (_what, registry, auth, expected) => {
+  ])('reports that %s: %j', (_what, registry, auth, expected) => {
     expect(load(registry, auth).warnings).toEqual(
       expected.map((warning) => expect.stringContaining(warning) as string),
     );
   });
 
-  it('says that nobody answers at the root', () => {
+  it('reports an unknown root registry', () => {
     expect(load({ sources: ['open'] }, full, { rootRegistry: 'ide' }).warnings).toEqual([]);
     expect(load({ sources: ['open'] }, full, { rootRegistry: 'other' }).warnings).toEqual([
-      expect.stringContaining('rootRegistry: no registry of this file is called other'),
+      expect.stringContaining('rootRegistry: no registry in this file is called other'),
     ]);
   });
 });

@@ -5,29 +5,29 @@ import { isExpired } from './registry-keys.js';
 
 type Declared = Pick<Config, 'auth' | 'sources' | 'registries' | 'rootRegistry'>;
 
-/** What opens to callers without a token, a sentence each (contract §6.1): for whoever checks a configuration. */
+/** Describes what callers without a token can read, one sentence each (contract §6.1); for the `check` command. */
 export function openRegistries({ auth, registries }: Pick<Config, 'auth' | 'registries'>): string[] {
   if (!oauthInUse(auth)) return [];
   return registries.flatMap(({ name, anonymousClaims, keys }) => [
     ...(anonymousClaims
-      ? [`registry ${name} opens without a token, to the claims ${JSON.stringify(anonymousClaims)}`]
+      ? [`registry ${name} is readable without a token, with the claims ${JSON.stringify(anonymousClaims)}`]
       : []),
     ...keys.map(
       (key) =>
-        `registry ${name} opens with the key ${key.name}, to the claims ${JSON.stringify(key.claims)}` +
+        `registry ${name} is readable with the key ${key.name}, with the claims ${JSON.stringify(key.claims)}` +
         (key.expires === null ? '' : `, until ${key.expires}`),
     ),
   ]);
 }
 
-/** Warnings about registries that open without a token wider, or less, than was probably meant. */
+/** Warns about registries that are probably more or less open to callers without a token than intended. */
 export function openRegistryWarnings(config: Declared, nowMs: number): string[] {
   const { auth, registries, rootRegistry } = config;
-  const isAsked = oauthInUse(auth) !== undefined;
+  const requiresToken = oauthInUse(auth) !== undefined;
   const unknownRoot =
     rootRegistry !== null && !registries.some(({ name }) => name === rootRegistry)
       ? [
-          `rootRegistry: no registry of this file is called ${rootRegistry}: until one is made through the API, the root answers as for any registry that does not exist`,
+          `rootRegistry: no registry in this file is called ${rootRegistry}: until it is created through the API, the root returns 404`,
         ]
       : [];
   return [
@@ -35,11 +35,11 @@ export function openRegistryWarnings(config: Declared, nowMs: number): string[] 
     ...registries.flatMap((registry, position) => {
       const path = `registries[${position}]`;
       const { name, anonymousClaims, keys } = registry;
-      if (!isAsked)
+      if (!requiresToken)
         return anonymousClaims === null && keys.length === 0
           ? []
           : [
-              `${path} (${name}): anonymous and keys have no effect in mode anonymous, where nobody is asked for a token`,
+              `${path} (${name}): anonymous and keys have no effect in mode anonymous, which requires no token`,
             ];
       const held = [
         ...(anonymousClaims ? [{ path: `${path}.anonymous (${name})`, claims: anonymousClaims }] : []),
@@ -52,7 +52,7 @@ export function openRegistryWarnings(config: Declared, nowMs: number): string[] 
         ...held.flatMap(({ path: where, claims }) => reachWarning(config, registry, where, claims)),
         ...keys.flatMap((key, place) =>
           isExpired(key, nowMs)
-            ? [`${path}.keys[${place}] (${name}, ${key.name}): has expired, and is refused`]
+            ? [`${path}.keys[${place}] (${name}, ${key.name}): has expired and is refused`]
             : [],
         ),
       ];
@@ -67,14 +67,13 @@ function reachWarning(
   claims: RegistryConfig['claims'],
 ): string[] {
   if (!auth.authz)
-    return [
-      `${where}: opens everything that is in the registry, as without auth.authz claims keep nothing back`,
-    ];
+    return [`${where}: opens the whole registry, because claims restrict nothing without auth.authz`];
   const { arrayValues, unlabeled } = auth.authz.policy;
-  const isLetIn = Object.keys(gate).length === 0 ? unlabeled === 'allow' : covers(claims, gate, arrayValues);
-  if (!isLetIn)
+  const passesGate =
+    Object.keys(gate).length === 0 ? unlabeled === 'allow' : covers(claims, gate, arrayValues);
+  if (!passesGate)
     return [
-      `${where}: its claims do not satisfy those of the registry, so each of its requests is refused with 403`,
+      `${where}: its claims do not satisfy the claims of the registry, so every request is refused with 403`,
     ];
   const own = sources.filter(({ name }) => held.includes(name));
   const seesAll = own.every(
@@ -83,17 +82,17 @@ function reachWarning(
       Object.keys(source.claims).length > 0 &&
       covers(claims, source.claims, arrayValues),
   );
-  return own.length > 0 && seesAll ? [`${where}: opens everything that is in the registry`] : [];
+  return own.length > 0 && seesAll ? [`${where}: opens the whole registry`] : [];
 }
 
-/** Warnings about `publishClaims` of registries that nothing can be published through (contract §6.2). */
+/** Warns about `publishClaims` of registries without a managed source (contract §6.2). */
 export function publishWarnings({ sources, registries }: Pick<Config, 'sources' | 'registries'>): string[] {
   const managed = sources.filter(({ kind }) => KINDS[kind].filledBy === 'publishing').map(({ name }) => name);
   return registries.flatMap(({ name, sources: held, publishClaims }, position) =>
     publishClaims === null || held.some((source) => managed.includes(source))
       ? []
       : [
-          `registries[${position}].publishClaims (${name}): has no effect: none of its sources is a managed one, which publishing would fill`,
+          `registries[${position}].publishClaims (${name}): has no effect: publishing needs a managed source in this registry`,
         ],
   );
 }

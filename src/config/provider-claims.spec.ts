@@ -35,13 +35,13 @@ const many = (count: number) => Array.from({ length: count }, (_, n) => ({ to: `
 describe('the claims of a provider', () => {
   it.each<[string, unknown]>([
     ['none at all', []],
-    ['a value as it is', [GOOD]],
+    ['an untranslated value', [GOOD]],
     ['translated values', [{ ...GOOD, values: { '9bf3afbc-77': 'platform', 12: 'twelve' } }]],
-    ['a constant for all', [{ to: 'org', value: 'acme' }]],
-    ['a constant for some', [{ to: 'org', value: 'acme', when: { repository_owner_id: '12345' } }]],
-    ['several rules for one', [GOOD, { ...GOOD, from: '/teams' }, { to: 'team', value: 'all' }]],
+    ['a constant', [{ to: 'org', value: 'acme' }]],
+    ['a constant with a condition', [{ to: 'org', value: 'acme', when: { repository_owner_id: '12345' } }]],
+    ['several rules for one claim', [GOOD, { ...GOOD, from: '/teams' }, { to: 'team', value: 'all' }]],
     ['a name with dots and slashes', [{ from: '/https:~1~1acme.example~1roles', to: 'acme/role.v1' }]],
-    ['as many as claims may be', many(100)],
+    ['the maximum of 100 rules', many(100)],
   ])('may be %s', (_what, claims) => {
     expect(problemsOf({ claims })).toBe('');
   });
@@ -74,7 +74,7 @@ describe('the claims of a provider', () => {
     [[{ to: 'org', value: 'x', when: {} }], 'claims[0].when: must name at least one claim'],
     [[{ to: 'org', value: 'x', when: { a: 1 } }], 'claims[0].when.a: must be a string or a list of strings'],
     [[{ to: 'org', value: 'x', wehn: { a: 'b' } }], 'claims[0].wehn: is not a known key'],
-    [many(101), 'claims: must not make more than 100 claims'],
+    [many(101), 'claims: must not define more than 100 claims'],
   ])('may not be %j', (claims, problem) => {
     expect(problemsOf({ claims })).toContain(`${P}.${problem}`);
   });
@@ -98,25 +98,25 @@ describe('the groups of a provider', () => {
   });
 });
 
-describe('what a provider can lead to', () => {
+describe('the reach of a provider', () => {
   const IDENTITY = ['iss', 'sub'];
 
   it.each<[what: string, claims: object[] | undefined, keys: string[] | null, roles: string[]]>([
     [
-      'is everything but what asks for another issuer',
+      'is everything except rules for another issuer',
       undefined,
       null,
       ['superAdmin', 'manageRegistries', 'manageEntries'],
     ],
-    ['is its subjects, when nothing is mapped', [], IDENTITY, ['manageEntries']],
+    ['is only subjects when nothing is mapped', [], IDENTITY, ['manageEntries']],
     [
-      'is any value that is taken over',
+      'includes any value of an untranslated claim',
       [{ from: '/role', to: 'role' }],
       [...IDENTITY, 'role'],
       ['superAdmin', 'manageEntries'],
     ],
     [
-      'is one of the values that are translated, and a constant',
+      'includes translated values and constants',
       [
         { from: '/role', to: 'role', values: { a: 'admin', w: 'writer' } },
         { to: 'org', value: 'acme', when: { tenant: '1' } },
@@ -125,7 +125,7 @@ describe('what a provider can lead to', () => {
       ['manageRegistries', 'manageEntries'],
     ],
     [
-      'is no role whose other claim has another value',
+      'excludes roles that need another value',
       [
         { from: '/role', to: 'role', values: { a: 'admin' } },
         { to: 'org', value: 'contoso' },
@@ -137,10 +137,10 @@ describe('what a provider can lead to', () => {
     expect(providerReaches(loaded({ claims }))).toEqual([{ provider: 'corporate', claims: keys, roles }]);
   });
 
-  it('is every role where there are no rules, and nothing where nobody is asked', () => {
+  it('is every role without rules, and nothing in anonymous mode', () => {
     const { mode, oauth } = loaded({ claims: [] });
     const authOnly = { mode, ...(oauth ? { oauth } : {}) };
-    expect(providerReaches(authOnly)).toMatchObject([{ roles: ['every one, for want of auth.authz'] }]);
+    expect(providerReaches(authOnly)).toMatchObject([{ roles: ['all, because auth.authz is absent'] }]);
     expect(providerReaches({ ...authOnly, mode: 'anonymous' })).toEqual([]);
   });
 });

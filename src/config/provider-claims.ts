@@ -1,7 +1,7 @@
 import type { Claims } from '../claims/claims.js';
 import { type AuthConfig, oauthInUse, type ProviderConfig } from './config.js';
 
-/** Which claims the callers of a provider may come to hold (contract §5), and which roles by that. */
+/** The claims and roles that callers of a provider can get (contract §5). */
 export interface ProviderReach {
   readonly provider: string;
   /** Null: any. */
@@ -10,8 +10,8 @@ export interface ProviderReach {
 }
 
 /**
- * What each provider can lead to, whatever it puts into its tokens. Conditions are taken for fulfilled: a role that is not
- * named is out of reach.
+ * Lists the claims and roles each provider can give, whatever its tokens contain. Assumes that all conditions are met: a
+ * role that is not listed is out of reach.
  */
 export function providerReaches(auth: AuthConfig): ProviderReach[] {
   return (oauthInUse(auth)?.providers ?? []).map((provider) => ({
@@ -21,11 +21,11 @@ export function providerReaches(auth: AuthConfig): ProviderReach[] {
       ? Object.entries(auth.authz.roles)
           .filter(([, rules]) => rules.some((rule) => mayAssert(provider, rule)))
           .map(([role]) => role)
-      : ['every one, for want of auth.authz'],
+      : ['all, because auth.authz is absent'],
   }));
 }
 
-/** Might a token of the provider make a caller who holds all of these keys, each with one of its values? */
+/** Whether a token of the provider can give a caller all of these keys, each with one of its values. */
 export function mayAssert(provider: ProviderConfig, required: Claims): boolean {
   return Object.entries(required).every(([key, wanted]) => {
     const possible = valuesOf(provider, key);

@@ -31,7 +31,7 @@ describe('the proxies of the environment', () => {
       { ...none, noProxy: ['a'] },
     ],
     [{ ALL_PROXY: 'http://proxy' }, none],
-  ])('by %j are %j', (environment, proxy) => {
+  ])('from %j are %j', (environment, proxy) => {
     expect(proxyOf(environment)).toEqual({ proxy, issues: [] });
   });
 
@@ -43,18 +43,18 @@ describe('the proxies of the environment', () => {
     'http://me:%zzhunter2@proxy',
     'file:///hunter2',
     'http://proxy:hunter2',
-  ])('are refused when one is %j, which is not shown', (HTTPS_PROXY) => {
+  ])('refuse %j without quoting it', (HTTPS_PROXY) => {
     const { issues } = proxyOf({ HTTPS_PROXY });
     expect(issues).toEqual([
       { path: ['HTTPS_PROXY'], message: 'must be the http:// or https:// URL of a proxy, without a path' },
     ]);
   });
 
-  it('are reported without their passwords', () => {
+  it('are reported without passwords', () => {
     const { proxy } = proxyOf({ HTTPS_PROXY: 'http://me:hunter2@proxy.example:3128', NO_PROXY: '.internal' });
     expect(proxyReport(proxy)).toEqual([
-      'proxy: requests to https:// addresses go through http://proxy.example:3128, but for .internal; names are resolved there, ' +
-        'and which of their addresses are allowed is for the proxy to say',
+      'proxy: requests to https:// URLs use http://proxy.example:3128, except for .internal; the proxy resolves names and ' +
+        'decides which addresses are allowed',
     ]);
     expect(proxyReport(none)).toEqual([]);
   });

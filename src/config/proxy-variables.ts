@@ -2,15 +2,13 @@ import { below, type Issue, issue } from '../validation/problems.js';
 import { parseHttpUrl } from '../validation/urls.js';
 import type { ProxyConfig, ProxyServer } from './config.js';
 
-/** As every program knows them; in lower case they count first, as with curl and git. */
+/** Lower case takes precedence, as in curl and git. */
 const VARIABLES = { https: ['https_proxy', 'HTTPS_PROXY'], http: ['http_proxy', 'HTTP_PROXY'] } as const;
 const NO_PROXY = ['no_proxy', 'NO_PROXY'] as const;
 
 /**
- * The proxies for requests to the outside (contract §2). An empty variable counts as absent; `host:port` is short for
- * `http://host:port`.
- *
- * @returns issues that name the variable at fault, and never what is in it: it may hold a password.
+ * Reads the proxies for outbound requests (contract §2). An empty variable counts as absent; `host:port` is short for
+ * `http://host:port`. Issues never quote a value, which may contain a password.
  */
 export function proxyOf(environment: NodeJS.ProcessEnv): { proxy: ProxyConfig; issues: Issue[] } {
   const issues: Issue[] = [];
@@ -32,15 +30,15 @@ export function proxyOf(environment: NodeJS.ProcessEnv): { proxy: ProxyConfig; i
   return { proxy, issues };
 }
 
-/** What an operator should know of proxies that are in use (contract §2); nothing when there are none. */
+/** Log lines about the proxies in use (contract §2). */
 export function proxyReport({ http, https, noProxy }: ProxyConfig): string[] {
-  const ways = Object.entries({ http, https }).flatMap(([scheme, server]) =>
-    server ? [`requests to ${scheme}:// addresses go through ${server.origin}`] : [],
+  const routes = Object.entries({ http, https }).flatMap(([scheme, server]) =>
+    server ? [`requests to ${scheme}:// URLs use ${server.origin}`] : [],
   );
-  if (ways.length === 0) return [];
-  const except = noProxy.length > 0 ? `, but for ${noProxy.join(', ')}` : '';
+  if (routes.length === 0) return [];
+  const except = noProxy.length > 0 ? `, except for ${noProxy.join(', ')}` : '';
   return [
-    `proxy: ${ways.join(', ')}${except}; names are resolved there, and which of their addresses are allowed is for the proxy to say`,
+    `proxy: ${routes.join(', ')}${except}; the proxy resolves names and decides which addresses are allowed`,
   ];
 }
 

@@ -13,19 +13,19 @@ import { unreadable } from './yaml.js';
 
 const MAX_BYTES = 1024 * 1024;
 
-/** What the files named in the configuration held at start, by absolute path. */
+/** Content of the files named in the configuration, by absolute path. */
 export interface ReferencedFiles {
   readonly issues: Issue[];
-  /** Sentences about files that are not needed yet. */
+  /** Sentences about files that are only needed later. */
   readonly warnings: string[];
   readonly contents: ReadonlyMap<string, string>;
 }
 
 /**
- * Reads every secret and certificate the configuration names. Issues name the file, never what is in it. A provider's token
- * file is read when it is needed (contract §8), and whoever mounts it may come later: without it the server starts.
+ * Reads every secret and certificate named in the configuration. Issues never quote the content. A missing token file of a
+ * provider is only a warning: it is read when needed (contract §8) and may be mounted later.
  *
- * @param directory relative paths begin here: the directory of the configuration file.
+ * @param directory Directory of the configuration file; base of relative paths.
  */
 export function readReferencedFiles(file: Unchecked<ConfigFile>, directory: string): ReferencedFiles {
   const contents = new Map<string, string>();
@@ -37,8 +37,8 @@ export function readReferencedFiles(file: Unchecked<ConfigFile>, directory: stri
     const read = readSecret(absolute);
     if ('problem' in read && path.at(-1) === 'authTokenFile') {
       warnings.push(
-        `${formatPath(path)}: the file ${absolute} ${read.problem}; until it can be read, tokens that are to be verified ` +
-          'with it are answered with 503',
+        `${formatPath(path)}: the file ${absolute} ${read.problem}; until it can be read, tokens of this provider are ` +
+          'answered with 503',
       );
       return [];
     }
@@ -55,27 +55,27 @@ function pemIssues(file: string, content: string, key: string): Issue[] {
     ['caCertPath', 'sslRootCertFile', 'sslCertFile'].includes(key) &&
     !content.includes('-----BEGIN CERTIFICATE-----')
   )
-    return issue(`the file ${file} holds no certificate in PEM form`);
+    return issue(`the file ${file} contains no PEM certificate`);
   return key === 'sslKeyFile' && !/-----BEGIN [A-Z ]*PRIVATE KEY-----/.test(content)
-    ? issue(`the file ${file} holds no private key in PEM form`)
+    ? issue(`the file ${file} contains no PEM private key`)
     : [];
 }
 
-// Of two entries with one key, which decides what its holders see?
+// A key must have one set of claims.
 function keyIssues(file: string, key: string, known: Map<string, string>, registry: unknown): Issue[] {
   if (!isKey(key)) return issue(`the file ${file} ${NO_KEY}`);
   const other = known.get(`${String(registry)} ${key}`);
   known.set(`${String(registry)} ${key}`, file);
-  return other === undefined ? [] : issue(`the file ${file} holds the same key as ${other}`);
+  return other === undefined ? [] : issue(`the file ${file} contains the same key as ${other}`);
 }
 
 function readSecret(file: string): { content: string } | { problem: string } {
   try {
     const stats = statSync(file);
-    // A pipe would keep the start waiting for ever.
+    // Reading a named pipe could block the start forever.
     if (!stats.isFile()) return { problem: 'is not a regular file' };
     if (stats.size > MAX_BYTES) return { problem: 'is larger than 1 MiB' };
-    // Editors and `echo` end a file with a line break that is no part of the secret.
+    // Editors and `echo` add a final line break.
     const content = readFileSync(file, 'utf8').replace(/\r?\n$/, '');
     return content === '' ? { problem: 'is empty' } : { content };
   } catch (error) {
@@ -112,7 +112,7 @@ function references({ auth, sources, registries, database }: Unchecked<ConfigFil
   ];
 }
 
-// What a source reads its entries from may come later.
+// Only credentials: files with entries may appear later.
 function credentialsOf(source: unknown, above: Path): Reference[] {
   return SOURCE_KINDS.flatMap((kind) =>
     namedFiles(kind, member(source, kind))

@@ -29,6 +29,6 @@ it.each<[string | null, string, boolean]>([
   ['2027-06-30', '2027-06-30T00:00:00.000Z', true],
   [null, '2999-01-01T00:00:00Z', false],
   ['whenever', '2020-01-01T00:00:00Z', true],
-])('%s at %s: %s', (expires, now, expected) => {
+])('a key that expires at %s has expired at %s: %s', (expires, now, expected) => {
   expect(isExpired({ expires }, Date.parse(now))).toBe(expected);
 });

@@ -2,55 +2,55 @@ import { createHash } from 'node:crypto';
 import type { Claims } from '../claims/claims.js';
 import { parseTimestamp } from '../validation/value-checks.js';
 
-/** A key of a registry as it is stored: what tells the right one, and never the key (contract §6.1). */
+/** A registry key as stored: its digest, never the key itself (contract §6.1). */
 export interface RegistryKey {
   readonly name: string;
-  /** SHA-256 of the key, in hexadecimal digits: 32 random bytes can't be guessed from it. */
+  /** SHA-256 of the key, in hexadecimal; needs no salt, as a key has 32 random bytes. */
   readonly digest: string;
   readonly secretFile: string;
   readonly claims: Claims;
-  /** As it was given; null: never. */
+  /** As configured; null: never. */
   readonly expires: string | null;
 }
 
 const KEY = /^[A-Za-z0-9_-]{43}$/;
 
-/** Why the content of a file is no key. It does not quote the content. */
+/** Problem of a file without a key; does not quote the content. */
 export const NO_KEY =
-  "does not hold a key, which has 43 characters: make one with openssl rand -base64 32 | tr '+/' '-_' | tr -d '='";
+  "contains no key of 43 base64url characters: create one with openssl rand -base64 32 | tr '+/' '-_' | tr -d '='";
 
 /** contract §6.1: 43 base64url characters, which is 32 bytes. */
 export function isKey(content: string): boolean {
   return KEY.test(content);
 }
 
-/** What is stored of a key, and compared. */
+/** The stored and compared form of a key. */
 export function keyDigest(key: string): string {
   return createHash('sha256').update(key).digest('hex');
 }
 
-/** The moment at which a key expires: a time, or a date, which begins at 00:00 UTC. Null for anything else. */
+/** Parses the expiry of a key: a time, or a date, which means 00:00 UTC. Null for anything else. */
 export function parseExpiry(expires: string): Date | null {
   return parseTimestamp(/^\d{4}-\d\d-\d\d$/.test(expires) ? `${expires}T00:00:00Z` : expires);
 }
 
-/** Whether a key is no longer, or not certainly still, to be taken. */
+/** Whether a key has expired; an invalid expiry counts as expired. */
 export function isExpired({ expires }: Pick<RegistryKey, 'expires'>, nowMs: number): boolean {
   if (expires === null) return false;
   const moment = parseExpiry(expires);
   return moment === null || moment.getTime() <= nowMs;
 }
 
-/** What leads to a key where a path is as it should be, and nowhere where it is not. */
+/** The path segment before a key, possibly percent-encoded. */
 const LEADS_TO_KEY = /^(k|%(?:25)*[46]b)$/i;
-/** A slash, also one that is percent-encoded, perhaps more than once, and so is none to whoever routes the request. */
+/** A slash, possibly percent-encoded more than once, which routers do not treat as a slash. */
 const SLASH = /(\/|%(?:25)*2f)/i;
-/** Characters of a key, some of them perhaps percent-encoded; any other escape, so that none of its digits counts as one of a key. */
+/** Key characters, possibly percent-encoded; or any other escape, so that its digits do not count as key characters. */
 const WORD_OR_ESCAPE =
   /((?:[\w-]|%(?:25)*(?:2d|3\d|4[1-9a-f]|5[0-9af]|6[1-9a-f]|7[0-9a]))+)|%(?:25)*[\da-f]{2}/gi;
 const KEY_LENGTH = 43;
 
-/** A text that somebody who is not known has sent, `{key}` in place of what may be the key of a registry. */
+/** Replaces everything that may be a registry key in a client's text by `{key}`. */
 export function withoutKeys(text: string): string {
   if (text.length < KEY_LENGTH) return text;
   return text.replaceAll(WORD_OR_ESCAPE, (found, word: string | undefined) =>
@@ -59,8 +59,8 @@ export function withoutKeys(text: string): string {
 }
 
 /**
- * A path for a log, a trace or an error: `{key}` in place of the key of a registry (contract §6.1), also where one is misplaced,
- * since a path that leads nowhere is logged too.
+ * Replaces registry keys in a path by `{key}`, for logs, traces and errors (contract §6.1). Also handles misplaced keys,
+ * because unknown paths are logged too.
  */
 export function pathWithoutKeys(path: string): string {
   const names: string[] = [];

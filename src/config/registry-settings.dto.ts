@@ -7,41 +7,41 @@ import { below, type Issue, issue } from '../validation/problems.js';
 import { claims, dnsLabel, foundKind, listOf, text } from '../validation/value-checks.js';
 import { parseExpiry } from './registry-keys.js';
 
-/** Each request that comes with a key is compared with all of them. */
+/** A request with a key is compared with all of them. */
 const MAX_KEYS = 20;
 
-/** What a caller without a token holds in the reads of one registry (contract §6.1). */
+/** Read access to a registry without a token (contract §6.1). */
 export class AnonymousSettings {
-  /** Exactly these claims; no role comes with them. */
+  /** The claims of these callers; they have no roles. */
   @ApiProperty(CLAIMS_SCHEMA) @Checked(claims) claims: Claims;
 }
 
-/** A key in the address of a registry, for clients that cannot send a token (contract §6.1). */
+/** A key in the URL of a registry, for clients that cannot send a token (contract §6.1). */
 export class RegistryKeySettings {
-  /** What the audit calls it. */
+  /** Name in the audit trail. */
   @ApiProperty({ example: 'copilot' }) @Checked(dnsLabel) name: string;
 
-  /** The file that holds the key: 43 base64url characters. */
+  /** File with the key: 43 base64url characters. */
   @ApiProperty({ example: '/run/secrets/copilot' }) @Checked(text()) secretFile: string;
 
-  /** What its holders hold, in the reads of this registry alone. */
+  /** The claims of callers with this key, for reads of this registry only. */
   @ApiProperty(CLAIMS_SCHEMA) @Checked(claims) claims: Claims;
 
-  /** From then on the key is refused: a time, or a date, which begins at 00:00 UTC. */
+  /** When the key expires: a time, or a date, which means 00:00 UTC. */
   @ApiPropertyOptional({ example: '2027-06-30' }) @Optional() @Checked(expiry) expires?: string;
 }
 
-/** A registry without its name: an item of `registries:`, and the body of `PUT /v1/registries/{name}` (contract §2, §7). */
+/** A registry without its name: an item of `registries:` and the body of `PUT /v1/registries/{name}` (contract §2, §7). */
 @Rule<RegistrySettings>(({ keys }) => (Array.isArray(keys) ? keyIssues(keys) : []))
 export class RegistrySettings {
-  /** Names of sources; the order decides who wins when a name is in several. */
+  /** Names of sources; if several contain a name, the first source wins. */
   @Checked(listOf(dnsLabel, { notEmpty: true, unique: true })) sources: string[];
   @ApiPropertyOptional(CLAIMS_SCHEMA) @Optional() @Checked(claims) claims?: Claims;
-  /** Opens it, for reading, to callers without a token. */
+  /** Opens the registry for reading without a token. */
   @Optional() @Section(() => AnonymousSettings) anonymous?: AnonymousSettings;
-  /** Opens it, for reading, to whoever knows one of these keys. */
+  /** Opens the registry for reading with one of these keys. */
   @Optional() @SectionList(() => RegistryKeySettings) keys?: RegistryKeySettings[];
-  /** The claims of what `mcp-publisher` publishes through this registry; absent: it takes nothing. */
+  /** Claims of entries that `mcp-publisher` publishes through this registry; absent: publishing is not possible. */
   @ApiPropertyOptional(CLAIMS_SCHEMA) @Optional() @Checked(claims) publishClaims?: Claims;
 }
 
@@ -59,7 +59,7 @@ function keyIssues(keys: readonly unknown[]): Issue[] {
     typeof name === 'string' && names.indexOf(name) < position
       ? below(
           ['keys', position, 'name'],
-          issue(`${JSON.stringify(name)} stands in the list already: names are unique`),
+          issue(`${JSON.stringify(name)} is already in the list: names must be unique`),
         )
       : [],
   );

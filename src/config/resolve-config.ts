@@ -40,13 +40,13 @@ import { isKey, keyDigest, type RegistryKey } from './registry-keys.js';
 import type { RegistryKeySettings } from './registry-settings.dto.js';
 import { webOf } from './web-config.js';
 
-/** Turns paths of the file into absolute ones and knows what the files named there held. */
+/** Base of relative paths, and the content of the files named in the configuration. */
 export interface Files {
   readonly directory: string;
   readonly contents: ReadonlyMap<string, string>;
 }
 
-/** Everything of the `Config` that comes from the file, with its defaults. The file must have been checked before. */
+/** Returns the part of the `Config` that comes from the validated file, with defaults. */
 export function resolveConfig(
   file: ConfigFile,
   files: Files,
@@ -88,7 +88,7 @@ export function resolveConfig(
   };
 }
 
-// contract §2: `adminFileRoot` is short for one root without claims, whose secrets may be sent anywhere.
+// contract §2: `adminFileRoot` is short for one root without claims whose secrets may go to any host.
 function adminFileRootsOf({ adminFileRoot, adminFileRoots = [] }: ConfigFile): AdminFileRoot[] {
   if (adminFileRoot !== undefined) return [{ path: resolve(adminFileRoot), claims: {}, hosts: null }];
   return adminFileRoots.map(({ path, claims = {}, hosts = [] }) => ({
@@ -144,9 +144,9 @@ function providerOf(provider: ProviderSettings, files: Files): ProviderConfig {
 }
 
 /**
- * A source as it is stored. Its settings must have been checked before.
+ * Converts validated settings into a source as stored.
  *
- * @param directory where relative paths begin.
+ * @param directory Base of relative paths.
  */
 export function resolveSource(name: string, settings: SourceSettings, directory: string): SourceConfig {
   return sourceOfKind(kindOf(settings), name, settings, directory);
@@ -159,7 +159,7 @@ function sourceOfKind<K extends SourceKind>(
   directory: string,
 ): SourceConfig<K> {
   const section = (sections satisfies KindSections as KindSections)[kind];
-  if (section === undefined) throw new Error(`A source of kind ${kind} without its section`);
+  if (section === undefined) throw new Error(`A source of kind ${kind} has no ${kind} section`);
   return {
     name,
     kind,
@@ -186,16 +186,16 @@ function registryOf(registry: RegistryItem, files: Files): RegistryConfig {
 }
 
 /**
- * A key as it is stored.
+ * Converts validated settings into a key as stored.
  *
- * @param content what its file holds; it must have been checked before.
+ * @param content Validated content of its file.
  */
 export function registryKeyOf(
   { name, claims, expires }: RegistryKeySettings,
   secretFile: string,
   content: string,
 ): RegistryKey {
-  if (!isKey(content)) throw new Error('A file without a key was not refused');
+  if (!isKey(content)) throw new Error('A file without a key passed validation');
   return { name, digest: keyDigest(content), secretFile, claims, expires: expires ?? null };
 }
 
@@ -221,7 +221,7 @@ function databaseOf(settings: DatabaseSettings, files: Files): DatabaseConfig {
 
 function partsOf(url: string): Omit<DatabaseUrl, 'unused'> {
   const parsed = parseDatabaseUrl(url);
-  if (typeof parsed === 'string') throw new Error('A database URL that cannot be used was not refused');
+  if (typeof parsed === 'string') throw new Error('An invalid database URL passed validation');
   const { host, port, user, database, password, tls } = parsed;
   return { host, port, user, database, ...compact({ password, tls }) };
 }
@@ -275,17 +275,17 @@ type Compact<T> = { [K in keyof T as undefined extends T[K] ? never : K]: T[K] }
   [K in keyof T as undefined extends T[K] ? K : never]?: Exclude<T[K], undefined>;
 };
 
-/** Without the members that are undefined: what is absent in the file is absent in the result. */
+/** Removes members that are undefined: settings absent in the file are absent in the result. */
 function compact<T extends object>(value: T): Compact<T> {
   return Object.fromEntries(Object.entries(value).filter(([, member]) => member !== undefined)) as Compact<T>;
 }
 
-// Class instances, whose absent members are there as undefined, to plain data.
+// Converts class instances to plain data without undefined members.
 function plain(value: object): Record<string, unknown> {
   return JSON.parse(JSON.stringify(value)) as Record<string, unknown>;
 }
 
-/** Each of `adminFileRoots` must be a directory, and stand there once. */
+/** Each of `adminFileRoots` must be a directory and listed once. */
 export function adminFileRoots(file: Unchecked<ConfigFile>): Issue[] {
   const named: [Path, unknown][] = [
     [['adminFileRoot'], file.adminFileRoot],
@@ -299,9 +299,9 @@ export function adminFileRoots(file: Unchecked<ConfigFile>): Issue[] {
     if (typeof directory !== 'string' || !directory.startsWith('/') || directory.includes('\0')) return [];
     const isDirectory = statSync(directory, { throwIfNoEntry: false })?.isDirectory() ?? false;
     if (!isDirectory) return below(path, issue('is not a directory'));
-    // Two answers to one question.
+    // Two entries could have different claims.
     const real = realpathSync(directory);
-    if (known.has(real)) return below(path, issue(`${JSON.stringify(directory)} stands in the list already`));
+    if (known.has(real)) return below(path, issue(`${JSON.stringify(directory)} is already in the list`));
     known.add(real);
     return [];
   });

@@ -5,32 +5,30 @@ import { DEFAULTS } from './defaults.js';
 export const OTLP_PROTOCOLS = ['http/protobuf', 'http/json'] as const;
 export type OtlpProtocol = (typeof OTLP_PROTOCOLS)[number];
 
-/** Where one kind of telemetry is sent. Headers, timeouts and the like are read by the exporter, from OTEL_… variables. */
+/** OTLP target of one signal. The exporter reads headers, timeouts etc. from OTEL_… variables. */
 export interface OtlpTarget {
   readonly url: string;
   readonly protocol: OtlpProtocol;
 }
 
-/** What is sent by OTLP, and how much of it. */
 export interface TelemetryConfig {
   /** Null: no traces. */
   readonly traces: OtlpTarget | null;
-  /** Null: metrics are at /metrics alone. */
+  /** Null: metrics are only served at /metrics. */
   readonly metrics: OtlpTarget | null;
-  /** How often metrics are sent. */
   readonly metricIntervalMs: number;
-  /** How many of the traces that begin here are recorded; null: OTEL_TRACES_SAMPLER says. */
+  /** Share of the traces started here that are recorded; null: set by OTEL_TRACES_SAMPLER. */
   readonly sampleRatio: number | null;
-  /** Does a request continue the trace that its `traceparent` names, and do ours carry one? OTEL_PROPAGATORS=none: neither. */
+  /** Whether `traceparent` is read and sent; false with OTEL_PROPAGATORS=none. */
   readonly propagates: boolean;
-  /** Hosts that requests of ours send `traceparent` to. */
+  /** Hosts that receive `traceparent` in outbound requests. */
   readonly traceparentHosts: readonly string[];
 }
 
 /**
- * What the section `telemetry` and the OTEL_… variables say together; a variable wins (contract §2). The variables are those of
- * the OpenTelemetry specification, https://opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables/. One that
- * asks for something this server does not have is a warning, as that specification wants it, and no reason not to start.
+ * Combines the section `telemetry` and the OTEL_… variables, which take precedence (contract §2). The variables are defined
+ * in https://opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables/. As required there, an unsupported
+ * value is a warning and does not prevent the start.
  */
 export function telemetryOf(
   { otlpEndpoint, sampleRatio, traceparentHosts = [] }: TelemetrySettings = {},
@@ -65,8 +63,7 @@ function targetOf(
   const upper = signal.toUpperCase();
   const exporter = environment[`OTEL_${upper}_EXPORTER`];
   if (exporter && exporter !== 'otlp') {
-    if (exporter !== 'none')
-      warn(`OTEL_${upper}_EXPORTER: "otlp" and "none" are known here: no ${signal} are sent`);
+    if (exporter !== 'none') warn(`OTEL_${upper}_EXPORTER: must be "otlp" or "none": no ${signal} are sent`);
     return null;
   }
   const endpoints: [name: string, url: string | undefined][] = [
@@ -87,11 +84,11 @@ function targetOf(
     OTLP_PROTOCOLS[0];
   const known = OTLP_PROTOCOLS.find((one) => one === protocol);
   if (known) return { url, protocol: known };
-  warn(`OTEL_EXPORTER_OTLP_PROTOCOL: ${OTLP_PROTOCOLS.join(' and ')} are known here: no ${signal} are sent`);
+  warn(`OTEL_EXPORTER_OTLP_PROTOCOL: must be ${OTLP_PROTOCOLS.join(' or ')}: no ${signal} are sent`);
   return null;
 }
 
-// The endpoint of all signals is a base, that of one signal the whole URL.
+// The endpoint for all signals is a base URL; a signal-specific endpoint is the whole URL.
 function below(endpoint: string | undefined, signal: string): string | undefined {
   return endpoint ? `${endpoint.replace(/\/+$/, '')}/v1/${signal}` : undefined;
 }
@@ -99,6 +96,6 @@ function below(endpoint: string | undefined, signal: string): string | undefined
 function propagates(propagators: string | undefined, warn: (warning: string) => void): boolean {
   const names = (propagators || 'tracecontext').split(',').map((name) => name.trim());
   const unknown = names.filter((name) => !['tracecontext', 'baggage', 'none'].includes(name));
-  if (unknown.length > 0) warn('OTEL_PROPAGATORS: "tracecontext" and "none" are known here');
+  if (unknown.length > 0) warn('OTEL_PROPAGATORS: only "tracecontext" and "none" are supported');
   return names.includes('tracecontext');
 }

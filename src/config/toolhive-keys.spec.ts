@@ -17,9 +17,9 @@ function problemsOf(text: string): readonly Problem[] {
   return refusalOf(() => loadConfig(file, {}, {}))?.problems ?? [];
 }
 
-const said = (text: string) => problemsOf(text).map(({ path, message }) => `${path}: ${message}`);
+const problemLines = (text: string) => problemsOf(text).map(({ path, message }) => `${path}: ${message}`);
 
-/** What both servers understand. */
+/** Keys that both servers have. */
 const SHARED = {
   auth: { mode: 'anonymous' },
   sources: [{ name: 'catalog', file: { path: 'registry.json' }, syncPolicy: { interval: '30m' } }],
@@ -32,19 +32,19 @@ const withSource = (changed: object) => ({ ...SHARED, sources: [{ ...source, ...
 const withRegistry = (changed: object) => ({ ...SHARED, registries: [{ ...registry, ...changed }] });
 const withDatabase = (changed: object) => ({ ...SHARED, database: { ...SHARED.database, ...changed } });
 
-/** Keys of a ToolHive registry server that are unknown here, each in a file with nothing else of it, and what is said of them. */
+/** ToolHive keys that are unknown here, each in an otherwise valid file, and part of the advice. */
 const FOREIGN: [path: string, tree: object, advice: string][] = [
-  ['registryName', { ...SHARED, registryName: 'acme' }, 'leave it out'],
-  ['fileStorage', { ...SHARED, fileStorage: { baseDir: '/data' } }, 'everything is in the database'],
+  ['registryName', { ...SHARED, registryName: 'acme' }, 'remove it'],
+  ['fileStorage', { ...SHARED, fileStorage: { baseDir: '/data' } }, 'all data is in the database'],
   ['auth.publicPaths', { ...SHARED, auth: { mode: 'anonymous', publicPaths: ['/a'] } }, 'auth.oauth.publicPaths'],
   ['database.maxOpenConns', withDatabase({ maxOpenConns: 25 }), 'is database.pool.max here'],
-  ['database.maxIdleConns', withDatabase({ maxIdleConns: 5 }), 'leave it out'],
-  ['database.connMaxLifetime', withDatabase({ connMaxLifetime: '1h' }), 'leave it out'],
+  ['database.maxIdleConns', withDatabase({ maxIdleConns: 5 }), 'remove it'],
+  ['database.connMaxLifetime', withDatabase({ connMaxLifetime: '1h' }), 'remove it'],
   ['database.maxMetaSize', withDatabase({ maxMetaSize: 1 }), '64 KiB'],
   ['database.dynamicAuth', withDatabase({ dynamicAuth: { awsRdsIam: { region: 'x' } } }), 'passwordFile'],
-  ['sources[0].format', withSource({ format: 'upstream' }), 'leave it out'],
-  ['sources[0].file.data', withSource({ file: { path: 'a', data: '{}' } }), 'name that in path'],
-  ['sources[0].file.timeout', withSource({ file: { url: 'https://x.example/a.json', timeout: '30s' } }), 'leave it out'],
+  ['sources[0].format', withSource({ format: 'upstream' }), 'remove it'],
+  ['sources[0].file.data', withSource({ file: { path: 'a', data: '{}' } }), 'set path to it'],
+  ['sources[0].file.timeout', withSource({ file: { url: 'https://x.example/a.json', timeout: '30s' } }), 'remove it'],
   ['sources[1].kubernetes.claimMapping', { ...SHARED, sources: [source, { name: 'k', kubernetes: { claimMapping: {} } }] }, 'authz-claims'],
   ['registries[0].format', withRegistry({ format: 'toolhive' }), 'item of sources'],
   ['registries[0].git', withRegistry({ git: { repository: 'https://x.example/a.git' } }), 'item of sources'],
@@ -73,23 +73,25 @@ describe('a configuration of a ToolHive registry server', () => {
     expect(about).toEqual([{ path, message: expect.stringContaining(advice), line: expect.any(Number) }]);
   });
 
-  it('is fine when it has nothing but what both know', () => {
-    expect(said(stringify(SHARED))).toEqual([]);
+  it('is accepted when it only has common keys', () => {
+    expect(problemLines(stringify(SHARED))).toEqual([]);
   });
 
-  it('is told from a key that nobody knows', () => {
-    expect(said(stringify({ ...SHARED, colour: 'red' }))).toEqual(['colour: is not a known key']);
-    expect(said(stringify(withDatabase({ maxOpen: 5 })))).toEqual(['database.maxOpen: is not a known key']);
+  it('is distinguished from unknown keys', () => {
+    expect(problemLines(stringify({ ...SHARED, colour: 'red' }))).toEqual(['colour: is not a known key']);
+    expect(problemLines(stringify(withDatabase({ maxOpen: 5 })))).toEqual([
+      'database.maxOpen: is not a known key',
+    ]);
   });
 
-  it('lies in the configYAML of a resource', () => {
+  it('is recognised in the configYAML of a resource', () => {
     const resource = { apiVersion: 'toolhive.stacklok.dev/v1beta1', kind: 'MCPRegistry' };
-    const found = said(stringify({ ...resource, spec: { configYAML: stringify(SHARED) } }));
+    const found = problemLines(stringify({ ...resource, spec: { configYAML: stringify(SHARED) } }));
     expect(found[0]).toBe(`${file}: ${TOOLHIVE_FILE}`);
     expect(found).toContainEqual(expect.stringMatching(/^spec\.configYAML: .*write its text to a file/));
   });
 
-  it('has all its keys named at once, with their lines and without their values', () => {
+  it('has all foreign keys reported with their lines, without values', () => {
     const text = [
       'auth: { mode: anonymous, publicPaths: [/hunter2] }',
       'sources:',
@@ -112,7 +114,7 @@ describe('a configuration of a ToolHive registry server', () => {
     expect(JSON.stringify(problems)).not.toContain('hunter2');
   });
 
-  it('may have anything in the places of its keys', () => {
+  it('may have any value at its keys', () => {
     for (const odd of [null, 5, 'text', [], [null, 5, [[]]], { 0: {} }])
       for (const key of ['auth', 'sources', 'registries', 'database', 'telemetry', 'audit', 'spec'])
         expect(() => toolhiveKeys({ [key]: odd })).not.toThrow();
@@ -120,8 +122,8 @@ describe('a configuration of a ToolHive registry server', () => {
       expect(toolhiveKeys(odd)).toEqual([]);
   });
 
-  // Or a configuration of this server would be refused for a key that it has.
-  it.each(FOREIGN)('is not recognised by a key that is known here: %s', (path, tree) => {
+  // Otherwise a valid configuration of this server would be refused.
+  it.each(FOREIGN)('is not recognised by a key that exists here: %s', (path, tree) => {
     const unknown = checkShape(ConfigFile, tree)
       .issues.filter(({ message }) => message.startsWith('is not a known key'))
       .map((found) => formatPath(found.path));

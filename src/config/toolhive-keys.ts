@@ -1,33 +1,32 @@
 import { elements, member } from '../json/json-values.js';
 import { below, type Issue, issue } from '../validation/problems.js';
 
-/** What to do about a key: at its place in the file, a list for each of the items of one. */
+/** Advice for keys, nested like the file; a one-element list applies to each item of a list. */
 type Advice = string | readonly [Advice] | { readonly [key: string]: Advice };
 
-const POOL = 'is not needed: leave it out, database.pool.max limits the connections';
+const POOL = 'is not needed: remove it; database.pool.max limits the connections';
 const TELEMETRY =
-  'has no equivalent: leave it out; metrics are at /metrics of the internal port, traces need telemetry.otlpEndpoint';
+  'has no equivalent: remove it; metrics are at /metrics of the internal port, traces need telemetry.otlpEndpoint';
 const AUDIT =
-  'has no equivalent: leave it out; changes and refusals are always recorded, and audit.reads adds what is read';
-const SOURCE = 'belongs to a source: move it to an item of sources, and name that in sources of the registry';
+  'has no equivalent: remove it; changes and refusals are always recorded, and audit.reads adds reads';
+const SOURCE = 'belongs to a source: move it to an item of sources, and list that source in the registry';
 
 /**
- * Keys of the configuration of a ToolHive registry server, 0.3 to 1.5, that this one does not have; docs/migrating.md has
- * all its keys.
+ * Configuration keys of ToolHive registry server 0.3 to 1.5 that do not exist here; docs/migrating.md lists all its keys.
  */
 const ADVICE: Advice = {
-  registryName: 'has no equivalent: leave it out, registries have names of their own',
-  fileStorage: 'has no equivalent: leave it out, everything is in the database',
-  spec: { configYAML: 'holds a whole configuration: write its text to a file, and check that' },
+  registryName: 'has no equivalent: remove it; each registry has a name',
+  fileStorage: 'has no equivalent: remove it; all data is in the database',
+  spec: { configYAML: 'contains a whole configuration: write its text to a file and check that file' },
   auth: {
     publicPaths:
-      'is auth.oauth.publicPaths here, where a path is public with all below it only if it ends in /*',
+      'is auth.oauth.publicPaths here, where a path includes the paths below it only if it ends in /*',
   },
   database: {
     maxOpenConns: 'is database.pool.max here',
     maxIdleConns: POOL,
     connMaxLifetime: POOL,
-    maxMetaSize: 'has no equivalent: leave it out, _meta of a publisher may have 64 KiB',
+    maxMetaSize: 'has no equivalent: remove it; _meta of a publisher may have 64 KiB',
     dynamicAuth: 'has no equivalent: use a password, passwordFile or PGPASSFILE',
   },
   telemetry: {
@@ -49,10 +48,10 @@ const ADVICE: Advice = {
   },
   sources: [
     {
-      format: 'is not needed: leave it out, files are in the format of the MCP registry',
+      format: 'is not needed: remove it; files are in the MCP registry format',
       file: {
-        data: 'has no equivalent: write the text to a file, and name that in path',
-        timeout: 'is not needed: leave it out',
+        data: 'has no equivalent: write the text to a file and set path to it',
+        timeout: 'is not needed: remove it',
       },
       kubernetes: {
         claimMapping: 'has no equivalent: claims come from the annotation toolhive.stacklok.dev/authz-claims',
@@ -73,11 +72,11 @@ const ADVICE: Advice = {
   ],
 };
 
-/** Said of the file as a whole when it has one of these keys. */
+/** Problem of the file as a whole if it has one of these keys. */
 export const TOOLHIVE_FILE =
-  'looks like the configuration of a ToolHive registry server: docs/migrating.md says what each of its keys is here';
+  'looks like the configuration of a ToolHive registry server: docs/migrating.md lists the equivalent of each key';
 
-/** An issue for each key of a file that comes from a ToolHive registry server. Takes anything; values are not looked at. */
+/** Returns an issue for each ToolHive key in the file. Accepts any value and does not look at scalars. */
 export function toolhiveKeys(file: unknown): Issue[] {
   return adviceOn(file, ADVICE);
 }

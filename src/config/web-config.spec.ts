@@ -19,32 +19,32 @@ it.each<[unknown, string, string]>([
   [{ enabled: 'yes' }, 'web.enabled', 'must be true or false'],
   [{ logins: [{ provider: 'corporate' }] }, 'web.logins[0].clientId', 'is required'],
   [{ logins: [{ ...login, provider: 'other' }] }, 'web.logins[0].provider', 'is not the name of a provider'],
-  [{ logins: [login, login] }, 'web.logins[1].provider', 'stands in the list already'],
+  [{ logins: [login, login] }, 'web.logins[1].provider', 'is already in the list'],
   [{ logins: [{ ...login, scopes: [] }] }, 'web.logins[0].scopes', 'empty'],
   [{ logins: [{ ...login, scopes: ['a b'] }] }, 'web.logins[0].scopes[0]', 'must be a scope'],
   [{ logins: [{ ...login, clientSecret: 'x' }] }, 'web.logins[0].clientSecret', 'is not a known key'],
   [
     { logins: [{ ...login, parameters: { audience: 1 } }] },
     'web.logins[0].parameters',
-    'must hold texts alone',
+    'must only contain strings',
   ],
   [
     { logins: [{ ...login, parameters: { state: 'x' } }] },
     'web.logins[0].parameters',
-    'which the log-in itself sets',
+    'which the log-in sets',
   ],
   [{ iconOrigins: ['https://icons.example/path'] }, 'web.iconOrigins[0]', 'must be an origin'],
   [{ iconOrigins: ['*'] }, 'web.iconOrigins[0]', 'must be an origin'],
-])('%j is refused at %s: %s', (web, path, fragment) => {
+])('refuses %j at %s: %s', (web, path, fragment) => {
   expect(() => read(web)).toThrow(`${path}: `);
   expect(() => read(web)).toThrow(fragment);
 });
 
-it('without a section there is a page, and nobody can log in at it', () => {
+it('enables the web UI without log-ins by default', () => {
   expect(read(undefined)).toEqual({ enabled: true, logins: [], iconOrigins: [] });
 });
 
-it('a log-in asks for openid and for what the server supports, unless it says otherwise', () => {
+it('requests openid and scopesSupported unless the log-in has scopes', () => {
   expect(read({ logins: [login] }).logins).toEqual([
     { ...login, scopes: ['openid', 'read'], parameters: {} },
   ]);

@@ -3,10 +3,10 @@ import { below, type Issue, issue } from '../validation/problems.js';
 import type { WebSettings } from './config-file.dto.js';
 import { DEFAULTS } from './defaults.js';
 
-/** The page for people at `/`. */
+/** The web UI at `/`. */
 export interface WebConfig {
   readonly enabled: boolean;
-  /** None: nobody can log in at the page. */
+  /** Empty: the web UI has no log-in. */
   readonly logins: readonly WebLogin[];
   readonly iconOrigins: readonly string[];
 }
@@ -18,7 +18,7 @@ export interface WebLogin {
   readonly parameters: Readonly<Record<string, string>>;
 }
 
-/** @param scopes what is asked for where a log-in names none. */
+/** @param scopes Default scopes of a log-in, in addition to `openid`. */
 export function webOf(web: WebSettings = {}, scopes: readonly string[] = []): WebConfig {
   return {
     enabled: web.enabled ?? DEFAULTS.web.enabled,
@@ -32,7 +32,7 @@ export function webOf(web: WebSettings = {}, scopes: readonly string[] = []): We
   };
 }
 
-/** Each log-in is one at a provider of the file, and at each there is one at most. */
+/** Each log-in must name a provider of the file, and each provider has at most one. */
 export function webLogins(file: { readonly auth?: unknown; readonly web?: unknown }): Issue[] {
   const oauth = member(file.auth, 'oauth');
   const known = elements(member(oauth, 'providers')).map((provider) => member(provider, 'name'));
@@ -46,7 +46,7 @@ export function webLogins(file: { readonly auth?: unknown; readonly web?: unknow
         issue(`${JSON.stringify(name)} is not the name of a provider in auth.oauth.providers`),
       );
     return named.indexOf(name) < position
-      ? below(path, issue(`${JSON.stringify(name)} stands in the list already: one log-in at a provider`))
+      ? below(path, issue(`${JSON.stringify(name)} is already in the list: a provider can have one log-in`))
       : [];
   });
 }

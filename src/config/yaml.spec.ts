@@ -6,7 +6,7 @@ import { ConfigurationError } from '../validation/problems.js';
 import { MAX_BYTES, parseYaml, readConfigText } from './yaml.js';
 
 describe('a YAML file', () => {
-  it('becomes plain data, and every path knows its line', () => {
+  it('becomes plain data with the line of every path', () => {
     const { tree, lines } = parseYaml('a: &x\n  b: [1, "2"]\nc: *x\n"d e": ~\n', 'f.yaml');
     expect(tree).toEqual({ a: { b: [1, '2'] }, c: { b: [1, '2'] }, 'd e': null });
     expect([
@@ -27,20 +27,20 @@ describe('a YAML file', () => {
       ['', 'is empty'],
       ['# nothing\n', 'is empty'],
       ['---\n', 'is empty'],
-      ['text', 'must hold a map of sections'],
-      ['- a', 'must hold a map of sections'],
-      ['5', 'must hold a map of sections'],
-      ['a: 1\n---\nb: 2\n', 'must hold one YAML document'],
+      ['text', 'must contain a map of sections'],
+      ['- a', 'must contain a map of sections'],
+      ['5', 'must contain a map of sections'],
+      ['a: 1\n---\nb: 2\n', 'must contain one YAML document'],
       ['a: 1\nb: 2\na: 3\n', 'has the same key twice'],
       ['a: [1, 2\nb: 3', 'is not valid YAML'],
       ['a: "x', 'is not valid YAML'],
       ['a:\n\tb: 1', 'is not valid YAML'],
-      ['a: *nowhere', 'holds an alias without an anchor'],
+      ['a: *nowhere', 'contains an alias without an anchor'],
       ['a: !secret x', 'is not valid YAML'],
-      ['a: !!binary eA==', 'holds a value with a tag'],
-      ['? [a, b]\n: 1', 'holds a key that is not a plain word'],
-      ['? {a: b}\n: 1', 'holds a key that is not a plain word'],
-      ['~: 1', 'holds a key that is not a plain word'],
+      ['a: !!binary eA==', 'contains a value with a tag'],
+      ['? [a, b]\n: 1', 'contains a key that is not a scalar'],
+      ['? {a: b}\n: 1', 'contains a key that is not a scalar'],
+      ['~: 1', 'contains a key that is not a scalar'],
       ['a: &a [*a]', 'is nested too deeply'],
       [`a: ${'['.repeat(100)}${']'.repeat(100)}`, 'is nested too deeply'],
       [`a: ${'['.repeat(30_000)}`, 'is nested too deeply'],
@@ -48,14 +48,14 @@ describe('a YAML file', () => {
       [`${'- '.repeat(30_000)}x`, 'is nested too deeply'],
       [`${'? '.repeat(30_000)}x`, 'is nested too deeply'],
       [Array.from({ length: 2_000 }, (_, n) => `${' '.repeat(n)}a:`).join('\n'), 'is nested too deeply'],
-      [billionLaughs(), 'multiply'],
+      [billionLaughs(), 'expand to too many'],
     ].map(([text = '', fragment = '']) => [text.slice(0, 30), fragment, text] as const),
-  )('%j is refused: %s', (_start, fragment, text) => {
+  )('refuses %j: %s', (_start, fragment, text) => {
     expect(() => parseYaml(text, 'f.yaml')).toThrow(ConfigurationError);
     expect(() => parseYaml(text, 'f.yaml')).toThrow(fragment);
   });
 
-  it('tells line and column of an error of syntax', () => {
+  it('reports line and column of a syntax error', () => {
     expect(() => parseYaml('a: 1\nb: 2\na: 3\n', 'f.yaml')).toThrow(
       'f.yaml: has the same key twice in one map, column 1 (line 3)',
     );
@@ -69,7 +69,7 @@ describe('a YAML file', () => {
     'a: `hunter2',
     '%hunter2 x',
     'a: "\\hunter2"',
-  ])('does not quote the file when %j is wrong', (text) => {
+  ])('does not quote the invalid file %j', (text) => {
     expect(() => parseYaml(text, 'f.yaml')).toThrow(ConfigurationError);
     expect(() => parseYaml(text, 'f.yaml')).not.toThrow('hunter2');
   });
@@ -104,7 +104,7 @@ it.each([
   ['/dev/null', 'is not a regular file'],
   [file('latin1', Buffer.from([0x61, 0xfc, 0x3a])), 'is not a text file in UTF-8'],
   [file('large', Buffer.alloc(MAX_BYTES + 1, 0x20)), 'is larger than 4 MiB'],
-])('%s %s', (path, fragment) => {
+])('reports that %s %s', (path, fragment) => {
   expect(() => readConfigText(path)).toThrow(ConfigurationError);
   expect(() => readConfigText(path)).toThrow(`${path}: ${fragment}`);
 });

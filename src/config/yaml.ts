@@ -19,15 +19,13 @@ import { ConfigurationError, formatPath, type Path, type Problem } from '../vali
 const MAX_BRACKETS = 64;
 const MAX_INDICATORS = 64;
 const MAX_INDENT = 256;
-/** The lexer's mark before a scalar. */
+/** The lexer's marker before a scalar. */
 const SCALAR = '\u001f';
 
 /**
- * Is a YAML text nested more deeply than any configuration is?
- *
- * Asked before parsing: the parser is recursive, and a stack that runs out inside a regular expression does not throw, it
- * ends the process (V8: "RegExpCompiler Allocation failed"). Nesting comes from brackets, from `- - -` on one line, or
- * from indentation; each has a limit.
+ * Whether a YAML text is nested too deeply to parse. The parser is recursive, and a stack overflow inside a regular expression
+ * ends the process instead of throwing (V8: "RegExpCompiler Allocation failed"). Limits brackets, `- - -` on one line, and
+ * indentation.
  */
 export function isTooDeep(text: string): boolean {
   let brackets = 0;
@@ -48,7 +46,7 @@ export function isTooDeep(text: string): boolean {
   return false;
 }
 
-/** The file as plain maps, lists and scalars, and the line on which each of them stands, by its written path. */
+/** A file as plain data, and the line of each value by its formatted path. */
 export interface YamlTree {
   readonly tree: unknown;
   readonly lines: ReadonlyMap<string, number>;
@@ -57,21 +55,19 @@ export interface YamlTree {
 const MAX_DEPTH = 64;
 const MAX_NODES_BY_ALIAS = 10_000;
 
-/** The same of a configuration: at the top there must be a map. */
+/** Reads a YAML document whose top level must be a map. */
 export function parseYaml(text: string, name: string): YamlTree {
   const { tree, lines } = parseYamlValue(text, name);
   if (typeof tree === 'object' && !Array.isArray(tree)) return { tree, lines };
-  const message = 'must hold a map of sections such as auth and sources';
+  const message = 'must contain a map of sections such as auth and sources';
   throw new ConfigurationError([problemAt(name, new LineCounter(), message, undefined)]);
 }
 
 /**
- * Reads one YAML 1.2 document.
+ * Reads one YAML 1.2 document. Also refuses several documents, duplicate keys, unknown tags, keys that are not scalars,
+ * recursive aliases and exponential alias expansion ("billion laughs").
  *
- * Refused, besides bad syntax: several documents, duplicate keys, unknown tags, keys that are no plain scalars, aliases
- * that refer to themselves or multiply beyond measure ("billion laughs").
- *
- * @param name stands in the problems for the file itself.
+ * @param name Name of the file in problems.
  * @throws ConfigurationError with every syntax error, by line and column.
  */
 export function parseYamlValue(text: string, name: string): YamlTree {
@@ -80,7 +76,7 @@ export function parseYamlValue(text: string, name: string): YamlTree {
     new ConfigurationError([problemAt(name, counter, message, offset)]);
   if (isTooDeep(text)) throw refuse('is nested too deeply');
   try {
-    // Not prettyErrors: they quote lines of the file, which may be secrets.
+    // prettyErrors quote lines of the file, which may contain secrets.
     const document = parseDocument(text, {
       version: '1.2',
       schema: 'core',
@@ -112,7 +108,7 @@ class Refusal extends Error {
   }
 }
 
-// Instead of the library's own conversion, which turns odd keys into strings and knows no lines.
+// Replaces the library's conversion, which turns any key into a string and has no lines.
 class TreeReader {
   readonly lines = new Map<string, number>();
   private readonly anchors = new Map<string, Node>();
@@ -126,24 +122,24 @@ class TreeReader {
     if (offset !== undefined && !this.lines.has(formatPath(path))) this.mark(path, offset);
     if (path.length > MAX_DEPTH) throw new Refusal('is nested too deeply', offset);
     if (this.aliases > 0 && ++this.nodesByAlias > MAX_NODES_BY_ALIAS)
-      throw new Refusal('holds aliases that multiply beyond measure', offset);
+      throw new Refusal('contains aliases that expand to too many values', offset);
     if (isAlias(node)) return this.readAlias(node, path);
     if (isNode(node) && node.anchor !== undefined) this.anchors.set(node.anchor, node);
     if (isScalar(node)) {
-      // Tags such as !!binary and !!timestamp make objects of a scalar.
+      // Tags such as !!binary and !!timestamp turn a scalar into an object.
       if (typeof node.value === 'object' && node.value !== null)
-        throw new Refusal('holds a value with a tag', offset);
+        throw new Refusal('contains a value with a tag', offset);
       return node.value;
     }
     if (isSeq(node)) return node.items.map((item, position) => this.read(item, [...path, position]));
-    // fromEntries, not assignment: a key __proto__ becomes a member like any other.
+    // fromEntries, not assignment: keeps a key __proto__ as an ordinary member.
     if (isMap(node)) return Object.fromEntries(node.items.map((pair) => this.member(pair, path)));
     return null;
   }
 
   private readAlias(alias: Alias, path: Path): unknown {
     const node = this.anchors.get(alias.source);
-    if (!node) throw new Refusal('holds an alias without an anchor before it', offsetOf(alias));
+    if (!node) throw new Refusal('contains an alias without an anchor before it', offsetOf(alias));
     this.aliases++;
     const value = this.read(node, path);
     this.aliases--;
@@ -153,10 +149,10 @@ class TreeReader {
   private member({ key, value }: Pair, path: Path): [string, unknown] {
     const offset = offsetOf(key);
     if (!isScalar(key) || typeof key.value === 'object')
-      throw new Refusal('holds a key that is not a plain word', offset ?? offsetOf(value));
+      throw new Refusal('contains a key that is not a scalar', offset ?? offsetOf(value));
     const step = String(key.value);
     const at = [...path, step];
-    // The line of a member is that of its key: its value may begin further down.
+    // The line of the key: its value may start further down.
     if (offset !== undefined) this.mark(at, offset);
     return [step, this.read(value, at)];
   }
@@ -179,9 +175,9 @@ function problemAt(path: string, counter: LineCounter, message: string, offset?:
 }
 
 function sentence(error: YAMLError): string {
-  if (error.code === 'MULTIPLE_DOCS') return 'must hold one YAML document, not several';
+  if (error.code === 'MULTIPLE_DOCS') return 'must contain one YAML document, not several';
   if (error.code === 'DUPLICATE_KEY') return 'has the same key twice in one map';
-  // What follows one of these may be text of the file.
+  // Text after one of these characters may quote the file.
   const cause = error.message.split(/[:"'`%\\]/, 1)[0]?.trim();
   return cause ? `is not valid YAML: ${cause}` : 'is not valid YAML';
 }
@@ -189,9 +185,9 @@ function sentence(error: YAMLError): string {
 export const MAX_BYTES = 4 * 1024 * 1024;
 
 /**
- * The text of the configuration file.
+ * Reads the configuration file.
  *
- * @throws ConfigurationError with one problem: not there, a directory, unreadable, over 4 MiB, not UTF-8.
+ * @throws ConfigurationError when the file is missing, a directory, unreadable, larger than 4 MiB or not UTF-8.
  */
 export function readConfigText(file: string): string {
   const bytes = readBytes(file);
@@ -215,15 +211,15 @@ function readBytes(file: string): Buffer {
   }
 }
 
-/** Why a file could not be read, for people. */
+/** Describes why a file could not be read. */
 export function unreadable(error: unknown): string {
   const { code } = error instanceof Error ? (error as NodeJS.ErrnoException) : {};
   if (code === 'ENOENT' || code === 'ENOTDIR') return 'does not exist';
-  if (code === 'EACCES' || code === 'EPERM') return 'may not be read by this user';
+  if (code === 'EACCES' || code === 'EPERM') return 'is not readable for this user';
   return `cannot be read${code === undefined ? '' : ` (${code})`}`;
 }
 
-/** A refusal of the file as a whole. */
+/** An error about the file as a whole. */
 export function refusal(file: string, message: string, line?: number): ConfigurationError {
   const problem: Problem = { path: file, message, ...(line === undefined ? {} : { line }) };
   return new ConfigurationError([problem]);

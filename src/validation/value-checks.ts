@@ -133,7 +133,7 @@ export function listOf(
     const seen = new Set<unknown>();
     return value.flatMap((element: unknown, position) => {
       if (options.unique && seen.has(element))
-        return below([position], issue(`${JSON.stringify(element)} stands in the list already`));
+        return below([position], issue(`${JSON.stringify(element)} is already in the list`));
       seen.add(element);
       return below([position], each(element));
     });

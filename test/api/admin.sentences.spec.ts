@@ -25,7 +25,7 @@ describe('the message of a refusal names', () => {
       admin().put('/v1/registries/made', { sources, claims: { org: 'acme' } });
     const twice = await put(['tools', 'tools']);
     expectRefused(twice, 400, 'invalid_body');
-    expect(messageOf(twice).error).toContain('"tools" stands in the list already');
+    expect(messageOf(twice).error).toContain('"tools" is already in the list');
     const unknown = await put(['tools', 'nowhere']);
     expectRefused(unknown, 400, 'unknown_source');
     expect(messageOf(unknown)).toEqual({

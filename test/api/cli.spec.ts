@@ -91,7 +91,7 @@ describe('check', () => {
     expect(output).toContain('\nprovider corporate: claims: any; roles: superAdmin\n');
     expect(output).toContain('\nprovider partner: claims: iss, sub, team, role; roles: none\n');
     expect(output).toMatch(
-      /^proxy: requests to https:\/\/ addresses go through http:\/\/proxy\.example:3128, but for partner\.example;/m,
+      /^proxy: requests to https:\/\/ URLs use http:\/\/proxy\.example:3128, except for partner\.example;/m,
     );
     expect(output).not.toContain('warning');
     expect(output).not.toContain('the-password');
@@ -106,7 +106,9 @@ describe('check', () => {
     const fine = await checked(withSuperAdminRule('{ role: admin, iss: https://corporate.example }') + OPEN);
     expect(fine.code).toBe(0);
     expect(fine.output).not.toContain('warning');
-    expect(fine.output).toMatch(/^registry open opens without a token, to the claims \{"audience":"ide"\}$/m);
+    expect(fine.output).toMatch(
+      /^registry open is readable without a token, with the claims \{"audience":"ide"\}$/m,
+    );
   });
 
   it('warns of settings without effect', async () => {
