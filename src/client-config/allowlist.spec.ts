@@ -6,7 +6,7 @@ import { describe, expect, it } from 'vitest';
 import { checkServer } from '../documents/document-rules.js';
 import { ClientConfig, type ClientName, CLIENTS } from './client-config.js';
 
-/** Our examples, unless another folder of catalogue files is named, such as one of real-world data. */
+/** Our examples, or another folder of registry files, such as real-world data. */
 const FOLDER = process.env['TEST_CATALOGUES'] ?? resolve(import.meta.dirname, '../../examples');
 
 type Document = Record<string, unknown>;
@@ -39,7 +39,7 @@ const glob = (pattern: string) =>
     's',
   );
 
-/** Whether a client lets a server run, after what its documentation says of its allow-list: see `clients/`. */
+/** Returns whether a client allows a server, according to its documentation: see clients.ts. */
 function allows(client: ClientName, list: Config, { url, command, args = [] }: Entry): boolean {
   if (client === 'cursor')
     return url === undefined
@@ -75,7 +75,7 @@ const http = (more: object = {}) => ({
 });
 const type = { enum: ['http', 'sse'] };
 const tools = { const: ['*'] };
-/** Written from the documentation of the clients, which each file of `clients/` names. */
+/** Based on the documentation of the clients, linked in clients.ts. */
 const SERVER_SCHEMAS: Record<ClientName, object> = {
   vscode: { oneOf: [stdio('stdio'), http({ type })] },
   copilot: { oneOf: [stdio('local', { tools }), http({ type, tools })] },
@@ -85,7 +85,7 @@ const SERVER_SCHEMAS: Record<ClientName, object> = {
 
 const VALIDATORS = new Map<ClientName, ValidateFunction>();
 
-/** What is wrong: an entry that the client could not read, or that its allow-list neither has nor leaves out. */
+/** Returns entries that the client cannot read, or that its allow-list neither allows nor omits. */
 function problemsOf(client: ClientName, documents: readonly Document[]): string[] {
   const [config, list] = [configOf(client, 'servers', documents), configOf(client, 'allowlist', documents)];
   const entries = Object.entries(config.servers ?? config.mcpServers ?? {});
@@ -96,7 +96,7 @@ function problemsOf(client: ClientName, documents: readonly Document[]): string[
     ...entries.filter(([, entry]) => !validate(entry)).map(([name]) => `${name} is not valid`),
     ...entries
       .filter(([name, entry]) => allows(client, list, entry) === omitted.has(name))
-      .map(([name]) => `${name} is ${omitted.has(name) ? 'left out and allowed' : 'not allowed'}`),
+      .map(([name]) => `${name} is ${omitted.has(name) ? 'omitted but allowed' : 'not allowed'}`),
     ...(entries.length + (config['x-omitted']?.length ?? 0) === documents.length ? [] : ['some are lost']),
   ];
 }
@@ -159,8 +159,8 @@ const documents = fc
   .array(fc.record({ packages: list(aPackage), remotes: list(aRemote) }), { maxLength: 4 })
   .map((all) => all.map((one, at) => ({ name: `io.acme/s${at}`, version: '1.0.0', ...one })));
 
-describe.each(CLIENTS)('whatever is installed for %s', (client) => {
-  it('is valid, and allowed by its list or left out of that', () => {
+describe.each(CLIENTS)('each entry for %s', (client) => {
+  it('is valid, and allowed by the allow-list or omitted from it', () => {
     fc.assert(
       fc.property(documents, (all) => {
         expect(problemsOf(client, all)).toEqual([]);
@@ -169,7 +169,7 @@ describe.each(CLIENTS)('whatever is installed for %s', (client) => {
     );
   });
 
-  it.each(readdirSync(FOLDER).filter((file) => file.endsWith('.json')))('of %s is so, too', (file) => {
+  it.each(readdirSync(FOLDER).filter((file) => file.endsWith('.json')))('is so for %s', (file) => {
     const { data } = JSON.parse(readFileSync(join(FOLDER, file), 'utf8')) as {
       data: { servers: Document[] };
     };

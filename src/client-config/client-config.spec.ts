@@ -28,7 +28,7 @@ function configOf(
   return config.toJson() as Config & Document;
 }
 
-/** The entry of the only server, or why there is none. */
+/** Returns the entry of the only server, or the reason for its omission. */
 function entryOf(client: ClientName, document: Document): unknown {
   const config = configOf(client, 'servers', document);
   return config['x-omitted']?.[0]?.reason ?? Object.values(config.servers ?? config.mcpServers ?? {})[0];
@@ -76,7 +76,7 @@ describe('a package is run by', () => {
   });
 });
 
-describe('there is no entry for', () => {
+describe('a server is omitted', () => {
   it.each<[Document, string]>([
     [server({}), 'no_connection'],
     [run('mcpb', 'https://acme.example/weather.mcpb'), 'unsupported_registry_type'],
@@ -116,8 +116,8 @@ describe('there is no entry for', () => {
   });
 });
 
-// What each client would expand, and what a shell would, where one may be between the client and the program.
-describe('text of a document is', () => {
+// Text that a client would expand, or a shell between the client and the program.
+describe('text of a document', () => {
   const texts = [
     '${input:token}',
     '${env:SECRET}',
@@ -142,7 +142,7 @@ describe('text of a document is', () => {
   } satisfies Record<ClientName, object>;
 
   it.each(CLIENTS.flatMap((client) => texts.map((text) => [client, text] as const)))(
-    'left as it is by %s, or no entry: %j',
+    'is unchanged for %s, or the server is omitted: %j',
     (client, text) => {
       const { npm, oci, remote: inHeader } = omits[client];
       for (const [type, pattern] of [
@@ -163,12 +163,12 @@ describe('text of a document is', () => {
     },
   );
 
-  it.each(CLIENTS)('no reference that what is behind it completes, for %s', (client) => {
+  it.each(CLIENTS)('never forms a variable reference with the text after it, for %s', (client) => {
     const headers = [{ name: 'X', value: '${token}', variables: { token: { isRequired: true } } }];
     expect(entryOf(client, remote('https://a.example/mcp', { headers }))).toBe('variable_reference');
   });
 
-  it('in the container alone where docker would read it', () => {
+  it('is set only inside the container if docker reads the variable', () => {
     const environmentVariables = [
       { name: 'DOCKER_HOST', value: 'tcp://evil:1' },
       { name: 'PATH' },
@@ -194,11 +194,11 @@ describe('text of a document is', () => {
   });
 });
 
-describe('what the user has to give', () => {
+describe('user input', () => {
   const secret = { name: 'AWS_SECRET_ACCESS_KEY', description: 'The key', isRequired: true, isSecret: true };
   const document = run('npm', 'weather', { environmentVariables: [secret] });
 
-  it('is asked for by VS Code under an id that no other server has', () => {
+  it('has an id unique to the server in VS Code', () => {
     const other = { ...document, name: 'io.evil/weather' };
     expect(configOf('vscode', 'servers', document, other)).toEqual({
       servers: {
@@ -219,7 +219,7 @@ describe('what the user has to give', () => {
   });
 
   it.each(['copilot', 'claude-code', 'cursor'] as const)(
-    'is a variable of its own for %s, and none that the user has already',
+    'is a generated variable for %s, not an existing one of the user',
     (client) => {
       const config = configOf(client, 'servers', document, { ...document, name: 'io.evil/weather' });
       const variables = (config['x-environment'] ?? []).map(({ variable }) => variable);
@@ -251,23 +251,23 @@ describe('the allow-list', () => {
     ['claude-code', remote('https://{id}.example/mcp', { variables: { id: {} } }), 'chosen_by_user'],
     ['claude-code', remote('https://a.example/*'), 'wildcard'],
     ['claude-code', remote('https://a.example'), { serverUrl: 'https://a.example/' }],
-  ])('of %s has for %j: %j', (client, document, expected) => {
+  ])('of %s for %j: %j', (client, document, expected) => {
     const { 'x-omitted': omitted, allowedMcpServers = [] } = configOf(client, 'allowlist', document);
     expect(omitted?.[0]?.reason ?? (allowedMcpServers as unknown[])[0]).toEqual(expected);
   });
 });
 
-describe('a document that stands for much more than it holds', () => {
+describe('a document that expands to much more text', () => {
   const names = (count: number) => Array.from({ length: count }, (_, index) => `x${index}`);
   const long = 'x'.repeat(50_000);
 
   it.each<[string, Document]>([
     [
-      'a long value, named again and again',
+      'many references to a long value',
       remote(`https://a.example/${'{id}'.repeat(20_000)}`, { variables: { id: { value: long } } }),
     ],
     [
-      'a long description of what the user gives',
+      'a long description of user input',
       remote(`https://a.example/${'{id}'.repeat(2_000)}`, { variables: { id: { description: long } } }),
     ],
     [
@@ -275,7 +275,7 @@ describe('a document that stands for much more than it holds', () => {
       remote(`https://a.example/${'{id}'.repeat(2_000)}`, { variables: { id: { choices: names(9_000) } } }),
     ],
     [
-      'very many headers for the user to give',
+      'very many headers with user input',
       remote('https://a.example/', { headers: names(20_000).map((name) => ({ name, isSecret: true })) }),
     ],
     [
@@ -287,11 +287,11 @@ describe('a document that stands for much more than it holds', () => {
       'very many flags',
       run('npm', 'weather', { packageArguments: names(20_000).map((name) => ({ type: 'named', name })) }),
     ],
-  ])('by %s has no entry', (_, document) => {
+  ])('with %s is omitted', (_, document) => {
     for (const client of CLIENTS) expect(entryOf(client, document)).toBe('too_long');
   });
 
-  it('has one where all of it is as long as people write', () => {
+  it('has an entry at realistic lengths', () => {
     const headers = names(50).map((name) => ({ name, isSecret: true, description: 'y'.repeat(200) }));
     const document = remote('https://a.example/{id}{id}', {
       variables: { id: { value: 'x'.repeat(500) } },
@@ -300,7 +300,7 @@ describe('a document that stands for much more than it holds', () => {
     expect(configOf('vscode', 'servers', document).inputs).toHaveLength(50);
   });
 
-  it('is not looked through for ever for a way to the server', () => {
+  it('is searched for a connection up to a limit', () => {
     const remotes = names(40_000).map(() => ({ type: 'sse', url: 'x' }));
     const packages = [{ registryType: 'npm', identifier: 'weather', transport: { type: 'stdio' } }];
     expect(entryOf('cursor', server({ remotes: remotes.slice(0, 49), packages }))).toMatchObject({
@@ -309,7 +309,7 @@ describe('a document that stands for much more than it holds', () => {
     expect(entryOf('cursor', server({ remotes, packages }))).toBe('invalid_url');
   });
 
-  it('gives inputs of one name ids of their own', () => {
+  it('gives inputs of the same name distinct ids', () => {
     const packageArguments = names(300).map((description) => ({
       type: 'positional',
       valueHint: 'folder',

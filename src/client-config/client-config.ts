@@ -16,17 +16,17 @@ const FORMATS: Readonly<Record<ClientName, ClientFormat>> = {
   cursor: CURSOR,
 };
 
-/** The member of a configuration that names what was left out; clients ignore it. */
+/** The member of a configuration that lists omitted servers; clients ignore it. */
 export const OMITTED = 'x-omitted';
 
-/** A server in the words of a client. */
+/** A server in the format of a client. */
 interface Expressed {
   readonly entry: ServerEntry;
   readonly inputs: readonly NamedInput[];
   readonly allowed: unknown;
 }
 
-/** The configuration or the allow-list of one client (contract §6.3), made of one server after the other. */
+/** Builds the configuration or allow-list of one client (contract §6.3), one server at a time. */
 export class ClientConfig {
   private readonly format: ClientFormat;
   private readonly entries: [name: string, entry: ServerEntry][] = [];
@@ -46,12 +46,12 @@ export class ClientConfig {
     return this.omitted.length;
   }
 
-  /** Of all texts in it, about. */
+  /** The approximate number of characters added. */
   get characters(): number {
     return this.taken;
   }
 
-  /** @param document of a server, in the order of their names, each once. */
+  /** @param document a server document; servers must be added in order of name, each once. */
   add(document: unknown): void {
     const name = textMember(document, 'name') ?? '';
     const limit = new TextLimit();
@@ -66,7 +66,7 @@ export class ClientConfig {
     this.allowed.push(expressed.allowed);
   }
 
-  /** Equal for equal documents, to the byte. */
+  /** Deterministic: equal documents give identical bytes. */
   toJson(): object {
     const omitted = this.omitted.length > 0 ? { [OMITTED]: this.omitted } : {};
     const config =
@@ -76,7 +76,7 @@ export class ClientConfig {
     return { ...config, ...omitted };
   }
 
-  // Both forms are of the same connection: the first that the client can be configured with.
+  // Both forms use the same connection: the first one the client supports.
   private express(name: string, document: unknown, limit: TextLimit): Expressed | OmissionReason {
     let reason: OmissionReason = 'no_connection';
     for (const [position, connect] of connectionsOf(document, limit).entries()) {

@@ -7,10 +7,10 @@ import { Inexpressible, isOpen, type Template, withInputsAs } from './template.j
 export type AllowedServer = { readonly serverUrl: string } | { readonly serverCommand: readonly string[] };
 
 /**
- * What allows exactly this server, in the form that Copilot and Claude Code share.
+ * Returns the allow-list entry for exactly this server, in the format of Copilot and Claude Code.
  *
- * @param command as the configuration has it.
- * @param expands whether references to variables in the list mean what they mean in the configuration.
+ * @param command the command in the configuration.
+ * @param expands whether the client expands variables in the allow-list as it does in the configuration.
  * @throws Inexpressible
  */
 export function allowedServer(
@@ -24,7 +24,7 @@ export function allowedServer(
 }
 
 /**
- * A URL in which `*` stands for what each user gives. The host is never one of that: the pattern would allow any.
+ * Returns a URL pattern with `*` for user input. The host cannot be user input: the pattern would allow any host.
  *
  * @throws Inexpressible
  */
@@ -34,13 +34,13 @@ export function urlPattern(url: Template): string {
   return withInputsAs(url, '*');
 }
 
-/** Is the host, or a part of it, for the user to give? */
+/** Returns whether the host depends on user input. */
 export function isHostOpen(url: Template): boolean {
   const [first] = url;
   return isOpen(url) && !(typeof first === 'string' && /^https?:\/\/[^/?#]+[/?#]/i.test(first));
 }
 
-/** An entry of a configuration; which members it has is the client's to say. */
+/** A configuration entry; its members depend on the client. */
 export type ServerEntry = Readonly<Record<string, unknown>>;
 
 /** The configuration of a client, and its allow-list. */
@@ -48,10 +48,10 @@ export interface ClientFormat<Allowed = unknown> {
   readonly rules: TextRules;
   /** @throws Inexpressible */
   readonly entry: (connection: Connection, writer: ServerWriter) => ServerEntry;
-  /** @param entries by the names of the servers, in their order. */
+  /** @param entries by server name, in order. */
   readonly servers: (entries: Readonly<Record<string, ServerEntry>>, inputs: readonly NamedInput[]) => object;
   /**
-   * What allows exactly the server of this entry.
+   * Returns the allow-list entry for exactly this server.
    *
    * @throws Inexpressible
    */
@@ -60,7 +60,7 @@ export interface ClientFormat<Allowed = unknown> {
 }
 
 /**
- * An entry with its transport as `type`, as VS Code and Claude Code have it.
+ * Returns an entry with its transport as `type`, the format of VS Code and Claude Code.
  *
  * @throws Inexpressible
  */
@@ -79,12 +79,12 @@ export function typedEntry(connection: Connection, writer: ServerWriter): Server
   };
 }
 
-/** The command of an entry with its arguments. */
+/** Returns the command of an entry with its arguments. */
 export function commandOf({ command, args }: ServerEntry): string[] {
   return [command, ...elements(args)].filter((word) => typeof word === 'string');
 }
 
-/** What the user has to set before the client starts, in a member that clients ignore. */
+/** Returns the environment variables the user must set, in a member that clients ignore. */
 export function environmentToSet(inputs: readonly NamedInput[]): object {
   if (inputs.length === 0) return {};
   return {
@@ -100,8 +100,8 @@ export function environmentToSet(inputs: readonly NamedInput[]): object {
 
 /**
  * Claude Code: `.mcp.json` (https://code.claude.com/docs/en/mcp#project-scope), and `allowedMcpServers` of the managed settings
- * (https://code.claude.com/docs/en/managed-mcp). `${NAME}` and `${NAME:-default}` are environment variables, with no escape, and
- * expand in both; `$NAME` and everything else is text. Arguments are quoted for `cmd.exe` where that runs the command.
+ * (https://code.claude.com/docs/en/managed-mcp). `${NAME}` and `${NAME:-default}` are environment variables in both, and
+ * cannot be escaped; `$NAME` is plain text. Arguments are quoted for `cmd.exe` if it runs the command.
  */
 export const CLAUDE_CODE: ClientFormat<AllowedServer> = {
   rules: {
@@ -112,15 +112,15 @@ export const CLAUDE_CODE: ClientFormat<AllowedServer> = {
   entry: typedEntry,
   servers: (mcpServers, inputs) => ({ mcpServers, ...environmentToSet(inputs) }),
   allowed: (connection, entry) => allowedServer(connection, commandOf(entry), true),
-  // Without it users could add to the list in settings of their own.
+  // Otherwise users could extend the list in their own settings.
   allowlist: (allowedMcpServers) => ({ allowManagedMcpServersOnly: true, allowedMcpServers }),
 };
 
 /**
  * GitHub Copilot: `mcp-config.json` of Copilot CLI (https://docs.github.com/en/copilot/how-tos/copilot-cli/customize-copilot/add-mcp-servers),
- * and the allow-list of the managed settings, which all Copilot clients keep to
+ * and the allow-list of the managed settings, which all Copilot clients enforce
  * (https://docs.github.com/en/copilot/reference/enterprise-administrators/enterprise-managed-settings#allowedmcpservers).
- * `$NAME`, `${NAME}` and `${NAME:-default}` are environment variables, with no escape. The URL has to be one before they are filled in.
+ * `$NAME`, `${NAME}` and `${NAME:-default}` are environment variables and cannot be escaped. The URL must be valid before expansion.
  */
 export const COPILOT: ClientFormat<AllowedServer> = {
   rules: {
@@ -154,12 +154,12 @@ export const COPILOT: ClientFormat<AllowedServer> = {
 type Allowed = { readonly command: string } | { readonly url: string };
 
 /**
- * Cursor: `mcp.json` (https://cursor.com/docs/mcp). `${env:NAME}` and a few others, such as `${userHome}`, are variables, with no escape.
- * Its documentation calls a command a shell command, so no argument may mean something to a shell.
+ * Cursor: `mcp.json` (https://cursor.com/docs/mcp). `${env:NAME}` and a few others, such as `${userHome}`, are variables and cannot be
+ * escaped. Its documentation calls commands shell commands, so arguments must not contain shell syntax.
  *
- * The allow-list is kept in the team's dashboard, as command entries and URL entries
- * (https://cursor.com/docs/enterprise/model-and-integration-management#mcp-allowlist): `*` is any text, and a command, which may come
- * with the path it was found at, is compared with its arguments behind spaces.
+ * The allow-list is in the team's dashboard, as command entries and URL entries
+ * (https://cursor.com/docs/enterprise/model-and-integration-management#mcp-allowlist): `*` is any text; a command, possibly with its
+ * full path, is compared together with its arguments, separated by spaces.
  */
 export const CURSOR: ClientFormat<Allowed> = {
   rules: {
@@ -191,12 +191,12 @@ export const CURSOR: ClientFormat<Allowed> = {
 };
 
 /**
- * VS Code: `mcp.json` with `servers` and `inputs` (https://code.visualstudio.com/docs/copilot/reference/mcp-configuration). Values given
- * for inputs are asked for once and kept by their id. `${…}` is a variable everywhere, in names too
- * (https://code.visualstudio.com/docs/reference/variables-reference), with no escape. `$NAME` is text, but a server whose command or
- * URL holds it is blocked wherever there is an allow-list.
+ * VS Code: `mcp.json` with `servers` and `inputs` (https://code.visualstudio.com/docs/copilot/reference/mcp-configuration). VS Code
+ * prompts for each input once and stores it by id. `${…}` is a variable everywhere, even in names
+ * (https://code.visualstudio.com/docs/reference/variables-reference), and cannot be escaped. `$NAME` is plain text, but an
+ * allow-list blocks servers with it in their command or URL.
  *
- * The allow-list is the one of Copilot's managed settings, which VS Code keeps to:
+ * VS Code enforces the allow-list of Copilot's managed settings:
  * https://docs.github.com/en/copilot/reference/enterprise-administrators/enterprise-managed-settings#allowedmcpservers.
  */
 export const VSCODE: ClientFormat<AllowedServer> = {
@@ -212,7 +212,7 @@ export const VSCODE: ClientFormat<AllowedServer> = {
 };
 
 function prompt({ id, server, name, description, isSecret, choices, default: preset }: NamedInput): object {
-  // Who asks comes first: the rest is the publisher's.
+  // The server's name comes first; the rest is written by the publisher.
   const about = `${server}: ${description || name}`;
   const isPlain = preset !== undefined && !isSecret && !preset.includes('${');
   const value = isPlain ? { default: preset } : {};

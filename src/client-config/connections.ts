@@ -18,7 +18,7 @@ export interface NamedTemplate {
   readonly value: Template;
 }
 
-/** A server that somebody runs elsewhere. */
+/** A server that runs elsewhere. */
 export interface RemoteConnection {
   readonly kind: 'remote';
   readonly transport: 'http' | 'sse';
@@ -26,7 +26,7 @@ export interface RemoteConnection {
   readonly headers: readonly NamedTemplate[];
 }
 
-/** A server that the client starts, and talks to over its standard input and output. */
+/** A server that the client starts and connects to over stdio. */
 export interface CommandConnection {
   readonly kind: 'command';
   readonly command: string;
@@ -34,19 +34,19 @@ export interface CommandConnection {
   readonly environment: readonly NamedTemplate[];
 }
 
-/** How a client gets to a server, whichever client it is. */
+/** How a client connects to a server, in a client-independent form. */
 export type Connection = RemoteConnection | CommandConnection;
 
 type Package = Readonly<Record<string, unknown>>;
 
-/** How the packages of one registry are run. */
+/** How packages of one registry are run. */
 interface PackageType {
   readonly command: string;
-  /** The usual registry, in the spellings that documents have for it. */
+  /** The default registry, in the spellings found in documents. */
   readonly registries: readonly string[];
   readonly identifier: RegExp;
   readonly version: RegExp;
-  readonly argumentsFor: (what: PackageRun) => readonly Template[];
+  readonly argumentsFor: (run: PackageRun) => readonly Template[];
 }
 
 interface PackageRun {
@@ -57,16 +57,16 @@ interface PackageRun {
   readonly environment: readonly NamedTemplate[];
 }
 
-/** Neither an option nor a path, URL or alias, which package managers take in place of a version. */
+/** Excludes options, paths, URLs and aliases, which package managers accept instead of a version. */
 const PLAIN_VERSION = /^[0-9A-Za-z][0-9A-Za-z.+_-]*$/;
 
 /**
- * The command of each type of package, with what its identifiers and versions may be: they are arguments of package managers, which
- * take options, paths and URLs in the same place.
+ * The command of each package type, and its valid identifiers and versions: package managers would also accept options, paths and
+ * URLs in those arguments.
  *
- * npm: https://docs.npmjs.com/cli/v11/commands/npx (`-y`: nobody is there to answer its question). pypi: https://docs.astral.sh/uv/guides/tools/.
+ * npm: https://docs.npmjs.com/cli/v11/commands/npx (`-y`: nobody can answer the prompt). pypi: https://docs.astral.sh/uv/guides/tools/.
  * oci: https://docs.docker.com/reference/cli/docker/container/run/. nuget: https://learn.microsoft.com/dotnet/core/tools/dotnet-tool-exec.
- * An mcpb is a bundle that a client unpacks and installs; none of these does.
+ * An mcpb is a bundle that a client unpacks and installs; none of these clients supports that.
  */
 const PACKAGE_TYPES = new Map<string, PackageType>(
   Object.entries<PackageType>({
@@ -103,7 +103,7 @@ const PACKAGE_TYPES = new Map<string, PackageType>(
       argumentsFor: ({ identifier, version, runtimeArguments, packageArguments, environment }) => [
         ...(has(runtimeArguments.slice(0, 1), 'run') ? [] : [['run'], ['-i'], ['--rm']]),
         ...runtimeArguments,
-        ...environment.flatMap((variable) => [['-e'], handedOn(variable)]),
+        ...environment.flatMap((variable) => [['-e'], environmentArgument(variable)]),
         [imageOf(identifier, version)],
         ...packageArguments,
       ],
@@ -123,14 +123,15 @@ const PACKAGE_TYPES = new Map<string, PackageType>(
   }),
 );
 
-/** Names of variables: those of POSIX, IEEE Std 1003.1-2017 §8.1. */
+/** Variable names: POSIX, IEEE Std 1003.1-2017 §8.1. */
 const VARIABLE_NAME = /^[A-Za-z_][A-Za-z0-9_]*$/;
-/** What `docker` itself, and the programs it runs, read from their environment: a document may set it in the container alone. */
-const OF_DOCKER =
+/** Variables that `docker` and its helpers read: documents may set them only inside the container. */
+const DOCKER_VARIABLE =
   /^(DOCKER_.*|BUILDKIT_.*|BUILDX_.*|COMPOSE_.*|LD_.*|DYLD_.*|GO[A-Z]*|SSH_.*|SSL_.*|.*_PROXY|PATH|HOME|USERPROFILE|SYSTEMROOT|TMPDIR|TEMP|TMP|XDG_.*)$/i;
 
 /**
- * The command that runs a package (contract §6.3), after its `runtimeArguments`, `packageArguments` and `environmentVariables`.
+ * Returns the command that runs a package (contract §6.3), from its `runtimeArguments`, `packageArguments` and
+ * `environmentVariables`.
  *
  * @throws Inexpressible
  */
@@ -168,15 +169,15 @@ function argumentsOf(list: unknown, limit: TextLimit): readonly Template[] {
     limit.take(flag?.length ?? 0);
     const hasValue = ['value', 'default'].some((key) => textMember(argument, key) !== undefined);
     const isRequired = member(argument, 'isRequired') === true;
-    // A flag may stand alone; what need not be given is left out.
-    if (!hasValue && !isRequired) return flag === undefined || asksForMore(argument) ? [] : [[flag]];
+    // Flags need no value; optional arguments without a value are omitted.
+    if (!hasValue && !isRequired) return flag === undefined || expectsValue(argument) ? [] : [[flag]];
     const value = templateOf(argument, flag ?? textMember(argument, 'valueHint') ?? 'argument', limit);
     return flag === undefined ? [value] : [[flag], value];
   });
 }
 
-// An argument with a hint of its value is no flag that stands alone.
-function asksForMore(argument: unknown): boolean {
+// A named argument with a hint about its value is not a plain flag.
+function expectsValue(argument: unknown): boolean {
   return ['valueHint', 'placeholder', 'choices', 'format'].some((key) => member(argument, key) !== undefined);
 }
 
@@ -191,12 +192,12 @@ function environmentOf(list: unknown, limit: TextLimit): readonly NamedTemplate[
   });
 }
 
-// Text of the document does not belong into the environment of docker, and of what the user gives only what docker does not read.
+// Variables set inside the container only: document text, and any variable that docker itself reads.
 function isInline({ name, value }: NamedTemplate): boolean {
-  return !isOpen(value) || OF_DOCKER.test(name);
+  return !isOpen(value) || DOCKER_VARIABLE.test(name);
 }
 
-function handedOn(variable: NamedTemplate): Template {
+function environmentArgument(variable: NamedTemplate): Template {
   const { name, value } = variable;
   if (!isInline(variable)) return [name];
   const [first, ...rest] = value;
@@ -216,17 +217,17 @@ function has(args: readonly Template[], ...flags: readonly string[]): boolean {
 
 /** RFC 9110 §5.6.2, `token`. */
 const HEADER_NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
-/** RFC 9110 §5.5: what a value may not hold. */
+/** RFC 9110 §5.5: characters not allowed in a value. */
 const NOT_IN_HEADER = /[^\t\x20-\x7e\x80-\xff]/;
 
-/** Ways that are tried. Documents have one or two; of very many, each would take its time with each client. */
+/** Connections tried per document, to bound the work. Documents usually have one or two. */
 const MAX_CONNECTIONS = 50;
 
 /**
- * The ways to a server that its document names, the best first: what somebody runs elsewhere before what is to be installed, and
- * streamable HTTP before the transport it has replaced. Each is made when it is asked for.
+ * Returns the connections of a server document, best first: remotes before packages, streamable HTTP before SSE. Each is
+ * created lazily.
  *
- * @param limit for all of them together.
+ * @param limit shared by all connections.
  */
 export function connectionsOf(document: unknown, limit: TextLimit): (() => Connection)[] {
   const remotes = elements(member(document, 'remotes')).filter(isObject);
@@ -250,7 +251,7 @@ function remoteConnection(remote: Readonly<Record<string, unknown>>, limit: Text
 
 function urlOf(remote: Readonly<Record<string, unknown>>, limit: TextLimit): Template {
   const url = fill(textMember(remote, 'url') ?? '', remote['variables'], limit);
-  // The scheme is not for anybody to choose.
+  // The scheme must not be user input.
   const [first] = url;
   const example = withInputsAs(url, 'x');
   if (typeof first !== 'string' || !/^https?:\/\//i.test(first) || !isUrl(example))
@@ -265,7 +266,7 @@ function isUrl(text: string): boolean {
   return username === '' && password === '';
 }
 
-// Allow-lists read a URL without a path as one with any path.
+// In allow-lists a URL without a path matches any path.
 function withPath(url: string): string {
   const [, authority = '', rest = ''] = /^(https?:\/\/[^/?#]+)(.*)$/is.exec(url) ?? [];
   return rest.startsWith('/') ? url : `${authority}/${rest}`;
@@ -278,7 +279,7 @@ function headersOf(list: unknown, limit: TextLimit): readonly NamedTemplate[] {
     limit.take(name.length);
     const value = templateOf(header, name, limit);
     const [first] = value;
-    // A header that need not be sent, and that nobody has a value for, would be sent empty.
+    // An optional header without a value would be sent empty.
     if (value.length === 1 && typeof first === 'object' && !first.isRequired && !first.isSecret) return [];
     const isValid =
       HEADER_NAME.test(name) && !names.has(name.toLowerCase()) && !NOT_IN_HEADER.test(textOf(value));

@@ -2,34 +2,34 @@ import { createHash } from 'node:crypto';
 import type { NamedTemplate } from './connections.js';
 import { Inexpressible, type Input, type Template } from './template.js';
 
-/** What means something to `cmd.exe` or to a POSIX shell, but for what only names files. */
+/** Characters with a meaning in `cmd.exe` or a POSIX shell, except for file name patterns. */
 export const SHELL_SYNTAX = /["'`$&|;<>^%!()\\\n\r\t]/;
 
 /**
- * Commands that are batch files on Windows. They run by `cmd.exe`, and clients quote their arguments for white space alone.
+ * Returns whether a command is a batch file on Windows. `cmd.exe` runs it, and clients quote its arguments for white space only.
  */
 export function isBatchFileOnWindows(command: string): boolean {
   return command === 'npx' || command === 'dnx';
 }
 
-/** What a client does with the texts of a configuration, beside taking them as they are. */
+/** How a client interprets the texts of a configuration. */
 export interface TextRules {
-  /** What it takes for a reference to a variable. */
+  /** Matches text that it would expand as a variable. */
   readonly reference: RegExp;
-  /** May it run this command by a shell? */
+  /** Whether it may run this command in a shell. */
   readonly usesShell: (command: string) => boolean;
-  /** How a configuration refers to an input. */
+  /** Returns the reference to an input. */
   readonly refer: (input: NamedInput) => string;
 }
 
 /** An input with the names by which a configuration refers to it. */
 export interface NamedInput extends Input {
   readonly server: string;
-  /** Unique among all inputs of all servers, for clients that ask the user: no server is given what was said to another. */
+  /** Unique across servers, for clients that prompt the user: no server receives another's input. */
   readonly id: string;
   /**
-   * The same for clients that read environment variables. None of a document's choosing: the variables that a user has already,
-   * such as `AWS_SECRET_ACCESS_KEY`, are not there for whoever names them.
+   * The environment variable, for clients that read those. Generated, so that a document cannot read existing variables of the
+   * user, such as `AWS_SECRET_ACCESS_KEY`.
    */
   readonly variable: string;
 }
@@ -38,21 +38,21 @@ export interface NamedInput extends Input {
 export class ServerWriter {
   private readonly named = new Map<string, NamedInput>();
   private readonly ids = new Set<string>();
-  /** How many inputs have been given an id that begins so. */
+  /** Inputs per id prefix. */
   private readonly counts = new Map<string, number>();
 
-  /** @param server its name. */
+  /** @param server the name of the server. */
   constructor(
     private readonly server: string,
     private readonly rules: TextRules,
   ) {}
 
-  /** The inputs that were referred to. */
+  /** The inputs referenced so far. */
   get inputs(): readonly NamedInput[] {
     return [...this.named.values()];
   }
 
-  /** @throws Inexpressible for text that the client would not take as it is. */
+  /** @throws Inexpressible for text that the client would expand. */
   text(template: Template): string {
     return template
       .map((part, position) => {
@@ -65,7 +65,7 @@ export class ServerWriter {
       .join('');
   }
 
-  /** @throws Inexpressible as `text`, and for what a shell would take otherwise. */
+  /** @throws Inexpressible as `text`, and for shell syntax. */
   args(command: string, templates: readonly Template[]): string[] {
     return templates.map((template) => {
       const holdsSyntax = template.some((part) => typeof part === 'string' && SHELL_SYNTAX.test(part));
@@ -75,7 +75,7 @@ export class ServerWriter {
     });
   }
 
-  /** The member of an entry that holds these, if there are any. */
+  /** Returns the member of an entry with these values, if there are any. */
   members<Key extends string>(
     key: Key,
     named: readonly NamedTemplate[],
@@ -101,7 +101,7 @@ export class ServerWriter {
   }
 }
 
-// The name of a server has one slash, so what is behind the second one is the input's.
+// Server names have one slash, so the input's name follows the second.
 function variableOf(server: string, id: string): string {
   const digest = createHash('sha256').update(server).digest('hex').slice(0, 16);
   const [, last = ''] = server.split('/');

@@ -1,37 +1,35 @@
 import { elements, member } from '../json/json-values.js';
 
-/** Why a server has no entry in the configuration of a client. The codes never change, the sentences may. */
+/** Why a server has no entry in the configuration of a client. Codes are stable; sentences may change. */
 export const OMISSIONS = {
   no_connection: 'The document names neither a remote nor a package',
-  unsupported_registry_type: 'No client of these runs packages of this type by a command',
-  unsupported_transport: 'The package listens on a port: a client can connect to it, and not start it',
+  unsupported_registry_type: 'None of the supported clients can run packages of this type',
+  unsupported_transport: 'The package listens on a port: a client can connect to it but not start it',
   unsupported_runtime:
-    'The arguments are for another runtime than the one that runs packages of this type here',
-  custom_package_registry: 'The package is in another registry than the usual one of its type',
-  invalid_package: 'The name or the version of the package is not one that its registry could have',
-  invalid_url: 'The URL is not valid, or holds a user or a password',
-  invalid_header: 'The name of a header is not valid, stands twice, or its value has a line break',
-  invalid_environment_variable: 'The name of an environment variable is not valid, or stands twice',
+    'The arguments are for a different runtime than the one used for packages of this type',
+  custom_package_registry: 'The package is not in the default registry of its type',
+  invalid_package: 'The name or version of the package is not valid in its registry',
+  invalid_url: 'The URL is not valid, or contains a user or password',
+  invalid_header: 'A header name is invalid or duplicate, or a header value contains a line break',
+  invalid_environment_variable: 'The name of an environment variable is invalid or duplicate',
   variable_reference:
-    'A value holds what the client would take for a reference to a variable, and it has no escape for that',
-  shell_syntax:
-    'An argument holds a character that means something to the shell by which the client may run it',
-  chosen_by_user:
-    'What is to be allowed holds a value that each user chooses, and the client has no pattern for it',
-  wildcard: 'What is to be allowed holds a character that the client takes for a wildcard',
-  too_long: 'The texts of its connection are too long once their variables are filled in',
+    'A value contains text that the client would expand as a variable and that cannot be escaped',
+  shell_syntax: 'An argument contains a character with a meaning in the shell that may run the command',
+  chosen_by_user: 'The allow-list entry would contain user input, for which the client has no pattern',
+  wildcard: 'The allow-list entry would contain a character that the client treats as a wildcard',
+  too_long: 'The connection is too long after its variables are expanded',
 } as const satisfies Record<string, string>;
 
 export type OmissionReason = keyof typeof OMISSIONS;
 
-/** A server that has no entry, as it is named beside those that have. */
+/** A server without an entry, listed in `x-omitted`. */
 export interface Omission {
   readonly name: string;
   readonly version: string;
   readonly reason: OmissionReason;
 }
 
-/** What a document says can't be said in the configuration of a client. */
+/** A document cannot be expressed in the configuration of a client. */
 export class Inexpressible extends Error {
   override readonly name = 'Inexpressible';
 
@@ -40,33 +38,32 @@ export class Inexpressible extends Error {
   }
 }
 
-/** Of all that is made of one document. */
+/** Limit for one document after expansion. */
 const MAX_CHARACTERS = 64 * 1_024;
-/** What a text takes beside its characters. */
+/** Overhead per text. */
 const CHARACTERS_PER_TEXT = 16;
 
 /**
- * Bounds what is made of one document: a text may name a variable as often as there is room for the name, and the variable may be
- * long, so that a document of one mebibyte stands for gigabytes.
+ * Bounds the expansion of one document: many references to a long variable could expand one mebibyte to gigabytes.
  */
 export class TextLimit {
   private taken = 0;
 
-  /** How many characters were taken so far. */
+  /** Characters used so far. */
   get characters(): number {
     return this.taken;
   }
 
-  /** @throws Inexpressible when there would be more than may be. */
+  /** @throws Inexpressible beyond the limit. */
   take(characters: number): void {
     this.taken += CHARACTERS_PER_TEXT + characters;
     if (this.taken > MAX_CHARACTERS) throw new Inexpressible('too_long');
   }
 }
 
-/** A value that is for the user to give. */
+/** A value entered by the user. */
 export interface Input {
-  /** As the document calls it. */
+  /** The name in the document. */
   readonly name: string;
   readonly description: string;
   readonly isSecret: boolean;
@@ -75,17 +72,17 @@ export interface Input {
   readonly choices: readonly string[];
 }
 
-/** Text of the document, and values that are for the user to give. No two texts stand next to each other. */
+/** Text from the document and user inputs. Adjacent texts are merged. */
 export type Template = readonly (string | Input)[];
 
 const VARIABLE = /\{([^{}]+)\}/g;
 
 /**
- * The value of an `Input` of a server document (https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json): its
- * `value`, in which `{name}` is a variable; else its `default`, unless it is a secret; else what the user gives. A `{name}` that
- * `variables` does not have stays as it is.
+ * Returns the value of an `Input` of a server document
+ * (https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json): its `value` with `{name}` variables expanded, else
+ * its `default` unless it is secret, else user input. Unknown variables stay unchanged.
  *
- * @param name what it is called for the user.
+ * @param name the name shown to the user.
  * @throws Inexpressible beyond the limit.
  */
 export function templateOf(input: unknown, name: string, limit: TextLimit): Template {
@@ -95,7 +92,7 @@ export function templateOf(input: unknown, name: string, limit: TextLimit): Temp
 }
 
 /**
- * The text with its `{variables}` in place.
+ * Returns the text with its `{variables}` expanded.
  *
  * @throws Inexpressible beyond the limit.
  */
@@ -118,17 +115,17 @@ export function fill(text: string, variables: unknown, limit: TextLimit): Templa
   return joined([...parts, text.slice(end)]);
 }
 
-/** Has the document no value for it, so that only the user can give one? */
+/** Returns whether the template contains user input. */
 export function isOpen(template: Template): boolean {
   return template.some((part) => typeof part !== 'string');
 }
 
-/** The text of a template without inputs. */
+/** Returns the text of a template, leaving out inputs. */
 export function textOf(template: Template): string {
   return template.filter((part) => typeof part === 'string').join('');
 }
 
-/** The template with this text in place of each input. */
+/** Returns the template as text, with this replacement for each input. */
 export function withInputsAs(template: Template, replacement: string): string {
   return template.map((part) => (typeof part === 'string' ? part : replacement)).join('');
 }

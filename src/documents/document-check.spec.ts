@@ -20,8 +20,8 @@ const nested = (levels: number) => `${'['.repeat(levels)}${']'.repeat(levels)}`;
 const sentences = (type: EntryType, document: unknown) =>
   checkDocument(type, document).problems.map(formatProblem);
 
-describe('a document that is published', () => {
-  it('is given back as the version to store, its text compact and its digest that of the text', () => {
+describe('a published document', () => {
+  it('becomes the version to store, with compact text and its digest', () => {
     const document = { ...SERVER, title: 'Émile', _meta: { other: [1] } };
     const text = JSON.stringify(document);
     expect(checkDocument('server', document)).toEqual({
@@ -38,14 +38,14 @@ describe('a document that is published', () => {
     });
   });
 
-  it('is a skill by namespace and name, with the status it says', () => {
+  it('is a skill named by namespace and name, with the status in the document', () => {
     expect(checkDocument('skill', { ...SKILL, status: 'deprecated' }).version).toMatchObject({
       name: 'io.acme/review',
       status: 'deprecated',
     });
   });
 
-  it.each(GOOD)('is a %s that keeps to its rules, or is refused with path and message', (type, good) => {
+  it.each(GOOD)('is a valid %s, or rejected with path and message', (type, good) => {
     expect(checkDocument(type, { ...good, description: 5, version: '^1' }).problems).toEqual([
       { path: 'description', message: 'must be a string, not a number' },
       { path: 'version', message: '"^1" is a range, not one version such as "1.2.3"' },
@@ -83,13 +83,13 @@ describe('a document that is published', () => {
     }
   });
 
-  it('says how deep is too deep, at a path that stays short', () => {
+  it('is rejected beyond 100 levels, with a short path', () => {
     expect(checkDocument('server', withMember(SERVER, `"x":${nested(100)}`)).problems).toEqual([
       { path: expect.stringMatching(/^x(\[0\]){40,70}/), message: 'is nested more than 100 levels deep' },
     ]);
   });
 
-  it('is at most 1 MiB long in UTF-8', () => {
+  it('has at most 1 MiB in UTF-8', () => {
     const room = MAX_DOCUMENT_BYTES - JSON.stringify({ ...SERVER, x: '' }).length;
     expect(sentences('server', { ...SERVER, x: 'a'.repeat(room) })).toEqual([]);
     expect(sentences('server', { ...SERVER, x: `é${'a'.repeat(room - 1)}` })).toEqual([
@@ -97,14 +97,11 @@ describe('a document that is published', () => {
     ]);
   });
 
-  it.each([undefined, null, 5, 'x', [], [[]], true, {}])(
-    'is refused without an exception when it is %j',
-    (value) => {
-      for (const [type] of GOOD) expect(checkDocument(type, value).problems).not.toEqual([]);
-    },
-  );
+  it.each([undefined, null, 5, 'x', [], [[]], true, {}])('is rejected without an exception: %j', (value) => {
+    for (const [type] of GOOD) expect(checkDocument(type, value).problems).not.toEqual([]);
+  });
 
-  it('never throws, and answers with at most 20 problems or a text that parses to the document', () => {
+  it('gives at most 20 problems, or a text that parses to the document; never an exception', () => {
     const keys = fc.constantFrom(
       'name',
       'version',
@@ -132,16 +129,16 @@ describe('a document that is published', () => {
   });
 });
 
-describe('a document as it was written in a file', () => {
+describe('a synced document', () => {
   const check = (text: string, keys: number) => checkDocument('server', parsed(text), { text, keys });
 
-  it('keeps its spelling, odd characters included', () => {
+  it('is stored unchanged, including unusual characters', () => {
     const text =
       '{"name":"io.acme/a","description":"\\u0064 \\ud83d","version":"1","n":1.0,"odd":"\\u0000","__proto__":1e999}';
     expect(check(text, 6).version?.document.toString()).toBe(text);
   });
 
-  it('has its publisher’s block measured as it would be spelled anew, however short it is written', () => {
+  it('has the size of its publisher block measured as serialized', () => {
     const written = (numbers: number) =>
       `{"name":"io.acme/a","description":"d","version":"1","_meta":{"io.modelcontextprotocol.registry/publisher-provided":{"n":[${Array.from({ length: numbers }, () => '9e20').join()}]}}}`;
     expect(check(written(3_000), 6).problems).toMatchObject([
@@ -150,7 +147,7 @@ describe('a document as it was written in a file', () => {
     expect(check(written(2_900), 6).problems).toEqual([]);
   });
 
-  it('may not give a key twice, and hears which', () => {
+  it('is rejected for a duplicate key, with its path', () => {
     const text = '{"name":"io.acme/a","description":"d","version":"1","_meta":{"a":1,"\\u0061":2}}';
     expect(check(text, 6).problems).toEqual([
       { path: '_meta.a', message: 'the key is given twice in one object' },

@@ -159,7 +159,7 @@ describe.each([
   ['skill', ENTRY_TYPES.skill.check, SKILL, SKILLS],
   ['plugin', ENTRY_TYPES.plugin.check, SKILL, PLUGINS],
 ] as const)('a %s document', (_type, check, good, rows) => {
-  it('that is good has no problem, unknown keys included', () => {
+  it('without problems is valid, including unknown keys', () => {
     expect(check({ ...good, unknown: { nested: [null] } })).toEqual([]);
   });
 
@@ -172,28 +172,28 @@ describe.each([
     expect(check({ ...good, ...twin })).toEqual([]);
   });
 
-  it.each([null, undefined, 5, 'x', [], true])('that is %j is refused', (value) => {
+  it.each([null, undefined, 5, 'x', [], true])('is rejected if it is %j', (value) => {
     expect(check(value)).not.toEqual([]);
   });
 
-  it('says one thing of a large document that is wrong in very many places', () => {
+  it('has one problem reported if it is large, even with many', () => {
     const packages = Array.from({ length: 100_000 }, () => ({}));
     expect(check({ ...good, packages })).toHaveLength(1);
   });
 
-  it('lists no more than 20 problems', () => {
+  it('has at most 20 problems reported', () => {
     const packages = Array.from({ length: 50 }, () => ({}));
     expect(check({ ...good, packages }).length).toBeLessThanOrEqual(20);
   });
 
-  it('tells problems of several kinds at once', () => {
+  it('has problems of several kinds reported together', () => {
     expect(check({ ...good, description: 5, version: 'latest' }).map(({ path }) => path)).toEqual(
       expect.arrayContaining(['description', 'version']),
     );
   });
 });
 
-it('says every pattern of the schemas in words', () => {
+it('has a rule in words for every pattern in the schemas', () => {
   const patterns: unknown[] = [];
   JSON.stringify([serverDocumentSchema, skillDocumentSchema], (_key, value: unknown) => {
     if (typeof value === 'object' && value !== null && 'pattern' in value) patterns.push(value);
@@ -203,7 +203,7 @@ it('says every pattern of the schemas in words', () => {
   for (const pattern of patterns) expect(pattern).toHaveProperty('rule');
 });
 
-it.each(Object.entries(ENTRY_TYPES))('has a schema of a %s that is one', (_type, { schema }) => {
+it.each(Object.entries(ENTRY_TYPES))('has a valid JSON schema for a %s', (_type, { schema }) => {
   const ajv = new Ajv({ strict: false });
   expect([ajv.validateSchema(schema), ajv.errors]).toEqual([true, null]);
 });

@@ -35,12 +35,12 @@ it.each<[says: string, name: string, held: Record<string, unknown>, given: Claim
   ['another, in capital letters', 'Com.RED/a', BLUE, BLUE, true],
   ['its owner, in capital letters', 'Com.RED/a', RED, RED, false],
   ['what every object inherits', 'com.red/a', Object.create(RED) as Record<string, unknown>, RED, true],
-])('lets a name be used, or not, by %s: %s', (_says, name, held, given, reserved) => {
+])('reserves a name or not, for %s: %s', (_says, name, held, given, reserved) => {
   expect(isReserved(RULES, name, held, given)).toBe(reserved);
   expect(isReserved([], name, held, given)).toBe(false);
 }); // prettier-ignore
 
-it('is used by nobody when its rule is none', () => {
+it('reserves a name for nobody if the rule has empty claims', () => {
   const broken = [{ include: ['*'], claims: { org: [] } }];
   expect(isReserved(broken, 'a/b', { org: [] }, { org: [] })).toBe(true);
 });

@@ -10,14 +10,14 @@ describe('the grams of a text', () => {
     ['a b', [' ', ' b', 'a', 'a ', 'b']],
     ['%_\\', ['%', '%_', '\\', '_', '_\\']],
     ['猫😀', ['猫', '猫😀', '😀']],
-    // What separates grams is in none.
+    // No gram contains the separator.
     ['a\u0001b', ['a', 'b']],
-  ])('of %j are its letters and pairs', (text, grams) => {
+  ])('of %j are its characters and adjacent pairs', (text, grams) => {
     expect(list(gramsOf(text))).toEqual(grams.sort());
   });
 });
 
-describe('the grams that a text is found by', () => {
+describe('the grams of a search', () => {
   it.each([
     ['abc', ['ab', 'bc']],
     ['aaaa', ['aa']],
@@ -26,11 +26,11 @@ describe('the grams that a text is found by', () => {
     ['猫😀', ['猫😀']],
     ['a\u0001b', null],
     ['\u0001', null],
-  ])('of %j are its pairs, or its only letter', (search, grams) => {
+  ])('for %j are its pairs, or its only character', (search, grams) => {
     expect(list(gramsToFind(search))).toEqual(grams);
   });
 
-  it('of a long text are six that every text has which holds it', () => {
+  it('of a long text are six that every match contains', () => {
     const search = 'the quick brown fox jumps over the lazy dog';
     const asked = list(gramsToFind(search)) ?? [];
     expect(asked).toHaveLength(6);

@@ -3,14 +3,14 @@ import { parseGitRepository } from './git-repository.js';
 import { GitSettings } from './kind-settings.dto.js';
 import { checkShape } from '../validation/class-checks.js';
 
-describe('a repository', () => {
+describe('a Git repository address', () => {
   it.each([
     ['https://git.example.com/acme/catalogue.git', { protocol: 'https' }],
     ['http://127.0.0.1:8080/a', { protocol: 'http' }],
     ['ssh://git@git.example.com/acme/a.git', { protocol: 'ssh', host: 'git.example.com', port: 22 }],
     ['ssh://git.example.com:2222/~me/a.git', { protocol: 'ssh', host: 'git.example.com', port: 2222 }],
     ['git@git.example.com:acme/a.git', { protocol: 'ssh', host: 'git.example.com', port: 22 }],
-  ])('may be %s', (value, expected) => expect(parseGitRepository(value)).toMatchObject(expected));
+  ])('is valid: %s', (value, expected) => expect(parseGitRepository(value)).toMatchObject(expected));
 
   it.each([
     'ext::sh -c true',
@@ -41,7 +41,7 @@ describe('a repository', () => {
     '',
     null,
     ['https://x/a'],
-  ])('may not be %j', (value) => expect(parseGitRepository(value)).toBe(undefined));
+  ])('is invalid: %j', (value) => expect(parseGitRepository(value)).toBe(undefined));
 });
 
 describe('git.auth', () => {

@@ -6,21 +6,21 @@ import { hostOf, namedFiles, storedSettings } from './named-files.js';
 const absolute = (file: string) => `/etc/registry/${file}`;
 
 describe.each(SOURCE_KINDS)('a source of kind %s', (kind) => {
-  it('is described where the configuration is', () => {
+  it('is in docs/configuration.md', () => {
     const page = readFileSync(new URL('../../docs/configuration.md', import.meta.url), 'utf8');
     expect(page).toMatch(new RegExp(`^ +${kind}: `, 'm'));
   });
 
-  it('is known when it comes from the database', () => {
+  it('is parsed from the database', () => {
     expect(parseSourceKind(kind)).toBe(kind);
   });
 
-  it('has entries with the claims of the source if it is synced (spec §2.4)', () => {
+  it('passes the claims of the source to its entries if it is synced (spec §2.4)', () => {
     expect(KINDS[kind].inheritsClaims).toBe(KINDS[kind].filledBy === 'sync');
   });
 });
 
-describe('a kind that this version does not know', () => {
+describe('an unknown kind', () => {
   it.each(['helm', 'constructor', '', 'File'])('is an error: %j', (kind) => {
     expect(() => parseSourceKind(kind)).toThrow(/holds a source of kind ".*", unknown to this version/);
   });
@@ -43,8 +43,8 @@ describe('the host of a source', () => {
   ])('%s %j: %s', (kind, settings, host) => expect(hostOf(kind, settings)).toBe(host));
 });
 
-describe('the files that settings name', () => {
-  it('are found wherever they stand, with what they are for', () => {
+describe('named files', () => {
+  it('are found at any depth, with their use', () => {
     const settings = { repository: 'git@git.acme.com:a', path: 'a.json', auth: { privateKeyFile: 'key' } };
     expect(namedFiles('git', settings).filter(({ name }) => name !== undefined)).toEqual([
       { path: ['auth', 'privateKeyFile'], name: 'key', use: 'credential' },
@@ -54,12 +54,12 @@ describe('the files that settings name', () => {
     ]);
   });
 
-  it('are none in settings of any other type', () => {
+  it('are absent from malformed settings', () => {
     for (const settings of [undefined, null, 'text', [], { auth: 'text' }])
       expect(namedFiles('git', settings).every(({ name }) => name === undefined)).toBe(true);
   });
 
-  it('are stored by their absolute paths, and everything else as it is', () => {
+  it('are stored as absolute paths; other settings unchanged', () => {
     expect(storedSettings('api', { endpoint: 'https://up.acme.com', tokenFile: 'token' }, absolute)).toEqual({
       endpoint: 'https://up.acme.com',
       tokenFile: '/etc/registry/token',

@@ -15,7 +15,7 @@ it.each<[string, (row: RowWriter) => void, string]>([
   ['no text', (row) => row.text(null), 'ffffffff'],
   ['an empty text', (row) => row.text(''), '00000000'],
   ['bytes', (row) => row.bytes(Buffer.from([1, 255])), '00000002' + '01ff'],
-  ['what is true', (row) => row.boolean(true), '00000001' + '01'],
+  ['true', (row) => row.boolean(true), '00000001' + '01'],
   ['an id', (row) => row.bigint(2n ** 40n), '00000008' + '0000010000000000'],
   [
     'a time, in microseconds since 2000',
@@ -23,13 +23,13 @@ it.each<[string, (row: RowWriter) => void, string]>([
     '00000008' + '000000000016e360',
   ],
   [
-    'a time before that',
+    'a time before 2000',
     (row) => row.time(new Date('1999-12-31T23:59:59Z')),
     '00000008' + 'fffffffffff0bdc0',
   ],
 ])('writes %s', (_what, write, hex) => expect(written(write)).toBe(hex));
 
-it('begins with the header once, ends with -1, and grows for whatever is written', () => {
+it('writes the header once, ends with -1, and grows as needed', () => {
   const row = new RowWriter();
   row.text('x'.repeat(2_000_000));
   expect(row.take()).toHaveLength(HEADER.length / 2 + 4 + 2_000_000);
