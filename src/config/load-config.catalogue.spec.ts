@@ -174,7 +174,7 @@ describe('a source', () => {
     [
       { managed: { names: [{ include: ['*'], claims: {} }] } },
       'sources[0].managed.names[0].claims',
-      'must name at least one claim',
+      'must have at least one claim',
     ],
     [{ kubernetes: { namespaces: 'a' } }, 'sources[0].kubernetes.namespaces', 'must be a list, not a string'],
     [

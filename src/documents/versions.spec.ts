@@ -242,7 +242,7 @@ describe.each([
   });
 
   it.each(LATEST)('is not %j', (version) => {
-    expect(problem(version)).toMatch(/"latest" names no version/i);
+    expect(problem(version)).toMatch(/"latest" is not a version/i);
   });
 
   it.each(VERSIONS)('can be %j', (version) => {
@@ -259,7 +259,7 @@ describe.each([
 
 describe('the version of an entry, but not of a package,', () => {
   it.each(['1.0 beta', 'release 5', '1.0 - beta', 'a || b', 'a/b', '.', '..'])('is not %j', (version) => {
-    expect(versionProblem(version)).toMatch(/white space|holds a "\/"|is a path segment/);
+    expect(versionProblem(version)).toMatch(/white space|contains a "\/"|is a path segment/);
     expect(packageVersionProblem(version)).toBeNull();
   });
 
@@ -272,9 +272,9 @@ describe('the version of an entry, but not of a package,', () => {
     ['1\u2003.2', 'white space'],
     ['1\t2', 'control character'],
     ['1\u009b', 'control character'],
-    ['1\u202e2', 'direction of text'],
+    ['1\u202e2', 'text direction'],
     ['1/2', '"/"'],
-  ])('stands in addresses and in the database, so it may not be %j', (version, problem) => {
+  ])('cannot be used in URLs and the database: %j', (version, problem) => {
     expect(versionProblem(version)).toContain(problem);
     expect(versionProblem('1🚀2')).toBeNull();
   });

@@ -186,7 +186,7 @@ describe('a file with valid and invalid entries', () => {
     ],
     [aServer('no-slash'), 'name: "no-slash" must be a namespace and a name separated by exactly one slash'],
     [aServer('io.acme/range', '^1.2.0'), 'version: "^1.2.0" is a range'],
-    [aServer('io.acme/latest', 'latest'), 'version: "latest" names no version'],
+    [aServer('io.acme/latest', 'latest'), 'version: "latest" is not a version'],
     [aServer('io.acme/kept', '1.0.0', { description: 'again' }), 'twice'],
     [
       aServer('io.acme/p', '1.0.0', { packages: [{ identifier: 'x', transport: { type: 'sse' } }] }),
