@@ -44,8 +44,8 @@ async function applyNext(dataSource: DataSource, runner: QueryRunner): Promise<s
   const unknown = unknownOf(dataSource, await appliedNames(runner));
   if (unknown.length > 0)
     throw new DatabaseStartError(
-      `The database has migrations of a newer version: ${unknown.join(', ')}. ` +
-        'Run that version, or revert them with its "migrate down"',
+      `The database has migrations that this version does not know: ${unknown.join(', ')}. ` +
+        'Run the newer version that applied them, or revert them with its "migrate down"',
     );
   const made = executor(dataSource, runner);
   const [next] = await made.getPendingMigrations();

@@ -140,21 +140,21 @@ export function limitUnreadBytes(maxBytes = MAX_UNREAD_BYTES): Middleware {
   };
 }
 
-/** How long requests may be begun for in one turn of the event loop. */
+/** Longest time in which one turn of the event loop starts requests. */
 const SLICE_MS = 3;
-/** Turns of the event loop in which connections are accepted, one or a few in each, before waiting requests go on all the same. */
-const ACCEPTING_TURNS = 100;
+/** Turns of the event loop in which new connections may delay queued requests. */
+const MAX_ACCEPTING_TURNS = 100;
 
 /**
- * Begins the requests of each client in turn. Those that come at once, a thousand on as many connections, would otherwise be
- * answered in the order in which they came, and everybody behind them would wait for all of them. Connections are accepted
- * first: whose request is behind them can't be seen before.
+ * Starts requests round-robin by client. Otherwise the requests of one client on a thousand connections would all start before
+ * that of another client (docs/decisions/013-runtime-tuning.md). Accepts pending connections first, because their clients
+ * are unknown until then.
  */
 export class RequestQueue {
-  /** What waits, by client, in the order in which the clients come next. */
-  private readonly waiting = new Map<string, (() => void)[]>();
-  /** When the first request of this turn of the event loop was begun. */
-  private began: number | undefined;
+  /** Queued requests by client, next client first. */
+  private readonly queues = new Map<string, (() => void)[]>();
+  /** When this turn of the event loop started its first request. */
+  private sliceStart: number | undefined;
   private isScheduled = false;
   private hasAccepted = false;
   private acceptingTurns = 0;
@@ -168,22 +168,22 @@ export class RequestQueue {
 
   readonly middleware = (request: IncomingMessage, response: ServerResponse, next: () => void): void => {
     this.schedule();
-    if (this.waiting.size === 0 && !this.hasAccepted && this.hasTime()) {
+    if (this.queues.size === 0 && !this.hasAccepted && this.hasTime()) {
       next();
       return;
     }
     const client = clientNetwork(request.socket.remoteAddress);
-    const queue = this.waiting.get(client) ?? [];
+    const queue = this.queues.get(client) ?? [];
     queue.push(() => {
       if (!response.destroyed) next();
     });
-    this.waiting.set(client, queue);
+    this.queues.set(client, queue);
   };
 
   private hasTime(): boolean {
     const now = performance.now();
-    this.began ??= now;
-    return now - this.began < SLICE_MS;
+    this.sliceStart ??= now;
+    return now - this.sliceStart < SLICE_MS;
   }
 
   private schedule(): void {
@@ -194,22 +194,22 @@ export class RequestQueue {
 
   private readonly turn = (): void => {
     this.isScheduled = false;
-    const isAccepting = this.hasAccepted && this.acceptingTurns < ACCEPTING_TURNS;
+    const isAccepting = this.hasAccepted && this.acceptingTurns < MAX_ACCEPTING_TURNS;
     this.hasAccepted = false;
     this.acceptingTurns = isAccepting ? this.acceptingTurns + 1 : 0;
-    if (!isAccepting) this.beginSome();
-    if (this.waiting.size > 0) this.schedule();
-    this.began = undefined;
+    if (!isAccepting) this.startRequests();
+    if (this.queues.size > 0) this.schedule();
+    this.sliceStart = undefined;
   };
 
-  private beginSome(): void {
-    for (const [client, queue] of this.waiting) {
+  private startRequests(): void {
+    for (const [client, queue] of this.queues) {
       if (!this.hasTime()) return;
-      const begin = queue.shift();
-      // Behind all others, if there is more of it. Before it begins: what begins may end at once and bring the next of its connection.
-      this.waiting.delete(client);
-      if (queue.length > 0) this.waiting.set(client, queue);
-      begin?.();
+      const start = queue.shift();
+      // Requeue before starting: a request may end at once and enqueue the next one of its connection.
+      this.queues.delete(client);
+      if (queue.length > 0) this.queues.set(client, queue);
+      start?.();
     }
   }
 }

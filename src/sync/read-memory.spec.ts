@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { HeapGrowth, ReadMemory, ReadMemoryError, readMemoryFor } from './read-memory.js';
+import { ReadMemory, ReadMemoryError, readMemoryFor } from './read-memory.js';
 
 describe('the memory of runs', () => {
   it('is as much as one likes, up to the limit', () => {
@@ -34,19 +34,6 @@ describe('the memory of runs', () => {
     expect(() => next.add(1)).toThrow(ReadMemoryError);
   });
 
-  it('is told whenever it has changed', () => {
-    const told: number[] = [];
-    const memory = new ReadMemory(100, (bytes) => told.push(bytes));
-    const [one, other] = [memory.begin(), memory.begin()];
-    one.add(30);
-    other.add(20);
-    one.release(10);
-    one.end();
-    one.end();
-    other.end();
-    expect(told).toEqual([30, 50, 40, 20, 0]);
-  });
-
   it('is given back when a run ends, once', () => {
     const memory = new ReadMemory(100);
     const first = memory.begin();
@@ -66,13 +53,4 @@ it.each([
   [512, 1_664],
 ])('where files of %d MiB are read, all runs together hold %d MiB', (file, all) => {
   expect(readMemoryFor(file)).toBe(all * 1024 * 1024);
-});
-
-const MIB = 1024 * 1024;
-
-it('is kept small while more than 32 MiB are read, and V8 is told of changes only', () => {
-  const told: number[] = [];
-  const heap = new HeapGrowth((percent) => told.push(percent));
-  for (const read of [0, 10, 32, 33, 200, 40, 32, 0]) heap.fit(read * MIB);
-  expect(told).toEqual([100, 20, 100]);
 });

@@ -1,4 +1,3 @@
-import { setFlagsFromString } from 'node:v8';
 import { Injectable } from '@nestjs/common';
 
 const MIB = 1024 * 1024;
@@ -24,14 +23,8 @@ export class ReadMemory {
   private readonly shares = new Set<MemoryShare>();
   private total = 0;
 
-  /**
-   * @param maxBytes of all runs together.
-   * @param onChange is called with the bytes that all runs hold, whenever that has changed.
-   */
-  constructor(
-    private readonly maxBytes = MAX_BYTES,
-    private readonly onChange: (bytes: number) => void = () => undefined,
-  ) {}
+  /** @param maxBytes of all runs together. */
+  constructor(private readonly maxBytes = MAX_BYTES) {}
 
   /** What one run holds, until it ends. */
   begin(): MemoryShare {
@@ -45,7 +38,6 @@ export class ReadMemory {
 
   private grow(share: MemoryShare, bytes: number): void {
     this.total += bytes;
-    this.onChange(this.total);
     while (this.total > this.maxBytes) {
       const [largest] = [...this.shares].sort((one, other) => other.bytes - one.bytes);
       if (!largest) return;
@@ -63,7 +55,6 @@ export class ReadMemory {
   private end(share: MemoryShare): void {
     if (!this.shares.delete(share)) return;
     this.total -= share.bytes;
-    this.onChange(this.total);
   }
 }
 
@@ -103,32 +94,5 @@ export class MemoryShare {
   refuse(sentence: string): void {
     this.refusal = new ReadMemoryError(sentence);
     this.refusing.abort(this.refusal);
-  }
-}
-
-/**
- * How much the heap may grow before it is collected again, in percent. With less, reads wait for collections; left alone, V8 decides anew
- * each time, and lets it double and more.
- */
-const GROWTH = 100;
-/** The same while much is read: with a third, four endless upstreams at once take more memory than is promised. */
-const GROWTH_WHILE_MUCH_IS_READ = 20;
-const MUCH_BYTES = 32 * 1024 * 1024;
-
-/** Tells V8 how early to collect the heap of this process, from the bytes that all sync runs hold of what they have read. */
-export class HeapGrowth {
-  private percent: number | undefined;
-
-  constructor(
-    private readonly setPercent = (percent: number) =>
-      setFlagsFromString(`--heap-growing-percent=${percent}`),
-  ) {}
-
-  /** @param bytesRead what all runs hold now. */
-  fit(bytesRead: number): void {
-    const percent = bytesRead > MUCH_BYTES ? GROWTH_WHILE_MUCH_IS_READ : GROWTH;
-    if (percent === this.percent) return;
-    this.percent = percent;
-    this.setPercent(percent);
   }
 }

@@ -28,7 +28,7 @@ import type { Logger } from 'pino';
 import type { OtlpTarget, TelemetryConfig } from '../../config/telemetry-config.js';
 import type { Metrics } from '../metrics.js';
 import { useTracing } from '../tracing.js';
-import { contextManager } from './context-managers.js';
+import { LeanContextManager } from './context-manager.js';
 import { instrumentations, skipUntraced, SpanRedaction } from './instrumentations.js';
 import { MetricsProducer } from './metrics-producer.js';
 import { spanTracing } from './span-tracing.js';
@@ -176,7 +176,7 @@ async function startTraces(
   });
   const propagator = new W3CTraceContextPropagator();
   provider.register({
-    contextManager: contextManager(),
+    contextManager: new LeanContextManager(),
     // The undici instrumentation injects `traceparent` into outgoing requests, depending on the host.
     propagator: {
       inject: () => undefined,
