@@ -33,7 +33,7 @@ export function utcText(column: string): string {
   return `to_char(${column} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
 }
 
-/** SQL: whether a column holds one of these words. They come from our own tables: nothing is escaped. */
+/** SQL condition: the column equals one of these words, which are not escaped and must be constants. */
 export function isOneOf(column: string, words: readonly string[]): string {
   return `${column} in (${words.map((word) => `'${word}'`).join(', ')})`;
 }

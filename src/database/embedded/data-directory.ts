@@ -21,7 +21,7 @@ import { promisify } from 'node:util';
 import {
   bareEnvironment,
   findAccount,
-  giveTo,
+  restrictTo,
   type PostgresAccount,
   type PostgresBinaries,
   SUPERUSER,
@@ -30,10 +30,10 @@ import {
 const MAJOR = '18';
 
 /**
- * Makes sure that the directory holds data the server can use, creating it on first use, and says who is to run it.
- * The caller owns the directory: nobody else prepares it at the same time.
+ * Checks the data directory, or creates it on first use. The caller must hold the lock of the directory.
  *
- * @throws Error with a sentence for the administrator: made by another major version, not a data directory, no account.
+ * @returns the account to run PostgreSQL as.
+ * @throws Error for the operator: other major version, not a data directory, no suitable account.
  */
 export async function prepareDataDirectory(
   directory: string,
@@ -45,11 +45,11 @@ export async function prepareDataDirectory(
     const major = readFileSync(version, 'utf8').trim();
     if (major !== MAJOR)
       throw new Error(
-        `${directory} was made by PostgreSQL ${major}, this version has ${MAJOR}: dump and load the data`,
+        `${directory} was created by PostgreSQL ${major}, but this version includes ${MAJOR}: dump and restore the data`,
       );
   } else if (existsSync(directory) && readdirSync(directory).length > 0)
     throw new Error(
-      `${directory} is not empty and holds no PostgreSQL data: nothing was touched, choose another REGISTRY_DATA_DIR`,
+      `${directory} is not empty and holds no PostgreSQL data: choose another REGISTRY_DATA_DIR`,
     );
   else {
     log('Creating the embedded PostgreSQL');
@@ -58,8 +58,8 @@ export async function prepareDataDirectory(
   return findAccount(statSync(directory), binaries, directory);
 }
 
-// A data directory appears by its final name only when it is whole: an initdb that was killed leaves a stray sibling.
-// It may even still be running, so the name is never used twice; and neighbours have strays of their own.
+// The data directory is renamed to its final name when complete; a killed initdb leaves a stray sibling. The sibling's name is
+// random because that initdb may still be running.
 async function initialise(directory: string, binaries: PostgresBinaries): Promise<PostgresAccount> {
   const parent = dirname(directory);
   const stray = `.${basename(directory)}.initdb-`;
@@ -67,12 +67,12 @@ async function initialise(directory: string, binaries: PostgresBinaries): Promis
     if (name.startsWith(stray)) await rm(join(parent, name), { recursive: true, maxRetries: 10 });
   const account = await findAccount(undefined, binaries, parent);
   const fresh = mkdtempSync(join(parent, stray));
-  giveTo(fresh, account);
+  restrictTo(fresh, account);
   const run = promisify(execFile);
   const data = join(fresh, 'data');
   const locale = ['-E', 'UTF8', '--locale-provider=builtin', '--locale=C.UTF-8'];
   const [program = '', ...args] = [
-    ...account.through,
+    ...account.wrapper,
     ...[binaries.initdb, '-D', data, '-U', SUPERUSER, ...locale, '-A', 'trust'],
   ];
   try {
@@ -82,7 +82,7 @@ async function initialise(directory: string, binaries: PostgresBinaries): Promis
     const reason = (error as { stderr?: string }).stderr?.trim() || (error as Error).message;
     throw new Error(
       `The embedded PostgreSQL could not be created in ${directory}: ${reason}. ` +
-        'Choose a REGISTRY_DATA_DIR that other users can reach, or set database.url',
+        'Choose a REGISTRY_DATA_DIR that other users can access, or set database.url',
       { cause: error },
     );
   }
@@ -92,10 +92,10 @@ async function initialise(directory: string, binaries: PostgresBinaries): Promis
   return account;
 }
 
-/** An owner that was just told to stop, or killed, may need a moment to let go. */
+/** A stopping or killed owner may take a moment to release the lock. */
 const PATIENCE_MS = 2_000;
 const RETRY_MS = 100;
-/** Of BSD and macOS, to take the lock while opening; Node has no name for it. */
+/** open(2) flag of BSD and macOS that locks the file; Node has no constant for it. */
 const O_EXLOCK = 0x20;
 
 export interface DataDirectoryLock {
@@ -103,18 +103,18 @@ export interface DataDirectoryLock {
 }
 
 /**
- * Makes this process the only owner of a data directory. The operating system holds the lock on a file beside the
- * directory and drops it with the process, also after a `kill -9`: so whoever has it knows that the last owner is gone.
- * The file stays: were it removed, two could each lock a file of that name.
+ * Makes this process the only owner of a data directory by a file lock next to it. The operating system releases the lock
+ * when the process ends, even after `kill -9`. The file is never removed: otherwise two processes could each lock a
+ * different file of that name.
  *
- * @throws Error with a sentence for the administrator, when another process is the owner.
+ * @throws Error for the operator when another process is the owner.
  */
 export async function lockDataDirectory(directory: string): Promise<DataDirectoryLock> {
   const path = `${directory}.lock`;
-  const take = process.platform === 'linux' ? takeByProgram : takeByOpening;
+  const tryLock = process.platform === 'linux' ? tryFlock : tryOpenExclusive;
   const deadline = Date.now() + PATIENCE_MS;
-  let file = await take(path);
-  for (; file === undefined; file = await take(path)) {
+  let file = await tryLock(path);
+  for (; file === undefined; file = await tryLock(path)) {
     if (Date.now() > deadline)
       throw new Error(
         `${directory} is in use by another running registry (process ${readFileSync(path, 'utf8').trim()})`,
@@ -131,8 +131,8 @@ export async function lockDataDirectory(directory: string): Promise<DataDirector
   return { release };
 }
 
-// The lock belongs to the open file, which we share with the program for as long as that runs.
-async function takeByProgram(path: string): Promise<number | undefined> {
+// The lock belongs to the open file description, which this process shares with the flock program.
+async function tryFlock(path: string): Promise<number | undefined> {
   const file = openSync(path, 'a', 0o600);
   try {
     const stdio = ['ignore', 'ignore', 'ignore', file] as const;
@@ -141,7 +141,7 @@ async function takeByProgram(path: string): Promise<number | undefined> {
       'exit',
     )) as [number | null];
     if (code === 0) return file;
-    if (code !== 1) throw new Error(`flock ended with ${code}`);
+    if (code !== 1) throw new Error(`flock exited with ${code}`);
   } catch (error) {
     closeSync(file);
     throw new Error(
@@ -154,7 +154,7 @@ async function takeByProgram(path: string): Promise<number | undefined> {
   return undefined;
 }
 
-async function takeByOpening(path: string): Promise<number | undefined> {
+async function tryOpenExclusive(path: string): Promise<number | undefined> {
   const { O_WRONLY, O_CREAT, O_APPEND, O_NONBLOCK } = constants;
   try {
     return openSync(path, O_WRONLY | O_CREAT | O_APPEND | O_NONBLOCK | O_EXLOCK, 0o600);
@@ -167,12 +167,12 @@ async function takeByOpening(path: string): Promise<number | undefined> {
 const STOP_TIMEOUT_MS = 12_000;
 
 /**
- * Ends the PostgreSQL that a `kill -9` of the server left running: it lives on for a moment, or longer if the guard was
- * killed too. Only the owner of the directory may ask for it. Clients it may have do not keep it: they are not ours.
+ * Stops a PostgreSQL that survived a `kill -9` of the server, which happens when the guard was killed too. The caller must
+ * hold the lock of the directory.
  *
- * @returns the process id that a PostgreSQL which is dead left in the directory, if any: a zombie's, or by now somebody
- * else's.
- * @throws Error with a sentence for the administrator, when it does not end.
+ * @returns the process id that a dead PostgreSQL left in the directory, if any. It may belong to a zombie or to an unrelated
+ * process by now.
+ * @throws Error for the operator when the process does not end.
  */
 export async function stopLeftOver(
   directory: string,
@@ -180,32 +180,32 @@ export async function stopLeftOver(
 ): Promise<number | undefined> {
   const pidFile = join(directory, 'postmaster.pid');
   const deadline = Date.now() + STOP_TIMEOUT_MS;
-  for (let asked = false; ; asked = true) {
-    const lines = unlessGone(() => readFileSync(pidFile, 'utf8').split('\n'));
+  for (let isSignalled = false; ; isSignalled = true) {
+    const lines = ignoreMissing(() => readFileSync(pidFile, 'utf8').split('\n'));
     if (lines === undefined) return undefined;
-    const [pid, itsDirectory] = [Number(lines[0]), lines[1] ?? ''];
-    if (!(await commandLine(pid)).includes(`postgres -D ${itsDirectory} `)) return pid;
-    if (!asked) {
+    const [pid, dataDirectory] = [Number(lines[0]), lines[1] ?? ''];
+    if (!(await commandLine(pid)).includes(`postgres -D ${dataDirectory} `)) return pid;
+    if (!isSignalled) {
       log(`Stopping a PostgreSQL left over from a server that was killed (process ${pid})`);
-      unlessGone(() => process.kill(pid, 'SIGINT'));
+      ignoreMissing(() => process.kill(pid, 'SIGINT'));
     }
     if (Date.now() > deadline)
-      throw new Error(`PostgreSQL process ${pid} holds ${directory} and does not end`);
+      throw new Error(`PostgreSQL process ${pid} uses ${directory} and does not stop`);
     await sleep(50);
   }
 }
 
-// The guard may be ending it at the same moment.
-function unlessGone<T>(look: () => T): T | undefined {
+// The guard may stop the process at the same time.
+function ignoreMissing<T>(action: () => T): T | undefined {
   try {
-    return look();
+    return action();
   } catch (error) {
     if (['ENOENT', 'ESRCH'].includes((error as NodeJS.ErrnoException).code ?? '')) return undefined;
     throw error;
   }
 }
 
-/** With a space after each argument; empty for a zombie, and for a process that is not there. */
+/** The arguments, each followed by a space; empty for zombies and missing processes. */
 async function commandLine(pid: number): Promise<string> {
   try {
     if (process.platform === 'linux')

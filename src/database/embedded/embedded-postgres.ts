@@ -19,11 +19,10 @@ interface Options extends ProcessOptions {
 }
 
 /**
- * Starts a PostgreSQL of our own on this data directory, which it creates on first use. The server ends with this
- * process, however that ends; what a `kill -9` leaves behind is recovered at the next start.
+ * Starts the embedded PostgreSQL, creating its data directory on first use. PostgreSQL stops when this process ends for any
+ * reason; the next start recovers from a `kill -9`.
  *
- * @throws Error with a sentence for the administrator: in use by another process, made by another major version, not a
- * data directory, no user to run as.
+ * @throws Error for the operator: directory in use, other major version, not a data directory, no suitable account.
  */
 export async function startEmbeddedPostgres(
   dataDirectory: string,
@@ -32,11 +31,11 @@ export async function startEmbeddedPostgres(
   const log = options.log ?? (() => undefined);
   const binaries = await findPostgresBinaries();
   mkdirSync(dirname(resolve(dataDirectory)), { recursive: true });
-  const directory = trueName(dataDirectory);
+  const directory = realPath(dataDirectory);
   const lock = await lockDataDirectory(directory);
   try {
     const account = await prepareDataDirectory(directory, binaries, log);
-    const server = await startAfter(
+    const server = await startWithRetries(
       () => stopLeftOver(directory, log),
       (stalePid) => runPostgres(directory, binaries, account, stalePid, options),
     );
@@ -47,15 +46,15 @@ export async function startEmbeddedPostgres(
   }
 }
 
-// Processes of a PostgreSQL that was killed may work on for some seconds, and until they end no other one is let in. A
-// start that found nothing left over has nothing to wait for.
-async function startAfter(
-  leftOver: () => Promise<number | undefined>,
+// Child processes of a killed PostgreSQL may run for some seconds and block a new one. Without a stale process id, a failed
+// start is final.
+async function startWithRetries(
+  stopLeftOver: () => Promise<number | undefined>,
   start: (stalePid: number | undefined) => Promise<PostgresProcess>,
 ): Promise<PostgresProcess> {
   const deadline = Date.now() + RECOVERY_PATIENCE_MS;
   for (;;) {
-    const stalePid = await leftOver();
+    const stalePid = await stopLeftOver();
     try {
       return await start(stalePid);
     } catch (error) {
@@ -65,8 +64,8 @@ async function startAfter(
   }
 }
 
-// Two names of one directory must lead to one lock.
-function trueName(directory: string): string {
+// All paths of a directory must lead to the same lock.
+function realPath(directory: string): string {
   if (existsSync(directory)) return realpathSync(directory);
   const path = resolve(directory);
   return join(realpathSync(dirname(path)), basename(path));

@@ -1,8 +1,10 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 
 /**
- * Starts a process that outlives us: our end, of whatever kind, closes its standard input, and it stops the server and
- * removes its socket directory. Returns what ends the guard itself, for when the server was stopped in order.
+ * Starts a guard process that outlives this one. When this process ends, the guard's standard input closes, and the guard
+ * stops PostgreSQL and removes its socket directory.
+ *
+ * @returns a function that ends the guard after a regular stop.
  */
 export function startGuard(server: ChildProcess, socketDirectory: string): () => void {
   const script = 'cat >/dev/null; kill -INT "$1" 2>/dev/null; sleep 2; rm -rf "$2"';
@@ -13,7 +15,7 @@ export function startGuard(server: ChildProcess, socketDirectory: string): () =>
   guard.on('error', () => undefined);
   guard.unref();
   return () => {
-    // Its whole group: the shell and the `cat` that waits. Nothing of ours outlives a stop.
+    // The whole process group: the shell and `cat`.
     try {
       if (guard.pid !== undefined) process.kill(-guard.pid, 'SIGKILL');
     } catch {

