@@ -162,7 +162,11 @@ describe('the other sections', () => {
     [{ adminFileRoots: ['/'] }, 'adminFileRoots[0]', 'must be a map, not a string'],
     [{ adminFileRoots: [{ path: 'a' }] }, 'adminFileRoots[0].path', 'must be an absolute path'],
     [{ adminFileRoots: [{ path: '/nowhere' }] }, 'adminFileRoots[0].path', 'is not a directory'],
-    [{ adminFileRoots: [{ path: '/' }, { path: '/./' }] }, 'adminFileRoots[1].path', 'is already in the list'],
+    [
+      { adminFileRoots: [{ path: '/' }, { path: '/./' }] },
+      'adminFileRoots[1].path',
+      'is already in the list',
+    ],
     [{ adminFileRoots: [{ path: '/', claims: { org: [] } }] }, 'adminFileRoots[0].claims.org', 'empty list'],
     [{ adminFileRoots: [{ path: '/', hosts: ['a:1'] }] }, 'adminFileRoots[0].hosts[0]', 'the name of a host'],
     [{ adminFileRoots: [{ path: '/', hosts: ['*.a'] }] }, 'adminFileRoots[0].hosts[0]', 'the name of a host'],

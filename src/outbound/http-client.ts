@@ -209,7 +209,8 @@ export class HttpClient {
  */
 function redirectTarget(location: string, from: URL, origin: string, policy: RedirectPolicy): URL | string {
   const next = URL.canParse(location, from.href) ? new URL(location, from) : null;
-  if (!next || !['http:', 'https:'].includes(next.protocol)) return 'it redirects to something other than an http(s) URL';
+  if (!next || !['http:', 'https:'].includes(next.protocol))
+    return 'it redirects to something other than an http(s) URL';
   if (policy === 'same-origin' && next.origin !== origin)
     return 'it redirects to another origin, which is not followed';
   if (from.protocol === 'https:' && next.protocol === 'http:')
