@@ -2,64 +2,64 @@ import { API_GROUP, describeCollection, type ResourceCollection } from './custom
 
 const MAX_QUOTED = 300;
 
-/** The API server could not be reached, or refused; the message is a sentence for the operator and holds no secret. */
+/** The API server is unreachable or refused a request. The message is for the operator and contains no secrets. */
 export class ClusterError extends Error {
   constructor(
     message: string,
-    /** Of the HTTP answer, where there was one. */
+    /** HTTP status, if there was a response. */
     readonly status?: number,
-    /** How long the API server asks to wait; null when it does not say. */
+    /** The requested delay (Retry-After); null if there is none. */
     readonly retryAfterMs: number | null = null,
   ) {
     super(message);
   }
 }
 
-/** An answer has more bytes than are read at once. */
-export class AnswerTooLarge extends ClusterError {}
+/** The response body exceeds its limit. */
+export class ResponseTooLarge extends ClusterError {}
 
 /**
- * Why the API server refused, with what to do about it.
+ * Returns an error that says why the API server refused, and what to do.
  *
- * @param body a Status object, unless something else has answered.
+ * @param body a Status object, unless something else responded.
  */
-export function refusal(
+export function statusError(
   verb: string,
   collection: ResourceCollection,
   { status, body, retryAfterMs }: { status: number; body: string; retryAfterMs: number | null },
 ): ClusterError {
   const { plural } = collection;
   const objects = describeCollection(collection);
-  const reason = quoted(body);
+  const reason = messageOf(body);
   const withReason = (sentence: string) =>
-    new ClusterError(reason === '' ? sentence : `${sentence}. It says: ${reason}`, status, retryAfterMs);
+    new ClusterError(reason === '' ? sentence : `${sentence}. Its message: ${reason}`, status, retryAfterMs);
   switch (status) {
     case 401:
       return withReason('The API server refused the credentials (401): the token is wrong or has expired');
     case 403:
       return withReason(
-        `The API server forbids to ${verb} ${objects} (403): the account needs a rule with the verbs list and watch ` +
+        `The API server refused to ${verb} ${objects} (403): the account needs a rule with the verbs list and watch ` +
           `on ${plural} of the API group ${API_GROUP}`,
       );
     default:
-      return withReason(`The API server answered ${status} when asked to ${verb} ${objects}`);
+      return withReason(`The API server returned status ${status} to a request to ${verb} ${objects}`);
   }
 }
 
-/** Why there was no answer. */
+/** Returns a sentence that says why there was no response. */
 export function connectionProblem(server: string, error: unknown): string {
   const { code = '', message = '' } =
     error instanceof AggregateError ? first(error) : (error as NodeJS.ErrnoException);
   if (/CERT|SELF_SIGNED|UNABLE_TO_(GET|VERIFY)|TLS|SSL/.test(code))
-    return `The certificate of the API server at ${server} is not accepted (${code}): check the certificate authority of the kubeconfig`;
+    return `The certificate of the API server at ${server} is not trusted (${code}): check the certificate authority of the kubeconfig`;
   switch (code) {
     case 'ECONNREFUSED':
-      return `The API server at ${server} could not be reached: nobody listens there`;
+      return `The API server at ${server} is unreachable: connection refused`;
     case 'ENOTFOUND':
     case 'EAI_AGAIN':
-      return `The API server at ${server} could not be reached: its name is not known`;
+      return `The API server at ${server} is unreachable: its host name could not be resolved`;
     default:
-      return `The API server at ${server} could not be reached: ${code === '' ? message : code}`;
+      return `The API server at ${server} is unreachable: ${code === '' ? message : code}`;
   }
 }
 
@@ -67,7 +67,7 @@ function first({ errors: [error], message }: AggregateError): NodeJS.ErrnoExcept
   return error instanceof Error ? error : new Error(message);
 }
 
-function quoted(body: string): string {
+function messageOf(body: string): string {
   try {
     const { message } = JSON.parse(body) as { message?: unknown };
     return typeof message === 'string' ? clean(message).slice(0, MAX_QUOTED) : '';
@@ -76,7 +76,7 @@ function quoted(body: string): string {
   }
 }
 
-// PostgreSQL's text takes neither NUL nor half a surrogate pair.
+// PostgreSQL's text type accepts neither NUL nor unpaired surrogates.
 function clean(text: string): string {
   return text.replaceAll(/\p{Cc}|\p{Surrogate}/gu, ' ');
 }

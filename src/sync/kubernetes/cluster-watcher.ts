@@ -18,7 +18,7 @@ import { AdminNamespaces } from '../../sources/admin-limits.js';
 import { SourceLeases, WATCH_LEASE, type WatchedSource } from '../../sources/source-leases.queries.js';
 import { SourceStates } from '../../sources/source-states.queries.js';
 import { SyncMetrics } from '../../telemetry/registry-metrics.js';
-import { Cluster } from './cluster.js';
+import { KubernetesClient } from './kubernetes-client.js';
 import { SourceWatch } from './source-watch.js';
 import { StoredEntries } from './stored-entries.queries.js';
 
@@ -26,8 +26,8 @@ const POLL_MS = 1_000;
 const STOP_TIMEOUT_MS = 3_000;
 
 /**
- * Watches the sources of kind kubernetes, each on one replica at a time: the one that holds its lease. The leases of a
- * replica that dies run out; one that stops hands them back.
+ * Watches the sources of kind kubernetes that this replica has leased. A replica that stops releases its leases; those of a
+ * replica that dies expire.
  */
 @Injectable()
 export class ClusterWatcher implements OnApplicationBootstrap, OnApplicationShutdown {
@@ -39,10 +39,10 @@ export class ClusterWatcher implements OnApplicationBootstrap, OnApplicationShut
     WATCH_LEASE.ms,
     WATCH_LEASE.renewMs,
   );
-  private readonly polling = new Polling(() => this.watchFree(), POLL_MS, this.logger, {
-    failed: 'Finding the clusters to watch failed',
-    unreachable: 'PostgreSQL is not reachable, watches wait',
-    reachable: 'PostgreSQL is reachable again, watches go on',
+  private readonly polling = new Polling(() => this.watchUnleased(), POLL_MS, this.logger, {
+    failed: 'Looking for unwatched clusters failed',
+    unreachable: 'PostgreSQL is unreachable; watches are suspended',
+    reachable: 'PostgreSQL is reachable again; watches resume',
   });
 
   constructor(
@@ -51,7 +51,7 @@ export class ClusterWatcher implements OnApplicationBootstrap, OnApplicationShut
     private readonly states: SourceStates,
     private readonly writer: EntryWriter,
     private readonly stored: StoredEntries,
-    private readonly cluster: Cluster,
+    private readonly client: KubernetesClient,
     private readonly metrics: SyncMetrics,
     private readonly namespaces: AdminNamespaces,
     private readonly audit: AuditTrail,
@@ -70,9 +70,9 @@ export class ClusterWatcher implements OnApplicationBootstrap, OnApplicationShut
     await this.leases.release([this.owner]).catch(() => undefined);
   }
 
-  private async watchFree(): Promise<void> {
+  private async watchUnleased(): Promise<void> {
     for (const source of await this.leases.takeUnwatched(this.owner, WATCH_LEASE.ms)) {
-      // One whose settings have changed is free for us again: its watch is out of date.
+      // A source whose settings have changed is offered again; our watch of it is outdated.
       await this.watches.get(source.id)?.stop();
       this.watch(source);
     }
@@ -80,7 +80,7 @@ export class ClusterWatcher implements OnApplicationBootstrap, OnApplicationShut
 
   private watch(source: WatchedSource): void {
     this.logger.log({ source: source.name }, 'Watching the cluster of this source');
-    const { owner, dataSource, leases, states, writer, stored, cluster, metrics, namespaces, audit } = this;
+    const { owner, dataSource, leases, states, writer, stored, client, metrics, namespaces, audit } = this;
     const maxClaimSets = this.limits.claimSetsPerSource;
     const dependencies = {
       owner,
@@ -89,7 +89,7 @@ export class ClusterWatcher implements OnApplicationBootstrap, OnApplicationShut
       states,
       writer,
       stored,
-      cluster,
+      client,
       metrics,
       namespaces,
       audit,
@@ -97,7 +97,7 @@ export class ClusterWatcher implements OnApplicationBootstrap, OnApplicationShut
     };
     const watch = new SourceWatch(source, dependencies);
     this.watches.set(source.id, watch);
-    // A lease that has only expired is renewed once the database is reachable again, if nobody else has taken it by then.
+    // An expired lease is renewed when the database is reachable again, unless another replica has taken it.
     const { taken } = this.renewal.hold(source.id);
     taken.addEventListener('abort', () => void this.drop(watch), { once: true });
     watch.start();
@@ -109,10 +109,11 @@ export class ClusterWatcher implements OnApplicationBootstrap, OnApplicationShut
     await watch.stop();
     this.logger.log(
       { source: name },
-      'Stopped watching: the source was changed or removed, or changed hands',
+      'Stopped watching: the source was changed or removed, or another replica watches it',
     );
   }
 
+  /** Sources whose entries are known to equal their cluster. */
   private currentIds(): number[] {
     return [...this.watches.values()].filter(({ isCurrent }) => isCurrent).map(({ source }) => source.id);
   }

@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import { collectObjects, type KnownObjects, type Outcome, type RetainedEntry } from './collected-objects.js';
 import { type Resource, RESOURCES } from './custom-resources.js';
-import { readObject } from './read-object.js';
+import { readObject } from './exported-object.js';
 
 const [SERVER, VIRTUAL, PROXY] = RESOURCES as [Resource, Resource, Resource];
 type Found = 'entry' | 'skipped' | 'filtered' | 'retained';
 
-/** One object by its name, with what becomes of it and its claims. */
+/** The objects of a kind by name, with their outcomes and claims. */
 function known(resource: Resource, found: Record<string, Found>, team = 'a'): KnownObjects {
   const objects = new Map<string, Outcome | RetainedEntry>();
   for (const [name, outcome] of Object.entries(found))
@@ -30,11 +30,11 @@ function read(resource: Resource, name: string, outcome: 'entry' | 'skipped', te
 
 async function collect(
   all: KnownObjects[],
-  { asked, limit = 10 }: { asked?: (name: string) => boolean; limit?: number } = {},
+  { mustWrite, limit = 10 }: { mustWrite?: (name: string) => boolean; limit?: number } = {},
 ) {
   const { entries, counts, skipped, retained, displaced, beyondLimit } = await collectObjects(
     all,
-    asked ?? (() => true),
+    mustWrite ?? (() => true),
     limit,
   );
   return {
@@ -49,68 +49,70 @@ async function collect(
 
 const NOTHING = { written: [], counted: 0, skipped: [], retained: [], displaced: [], beyondLimit: [] };
 
-describe('objects of one name', () => {
+describe('objects with the same name', () => {
   it.each<[string, KnownObjects[], object]>([
-    ['are nothing when there is none', [], {}],
-    ['are an entry', [known(SERVER, { a: 'entry' })], { written: ['a'], counted: 1 }],
+    ['none: no entry', [], {}],
+    ['one: an entry', [known(SERVER, { a: 'entry' })], { written: ['a'], counted: 1 }],
     [
-      'are the one of the kind that comes first',
+      'of two kinds: the first kind wins',
       [known(SERVER, { a: 'entry' }), known(VIRTUAL, { a: 'entry' })],
       {
         written: ['a'],
         counted: 1,
-        skipped: ['VirtualMCPServer a: there is a MCPServer of this namespace and name, which counts'],
+        skipped: ['VirtualMCPServer a: the MCPServer with the same namespace and name takes precedence'],
       },
     ],
     [
-      'are the one that can be an entry',
+      'skipped and filtered ones: the valid object wins',
       [known(SERVER, { a: 'skipped' }), known(VIRTUAL, { a: 'filtered' }), known(PROXY, { a: 'entry' })],
       { written: ['a'], counted: 1, skipped: [expect.stringContaining('MCPServer n/a: the annotation')] },
     ],
     [
-      'stay as they are stored when nobody knows of the kind that has it',
+      'retained and listed: the retained entry of an earlier kind wins',
       [known(SERVER, { a: 'retained' }), known(VIRTUAL, { a: 'entry' })],
       {
         counted: 1,
         retained: ['a'],
-        skipped: ['VirtualMCPServer a: there is a MCPServer of this namespace and name, which counts'],
+        skipped: ['VirtualMCPServer a: the MCPServer with the same namespace and name takes precedence'],
       },
     ],
     [
-      'are of the kind that comes first, whatever is stored',
+      'listed and retained: an earlier kind replaces the retained entry',
       [known(SERVER, { a: 'entry' }), known(VIRTUAL, { a: 'retained' })],
       { written: ['a'], counted: 1, displaced: ['a'] },
     ],
     [
-      'stay when the one that comes first can be no entry',
+      'skipped and retained: the retained entry stays',
       [known(SERVER, { a: 'skipped' }), known(VIRTUAL, { a: 'retained' })],
       { counted: 1, retained: ['a'], skipped: [expect.stringContaining('MCPServer n/a: the annotation')] },
     ],
-  ])('%s', async (_what, all, expected) => expect(await collect(all)).toEqual({ ...NOTHING, ...expected }));
+  ])('%s', async (_situation, all, expected) =>
+    expect(await collect(all)).toEqual({ ...NOTHING, ...expected }),
+  );
 });
 
-it('what was not asked for is counted and not written', async () => {
+it('counts objects that need not be written', async () => {
   const all = [known(SERVER, { a: 'entry', b: 'entry' })];
-  expect(await collect(all, { asked: (name) => name === 'b' })).toEqual({
+  expect(await collect(all, { mustWrite: (name) => name === 'b' })).toEqual({
     ...NOTHING,
     written: ['b'],
     counted: 2,
   });
 });
 
-describe('different claims', () => {
-  it('have their place in the order of their objects, up to the limit', async () => {
+describe('claim sets', () => {
+  it('are accepted in the order of their objects, up to the limit', async () => {
     const all = [known(SERVER, { a: 'entry' }, 'a'), known(VIRTUAL, { b: 'entry' }, 'b')];
     expect(await collect(all, { limit: 2 })).toMatchObject({ written: ['a', 'b'], beyondLimit: [] });
     expect(await collect(all, { limit: 1 })).toMatchObject({
       written: ['a'],
       counted: 1,
       beyondLimit: ['b'],
-      skipped: [expect.stringContaining('may carry 1 different claims')],
+      skipped: [expect.stringContaining('already has 1 different claim sets')],
     });
   });
 
-  it('that stay as they are stored have theirs before all others', async () => {
+  it('of retained entries are accepted first', async () => {
     const all = [known(SERVER, { a: 'entry' }, 'a'), known(VIRTUAL, { b: 'retained' }, 'b')];
     expect(await collect(all, { limit: 2 })).toMatchObject({ written: ['a'], retained: ['b'] });
     expect(await collect(all, { limit: 1 })).toMatchObject({

@@ -4,7 +4,7 @@ import type { LabeledVersion } from '../../entries/writer/entry-writer.js';
 import { TimeSlice } from '../../json/time-slice.js';
 import { type EntryFilter, passesFilter } from '../../sources/entry-filter.js';
 import type { Resource } from './custom-resources.js';
-import { ENTRY_PREFIX, type ExportedServer, readStored, type SkippedObject } from './read-object.js';
+import { ENTRY_PREFIX, type ExportedServer, readStored, type SkippedObject } from './exported-object.js';
 import type { StoredEntries } from './stored-entries.queries.js';
 
 /** One kind in one namespace, or in all of them (null). */
@@ -13,15 +13,15 @@ interface Watched {
   readonly namespace: string | null;
 }
 
-/** An entry that stays as it is stored, because nobody knows what has become of its object. */
+/** An entry that stays as stored because its object cannot be listed. */
 export interface RetainedEntry {
   readonly outcome: 'retained';
   readonly claims: Claims;
 }
 
 /**
- * What is stored of those kinds and namespaces that have not been listed since this replica took the source over. What is
- * excluded by the filter of the source is not among it: that may be newer than what is stored.
+ * The stored entries of the kinds and namespaces that this replica has not listed yet. Entries excluded by the source's
+ * filter are left out, because the filter may be newer than they are.
  */
 export class RetainedEntries<W extends Watched> {
   private constructor(private readonly byWatch: ReadonlyMap<W, Map<string, RetainedEntry>>) {}
@@ -60,41 +60,41 @@ export class RetainedEntries<W extends Watched> {
     return this.byWatch.get(watch) ?? new Map<string, RetainedEntry>();
   }
 
-  /** Gives them up, once what they come from is listed: they are to be written anew, or removed. */
+  /** Drops the entries of a watch that is listed now, and returns their names: they must be written or removed. */
   release(watch: W): string[] {
     const released = [...this.of(watch).keys()];
     this.byWatch.get(watch)?.clear();
     return released;
   }
 
-  /** Others have been written in place of these. */
+  /** Drops entries that other objects have replaced. */
   forget(names: Iterable<string>): void {
     for (const name of names) for (const entries of this.byWatch.values()) entries.delete(name);
   }
 }
 
-/** What became of an object that was read. */
+/** The result of reading an object. */
 export type Outcome = ExportedServer | SkippedObject | { readonly outcome: 'filtered' };
 
-/** The objects of a kind, in one namespace or in all of them, by `namespace/name`. */
+/** The objects of a kind in one namespace or in all of them, by `namespace/name`. */
 export interface KnownObjects {
   readonly resource: Resource;
   readonly objects: ReadonlyMap<string, Outcome | RetainedEntry>;
 }
 
-/** What all objects of a source come to. */
+/** The entries, counts and problems of all objects of a source. */
 export interface CollectedObjects {
-  /** To be written: those that were asked for. */
+  /** The entries to write. */
   readonly entries: LabeledVersion[];
   readonly counts: Record<'entries' | 'skipped' | 'filtered' | 'warnings', number>;
   readonly skipped: SkippedEntry[];
-  /** The names of the objects whose claims are too many. */
+  /** Names of the objects that exceed the claim set limit. */
   readonly beyondLimit: ReadonlySet<string>;
-  /** The names of the entries that stay as they are stored. */
+  /** Names of the entries that stay as stored. */
   readonly retained: ReadonlySet<string>;
-  /** The names of those that would, if no object of a kind that comes first had their name. */
+  /** Names of retained entries that an object of an earlier kind replaces. */
   readonly displaced: ReadonlySet<string>;
-  /** What is not served of the objects in `entries`. */
+  /** Ignored or shortened annotations of the objects in `entries`. */
   readonly warnings: {
     readonly kind: string;
     readonly object: string;
@@ -103,15 +103,15 @@ export interface CollectedObjects {
 }
 
 /**
- * Decides which object of a name is the entry, and which claims have their place.
+ * Decides which object becomes the entry of a name, and which objects exceed the claim set limit.
  *
- * @param known in the order of the kinds: of one name, the first counts.
- * @param isAsked whether the entry of this name is to be written; counts and skipped objects are always those of all.
- * @param maxClaimSets contract §2, `claimSetsPerSource`: those that came first have their place.
+ * @param known in the order of the kinds; the first kind wins a name.
+ * @param mustWrite whether to write the entry of this name; counts and skipped objects always cover all objects.
+ * @param maxClaimSets contract §2, `claimSetsPerSource`: the first claim sets are accepted.
  */
 export async function collectObjects(
   known: readonly KnownObjects[],
-  isAsked: (name: string) => boolean,
+  mustWrite: (name: string) => boolean,
   maxClaimSets: number,
 ): Promise<CollectedObjects> {
   const slice = new TimeSlice();
@@ -132,7 +132,7 @@ export async function collectObjects(
   const { entries, counts, skipped, warnings } = collected;
   for (const { objects } of known)
     for (const object of objects.values())
-      if (object.outcome === 'retained') claimSets.hasRoomFor(object.claims);
+      if (object.outcome === 'retained') claimSets.accepts(object.claims);
   for (const { resource, objects } of known)
     for (const [name, object] of [...objects]) {
       await slice.pause();
@@ -147,7 +147,7 @@ export async function collectObjects(
           counts.entries += 1;
         }
       } else if (winner) skipped.push(duplicate(resource, name, object, winner));
-      else if (!claimSets.hasRoomFor(object.claims)) {
+      else if (!claimSets.accepts(object.claims)) {
         winners.set(name, resource);
         beyondLimit.add(name);
         skipped.push(tooManyClaims(resource, name, object, maxClaimSets));
@@ -155,7 +155,7 @@ export async function collectObjects(
         winners.set(name, resource);
         counts.entries += 1;
         counts.warnings += object.warnings.length;
-        if (isAsked(name)) {
+        if (mustWrite(name)) {
           entries.push(object);
           if (object.warnings.length > 0)
             warnings.push({ kind: resource.kind, object: name, warnings: object.warnings });
@@ -169,12 +169,12 @@ export async function collectObjects(
 class ClaimSets {
   private readonly texts = new Set<string>();
 
-  constructor(private readonly most: number) {}
+  constructor(private readonly limit: number) {}
 
-  hasRoomFor(claims: Claims): boolean {
+  accepts(claims: Claims): boolean {
     const text = canonicalClaims(claims);
     if (this.texts.has(text)) return true;
-    if (this.texts.size >= this.most) return false;
+    if (this.texts.size >= this.limit) return false;
     this.texts.add(text);
     return true;
   }
@@ -187,7 +187,7 @@ function skippedEntry(
   return { type: 'server', name, version, reasons: [...reasons] };
 }
 
-// An entry has one claim set: versions of two objects must not share it.
+// An entry has one claim set, so it cannot have versions from two objects.
 function duplicate(
   { kind }: Resource,
   name: string,
@@ -195,7 +195,7 @@ function duplicate(
   winner: Resource,
 ): SkippedEntry {
   return skippedEntry(version, [
-    `${kind} ${name}: there is a ${winner.kind} of this namespace and name, which counts`,
+    `${kind} ${name}: the ${winner.kind} with the same namespace and name takes precedence`,
   ]);
 }
 
@@ -206,11 +206,11 @@ function tooManyClaims(
   maxClaimSets: number,
 ): SkippedEntry {
   return skippedEntry(version, [
-    `${kind} ${name}: the entries of a source may carry ${maxClaimSets} different claims, and others do already`,
+    `${kind} ${name}: the source already has ${maxClaimSets} different claim sets, the maximum (claimSetsPerSource)`,
   ]);
 }
 
-/** Whether an object means the same as before. */
+/** Whether the results of reading an object twice are equal. */
 export function isSameOutcome(one: Outcome | undefined, other: Outcome | undefined): boolean {
   if (one === undefined || other === undefined) return one === other;
   if (one.outcome === 'entry' && other.outcome === 'entry')

@@ -1,27 +1,27 @@
-/** A custom resource whose objects become servers. */
+/** A custom resource whose objects become server entries. */
 export interface Resource {
   readonly kind: string;
   readonly plural: string;
-  /** Whether more than the metadata of its objects is used. */
+  /** Whether `spec` is needed, not only the metadata. */
   readonly needsSpec: boolean;
 }
 
 export const API_GROUP = 'toolhive.stacklok.dev';
 
-/** The served versions, the preferred one first; their fields are the same. */
+/** In order of preference; their fields are the same. */
 export const API_VERSIONS = ['v1beta1', 'v1alpha1'] as const;
 
-/** Of two objects with one namespace and name, the one whose kind comes first here is the entry. */
+/** If several kinds have an object with the same namespace and name, the first kind wins. */
 export const RESOURCES: readonly Resource[] = [
   { kind: 'MCPServer', plural: 'mcpservers', needsSpec: true },
   { kind: 'VirtualMCPServer', plural: 'virtualmcpservers', needsSpec: false },
   { kind: 'MCPRemoteProxy', plural: 'mcpremoteproxies', needsSpec: false },
 ];
 
-/** What is listed and watched: the objects of a resource, in one namespace or in all of them. */
+/** The objects of a resource in one namespace or in all of them. */
 export interface ResourceCollection {
   readonly plural: string;
-  /** Null: all of them. */
+  /** Null: all namespaces. */
   readonly namespace: string | null;
   readonly path: string;
   readonly needsSpec: boolean;
@@ -36,7 +36,7 @@ export function collectionOf(
   return { plural, namespace, path: `/apis/${API_GROUP}/${version}${inside}/${plural}`, needsSpec };
 }
 
-/** The same for people. */
+/** For messages: `mcpservers in the namespace tools`. */
 export function describeCollection({
   plural,
   namespace,
@@ -45,8 +45,8 @@ export function describeCollection({
 }
 
 /**
- * Whether one resource version of a collection is earlier than another one. They are decimal numbers that only grow (API
- * conventions of Kubernetes, and for clients to rely on since v1.35); of anything else nothing is known.
+ * Whether one resource version of a collection is earlier than another. Resource versions are increasing decimal numbers
+ * (Kubernetes API conventions; clients may rely on it since v1.35). False for anything else.
  */
 export function isEarlierVersion(one: string, other: string): boolean {
   return isNumber(one) && isNumber(other) && BigInt(one) < BigInt(other);

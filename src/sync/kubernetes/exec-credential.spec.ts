@@ -3,7 +3,7 @@ import { execInfo, parseExecCredential } from './exec-credential.js';
 
 const V1 = 'client.authentication.k8s.io/v1';
 
-describe('what a command of a kubeconfig is told', () => {
+describe('KUBERNETES_EXEC_INFO', () => {
   const cluster = {
     server: 'https://cluster.example.com',
     'certificate-authority-data': 'QQ==',
@@ -14,7 +14,7 @@ describe('what a command of a kubeconfig is told', () => {
     ],
   };
 
-  it('is the version, and that nobody is there to answer', () => {
+  it('has the API version and says that the plugin is not interactive', () => {
     expect(JSON.parse(execInfo({ apiVersion: V1 }, cluster))).toEqual({
       apiVersion: V1,
       kind: 'ExecCredential',
@@ -22,7 +22,7 @@ describe('what a command of a kubeconfig is told', () => {
     });
   });
 
-  it('is the cluster too, if it asks for that', () => {
+  it('has the cluster with provideClusterInfo', () => {
     expect(JSON.parse(execInfo({ apiVersion: V1, provideClusterInfo: true }, cluster))).toMatchObject({
       spec: {
         interactive: false,
@@ -37,7 +37,7 @@ describe('what a command of a kubeconfig is told', () => {
   });
 });
 
-describe('what it prints', () => {
+describe('the output of an exec plugin', () => {
   const printed = (status: unknown, more: object = {}) =>
     JSON.stringify({ apiVersion: V1, kind: 'ExecCredential', status, ...more });
   const pair = { clientCertificateData: 'cert', clientKeyData: 'key' };
@@ -53,23 +53,26 @@ describe('what it prints', () => {
       { token: 'a', ...pair },
       { token: 'a', clientCertificate: 'cert', clientKey: 'key', expiresAt: Infinity },
     ],
-  ])('are credentials: %j', (status, credential) =>
+  ])('is accepted: %j', (status, credential) =>
     expect(parseExecCredential(printed(status), V1)).toEqual(credential),
   );
 
   it.each([
-    ['hunter2', 'its output is no JSON'],
-    ['null', 'its output is no ExecCredential'],
-    [printed({ token: 'hunter2' }, { kind: 'Token' }), 'its output is no ExecCredential'],
+    ['hunter2', 'its output is not JSON'],
+    ['null', 'its output is not an ExecCredential'],
+    [printed({ token: 'hunter2' }, { kind: 'Token' }), 'its output is not an ExecCredential'],
     [
       printed({ token: 'hunter2' }, { apiVersion: 'client.authentication.k8s.io/v1beta1' }),
-      `it does not answer in the version ${V1}, as the kubeconfig says`,
+      `its output does not have the apiVersion ${V1} of the kubeconfig`,
     ],
-    [printed({}), 'there is neither a token nor a certificate'],
-    [printed(undefined), 'there is neither a token nor a certificate'],
-    [printed({ token: '' }), 'there is neither a token nor a certificate'],
-    [printed({ token: 'a', clientKeyData: 'key' }), 'there is a certificate or a key without the other'],
-  ])('are none, and nothing of it is quoted: %j', (output, problem) =>
+    [printed({}), 'its output has neither a token nor a certificate'],
+    [printed(undefined), 'its output has neither a token nor a certificate'],
+    [printed({ token: '' }), 'its output has neither a token nor a certificate'],
+    [
+      printed({ token: 'a', clientKeyData: 'key' }),
+      'its output has a certificate or a key without the other',
+    ],
+  ])('is refused without being quoted: %j', (output, problem) =>
     expect(parseExecCredential(output, V1)).toBe(problem),
   );
 });

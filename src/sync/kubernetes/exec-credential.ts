@@ -2,52 +2,54 @@ import { execFile } from 'node:child_process';
 import { readEnvironment } from '../../config/environment.js';
 import { elements, isObject, member } from '../../json/json-values.js';
 import { ClusterError } from './cluster-error.js';
-import type { KubeconfigEntry } from './kubeconfig-files.js';
+import type { KubeconfigEntry } from './kubeconfig-merge.js';
 
-/** Clouds look up who somebody is over the network. */
+/** Cloud plugins make network requests. */
 const TIMEOUT_MS = 15_000;
 const MAX_OUTPUT_BYTES = 1024 * 1024;
 const CLUSTER_EXTENSION = 'client.authentication.k8s.io/exec';
 
-/** Of the `status` of an ExecCredential; certificate and key are PEM, and come together. */
+/** The `status` of an ExecCredential. Certificate and key are PEM; either both are set or neither. */
 export interface ExecCredential {
   readonly token?: string;
   readonly clientCertificate?: string;
   readonly clientKey?: string;
-  /** Milliseconds since 1970; Infinity when it does not say. */
+  /** Unix time in milliseconds; Infinity without an expiration. */
   readonly expiresAt: number;
 }
 
 /**
- * Asks the command of a kubeconfig who we are (client-go credential plugins: `users[].user.exec`). Neither its output nor
- * what it complains of is quoted: either may hold credentials.
+ * Runs the credential plugin of a kubeconfig user (client-go credential plugins, `users[].user.exec`). Errors quote neither
+ * its output nor its stderr, because both may contain credentials.
  *
- * @param exec its settings; a relative command has been resolved.
- * @param cluster the cluster's entry, with data in place of the path of its certificate authority.
+ * @param exec the plugin's settings, with a resolved command.
+ * @param cluster the cluster's entry, with the certificate authority as data.
  * @throws ClusterError
  */
-export async function execCredential(
+export async function runExecPlugin(
   exec: KubeconfigEntry,
   cluster: KubeconfigEntry,
 ): Promise<ExecCredential> {
   const command = member(exec, 'command');
   if (typeof command !== 'string' || command === '')
-    throw new ClusterError('The kubeconfig has an exec section without a command');
+    throw new ClusterError('The exec section of the kubeconfig has no command');
   if (member(exec, 'interactiveMode') === 'Always')
-    throw new ClusterError(`The command ${command} of the kubeconfig wants a terminal, and there is none`);
+    throw new ClusterError(
+      `The command ${command} of the kubeconfig needs a terminal (interactiveMode: Always)`,
+    );
   const output = await run(command, exec, execInfo(exec, cluster));
   const credential = parseExecCredential(output, member(exec, 'apiVersion'));
   if (typeof credential === 'string')
-    throw new ClusterError(`The command ${command} of the kubeconfig gave no credentials: ${credential}`);
+    throw new ClusterError(`The command ${command} of the kubeconfig returned no credentials: ${credential}`);
   return credential;
 }
 
-/** What the command gets as `KUBERNETES_EXEC_INFO`: an ExecCredential with a `spec`. */
+/** Returns the value of `KUBERNETES_EXEC_INFO`: an ExecCredential with a `spec`. */
 export function execInfo(exec: KubeconfigEntry, cluster: KubeconfigEntry): string {
   const extension = elements(member(cluster, 'extensions')).find(
-    (one) => member(one, 'name') === CLUSTER_EXTENSION,
+    (entry) => member(entry, 'name') === CLUSTER_EXTENSION,
   );
-  const about = {
+  const clusterInfo = {
     server: member(cluster, 'server'),
     'tls-server-name': member(cluster, 'tls-server-name'),
     'insecure-skip-tls-verify': member(cluster, 'insecure-skip-tls-verify'),
@@ -55,37 +57,38 @@ export function execInfo(exec: KubeconfigEntry, cluster: KubeconfigEntry): strin
     'proxy-url': member(cluster, 'proxy-url'),
     config: member(extension, 'extension'),
   };
-  const isAsked = member(exec, 'provideClusterInfo') === true;
+  const needsCluster = member(exec, 'provideClusterInfo') === true;
   return JSON.stringify({
     apiVersion: member(exec, 'apiVersion'),
     kind: 'ExecCredential',
-    spec: { interactive: false, ...(isAsked ? { cluster: about } : {}) },
+    spec: { interactive: false, ...(needsCluster ? { cluster: clusterInfo } : {}) },
   });
 }
 
 /**
- * What the command has printed.
+ * Parses the output of a plugin.
  *
- * @param apiVersion the one it was asked in, which it has to answer in.
- * @returns what is wrong with it as a part of a sentence, which quotes nothing of it.
+ * @param apiVersion the version in the kubeconfig, which the output must have too.
+ * @returns the credential, or the problem as part of a sentence that quotes none of the output.
  */
 export function parseExecCredential(output: string, apiVersion: unknown): ExecCredential | string {
   let answer: unknown;
   try {
     answer = JSON.parse(output);
   } catch {
-    return 'its output is no JSON';
+    return 'its output is not JSON';
   }
-  if (member(answer, 'kind') !== 'ExecCredential') return 'its output is no ExecCredential';
+  if (member(answer, 'kind') !== 'ExecCredential') return 'its output is not an ExecCredential';
   if (member(answer, 'apiVersion') !== apiVersion)
-    return `it does not answer in the version ${String(apiVersion)}, as the kubeconfig says`;
+    return `its output does not have the apiVersion ${String(apiVersion)} of the kubeconfig`;
   const status = member(answer, 'status');
   const token = textOf(status, 'token');
   const clientCertificate = textOf(status, 'clientCertificateData');
   const clientKey = textOf(status, 'clientKeyData');
   if ((clientCertificate === undefined) !== (clientKey === undefined))
-    return 'there is a certificate or a key without the other';
-  if (token === undefined && clientKey === undefined) return 'there is neither a token nor a certificate';
+    return 'its output has a certificate or a key without the other';
+  if (token === undefined && clientKey === undefined)
+    return 'its output has neither a token nor a certificate';
   const expiresAt = Date.parse(textOf(status, 'expirationTimestamp') ?? '');
   return {
     ...(token === undefined ? {} : { token }),
@@ -105,7 +108,7 @@ function run(command: string, exec: KubeconfigEntry, info: string): Promise<stri
       if (error) reject(new ClusterError(failure(command, exec, error)));
       else resolve(stdout);
     });
-    // One that has ended already does not read it.
+    // Writing fails if the process has already exited.
     child.stdin?.on('error', () => undefined).end();
   });
 }
@@ -116,13 +119,13 @@ function failure(
   { code, killed }: { code?: string | number | null | undefined; killed?: boolean },
 ): string {
   const hint = member(exec, 'installHint');
+  const subject = `The command ${command} of the kubeconfig`;
   if (code === 'ENOENT')
-    return `The command ${command} of the kubeconfig is not there${typeof hint === 'string' ? `. ${hint.trim()}` : ''}`;
+    return `${subject} was not found${typeof hint === 'string' ? `. ${hint.trim()}` : ''}`;
   if (code === 'ERR_CHILD_PROCESS_STDIO_MAXBUFFER')
-    return `The command ${command} of the kubeconfig prints more than credentials`;
-  if (killed === true)
-    return `The command ${command} of the kubeconfig did not end within ${TIMEOUT_MS / 1000} s`;
-  return `The command ${command} of the kubeconfig failed (${code ?? 'it was ended'}): try it by hand`;
+    return `${subject} prints more than ${MAX_OUTPUT_BYTES} bytes`;
+  if (killed === true) return `${subject} did not finish within ${TIMEOUT_MS / 1000} s`;
+  return `${subject} failed (${code ?? 'killed by a signal'}): run it by hand to see why`;
 }
 
 function textOf(value: unknown, key: string): string | undefined {

@@ -6,19 +6,14 @@ import { join } from 'node:path';
 import type { KubeConfig } from '@kubernetes/client-node';
 import { elements, isObject, member } from '../../json/json-values.js';
 import { ClusterError } from './cluster-error.js';
-import { execCredential, type ExecCredential } from './exec-credential.js';
-import {
-  type KubeconfigEntry,
-  type KubeconfigFile,
-  type MergedKubeconfig,
-  mergeKubeconfigs,
-} from './kubeconfig-files.js';
+import { type ExecCredential, runExecPlugin } from './exec-credential.js';
+import { type KubeconfigEntry, type MergedKubeconfig, mergeKubeconfigs } from './kubeconfig-merge.js';
 
-const SERVICE_ACCOUNT = '/var/run/secrets/kubernetes.io/serviceaccount/token';
-/** The longest time that setTimeout takes. */
-const LONGEST_TIMER_MS = 2 ** 31 - 1;
+const SERVICE_ACCOUNT_TOKEN = '/var/run/secrets/kubernetes.io/serviceaccount/token';
+/** The longest delay `setTimeout` accepts. */
+const MAX_TIMER_MS = 2 ** 31 - 1;
 
-/** Where the API server is and how we show who we are. */
+/** The address of the API server, and the request options with our credentials. */
 export interface Connection {
   readonly server: string;
   readonly options: RequestOptions;
@@ -32,79 +27,79 @@ type User = NonNullable<ReturnType<KubeConfig['getCurrentUser']>>;
 interface LoadedKubeconfig {
   readonly cluster: Cluster;
   readonly user: User;
-  /** The entries of both as they stand in the file; empty in a pod. */
+  /** The entries as the file has them; empty in a pod. */
   readonly clusterEntry: KubeconfigEntry;
   readonly userEntry: KubeconfigEntry;
-  readonly empty: () => KubeConfig;
+  readonly newConfig: () => KubeConfig;
 }
 
 /**
- * Reads what kubectl would read, or the service account of the pod, by the official client, except where that differs from
- * kubectl: it merges no entries of one name, stops at a missing file, knows no `tokenFile`, does not resolve the command of
- * `exec`, tells it nothing and runs it at each request.
+ * Connects with the kubeconfig or with the service account of the pod. `@kubernetes/client-node` applies TLS, proxies, basic
+ * authentication and legacy auth providers; merging, token files and exec plugins are ours (decision 015).
  */
 export class Kubeconfig {
   private loaded: Promise<LoadedKubeconfig> | undefined;
   private executed: { readonly key: string; readonly credential: Promise<ExecCredential> } | undefined;
 
-  /** @param files absolute; none: the service account of the pod, or else that of the home directory. */
+  /** @param files absolute paths; if empty, the pod's service account, otherwise `~/.kube/config`. */
   constructor(private readonly files: readonly string[]) {}
 
   /** @throws ClusterError */
   async connect(): Promise<Connection> {
     const loaded = (this.loaded ??= load(this.files));
     try {
-      const { cluster, user, userEntry, empty } = await loaded;
-      const { shown, credential } = await this.credentials(await loaded);
-      const config = empty();
+      const kubeconfig = await loaded;
+      const { cluster, user, userEntry, newConfig } = kubeconfig;
+      const { overrides, credential } = await this.credentials(kubeconfig);
+      const config = newConfig();
       config.loadFromClusterAndUser(
-        // The client takes http:// for a mistake without this; kubectl does not.
+        // The client refuses http:// without this; kubectl does not.
         { ...cluster, skipTLSVerify: cluster.skipTLSVerify || cluster.server.startsWith('http:') },
-        { ...user, ...shown },
+        { ...user, ...overrides },
       );
       const options: RequestOptions = {};
       await config.applyToHTTPSOptions(options);
-      options.headers = { ...options.headers, ...impersonation(userEntry) };
+      options.headers = { ...options.headers, ...impersonationHeaders(userEntry) };
       return { server: cluster.server, options, loaded, credential };
     } catch (error) {
       if (this.loaded === loaded) this.loaded = undefined;
       if (error instanceof ClusterError) throw error;
-      throw new ClusterError(`The credentials for the cluster could not be read: ${reasonOf(error)}`);
+      throw new ClusterError(`Cannot read the credentials for the cluster: ${reasonOf(error)}`);
     }
   }
 
-  /** Reads everything anew for the next connection: a file, or the token in it, may have been replaced. */
+  /** Makes the next connection read the files again, because they or their tokens may have been replaced. */
   forget({ loaded, credential }: Connection, { credentials = false } = {}): void {
     if (this.loaded === loaded) this.loaded = undefined;
     if (credentials && credential !== undefined && this.executed?.credential === credential)
       this.executed = undefined;
   }
 
-  // As in kubectl, a token file comes before a token, and either before a command.
+  // As in kubectl, a token file takes precedence over a token, and both over a command.
   private async credentials({ user, userEntry, clusterEntry }: LoadedKubeconfig): Promise<{
-    shown: Partial<User>;
+    overrides: Partial<User>;
     credential?: Promise<ExecCredential>;
   }> {
     const tokenFile = member(userEntry, 'tokenFile');
     if (typeof tokenFile === 'string' && tokenFile !== '')
-      return { shown: { token: await readToken(tokenFile, user.token) } };
+      return { overrides: { token: await readToken(tokenFile, user.token) } };
     const exec = member(userEntry, 'exec');
-    if (!isObject(exec) || user.token || user.username) return { shown: {} };
+    if (!isObject(exec) || user.token || user.username) return { overrides: {} };
     const credential = this.execute(exec, clusterEntry);
     const { token, clientCertificate, clientKey } = await credential;
-    const shown = {
+    const overrides = {
       ...(token === undefined ? {} : { token }),
       ...(clientCertificate === undefined ? {} : { certData: base64(clientCertificate) }),
       ...(clientKey === undefined ? {} : { keyData: base64(clientKey) }),
     };
-    return { shown, credential };
+    return { overrides, credential };
   }
 
-  // Once for all who ask, until it expires or is refused.
+  /** Shares one run of the plugin until its credential expires or is refused. */
   private execute(exec: KubeconfigEntry, cluster: KubeconfigEntry): Promise<ExecCredential> {
     const key = JSON.stringify([exec, cluster]);
     if (this.executed?.key === key) return this.executed.credential;
-    const credential = execCredential(exec, withAuthority(cluster));
+    const credential = runExecPlugin(exec, withAuthorityData(cluster));
     const executed = { key, credential };
     const drop = () => {
       if (this.executed === executed) this.executed = undefined;
@@ -112,69 +107,70 @@ export class Kubeconfig {
     this.executed = executed;
     credential.then(({ expiresAt }) => {
       const ms = expiresAt - Date.now();
-      if (ms < LONGEST_TIMER_MS) setTimeout(drop, ms).unref();
+      if (ms < MAX_TIMER_MS) setTimeout(drop, ms).unref();
     }, drop);
     return credential;
   }
 }
 
 async function load(files: readonly string[]): Promise<LoadedKubeconfig> {
-  // Half a second and 70 MB, which a server without such a source does not pay.
+  // The import takes half a second and 70 MB, so servers without Kubernetes sources skip it.
   const { KubeConfig } = await import('@kubernetes/client-node');
   const config = new KubeConfig();
   const home = join(homedir(), '.kube', 'config');
-  const named = files.length === 0 && !existsSync(SERVICE_ACCOUNT) && existsSync(home) ? [home] : files;
-  const merged = named.length === 0 ? undefined : merge(named);
+  const isInPod = existsSync(SERVICE_ACCOUNT_TOKEN);
+  const paths = files.length === 0 && !isInPod && existsSync(home) ? [home] : files;
+  const merged = paths.length === 0 ? undefined : merge(paths);
   if (merged) config.loadFromString(JSON.stringify(withoutExec(merged)), { onInvalidEntry: 'filter' });
-  else if (existsSync(SERVICE_ACCOUNT)) config.loadFromCluster();
+  else if (isInPod) config.loadFromCluster();
   else
     throw new ClusterError(
-      'There is no cluster: the server runs in no pod with a service account, and neither REGISTRY_KUBECONFIG nor ' +
-        'KUBECONFIG names a file',
+      'No cluster is configured: the server does not run in a pod with a service account, and neither ' +
+        'REGISTRY_KUBECONFIG nor KUBECONFIG names a file',
     );
   const cluster = config.getCurrentCluster();
   if (!cluster?.server) throw new ClusterError('The kubeconfig has no current context that names a cluster');
-  const user = config.getCurrentUser() ?? { name: 'nobody' };
+  const user = config.getCurrentUser();
   return {
     cluster,
-    user,
-    clusterEntry: entryOf(merged?.clusters, cluster.name, 'cluster'),
-    userEntry: entryOf(merged?.users, user.name, 'user'),
-    empty: () => new KubeConfig(),
+    user: user ?? { name: 'anonymous' },
+    clusterEntry: settingsOf(merged?.clusters, cluster.name, 'cluster'),
+    userEntry: user ? settingsOf(merged?.users, user.name, 'user') : {},
+    newConfig: () => new KubeConfig(),
   };
 }
 
-function merge(names: readonly string[]): MergedKubeconfig {
-  const files = names.flatMap((name) => readKubeconfig(name) ?? []);
+function merge(paths: readonly string[]): MergedKubeconfig {
+  const files = paths.flatMap((path) => {
+    const text = readIfExists(path);
+    return text === undefined ? [] : [{ path, text }];
+  });
   if (files.length === 0)
-    throw new ClusterError(`The kubeconfig ${names.join(', ')} could not be read: there is no such file`);
+    throw new ClusterError(`Cannot read the kubeconfig ${paths.join(', ')}: there is no such file`);
   return mergeKubeconfigs(files);
 }
 
-/** Undefined when it is not there. */
-function readKubeconfig(path: string): KubeconfigFile | undefined {
+function readIfExists(path: string): string | undefined {
   try {
-    return { path, text: readFileSync(path, 'utf8') };
+    return readFileSync(path, 'utf8');
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code === 'ENOENT') return undefined;
-    throw new ClusterError(`The kubeconfig ${path} could not be read: ${code ?? 'for no known reason'}`);
+    throw new ClusterError(`Cannot read the kubeconfig ${path}: ${code ?? 'unknown error'}`);
   }
 }
 
-function entryOf(
+function settingsOf(
   entries: readonly KubeconfigEntry[] | undefined,
   name: string,
   key: string,
 ): KubeconfigEntry {
-  const entry = member(
-    entries?.find((one) => one['name'] === name),
-    key,
-  );
-  return isObject(entry) ? entry : {};
+  const entry = entries?.find((candidate) => candidate['name'] === name);
+  const settings = member(entry, key);
+  return isObject(settings) ? settings : {};
 }
 
-// We run the command.
+// Otherwise the client would run the command.
 function withoutExec(merged: MergedKubeconfig): MergedKubeconfig {
   const users = merged.users.map((entry) => {
     const user = member(entry, 'user');
@@ -183,24 +179,24 @@ function withoutExec(merged: MergedKubeconfig): MergedKubeconfig {
   return { ...merged, users };
 }
 
-function withAuthority(cluster: KubeconfigEntry): KubeconfigEntry {
+function withAuthorityData(cluster: KubeconfigEntry): KubeconfigEntry {
   const file = cluster['certificate-authority'];
   return typeof file === 'string'
     ? { ...cluster, 'certificate-authority-data': readFileSync(file).toString('base64') }
     : cluster;
 }
 
-async function readToken(file: string, otherwise: string | undefined): Promise<string> {
+async function readToken(file: string, fallback: string | undefined): Promise<string> {
   const text = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => error);
   const token = typeof text === 'string' ? text.trim() : '';
   if (token !== '') return token;
-  if (otherwise !== undefined && otherwise !== '') return otherwise;
-  const why = typeof text === 'string' ? 'it is empty' : (text.code ?? text.message);
-  throw new ClusterError(`The token file ${file} of the kubeconfig could not be read: ${why}`);
+  if (fallback !== undefined && fallback !== '') return fallback;
+  const reason = typeof text === 'string' ? 'it is empty' : (text.code ?? text.message);
+  throw new ClusterError(`Cannot read the token file ${file} of the kubeconfig: ${reason}`);
 }
 
-// The official client sends the user alone; without the groups that go with it we would act as somebody else.
-function impersonation(user: KubeconfigEntry): Record<string, string | string[]> {
+// The client sends only the impersonated user; without its groups we would have other rights.
+function impersonationHeaders(user: KubeconfigEntry): Record<string, string | string[]> {
   const uid = member(user, 'as-uid');
   const groups = elements(member(user, 'as-groups')).map(String);
   const extra = member(user, 'as-user-extra');
@@ -216,9 +212,9 @@ function impersonation(user: KubeconfigEntry): Record<string, string | string[]>
   };
 }
 
-// A parser quotes what it could not parse.
+// A parser quotes the text it could not parse.
 function reasonOf(error: unknown): string {
-  if (error instanceof SyntaxError || !(error instanceof Error)) return 'something in them cannot be parsed';
+  if (error instanceof SyntaxError || !(error instanceof Error)) return 'they contain invalid data';
   return error.message;
 }
 

@@ -3,11 +3,11 @@ import { AuditModule } from '../../audit/audit.module.js';
 import { EntriesModule } from '../../entries/entries.module.js';
 import { SourcesModule } from '../../sources/sources.module.js';
 import { ClusterWatcher } from './cluster-watcher.js';
-import { Cluster } from './cluster.js';
+import { KubernetesClient } from './kubernetes-client.js';
 import { StoredEntries } from './stored-entries.queries.js';
 
 @Module({
   imports: [AuditModule, EntriesModule, SourcesModule],
-  providers: [Cluster, ClusterWatcher, StoredEntries],
+  providers: [ClusterWatcher, KubernetesClient, StoredEntries],
 })
 export class KubernetesModule {}

@@ -1,7 +1,6 @@
 import { member } from '../../json/json-values.js';
 import { TimeSlice } from '../../json/time-slice.js';
 import { ClusterError } from './cluster-error.js';
-import type { Cluster } from './cluster.js';
 import {
   API_VERSIONS,
   collectionOf,
@@ -9,22 +8,49 @@ import {
   type Resource,
   type ResourceCollection,
 } from './custom-resources.js';
-import { listObjects, readNewestVersion, statusError, type WatchEvent, watchEvents } from './object-list.js';
+import { type KubernetesClient, type WatchEvent, watchError, watchEvents } from './kubernetes-client.js';
+import { listObjects, readNewestVersion } from './object-pages.js';
 
-const FIRST_MS = 100;
-/** For about a minute: whatever restarts is back by then, and its changes are waiting. */
+const FIRST_DELAY_MS = 100;
+/** About a minute of failures: a restarting API server is back by then. */
 const EARLY_FAILURES = 20;
-const EARLY_MAX_MS = 5_000;
-const MAX_MS = 30_000;
+const MAX_EARLY_DELAY_MS = 5_000;
+const MAX_DELAY_MS = 30_000;
+/**
+ * How long a watch lasts, with a random spread so that watches don't all renew at once. The API server checks permissions
+ * only when a watch begins, so a withdrawn permission can go unnoticed for this long.
+ */
+const WATCH_S = 30;
+const WATCH_SPREAD_S = 20;
+/** A watch that sends nothing for this long after its end is broken. */
+const IDLE_AFTER_END_MS = 10_000;
+/** A watch that ends more than this before its time was interrupted. */
+const EARLY_END_MS = 2_000;
+/** How often a kind that is not installed is looked for. */
+const NOT_INSTALLED_MS = 10_000;
+/** A watch that lasted this long resets the failure count, however it ended. */
+const STABLE_MS = 5_000;
+/** The longest delay before an established watch is resumed. */
+const MAX_RECONNECT_MS = 500;
+/** A starting API server sends 429 for some seconds; only a longer period counts as a failure. */
+const THROTTLED_MS = 30_000;
+const DEFAULT_RETRY_AFTER_MS = 1_000;
+const MAX_RETRY_AFTER_MS = 5_000;
+/** Lists that may expire in a row, before they are complete, without a reported failure. */
+const MAX_EXPIRED = 3;
+const INTERNAL_ERROR = 'The watch failed inside the server; the log has the cause';
+const NOT_FOUND = 404;
+const GONE = 410;
+const TOO_MANY_REQUESTS = 429;
 
-/** Exponential, with jitter: between half and all of the time, so that replicas and watches spread out. */
+/** Exponential backoff with jitter: between half and all of the delay. */
 export function backOffMs(failures: number, random = Math.random()): number {
-  const longest = failures < EARLY_FAILURES ? EARLY_MAX_MS : MAX_MS;
-  const maxMs = Math.min(longest, FIRST_MS * 2 ** Math.min(failures, EARLY_FAILURES));
+  const longest = failures < EARLY_FAILURES ? MAX_EARLY_DELAY_MS : MAX_DELAY_MS;
+  const maxMs = Math.min(longest, FIRST_DELAY_MS * 2 ** Math.min(failures, EARLY_FAILURES));
   return maxMs / 2 + (random * maxMs) / 2;
 }
 
-/** Resolves after the time or as soon as the signal aborts. */
+/** Resolves after `ms`, or as soon as the signal aborts. */
 export function pause(ms: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     if (signal.aborted) return resolve();
@@ -38,78 +64,51 @@ export function pause(ms: number, signal: AbortSignal): Promise<void> {
   });
 }
 
-/**
- * The API server ends a watch after about this time; spread, so that not all are renewed at once. It asks what the account
- * may do when a watch begins only, so this is how long a right that was taken away goes unnoticed.
- */
-const WATCH_S = 30;
-const WATCH_SPREAD_S = 20;
-/** A watch is over at its time, bookmark and all, or its connection is dead. */
-const OVERTIME_MS = 10_000;
-/** One that ends earlier than this before its time was ended by something else. */
-const PUNCTUAL_MS = 2_000;
-/** How often it is checked whether a kind is installed by now. */
-const NOT_INSTALLED_MS = 10_000;
-/** A watch that lasted this long was no failure, however it ended. */
-const STABLE_MS = 5_000;
-/** The longest pause before a watch that had begun is continued: changes are waiting. */
-const MAX_RECONNECT_MS = 500;
-/** An API server that has just started asks to come again (429) for seconds. Only what lasts longer is a failure. */
-const THROTTLED_MS = 30_000;
-const RETRY_AFTER_MS = 1_000;
-const MAX_RETRY_AFTER_MS = 5_000;
-/** Lists in a row that were not read whole before their place in the history was gone. */
-const MAX_EXPIRED = 3;
-const INTERNAL_ERROR = 'The watch failed inside the server; its log has the cause';
-const NOT_FOUND = 404;
-const GONE = 410;
-const TOO_MANY_REQUESTS = 429;
-
-/** What a watch of one kind, in one namespace or all of them, asks and reports. */
+/** Receives the objects and the state of one watch. */
 export interface WatchListener<T> {
-  /** What becomes of an object; null when it is not exported. */
+  /** Returns what becomes of an object; null if it is not exported. */
   read(resource: Resource, object: unknown): T | null;
-  isSame(one: T | undefined, other: T | undefined): boolean;
-  /** The objects of these names have changed, come or gone. */
+  isSame(before: T | undefined, after: T | undefined): boolean;
+  /** The objects with these names were added, changed or removed. */
   onChange(names: readonly string[]): void;
   /** `error`, `failures` or `isListed` has changed. */
   onStateChange(): void;
-  /** Something inside the server has failed; it is tried again like a failure of the cluster. */
+  /** The server itself failed; the watch is retried like after a failure of the cluster. */
   onInternalError(error: unknown): void;
 }
 
 /**
- * Mirrors the objects of one kind in one namespace, or in all of them: a list in pages, then a watch from its resource
- * version on. A watch that ends or breaks goes on after its last whole event; one whose resource version is too old (410
- * Gone), or newer than what the cluster has (its etcd was restored), begins with a list again, and so does each from time
- * to time. The mirror stays as it was while the cluster is not reachable.
+ * Mirrors the objects of one kind in one namespace or in all of them: lists them in pages, then watches from the list's
+ * resource version. A watch that ends or breaks resumes after its last complete event. Everything is listed again
+ * periodically, and if the resource version is too old (410 Gone) or ahead of the cluster (etcd was restored). The mirror
+ * does not change while the cluster is unreachable.
  */
 export class ResourceWatch<T> {
   /** By `namespace/name`. */
   readonly objects = new Map<string, T>();
-  /** Whether the objects have been listed whole at least once. */
+  /** Whether all objects have been listed at least once. */
   isListed = false;
   error: string | null = null;
-  /** In a row. */
+  /** Consecutive failures. */
   failures = 0;
   private resourceVersion: string | null = null;
   private apiVersion: string = API_VERSIONS[0];
-  /** When everything is listed again, whatever happens. */
+  /** When everything is listed again at the latest. */
   private relistAt = 0;
-  /** Whether something else than its time has ended the last watch. */
+  /** Whether the last watch ended before its time. */
   private hasBroken = false;
-  /** Since when the API server has been asking to come again. */
+  /** Since when the API server has responded with 429. */
   private throttledSince: number | null = null;
 
   constructor(
     readonly resource: Resource,
     readonly namespace: string | null,
     private readonly relistMs: number,
-    private readonly cluster: Cluster,
+    private readonly client: KubernetesClient,
     private readonly listener: WatchListener<T>,
   ) {}
 
-  /** Goes on until the signal aborts. Never throws. */
+  /** Runs until the signal aborts. Never throws. */
   async run(signal: AbortSignal): Promise<void> {
     let shortWatches = 0;
     while (!signal.aborted) {
@@ -136,13 +135,13 @@ export class ResourceWatch<T> {
   private async mustList(signal: AbortSignal): Promise<boolean> {
     if (this.resourceVersion === null || Date.now() >= this.relistAt) return true;
     if (!this.hasBroken) return false;
-    // A watch from a version that is still to come says nothing, and looks healthy.
-    const newest = await readNewestVersion(this.cluster, this.collection(this.apiVersion), signal);
+    // A watch from a future version sends nothing and looks healthy.
+    const newest = await readNewestVersion(this.client, this.collection(this.apiVersion), signal);
     this.hasBroken = false;
     return isEarlierVersion(newest, this.resourceVersion);
   }
 
-  /** @returns false when the kind is not installed; otherwise all its objects have been listed. */
+  /** @returns false if the kind is not installed. */
   private async list(signal: AbortSignal): Promise<boolean> {
     for (const version of API_VERSIONS) {
       try {
@@ -161,7 +160,7 @@ export class ResourceWatch<T> {
     const slice = new TimeSlice();
     const listed = new Map<string, T>();
     let resourceVersion: string | null = null;
-    for await (const page of listObjects(this.cluster, this.collection(version), signal)) {
+    for await (const page of listObjects(this.client, this.collection(version), signal)) {
       for (const object of page.items) {
         const outcome = this.listener.read(this.resource, object);
         if (outcome !== null) listed.set(nameOf(object), outcome);
@@ -185,20 +184,20 @@ export class ResourceWatch<T> {
       resourceVersion: this.resourceVersion ?? '',
       timeoutSeconds: String(seconds),
     };
-    const body = await this.cluster.watch(collection, query, signal, seconds * 1_000 + OVERTIME_MS);
+    const body = await this.client.watch(collection, query, signal, seconds * 1_000 + IDLE_AFTER_END_MS);
     const endsAt = Date.now() + seconds * 1_000;
     this.throttledSince = null;
     this.clearError();
     const events = watchEvents(collection, body as AsyncIterable<Buffer>);
     try {
       for (;;) {
-        // A connection that breaks is no failure: its successor goes on after the last whole event.
+        // A broken connection is not a failure: the next one resumes after the last complete event.
         const event = await events.next().catch((error: unknown) => {
           if (error instanceof ClusterError) throw error;
           return null;
         });
         if (event === null || event.done) {
-          this.hasBroken = event === null || Date.now() < endsAt - PUNCTUAL_MS;
+          this.hasBroken = event === null || Date.now() < endsAt - EARLY_END_MS;
           return;
         }
         this.apply(collection, event.value);
@@ -228,7 +227,7 @@ export class ResourceWatch<T> {
       case 'BOOKMARK':
         break;
       case 'ERROR':
-        throw statusError(collection, object);
+        throw watchError(collection, object);
       default:
         return;
     }
@@ -256,13 +255,14 @@ export class ResourceWatch<T> {
     if (changed.length > 0) this.listener.onChange(changed);
   }
 
-  /** @returns how long to wait before it is tried again. */
+  /** @returns the delay before the next attempt, in milliseconds. */
   private handle(error: unknown): number {
     const status = error instanceof ClusterError ? error.status : undefined;
-    const askedMs = error instanceof ClusterError ? error.retryAfterMs : null;
+    const retryAfterMs = error instanceof ClusterError ? error.retryAfterMs : null;
     if (status === TOO_MANY_REQUESTS) {
       this.throttledSince ??= Date.now();
-      const waitMs = Math.min(askedMs ?? RETRY_AFTER_MS, MAX_RETRY_AFTER_MS) * (1 + Math.random() / 4);
+      const waitMs =
+        Math.min(retryAfterMs ?? DEFAULT_RETRY_AFTER_MS, MAX_RETRY_AFTER_MS) * (1 + Math.random() / 4);
       if (Date.now() - this.throttledSince < THROTTLED_MS) return Math.max(waitMs, backOffMs(0));
     } else this.throttledSince = null;
     const waitMs = backOffMs(this.failures++);

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { reportOf, type WatchStatus } from './source-watch.js';
+import { stateOf, type WatchStatus } from './source-watch.js';
 
 const watch = (
   plural: string,
@@ -13,7 +13,7 @@ const watch = (
   failures: 0,
   ...changed,
 });
-const failing = (plural: string, namespace: string | null, error = 'It is away', failures = 1) =>
+const failing = (plural: string, namespace: string | null, error = 'unreachable', failures = 1) =>
   watch(plural, namespace, { error, failures });
 const many = (count: number, make: (index: number) => WatchStatus) =>
   Array.from({ length: count }, (_, index) => make(index));
@@ -31,20 +31,20 @@ it.each<[string, WatchStatus[], string | null, boolean, object]>([
     { status: 'syncing', error: null, attempts: 0 },
   ],
   [
-    'all fail alike',
+    'all fail with the same error',
     [failing('a', null), failing('b', null, undefined, 4)],
     null,
     true,
-    { status: 'failed', error: 'It is away', attempts: 4 },
+    { status: 'failed', error: 'unreachable', attempts: 4 },
   ],
   [
     'one fails',
-    [A, failing('b', 'x', 'It forbids to list b', 2)],
+    [A, failing('b', 'x', 'Listing b is forbidden', 2)],
     null,
     true,
     {
       status: 'failed',
-      error: 'It forbids to list b; Not current: b in the namespace x',
+      error: 'Listing b is forbidden; Not current: b in the namespace x',
       attempts: 2,
     },
   ],
@@ -56,7 +56,7 @@ it.each<[string, WatchStatus[], string | null, boolean, object]>([
     { error: 'One; Two; Not current: b in all namespaces, c in the namespace y' },
   ],
   [
-    'very many fail',
+    'more than five fail',
     [A, ...many(7, (index) => failing('b', `n${index}`, `Error ${index}`))],
     null,
     true,
@@ -67,19 +67,13 @@ it.each<[string, WatchStatus[], string | null, boolean, object]>([
     },
   ],
   [
-    'nothing can be written',
+    'a watch and the write fail',
     [A, failing('b', 'x', 'One')],
     'No write',
     true,
     { status: 'failed', error: 'One; Not current: b in the namespace x; No write' },
   ],
-  [
-    'nothing but the write fails',
-    [A],
-    'No write',
-    true,
-    { status: 'failed', error: 'No write', attempts: 0 },
-  ],
-])('when %s', (_what, watches, writeError, isWritten, state) =>
-  expect(reportOf(watches, writeError, isWritten)).toMatchObject(state),
+  ['only the write fails', [A], 'No write', true, { status: 'failed', error: 'No write', attempts: 0 }],
+])('when %s', (_situation, watches, writeError, isWritten, state) =>
+  expect(stateOf(watches, writeError, isWritten)).toMatchObject(state),
 );

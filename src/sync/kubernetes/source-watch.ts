@@ -13,7 +13,6 @@ import { bumpRevision } from '../../sources/source-registries.queries.js';
 import { SourceStates, type WatchState } from '../../sources/source-states.queries.js';
 import { SyncMetrics } from '../../telemetry/registry-metrics.js';
 import { parseDuration } from '../../validation/value-checks.js';
-import { Cluster } from './cluster.js';
 import {
   type CollectedObjects,
   collectObjects,
@@ -22,14 +21,20 @@ import {
   RetainedEntries,
 } from './collected-objects.js';
 import { describeCollection, type Resource, RESOURCES } from './custom-resources.js';
-import { ENTRY_PREFIX, readObject } from './read-object.js';
+import { ENTRY_PREFIX, readObject } from './exported-object.js';
+import { KubernetesClient } from './kubernetes-client.js';
 import { backOffMs, pause, ResourceWatch } from './resource-watch.js';
 import { StoredEntries } from './stored-entries.queries.js';
 
-/** Errors and collections that are named one by one; the others are counted. */
+/** More errors or collections than this are only counted. */
 const MAX_NAMED = 5;
+/** Changes within this time are written together. */
+const BATCH_MS = 100;
+/** How long the first write waits until every list is complete or has failed. */
+const FIRST_WRITE_MS = 5_000;
+const DATABASE_RETRY_MS = 1_000;
 
-/** How the watch of one kind is doing, in one namespace or in all of them (null). */
+/** The state of the watch of one kind in one namespace, or in all of them (null). */
 export interface WatchStatus {
   readonly resource: { readonly plural: string };
   readonly namespace: string | null;
@@ -39,12 +44,12 @@ export interface WatchStatus {
 }
 
 /**
- * The state of a source from those of its watches. An error names the collections that are not current, unless none is.
+ * Derives the state of a source from its watches. The error lists the collections that are not current, unless all are.
  *
- * @param writeError why what they brought could not be written.
+ * @param writeError why the entries could not be written.
  * @param isWritten whether anything has been written yet.
  */
-export function reportOf(
+export function stateOf(
   watches: readonly WatchStatus[],
   writeError: string | null,
   isWritten: boolean,
@@ -75,13 +80,7 @@ function named(texts: readonly string[], others: string): string[] {
   return [...texts.slice(0, MAX_NAMED), ...(rest > 0 ? [`and ${rest} ${others}`] : [])];
 }
 
-/** Changes that come within this time are written together. */
-const BATCH_MS = 100;
-/** How long the first write waits for everything to be listed, or to fail: what is there then is written without the rest. */
-const FIRST_WRITE_MS = 5_000;
-const DATABASE_RETRY_MS = 1_000;
-
-/** What a watch of a source needs from the rest of the server. */
+/** The services that a source watch uses. */
 export interface WatchDependencies {
   readonly owner: string;
   readonly dataSource: DataSource;
@@ -89,30 +88,30 @@ export interface WatchDependencies {
   readonly states: SourceStates;
   readonly writer: EntryWriter;
   readonly stored: StoredEntries;
-  readonly cluster: Cluster;
+  readonly client: KubernetesClient;
   readonly metrics: SyncMetrics;
   readonly namespaces: AdminNamespaces;
   readonly audit: AuditTrail;
-  /** How many different claims the entries of a source may carry. */
+  /** The maximum number of claim sets of a source (contract §2, `claimSetsPerSource`). */
   readonly maxClaimSets: number;
 }
 
 type Watch = ResourceWatch<Outcome>;
 
 /**
- * Keeps the entries of one source equal to its cluster until it is stopped. What can't be listed, or watched for a time,
- * keeps its entries as they are stored; everything else goes on.
+ * Keeps the entries of one source equal to its cluster until it is stopped. The entries of kinds and namespaces that cannot
+ * be listed or watched stay as stored; all others are updated.
  */
 export class SourceWatch {
   private readonly logger = new Logger('kubernetes');
   private readonly stopping = new AbortController();
   private readonly watches: readonly Watch[];
-  /** Why it may not be watched, for as long as this server runs or its settings stay. */
+  /** Why the source must not be watched with its current settings. */
   private readonly refusal: string | undefined;
-  /** Names of objects whose entries may have to be written; null: all there are. */
+  /** Names of the objects to write; null: all. */
   private dirty: Set<string> | null = null;
   private wake: () => void = () => undefined;
-  /** Objects whose claims were too many when they were written last. */
+  /** Objects that exceeded the claim set limit at the last write. */
   private beyondLimit: ReadonlySet<string> = new Set();
   private retained = RetainedEntries.none<Watch>();
   private hasWaited = false;
@@ -138,19 +137,19 @@ export class SourceWatch {
     const resources = this.refusal === undefined ? RESOURCES : [];
     this.watches = resources.flatMap((resource) =>
       watched.map(
-        (namespace) => new ResourceWatch(resource, namespace, relistMs, dependencies.cluster, listener),
+        (namespace) => new ResourceWatch(resource, namespace, relistMs, dependencies.client, listener),
       ),
     );
   }
 
-  /** Whether the entries are known to equal the cluster: every watch works, and all they brought is written. */
+  /** Whether every watch works and all their changes are written. */
   get isCurrent(): boolean {
     return this.dirty?.size === 0 && this.state.status === 'complete';
   }
 
   start(): void {
     const { signal } = this.stopping;
-    // Each watch has some; that is no leak.
+    // Every watch adds listeners, which is not a leak.
     setMaxListeners(0, signal);
     const watching = this.watches.map((watch) => watch.run(signal));
     const waiting = pause(FIRST_WRITE_MS, signal).then(() => {
@@ -179,7 +178,7 @@ export class SourceWatch {
     this.wake();
   }
 
-  // One write after the other; what changes meanwhile is in the next.
+  // Changes during a write are part of the next one.
   private async write(signal: AbortSignal): Promise<void> {
     let failures = 0;
     while (!signal.aborted) {
@@ -194,11 +193,10 @@ export class SourceWatch {
         if (!this.isDue()) await woken;
       } catch (error) {
         if (!isDatabaseUnreachable(error)) {
-          this.writeError = 'The entries could not be written; the log of the server has the cause';
+          this.writeError = 'The entries could not be written; the log has the cause';
           this.logInternalError(error);
           await this.saveState().catch(() => undefined);
         }
-        // As soon as the database is reachable again, what has changed is written.
         await pause(isDatabaseUnreachable(error) ? DATABASE_RETRY_MS : backOffMs(++failures + 3), signal);
       }
     }
@@ -213,7 +211,7 @@ export class SourceWatch {
     return (isSettled || this.hasWaited) && this.watches.some(({ isListed }) => isListed);
   }
 
-  /** @returns false when the lease is lost, or the settings have changed: nothing was written. */
+  /** @returns false if the lease is lost or the settings have changed; nothing was written then. */
   private async flush(): Promise<boolean> {
     const { owner, leases, states, writer, stored, metrics, audit } = this.dependencies;
     const end = metrics.begin('kubernetes');
@@ -272,8 +270,8 @@ export class SourceWatch {
       resource: watch.resource,
       objects: unlisted.has(watch) ? this.retained.of(watch) : watch.objects,
     }));
-    const isAsked = (name: string) => names === null || names.has(name) || this.beyondLimit.has(name);
-    return collectObjects(known, isAsked, this.dependencies.maxClaimSets);
+    const mustWrite = (name: string) => names === null || names.has(name) || this.beyondLimit.has(name);
+    return collectObjects(known, mustWrite, this.dependencies.maxClaimSets);
   }
 
   private logWrite(
@@ -288,18 +286,18 @@ export class SourceWatch {
     const newlySkipped = skipped.filter(({ name }) => name !== null && (touched?.has(name) ?? true));
     this.dependencies.metrics.wrote('kubernetes', { ...counts, skipped: newlySkipped.length });
     for (const warning of warnings)
-      this.logger.warn({ source, ...warning }, 'Parts of an object are not served');
-    if (unlisted === 0) this.logger.log({ source, ...counts, ms }, 'Source equals its cluster');
+      this.logger.warn({ source, ...warning }, 'Invalid annotations of an object are ignored or shortened');
+    if (unlisted === 0) this.logger.log({ source, ...counts, ms }, 'Cluster synced');
     else
       this.logger.log(
         { source, ...counts, unlisted, ms },
-        'Source equals what could be listed of its cluster',
+        'Cluster synced without the kinds that cannot be listed',
       );
   }
 
   private get state(): WatchState {
     if (this.refusal !== undefined) return { status: 'failed', error: this.refusal, attempts: 1 };
-    return reportOf(this.watches, this.writeError, this.dirty !== null);
+    return stateOf(this.watches, this.writeError, this.dirty !== null);
   }
 
   private async saveState(): Promise<void> {
@@ -310,7 +308,7 @@ export class SourceWatch {
     await states.saveWatchState(dataSource.manager, owner, this.source.id, state);
     const report = { source: this.source.name, ...state };
     if (state.status === 'failed')
-      this.logger.warn(report, 'Parts of the cluster cannot be watched; their earlier entries stay');
+      this.logger.warn(report, 'Parts of the cluster cannot be watched; their stored entries stay');
     else this.logger.debug(report, 'Watching the cluster');
     this.savedState = text;
   }
@@ -320,7 +318,7 @@ export class SourceWatch {
   }
 }
 
-/** The entry of an object, given as `namespace/name`. */
+/** @param name `namespace/name` of the object. */
 function entryOf(name: string): { type: 'server'; name: string } {
   return { type: 'server', name: ENTRY_PREFIX + name };
 }

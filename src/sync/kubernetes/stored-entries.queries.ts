@@ -2,22 +2,22 @@ import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import type { Claims } from '../../claims/claims.js';
 
-/** An entry as it is stored, with the document of its one version. */
+/** A stored entry with the document of its only version. */
 export interface StoredEntry {
   readonly name: string;
   readonly document: string;
   readonly claims: Claims;
 }
 
-/** Few, because documents are long. */
+/** Few, because documents are large. */
 const ENTRIES_PER_STATEMENT = 50;
 
-/** What a source of kind kubernetes has brought before. */
+/** Reads the stored entries of a source of kind kubernetes. */
 @Injectable()
 export class StoredEntries {
   constructor(private readonly dataSource: DataSource) {}
 
-  /** Those whose names begin with one of these prefixes, such as `com.toolhive.k8s.tools/`, by name. */
+  /** Yields the entries whose names begin with one of the prefixes, such as `com.toolhive.k8s.tools/`, ordered by name. */
   async *beginningWith(sourceId: number, prefixes: readonly string[]): AsyncGenerator<StoredEntry> {
     let after = '';
     for (;;) {

@@ -8,7 +8,7 @@ import {
   partsOf,
   readObject,
   type SkippedObject,
-} from './read-object.js';
+} from './exported-object.js';
 
 const [MCP_SERVER, VIRTUAL, PROXY] = RESOURCES as [Resource, Resource, Resource];
 const URL = 'https://mcp.example.com/weather';
@@ -60,8 +60,8 @@ function reasonsOf(object: object): string {
   return found.reasons.join('\n');
 }
 
-describe('an object that is exported', () => {
-  it('is a server, whole, if it is an MCPServer', () => {
+describe('an exported object', () => {
+  it('of kind MCPServer becomes a server with all annotations', () => {
     const annotations = {
       'registry-title': 'Weather',
       'registry-icon': 'https://example.com/icon.png',
@@ -118,7 +118,7 @@ describe('an object that is exported', () => {
     });
   });
 
-  it.each([VIRTUAL, PROXY])('has no package and its own kind, if it is a $kind', (resource) => {
+  it.each([VIRTUAL, PROXY])('of kind $kind has no package', (resource) => {
     const object = anObject({}, { image: 'x:1.2.3', remoteUrl: 'https://other', transport: 'sse' });
     const { document } = entryOf(object, resource);
     expect(document).toMatchObject({ version: '1.0.0', remotes: [{ type: 'streamable-http', url: URL }] });
@@ -131,12 +131,12 @@ describe('an object that is exported', () => {
     });
   });
 
-  it('says the kind that was asked for, whatever it says itself', () =>
+  it('has the kind of its resource, whatever its own `kind` is', () =>
     expect(extensionOf({ ...anObject(), kind: '' })).toMatchObject({
       metadata: { kubernetes: { kind: 'MCPServer' } },
     }));
 
-  it('is one in every phase, ready or not', () => {
+  it('becomes an entry in every phase, ready or not', () => {
     const object = {
       ...anObject({}, {}, { deletionTimestamp: '2026-01-01T00:00:00Z' }),
       status: { phase: 'Failed' },
@@ -145,18 +145,23 @@ describe('an object that is exported', () => {
   });
 });
 
-describe('an object that is not exported', () => {
+describe('the annotation registry-export', () => {
   it.each<[string, ObjectAnnotations]>([
-    ['without the annotation', { 'registry-export': undefined }],
-    ['when it is something like true', { 'registry-export': 'True' }],
-    ['when it is true with a blank', { 'registry-export': 'true ' }],
-    ['when it is false', { 'registry-export': 'false' }],
-    ['when it is empty', { 'registry-export': '' }],
-    ['whatever else is wrong', { 'registry-export': 'yes', 'authz-claims': '{', 'registry-url': undefined }],
-  ])('%s', (_what, annotations) => expect(readObject(MCP_SERVER, anObject(annotations))).toBeNull());
+    ['is absent', { 'registry-export': undefined }],
+    ['has upper case', { 'registry-export': 'True' }],
+    ['has a trailing blank', { 'registry-export': 'true ' }],
+    ['is false', { 'registry-export': 'false' }],
+    ['is empty', { 'registry-export': '' }],
+    [
+      'is not true and others are invalid',
+      { 'registry-export': 'yes', 'authz-claims': '{', 'registry-url': undefined },
+    ],
+  ])('%s: not exported', (_what, annotations) =>
+    expect(readObject(MCP_SERVER, anObject(annotations))).toBeNull(),
+  );
 
   it.each([[{}], [null], [{ metadata: {} }], [{ metadata: { annotations: [] } }], ['x']])(
-    'like %j',
+    'object %j: not exported',
     (object) => expect(readObject(MCP_SERVER, object)).toBeNull(),
   );
 });
@@ -198,14 +203,14 @@ describe('the package', () => {
   );
 
   it.each(['x', 'x:latest', 'x:Latest', 'host:5000/x', 'x:1.x'])(
-    'of the image %s says no version',
+    'of the image %s has no version',
     (image) => {
       const [item] = entryOf(anObject({}, { image })).document['packages'] as [object];
       expect(item).not.toHaveProperty('version');
     },
   );
 
-  it.each([[{}], [{ image: '' }], [{ image: 5 }]])('is not there for %j', (spec) => {
+  it.each([[{}], [{ image: '' }], [{ image: 5 }]])('is absent for the spec %j', (spec) => {
     expect(entryOf(anObject({}, spec)).document).not.toHaveProperty('packages');
     expect(extensionOf(anObject({}, spec))).toMatchObject({
       metadata: { kubernetes: { kind: 'MCPServer' } },
@@ -213,7 +218,7 @@ describe('the package', () => {
   });
 });
 
-describe('what is passed over or shortened, with a warning', () => {
+describe('an invalid optional annotation is ignored or shortened with a warning', () => {
   it.each<[string, ObjectAnnotations, object, RegExp]>([
     [
       'a long title',
@@ -231,13 +236,13 @@ describe('what is passed over or shortened, with a warning', () => {
       'an icon without TLS',
       { 'registry-icon': 'http://x/i.png' },
       { icons: undefined },
-      /registry-icon was passed/,
+      /registry-icon was ignored/,
     ],
     [
-      'an icon that is no URL',
+      'an icon that is not a URL',
       { 'registry-icon': 'icon.png' },
       { icons: undefined },
-      /registry-icon was passed/,
+      /registry-icon was ignored/,
     ],
     [
       'an icon with a long URL',
@@ -264,7 +269,7 @@ describe('what is passed over or shortened, with a warning', () => {
   ])('%s: %.40s', (annotation, value) => {
     const object = anObject({ [annotation]: value, 'registry-category': 'science' });
     expect(Object.keys(extensionOf(object)).sort()).toEqual(['metadata', 'status', 'tags']);
-    expect(entryOf(object).warnings).toEqual([expect.stringContaining(`dev/${annotation} was passed over`)]);
+    expect(entryOf(object).warnings).toEqual([expect.stringContaining(`dev/${annotation} was ignored`)]);
   });
 
   it.each([
@@ -274,7 +279,7 @@ describe('what is passed over or shortened, with a warning', () => {
     'tools',
     'tool-definitions',
     'registry-version',
-  ])('is not an empty %s', (annotation) =>
+  ])('an empty %s is the same as none', (annotation) =>
     expect(entryOf(anObject({ [annotation]: ' ' }))).toEqual(entryOf(anObject())),
   );
 });
@@ -282,16 +287,16 @@ describe('what is passed over or shortened, with a warning', () => {
 describe('an object that is skipped', () => {
   it.each<[string, ObjectAnnotations, RegExp]>([
     ['without a URL', { 'registry-url': undefined }, /dev\/registry-url is required/],
-    ['with a URL that is none', { 'registry-url': 'mcp.example.com' }, /registry-url must begin with http/],
+    ['with an invalid URL', { 'registry-url': 'mcp.example.com' }, /registry-url must begin with http/],
     ['with white space in its URL', { 'registry-url': 'https://a b' }, /registry-url must begin with http/],
     ['without a description', { 'registry-description': undefined }, /registry-description is required/],
     ['with a blank description', { 'registry-description': ' \n' }, /registry-description is required/],
     [
-      'with half a character',
+      'with an unpaired surrogate',
       { 'registry-description': 'a\ud83d' },
       /description: contains an unpaired surrogate/,
     ],
-    ['with claims that are no JSON', { 'authz-claims': '{org: acme}' }, /authz-claims is not valid JSON/],
+    ['with claims that are not JSON', { 'authz-claims': '{org: acme}' }, /authz-claims is not valid JSON/],
   ])('%s', (_what, annotations, reason) => {
     expect(reasonsOf(anObject(annotations))).toMatch(reason);
     expect(reasonsOf(anObject(annotations))).toMatch(/^MCPServer tools\/weather: /);
@@ -300,7 +305,7 @@ describe('an object that is skipped', () => {
   it('with a name that is too long for an entry', () =>
     expect(reasonsOf(anObject({}, {}, { name: 'n'.repeat(200) }))).toMatch(/name: has 223 characters/));
 
-  it('tells everything at once, and what it would have been', () => {
+  it('is reported with all reasons, its name and its version', () => {
     const found = readObject(
       MCP_SERVER,
       anObject({ 'registry-url': undefined, 'authz-claims': '5', 'registry-version': '2.0.0' }),
@@ -311,7 +316,7 @@ describe('an object that is skipped', () => {
 });
 
 it.each(['1.2.3', 'v1.2.3', '0.0.0', '1.2.3-rc.1', '1.2.3-x-y.0', `1.2.3-${'a'.repeat(249)}`])(
-  'a server may have the version %.20s',
+  'the version %.20s is valid',
   (version) => expect(isUsableVersion(version)).toBe(true),
 );
 
@@ -330,7 +335,7 @@ it.each([
   'latest',
   '',
   `1.2.3-${'a'.repeat(250)}`,
-])('a server may not have the version %.20j', (version) => expect(isUsableVersion(version)).toBe(false));
+])('the version %.20j is invalid', (version) => expect(isUsableVersion(version)).toBe(false));
 
 it.each([
   ['ghcr.io/acme/x:2.0.1', '2.0.1', undefined, '2.0.1'],
@@ -345,13 +350,10 @@ it.each([
   ['x:', undefined, undefined, undefined],
   ['x@', undefined, undefined, undefined],
   ['', undefined, undefined, undefined],
-])(
-  'the image %j has the tag %j and the digest %j, and its package the version %j',
-  (image, tag, digest, version) => {
-    expect(partsOf(image)).toEqual({ tag, digest });
-    expect(packageVersionOf(image)).toBe(version);
-  },
-);
+])('the image %j has the tag %j, the digest %j and the package version %j', (image, tag, digest, version) => {
+  expect(partsOf(image)).toEqual({ tag, digest });
+  expect(packageVersionOf(image)).toBe(version);
+});
 
 const claimsOf = (text: string | undefined) =>
   new Annotations(text === undefined ? {} : { 'toolhive.stacklok.dev/authz-claims': text }).claims();
@@ -363,29 +365,35 @@ it.each<[string | undefined, object]>([
   ['{}', {}],
   ['{"org":"acme"}', { org: 'acme' }],
   ['{"org":["a","b"],"team":""}', { org: ['a', 'b'], team: '' }],
-])('claims annotated as %j are %j', (text, claims) => expect(claimsOf(text)).toEqual({ claims }));
+])('authz-claims %j: %j', (text, claims) => expect(claimsOf(text)).toEqual({ claims }));
 
 it.each([
   ['{org: acme}', 'is not valid JSON'],
   ['{"org":"acme"', 'is not valid JSON'],
-  ['[]', 'is no map of claims: must be a map of claims'],
-  ['null', 'is no map of claims: must be a map of claims'],
-  ['"acme"', 'is no map of claims: must be a map of claims'],
-  ['{"level":5}', 'is no map of claims: "level" must be a string or a list of strings'],
-  ['{"a":null}', 'is no map of claims: "a" must be a string or a list of strings'],
-  ['{"a":{"b":"c"}}', 'is no map of claims: "a" must be a string or a list of strings'],
-  ['{"a":["b",["c"]]}', 'is no map of claims: "a" must be a string or a list of strings'],
-  ['{"a":[]}', 'is no map of claims: "a" must not be an empty list'],
-  ['{"":"a"}', 'is no map of claims: "" a claim must have a name'],
-  ['{"__proto__":{"a":"b"}}', 'is no map of claims: "__proto__" is not a possible name of a claim'],
-  ['{"exp":"1"}', 'is no map of claims: "exp" is about one token alone and never a claim of anything else'],
-  ['{"a":"\\u0000"}', 'is no map of claims: "a" holds characters that cannot be stored'],
-  ['{"a":"b","a":"c"}', 'holds the claim "a" twice'],
-  ['{"a":"b","\\u0061":"c"}', 'holds the claim "a" twice'],
-])('claims annotated as %j are a mistake', (text, problem) =>
+  ['[]', 'is not a valid claims map: must be a map of claims'],
+  ['null', 'is not a valid claims map: must be a map of claims'],
+  ['"acme"', 'is not a valid claims map: must be a map of claims'],
+  ['{"level":5}', 'is not a valid claims map: "level" must be a string or a list of strings'],
+  ['{"a":null}', 'is not a valid claims map: "a" must be a string or a list of strings'],
+  ['{"a":{"b":"c"}}', 'is not a valid claims map: "a" must be a string or a list of strings'],
+  ['{"a":["b",["c"]]}', 'is not a valid claims map: "a" must be a string or a list of strings'],
+  ['{"a":[]}', 'is not a valid claims map: "a" must not be an empty list'],
+  ['{"":"a"}', 'is not a valid claims map: "" a claim must have a name'],
+  ['{"__proto__":{"a":"b"}}', 'is not a valid claims map: "__proto__" is not a possible name of a claim'],
+  [
+    '{"exp":"1"}',
+    'is not a valid claims map: "exp" is about one token alone and never a claim of anything else',
+  ],
+  ['{"a":"\\u0000"}', 'is not a valid claims map: "a" holds characters that cannot be stored'],
+  ['{"a":"b","a":"c"}', 'contains the claim "a" twice'],
+  ['{"a":"b","\\u0061":"c"}', 'contains the claim "a" twice'],
+])('authz-claims %j are invalid', (text, problem) =>
   expect(claimsOf(text)).toEqual({ problem: `the annotation toolhive.stacklok.dev/authz-claims ${problem}` }),
 );
 
-it.each([[undefined], [null], [[]], ['x'], [{ 'registry-export': 'true' }]])('%j exports nothing', (raw) => {
-  expect(new Annotations(raw).isExported).toBe(false);
-});
+it.each([[undefined], [null], [[]], ['x'], [{ 'registry-export': 'true' }]])(
+  'annotations %j export nothing',
+  (raw) => {
+    expect(new Annotations(raw).isExported).toBe(false);
+  },
+);

@@ -8,16 +8,30 @@ import { repeatedKey } from '../../json/json-text.js';
 import { isObject } from '../../json/json-values.js';
 import { API_GROUP, type Resource } from './custom-resources.js';
 
-/** What an annotation is called in sentences, and on objects. */
+/** The prefix of all entry names; the object's `namespace/name` follows. */
+export const ENTRY_PREFIX = 'com.toolhive.k8s.';
+const SCHEMA = 'https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json';
+const PUBLISHER = 'io.github.stacklok';
+const DEFAULT_VERSION = '1.0.0';
+/** A semantic version without build metadata, optionally with a leading `v`. */
+const USABLE_VERSION =
+  /^v?(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(-(0|[1-9]\d*|\d*[a-zA-Z-][\da-zA-Z-]*)(\.(0|[1-9]\d*|\d*[a-zA-Z-][\da-zA-Z-]*))*)?$/;
+const MAX_VERSION_LENGTH = 255;
+/** Characters of a description or a title. */
+const MAX_TEXT_LENGTH = 100;
+const MAX_ICON_URL_LENGTH = 255;
+const HTTP_URL = /^https?:\/\/\S+$/;
+
+/** Returns the full key of an annotation. */
 export function annotationKey(name: string): string {
   return `${API_GROUP}/${name}`;
 }
 
-/** The annotations of one object, as far as they are for the registry. */
+/** The registry's annotations of one object. */
 export class Annotations {
   constructor(private readonly all: unknown) {}
 
-  /** Undefined when it is absent, or holds nothing but white space. */
+  /** Returns an annotation; undefined if it is absent or blank. */
   text(name: string): string | undefined {
     const key = annotationKey(name);
     if (typeof this.all !== 'object' || this.all === null || !Object.hasOwn(this.all, key)) return undefined;
@@ -25,12 +39,12 @@ export class Annotations {
     return typeof value === 'string' && value.trim() !== '' ? value : undefined;
   }
 
-  /** Exactly "true": an object is exported by intent, not by a typing error. */
+  /** Whether the export annotation is exactly "true". */
   get isExported(): boolean {
     return this.text('registry-export') === 'true';
   }
 
-  /** Absent or empty: no claims. A mistake in them must hide the object, so it is never ignored. */
+  /** Parses the claims; none if absent. Invalid claims must hide the object, so they are never ignored. */
   claims(): { claims: Claims } | { problem: string } {
     const text = this.text('authz-claims');
     if (text === undefined) return { claims: {} };
@@ -40,13 +54,13 @@ export class Annotations {
     const value = parse(text);
     if (value === undefined) return invalid('is not valid JSON');
     const problems = claimsProblems(value);
-    if (problems.length > 0) return invalid(`is no map of claims: ${problems.join('; ')}`);
+    if (problems.length > 0) return invalid(`is not a valid claims map: ${problems.join('; ')}`);
     const repeated = repeatedKey(text);
-    if (repeated !== null) return invalid(`holds the claim ${JSON.stringify(repeated)} twice`);
+    if (repeated !== null) return invalid(`contains the claim ${JSON.stringify(repeated)} twice`);
     return { claims: value as Claims };
   }
 
-  /** A JSON array whose items all pass; undefined when absent, null when it is something else. */
+  /** Parses a JSON array; undefined if absent, null if it is not an array or an item is invalid. */
   list<T>(name: string, isItem: (item: unknown) => item is T): T[] | null | undefined {
     const text = this.text(name);
     if (text === undefined) return undefined;
@@ -63,51 +77,37 @@ function parse(text: string): unknown {
   }
 }
 
-/** Three numbers, a pre-release if need be, a `v` in front if need be; no build metadata. */
-const USABLE_VERSION =
-  /^v?(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(-(0|[1-9]\d*|\d*[a-zA-Z-][\da-zA-Z-]*)(\.(0|[1-9]\d*|\d*[a-zA-Z-][\da-zA-Z-]*))*)?$/;
-const MAX_VERSION_LENGTH = 255;
-
-/** Whether this may be the version of a server from a cluster. */
+/** Whether a text may be the version of an exported server. */
 export function isUsableVersion(version: string): boolean {
   return version.length <= MAX_VERSION_LENGTH && USABLE_VERSION.test(version);
 }
 
-/** The parts of an image reference that identify a version. A port of the registry's host is no tag. */
+/** Returns the tag and the digest of an image reference. */
 export function partsOf(image: string): { tag: string | undefined; digest: string | undefined } {
-  const [named = '', digest] = image.split('@', 2);
-  const tag = named.slice(named.lastIndexOf('/') + 1).split(':', 2)[1];
+  const [reference = '', digest] = image.split('@', 2);
+  // A colon before the last slash belongs to the host's port.
+  const tag = reference.slice(reference.lastIndexOf('/') + 1).split(':', 2)[1];
   return { tag: tag || undefined, digest: digest || undefined };
 }
 
-/** The version of a package of this image: the digest, or else a tag that names one version. */
+/** Returns the package version of an image: its digest, otherwise a tag that identifies one version. */
 export function packageVersionOf(image: string): string | undefined {
   const { tag, digest } = partsOf(image);
   if (digest !== undefined) return digest;
   return tag !== undefined && packageVersionProblem(tag) === null ? tag : undefined;
 }
 
-const SCHEMA = 'https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json';
-const PUBLISHER = 'io.github.stacklok';
-/** What the names of all entries begin with; the object's `namespace/name` follows. */
-export const ENTRY_PREFIX = 'com.toolhive.k8s.';
-const DEFAULT_VERSION = '1.0.0';
-/** Of a description and of a title. */
-const MAX_TEXT = 100;
-const MAX_ICON_URL = 255;
-const ANY_URL = /^https?:\/\/\S+$/;
-
-/** An object whose annotations make it an entry. */
+/** An exported object that is a valid entry. */
 export interface ExportedServer {
   readonly outcome: 'entry';
   readonly version: IncomingVersion;
   readonly tags: readonly string[];
   readonly claims: Claims;
-  /** What was ignored or shortened, as sentences. */
+  /** Sentences about ignored or shortened annotations. */
   readonly warnings: readonly string[];
 }
 
-/** An exported object that can't be an entry. */
+/** An exported object that is not a valid entry. */
 export interface SkippedObject {
   readonly outcome: 'skipped';
   readonly name: string;
@@ -116,10 +116,10 @@ export interface SkippedObject {
 }
 
 /**
- * What an object of the cluster is in the catalogue; null when it is not exported. Neither labels nor phase nor readiness
- * matter, and the claims come from the object alone (spec §2.4).
+ * Converts an object of the cluster to a server entry; null if it is not exported. Labels, phase and readiness have no
+ * effect, and the claims come only from the object (spec §2.4).
  *
- * @param resource whose list or watch it comes from: objects in a list need not name their own kind.
+ * @param resource the listed or watched resource; objects in a list need not contain their kind.
  */
 export function readObject(
   { kind, needsSpec }: Resource,
@@ -138,7 +138,7 @@ export function readObject(
   return new ObjectReader(exported, annotations).read();
 }
 
-/** What the stored document of an entry tells of its object; null when it tells nothing. */
+/** Reads the kind and the tags of the object from a stored document; null if the document has no kind. */
 export function readStored(document: string): { kind: string; tags: string[] } | null {
   const { _meta: meta } = record(JSON.parse(document));
   const extensions = record(record(record(meta)[PUBLISHER_PROVIDED])[PUBLISHER]);
@@ -153,7 +153,7 @@ interface ExportedObject {
   readonly namespace: string;
   readonly name: string;
   readonly uid: string | undefined;
-  /** Empty for the kinds whose specification holds nothing that is served. */
+  /** Empty for kinds whose spec is not needed. */
   readonly spec: Readonly<Record<string, unknown>>;
 }
 
@@ -172,7 +172,7 @@ class ObjectReader {
     const labels = this.annotations.claims();
     const reasons = [
       ...(url === undefined ? [`the annotation ${annotationKey('registry-url')} is required`] : []),
-      ...(url !== undefined && !ANY_URL.test(url)
+      ...(url !== undefined && !HTTP_URL.test(url)
         ? [
             `the annotation ${annotationKey('registry-url')} must begin with http:// or https:// and contain no white space`,
           ]
@@ -198,11 +198,12 @@ class ObjectReader {
     };
     let checked = checkDocument('server', document);
     if (!checked.version && extension.tool_definitions !== undefined) {
-      // They are by far the largest part, and the only one that comes from outside as a whole.
+      // Tool definitions are by far the largest part, and the only one copied without a check.
       delete extension.tool_definitions;
       const [problem] = checked.problems;
       checked = checkDocument('server', document);
-      if (checked.version) this.passedOver('tool-definitions', `does not fit: ${formatProblem(problem)}`);
+      if (checked.version)
+        this.ignored('tool-definitions', `it makes the document invalid: ${formatProblem(problem)}`);
     }
     if (!checked.version) return this.skipped(version, checked.problems.map(formatProblem));
     return {
@@ -230,9 +231,9 @@ class ObjectReader {
     const wanted = this.annotations.text('registry-version');
     if (wanted !== undefined && isUsableVersion(wanted)) return wanted;
     if (wanted !== undefined)
-      this.passedOver(
+      this.ignored(
         'registry-version',
-        `is no version such as 1.2.3 or v1.2.3-rc.1: ${JSON.stringify(wanted)}`,
+        `it is not a version such as 1.2.3 or v1.2.3-rc.1: ${JSON.stringify(wanted)}`,
       );
     const tag = this.image === undefined ? undefined : partsOf(this.image).tag;
     return tag !== undefined && isUsableVersion(tag) ? tag : DEFAULT_VERSION;
@@ -246,13 +247,13 @@ class ObjectReader {
   private icons(): { icons?: object[] } {
     const src = this.annotations.text('registry-icon');
     if (src === undefined) return {};
-    if (URL.canParse(src) && /^https:\/\/\S+$/.test(src) && src.length <= MAX_ICON_URL)
+    if (URL.canParse(src) && /^https:\/\/\S+$/.test(src) && src.length <= MAX_ICON_URL_LENGTH)
       return { icons: [{ src }] };
-    this.passedOver('registry-icon', `is no https:// URL of at most ${MAX_ICON_URL} characters`);
+    this.ignored('registry-icon', `it is not an https:// URL of at most ${MAX_ICON_URL_LENGTH} characters`);
     return {};
   }
 
-  // Reached over the network, the package needs a URL: the one the proxy in front of it is exported with.
+  // The package is reached through its proxy, at the exported URL.
   private packages(url: string): { packages?: object[] } {
     if (this.image === undefined) return {};
     const type =
@@ -268,8 +269,8 @@ class ObjectReader {
     const { kind, namespace, name, uid } = this.object;
     const tools = this.annotations.list('tools', isText);
     const definitions = this.annotations.list('tool-definitions', isTool);
-    if (tools === null) this.passedOver('tools', 'is no JSON array of names');
-    if (definitions === null) this.passedOver('tool-definitions', 'is no JSON array of tools with a name');
+    if (tools === null) this.ignored('tools', 'it is not a JSON array of names');
+    if (definitions === null) this.ignored('tool-definitions', 'it is not a JSON array of tools with a name');
     const category = this.annotations.text('registry-category');
     return {
       status: 'active',
@@ -290,15 +291,15 @@ class ObjectReader {
 
   private shortened(annotation: string, value: string): string {
     const characters = [...value];
-    if (characters.length <= MAX_TEXT) return value;
+    if (characters.length <= MAX_TEXT_LENGTH) return value;
     this.warnings.push(
-      `the annotation ${annotationKey(annotation)} has ${characters.length} characters and was shortened to ${MAX_TEXT}`,
+      `the annotation ${annotationKey(annotation)} has ${characters.length} characters and was shortened to ${MAX_TEXT_LENGTH}`,
     );
-    return `${characters.slice(0, MAX_TEXT - 1).join('')}…`;
+    return `${characters.slice(0, MAX_TEXT_LENGTH - 1).join('')}…`;
   }
 
-  private passedOver(annotation: string, why: string): void {
-    this.warnings.push(`the annotation ${annotationKey(annotation)} was passed over: it ${why}`);
+  private ignored(annotation: string, reason: string): void {
+    this.warnings.push(`the annotation ${annotationKey(annotation)} was ignored: ${reason}`);
   }
 
   private skipped(version: string, reasons: readonly string[]): SkippedObject {

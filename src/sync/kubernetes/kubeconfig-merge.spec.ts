@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import { stringify } from 'yaml';
-import { mergeKubeconfigs } from './kubeconfig-files.js';
+import { mergeKubeconfigs } from './kubeconfig-merge.js';
 
 const file = (path: string, content: object) => ({ path, text: stringify(content) });
 const user = (name: string, settings: object) => ({ users: [{ name, user: settings }] });
 const cluster = (name: string, settings: object) => ({ clusters: [{ name, cluster: settings }] });
-const context = (name: string, of: string) => ({ contexts: [{ name, context: { cluster: of } }] });
+const context = (name: string, cluster: string) => ({ contexts: [{ name, context: { cluster } }] });
 
 describe('several kubeconfigs', () => {
   const first = file('/one/config', {
@@ -24,7 +24,7 @@ describe('several kubeconfigs', () => {
   });
   const third = file('/three/config', { ...context('last', 'pig'), 'current-context': 'last' });
 
-  it('are one: the first entry of each name counts whole, and the first current context', () => {
+  it('are merged: the first entry of a name and the first current context win', () => {
     expect(mergeKubeconfigs([first, second, third])).toEqual({
       users: [
         { name: 'red', user: { token: 'first' } },
@@ -39,7 +39,7 @@ describe('several kubeconfigs', () => {
     });
   });
 
-  it('count in their order', () => {
+  it('take precedence in their order', () => {
     expect(mergeKubeconfigs([second, first])).toMatchObject({
       users: [{ name: 'red', user: { username: 'second' } }, { name: 'green' }],
       clusters: [{ cluster: { server: 'https://second' } }],
@@ -51,7 +51,7 @@ describe('several kubeconfigs', () => {
     ['# nothing yet\n', {}],
     ['users: null\nclusters: nonsense\ncurrent-context: ""\n', {}],
     ['contexts: [null, 5, { name: a }]', { contexts: [{ name: 'a' }] }],
-  ])('may have nothing in them: %j', (text, entries) => {
+  ])('may be empty: %j', (text, entries) => {
     expect(mergeKubeconfigs([{ path: '/config', text }])).toEqual({
       users: [],
       clusters: [],
@@ -60,9 +60,9 @@ describe('several kubeconfigs', () => {
     });
   });
 
-  it.each(['- a', 'text', 'a: b: c', '{'])('are refused when one is no map: %j', (text) =>
+  it.each(['- a', 'text', 'a: b: c', '{'])('are refused when one is not a map: %j', (text) =>
     expect(() => mergeKubeconfigs([first, { path: '/config', text }])).toThrow(
-      'The kubeconfig /config could not be read: it is no kubeconfig',
+      'Cannot read the kubeconfig /config: it is not a kubeconfig',
     ),
   );
 });
@@ -91,7 +91,7 @@ describe('the paths of a kubeconfig', () => {
     [{ exec: { command: '/bin/login' } }, { exec: { command: '/bin/login' } }],
     [{ exec: { command: 'login' } }, { exec: { command: 'login' } }],
     [{ token: 'a' }, { token: 'a' }],
-  ])('of a user begin where it stands: %j', (settings, expected) =>
+  ])('of a user are relative to its directory: %j', (settings, expected) =>
     expect(merged(user('me', settings)).users).toEqual([{ name: 'me', user: expected }]),
   );
 
@@ -105,7 +105,7 @@ describe('the paths of a kubeconfig', () => {
       { 'certificate-authority': 'ca.pem', 'certificate-authority-data': '' },
       { 'certificate-authority': '/etc/registry/ca.pem', 'certificate-authority-data': '' },
     ],
-  ])('of a cluster too: %j', (settings, expected) =>
+  ])('of a cluster are relative to its directory: %j', (settings, expected) =>
     expect(merged(cluster('it', settings)).clusters).toEqual([{ name: 'it', cluster: expected }]),
   );
 });

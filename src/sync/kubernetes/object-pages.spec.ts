@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { nextLimit } from './object-list.js';
+import { nextLimit } from './object-pages.js';
 
 const MIB = 1024 * 1024;
 
@@ -13,7 +13,6 @@ it.each([
   [1, 1, 16 * MIB, 1],
   [1, 1, MIB, 2],
   [50, 0, 200, 50],
-])(
-  'after %i objects were asked for, and %i came with %i bytes, the next page has %i',
-  (limit, objects, bytes, next) => expect(nextLimit(limit, objects, bytes)).toBe(next),
+])('limit %i, %i objects with %i bytes: the next limit is %i', (limit, objects, bytes, next) =>
+  expect(nextLimit(limit, objects, bytes)).toBe(next),
 );

@@ -3,49 +3,51 @@ import { get as getOverTls, type RequestOptions } from 'node:https';
 import { Inject, Injectable } from '@nestjs/common';
 import type { ConfigType } from '@nestjs/config';
 import { clusterConfig } from '../../config/slices.js';
+import { member } from '../../json/json-values.js';
 import { retryAfterMs } from '../../outbound/http-client.js';
-import { AnswerTooLarge, ClusterError, connectionProblem, refusal } from './cluster-error.js';
+import { ClusterError, connectionProblem, ResponseTooLarge, statusError } from './cluster-error.js';
 import { describeCollection, type ResourceCollection } from './custom-resources.js';
 import { type Connection, Kubeconfig } from './kubeconfig.js';
 
 const HEADERS_TIMEOUT_MS = 15_000;
 const PAGE_TIMEOUT_MS = 60_000;
-const MAX_REFUSAL_BYTES = 64 * 1024;
+const MAX_ERROR_BYTES = 64 * 1024;
+/** Objects have at most 1.5 MiB by default; JSON escapes take more room. */
+const MAX_LINE_BYTES = 16 * 1024 * 1024;
+const MAX_QUOTED = 300;
+const NEWLINE = 0x0a;
 
-/** Of a list whose metadata are enough, and of the events of a watch; an API server without them sends whole objects. */
+/** Requests metadata only; API servers that don't support it send whole objects. */
 const METADATA_LIST = 'application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json';
 const METADATA = 'application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json';
 
-/** Some of a list. */
-export interface Answer {
+/** The response to one list request. */
+export interface ListResponse {
   readonly json: unknown;
   readonly bytes: number;
 }
 
-interface Opened {
-  readonly response: IncomingMessage;
-  readonly connection: Connection;
+export interface WatchEvent {
+  readonly type: unknown;
+  readonly object: unknown;
 }
 
-/**
- * The API server of the cluster. The requests are made here, not by the official client: its Watch can't be stopped while
- * it connects, waits for ever, takes half a line for a whole one, and does not report why it was refused.
- */
+/** Sends list and watch requests to the API server. Decision 015 explains why `@kubernetes/client-node` does not. */
 @Injectable()
-export class Cluster {
+export class KubernetesClient {
   private readonly kubeconfig: Kubeconfig;
 
   constructor(@Inject(clusterConfig.KEY) { kubeconfig }: ConfigType<typeof clusterConfig>) {
     this.kubeconfig = new Kubeconfig(kubeconfig);
   }
 
-  /** @throws ClusterError; AnswerTooLarge when there are more bytes than that. */
+  /** @throws ClusterError; ResponseTooLarge if the body exceeds `maxBytes`. */
   async list(
     collection: ResourceCollection,
     query: Record<string, string>,
     signal: AbortSignal,
     maxBytes: number,
-  ): Promise<Answer> {
+  ): Promise<ListResponse> {
     const { response, connection } = await this.open('list', collection, query, signal);
     response.setTimeout(PAGE_TIMEOUT_MS, () =>
       response.destroy(new Error(`no data for ${PAGE_TIMEOUT_MS / 1000} s`)),
@@ -56,7 +58,7 @@ export class Cluster {
     } catch (error) {
       if (error instanceof SyntaxError)
         throw new ClusterError(
-          `The API server answered a list of ${describeCollection(collection)} with something that is no JSON`,
+          `The API server's list of ${describeCollection(collection)} is not valid JSON`,
         );
       throw error instanceof ClusterError
         ? error
@@ -65,9 +67,9 @@ export class Cluster {
   }
 
   /**
-   * The body of a watch, once it has begun.
+   * Starts a watch and returns its body.
    *
-   * @param idleMs it is broken when nothing has come for so long.
+   * @param idleMs breaks the connection after this time without data.
    * @throws ClusterError
    */
   async watch(
@@ -85,7 +87,7 @@ export class Cluster {
     collection: ResourceCollection,
     query: Record<string, string>,
     signal: AbortSignal,
-  ): Promise<Opened> {
+  ): Promise<{ readonly response: IncomingMessage; readonly connection: Connection }> {
     const connection = await this.kubeconfig.connect();
     let response: IncomingMessage;
     try {
@@ -99,10 +101,10 @@ export class Cluster {
     const { statusCode: status = 0, headers } = response;
     if (status === 200) return { response, connection };
     response.setTimeout(HEADERS_TIMEOUT_MS, () => response.destroy());
-    const body = await readAll(response, MAX_REFUSAL_BYTES).catch(() => Buffer.alloc(0));
+    const body = await readAll(response, MAX_ERROR_BYTES).catch(() => Buffer.alloc(0));
     response.destroy();
     if (status === 401) this.kubeconfig.forget(connection, { credentials: true });
-    throw refusal(verb, collection, {
+    throw statusError(verb, collection, {
       status,
       body: body.toString(),
       retryAfterMs: retryAfterMs(headers['retry-after'], Date.now()),
@@ -127,11 +129,11 @@ function send(
     const request = (url.protocol === 'http:' ? getPlain : getOverTls)(url, { ...options, headers });
     const stop = () => request.destroy(new Error('stopped'));
     const timer = setTimeout(
-      () => request.destroy(new Error(`no answer within ${HEADERS_TIMEOUT_MS / 1000} s`)),
+      () => request.destroy(new Error(`no response within ${HEADERS_TIMEOUT_MS / 1000} s`)),
       HEADERS_TIMEOUT_MS,
     );
     signal.addEventListener('abort', stop, { once: true });
-    // A peer that is gone without closing the connection is detected by the operating system.
+    // Lets the operating system detect a peer that disappeared without closing the connection.
     request.once('socket', (socket) => socket.setKeepAlive(true, 30_000));
     request.on('error', reject);
     request.once('response', (response) => {
@@ -150,9 +152,68 @@ async function readAll(response: IncomingMessage, maxBytes: number): Promise<Buf
   let length = 0;
   for await (const chunk of response as AsyncIterable<Buffer>) {
     length += chunk.length;
-    if (length > maxBytes)
-      throw new AnswerTooLarge(`The API server answered with more than ${maxBytes} bytes`);
+    if (length > maxBytes) throw new ResponseTooLarge(`The API server sent more than ${maxBytes} bytes`);
     chunks.push(chunk);
   }
   return Buffer.concat(chunks, length);
+}
+
+/**
+ * Yields the events of a watch, one per line. An incomplete last line is dropped.
+ *
+ * @throws ClusterError for an invalid event; any other error means that the connection broke.
+ */
+export async function* watchEvents(
+  collection: ResourceCollection,
+  stream: AsyncIterable<Buffer>,
+): AsyncGenerator<WatchEvent> {
+  for await (const line of wholeLines(collection, stream)) yield parseEvent(collection, line);
+}
+
+/** Returns the error of an event of type ERROR, whose object is a Status. */
+export function watchError(collection: ResourceCollection, status: unknown): ClusterError {
+  const code = member(status, 'code');
+  const message = member(status, 'message');
+  const seconds = member(member(status, 'details'), 'retryAfterSeconds');
+  return new ClusterError(
+    `The API server ended the watch of ${describeCollection(collection)}: ${typeof message === 'string' ? message.slice(0, MAX_QUOTED) : String(code)}`,
+    typeof code === 'number' ? code : undefined,
+    typeof seconds === 'number' ? seconds * 1_000 : null,
+  );
+}
+
+async function* wholeLines(
+  collection: ResourceCollection,
+  stream: AsyncIterable<Buffer>,
+): AsyncGenerator<string> {
+  let parts: Buffer[] = [];
+  let length = 0;
+  for await (const chunk of stream) {
+    let start = 0;
+    for (let end = chunk.indexOf(NEWLINE); end >= 0; end = chunk.indexOf(NEWLINE, start)) {
+      parts.push(chunk.subarray(start, end));
+      const line = Buffer.concat(parts).toString().trim();
+      if (line !== '') yield line;
+      parts = [];
+      length = 0;
+      start = end + 1;
+    }
+    parts.push(chunk.subarray(start));
+    length += chunk.length - start;
+    if (length > MAX_LINE_BYTES)
+      throw new ClusterError(
+        `The API server sent an event of more than ${MAX_LINE_BYTES} bytes in the watch of ${describeCollection(collection)}`,
+      );
+  }
+}
+
+function parseEvent(collection: ResourceCollection, line: string): WatchEvent {
+  try {
+    const event = JSON.parse(line) as unknown;
+    return { type: member(event, 'type'), object: member(event, 'object') };
+  } catch {
+    throw new ClusterError(
+      `The API server sent an invalid event in the watch of ${describeCollection(collection)}`,
+    );
+  }
 }
