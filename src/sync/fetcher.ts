@@ -1,12 +1,12 @@
 import type { VersionName } from '../documents/incoming-version.js';
 import type { SyncedKind } from '../source-kinds/kinds.js';
 import type { LeasedSource } from '../sources/source-leases.queries.js';
-import type { ReadEntries } from './entry-reader.js';
+import type { ReadEntries } from './entry-validator.js';
 import type { MemoryShare } from './read-memory.js';
 
-/** Why a source could not be fetched, as a sentence for the operator. It names no secret. */
+/** A source could not be fetched. The message is for the operator and contains no secrets. */
 export class FetchError extends Error {
-  /** @param retryAfterMs the pause that the upstream asks for, from now; null when it asks for none. */
+  /** @param retryAfterMs the delay requested by the upstream; null if there is none. */
   constructor(
     message: string,
     readonly retryAfterMs: number | null = null,
@@ -16,20 +16,20 @@ export class FetchError extends Error {
 }
 
 /**
- * What a fetcher keeps for its next run, such as an ETag or a commit; JSON. Dropped when the settings or the filter
- * of the source change, or the rules by which content is read.
+ * JSON that a fetcher keeps for the next run, such as an ETag or a commit. Dropped when the settings or the filter of the
+ * source change, or the rules for reading content.
  */
 export type FetchState = Readonly<Record<string, unknown>>;
 
-/** What one run fetched from its source. */
+/** The result of fetching a source. */
 export type Fetched =
-  /** Nothing has changed since the state that was handed in. */
+  /** Nothing has changed since the previous state. */
   | { readonly kind: 'unchanged'; readonly state: FetchState }
-  /** A registry file, to be read and compared. */
+  /** A registry file, not yet read. */
   | { readonly kind: 'file'; readonly bytes: Buffer; readonly digest: Buffer; readonly state: FetchState }
-  /** Everything the source has, read and validated. */
+  /** Everything in the source, validated. */
   | { readonly kind: 'entries'; readonly content: ReadEntries; readonly state: FetchState }
-  /** What has changed since the state that was handed in, read and validated; the rest stays. */
+  /** The changes since the previous state, validated. */
   | {
       readonly kind: 'changes';
       readonly content: ReadEntries;
@@ -37,12 +37,12 @@ export type Fetched =
       readonly state: FetchState;
     };
 
-/** Fetches what a source of one kind holds. Outside any transaction. */
+/** Fetches the content of sources of one kind, outside any transaction. */
 export abstract class Fetcher<K extends SyncedKind> {
   /**
-   * @param state what the last successful run of this source left; null for the first one.
-   * @param signal aborts when the server stops, the lease is lost, or the run has to end for what it holds.
-   * @param memory is told of what is read and kept.
+   * @param state the state of the last successful run; null for the first run.
+   * @param signal aborts when the server stops, the lease is lost, or the run exceeds its memory.
+   * @param memory counts the bytes that are read and kept.
    * @throws FetchError
    */
   abstract fetch(
@@ -53,15 +53,15 @@ export abstract class Fetcher<K extends SyncedKind> {
   ): Promise<Fetched>;
 }
 
-/** Connections to one upstream at a time. */
+/** Concurrent connections to one upstream. */
 export const MAX_CONNECTIONS = 8;
 
-// What is read of another MCP registry in one run.
+// Limits of one run on another MCP registry.
 export const MAX_RUN_MS = 60 * 60 * 1_000;
 export const MAX_PAGES = 20_000;
 export const MAX_PAGE_BYTES = 16 * 1024 * 1024;
-/** Pages in a row that bring nothing that was not there before, from a list that never ends. */
+/** Consecutive pages without a new version: the list never ends. */
 export const MAX_EMPTY_PAGES = 100;
 export const MAX_VERSIONS = 500_000;
-/** Of all documents together. */
+/** Total size of all documents. */
 export const MAX_BYTES = 128 * 1024 * 1024;

@@ -7,7 +7,7 @@ import { GitFetcher } from './git/git.fetcher.js';
 import type { MemoryShare } from './read-memory.js';
 import { ApiFetcher } from './registry-api/api.fetcher.js';
 
-/** The fetchers of all kinds that are synced: one that has none does not compile. */
+/** The fetcher of every synced kind; a kind without a fetcher does not compile. */
 @Injectable()
 export class Fetchers {
   private readonly byKind: { readonly [K in SyncedKind]: Fetcher<K> };
@@ -17,9 +17,9 @@ export class Fetchers {
   }
 
   /**
-   * As `Fetcher.fetch`, by the fetcher of the source's kind.
+   * Calls `Fetcher.fetch` of the source's kind.
    *
-   * @throws Error also for a kind this version does not know: the source is as it was read from the database.
+   * @throws Error for a kind this version does not support; the source comes from the database.
    */
   fetch<K extends SyncedKind>(
     source: LeasedSource<K>,

@@ -1,27 +1,27 @@
 import { describe, expect, it } from 'vitest';
 import { ReadMemory, ReadMemoryError, readMemoryFor } from './read-memory.js';
 
-describe('the memory of runs', () => {
-  it('is as much as one likes, up to the limit', () => {
+describe('the memory of sync runs', () => {
+  it('is limited', () => {
     const share = new ReadMemory(100).begin();
     for (let bytes = 0; bytes < 100; bytes += 10) share.add(10);
     expect(() => share.add(1)).toThrow(ReadMemoryError);
     expect(share.signal.aborted).toBe(true);
-    expect(() => share.add(1)).toThrow(/the most that is read/);
+    expect(() => share.add(1)).toThrow(/the maximum/);
   });
 
-  it('is taken from the run that holds most, and the others go on', () => {
+  it('is taken from the largest run; the others continue', () => {
     const memory = new ReadMemory(100);
     const [small, large] = [memory.begin(), memory.begin()];
     large.add(70);
     small.add(40);
     expect([small.signal.aborted, large.signal.aborted]).toEqual([false, true]);
-    expect(() => large.add(1)).toThrow(/tried again/);
+    expect(() => large.add(1)).toThrow(/will be retried/);
     small.add(60);
-    expect(() => small.add(1)).toThrow(/the most that is read/);
+    expect(() => small.add(1)).toThrow(/the maximum/);
   });
 
-  it('is given back in part, and not twice by a run that had to end', () => {
+  it('can be released in part, and only once by an ended run', () => {
     const memory = new ReadMemory(100);
     const share = memory.begin();
     share.add(90);
@@ -34,7 +34,7 @@ describe('the memory of runs', () => {
     expect(() => next.add(1)).toThrow(ReadMemoryError);
   });
 
-  it('is given back when a run ends, once', () => {
+  it('is released when a run ends', () => {
     const memory = new ReadMemory(100);
     const first = memory.begin();
     first.add(90);
@@ -51,6 +51,6 @@ it.each([
   [64, 208],
   [128, 416],
   [512, 1_664],
-])('where files of %d MiB are read, all runs together hold %d MiB', (file, all) => {
+])('with files of up to %d MiB, all runs hold at most %d MiB together', (file, all) => {
   expect(readMemoryFor(file)).toBe(all * 1024 * 1024);
 });

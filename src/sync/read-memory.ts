@@ -1,32 +1,32 @@
 import { Injectable } from '@nestjs/common';
 
 const MIB = 1024 * 1024;
-/** What all runs of this process may hold together of what they have read. */
+/** The content that all runs of this process may hold in memory together. */
 const MAX_BYTES = 208 * MIB;
-/** And what that is for each byte of the largest file that is read: the file, its documents, and what is kept around them. */
+/** The same per byte of the largest permitted file: the file, its documents and their overhead. */
 const PER_FILE_BYTE = MAX_BYTES / (64 * MIB);
 
-/** What all runs may hold together, where files of this size are read. */
+/** Returns the limit of all runs together, for the largest permitted file. */
 export function readMemoryFor(mebibytesPerFile: number): number {
   return Math.max(MAX_BYTES, PER_FILE_BYTE * mebibytesPerFile * MIB);
 }
 
-/** What was read of a source is too much; the message is a sentence for the operator. */
+/** A source takes too much memory; the message is for the operator. */
 export class ReadMemoryError extends Error {}
 
 /**
- * Bounds what the runs of this process hold in memory of what they have read: their sources decide how much there is, and may
- * be hostile. When it is too much, the run that holds most is ended, so that no source can keep others from being read.
+ * Limits the memory that the runs of this process take together, because a hostile source may send any amount. At the limit
+ * the largest run is ended, so that no source can block others.
  */
 @Injectable()
 export class ReadMemory {
   private readonly shares = new Set<MemoryShare>();
   private total = 0;
 
-  /** @param maxBytes of all runs together. */
+  /** @param maxBytes the limit of all runs together. */
   constructor(private readonly maxBytes = MAX_BYTES) {}
 
-  /** What one run holds, until it ends. */
+  /** Starts counting for one run. */
   begin(): MemoryShare {
     const share: MemoryShare = new MemoryShare(
       (bytes) => this.grow(share, bytes),
@@ -45,8 +45,8 @@ export class ReadMemory {
       this.end(largest);
       largest.refuse(
         isAlone
-          ? `What the source holds takes more than ${Math.floor(this.maxBytes / MIB)} MiB of memory, the most that is read: split it, or use a filter upstream`
-          : 'Too much is read from all sources together, and from this one most: it is tried again',
+          ? `The source takes more than ${Math.floor(this.maxBytes / MIB)} MiB of memory, the maximum: split it, or filter it upstream`
+          : 'All syncs together take too much memory, and this one takes the most: it will be retried',
       );
     }
     if (share.refusal) throw share.refusal;
@@ -58,33 +58,32 @@ export class ReadMemory {
   }
 }
 
-/** What one run holds in memory of what it has read. */
+/** The memory of one run. */
 export class MemoryShare {
-  /** So far. */
   bytes = 0;
-  /** Why the run has to end; undefined as long as it may go on. */
+  /** Why the run must end; undefined while it may continue. */
   refusal: ReadMemoryError | undefined;
   private readonly refusing = new AbortController();
 
   constructor(
     private readonly grow: (bytes: number) => void,
-    /** Gives back what the run held. */
+    /** Releases all memory of the run. */
     readonly end: () => void,
   ) {}
 
-  /** Aborts when the run has to end. */
+  /** Aborts when the run must end. */
   get signal(): AbortSignal {
     return this.refusing.signal;
   }
 
-  /** @throws ReadMemoryError when the run has to end. */
+  /** @throws ReadMemoryError if the run must end. */
   add(bytes: number): void {
     if (this.refusal) throw this.refusal;
     this.bytes += bytes;
     this.grow(bytes);
   }
 
-  /** Gives back what was added before; an ended run has given back everything. */
+  /** Releases bytes added before; no effect after the run has ended. */
   release(bytes: number): void {
     if (this.refusal) return;
     this.bytes -= bytes;

@@ -11,25 +11,25 @@ import { SyncQueries } from './sync.queries.js';
 
 const POLL_MS = 500;
 const MAX_CONCURRENT = 4;
-/** A run that has gone on for this long is slow: it does not keep others from being started, unless there are very many. */
+/** Runs longer than this don't count towards MAX_CONCURRENT, up to MAX_SLOW of them. */
 const SLOW_AFTER_MS = 30_000;
 const MAX_SLOW = 12;
 const STOP_TIMEOUT_MS = 3_000;
 
 /**
- * Runs due sources. The database knows which are due, and which replica runs one: a source is leased while it runs, and the
- * leases of a replica that dies run out.
+ * Runs the syncs that are due. A source is leased while it runs, so that only one replica runs it; the leases of a replica
+ * that dies expire.
  */
 @Injectable()
 export class SyncScheduler implements OnApplicationBootstrap, OnApplicationShutdown {
   private readonly logger = new Logger('sync');
-  /** By the owner of the lease. Each run has its own, so that none ends the lease of a later one. */
+  /** By lease owner. Each run has its own, so that it cannot release the lease of a later run. */
   private readonly running = new Map<string, { readonly run: Promise<void>; readonly since: number }>();
   private readonly stopping = new AbortController();
   private readonly polling = new Polling(() => this.startDue(), POLL_MS, this.logger, {
-    failed: 'Finding the sources that are due failed',
-    unreachable: 'PostgreSQL is not reachable, syncs wait',
-    reachable: 'PostgreSQL is reachable again, syncs go on',
+    failed: 'Looking for due sources failed',
+    unreachable: 'PostgreSQL is unreachable; syncs are suspended',
+    reachable: 'PostgreSQL is reachable again; syncs resume',
   });
 
   constructor(
@@ -45,14 +45,14 @@ export class SyncScheduler implements OnApplicationBootstrap, OnApplicationShutd
 
   async onApplicationShutdown(): Promise<void> {
     await this.polling.end();
-    // A run that is nearly done may finish; one that is not is cut off.
+    // Runs that are nearly done may finish; the others are aborted.
     await this.runsEnd();
     this.stopping.abort();
     await this.runsEnd();
     await this.release([...this.running.keys()]);
   }
 
-  /** Whether every source has ended its first run, well or not. Until then lists may be emptier than they should be. */
+  /** Whether every source has finished its first run, successfully or not. Until then lists may be incomplete. */
   async firstRunsAreDone(): Promise<boolean> {
     return (await this.queries.countNeverRun()) === 0;
   }
@@ -65,7 +65,7 @@ export class SyncScheduler implements OnApplicationBootstrap, OnApplicationShutd
       const run = this.run(owner, source).finally(() => {
         const wasFull = this.isFull();
         this.running.delete(owner);
-        // Sources that wait for a free place need not wait for the next poll as well.
+        // Waiting sources should not also wait for the next poll.
         if (wasFull) this.polling.pollNow();
       });
       this.running.set(owner, { run, since: performance.now() });
@@ -89,11 +89,14 @@ export class SyncScheduler implements OnApplicationBootstrap, OnApplicationShutd
     } catch (error) {
       end(taken.aborted ? 'superseded' : 'cut_off');
       if (taken.aborted)
-        this.logger.log({ source: source.name }, 'A sync was cut off: its source changed hands or settings');
+        this.logger.log(
+          { source: source.name },
+          'Sync aborted: another replica took over its source, or its settings changed',
+        );
       else
         this.logger.warn(
           { source: source.name, err: error },
-          'A sync was cut off; it runs again when its lease ends',
+          'Sync aborted; it runs again when its lease expires',
         );
       if (this.polling.hasEnded) await this.release([owner]);
     } finally {

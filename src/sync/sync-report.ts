@@ -4,17 +4,19 @@ import type { SkippedEntry, VersionName } from '../documents/incoming-version.js
 import type { WriteCounts } from '../entries/writer/entry-writer.js';
 import type { SourceReport } from '../sources/source-states.queries.js';
 import { Metrics } from '../telemetry/metrics.js';
-import type { ReadEntries } from './entry-reader.js';
+import type { ReadEntries } from './entry-validator.js';
 import { SyncQueries } from './sync.queries.js';
 
 const MAX_LISTED = 1_000;
+/** A slow or unreachable database must not delay the other metrics. */
+const TIMEOUT_MS = 1_000;
 
-/** What the state of a source reports of its content: `added` to `unchanged` of the last run, the rest of all it holds. */
+/** Counts and skipped entries of a source: `added` to `unchanged` cover the last run, the others all content. */
 export interface SyncReport extends SourceReport {
   readonly counts: Readonly<Record<keyof WriteCounts | 'entries' | 'skipped' | 'filtered', number>>;
 }
 
-/** The report of a run that has read everything. */
+/** Returns the report of a run that has read everything. */
 export function reportOf(
   { entries, skipped, unlisted = 0, filtered }: ReadEntries,
   counts: WriteCounts,
@@ -25,7 +27,7 @@ export function reportOf(
   };
 }
 
-/** The report of a run that has read what had changed: what it did not read is as it was. */
+/** Returns the report of a run that has read only changes. */
 export function reportAfterChanges(
   before: SourceReport,
   content: ReadEntries,
@@ -33,8 +35,8 @@ export function reportAfterChanges(
   counts: WriteCounts,
 ): SyncReport {
   const run = reportOf(content, counts);
-  const again = new Set([...content.entries, ...gone, ...run.skipped].map(keyOf));
-  const kept = before.skipped.filter((entry) => entry.name === null || !again.has(keyOf(entry)));
+  const reread = new Set([...content.entries, ...gone, ...run.skipped].map(keyOf));
+  const kept = before.skipped.filter((entry) => entry.name === null || !reread.has(keyOf(entry)));
   return {
     counts: {
       ...counts,
@@ -50,14 +52,11 @@ function keyOf({ type, name, version }: Pick<SkippedEntry, 'type' | 'name' | 've
   return JSON.stringify([type, name, version]);
 }
 
-/** A database that is not reachable, or slow, must not hold up the other metrics. */
-const TIMEOUT_MS = 1_000;
-
 type SourceGauge = Gauge<'source' | 'kind'>;
 
 /**
- * How each source is doing, read from the database at each scrape: every replica reports the runs of all, and the metrics of
- * a source disappear with it. While the database does not answer there are none of them.
+ * Metrics of the sources, read from the database at each scrape: every replica reports all sources, and the metrics of a
+ * deleted source disappear. There are none while the database does not respond.
  */
 @Injectable()
 export class SourceMetrics {
@@ -85,13 +84,13 @@ export class SourceMetrics {
       'last_success_timestamp_seconds',
       'When the entries were last known to equal the source',
     );
-    this.failures = ofSource('failures', 'Syncs of the source that have failed in a row');
+    this.failures = ofSource('failures', 'Consecutive failed syncs of the source');
     this.interval = ofSource('interval_seconds', 'How often the source is synced');
-    this.entries = ofSource('entries', 'Versions that the source has');
-    this.skipped = ofSource('skipped_entries', 'Versions of the source that are skipped as not valid');
+    this.entries = ofSource('entries', 'Versions in the source');
+    this.skipped = ofSource('skipped_entries', 'Invalid versions of the source, which are skipped');
     this.sources = new Gauge({
       name: 'registry_sources',
-      help: 'Sources by the state of their syncs',
+      help: 'Sources by sync status',
       labelNames: ['kind', 'status'],
       registers: [register],
     });

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { hasShrunk, retryInMs } from './sync-run.js';
 
-describe('a source that keeps fewer than half of 20 entries or more has shrunk (contract §7)', () => {
+describe('a source of 20 entries or more that loses more than half of them has shrunk (contract §7)', () => {
   it.each([
     [20, 0, true],
     [20, 9, true],
@@ -34,6 +34,6 @@ it.each([
   [1, MINUTE, 24 * HOUR, HOUR],
   [1_000_000, 24 * HOUR, 2 * HOUR, 24 * HOUR],
 ])(
-  'failure %i with an interval of %i ms, Retry-After %j ms: again in %i ms',
+  'failure %i, interval %i ms, Retry-After %j ms: the next attempt is in %i ms',
   (attempts, interval, retryAfter, ms) => expect(retryInMs(attempts, interval, retryAfter)).toBe(ms),
 );

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { Injectable, Logger } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { AuditTrail } from '../audit/audit-trail.js';
@@ -12,59 +13,67 @@ import { bumpRevision } from '../sources/source-registries.queries.js';
 import { SourceStates } from '../sources/source-states.queries.js';
 import { type RunOutcome, SyncMetrics } from '../telemetry/registry-metrics.js';
 import { tracing } from '../telemetry/tracing.js';
-import type { ReadEntries } from './entry-reader.js';
-import { FetchError } from './fetcher.js';
+import type { ReadEntries } from './entry-validator.js';
+import { FetchError, type FetchState } from './fetcher.js';
 import { Fetchers } from './fetchers.js';
 import { RegistryFileReader } from './file/registry-file-reader.js';
 import { RegistryFileError } from './file/registry-file.js';
 import { ReadMemory, ReadMemoryError } from './read-memory.js';
-import { rulesDigest, stateOf, withRules } from './reader-version.js';
 import { reportAfterChanges, reportOf, type SyncReport } from './sync-report.js';
 import { countLiveEntries } from './sync.queries.js';
 
-const FIRST_MS = 5_000;
-/** An upstream that asks for a longer pause is tried all the same: it may be wrong, or lie. */
+/** Raise this when the reader or the document rules change, so that unchanged content is read again. */
+const READER_VERSION = 'reader-4';
+const FIRST_RETRY_MS = 5_000;
+/** A longer Retry-After is cut to this: the upstream may be wrong or lie. */
 const MAX_RETRY_AFTER_MS = 60 * 60 * 1_000;
+/** Smaller sources may lose any number of entries. */
+const MIN_GUARDED_ENTRIES = 20;
+
+/** The content to write. */
+interface SyncContent {
+  readonly content: ReadEntries;
+  /** The versions that left the source if `content` has only changes; null if it has everything. */
+  readonly gone: readonly VersionName[] | null;
+  readonly contentDigest: Buffer | null;
+  readonly fetchState: object;
+}
 
 /**
- * In how many milliseconds a source is tried again.
+ * Returns the delay before the next attempt, in milliseconds.
  *
- * @param attempts runs in a row that have failed, at least one: the pause doubles with each, and ends at the interval.
- * @param retryAfterMs the pause that the upstream asks for (RFC 9110 §10.2.3): it may exceed the interval, up to an hour.
+ * @param attempts consecutive failures, at least one; each doubles the delay, up to the interval.
+ * @param retryAfterMs the delay requested by the upstream (RFC 9110 §10.2.3), which may exceed the interval, up to an hour.
  */
 export function retryInMs(attempts: number, intervalMs: number, retryAfterMs: number | null): number {
-  const backOff = Math.min(intervalMs, FIRST_MS * 2 ** Math.min(attempts - 1, 20));
+  const backOff = Math.min(intervalMs, FIRST_RETRY_MS * 2 ** Math.min(attempts - 1, 20));
   return Math.max(backOff, Math.min(retryAfterMs ?? 0, MAX_RETRY_AFTER_MS));
 }
 
-/** A source of fewer entries may lose any number of them. */
-const FEWEST_GUARDED = 20;
-
-/** contract §7: has a source of 20 entries or more kept fewer than half of them? */
+/** contract §7: whether a source of 20 entries or more has lost more than half of them. */
 export function hasShrunk(before: number, after: number): boolean {
-  return before >= FEWEST_GUARDED && after * 2 < before;
+  return before >= MIN_GUARDED_ENTRIES && after * 2 < before;
 }
 
-/** What has happened, and how it is allowed. */
 export function shrunkSentence(before: number, after: number): string {
   return (
-    `The content has shrunk from ${before} entries to ${after}, which is taken for an accident; if it is meant, ` +
+    `The content has shrunk from ${before} entries to ${after}, which may be an accident; if it is intended, ` +
     'sync once with the body {"allowShrink": true}, or set allowShrink: true for the source'
   );
 }
 
-/** What another server fills, and what was not read by other settings or another filter before: those are changed on purpose. */
-export function isGuarded({ kind, settings, mayShrink, fetchState }: LeasedSource): boolean {
+/** Whether shrinking is refused: not after a change of the settings or the filter, which is intended. */
+function isGuarded({ kind, settings, mayShrink, fetchState }: LeasedSource): boolean {
   return !mayShrink && fetchState !== null && isGuardedFromShrinking(kind, settings);
 }
 
 /**
- * contract §7: nothing at all is taken for an accident, whatever there was before: it would withdraw everything.
+ * Refuses an empty source, which would withdraw all its entries (contract §7).
  *
- * @param countBefore how many entries there were.
+ * @param countBefore counts the current entries.
  * @throws FetchError
  */
-export async function checkHolds(
+async function checkNotEmpty(
   source: LeasedSource,
   { entries, skipped, filtered }: ReadEntries,
   countBefore: () => Promise<number>,
@@ -73,10 +82,10 @@ export async function checkHolds(
   if (source.mayShrink && isGuardedFromShrinking(source.kind, source.settings)) return;
   const before = isGuarded(source) ? await countBefore() : 0;
   if (hasShrunk(before, 0)) throw new FetchError(shrunkSentence(before, 0));
-  throw new FetchError(`The ${KINDS[source.kind].content} holds no entries`);
+  throw new FetchError(`The ${KINDS[source.kind].content} has no entries`);
 }
 
-/** One run of one leased source. */
+/** Runs one sync of a leased source. */
 @Injectable()
 export class SyncRun {
   private readonly logger = new Logger('sync');
@@ -94,9 +103,8 @@ export class SyncRun {
   ) {}
 
   /**
-   * Fetches and validates first, outside any transaction; then makes the rows equal in one. A run
-   * that fails leaves the entries as they were and keeps the reason. Throws only when PostgreSQL is not reachable, or the
-   * signal aborts.
+   * Fetches and validates outside any transaction, then writes the entries in one. A failed run leaves the entries unchanged
+   * and stores the reason. Throws only if PostgreSQL is unreachable or the signal aborts.
    */
   async run(owner: string, source: LeasedSource, signal: AbortSignal): Promise<RunOutcome> {
     const started = performance.now();
@@ -105,12 +113,12 @@ export class SyncRun {
     try {
       const until = AbortSignal.any([signal, memory.signal]);
       const fetched = await tracing.inSpan('fetch', {}, () =>
-        this.fetchers.fetch(source, stateOf(source, rules), until, memory),
+        this.fetchers.fetch(source, previousState(source, rules), until, memory),
       );
       const fetchState = { rules, state: fetched.state };
       const contentDigest = fetched.kind === 'file' ? withRules(fetched.digest, rules) : null;
-      const isKnown = contentDigest !== null && source.contentDigest?.equals(contentDigest);
-      if (fetched.kind === 'unchanged' || isKnown) {
+      const isUnchanged = contentDigest !== null && source.contentDigest?.equals(contentDigest);
+      if (fetched.kind === 'unchanged' || isUnchanged) {
         const { manager } = this.dataSource;
         if (!(await this.states.completeUnchanged(manager, owner, source.id, source.intervalMs, fetchState)))
           return this.superseded(source);
@@ -123,7 +131,7 @@ export class SyncRun {
           : fetched.content;
       signal.throwIfAborted();
       if (fetched.kind !== 'changes')
-        await checkHolds(source, content, () => countLiveEntries(this.dataSource.manager, source.id));
+        await checkNotEmpty(source, content, () => countLiveEntries(this.dataSource.manager, source.id));
       const gone = fetched.kind === 'changes' ? fetched.gone : null;
       const written = { content, gone, contentDigest, fetchState };
       return await tracing.inSpan('write', { 'registry.sync.entries': content.entries.length }, () =>
@@ -131,7 +139,7 @@ export class SyncRun {
       );
     } catch (error) {
       if (isDatabaseUnreachable(error)) throw error;
-      if (signal.aborted) throw new Error('The sync was cut off', { cause: error });
+      if (signal.aborted) throw new Error('The sync was aborted', { cause: error });
       return await this.fail(owner, source, memory.refusal ?? error);
     } finally {
       memory.end();
@@ -154,7 +162,7 @@ export class SyncRun {
       const after =
         counts.removed + counts.changed > 0 && before > 0 ? await countLiveEntries(manager, id) : before;
       if (hasShrunk(before, after)) throw new FetchError(shrunkSentence(before, after));
-      // New claims that came with new settings have waited for this.
+      // Claims changed together with the settings take effect now.
       const relabeled = source.fetchState === null ? await setInheritedClaims(manager, id, claimSetId) : 0;
       if (counts.added + counts.changed + counts.removed + relabeled > 0) await bumpRevision(manager, id);
       const report: SyncReport = gone
@@ -183,7 +191,7 @@ export class SyncRun {
   private superseded({ name }: LeasedSource): RunOutcome {
     this.logger.log(
       { source: name },
-      'Source changed hands or settings during its sync; nothing was written',
+      'Nothing was written: another replica took over the source, or its settings changed',
     );
     return 'superseded';
   }
@@ -191,23 +199,31 @@ export class SyncRun {
   private async fail(owner: string, source: LeasedSource, error: unknown): Promise<RunOutcome> {
     const expected =
       error instanceof FetchError || error instanceof RegistryFileError || error instanceof ReadMemoryError;
-    const sentence = expected ? error.message : 'The sync failed inside the server; its log has the cause';
+    const sentence = expected ? error.message : 'The sync failed inside the server; the log has the cause';
     const retryAfterMs = error instanceof FetchError ? error.retryAfterMs : null;
     const pause = retryInMs(source.attempts, source.intervalMs, retryAfterMs);
     if (!(await this.states.fail(this.dataSource.manager, owner, source.id, pause, sentence)))
       return this.superseded(source);
     const report = { source: source.name, attempts: source.attempts, retryInMs: pause };
-    if (expected) this.logger.warn({ ...report, error: sentence }, 'Sync failed; the earlier entries stay');
-    else this.logger.error({ ...report, err: error }, 'Sync failed; the earlier entries stay');
+    if (expected) this.logger.warn({ ...report, error: sentence }, 'Sync failed; the previous entries stay');
+    else this.logger.error({ ...report, err: error }, 'Sync failed; the previous entries stay');
     return 'failed';
   }
 }
 
-/** What is to be written. */
-interface SyncContent {
-  readonly content: ReadEntries;
-  /** What left the source, when the content is only what has changed; null when it is everything. */
-  readonly gone: readonly VersionName[] | null;
-  readonly contentDigest: Buffer | null;
-  readonly fetchState: object;
+/** Identifies the rules by which the content of a source is read. */
+function rulesDigest({ filter }: LeasedSource): string {
+  return createHash('sha256')
+    .update(JSON.stringify([READER_VERSION, filter]))
+    .digest('base64url');
+}
+
+/** Returns the state of the last run, if it used the same rules. */
+function previousState({ fetchState }: LeasedSource, rules: string): FetchState | null {
+  const previous = fetchState as { rules: string; state: FetchState } | null;
+  return previous?.rules === rules ? previous.state : null;
+}
+
+function withRules(digest: Buffer, rules: string): Buffer {
+  return createHash('sha256').update(rules).update(digest).digest();
 }

@@ -51,7 +51,7 @@ import { SyncQueries } from './sync.queries.js';
 export class SyncModule implements OnApplicationShutdown {
   constructor(private readonly http: HttpClient) {}
 
-  /** Comes after the scheduler's own: no run is under way any more. */
+  /** Runs after the scheduler's own shutdown, when no sync is running. */
   async onApplicationShutdown(): Promise<void> {
     await this.http.close();
   }

@@ -5,23 +5,23 @@ import { LIVE_STATUSES } from '../documents/statuses.js';
 import { MANAGED_KIND, SOURCE_KINDS } from '../source-kinds/kinds.js';
 import { namedFiles } from '../source-kinds/named-files.js';
 
-/** A file that a source is read from. */
+/** The local file of a source. */
 export interface WatchedFile {
   readonly id: number;
   readonly path: string;
   readonly lastAttemptAt: Date | null;
 }
 
-/** How a source is doing, for its metrics. Null: not known yet. */
+/** The metrics of a source; null: not known yet. */
 export interface SourceFigures {
   readonly source: string;
   readonly kind: string;
   readonly status: string;
-  /** Failed runs since the last one that succeeded. */
+  /** Failed runs since the last success. */
   readonly failures: number;
-  /** Seconds since 1970. */
+  /** Unix time in seconds. */
   readonly lastSuccess: number | null;
-  /** Seconds; null for what is watched. */
+  /** Seconds; null for watched sources. */
   readonly interval: number | null;
   readonly entries: number | null;
   readonly skipped: number | null;
@@ -37,12 +37,12 @@ const CONTENT_FILES = SOURCE_KINDS.flatMap((kind) =>
     .map(({ path }) => ({ kind, path: path.join('.') })),
 );
 
-/** What syncs read of the states of all sources. They are written by SourceStates and SourceLeases. */
+/** Reads the sync states of all sources; SourceStates and SourceLeases write them. */
 @Injectable()
 export class SyncQueries {
   constructor(private readonly dataSource: DataSource) {}
 
-  /** The local files that sources are read from. */
+  /** Returns the local files of all sources. */
   async watchedFiles(): Promise<WatchedFile[]> {
     return this.dataSource.query<WatchedFile[]>(
       `select s.id, s.settings #>> n.path as path, y.last_attempt_at as "lastAttemptAt"
@@ -54,7 +54,7 @@ export class SyncQueries {
     );
   }
 
-  /** Of all sources but the managed one, which has no syncs. A run under way is no failure yet. */
+  /** Returns the metrics of all synced sources. The current attempt of a running sync is not a failure. */
   async figures(): Promise<SourceFigures[]> {
     return this.dataSource.query<SourceFigures[]>(
       `select s.name as source, s.kind, y.status, s.interval_ms::float8 / 1000 as interval,
@@ -66,7 +66,7 @@ export class SyncQueries {
     );
   }
 
-  /** How many sources have never ended a run, or their first list of a cluster, neither in success nor in failure. */
+  /** Counts the sources that have not finished their first run or first list of a cluster, successfully or not. */
   async countNeverRun(): Promise<number> {
     const rows = await this.dataSource.query<{ count: number }[]>(
       `select count(*)::int as count from source_sync y join source s on s.id = y.source_id
@@ -77,7 +77,7 @@ export class SyncQueries {
   }
 }
 
-/** Returns how many entries of a source have a live version. */
+/** Counts the entries of a source that have a live version. */
 export async function countLiveEntries(manager: EntityManager, sourceId: number): Promise<number> {
   const rows = await manager.query<{ count: number }[]>(
     `select count(*)::int as count from entry e

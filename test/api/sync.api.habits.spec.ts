@@ -132,7 +132,7 @@ describe('upstream metadata of a version', () => {
     upstream.put([aServer('io.acme/odd')], { status: 'resting' }).put([aServer('io.acme/good')]);
     const { skipped } = await mirror.synced('main');
     expect(skipped).toMatchObject([{ name: 'io.acme/odd', version: '1.0.0' }]);
-    expect(skipped[0]?.reasons.join()).toMatch(/status: is none of active, deprecated, deleted/);
+    expect(skipped[0]?.reasons.join()).toMatch(/status: must be one of active, deprecated, deleted/);
     expect(await list()).toEqual(['io.acme/good@1.0.0']);
   });
 });
@@ -155,7 +155,7 @@ describe('upstream documents', () => {
     expect(reasons).toEqual([
       'server.description: the key is given twice in one object',
       'description: is required',
-      'server: must be an object: the item of the list holds no server',
+      'server: must be an object',
       'server: the key is given twice in one object',
     ]);
   });

@@ -47,7 +47,7 @@ describe('a failing upstream registry', () => {
     upstream.put(servers(6_000)).fails(57, 'error');
     const report = await mirror.synced('main');
     expect(report).toMatchObject({ status: 'failed', attempts: 1 });
-    expect(report.error).toMatch(/\/v0\.1\/servers: the answer has status 500/);
+    expect(report.error).toMatch(/\/v0\.1\/servers: the response has status 500/);
     expect(await list(mirror)).toEqual(['io.acme/stays@1.0.0']);
     // Three more attempts at the same page: no earlier page is read again.
     expect(upstream.pages()).toHaveLength(60);
@@ -70,7 +70,7 @@ describe('a failing upstream registry', () => {
 
   it('is not waited for longer than a minute', async () => {
     upstream.fails(1, { status: 429, headers: { 'Retry-After': '3600' } });
-    expect((await mirror.synced('main')).error).toMatch(/asks for a pause of 3600 s/);
+    expect((await mirror.synced('main')).error).toMatch(/requests a delay of 3600 s/);
     expect(upstream.pages()).toHaveLength(1);
     expect(await pauseInSeconds(mirror)).toBeGreaterThanOrEqual(3_600);
   });
@@ -87,7 +87,7 @@ describe('a failing upstream registry', () => {
     ['truncated JSON', 'garbage', /no page of an MCP registry: .*closed/],
     ['a different document', { answer: { entries: [] } }, /no page of an MCP registry: .*list "servers"/],
     ['an array', { answer: [] }, /no page of an MCP registry/],
-    ['an empty list', { answer: { servers: null } }, /The registry holds no entries/],
+    ['an empty list', { answer: { servers: null } }, /The registry has no entries/],
     [
       'no valid entry',
       { answer: { servers: [{ server: {} }] } },
@@ -110,7 +110,7 @@ describe('a failing upstream registry', () => {
   });
 
   it.each([
-    ['same-cursor', /leads back to an earlier one/],
+    ['same-cursor', /is the same as an earlier one/],
     ['new-cursors', /without end/],
   ] as const)('is abandoned when its pages never end: %s', async (endless, why) => {
     upstream.habits = { endless };
@@ -133,7 +133,7 @@ describe('a failing upstream registry', () => {
     await mirror.synced('main');
     expect(upstream.pages()[0]?.authorization).toBe(`Bearer ${second}`);
     await writeFile(tokenFile(), 'two words of a secret');
-    expect((await mirror.synced('main')).error).toMatch(/token holds no bearer token$/);
+    expect((await mirror.synced('main')).error).toMatch(/token does not contain a bearer token$/);
     await rm(tokenFile());
     expect((await mirror.synced('main')).error).toMatch(/token could not be opened: there is no such file/);
     expect(upstream.pages()).toEqual([]);

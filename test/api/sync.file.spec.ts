@@ -110,27 +110,27 @@ describe('an unusable file', () => {
     [
       'duplicate servers lists',
       '{"version":"1.0.0","meta":{"last_updated":"2026-01-01T00:00:00Z"},"data":{"servers":[],"servers":[]}}',
-      /"data\.servers" is given twice/,
+      /contains the key "data\.servers" twice/,
     ],
     [
       'duplicate servers lists, one with an escaped key',
       `{"version":"1.0.0","meta":{"last_updated":"2026-01-01T00:00:00Z"},"data":{"servers":[${JSON.stringify(aServer('io.acme/one'))}],"s\\u0065rvers":[]}}`,
-      /"data\.servers" is given twice/,
+      /contains the key "data\.servers" twice/,
     ],
     [
       'a duplicate key of the file',
       `{"version":"1.0.0","meta":{"last_updated":"2026-01-01T00:00:00Z"},"data":{"servers":[${JSON.stringify(aServer('io.acme/one'))}]},"data":5}`,
-      /The key "data" is given twice/,
+      /contains the key "data" twice/,
     ],
     [
       'a duplicate key with characters the database refuses',
       `{"version":"1.0.0","meta":{"\\u0000\\ud83d":1,"\\u0000\\ud83d":2},"data":{"servers":[]}}`,
-      /The key "meta\.\ufffd\ufffd" is given twice/,
+      /contains the key "meta\.\ufffd\ufffd" twice/,
     ],
     [
       'a duplicate key before the servers',
       `{"version":"1.0.0","meta":{"last_updated":"2026-01-01T00:00:00Z","last_updated":"x"},"data":{"servers":[]}}`,
-      /The key "meta\.last_updated" is given twice/,
+      /contains the key "meta\.last_updated" twice/,
     ],
     [
       'a trailing comma',

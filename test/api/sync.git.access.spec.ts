@@ -67,7 +67,7 @@ describe('a repository with a password', () => {
     await service.restart((edited) =>
       edited.source('main', { kind: 'git', settings: { repository: git.url('acme') } }),
     );
-    expect((await service.synced('main')).error).toMatch(/it asks for a user name and a password/);
+    expect((await service.synced('main')).error).toMatch(/it requires a user name and a password/);
     expect(await namesIn(service)).toEqual(['one']);
   });
 
@@ -114,7 +114,9 @@ describe('a repository of an API-made source', () => {
     'http://-oProxyCommand=x/a b',
   ])('is refused with the repository %s', async (repository) => {
     expectRefused(await put({ repository }), 400, 'invalid_body');
-    await expect(connectionTo({ repository }, 'config')).rejects.toThrow(/is no http, https or ssh address/);
+    await expect(connectionTo({ repository }, 'config')).rejects.toThrow(
+      /is not an http, https or ssh address/,
+    );
   });
 
   it.each([
@@ -181,7 +183,7 @@ describe('the address of a repository', () => {
       isPinned: true,
     };
     const remote = await GitRemote.open(way, never);
-    expect(await remote.askCommit({ repository: way.url }).finally(() => remote.close())).toMatch(
+    expect(await remote.remoteCommit({ repository: way.url }).finally(() => remote.close())).toMatch(
       /^[0-9a-f]{40}$/,
     );
   });
@@ -200,7 +202,7 @@ describe('the address of a repository', () => {
         isPinned: false,
       };
       const remote = await GitRemote.open(way, never);
-      const asked = remote.askCommit({ repository: url }).finally(() => remote.close());
+      const asked = remote.remoteCommit({ repository: url }).finally(() => remote.close());
       await expect(asked).rejects.toThrow(/transport '\w+' not allowed/);
     },
   );
@@ -209,15 +211,15 @@ describe('the address of a repository', () => {
 describe('a server that never answers', () => {
   const git = aGitServer().runs();
   git.injectFault = () => undefined;
-  const open = async (signal: AbortSignal, limits: { askMs?: number; totalMs?: number }) => {
+  const open = async (signal: AbortSignal, limits: { lsRemoteMs?: number; totalMs?: number }) => {
     const settings = { repository: git.url('acme'), branch: 'main' };
     const remote = await GitRemote.open(await connectionTo(settings, 'config'), signal, limits);
-    return remote.askCommit(settings).finally(() => remote.close());
+    return remote.remoteCommit(settings).finally(() => remote.close());
   };
 
   it('is abandoned at the timeout', async () => {
-    await expect(open(never, { askMs: 500 })).rejects.toThrow(/: it did not answer in time$/);
-    await expect(open(never, { totalMs: 1_000 })).rejects.toThrow(/: it did not answer in time$/);
+    await expect(open(never, { lsRemoteMs: 500 })).rejects.toThrow(/: it did not respond in time$/);
+    await expect(open(never, { totalMs: 1_000 })).rejects.toThrow(/: it did not respond in time$/);
     expect(await leftovers()).toEqual([]);
   });
 

@@ -50,11 +50,11 @@ describe('an unusable repository', () => {
       () => repository.commit({ catalogue: submodule }),
       /there is no file/,
     ],
-    ['Git LFS', () => repository.commit({ [path]: pointer }), /is kept in Git LFS/],
+    ['Git LFS', () => repository.commit({ [path]: pointer }), /is stored in Git LFS/],
     ['an invalid catalog', () => repository.commit({ [path]: '{}' }), /not in the registry format/],
     ['a status of 404', answer(404), /there is no such repository, or it is private/],
-    ['a status of 403', answer(403), /access was denied \(403\)/],
-    ['a status of 429', answer(429), /takes no more requests/],
+    ['a status of 403', answer(403), /access denied \(403\)/],
+    ['a status of 429', answer(429), /refuses further requests/],
     ['a status of 500', answer(500), /the server of the repository failed/],
     ['a redirect', answer(302, { Location: 'http://127.0.0.1:1/' }), /redirects to another address/],
     [
@@ -69,7 +69,7 @@ describe('an unusable repository', () => {
     [
       'a dropped connection',
       () => (git.injectFault = (request) => request.socket.destroy()),
-      /the connection broke off/,
+      /the connection was closed unexpectedly/,
     ],
   ])('keeps the earlier entries and reports the reason: %s', async (_what, trouble, why) => {
     await healthy();
@@ -96,6 +96,6 @@ describe('an unusable repository', () => {
     const { PATH } = process.env;
     process.env['PATH'] = '/nowhere';
     const { error } = await service.synced('main').finally(() => (process.env['PATH'] = PATH));
-    expect(error).toMatch(/There is no git command on this machine: install git/);
+    expect(error).toMatch(/git is not installed: install version/);
   });
 });

@@ -63,7 +63,7 @@ describe(`a file of ${LARGE_MIB} MiB`, () => {
     await repository.commit({}, { large: { 'registry.json': { bytes, chunks: repeated(bytes) } } });
     const memory = watchGitMemory();
     const report = await service.synced('main');
-    expect(report.error).toMatch(/registry\.json is larger than 64 MiB, the most that is read$/);
+    expect(report.error).toMatch(/registry\.json is larger than 64 MiB, the maximum$/);
     expect(await memory.peakBytes()).toBeLessThan(30 * MIB);
     expect(await namesIn(service)).toEqual(['stays']);
     expect(await leftovers()).toEqual([]);
@@ -96,7 +96,7 @@ describe('the disk', () => {
       diskBytes: 4 * MIB,
     });
     const fetched = remote.fetchCommit(settings).finally(() => remote.close());
-    await expect(fetched).rejects.toThrow(/: more than 4 MiB would be needed for it$/);
+    await expect(fetched).rejects.toThrow(/: fetching it takes more than 4 MiB of disk space$/);
     expect(await leftovers()).toEqual([]);
   });
 });

@@ -112,7 +112,7 @@ describe('a repository over ssh', () => {
 
   it.each([
     ['Host key verification failed.', /its host key is not the one in git\.auth\.knownHostsFile$/],
-    ['git@git.example: Permission denied (publickey).', /the key was refused, or can not be used/],
+    ['git@git.example: Permission denied (publickey).', /the key was refused or is unusable/],
   ])('reports the cause: %s', async (said, why) => {
     writeFileSync(own('bin/ssh'), `#!/bin/sh\necho '${said}' >&2\nexit 255\n`, { mode: 0o755 });
     await expect(readFrom(settings('git@git.example:a'), withFakeSsh)).rejects.toThrow(why);

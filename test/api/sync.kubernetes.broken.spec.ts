@@ -75,7 +75,7 @@ describe('a watch that ends', () => {
       const sync = await syncOf(service);
       expect(sync).toMatchObject({
         status: 'failed',
-        error: `The API server at https://127.0.0.1:${port} could not be reached: nobody listens there`,
+        error: `The API server at https://127.0.0.1:${port} is unreachable: connection refused`,
       });
       expect(sync.attempts).toBeGreaterThan(1);
     });
@@ -96,7 +96,7 @@ describe('a watch that ends', () => {
       expect(await syncOf(service)).toMatchObject({
         status: 'failed',
         error:
-          'The API server refused the credentials (401): the token is wrong or has expired. It says: Unauthorized',
+          'The API server refused the credentials (401): the token is wrong or has expired. Its message: Unauthorized',
       }),
     );
     expect(await listed(service)).toEqual(['tools/stays@1.0.0']);
@@ -113,7 +113,7 @@ describe('a watch that ends', () => {
       const { status, error } = await syncOf(service);
       expect(status).toBe('failed');
       expect(error).toMatch(
-        /^The API server forbids to watch mcpremoteproxies in all namespaces \(403\): the account needs a rule with the verbs list and watch on mcpremoteproxies of the API group toolhive\.stacklok\.dev\. It says: mcpremoteproxies\.toolhive\.stacklok\.dev is forbidden: User "system:serviceaccount:tools:registry" cannot watch/,
+        /^The API server refused to watch mcpremoteproxies in all namespaces \(403\): the account needs a rule with the verbs list and watch on mcpremoteproxies of the API group toolhive\.stacklok\.dev\. Its message: mcpremoteproxies\.toolhive\.stacklok\.dev is forbidden: User "system:serviceaccount:tools:registry" cannot watch/,
       );
     });
     cluster.delete('MCPServer', 'tools/stays');
@@ -142,14 +142,14 @@ describe('a cluster that cannot be listed', () => {
     await service.start();
     await becomes(
       'failed',
-      /^The certificate of the API server at https:\/\/127\.0\.0\.1:\d+ is not accepted \(\w+\)/,
+      /^The certificate of the API server at https:\/\/127\.0\.0\.1:\d+ is not trusted \(\w+\)/,
     );
     expect(await listed(service)).toEqual(names);
     cluster.writeKubeconfig({ token: 'wrong' });
     await becomes('failed', /\(401\): the token is wrong or has expired/);
     cluster.forbidden.add('list virtualmcpservers');
     cluster.writeKubeconfig();
-    await becomes('failed', /^The API server forbids to list virtualmcpservers in all namespaces \(403\)/);
+    await becomes('failed', /^The API server refused to list virtualmcpservers in all namespaces \(403\)/);
     expect(await listed(service)).toEqual(names);
     cluster.forbidden.clear();
     cluster.delete('VirtualMCPServer', 'tools/virtual');
@@ -161,9 +161,9 @@ describe('a cluster that cannot be listed', () => {
     [
       'is missing',
       '/nowhere/kubeconfig',
-      /^The kubeconfig \/nowhere\/kubeconfig could not be read: there is no such file$/,
+      /^Cannot read the kubeconfig \/nowhere\/kubeconfig: there is no such file$/,
     ],
-    ['is invalid', 'broken', /^The kubeconfig \S+ could not be read: it is no kubeconfig$/],
+    ['is invalid', 'broken', /^Cannot read the kubeconfig \S+: it is not a kubeconfig$/],
     ['has no cluster', 'empty', /^The kubeconfig has no current context that names a cluster$/],
   ])('fails when the kubeconfig %s', async (_what, file, error) => {
     await service.stop();
@@ -186,7 +186,7 @@ describe('a cluster that cannot be listed', () => {
     await service.start();
     await becomes(
       'failed',
-      /^There is no cluster: the server runs in no pod with a service account, and neither/,
+      /^No cluster is configured: the server does not run in a pod with a service account, and neither/,
     );
     process.env['HOME'] = HOME;
   });

@@ -57,7 +57,7 @@ describe('a namespace whose list permission is gone after a restart', () => {
     await sees(CONTOSO_READER, ['tools/moves@1.0.0']);
     const { status, error, counts } = await syncOf(admin());
     expect({ status, entries: counts['entries'] }).toEqual({ status: 'failed', entries: 4 });
-    expect(error).toMatch(/^The API server forbids to list mcpservers in the namespace data \(403\)/);
+    expect(error).toMatch(/^The API server refused to list mcpservers in the namespace data \(403\)/);
     expect(error).toMatch(
       /; Not current: mcpservers in the namespace data, virtualmcpservers in the namespace data, mcpremoteproxies in the namespace data$/,
     );
@@ -186,7 +186,7 @@ describe('the shipped Role', () => {
     cluster.endWatches();
     const [verb = '', plural = ''] = right.split(' ');
     await within(A_WHILE, async () =>
-      expect((await syncOf(admin())).error).toContain(`The API server forbids to ${verb} ${plural} in`),
+      expect((await syncOf(admin())).error).toContain(`The API server refused to ${verb} ${plural} in`),
     );
   });
 

@@ -54,10 +54,10 @@ describe('several files in KUBECONFIG', () => {
 
   it('fail when all are missing or one is invalid', async () => {
     await startWith('/nowhere/one', '/nowhere/two');
-    await fails(/^The kubeconfig \/nowhere\/one, \/nowhere\/two could not be read: there is no such file$/);
+    await fails(/^Cannot read the kubeconfig \/nowhere\/one, \/nowhere\/two: there is no such file$/);
     const broken = service.write('broken', 'token: "hunter2');
     await startWith(cluster.kubeconfig, broken);
-    await fails(`The kubeconfig ${broken} could not be read: it is no kubeconfig`);
+    await fails(`Cannot read the kubeconfig ${broken}: it is not a kubeconfig`);
     await startWith(cluster.kubeconfig);
     await follows();
   });
@@ -82,7 +82,7 @@ describe('a kubeconfig with a token file', () => {
     const empty = service.write('empty', '\n');
     const file = empty.replace(/empty$/, tokenFile);
     await startWith(withUser('with-file', { tokenFile }));
-    await fails(`The token file ${file} of the kubeconfig could not be read: ${why}`);
+    await fails(`Cannot read the token file ${file} of the kubeconfig: ${why}`);
   });
 });
 
@@ -131,9 +131,14 @@ describe('a kubeconfig with an exec plugin', () => {
   });
 
   it.each([
-    ['is missing', './none', '', /none of the kubeconfig is not there\. Install it$/],
-    ['fails', './fails', 'echo hunter2 >&2; exit 3', /fails of the kubeconfig failed \(3\): try it by hand$/],
-    ['prints no JSON', './text', 'echo hunter2', /gave no credentials: its output is no JSON$/],
+    ['is missing', './none', '', /none of the kubeconfig was not found\. Install it$/],
+    [
+      'fails',
+      './fails',
+      'echo hunter2 >&2; exit 3',
+      /fails of the kubeconfig failed \(3\): run it by hand to see why$/,
+    ],
+    ['prints no JSON', './text', 'echo hunter2', /returned no credentials: its output is not JSON$/],
   ])('fails when the plugin %s, and quotes none of its output', async (_what, name, text, error) => {
     keepSecret('hunter2');
     if (text !== '') command(name, text);

@@ -75,7 +75,7 @@ describe('an object larger than the read limit', () => {
     await sees(['data/served@1.2.3', 'data/virtual@1.0.0']);
     await becomes('failed');
     expect((await syncOf(service)).error).toBe(
-      "The list of mcpservers in the namespace data can't be read: an object of it has more than 16777216 bytes; " +
+      'Cannot list mcpservers in the namespace data: an object has more than 16777216 bytes; ' +
         'Not current: mcpservers in the namespace data',
     );
     cluster.delete('MCPServer', 'data/too-large');

@@ -37,7 +37,7 @@ it(
         skipped: [
           {
             name: 'com.toolhive.k8s.tools/too-many',
-            reasons: [expect.stringContaining(`${LIMIT} different claims`)],
+            reasons: [expect.stringContaining(`${LIMIT} different claim sets`)],
           },
         ],
       }),

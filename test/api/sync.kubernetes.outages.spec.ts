@@ -99,7 +99,7 @@ describe('an API server that was down', () => {
     await cluster.start(port);
     await isCurrent();
     expect([...errors]).toEqual([
-      `The API server at https://127.0.0.1:${port} could not be reached: nobody listens there`,
+      `The API server at https://127.0.0.1:${port} is unreachable: connection refused`,
     ]);
   });
 
@@ -128,7 +128,7 @@ describe('an API server that was down', () => {
     await isCurrent();
     clock.passes(30_000);
     await within(A_WHILE, async () =>
-      expect((await syncOf(service)).error).toMatch(/answered 429 .*storage is \(re\)initializing/),
+      expect((await syncOf(service)).error).toMatch(/status 429 .*storage is \(re\)initializing/),
     );
     cluster.initializingUntil = 0;
     await isCurrent();

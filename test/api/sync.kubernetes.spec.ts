@@ -89,7 +89,7 @@ describe('a kubernetes source', () => {
           name: 'com.toolhive.k8s.tools/twin',
           version: '2.0.0',
           reasons: [
-            'VirtualMCPServer tools/twin: there is a MCPServer of this namespace and name, which counts',
+            'VirtualMCPServer tools/twin: the MCPServer with the same namespace and name takes precedence',
           ],
         },
       ]),
@@ -192,7 +192,7 @@ describe('claims annotations', () => {
     ['{"org":', 'is not valid JSON'],
     [
       '{"org":"acme","exp":"1"}',
-      'is no map of claims: "exp" is about one token alone and never a claim of anything else',
+      'is not a valid claims map: "exp" is about one token alone and never a claim of anything else',
     ],
   ])('hide only their object when invalid (%s), and report it', async (text, mistake) => {
     cluster.put('MCPServer', 'tools/acme', exported('acme', { 'authz-claims': text }));

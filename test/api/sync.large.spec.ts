@@ -46,7 +46,7 @@ describe('large files', () => {
     await service.rewrite('three', { servers: serversOf('more', 3 * MIB) });
     const refused = await service.synced('three');
     expect(refused.status).toBe('failed');
-    expect(refused.error).toMatch(/is larger than 3 MiB, the most that is read$/);
+    expect(refused.error).toMatch(/is larger than 3 MiB, the maximum$/);
     expect(await list('three')).toEqual(['io.acme/three@1.0.0']);
     const servers = serversOf('more', 2.9 * MIB).slice(0, 58);
     await service.rewrite('three', { servers });

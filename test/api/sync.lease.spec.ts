@@ -84,7 +84,7 @@ describe('a lease lost during a run', () => {
     const current = await second;
     old.writeHead(500).end();
     const warnings = () =>
-      service.logs().filter(({ msg, source }) => /changed hands/.test(msg) && source === 'moved');
+      service.logs().filter(({ msg, source }) => /another replica took over/.test(msg) && source === 'moved');
     await expect.poll(() => warnings().length, patience).toBe(1);
     expect(await stateOf('moved')).toMatchObject({ status: 'syncing', attempts: 2 });
     answer(current, 'io.acme/new');

@@ -30,7 +30,7 @@ const ENDLESS: Record<string, Endless> = {
   'of small documents': { document: (number) => aServer(`io.acme/s${number}`), sources: 1 },
 };
 
-/** `src/sync/entry-reader.spec.ts` measures the accounting for small documents. */
+/** `src/sync/entry-validator.spec.ts` measures the accounting for small documents. */
 const KINDS = inSoak(Object.keys(ENDLESS), Object.keys(ENDLESS).slice(0, 1));
 
 describe.each(KINDS)('an endless registry, %s', (kind) => {
@@ -71,7 +71,7 @@ describe.each(KINDS)('an endless registry, %s', (kind) => {
   it('fails with the reason in under 400 MB of memory, and the server keeps running', async () => {
     // A page that is late on a busy machine is retried.
     await served.logs(
-      /"error":"(The registry holds more than 128 MiB|What the source holds takes more than 208 MiB|Too much is read)/,
+      /"error":"(The registry has more than 128 MiB|The source takes more than 208 MiB|All syncs together take too much)/,
     );
     expect((await fetch(`${await served.origin()}/registry`)).status).toBe(200);
     // Only Linux reports the peak.

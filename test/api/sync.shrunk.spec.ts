@@ -230,9 +230,9 @@ describe('a file that loses entries', () => {
     folder.catalogue('local', servers(1));
     expect(await service.synced('local')).toMatchObject({ status: 'complete', counts: { entries: 1 } });
     folder.catalogue('local', []);
-    expect((await service.synced('local')).error).toMatch(/The file holds no entries/);
+    expect((await service.synced('local')).error).toMatch(/The file has no entries/);
     expect((await requested(service, 'local', { allowShrink: true })).error).toMatch(
-      /The file holds no entries/,
+      /The file has no entries/,
     );
   });
 

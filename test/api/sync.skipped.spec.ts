@@ -34,7 +34,7 @@ describe('a catalog with very many invalid entries', () => {
     const { status, error } = await service.synced('main');
     expect({ status, error }).toEqual({
       status: 'failed',
-      error: 'More than 100000 entries are not valid: this is no catalogue',
+      error: 'The file has more than 100000 invalid entries',
     });
     expect(versionsIn(await service.get('/registry/main/v0.1/servers'))).toEqual(['io.acme/good@1.0.0']);
   });

@@ -1,27 +1,27 @@
 import { stat } from 'node:fs/promises';
 import { Injectable, Logger, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
-import { Polling } from '../../database/polling.js';
 import { DataSource } from 'typeorm';
+import { Polling } from '../../database/polling.js';
 import { SourceStates } from '../../sources/source-states.queries.js';
 import { SyncQueries } from '../sync.queries.js';
 
-const LOOK_MS = 400;
-/** The list of files is asked for this often, in looks: sources come and go through the API. */
-const LOOKS_PER_LIST = 5;
+const POLL_MS = 400;
+/** How often the list of files is read again: sources can be added and removed through the API. */
+const POLLS_PER_LIST = 5;
 
 /**
- * Asks for a sync when a source's file has changed. Looks at the files again and again in place of watching them: that
- * sees atomic renames, the swapped links of a ConfigMap and network file systems alike.
+ * Requests a sync when a source's file has changed. Polls the files, because file system events miss atomic renames, the
+ * symbolic links of ConfigMaps and network file systems.
  */
 @Injectable()
 export class FileWatch implements OnApplicationBootstrap, OnApplicationShutdown {
   private readonly logger = new Logger('sync');
-  /** What each source's file looked like, by the id of the source and the path. */
-  private seen = new Map<string, string>();
+  /** The last fingerprint of each file, by source id and path. */
+  private fingerprints = new Map<string, string>();
   private files: Awaited<ReturnType<SyncQueries['watchedFiles']>> = [];
-  private looks = 0;
-  private readonly polling = new Polling(() => this.look(), LOOK_MS, this.logger, {
-    failed: 'Looking at the files of sources failed',
+  private polls = 0;
+  private readonly polling = new Polling(() => this.poll(), POLL_MS, this.logger, {
+    failed: 'Polling the files of sources failed',
   });
 
   constructor(
@@ -38,27 +38,27 @@ export class FileWatch implements OnApplicationBootstrap, OnApplicationShutdown 
     await this.polling.end();
   }
 
-  private async look(): Promise<void> {
-    if (this.looks % LOOKS_PER_LIST === 0) this.files = await this.queries.watchedFiles();
-    this.looks += 1;
+  private async poll(): Promise<void> {
+    if (this.polls % POLLS_PER_LIST === 0) this.files = await this.queries.watchedFiles();
+    this.polls += 1;
     const now = new Map<string, string>();
     for (const { id, path, lastAttemptAt } of this.files) {
       const key = `${id}:${path}`;
-      const { state, changedAt } = await lookOf(path);
-      now.set(key, state);
-      const before = this.seen.get(key);
-      // One that is seen for the first time may have changed since it was read.
-      const isNews =
-        before === undefined ? changedAt > (lastAttemptAt?.getTime() ?? Infinity) : before !== state;
-      if (isNews && !this.polling.hasEnded) await this.states.request(this.dataSource.manager, id);
+      const { fingerprint, changedAt } = await inspect(path);
+      now.set(key, fingerprint);
+      const before = this.fingerprints.get(key);
+      // On the first poll, the file may have changed since it was read.
+      const hasChanged =
+        before === undefined ? changedAt > (lastAttemptAt?.getTime() ?? Infinity) : before !== fingerprint;
+      if (hasChanged && !this.polling.hasEnded) await this.states.request(this.dataSource.manager, id);
     }
-    this.seen = now;
+    this.fingerprints = now;
   }
 }
 
-async function lookOf(path: string): Promise<{ state: string; changedAt: number }> {
+async function inspect(path: string): Promise<{ fingerprint: string; changedAt: number }> {
   const found = await stat(path, { bigint: true }).catch(() => undefined);
-  if (!found) return { state: 'absent', changedAt: -Infinity };
+  if (!found) return { fingerprint: 'absent', changedAt: -Infinity };
   const { dev, ino, size, mtimeNs, ctimeNs, ctimeMs } = found;
-  return { state: [dev, ino, size, mtimeNs, ctimeNs].join(':'), changedAt: Number(ctimeMs) };
+  return { fingerprint: [dev, ino, size, mtimeNs, ctimeNs].join(':'), changedAt: Number(ctimeMs) };
 }

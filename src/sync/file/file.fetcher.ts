@@ -8,12 +8,12 @@ import type { MemoryShare } from '../read-memory.js';
 import { maxFileBytes } from './local-file.js';
 import { SourceFiles } from './source-files.js';
 
-/** Longest time for a registry file behind a URL. */
+/** Timeout of a registry file's URL. */
 const URL_TIMEOUT_MS = 60_000;
-/** How often a body is held while its parts are put together. */
+/** A body takes its size twice while its chunks are concatenated. */
 const COPIES = 2;
 
-/** Sources of kind file: a registry file on this machine, or behind a URL. */
+/** Fetches sources of kind file: a local registry file or a URL. */
 @Injectable()
 export class FileFetcher extends Fetcher<'file'> {
   constructor(
@@ -33,12 +33,12 @@ export class FileFetcher extends Fetcher<'file'> {
   ): Promise<Fetched> {
     const { path, url } = source.settings;
     if (url !== undefined) return this.fetchUrl(url, source, state, signal, memory);
-    if (path === undefined) throw new Error('A source of kind file without a path and a url was not refused');
+    if (path === undefined) throw new Error('A source of kind file has neither a path nor a URL');
     const { bytes, digest } = await this.files.content(path, source, memory);
     return { kind: 'file', bytes, digest, state: {} };
   }
 
-  // RFC 9110 §13: what has the validator of the last time has not changed.
+  // RFC 9110 §13: a conditional request with the last validator.
   private async fetchUrl(
     url: string,
     { origin }: LeasedSource<'file'>,
@@ -50,7 +50,7 @@ export class FileFetcher extends Fetcher<'file'> {
     const headers: Record<string, string> = { accept: 'application/json, */*;q=0.5' };
     if (typeof etag === 'string') headers['if-none-match'] = etag;
     else if (typeof lastModified === 'string') headers['if-modified-since'] = lastModified;
-    const answer = await this.http
+    const response = await this.http
       .get(url, {
         headers,
         timeoutMs: URL_TIMEOUT_MS,
@@ -63,20 +63,20 @@ export class FileFetcher extends Fetcher<'file'> {
       .catch((error: unknown) => {
         throw error instanceof OutboundError ? new FetchError(error.message) : error;
       });
-    memory.release((COPIES - 1) * answer.bytes.length);
-    if (answer.status === 304 && state) return { kind: 'unchanged', state };
-    if (answer.status !== 200)
+    memory.release((COPIES - 1) * response.bytes.length);
+    if (response.status === 304 && state) return { kind: 'unchanged', state };
+    if (response.status !== 200)
       throw new FetchError(
-        `${withoutQuery(url)}: it answers with status ${answer.status}`,
-        retryAfterMs(answer.headers['retry-after'], Date.now()),
+        `${withoutQuery(url)}: the response has status ${response.status}`,
+        retryAfterMs(response.headers['retry-after'], Date.now()),
       );
     return {
       kind: 'file',
-      bytes: answer.bytes,
-      digest: answer.digest,
+      bytes: response.bytes,
+      digest: response.digest,
       state: {
-        ...single('etag', answer.headers['etag']),
-        ...single('lastModified', answer.headers['last-modified']),
+        ...single('etag', response.headers['etag']),
+        ...single('lastModified', response.headers['last-modified']),
       },
     };
   }

@@ -7,21 +7,20 @@ import { FetchError } from '../fetcher.js';
 import { ReadMemoryError } from '../read-memory.js';
 
 const MIB = 1024 * 1024;
-/** What the sources of the configuration may read, unless `limits.mebibytesPerFile` says otherwise; others never more (contract §7). */
+/** Default of `limits.mebibytesPerFile`, and the maximum for API-managed sources (contract §7). */
 export const DEFAULT_MAX_BYTES = 64 * MIB;
+/** Hashed in less than a millisecond. */
+const CHUNK_BYTES = MIB;
 
-/** The most that is read of one registry file of a source. */
+/** Returns the maximum size of a source's registry file. */
 export function maxFileBytes(limits: Pick<LimitsConfig, 'mebibytesPerFile'>, origin: Origin): number {
   const bytes = limits.mebibytesPerFile * MIB;
   return origin === 'config' ? bytes : Math.min(bytes, DEFAULT_MAX_BYTES);
 }
 
 export function tooLargeSentence(what: string, maxBytes: number): string {
-  return `${what} is larger than ${maxBytes / MIB} MiB, the most that is read`;
+  return `${what} is larger than ${maxBytes / MIB} MiB, the maximum`;
 }
-
-/** Digested without a pause: less than a millisecond. */
-const CHUNK_BYTES = 1024 * 1024;
 
 export interface LocalFile {
   readonly bytes: Buffer;
@@ -31,17 +30,17 @@ export interface LocalFile {
 
 export interface ReadFileOptions {
   readonly maxBytes?: number;
-  /** The path was judged without symbolic links: it is not read by way of one. */
+  /** The path was checked with symbolic links resolved, so it must not lead through one now. */
   readonly hasNoLinks?: true;
-  /** Told of the size, in bytes, before anything is read; what it throws ends the reading. */
+  /** Receives the size in bytes before anything is read; if it throws, nothing is read. */
   readonly onSize?: ((bytes: number) => void) | undefined;
 }
 
 /**
- * Reads a catalogue file: a regular file of at most 64 MiB (contract §7), or of another limit. Read and digested chunk by chunk, so that a
- * large file does not hold the event loop up.
+ * Reads a regular file of at most `maxBytes`, by default 64 MiB (contract §7). Reads and hashes it in chunks, so that a large
+ * file does not block the event loop.
  *
- * @throws FetchError with a sentence that names the path and the cause.
+ * @throws FetchError naming the path and the cause.
  */
 export async function readLocalFile(path: string, options: ReadFileOptions = {}): Promise<LocalFile> {
   // Non-blocking, because opening a named pipe would otherwise wait for a writer.
@@ -57,13 +56,13 @@ export async function readLocalFile(path: string, options: ReadFileOptions = {})
     const { maxBytes = DEFAULT_MAX_BYTES } = options;
     if (found.size > maxBytes) throw new FetchError(tooLargeSentence(path, maxBytes));
     options.onSize?.(found.size);
-    // Read to its place at once: putting chunks together would copy the whole file in one go.
+    // Concatenating chunks would copy the whole file at once.
     const bytes = Buffer.allocUnsafeSlow(found.size);
     const hash = createHash('sha256');
     let chunk = bytes.subarray(0, 0);
     for (let read = 0; read < bytes.length; read += chunk.length) {
       const reading = file.read(bytes, read, Math.min(CHUNK_BYTES, bytes.length - read), read);
-      // The chunk before, while this one is read.
+      // Hashes the previous chunk while this one is read.
       hash.update(chunk);
       const { bytesRead } = await reading;
       if (bytesRead === 0) throw new FetchError(`${path} became shorter while it was read`);
@@ -81,13 +80,13 @@ export async function readLocalFile(path: string, options: ReadFileOptions = {})
   }
 }
 
-// What was judged before it was opened may have been something else: what is open must be what the path leads to now.
+// The path may have changed between the check and opening: the open file must be the one the path leads to now.
 async function checkOpened(path: string, opened: Stats): Promise<void> {
   const real = await realpath(path);
-  const there = await stat(real);
-  const isSame = there.ino === opened.ino && there.dev === opened.dev;
+  const current = await stat(real);
+  const isSame = current.ino === opened.ino && current.dev === opened.dev;
   if (!isSame || real !== path)
-    throw new FetchError(`${path} may not be read: it leads elsewhere since it was looked at`);
+    throw new FetchError(`${path} may not be read: it was replaced after it was checked`);
 }
 
 function reasonOf(error: NodeJS.ErrnoException): string {
@@ -96,7 +95,7 @@ function reasonOf(error: NodeJS.ErrnoException): string {
       return 'there is no such file';
     case 'EACCES':
     case 'EPERM':
-      return 'the server may not read it';
+      return 'the server has no permission to read it';
     case 'EISDIR':
       return 'it is a directory';
     default:

@@ -2,35 +2,34 @@ import { Worker } from 'node:worker_threads';
 import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import type { IncomingVersion } from '../../documents/incoming-version.js';
 import type { EntryFilter } from '../../sources/entry-filter.js';
-import type { ReadEntries } from '../entry-reader.js';
+import type { ReadEntries } from '../entry-validator.js';
 import type { MemoryShare } from '../read-memory.js';
 import { readRegistryFile, RegistryFileError, unpackEntries } from './registry-file.js';
 import type { FileMessage, FileToRead } from './registry-file.worker.js';
 
 const MIB = 1024 * 1024;
-/** Smaller ones are read in slices of time here: a thread takes some 100 ms to start. */
+/** Smaller files are read in this thread, because starting a worker takes about 100 ms. */
 const WORKER_FROM_BYTES = MIB;
-/** What the thread may hold beside the bytes of the file and of documents: one parsed document, and the names it has seen. */
+/** For one parsed document and the names; the bytes of the file and of the documents are outside the heap. */
 const WORKER_HEAP = { maxOldGenerationSizeMb: 48, maxYoungGenerationSizeMb: 16 };
-/** The thread ends when it has had nothing to do for this long: what it was made of is faster the second time. */
+/** An idle worker ends after this time; a warm one is faster. */
 const IDLE_MS = 15_000;
 
 /**
- * Reads registry files; large ones in a thread, so that requests need not wait for it. There is one thread, which reads one file
- * at a time: what it holds beside the memory of the runs is bounded. What goes wrong with a file ends it, and the next file has
- * another one.
+ * Reads registry files, large ones in a worker thread so that requests don't wait. One worker reads one file at a time, which
+ * bounds its memory. An error ends the worker, and the next file starts a new one.
  */
 @Injectable()
 export class RegistryFileReader implements OnApplicationShutdown {
-  /** Settles when the thread is free. */
-  private free: Promise<unknown> = Promise.resolve();
+  /** Settles when the worker is idle. */
+  private lastRead: Promise<unknown> = Promise.resolve();
   private thread: Worker | undefined;
   private idle: NodeJS.Timeout | undefined;
 
   /**
-   * As `readRegistryFile`. The bytes of a large file can't be used afterwards, and count as memory no longer.
+   * Like `readRegistryFile`, but a large file's `bytes` are moved to the worker and no longer count as memory.
    *
-   * @param signal aborts when the result is not needed any more.
+   * @param signal aborts when the result is no longer needed.
    */
   async read(
     bytes: Buffer,
@@ -39,12 +38,12 @@ export class RegistryFileReader implements OnApplicationShutdown {
     signal: AbortSignal,
   ): Promise<ReadEntries> {
     if (bytes.length < WORKER_FROM_BYTES) return readRegistryFile(bytes, filter, memory);
-    const cut = AbortSignal.any([signal, memory.signal]);
+    const aborted = AbortSignal.any([signal, memory.signal]);
     const { length } = bytes;
-    const reading = this.free.then(() => this.readInThread(bytes, filter, memory, cut));
+    const reading = this.lastRead.then(() => this.readInThread(bytes, filter, memory, aborted));
     const ended = () => undefined;
-    this.free = reading.then(ended, ended);
-    const content = await unlessAborted(reading, cut);
+    this.lastRead = reading.then(ended, ended);
+    const content = await unlessAborted(reading, aborted);
     memory.release(length);
     return content;
   }
@@ -65,7 +64,7 @@ export class RegistryFileReader implements OnApplicationShutdown {
     const answers = new AbortController();
     try {
       const answer = contentFrom(thread, memory, answers.signal);
-      const file: FileToRead = { bytes: owned(bytes), filter };
+      const file: FileToRead = { bytes: transferable(bytes), filter };
       thread.postMessage(file, [file.bytes.buffer]);
       const content = await unlessAborted(answer, signal);
       this.idle = setTimeout(() => void this.endThread(), IDLE_MS).unref();
@@ -80,13 +79,13 @@ export class RegistryFileReader implements OnApplicationShutdown {
 
   private startThread(): Worker {
     const thread = new Worker(new URL('./registry-file.worker.js', import.meta.url), {
-      // Nothing of the process is its business.
+      // The worker needs nothing from the process.
       env: {},
       execArgv: [],
       resourceLimits: WORKER_HEAP,
     });
     thread.unref();
-    // While it reads, whoever waits is told.
+    // Errors while it reads reject the read.
     thread.on('error', () => undefined);
     thread.on('exit', () => {
       if (this.thread === thread) this.thread = undefined;
@@ -102,16 +101,16 @@ export class RegistryFileReader implements OnApplicationShutdown {
   }
 }
 
-/** What the thread finds in the file that it reads, until the signal aborts. */
+/** Collects the worker's messages until the file ends or the signal aborts. */
 function contentFrom(thread: Worker, memory: MemoryShare, signal: AbortSignal): Promise<ReadEntries> {
-  const pieces: IncomingVersion[][] = [];
+  const batches: IncomingVersion[][] = [];
   return new Promise<ReadEntries>((resolve, reject) => {
     const onMessage = (message: FileMessage) => {
       try {
-        if (message.kind === 'piece') {
+        if (message.kind === 'batch') {
           memory.add(message.bytes);
-          pieces.push(unpackEntries(message.entries));
-        } else if (message.kind === 'end') resolve({ ...message.content, entries: pieces.flat() });
+          batches.push(unpackEntries(message.entries));
+        } else if (message.kind === 'end') resolve({ ...message.content, entries: batches.flat() });
         else reject(new RegistryFileError(message.sentence));
       } catch (error) {
         reject(error as Error);
@@ -126,26 +125,26 @@ function contentFrom(thread: Worker, memory: MemoryShare, signal: AbortSignal): 
   });
 }
 
-/** Ends as the work does, or with the signal; whichever it is, the signal holds neither of them afterwards. */
+/** Settles with the work, or rejects when the signal aborts; removes its listener in both cases. */
 function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
-    const cut = () => reject(signal.reason as Error);
-    const stay = () => signal.removeEventListener('abort', cut);
-    work.finally(stay).then(resolve, reject);
-    if (signal.aborted) cut();
-    else signal.addEventListener('abort', cut, { once: true });
+    const abort = () => reject(signal.reason as Error);
+    const cleanUp = () => signal.removeEventListener('abort', abort);
+    work.finally(cleanUp).then(resolve, reject);
+    if (signal.aborted) abort();
+    else signal.addEventListener('abort', abort, { once: true });
   });
 }
 
 function refusalOf(error: unknown): Error {
   const { code } = error as NodeJS.ErrnoException;
   return code === 'ERR_WORKER_OUT_OF_MEMORY'
-    ? new RegistryFileError('The file takes too much memory while it is read: split it')
+    ? new RegistryFileError('Reading the file takes too much memory: split it')
     : (error as Error);
 }
 
-// What shares its memory with others, as parts of a pool do, can't be handed over.
-function owned(bytes: Buffer): Uint8Array<ArrayBuffer> {
+// A buffer that is part of a pool cannot be transferred.
+function transferable(bytes: Buffer): Uint8Array<ArrayBuffer> {
   const { buffer } = bytes;
   const isWhole = buffer instanceof ArrayBuffer && buffer.byteLength === bytes.length;
   return isWhole ? new Uint8Array(buffer) : Uint8Array.from(bytes);

@@ -10,39 +10,44 @@ import { parseSkeleton, parseText } from '../../json/json-text.js';
 import { isObject } from '../../json/json-values.js';
 import { TimeSlice } from '../../json/time-slice.js';
 import type { EntryFilter } from '../../sources/entry-filter.js';
-import { type Candidate, EntryReader, type Memory, type ReadEntries, type Skipped } from '../entry-reader.js';
+import {
+  type Candidate,
+  EntryValidator,
+  type MemoryCounter,
+  type ReadEntries,
+  type Skipped,
+} from '../entry-validator.js';
 
 const MAX_SKIPPED = 100_000;
+const DIGEST_BYTES = 32;
 
-/** The file as a whole can't be used; the message is a sentence for the operator. */
+/** The file as a whole is invalid; the message is for the operator. */
 export class RegistryFileError extends Error {}
 
 /**
- * Reads a catalogue in the registry format: `version`, `meta.last_updated`, `data.servers` and optionally the lists of
- * the other types.
- * A bad entry is skipped with its reasons, and so is the second of two with one name and version. Works in
- * short slices of time.
+ * Reads a file in the registry format: `version`, `meta.last_updated`, `data.servers` and optionally the lists of other types.
+ * Invalid entries and repeated names and versions are skipped with their reasons. Yields to the event loop regularly.
  *
- * @throws RegistryFileError when the text is no such file, or when none of its entries is valid.
- * @param memory counts the bytes already.
- * @param onEntry takes the entries, as in `EntryReader`.
- * @throws ReadMemoryError when what they hold takes too much.
+ * @param memory counts the entries; the caller has counted `bytes`.
+ * @param onEntry receives the entries, as in `EntryValidator`.
+ * @throws RegistryFileError if the file is malformed or none of its entries is valid.
+ * @throws ReadMemoryError if the entries take too much memory.
  */
 export async function readRegistryFile(
   bytes: Buffer,
   filter: EntryFilter | null,
-  memory: Memory,
+  memory: MemoryCounter,
   { onEntry }: { readonly onEntry?: (version: IncomingVersion) => void } = {},
 ): Promise<ReadEntries> {
   if (!isUtf8(bytes)) throw new RegistryFileError('The file is not UTF-8 text');
   const types = new Map(
     ENTRY_TYPE_NAMES.map((type): [string, EntryType] => [ENTRY_TYPES[type].listKey, type]),
   );
-  const slicer = new JsonSlicer(withoutMark(bytes), [...types.keys()], MAX_DOCUMENT_BYTES);
-  const reader = new EntryReader(filter, {
+  const slicer = new JsonSlicer(withoutByteOrderMark(bytes), [...types.keys()], MAX_DOCUMENT_BYTES);
+  const validator = new EntryValidator(filter, {
     memory,
     onEntry,
-    onDuplicate: { skipBecause: 'the file holds this name and version twice; the first one counts' },
+    onDuplicate: { skipBecause: 'the file contains this name and version twice; the first one is used' },
   });
   const slice = new TimeSlice();
   try {
@@ -52,23 +57,21 @@ export async function readRegistryFile(
       const value = readProblem
         ? null
         : parseText(element.text ?? '', `data.${element.list}[${element.index}]`);
-      if (type) reader.read(candidate(type, element, value, readProblem));
-      if (reader.skippedCount > MAX_SKIPPED)
-        throw new RegistryFileError(`More than ${MAX_SKIPPED} entries are not valid: this is no catalogue`);
+      if (type) validator.add(candidate(type, element, value, readProblem));
+      if (validator.skippedCount > MAX_SKIPPED)
+        throw new RegistryFileError(`The file has more than ${MAX_SKIPPED} invalid entries`);
       await slice.pause();
     }
     checkSkeleton(parseSkeleton(slicer));
   } catch (error) {
     if (error instanceof RepeatedKeyError)
-      throw new RegistryFileError(
-        `The key "${toStorable(error.path)}" is given twice in the file, and only one of the two would be read`,
-      );
+      throw new RegistryFileError(`The file contains the key "${toStorable(error.path)}" twice`);
     if (error instanceof JsonSliceError)
       throw new RegistryFileError(`The file is not valid JSON: ${error.message}`);
     throw error;
   }
-  const content = reader.result();
-  checkHolds(reader, content);
+  const content = validator.result();
+  checkAnyValid(validator, content);
   return content;
 }
 
@@ -81,21 +84,20 @@ function candidate(
   return { type, index, document, written: { text: text ?? '', keys }, readProblem };
 }
 
-// The filter may leave out everything; that nothing at all is valid is taken for an accident.
-function checkHolds(reader: EntryReader, content: ReadEntries): void {
-  const { skipped, filtered } = content;
+// The filter may exclude everything, but a file without a valid entry is probably a mistake.
+function checkAnyValid(validator: EntryValidator, { skipped, filtered }: ReadEntries): void {
   const [first] = skipped;
-  if (first && !reader.hasValid)
-    throw new RegistryFileError(noneIsValid(first, reader.skippedCount + filtered));
+  if (first && !validator.hasValid)
+    throw new RegistryFileError(noneIsValid(first, validator.skippedCount + filtered));
 }
 
 function noneIsValid({ type, index, name, version, reasons }: Skipped, count: number): string {
-  const called = [name, version].filter((part) => part !== null && part !== '').join(' ');
-  const first = `data.${ENTRY_TYPES[type].listKey}[${index}]${called === '' ? '' : ` (${called})`}`;
+  const label = [name, version].filter((part) => part !== null && part !== '').join(' ');
+  const first = `data.${ENTRY_TYPES[type].listKey}[${index}]${label === '' ? '' : ` (${label})`}`;
   return `None of the ${count} entries is valid; the first, ${first}: ${reasons[0] ?? 'is not valid'}`;
 }
 
-// Parsing a text of very many levels or of any size would take too long at a stretch.
+// Parsing a deeply nested or very large text would block the event loop.
 function unreadable({ bytes, depth }: Slice): Problem | null {
   if (bytes > MAX_DOCUMENT_BYTES) return sizeProblem(bytes);
   if (depth > MAX_DEPTH)
@@ -132,15 +134,13 @@ function checkSkeleton(file: unknown): void {
     throw new RegistryFileError(`The file is not in the registry format: ${problems.join('; ')}`);
 }
 
-function withoutMark(bytes: Buffer): Buffer {
+function withoutByteOrderMark(bytes: Buffer): Buffer {
   return bytes.length >= 3 && bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf
     ? bytes.subarray(3)
     : bytes;
 }
 
-const DIGEST_BYTES = 32;
-
-/** Versions as one thread hands them to another: their documents in one piece, which is not copied on the way. */
+/** Versions for transfer between threads; the documents are in one buffer, which is moved instead of copied. */
 export interface PackedEntries {
   readonly types: readonly EntryType[];
   readonly names: readonly string[];
@@ -148,7 +148,7 @@ export interface PackedEntries {
   readonly statuses: readonly Status[];
   readonly searchTexts: readonly string[];
   readonly documents: Uint8Array<ArrayBuffer>;
-  /** Where in `documents` each one ends. */
+  /** End of each document in `documents`. */
   readonly ends: readonly number[];
   readonly digests: Uint8Array<ArrayBuffer>;
 }

@@ -12,12 +12,12 @@ import { type LocalFile, maxFileBytes, readLocalFile } from './local-file.js';
 const MAX_SECRET_BYTES = 1024 * 1024;
 const MAX_TOKEN_LENGTH = 16 * 1024;
 
-/** The source that reads a file, and who declared it. */
+/** The source that reads a file. */
 export interface FileSource extends ReadingSource {
   readonly origin: Origin;
 }
 
-/** Reads the files that sources name, each as far as its source may (contract §7): in each run, because all may have changed. */
+/** Reads the files named by sources, if the source may read them (contract §7). Checked in each run, because anything may change. */
 @Injectable()
 export class SourceFiles {
   constructor(
@@ -26,19 +26,19 @@ export class SourceFiles {
   ) {}
 
   /**
-   * What is in a file, which counts as memory of the run.
+   * Reads a registry file; its size counts as memory of the run.
    *
-   * @throws FetchError which names the file, and never what is in it.
-   * @throws ReadMemoryError when that is too much.
+   * @throws FetchError naming the file, without its content.
+   * @throws ReadMemoryError if it takes too much memory.
    */
   async content(path: string, source: FileSource, memory: MemoryShare): Promise<LocalFile> {
     return this.read(path, 'content', source, (bytes) => memory.add(bytes));
   }
 
   /**
-   * What is in the file of a secret, without the end of its last line.
+   * Reads a secret, without the line break at its end.
    *
-   * @throws FetchError which names the file, and never what is in it.
+   * @throws FetchError naming the file, without its content.
    */
   async secret(path: string, source: FileSource): Promise<string> {
     const { bytes } = await this.read(path, 'credential', source);
@@ -49,15 +49,16 @@ export class SourceFiles {
   }
 
   /**
-   * The bearer token in a file, if one is named.
+   * Reads a bearer token; undefined without a path.
    *
-   * @throws FetchError which names the file, and never what is in it.
+   * @throws FetchError naming the file, without its content.
    */
   async token(path: string | undefined, source: FileSource): Promise<string | undefined> {
     if (path === undefined) return undefined;
     const { bytes } = await this.read(path, 'credential', source);
     const token = bytes.length <= MAX_TOKEN_LENGTH ? bytes.toString('latin1').trim() : '';
-    if (!/^[\x21-\x7e]+$/.test(token)) throw new FetchError(`the token file ${path} holds no bearer token`);
+    if (!/^[\x21-\x7e]+$/.test(token))
+      throw new FetchError(`the token file ${path} does not contain a bearer token`);
     return token;
   }
 

@@ -4,42 +4,87 @@ import { tracing } from '../../telemetry/tracing.js';
 import { FetchError } from '../fetcher.js';
 import { SSH_COMMAND } from './git-connection.js';
 
-/** How a git command ended. */
-export interface GitEnd {
+const MIB = 1024 * 1024;
+const STDERR_BYTES = 8 * 1024;
+/** The first version with GIT_CONFIG_GLOBAL. */
+const MIN_VERSION = { major: 2, minor: 32 };
+/** The first version with http.curloptResolve. */
+const MIN_VERSION_TO_PIN = { major: 2, minor: 37 };
+
+/** Limits of fetching one file. */
+export interface GitLimits {
+  /** For `ls-remote`. */
+  readonly lsRemoteMs: number;
+  /** For all commands together. */
+  readonly totalMs: number;
+  /** Size of the temporary directory. */
+  readonly diskBytes: number;
+  /** Size of the file. */
+  readonly fileBytes: number;
+}
+
+export const LIMITS: GitLimits = {
+  lsRemoteMs: 60_000,
+  totalMs: 300_000,
+  diskBytes: 256 * MIB,
+  fileBytes: 64 * MIB,
+};
+
+/** Settings that disable hooks, helpers, maintenance, redirects and submodules. */
+export const LOCKED_DOWN = {
+  core: {
+    hooksPath: devNull,
+    askPass: '',
+    logAllRefUpdates: 'false',
+    // Larger objects are unpacked in pieces, so that a repository cannot exhaust the memory.
+    bigFileThreshold: '1m',
+  },
+  credential: { helper: '' },
+  fetch: { unpackLimit: '1', writeCommitGraph: 'false', recurseSubmodules: 'false' },
+  gc: { auto: '0' },
+  http: { followRedirects: 'false', lowSpeedLimit: '1', lowSpeedTime: '30' },
+  maintenance: { auto: 'false' },
+  pack: { threads: '1' },
+  protocol: { version: '2' },
+  submodule: { recurse: 'false' },
+  transfer: { bundleURI: 'false' },
+} as const;
+
+/** The result of a git command. */
+export interface GitResult {
   readonly code: number | null;
-  /** The last of what it complained about; written by git and by the other side, so not to be shown as it is. */
+  /** The end of stderr. The remote writes to it too, so it must not be shown unfiltered. */
   readonly stderr: string;
 }
 
 export interface GitCall {
-  /** The repository that is worked in; also the home directory git sees. */
+  /** The repository; also git's home directory. */
   readonly directory: string;
-  /** Of the process of this server: where git and ssh are found. */
+  /** The PATH of this server. */
   readonly path: string | undefined;
-  /** The one protocol git may speak. */
+  /** The only protocol git may use. */
   readonly protocol: string;
-  /** Ends git and everything it started. */
+  /** Kills git and its child processes. */
   readonly signal: AbortSignal;
-  /** Takes the output; false ends git. */
-  readonly take: (chunk: Buffer) => boolean;
+  /** Receives the output; returning false kills git. */
+  readonly onOutput: (chunk: Buffer) => boolean;
 }
 
-/** There is no git to call. */
+/** The git command is not installed. */
 export class GitMissingError extends Error {}
 
-const STDERR_BYTES = 8 * 1024;
-
 /**
- * Runs git without a shell, in an environment of its own: no configuration of the machine or the user, no prompts, no
- * proxies (the one to use stands in the settings), no tracing, messages in English. It leads a process group, so that what it starts ends with it.
+ * Runs git without a shell in a clean environment: no configuration of the machine or the user, no prompts, no proxy
+ * variables (the configuration names the proxy), no tracing, messages in English. Git leads a process group, so that its
+ * child processes are killed with it.
  */
-export function runGit(args: readonly string[], call: GitCall): Promise<GitEnd> {
-  // The arguments name what is fetched; the command alone is without number and without secrets.
+export function runGit(args: readonly string[], call: GitCall): Promise<GitResult> {
+  // The span's name must have few values and no secrets, so it contains only the subcommand.
   const command = args.find((argument) => /^[a-z-]+$/.test(argument) && !argument.startsWith('-')) ?? '';
   return tracing.inSpan(`git ${command}`.trim(), {}, () => run(args, call));
 }
 
-function run(args: readonly string[], call: GitCall): Promise<GitEnd> {
+function run(args: readonly string[], call: GitCall): Promise<GitResult> {
   return new Promise((resolve, reject) => {
     call.signal.throwIfAborted();
     const child = spawn('git', [...args], {
@@ -54,12 +99,12 @@ function run(args: readonly string[], call: GitCall): Promise<GitEnd> {
       try {
         process.kill(-child.pid, 'SIGKILL');
       } catch {
-        // It has ended already.
+        // The process has already exited.
       }
     };
     call.signal.addEventListener('abort', kill, { once: true });
     child.stdout.on('data', (chunk: Buffer) => {
-      if (!call.take(chunk)) kill();
+      if (!call.onOutput(chunk)) kill();
     });
     child.stderr.on('data', (chunk: Buffer) => {
       stderr = Buffer.concat([stderr, chunk]).subarray(-STDERR_BYTES);
@@ -68,7 +113,7 @@ function run(args: readonly string[], call: GitCall): Promise<GitEnd> {
       call.signal.removeEventListener('abort', kill);
       reject(error.code === 'ENOENT' ? new GitMissingError() : error);
     });
-    // `close` comes when nobody has the pipes any more, hence after everything git started.
+    // `close` is emitted when all pipes are closed, hence after all child processes have exited.
     child.once('close', (code) => {
       call.signal.removeEventListener('abort', kill);
       if (call.signal.aborted) reject(call.signal.reason as Error);
@@ -91,66 +136,21 @@ function environmentOf({ directory, path, protocol }: GitCall): NodeJS.ProcessEn
     GIT_SSH_COMMAND: SSH_COMMAND,
     GIT_SSH_VARIANT: 'ssh',
     GIT_LITERAL_PATHSPECS: '1',
-    // The most git may ask for at once: what the other side sends is unpacked in pieces or not at all.
+    // The largest single allocation, so that the remote cannot exhaust the memory.
     GIT_ALLOC_LIMIT: '128m',
   };
 }
 
-/** What git must not do by itself, and what it must not take from the other side. */
-export const LOCKED_DOWN = {
-  core: {
-    hooksPath: devNull,
-    askPass: '',
-    logAllRefUpdates: 'false',
-    // Larger objects are unpacked piece by piece: what somebody put into a repository must not fill the memory.
-    bigFileThreshold: '1m',
-  },
-  credential: { helper: '' },
-  fetch: { unpackLimit: '1', writeCommitGraph: 'false', recurseSubmodules: 'false' },
-  gc: { auto: '0' },
-  http: { followRedirects: 'false', lowSpeedLimit: '1', lowSpeedTime: '30' },
-  maintenance: { auto: 'false' },
-  pack: { threads: '1' },
-  protocol: { version: '2' },
-  submodule: { recurse: 'false' },
-  transfer: { bundleURI: 'false' },
-} as const;
-
-/** GIT_CONFIG_GLOBAL came with the one, http.curloptResolve with the other. */
-const NEEDED = { major: 2, minor: 32 };
-const NEEDED_TO_PIN = { major: 2, minor: 37 };
-
 /**
- * @param said what `git --version` prints.
- * @param isPinned whether git has to connect to addresses that it is given.
- * @throws FetchError for a version before the oldest that is supported.
+ * @param output of `git version`.
+ * @param isPinned whether git must connect to given addresses.
+ * @throws FetchError if the version is not supported.
  */
-export function checkGitVersion(said: string, isPinned: boolean): void {
-  const [, major = 0, minor = 0] = /(\d+)\.(\d+)/.exec(said)?.map(Number) ?? [];
-  const needed = isPinned ? NEEDED_TO_PIN : NEEDED;
+export function checkGitVersion(output: string, isPinned: boolean): void {
+  const [, major = 0, minor = 0] = /(\d+)\.(\d+)/.exec(output)?.map(Number) ?? [];
+  const needed = isPinned ? MIN_VERSION_TO_PIN : MIN_VERSION;
   if (major > needed.major || (major === needed.major && minor >= needed.minor)) return;
   throw new FetchError(
-    `The git command of this machine is too old: ${said.trim()}, at least ${needed.major}.${needed.minor} is needed`,
+    `The installed git is too old: ${output.trim()}, version ${needed.major}.${needed.minor} or newer is required`,
   );
 }
-
-const MIB = 1024 * 1024;
-
-/** What one visit to a repository may take. */
-export interface GitLimits {
-  /** For the question which commit there is. */
-  readonly askMs: number;
-  /** For everything together. */
-  readonly totalMs: number;
-  /** What may be on the disk. */
-  readonly diskBytes: number;
-  /** What is read of the file. */
-  readonly fileBytes: number;
-}
-
-export const LIMITS: GitLimits = {
-  askMs: 60_000,
-  totalMs: 300_000,
-  diskBytes: 256 * MIB,
-  fileBytes: 64 * MIB,
-};

@@ -23,18 +23,22 @@ import type { LeasedSource } from '../../sources/source-leases.queries.js';
 import { FetchError } from '../fetcher.js';
 import type { SourceFiles } from '../file/source-files.js';
 
-/** The files of ssh in the directory that git works in, where ssh begins too. */
-export const SSH_CONFIG = 'ssh_config';
-export const KEY = 'key';
-export const KNOWN_HOSTS = 'known_hosts';
+/** Files in the directory where git and ssh run. */
+const SSH_CONFIG = 'ssh_config';
+const KEY = 'key';
+const KNOWN_HOSTS = 'known_hosts';
+const AUTHORITIES = 'authorities.pem';
+const DIRECTORY_PREFIX = 'registry-git-';
+/** No fetch takes this long, so a killed server left older directories. */
+const LEFTOVER_MS = 60 * 60_000;
 
-/** What git calls in place of ssh: neither the machine's configuration nor the user's is read. */
+/** The ssh command for git, which ignores the configuration of the machine and the user. */
 export const SSH_COMMAND = `ssh -F ${SSH_CONFIG}`;
 
 /**
- * One key, hosts that are known, and nothing that runs a program, forwards a port or asks somebody.
+ * Returns an ssh configuration with one key and known hosts, and without commands, forwarding and prompts.
  *
- * @param address connects there, whatever the name resolves to now; the key of the host is still that of its name.
+ * @param address the address to connect to; the host key is still looked up by name.
  */
 export function sshConfig({ host, port }: SshRepository, address: string | undefined): string {
   const name = port === 22 ? host : `[${host}]:${port}`;
@@ -69,29 +73,25 @@ export function sshConfig({ host, port }: SshRepository, address: string | undef
   ].join('\n');
 }
 
-const PREFIX = 'registry-git-';
-/** No fetch lasts that long: an older directory was left by a server that was killed. */
-const LEFT_OVER_MS = 60 * 60_000;
-
-/** Sections of a Git configuration, in order. */
+/** The sections of a git configuration, in order. */
 export type GitConfiguration = readonly (readonly [section: string, Readonly<Record<string, string>>])[];
 
 /**
- * An empty bare repository in a temporary directory that only this user may enter. The settings of git and the password
- * stand in its configuration file: not on a command line, nor in an environment, and gone with the directory.
+ * An empty bare repository in a temporary directory that only this user can access. Its configuration file contains the
+ * password, which therefore is on no command line and in no environment, and is removed with the directory.
  */
 export class GitWorkspace {
   private constructor(readonly directory: string) {}
 
-  /** @throws FetchError when there is no place for it. */
+  /** @throws FetchError if the directory cannot be created. */
   static async open(): Promise<GitWorkspace> {
     try {
-      const workspace = new GitWorkspace(await mkdtemp(join(tmpdir(), PREFIX)));
-      await workspace.layOut();
+      const workspace = new GitWorkspace(await mkdtemp(join(tmpdir(), DIRECTORY_PREFIX)));
+      await workspace.initialize();
       return workspace;
     } catch (error) {
       const { code, message } = error as NodeJS.ErrnoException;
-      throw new FetchError(`No temporary directory could be made in ${tmpdir()}: ${code ?? message}`);
+      throw new FetchError(`Cannot create a temporary directory in ${tmpdir()}: ${code ?? message}`);
     }
   }
 
@@ -107,7 +107,7 @@ export class GitWorkspace {
     await writeFile(join(this.directory, name), content, { mode: 0o600 });
   }
 
-  /** What the directory takes on the disk now. */
+  /** Returns the current size of the directory. */
   async bytes(): Promise<number> {
     const found = await readdir(this.directory, { recursive: true, withFileTypes: true }).catch(() => []);
     const sizes = found
@@ -121,20 +121,20 @@ export class GitWorkspace {
     await rm(this.directory, { recursive: true, force: true, maxRetries: 3 });
   }
 
-  // As `git init --bare` would make it, without its templates (gitrepository-layout(5)).
-  private async layOut(): Promise<void> {
+  // Like `git init --bare`, without templates (gitrepository-layout(5)).
+  private async initialize(): Promise<void> {
     for (const folder of ['objects', 'refs']) await mkdir(join(this.directory, folder));
     await this.write('HEAD', 'ref: refs/heads/none\n');
   }
 }
 
-/** Removes what servers that were killed have left in the temporary directory. */
-export async function removeLeftOvers(): Promise<void> {
+/** Removes the temporary directories of killed servers. */
+export async function removeLeftovers(): Promise<void> {
   const names = await readdir(tmpdir()).catch(() => []);
-  for (const name of names.filter((each) => each.startsWith(PREFIX))) {
+  for (const name of names.filter((each) => each.startsWith(DIRECTORY_PREFIX))) {
     const directory = join(tmpdir(), name);
     const found = await stat(directory).catch(() => undefined);
-    if (found && Date.now() - found.mtimeMs > LEFT_OVER_MS)
+    if (found && Date.now() - found.mtimeMs > LEFTOVER_MS)
       await rm(directory, { recursive: true, force: true }).catch(() => undefined);
   }
 }
@@ -143,29 +143,27 @@ function quoted(value: string): string {
   return `"${value.replaceAll(/["\\]/g, '\\$&')}"`;
 }
 
-const AUTHORITIES = 'authorities.pem';
-
 /** How a repository is reached. */
 export interface GitConnection {
   readonly url: string;
   readonly protocol: string;
-  /** Settings of git for it, password included. */
+  /** Git settings, including the password. */
   readonly configuration: GitConfiguration;
-  /** Files that the configuration refers to, by name. */
+  /** Files named by the configuration, by name. */
   readonly files: Readonly<Record<string, string>>;
-  /** In every spelling in which they go out. */
+  /** The repository's secrets in every encoding that is sent. */
   readonly secrets: readonly string[];
-  /** The same of the proxy's. */
+  /** The same for the proxy. */
   readonly proxySecrets: readonly string[];
-  /** Where git is found. */
+  /** The PATH for git. */
   readonly path: string | undefined;
-  /** Are the addresses that git connects to part of the configuration? Older versions of git ignore that. */
+  /** Whether the configuration contains the addresses to connect to, which old versions of git ignore. */
   readonly isPinned: boolean;
 }
 
 type GitSource = Pick<LeasedSource<'git'>, 'kind' | 'settings' | 'claims' | 'origin'>;
 
-/** Finds out how a source may reach its repository: with which password or key, and at which addresses. */
+/** Determines the credentials and the addresses with which a source may reach its repository. */
 export class GitConnections {
   constructor(
     private readonly limits: Pick<ConfigType<typeof adminSourcesConfig>, 'adminAllowPrivateIP'>,
@@ -174,10 +172,10 @@ export class GitConnections {
     private readonly proxies: ProxyConfig = DIRECT,
   ) {}
 
-  /** @throws FetchError when the source may not reach it, or the settings are not enough. */
+  /** @throws FetchError if the source may not reach its repository, or settings are missing. */
   async connectionTo(source: GitSource): Promise<GitConnection> {
     const repository = parseGitRepository(source.settings.repository);
-    if (!repository) throw new FetchError('git.repository is no http, https or ssh address of a repository');
+    if (!repository) throw new FetchError('git.repository is not an http, https or ssh address');
     const mustBePublic = source.origin !== 'config' && !this.limits.adminAllowPrivateIP;
     const common = { protocol: repository.protocol, path: readEnvironment()['PATH'] };
     return repository.protocol === 'ssh'
@@ -191,7 +189,7 @@ export class GitConnections {
     mustBePublic: boolean,
   ): Promise<Omit<GitConnection, 'protocol' | 'path'>> {
     const { auth } = source.settings;
-    // curl looks a name up anew when the one that is pinned ends in a dot and the one it asks for does not.
+    // curl ignores a pinned name that ends in a dot.
     if (mustBePublic) url.hostname = url.hostname.replace(/\.+$/, '');
     const proxy = proxyFor(url, this.proxies);
     if (mustBePublic && proxy) refuseLiteral(url);
@@ -200,7 +198,7 @@ export class GitConnections {
     const port = url.port || (url.protocol === 'https:' ? '443' : '80');
     const list = pinned.map(({ address, family }) => (family === 6 ? `[${address}]` : address));
     const isEncrypted = [url.origin, proxy?.origin].some((origin) => origin?.startsWith('https:'));
-    const authorities = isEncrypted ? await furtherAuthorities() : undefined;
+    const authorities = isEncrypted ? await trustedAuthorities() : undefined;
     const proxied = proxy && proxySettings(proxy);
     const password = auth?.passwordFile === undefined ? '' : await this.password(auth.passwordFile, source);
     const basic = Buffer.from(`${auth?.username}:${password}`).toString('base64');
@@ -226,7 +224,7 @@ export class GitConnections {
   ): Promise<Omit<GitConnection, 'protocol' | 'path'>> {
     const { auth } = source.settings;
     if (auth?.privateKeyFile === undefined || auth.knownHostsFile === undefined)
-      throw new FetchError('git.auth has no privateKeyFile and knownHostsFile, which ssh needs');
+      throw new FetchError('git.auth must have privateKeyFile and knownHostsFile for ssh');
     const [pinned] = mustBePublic ? await this.addressesOf(repository.host, repository.url) : [];
     const key = await this.files.secret(auth.privateKeyFile, source);
     return {
@@ -243,8 +241,7 @@ export class GitConnections {
     };
   }
 
-  // The addresses are resolved and judged here, and the connection goes to no other: a name that has other addresses
-  // afterwards gains nothing.
+  // Resolves and checks the addresses once and pins the connection to them, which prevents DNS rebinding.
   private async addressesOf(host: string, url: string): Promise<LookupAddress[]> {
     return publicAddresses(host, this.resolve).catch((error: unknown) => {
       const isPrivate = error instanceof PrivateAddressError;
@@ -255,7 +252,7 @@ export class GitConnections {
   private async password(file: string, source: GitSource): Promise<string> {
     const password = await this.files.secret(file, source);
     if (/\p{Cc}/u.test(password))
-      throw new FetchError(`${file} holds no password: it must be one line of text`);
+      throw new FetchError(`${file} does not contain a password: it must be one line of text`);
     return password;
   }
 }
@@ -268,7 +265,7 @@ function refuseLiteral(url: URL): void {
   }
 }
 
-/** The settings of git that lead through a proxy, and what in them is secret. */
+/** Returns the git settings for a proxy, and the secrets in them. */
 function proxySettings({ origin, credentials }: ProxyServer): {
   settings: Readonly<Record<string, string>>;
   secrets: string[];
@@ -282,8 +279,8 @@ function proxySettings({ origin, credentials }: ProxyServer): {
   };
 }
 
-// Git trusts the authorities that Node trusts; without the variable those that the machine trusts.
-async function furtherAuthorities(): Promise<string | undefined> {
+// With NODE_EXTRA_CA_CERTS git trusts the same authorities as Node, otherwise those of the machine.
+async function trustedAuthorities(): Promise<string | undefined> {
   const file = readEnvironment()['NODE_EXTRA_CA_CERTS'];
   const more = file ? await readFile(file, 'utf8').catch(() => undefined) : undefined;
   return more === undefined ? undefined : [...rootCertificates, more, ''].join('\n');

@@ -5,7 +5,7 @@ import { tooLargeSentence } from '../file/local-file.js';
 import type { MemoryShare } from '../read-memory.js';
 import {
   checkGitVersion,
-  type GitEnd,
+  type GitResult,
   type GitLimits,
   GitMissingError,
   LIMITS,
@@ -14,20 +14,26 @@ import {
 } from './git-command.js';
 import { type GitConnection, GitWorkspace } from './git-connection.js';
 
-/** What git says, in the order in which it is looked for, and what it means for an operator. */
-const MEANINGS: readonly (readonly [RegExp, (hasPassword: boolean) => string])[] = [
+const MIB = 1024 * 1024;
+const MAX_OUTPUT_BYTES = MIB;
+const DISK_CHECK_MS = 200;
+const LFS_POINTER = Buffer.from('version https://git-lfs.github.com/spec/');
+const OBJECT_ID = /^([0-9a-f]{40}|[0-9a-f]{64})$/;
+
+/** Explanations of git's messages for operators, in order of precedence. */
+const EXPLANATIONS: readonly (readonly [RegExp, (hasPassword: boolean) => string])[] = [
   [
     /from proxy after CONNECT|response from proxy|resolve proxy|CONNECT tunnel failed|returned error: 407/i,
-    () => 'the proxy of HTTPS_PROXY or HTTP_PROXY does not let it through, or is not there',
+    () => 'the proxy in HTTPS_PROXY or HTTP_PROXY refuses the connection or is unreachable',
   ],
   [
     /Authentication failed|could not read (Username|Password)|returned error: 401/,
     (hasPassword) =>
       hasPassword
         ? 'the user name or the password was refused'
-        : 'it asks for a user name and a password, and git.auth is not set; some servers also say so of a repository that is not there',
+        : 'it requires a user name and a password, and git.auth is not set; some servers also respond like this if the repository does not exist',
   ],
-  [/returned error: 403/, () => 'the access was denied (403): the account may not read this repository'],
+  [/returned error: 403/, () => 'access denied (403): the account may not read this repository'],
   [
     /returned error: 404|repository '.*' not found|does not appear to be a git repository/i,
     (hasPassword) =>
@@ -39,48 +45,48 @@ const MEANINGS: readonly (readonly [RegExp, (hasPassword: boolean) => string])[]
     /returned error: 30\d|unable to update url base from redirection/,
     () => 'it redirects to another address, which is not followed: configure the final one',
   ],
-  [/returned error: 429/, () => 'it takes no more requests for now (429)'],
-  [/returned error: 5\d\d/, () => 'the server of the repository failed, with a status of 500 or above'],
+  [/returned error: 429/, () => 'it refuses further requests for now (429)'],
+  [/returned error: 5\d\d/, () => 'its server failed with a 5xx status'],
   [/Host key verification failed/, () => 'its host key is not the one in git.auth.knownHostsFile'],
   [
     /Permission denied|Too many authentication failures|error in libcrypto|invalid format|incorrect passphrase/,
-    () => 'the key was refused, or can not be used: it must have no passphrase',
+    () => 'the key was refused or is unusable: it must not have a passphrase',
   ],
-  [/No user exists for uid/, () => 'ssh needs a user of this machine with the id of the server'],
-  [/cannot run ssh|ssh: not found|ssh: command not found/, () => 'there is no ssh command on this machine'],
+  [/No user exists for uid/, () => 'ssh needs an entry for the user id of the server in /etc/passwd'],
+  [/cannot run ssh|ssh: not found|ssh: command not found/, () => 'ssh is not installed'],
   [/Could not resolve host/, () => 'its host name could not be resolved'],
   [/Connection refused/, () => 'the connection was refused'],
   [/Failed to connect|Connection timed out|Couldn't connect/, () => 'no connection could be made'],
   [
     /SSL certificate problem|certificate verification failed|no alternative certificate subject|SSL_ERROR|gnutls_/i,
-    () => 'its TLS certificate is not trusted; NODE_EXTRA_CA_CERTS names further authorities',
+    () => 'its TLS certificate is not trusted; set NODE_EXTRA_CA_CERTS to add authorities',
   ],
-  [/Operation too slow/, () => 'it sent nothing for half a minute'],
+  [/Operation too slow/, () => 'it sent nothing for 30 s'],
   [
     /dumb http transport|not valid: is this a git repository|unable to parse|invalid server response|bad line length/i,
-    () => 'what answers there is no Git server that speaks the smart protocol',
+    () => 'its server does not support the smart Git protocol',
   ],
   [
     /not our ref|unadvertised object|no such remote ref|bad object/,
-    () => 'the server does not have it, or does not give out single commits',
+    () => 'the server does not have it, or does not serve single commits',
   ],
-  [/couldn't find remote ref/, () => 'the branch or tag is gone'],
-  [/No space left on device/, () => 'the temporary directory of this machine is full'],
-  [/over limit \d+|Out of memory|out of memory/, () => 'it sent an object too large to be unpacked'],
+  [/couldn't find remote ref/, () => 'the branch or tag no longer exists'],
+  [/No space left on device/, () => 'the temporary directory is full'],
+  [/over limit \d+|Out of memory|out of memory/, () => 'it sent an object that is too large to unpack'],
   [
     /early EOF|Empty reply|Connection reset|hung up unexpectedly|RPC failed|unexpected disconnect/,
-    () => 'the connection broke off',
+    () => 'the connection was closed unexpectedly',
   ],
 ];
 
-/** Was the request refused for asking for less than everything? The filter may be switched off, or be only half there. */
+/** Whether the server refused a partial fetch: filters may be disabled or only partly supported. */
 export function refusesFilters(stderr: string): boolean {
   return /filter '?.*'? not supported|invalid filter|unadvertised object|not our ref/.test(stderr);
 }
 
 /**
- * A part of a sentence about what went wrong. Of the words of git only those it says itself are shown, for what is not
- * known here, and no secret it was given.
+ * Returns the cause of a failure as part of a sentence. Unknown failures quote git's own message without secrets, never the
+ * remote's messages.
  */
 export function explain(
   stderr: string,
@@ -88,7 +94,7 @@ export function explain(
   proxySecrets: readonly string[] = [],
 ): string {
   const own = stderr.split('\n').filter((line) => !line.startsWith('remote:'));
-  const known = MEANINGS.find(([pattern]) => pattern.test(own.join('\n')));
+  const known = EXPLANATIONS.find(([pattern]) => pattern.test(own.join('\n')));
   if (known) return known[1](secrets.length > 0);
   const fatal = own.findLast((line) => /^(fatal|error):/.test(line)) ?? 'no reason was given';
   const scrubbed = [...secrets, ...proxySecrets].reduce(
@@ -98,24 +104,24 @@ export function explain(
   return `git failed: ${scrubbed.replaceAll(/\p{Cc}|\p{Surrogate}/gu, ' ').slice(0, 200)}`;
 }
 
-const MIB = 1024 * 1024;
-const MAX_OUTPUT_BYTES = MIB;
-const WATCH_MS = 200;
-const LFS_POINTER = Buffer.from('version https://git-lfs.github.com/spec/');
-const OBJECT_ID = /^([0-9a-f]{40}|[0-9a-f]{64})$/;
-
-/** A file of a commit: its name among the objects of Git says what it holds. */
+/** A file of a commit; its object id identifies its content. */
 export interface Blob {
   readonly id: string;
   readonly path: string;
 }
 
-/** One visit to a repository, in a temporary directory of its own. Must be closed. */
+interface Bounds {
+  readonly diskBytes?: number;
+  /** The error message if the directory exceeds `diskBytes`. */
+  readonly tooLarge?: string;
+}
+
+/** Fetches from one repository, in a temporary directory. Must be closed. */
 export class GitRemote {
   private readonly deadline: AbortSignal;
 
   private constructor(
-    private readonly way: GitConnection,
+    private readonly connection: GitConnection,
     private readonly workspace: GitWorkspace,
     private readonly signal: AbortSignal,
     private readonly limits: GitLimits,
@@ -124,14 +130,15 @@ export class GitRemote {
   }
 
   static async open(
-    way: GitConnection,
+    connection: GitConnection,
     signal: AbortSignal,
     limits: Partial<GitLimits> = {},
   ): Promise<GitRemote> {
-    const remote = new GitRemote(way, await GitWorkspace.open(), signal, { ...LIMITS, ...limits });
+    const remote = new GitRemote(connection, await GitWorkspace.open(), signal, { ...LIMITS, ...limits });
     try {
       await remote.checkVersion();
-      for (const [name, content] of Object.entries(way.files)) await remote.workspace.write(name, content);
+      for (const [name, content] of Object.entries(connection.files))
+        await remote.workspace.write(name, content);
       await remote.configure('sha1');
       return remote;
     } catch (error) {
@@ -144,26 +151,26 @@ export class GitRemote {
     await this.workspace.remove();
   }
 
-  /** The commit that the branch, the tag or the default branch is at: one `ls-remote`. */
-  async askCommit(settings: SettingsOf<'git'>): Promise<string> {
+  /** Returns the current commit of the branch, the tag or the default branch, by `ls-remote`. */
+  async remoteCommit(settings: SettingsOf<'git'>): Promise<string> {
     const ref = refOf(settings);
-    // Without one of the options the server lists whatever it has, pull requests included.
+    // Without these options the server lists all refs, including pull requests.
     const kind = settings.branch === undefined ? (settings.tag === undefined ? [] : ['--tags']) : ['--heads'];
     const listed = await this.text(
       ['ls-remote', '--quiet', ...kind, '--end-of-options', 'origin', ref, `${ref}^{}`],
-      AbortSignal.timeout(this.limits.askMs),
+      AbortSignal.timeout(this.limits.lsRemoteMs),
     );
     const commits = new Map(
       listed.split('\n').map((line) => line.split('\t').reverse() as [string, string | undefined]),
     );
-    // An annotated tag is an object of its own; the line with ^{} has what it stands for.
+    // The line with ^{} has the commit of an annotated tag.
     const commit = commits.get(`${ref}^{}`) ?? commits.get(ref);
     if (commit === undefined || !OBJECT_ID.test(commit)) throw this.failure(missing(settings));
     if (commit.length === 64) await this.configure('sha256');
     return commit;
   }
 
-  /** Fetches the commit alone, with its directories and without its files, and says which one it is. */
+  /** Fetches the commit and its directories without files, and returns its id. */
   async fetchCommit(settings: SettingsOf<'git'>): Promise<string> {
     if (settings.commit?.length === 64) await this.configure('sha256');
     const wanted = settings.commit ?? refOf(settings);
@@ -176,11 +183,11 @@ export class GitRemote {
     const { end, output } = await this.run(['rev-parse', '--verify', '--quiet', 'FETCH_HEAD^{commit}']);
     const commit = output.trim();
     if (end.code !== 0 || !OBJECT_ID.test(commit) || (settings.commit ?? commit) !== commit)
-      throw this.failure(`${wanted} is no commit`);
+      throw this.failure(`${wanted} is not a commit`);
     return commit;
   }
 
-  /** @throws FetchError unless the path is that of a regular file. */
+  /** @throws FetchError if the path is not a regular file. */
   async find(commit: string, path: string): Promise<Blob> {
     const listed = await this.text(['ls-tree', '-z', '--full-tree', '--end-of-options', commit, path]);
     const [, mode, type, id, name] = /^(\d+) (\w+) ([0-9a-f]+)\t([^\0]*)\0$/.exec(listed) ?? [];
@@ -194,7 +201,7 @@ export class GitRemote {
   }
 
   /**
-   * Fetches one file. Its size is read, and counted as memory of the run, before anything of it is kept.
+   * Fetches one file. Its size counts as memory of the run before the content is read.
    *
    * @throws FetchError
    * @throws ReadMemoryError
@@ -218,31 +225,31 @@ export class GitRemote {
     });
     if (end.code !== 0 || length !== size) throw this.gitFailure(end);
     if (bytes.subarray(0, LFS_POINTER.length).equals(LFS_POINTER))
-      throw this.failure(`${path} is kept in Git LFS, which is not read`);
+      throw this.failure(`${path} is stored in Git LFS, which is not supported`);
     return { bytes, digest: hash.digest() };
   }
 
-  private fetch(filter: readonly string[], wanted: string): Promise<GitEnd> {
+  private fetch(filter: readonly string[], wanted: string): Promise<GitResult> {
     const args = ['--quiet', '--depth=1', ...filter, '--no-tags', '--no-recurse-submodules'];
     return this.run(['fetch', ...args, '--end-of-options', 'origin', wanted]).then(({ end }) => end);
   }
 
   private async checkVersion(): Promise<void> {
-    const said = await this.text(['version']);
-    checkGitVersion(said, this.way.isPinned);
+    const output = await this.text(['version']);
+    checkGitVersion(output, this.connection.isPinned);
   }
 
   private async configure(objectFormat: 'sha1' | 'sha256'): Promise<void> {
     await this.workspace.configure([
       ['core', { repositoryFormatVersion: '1', bare: 'true' }],
       ['extensions', { ...(objectFormat === 'sha1' ? {} : { objectFormat }), partialClone: 'origin' }],
-      ['remote "origin"', { url: this.way.url, promisor: 'true', partialCloneFilter: 'blob:none' }],
+      ['remote "origin"', { url: this.connection.url, promisor: 'true', partialCloneFilter: 'blob:none' }],
       ...Object.entries(LOCKED_DOWN),
-      ...this.way.configuration,
+      ...this.connection.configuration,
     ]);
   }
 
-  /** What a command says, which is little. */
+  /** Runs a command and returns its output, at most 1 MiB. */
   private async text(args: readonly string[], timeout?: AbortSignal, bounds: Bounds = {}): Promise<string> {
     const { end, output } = await this.run(args, timeout, bounds);
     if (end.code !== 0) throw this.gitFailure(end);
@@ -253,14 +260,14 @@ export class GitRemote {
     args: readonly string[],
     timeout?: AbortSignal,
     { diskBytes = this.limits.diskBytes, tooLarge }: Bounds = {},
-    take?: (chunk: Buffer) => boolean,
-  ): Promise<{ end: GitEnd; output: string }> {
+    onOutput?: (chunk: Buffer) => boolean,
+  ): Promise<{ end: GitResult; output: string }> {
     const fullDisk = new AbortController();
     const watch = setInterval(() => {
       void this.workspace.bytes().then((bytes) => {
         if (bytes > diskBytes) fullDisk.abort();
       });
-    }, WATCH_MS);
+    }, DISK_CHECK_MS);
     const chunks: Buffer[] = [];
     let length = 0;
     const keep = (chunk: Buffer) => {
@@ -271,38 +278,34 @@ export class GitRemote {
     try {
       const end = await runGit(args, {
         directory: this.workspace.directory,
-        path: this.way.path,
-        protocol: this.way.protocol,
+        path: this.connection.path,
+        protocol: this.connection.protocol,
         signal: AbortSignal.any(signals),
-        take: take ?? keep,
+        onOutput: onOutput ?? keep,
       });
       return { end, output: Buffer.concat(chunks).toString() };
     } catch (error) {
       if (this.signal.aborted) throw error;
       if (error instanceof GitMissingError)
-        throw new FetchError('There is no git command on this machine: install git 2.32 or newer');
+        throw new FetchError('git is not installed: install version 2.32 or newer');
       if (fullDisk.signal.aborted)
-        throw this.failure(tooLarge ?? `more than ${Math.round(diskBytes / MIB)} MiB would be needed for it`);
-      if (this.deadline.aborted || timeout?.aborted) throw this.failure('it did not answer in time');
+        throw this.failure(
+          tooLarge ?? `fetching it takes more than ${Math.round(diskBytes / MIB)} MiB of disk space`,
+        );
+      if (this.deadline.aborted || timeout?.aborted) throw this.failure('it did not respond in time');
       throw error;
     } finally {
       clearInterval(watch);
     }
   }
 
-  private gitFailure({ stderr }: GitEnd): FetchError {
-    return this.failure(explain(stderr, this.way.secrets, this.way.proxySecrets));
+  private gitFailure({ stderr }: GitResult): FetchError {
+    return this.failure(explain(stderr, this.connection.secrets, this.connection.proxySecrets));
   }
 
   private failure(reason: string): FetchError {
-    return new FetchError(`${this.way.url}: ${reason}`);
+    return new FetchError(`${this.connection.url}: ${reason}`);
   }
-}
-
-interface Bounds {
-  readonly diskBytes?: number;
-  /** What to say when it takes more. */
-  readonly tooLarge?: string;
 }
 
 function refOf({ branch, tag }: SettingsOf<'git'>): string {

@@ -9,16 +9,16 @@ import { maxFileBytes } from '../file/local-file.js';
 import { SourceFiles } from '../file/source-files.js';
 import type { MemoryShare } from '../read-memory.js';
 import { LIMITS } from './git-command.js';
-import { GitConnections, removeLeftOvers } from './git-connection.js';
+import { GitConnections, removeLeftovers } from './git-connection.js';
 import { GitRemote } from './git-remote.js';
 
-const SWEEP_EVERY_MS = 10 * 60_000;
+const CLEANUP_INTERVAL_MS = 10 * 60_000;
 
-/** Sources of kind git: one file of a repository, without the rest of it. */
+/** Fetches sources of kind git: one file of a repository, without the others. */
 @Injectable()
 export class GitFetcher extends Fetcher<'git'> {
   private readonly connections: GitConnections;
-  private sweptAt = Number.NEGATIVE_INFINITY;
+  private cleanedUpAt = Number.NEGATIVE_INFINITY;
 
   constructor(
     @Inject(adminSourcesConfig.KEY) admin: ConfigType<typeof adminSourcesConfig>,
@@ -37,10 +37,10 @@ export class GitFetcher extends Fetcher<'git'> {
     memory: MemoryShare,
   ): Promise<Fetched> {
     const { settings } = source;
-    // A commit never changes, and it was read already.
+    // A commit never changes, and this one has been read.
     if (state && settings.commit !== undefined && state['commit'] === settings.commit)
       return { kind: 'unchanged', state };
-    await this.sweep();
+    await this.cleanUp();
     const connection = await this.connections.connectionTo(source);
     const fileBytes = maxFileBytes(this.limits, source.origin);
     const diskBytes = Math.max(LIMITS.diskBytes, 4 * fileBytes);
@@ -52,23 +52,23 @@ export class GitFetcher extends Fetcher<'git'> {
     }
   }
 
-  // What a killed server has left may hold a password: it goes as soon as it is surely nobody's, also when this server was
-  // started right after the other one died.
-  private async sweep(): Promise<void> {
-    if (performance.now() - this.sweptAt < SWEEP_EVERY_MS) return;
-    this.sweptAt = performance.now();
-    await removeLeftOvers();
+  // The directory of a killed server may contain a password. It is removed when it is certainly unused, which may be long
+  // after this server started.
+  private async cleanUp(): Promise<void> {
+    if (performance.now() - this.cleanedUpAt < CLEANUP_INTERVAL_MS) return;
+    this.cleanedUpAt = performance.now();
+    await removeLeftovers();
   }
 }
 
-/** The commit, then the name of the file's content, then the content: each only when the one before it has changed. */
+/** Reads the commit, then the blob's id, then its content, and stops at the first that has not changed. */
 async function read(
   remote: GitRemote,
   settings: SettingsOf<'git'>,
   state: FetchState | null,
   memory: MemoryShare,
 ): Promise<Fetched> {
-  if (settings.commit === undefined && (await remote.askCommit(settings)) === state?.['commit'])
+  if (settings.commit === undefined && (await remote.remoteCommit(settings)) === state?.['commit'])
     return { kind: 'unchanged', state };
   const commit = await remote.fetchCommit(settings);
   const blob = await remote.find(commit, posix.normalize(settings.path ?? KINDS.git.defaults.path));

@@ -11,20 +11,20 @@ import { parseDuration } from '../../validation/value-checks.js';
 import { type Fetched, Fetcher, type FetchState } from '../fetcher.js';
 import { SourceFiles } from '../file/source-files.js';
 import type { MemoryShare } from '../read-memory.js';
-import { type ApiPlan, type ApiState, planOf, readApiState, stateAfter } from './read-plan.js';
+import { type ApiPlan, type ApiState, planOf, readApiState, stateAfter } from './incremental-sync.js';
 import {
   isStatus,
-  knowsUpdatedSince,
   refusesParameter,
   RegistryClient,
   ROUNDING_MS,
+  supportsUpdatedSince,
 } from './registry-client.js';
 import { RegistryReader } from './registry-reader.js';
 
-/** Statuses by which a server says that it has no entries of a type. */
+/** Statuses of servers that don't support a type. */
 const ABSENT = [403, 404, 405, 501];
 
-/** Sources of kind api: another MCP registry, mirrored. */
+/** Fetches sources of kind api, which mirror another MCP registry. */
 @Injectable()
 export class ApiFetcher extends Fetcher<'api'> {
   constructor(
@@ -74,7 +74,7 @@ class ApiRun {
     return (await this.changes(plan)) ?? this.all(false, false);
   }
 
-  /** @param tellsChanges what is known of that already. */
+  /** @param tellsChanges whether `updated_since` may be supported. */
   private async all(beginsRound: boolean, tellsChanges = beginsRound): Promise<Fetched> {
     const reading = new RegistryReader(this.filter, this.memory);
     const readAt = await this.servers(reading);
@@ -87,25 +87,25 @@ class ApiRun {
     const after = { readAt, now: this.now, tellsChanges: tellsChanges && reading.isDated, digests };
     return {
       kind: 'entries',
-      content: reading.everything(),
+      content: reading.fullContent(),
       state: { ...stateAfter(plan, this.before, after) },
     };
   }
 
-  // Null: the upstream does not know how to tell changes.
+  /** Returns null if the upstream does not support `updated_since`. */
   private async changes(plan: ApiPlan & { reads: 'changes' }): Promise<Fetched | null> {
     const reading = new RegistryReader(this.filter, this.memory);
     const query = { updated_since: new Date(plan.since).toISOString(), include_deleted: 'true' };
     let readAt: number | null = null;
-    let isTold = false;
+    let isSupported = false;
     try {
       for await (const page of this.client.list('servers', 'servers', query)) {
         readAt ??= page.readAt;
-        await reading.servers(page);
+        await reading.addServers(page);
         if (!reading.isDated) return null;
-        if (isTold || reading.oldest >= plan.since - ROUNDING_MS) continue;
-        isTold = await knowsUpdatedSince(this.client);
-        if (!isTold) return null;
+        if (isSupported || reading.oldest >= plan.since - ROUNDING_MS) continue;
+        isSupported = await supportsUpdatedSince(this.client);
+        if (!isSupported) return null;
       }
     } catch (error) {
       if (readAt === null && refusesParameter(error)) return null;
@@ -115,7 +115,7 @@ class ApiRun {
     const after = { readAt: readAt ?? this.now, now: this.now, tellsChanges: true, digests };
     const state = { ...stateAfter(plan, this.before, after) };
     if (reading.count === 0) return { kind: 'unchanged', state };
-    return { kind: 'changes', content: reading.content(), gone: reading.leftOut(), state };
+    return { kind: 'changes', content: reading.content(), gone: reading.excluded(), state };
   }
 
   private async servers(reading: RegistryReader): Promise<number> {
@@ -123,7 +123,7 @@ class ApiRun {
     const readAll = async (query: Record<string, string>) => {
       for await (const page of this.client.list('servers', 'servers', query)) {
         readAt ??= page.readAt;
-        await reading.servers(page);
+        await reading.addServers(page);
       }
     };
     try {
@@ -135,7 +135,7 @@ class ApiRun {
     return readAt ?? this.now;
   }
 
-  // What a list does not show has to be asked for one name after the other.
+  // Unlisted versions must be requested name by name.
   private async bare(reading: RegistryReader, type: BareType): Promise<string | null> {
     const { path, listKey } = ENTRY_TYPES[type];
     const digest = createHash('sha256');
@@ -144,23 +144,23 @@ class ApiRun {
       for await (const page of this.client.list(path, listKey)) {
         isListed = true;
         for (const { text } of page.elements) digest.update(`${text}\n`);
-        await reading.list(type, page);
+        await reading.addListed(type, page);
       }
     } catch (error) {
       if (!isListed && isStatus(error, ABSENT)) return null;
       throw error;
     }
-    for (const below of reading.withUnlistedVersions(type))
+    for (const name of reading.namesWithUnlistedVersions(type))
       try {
-        for await (const page of this.client.list(`${path}/${below}/versions`, listKey))
-          await reading.versionsOfOne(type, page);
+        for await (const page of this.client.list(`${path}/${name}/versions`, listKey))
+          await reading.addVersions(type, page);
       } catch (error) {
         if (!isStatus(error, ABSENT)) throw error;
       }
     return digest.digest('base64url');
   }
 
-  // An upstream that had none of a type is asked again when everything is read.
+  // A type that the upstream did not support is requested again in the next full run.
   private async digest(type: BareType): Promise<string | null> {
     if (digestBefore(this.before, type) === null) return null;
     const { path, listKey } = ENTRY_TYPES[type];

@@ -12,30 +12,29 @@ import {
 } from '../../outbound/http-client.js';
 import { FetchError, MAX_PAGE_BYTES, MAX_PAGES, MAX_RUN_MS } from '../fetcher.js';
 import type { MemoryShare } from '../read-memory.js';
-import { pageTime } from './read-plan.js';
+import { pageTime } from './incremental-sync.js';
 import { type Page, readPage } from './registry-page.js';
 
-/** The pauses after which a request is made again, within one run; an upstream that asks for another one gets that. */
-export const PAUSES_MS = [500, 1_000, 2_000];
-/** Of one pause that the upstream asks for, and of all pauses of a run. */
-export const LONGEST_PAUSE_MS = 60_000;
-export const MAX_PAUSES_MS = 2 * LONGEST_PAUSE_MS;
-/** The upstream has asked for patience, or is in trouble that may pass. */
-export const PASSING = [429, 500, 502, 503, 504];
-const PASSING_CODES = ['ECONNRESET', 'ECONNREFUSED', 'EPIPE', 'ETIMEDOUT', 'EAI_AGAIN', 'UND_ERR_SOCKET'];
-
-/** Has a request failed by something that may pass? */
-export function isPassing(error: unknown): boolean {
-  if (!(error instanceof OutboundError)) return false;
-  const cause = error.cause as NodeJS.ErrnoException | undefined;
-  return PASSING_CODES.includes(cause?.code ?? '');
-}
-
+/** Delays before the retries of a request, unless the upstream sends Retry-After. */
+const RETRY_DELAYS_MS = [500, 1_000, 2_000];
+/** Limits of one requested delay, and of all delays of a run. */
+const MAX_DELAY_MS = 60_000;
+const MAX_DELAYS_MS = 2 * MAX_DELAY_MS;
+/** Statuses worth a retry. */
+const RETRYABLE = [429, 500, 502, 503, 504];
+const RETRYABLE_CODES = ['ECONNRESET', 'ECONNREFUSED', 'EPIPE', 'ETIMEDOUT', 'EAI_AGAIN', 'UND_ERR_SOCKET'];
 const PAGE_SIZE = 100;
-/** What a page takes until it is read, by measurement: its bytes, its texts, and what they are parsed to. */
+/** Measured memory of a page while it is read, per byte: bytes, texts, parsed values. */
 const PAGE_FACTOR = 4;
-/** The upstream has answered, and not with a page. */
-export class StatusError extends FetchError {
+/** Statuses of servers that don't support a query parameter. */
+const UNSUPPORTED_PARAMETER = [400, 422];
+/** How far a server may round `updated_since` down; anything earlier means that it ignores the parameter. */
+export const ROUNDING_MS = 60 * 60 * 1_000;
+/** No update is later than this. */
+const FAR_FUTURE = '9999-01-01T00:00:00Z';
+
+/** The upstream responded with a status other than 200. */
+class StatusError extends FetchError {
   constructor(
     readonly status: number,
     message: string,
@@ -45,13 +44,13 @@ export class StatusError extends FetchError {
   }
 }
 
-/** Has the upstream answered with one of these statuses? */
+/** Whether the upstream responded with one of these statuses. */
 export function isStatus(error: unknown, statuses: readonly number[]): boolean {
   return error instanceof StatusError && statuses.includes(error.status);
 }
 
-export interface RegistryOptions {
-  /** The base of the registry, below which `v0.1` is. */
+interface RegistryOptions {
+  /** The base URL, without `/v0.1`. */
   readonly endpoint: string;
   readonly timeoutMs: number;
   readonly bearer: string | undefined;
@@ -60,18 +59,18 @@ export interface RegistryOptions {
   readonly memory: MemoryShare;
 }
 
-/** A page, and when the upstream had put it together, by its own clock. */
-export interface TimedPage extends Page {
+/** A page, and when the upstream read it, by its own clock (milliseconds). */
+interface TimedPage extends Page {
   readonly readAt: number;
 }
 
-/** Asks another registry for its lists, in one run of one source. */
+/** Requests the lists of another registry, in one run of one source. */
 export class RegistryClient {
   private readonly base: string;
   private readonly startedAt = performance.now();
   private pages = 0;
-  private pausedMs = 0;
-  /** Of memory, for the page that is being read. */
+  private delayedMs = 0;
+  /** Bytes counted for the current page. */
   private held = 0;
 
   constructor(
@@ -82,10 +81,10 @@ export class RegistryClient {
   }
 
   /**
-   * The pages of a list, to the last one.
+   * Yields all pages of a list.
    *
-   * @throws StatusError for an answer that is none, also after some patience.
-   * @throws FetchError when there is no answer, when it is no page, or when there is no end.
+   * @throws StatusError for an error status, after the retries.
+   * @throws FetchError if there is no response or it is not a page, or if the list has no end.
    */
   async *list(
     path: string,
@@ -104,52 +103,58 @@ export class RegistryClient {
         cursor = page.nextCursor;
         yield page;
       } finally {
-        this.letGo();
+        this.release();
       }
       if (cursor === null) return;
-      const mark = createHash('sha256').update(cursor).digest('base64');
-      if (seen.has(mark))
-        throw new FetchError(`${this.base}/${path}: page ${seen.size + 1} leads back to an earlier one`);
-      seen.add(mark);
+      const digest = createHash('sha256').update(cursor).digest('base64');
+      if (seen.has(digest))
+        throw new FetchError(
+          `${this.base}/${path}: the cursor of page ${seen.size + 1} is the same as an earlier one`,
+        );
+      seen.add(digest);
     }
   }
 
   private async page(url: string, list: ListKey): Promise<TimedPage> {
     this.pages += 1;
-    if (this.pages > MAX_PAGES) throw new FetchError(`${this.base}: there are more than ${MAX_PAGES} pages`);
+    if (this.pages > MAX_PAGES) throw new FetchError(`${this.base}: it has more than ${MAX_PAGES} pages`);
     if (performance.now() - this.startedAt > MAX_RUN_MS)
       throw new FetchError(`${this.base}: reading it takes longer than an hour`);
-    const { answer, readAt } = await this.answer(url);
+    const { response, readAt } = await this.request(url);
     try {
-      return { ...(await readPage(answer.bytes, list)), readAt };
+      return { ...(await readPage(response.bytes, list)), readAt };
     } catch (error) {
       if (!(error instanceof JsonSliceError)) throw error;
       throw new FetchError(
-        `${withoutQuery(url)}: the answer is no page of an MCP registry: ${toStorable(error.message)}`,
+        `${withoutQuery(url)}: the response is not a page of an MCP registry: ${toStorable(error.message)}`,
       );
     }
   }
 
-  // Tries again when that may help, within limits.
-  private async answer(url: string): Promise<{ answer: OutboundResponse; readAt: number }> {
-    for (const pause of [...PAUSES_MS, null]) {
+  /** Retries temporary failures. */
+  private async request(url: string): Promise<{ response: OutboundResponse; readAt: number }> {
+    for (const delay of [...RETRY_DELAYS_MS, null]) {
       const sentAt = Date.now();
-      const answer = await this.ask(url).catch((error: unknown) => {
-        this.letGo();
-        if (pause === null || !isPassing(error)) throw asFetchError(error);
+      const response = await this.send(url).catch((error: unknown) => {
+        this.release();
+        if (delay === null || !isRetryable(error)) throw asFetchError(error);
         return null;
       });
-      if (answer?.status === 200)
-        return { answer, readAt: pageTime(answer.headers['date'], sentAt, Date.now()) };
-      const asked = answer && retryAfterMs(answer.headers['retry-after'], Date.now());
-      if (answer && (pause === null || !PASSING.includes(answer.status)))
-        throw new StatusError(answer.status, `${withoutQuery(url)}: ${sentenceOf(answer.status)}`, asked);
-      await this.pause(url, asked ?? pause ?? 0);
+      if (response?.status === 200)
+        return { response, readAt: pageTime(response.headers['date'], sentAt, Date.now()) };
+      const requested = response && retryAfterMs(response.headers['retry-after'], Date.now());
+      if (response && (delay === null || !RETRYABLE.includes(response.status)))
+        throw new StatusError(
+          response.status,
+          `${withoutQuery(url)}: ${sentenceOf(response.status)}`,
+          requested,
+        );
+      await this.delay(url, requested ?? delay ?? 0);
     }
-    throw new Error('The last try neither succeeded nor failed');
+    throw new Error('The last attempt neither succeeded nor failed');
   }
 
-  private async ask(url: string): Promise<OutboundResponse> {
+  private async send(url: string): Promise<OutboundResponse> {
     const { timeoutMs, bearer, signal, allowPrivate } = this.options;
     return this.http.get(url, {
       headers: { accept: 'application/json' },
@@ -168,20 +173,26 @@ export class RegistryClient {
     this.held += bytes;
   }
 
-  private letGo(): void {
+  private release(): void {
     this.options.memory.release(this.held);
     this.held = 0;
   }
 
-  private async pause(url: string, ms: number): Promise<void> {
-    this.pausedMs += ms;
-    if (ms > LONGEST_PAUSE_MS || this.pausedMs > MAX_PAUSES_MS)
+  private async delay(url: string, ms: number): Promise<void> {
+    this.delayedMs += ms;
+    if (ms > MAX_DELAY_MS || this.delayedMs > MAX_DELAYS_MS)
       throw new FetchError(
-        `${withoutQuery(url)}: the registry asks for a pause of ${Math.ceil(ms / 1000)} s, too long for one run`,
+        `${withoutQuery(url)}: the registry requests a delay of ${Math.ceil(ms / 1000)} s (Retry-After), too long for one run`,
         ms,
       );
     await sleep(ms, undefined, { signal: this.options.signal });
   }
+}
+
+function isRetryable(error: unknown): boolean {
+  if (!(error instanceof OutboundError)) return false;
+  const cause = error.cause as NodeJS.ErrnoException | undefined;
+  return RETRYABLE_CODES.includes(cause?.code ?? '');
 }
 
 function asFetchError(error: unknown): unknown {
@@ -191,33 +202,26 @@ function asFetchError(error: unknown): unknown {
 function sentenceOf(status: number): string {
   switch (status) {
     case 401:
-      return 'status 401: the registry wants a token, or does not accept the one of api.tokenFile';
+      return 'status 401: the registry requires a token, or refuses the one in api.tokenFile';
     case 403:
-      return 'status 403: the registry does not let this token in';
+      return 'status 403: the registry denies access with this token';
     case 404:
-      return 'status 404: there is no MCP registry; is the endpoint the base, without /v0.1?';
+      return 'status 404: there is no MCP registry; the endpoint must be its base URL, without /v0.1';
     default:
-      return `the answer has status ${status}`;
+      return `the response has status ${status}`;
   }
 }
 
-/** Statuses by which a server says that it does not know a parameter. */
-const REFUSED = [400, 422];
-/** How far before the time asked for a server may round, before it counts as one that does not know the parameter. */
-export const ROUNDING_MS = 60 * 60 * 1_000;
-/** Nothing has been updated since. */
-const FAR_FUTURE = '9999-01-01T00:00:00Z';
-
-/** Has the upstream refused a request because it does not know one of its parameters? */
+/** Whether the upstream refused a request because of an unsupported query parameter. */
 export function refusesParameter(error: unknown): boolean {
-  return isStatus(error, REFUSED);
+  return isStatus(error, UNSUPPORTED_PARAMETER);
 }
 
 /**
- * Does the upstream know `updated_since`? What has not been updated since may have become visible since, as it may here. A registry that
- * passes the parameter over shows everything at any time.
+ * Whether the upstream supports `updated_since`, tested with a future time: a registry that ignores the parameter lists
+ * everything. Earlier updates on a page prove nothing, because such an entry may have become visible later.
  */
-export async function knowsUpdatedSince(client: RegistryClient): Promise<boolean> {
+export async function supportsUpdatedSince(client: RegistryClient): Promise<boolean> {
   try {
     const pages = client.list('servers', 'servers', { updated_since: FAR_FUTURE });
     for await (const { elements } of pages) return elements.length === 0;

@@ -14,50 +14,49 @@ import {
   withMember,
 } from '../../json/json-text.js';
 import { isObject } from '../../json/json-values.js';
-import type { Candidate } from '../entry-reader.js';
+import type { Candidate } from '../entry-validator.js';
 
-/** What a registry may say of a version beside its document. */
-const MAX_AROUND_BYTES = 64 * 1024;
+/** Size of a list item besides its document. */
+const MAX_ENVELOPE_BYTES = 64 * 1024;
 const MAX_CURSOR_LENGTH = 8_192;
 const MAX_MESSAGE_LENGTH = 2_000;
 const OFFICIAL = 'io.modelcontextprotocol.registry/official';
 const TIMESTAMP = /^\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)$/;
 
-/** One page of a list: its elements still as they were written. */
+/** One page of a list; the elements are unparsed. */
 export interface Page {
   readonly elements: Slice[];
   readonly nextCursor: string | null;
 }
 
-/** A version as a list shows it. */
+/** A version in a list. */
 export interface ListedVersion {
   readonly candidate: Candidate;
-  /** When the upstream says it was last changed; null when it does not. Milliseconds since 1970. */
+  /** The upstream's `updatedAt` in milliseconds; null if absent. */
   readonly updatedAt: number | null;
 }
 
 /**
- * Reads the body of a list: `{ <list>: [...], metadata: { nextCursor | next_cursor } }`, metadata or cursor being absent on
- * the last page.
+ * Parses the body of a list: `{ <list>: [...], metadata: { nextCursor | next_cursor } }`. The last page has no cursor.
  *
- * @throws JsonSliceError when it is no such body.
+ * @throws JsonSliceError if the body is malformed.
  */
 export async function readPage(bytes: Buffer, list: ListKey): Promise<Page> {
   if (!isUtf8(bytes)) throw new JsonSliceError('it is not UTF-8 text');
-  const slicer = new JsonSlicer(bytes, [list], MAX_DOCUMENT_BYTES + MAX_AROUND_BYTES, 'root');
+  const slicer = new JsonSlicer(bytes, [list], MAX_DOCUMENT_BYTES + MAX_ENVELOPE_BYTES, 'root');
   const elements: Slice[] = [];
   for await (const element of slicer.slices()) elements.push(element);
   const body = parseSkeleton(slicer);
-  // Where no version is found, some servers write null for the empty list.
+  // Some servers send null for an empty list.
   if (!isObject(body) || (body[list] !== null && !Array.isArray(body[list])))
-    throw new JsonSliceError(`it is no object with a list "${list}"`);
+    throw new JsonSliceError(`it is not an object with a list "${list}"`);
   return { elements, nextCursor: cursorOf(body['metadata']) };
 }
 
 /**
- * Reads `{ server, _meta? }` of a list of servers.
+ * Parses `{ server, _meta? }` of a list of servers.
  *
- * @throws JsonSliceError when it is malformed.
+ * @throws JsonSliceError if it is malformed.
  */
 export function readServerItem(slice: Slice, index: number): ListedVersion {
   const tooLarge = unreadable(slice, 1);
@@ -66,13 +65,13 @@ export function readServerItem(slice: Slice, index: number): ListedVersion {
   const document = isObject(item) ? item['server'] : undefined;
   const meta = isObject(item) && isObject(item['_meta']) ? item['_meta'][OFFICIAL] : undefined;
   const official = isObject(meta) ? meta : {};
-  const readProblem = tooLarge ?? problemAround(item, slice, official);
+  const readProblem = tooLarge ?? envelopeProblem(item, slice, official);
   return {
     candidate: {
       type: 'server',
       index,
       document,
-      // That no key is given twice has been seen already, in the whole of the item.
+      // Repeated keys have been detected in the whole item.
       written: {
         text: readProblem ? '' : copyOf(memberText(text, 'server') ?? ''),
         keys: countKeys(document),
@@ -85,10 +84,10 @@ export function readServerItem(slice: Slice, index: number): ListedVersion {
 }
 
 /**
- * Reads the document of a list of skills, or of another type that is shown bare. Its status is spelled as here; otherwise it keeps its spelling.
+ * Parses an element of a list without envelopes, such as skills. Only the spelling of its status is normalized.
  *
- * @param isUpstreamLatest whether the registry calls it the latest version of its name.
- * @throws JsonSliceError when it is malformed.
+ * @param isUpstreamLatest whether the registry lists it as the latest version of its name.
+ * @throws JsonSliceError if it is malformed.
  */
 export function readBare(type: BareType, slice: Slice, index: number, isUpstreamLatest: boolean): Candidate {
   const readProblem = unreadable(slice, 0);
@@ -96,38 +95,40 @@ export function readBare(type: BareType, slice: Slice, index: number, isUpstream
   const parsed = readProblem ? null : parseText(written.text, `${ENTRY_TYPES[type].listKey}[${slice.index}]`);
   const upstreamMeta = isUpstreamLatest ? { isUpstreamLatest } : {};
   const candidate = { type, index, document: parsed, written, readProblem, upstreamMeta } as const;
-  const given: unknown = isObject(parsed) ? parsed['status'] : undefined;
-  const status = statusOf(type, given);
-  // With a key given twice it is skipped, and which of the two is meant nobody knows.
-  if (!isObject(parsed) || status === undefined || status === given || countKeys(parsed) !== slice.keys)
+  const original: unknown = isObject(parsed) ? parsed['status'] : undefined;
+  const status = statusOf(type, original);
+  // A document with a repeated key is skipped anyway.
+  if (!isObject(parsed) || status === undefined || status === original || countKeys(parsed) !== slice.keys)
     return candidate;
   const text = withMember(written.text, 'status', JSON.stringify(status));
   return { ...candidate, document: { ...parsed, status }, written: { ...written, text } };
 }
 
-// A part of a text keeps all of it in memory.
+// A substring keeps the whole string in memory.
 function copyOf(text: string): string {
   return Buffer.from(text).toString();
 }
 
 function unreadable({ bytes, depth }: Slice, levelsAround: number): Problem | null {
-  if (bytes > MAX_DOCUMENT_BYTES + (levelsAround > 0 ? MAX_AROUND_BYTES : 0)) return sizeProblem(bytes);
+  if (bytes > MAX_DOCUMENT_BYTES + (levelsAround > 0 ? MAX_ENVELOPE_BYTES : 0)) return sizeProblem(bytes);
   if (depth > MAX_DEPTH + levelsAround)
     return { path: '', message: `is nested more than ${MAX_DEPTH} levels deep` };
   return null;
 }
 
-function problemAround(item: unknown, slice: Slice, official: Record<string, unknown>): Problem | null {
+function envelopeProblem(item: unknown, slice: Slice, official: Record<string, unknown>): Problem | null {
   if (countKeys(item) !== slice.keys)
     return { path: repeatedKey(slice.text ?? '') ?? '', message: 'the key is given twice in one object' };
-  if (!isObject(item) || !isObject(item['server']))
-    return { path: 'server', message: 'must be an object: the item of the list holds no server' };
+  if (!isObject(item) || !isObject(item['server'])) return { path: 'server', message: 'must be an object' };
   const { status } = official;
   if (status === undefined || statusOf('server', status) !== undefined) return null;
-  return { path: `_meta["${OFFICIAL}"].status`, message: `is none of ${statusesOf('server').join(', ')}` };
+  return {
+    path: `_meta["${OFFICIAL}"].status`,
+    message: `must be one of ${statusesOf('server').join(', ')}`,
+  };
 }
 
-/** A status as this service spells it. ToolHive's registry has them in upper case. */
+/** Normalizes a status; ToolHive's registry sends upper case. */
 function statusOf(type: EntryType, status: unknown): Status | undefined {
   return typeof status === 'string'
     ? statusesOf(type).find((known) => known === status.toLowerCase())
@@ -150,7 +151,7 @@ function upstreamMetaOf(official: Record<string, unknown>): Candidate['upstreamM
   };
 }
 
-// Cut to milliseconds. What lies before 1970 was never said by a registry that knew.
+// A time before 1970 is a placeholder for an unknown time.
 function timeOf(value: unknown): Date | undefined {
   if (typeof value !== 'string' || !TIMESTAMP.test(value)) return undefined;
   const time = new Date(value.toUpperCase());
@@ -161,6 +162,6 @@ function cursorOf(metadata: unknown): string | null {
   if (!isObject(metadata)) return null;
   const cursor = metadata['nextCursor'] ?? metadata['next_cursor'] ?? '';
   if (typeof cursor !== 'string' || cursor.length > MAX_CURSOR_LENGTH)
-    throw new JsonSliceError('its metadata.nextCursor is no cursor');
+    throw new JsonSliceError('its metadata.nextCursor is not a cursor');
   return cursor === '' ? null : cursor;
 }

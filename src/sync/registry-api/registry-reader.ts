@@ -5,21 +5,25 @@ import { JsonSliceError, type Slice } from '../../json/json-slices.js';
 import { isObject } from '../../json/json-values.js';
 import { TimeSlice } from '../../json/time-slice.js';
 import type { EntryFilter } from '../../sources/entry-filter.js';
-import { type Candidate, EntryReader, type ReadEntries } from '../entry-reader.js';
+import { type Candidate, EntryValidator, type ReadEntries } from '../entry-validator.js';
 import { FetchError, MAX_BYTES, MAX_EMPTY_PAGES, MAX_VERSIONS } from '../fetcher.js';
 import type { MemoryShare } from '../read-memory.js';
 import { type Page, readBare, readServerItem } from './registry-page.js';
 
+const MAX_LISTED = 1_000;
+/** Memory kept for each listed document besides the document. */
+const BYTES_PER_LISTED = 256;
+
 /**
- * What the list of all skills of a registry has shown, or of another type that is shown bare. Registries differ: most list the
- * latest version of each name, and ToolHive's lists every version.
+ * The versions in the list of one type without an envelope, such as skills. Most registries list the latest version of each
+ * name; ToolHive lists all versions.
  */
-export class ListedEntries {
-  /** Whether one page has held several versions of one name: then the list shows all there are. */
+class ListedEntries {
+  /** Set when a page has several versions of a name: the list shows all versions. */
   showsAllVersions = false;
   private readonly names = new Set<string>();
   private readonly versions = new Set<string>();
-  /** Of one page alone: while one goes from page to page, the latest version may become another one. */
+  /** Only of the current page: the latest version may change between pages. */
   private onPage = new Map<string, string>();
 
   beginPage(): void {
@@ -27,7 +31,7 @@ export class ListedEntries {
   }
 
   add(candidate: Candidate): void {
-    const version = versionOf(candidate);
+    const version = versionDigest(candidate);
     this.versions.add(version);
     const path = pathOf(candidate.document);
     if (path === null) return;
@@ -37,10 +41,10 @@ export class ListedEntries {
   }
 
   has(candidate: Candidate): boolean {
-    return this.versions.has(versionOf(candidate));
+    return this.versions.has(versionDigest(candidate));
   }
 
-  /** Where below the list each name is, once. */
+  /** The path of each name below the list. */
   paths(): readonly string[] {
     return [...this.names];
   }
@@ -50,13 +54,13 @@ function pathOf(document: unknown): string | null {
   if (!isObject(document)) return null;
   const { namespace, name } = document;
   if (typeof namespace !== 'string' || typeof name !== 'string') return null;
-  // A step of dots would lead out of the list.
-  if (![namespace, name].every((step) => /^[A-Za-z0-9][A-Za-z0-9._-]*$/.test(step))) return null;
+  // A segment of dots would lead out of the list.
+  if (![namespace, name].every((segment) => /^[A-Za-z0-9][A-Za-z0-9._-]*$/.test(segment))) return null;
   return `${encodeURIComponent(namespace)}/${encodeURIComponent(name)}`;
 }
 
-// What has no name or version is known by its text. A digest: both may be of any length.
-function versionOf({ document, written }: Candidate): string {
+// Hashed because names and texts can have any length. Without a name or version, the text identifies the document.
+function versionDigest({ document, written }: Candidate): string {
   const { namespace, name, version } = isObject(document) ? document : {};
   const parts = [namespace, name, version];
   const isNamed = parts.every((part) => typeof part === 'string');
@@ -66,19 +70,15 @@ function versionOf({ document, written }: Candidate): string {
     .toString('latin1');
 }
 
-const MAX_LISTED = 1_000;
-/** What is kept of a document that was listed, beside it. */
-const BYTES_PER_LISTED = 256;
-
-/** What the pages of one run add up to. */
+/** Collects the entries of all pages of one run. */
 export class RegistryReader {
-  /** Versions read. */
+  /** Number of versions. */
   count = 0;
-  /** Whether each of them says when it was last changed. */
+  /** Whether every version has an `updatedAt`. */
   isDated = true;
-  /** The earliest of those times. */
+  /** The earliest `updatedAt`. */
   oldest = Infinity;
-  private readonly reader: EntryReader;
+  private readonly validator: EntryValidator;
   private readonly lists = new Map<BareType, ListedEntries>();
   private readonly slice = new TimeSlice();
   private bytes = 0;
@@ -88,12 +88,16 @@ export class RegistryReader {
     filter: EntryFilter | null,
     private readonly memory: MemoryShare,
   ) {
-    // A version may come twice when pages move while they are read: the later one is the newer one.
-    this.reader = new EntryReader(filter, { onDuplicate: 'replace', maxListed: MAX_LISTED, memory });
+    // Pages may shift while they are read, so that a version appears twice: the later one is newer.
+    this.validator = new EntryValidator(filter, { onDuplicate: 'replace', maxListed: MAX_LISTED, memory });
   }
 
-  /** @throws FetchError */
-  async servers(page: Page): Promise<void> {
+  /**
+   * Adds a page of servers.
+   *
+   * @throws FetchError
+   */
+  async addServers(page: Page): Promise<void> {
     await this.read(page, (element) => {
       const { candidate, updatedAt } = readServerItem(element, this.count);
       this.isDated &&= updatedAt !== null;
@@ -103,12 +107,11 @@ export class RegistryReader {
   }
 
   /**
-   * A page of the list of all skills, or of another type that is shown bare: of each its latest version, or in ToolHive's registry
-   * every version.
+   * Adds a page of the list of another type.
    *
    * @throws FetchError
    */
-  async list(type: BareType, page: Page): Promise<void> {
+  async addListed(type: BareType, page: Page): Promise<void> {
     const listed = this.listedOf(type);
     listed.beginPage();
     this.memory.add(BYTES_PER_LISTED * page.elements.length);
@@ -120,11 +123,11 @@ export class RegistryReader {
   }
 
   /**
-   * A page of the versions of one of them. Those that the list of all has shown were read with that.
+   * Adds a page of the versions of one name, without those already in the list.
    *
    * @throws FetchError
    */
-  async versionsOfOne(type: BareType, page: Page): Promise<void> {
+  async addVersions(type: BareType, page: Page): Promise<void> {
     const listed = this.listedOf(type);
     await this.read(page, (element) => {
       const candidate = readBare(type, element, this.count, false);
@@ -132,8 +135,8 @@ export class RegistryReader {
     });
   }
 
-  /** Where below the list there may be versions that it has not shown: one path a name. */
-  withUnlistedVersions(type: BareType): readonly string[] {
+  /** Returns the paths, below the list, of the names that may have unlisted versions. */
+  namesWithUnlistedVersions(type: BareType): readonly string[] {
     const listed = this.listedOf(type);
     return listed.showsAllVersions ? [] : listed.paths();
   }
@@ -145,62 +148,62 @@ export class RegistryReader {
   }
 
   content(): ReadEntries {
-    return this.reader.result();
+    return this.validator.result();
   }
 
-  /** The versions that were read and may not be shown here, whatever was known of them before. */
-  leftOut(): VersionName[] {
-    return this.reader.excludedVersions();
+  /** Returns the skipped and filtered versions, which must be removed. */
+  excluded(): VersionName[] {
+    return this.validator.excludedVersions();
   }
 
   /**
-   * All there is. That nothing valid is, is taken for an accident, as with files: it would withdraw everything.
+   * Returns the content of a full run.
    *
-   * @throws FetchError
+   * @throws FetchError if no entry is valid, which would withdraw all entries.
    */
-  everything(): ReadEntries {
+  fullContent(): ReadEntries {
     const content = this.content();
     const [first] = content.skipped;
-    if (!first || this.reader.hasValid) return content;
+    if (!first || this.validator.hasValid) return content;
     const { type, index, name, version, reasons } = first;
-    const called = [name, version].filter((part) => part !== null && part !== '').join(' ');
+    const label = [name, version].filter((part) => part !== null && part !== '').join(' ');
     throw new FetchError(
       `None of the ${this.count} entries is valid; the first, ${ENTRY_TYPES[type].listKey}[${index}]` +
-        `${called === '' ? '' : ` (${called})`}: ${reasons[0] ?? 'is not valid'}`,
+        `${label === '' ? '' : ` (${label})`}: ${reasons[0] ?? 'is not valid'}`,
     );
   }
 
-  /** @param candidateOf null for what was read before. */
+  /** @param candidateOf returns null for a version that was already added. */
   private async read(
     { elements, nextCursor }: Page,
     candidateOf: (element: Slice) => Candidate | null,
   ): Promise<void> {
-    let news = 0;
+    let added = 0;
     for (const element of elements) {
       await this.slice.pause();
-      const candidate = this.judgeable(element, candidateOf);
+      const candidate = parseElement(element, candidateOf);
       if (!candidate) continue;
-      if (this.reader.read(candidate)) news += 1;
+      if (this.validator.add(candidate)) added += 1;
       this.count += 1;
       this.bytes += element.bytes;
       if (this.count > MAX_VERSIONS)
-        throw new FetchError(`The registry holds more than ${MAX_VERSIONS} versions`);
+        throw new FetchError(`The registry has more than ${MAX_VERSIONS} versions`);
       if (this.bytes > MAX_BYTES)
-        throw new FetchError('The registry holds more than 128 MiB of documents, the most that is read');
+        throw new FetchError('The registry has more than 128 MiB of documents, the maximum');
     }
-    this.emptyPages = news > 0 || nextCursor === null ? 0 : this.emptyPages + 1;
+    this.emptyPages = added > 0 || nextCursor === null ? 0 : this.emptyPages + 1;
     if (this.emptyPages >= MAX_EMPTY_PAGES)
       throw new FetchError(
-        `The registry goes on without end: ${MAX_EMPTY_PAGES} pages in a row held nothing new`,
+        `The registry's list does not end: ${MAX_EMPTY_PAGES} consecutive pages had nothing new`,
       );
   }
+}
 
-  private judgeable(element: Slice, candidateOf: (element: Slice) => Candidate | null): Candidate | null {
-    try {
-      return candidateOf(element);
-    } catch (error) {
-      if (!(error instanceof JsonSliceError)) throw error;
-      throw new FetchError(`An answer of the registry is not valid JSON: ${error.message}`);
-    }
+function parseElement(element: Slice, candidateOf: (element: Slice) => Candidate | null): Candidate | null {
+  try {
+    return candidateOf(element);
+  } catch (error) {
+    if (!(error instanceof JsonSliceError)) throw error;
+    throw new FetchError(`A response of the registry is not valid JSON: ${error.message}`);
   }
 }

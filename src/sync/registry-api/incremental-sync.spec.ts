@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { type ApiState, pageTime, planOf, readApiState, stateAfter } from './read-plan.js';
+import { type ApiState, pageTime, planOf, readApiState, stateAfter } from './incremental-sync.js';
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
@@ -15,27 +15,27 @@ const state = (more: Partial<ApiState> = {}): ApiState => ({
 });
 const changes = (since: number, catchesUp: boolean) => ({ reads: 'changes', since, catchesUp });
 
-describe('what a run reads', () => {
+describe('the plan of a run', () => {
   it.each<[string, ApiState | null, object]>([
-    ['the first one', null, { reads: 'all', beginsRound: true }],
-    ['soon after another one', state(), changes(NOW - MINUTE - 1_000, false)],
+    ['first run', null, { reads: 'all', beginsRound: true }],
+    ['soon after another run', state(), changes(NOW - MINUTE - 1_000, false)],
     ['just before ten minutes', state({ settledAt: NOW - 10 * MINUTE + 1 }), changes(NOW - 61_000, false)],
     ['after ten minutes', state({ settledAt: NOW - 10 * MINUTE }), changes(NOW - 15 * MINUTE, true)],
-    ['the nineteenth', state({ runs: 18 }), changes(NOW - 61_000, false)],
-    ['the twentieth', state({ runs: 19 }), { reads: 'all', beginsRound: true }],
-    ['when our clock went back', state({ roundAt: NOW + 1 }), { reads: 'all', beginsRound: true }],
-    ['when changes are not told', state({ tellsChanges: false }), { reads: 'all', beginsRound: false }],
+    ['nineteenth run', state({ runs: 18 }), changes(NOW - 61_000, false)],
+    ['twentieth run', state({ runs: 19 }), { reads: 'all', beginsRound: true }],
+    ['after our clock was set back', state({ roundAt: NOW + 1 }), { reads: 'all', beginsRound: true }],
+    ['without support for changes', state({ tellsChanges: false }), { reads: 'all', beginsRound: false }],
   ])('%s', (_when, before, plan) =>
     expect(planOf(before, { now: NOW, intervalMs: MINUTE, isRequested: false })).toEqual(plan),
   );
 
-  it('when somebody asks for a sync, which is a new round', () =>
+  it('reads everything after a sync request, as a new round', () =>
     expect(planOf(state(), { now: NOW, intervalMs: MINUTE, isRequested: true })).toEqual({
       reads: 'all',
       beginsRound: true,
     }));
 
-  // Every run is as late as it may be.
+  // Every run has the maximum delay.
   it.each([
     ['a minute', MINUTE, 20],
     ['ten minutes', 10 * MINUTE, 20],
@@ -47,7 +47,7 @@ describe('what a run reads', () => {
     ['six hours', 6 * HOUR, 1],
     ['a day', 24 * HOUR, 1],
   ])(
-    'at an interval of %s: everything again within six hours and twenty runs, or each time',
+    'with an interval of %s, a full run follows within six hours and twenty runs, or each time',
     (_interval, intervalMs, runs) => {
       let before = state({ roundAt: NOW, readAt: NOW, settledAt: NOW, runs: 0 });
       let count = 0;
@@ -66,7 +66,7 @@ describe('what a run reads', () => {
   );
 });
 
-describe('what a run leaves', () => {
+describe('the state after a run', () => {
   const found = { readAt: NOW - 5, now: NOW, tellsChanges: true, digests: { skill: 'digest' } };
   const before = state({ settledAt: NOW - 9 * MINUTE, runs: 7 });
 
@@ -77,16 +77,21 @@ describe('what a run leaves', () => {
       { reads: 'all', beginsRound: true },
       { roundAt: NOW, runs: 0, settledAt: NOW - 5 },
     ],
-    ['a first one', null, { reads: 'all', beginsRound: true }, { roundAt: NOW, runs: 0, settledAt: NOW - 5 }],
     [
-      'everything within a round',
+      'the first run',
+      null,
+      { reads: 'all', beginsRound: true },
+      { roundAt: NOW, runs: 0, settledAt: NOW - 5 },
+    ],
+    [
+      'a full run within a round',
       before,
       { reads: 'all', beginsRound: false },
       { runs: 8, settledAt: NOW - 5 },
     ],
     ['changes', before, { reads: 'changes', since: 0, catchesUp: false }, { runs: 8 }],
     [
-      'changes and late ones',
+      'changes with late commits',
       before,
       { reads: 'changes', since: 0, catchesUp: true },
       { runs: 8, settledAt: NOW - 5 },
@@ -100,7 +105,7 @@ describe('what a run leaves', () => {
     }),
   );
 
-  it('is read back from the database, and anything else is as if there had been no run', () => {
+  it('is parsed from the database; an invalid state counts as none', () => {
     expect(readApiState({ ...before })).toEqual(before);
     for (const other of [
       null,
@@ -114,14 +119,14 @@ describe('what a run leaves', () => {
   });
 });
 
-describe('when a page was put together', () => {
+describe('the time of a page', () => {
   const date = (time: number) => new Date(time).toUTCString();
 
   it.each<[string, unknown, number]>([
-    ['no Date: when it was asked for', undefined, NOW],
-    ['a Date that is none', 'yesterday', NOW],
-    ['their clock is behind', date(NOW - HOUR), NOW - HOUR - 300],
-    ['their clock is ahead: ours counts', date(NOW + HOUR), NOW],
-    ['both agree: less the time it took', date(NOW), NOW - 300],
+    ['no Date: the time of the request', undefined, NOW],
+    ['an invalid Date', 'yesterday', NOW],
+    ['the upstream clock is behind', date(NOW - HOUR), NOW - HOUR - 300],
+    ['the upstream clock is ahead: our clock', date(NOW + HOUR), NOW],
+    ['equal clocks: minus the duration of the request', date(NOW), NOW - 300],
   ])('%s', (_what, header, time) => expect(pageTime(header, NOW, NOW + 300)).toBe(time));
 });

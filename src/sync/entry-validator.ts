@@ -12,79 +12,80 @@ import type { Status } from '../documents/statuses.js';
 import { isObject } from '../json/json-values.js';
 import { type EntryFilter, passesFilter } from '../sources/entry-filter.js';
 
-/** What is kept of a version beside its texts, by measurement: its objects, its digest, its places in maps. */
-const BYTES_AROUND = 1_024;
+/** Measured overhead of a version besides its texts: objects, digest, map entries. */
+const BYTES_PER_VERSION = 1_024;
+/** V8 stores a string with such a character in two bytes per character. */
+const BEYOND_LATIN1 = /[^\0-\xff]/;
 
-/** A version of a source that is skipped, and why; `index` is its place in its list. */
+/** A skipped version with the reasons; `index` is its position in its list. */
 export interface Skipped extends SkippedEntry {
   readonly index: number;
 }
 
-/** What a source holds, read and validated. */
+/** The content of a source, validated. */
 export interface ReadEntries {
   readonly entries: IncomingVersion[];
   readonly skipped: Skipped[];
-  /** How many were skipped beyond those that `skipped` lists. */
+  /** Number of skipped versions that `skipped` omits. */
   readonly unlisted?: number;
-  /** How many versions the filter excludes, valid or not. */
+  /** Number of versions the filter excludes, valid or not. */
   readonly filtered: number;
 }
 
-/** One document of a source, to be validated. */
+/** One document of a source, not yet validated. */
 export interface Candidate {
   readonly type: EntryType;
   readonly index: number;
-  /** Parsed; undefined or anything else when there is a `readProblem`. */
+  /** Parsed; meaningless if there is a `readProblem`. */
   readonly document: unknown;
   readonly written: SourceText;
-  /** Why it could not even be parsed, or what is wrong around it. */
+  /** Why the document or its surroundings could not be read. */
   readonly readProblem: Problem | null;
-  /** What another registry adds to the document in `_meta`. */
+  /** What another registry adds in `_meta`. */
   readonly upstreamMeta?: Pick<
     IncomingVersion,
     'statusMessage' | 'statusChangedAt' | 'publishedAt' | 'isUpstreamLatest'
   > & { readonly status?: Status };
 }
 
-interface ReaderOptions {
-  /** For a name and version that comes again: the later one is skipped with this reason, or replaces the earlier one. */
+interface ValidatorOptions {
+  /** A repeated name and version is skipped with this reason, or replaces the earlier one. */
   readonly onDuplicate: { readonly skipBecause: string } | 'replace';
-  /** How many skipped versions are listed one by one; as many as are shown when absent. */
+  /** How many skipped versions are listed; default: as many as the API shows. */
   readonly maxListed?: number;
-  /** Is told of what is kept. */
-  readonly memory: Memory;
-  /** Takes the versions one by one, which are not among the result then. None comes twice. */
+  readonly memory: MemoryCounter;
+  /** Receives each version once; the result has no entries then. */
   readonly onEntry?: ((version: IncomingVersion) => void) | undefined;
 }
 
-/** What counts the bytes that are kept. */
-export interface Memory {
-  /** @throws Error when it is too much. */
+/** Counts the bytes a run holds in memory. */
+export interface MemoryCounter {
+  /** @throws Error if the limit is exceeded. */
   add(bytes: number): void;
 }
 
 /**
- * Validates the documents of one run: bad ones are skipped with their reasons; those that the filter excludes are only
- * counted. The same for every kind of source.
+ * Validates the documents of one run, for every kind of source. Invalid documents are skipped with their reasons; documents
+ * excluded by the filter are only counted.
  */
-export class EntryReader {
+export class EntryValidator {
   skippedCount = 0;
   filtered = 0;
-  /** Whether any document was valid, filtered or not: callers take a source without one for an accident. */
+  /** Whether any document was valid, filtered or not. Callers treat a source without one as an accident. */
   hasValid = false;
   private readonly skipped: Skipped[] = [];
-  /** Null: handed on already. */
+  /** Null: already passed to `onEntry`. */
   private readonly entries = new Map<string, IncomingVersion | null>();
   private readonly seen = new Set<string>();
   private readonly excluded = new Map<string, VersionName>();
 
   constructor(
     private readonly filter: EntryFilter | null,
-    private readonly options: ReaderOptions,
+    private readonly options: ValidatorOptions,
   ) {}
 
-  /** @returns whether it is a name and version that was not read before. */
-  read({ type, index, document, written, readProblem, upstreamMeta }: Candidate): boolean {
+  /** @returns false if the name and version were added before. */
+  add({ type, index, document, written, readProblem, upstreamMeta }: Candidate): boolean {
     const checked = readProblem ? { problems: [readProblem] } : checkDocument(type, document, written);
     const version: IncomingVersion | undefined =
       'version' in checked && checked.version ? { ...checked.version, ...upstreamMeta } : undefined;
@@ -93,7 +94,7 @@ export class EntryReader {
     if (key !== undefined) this.seen.add(key);
     if (version) this.hasValid = true;
     this.options.memory.add(
-      BYTES_AROUND +
+      BYTES_PER_VERSION +
         (version?.document.length ?? 0) +
         heldBytes(version?.searchText ?? '') +
         2 * heldBytes(key ?? ''),
@@ -122,7 +123,7 @@ export class EntryReader {
     return { entries, skipped, filtered, ...(unlisted > 0 ? { unlisted } : {}) };
   }
 
-  /** The versions that were read and are not among the entries, skipped or filtered, as far as they have a name. */
+  /** Returns the skipped and filtered versions that have a name. */
   excludedVersions(): VersionName[] {
     return [...this.excluded.values()];
   }
@@ -138,7 +139,7 @@ export class EntryReader {
     if (this.skipped.length >= (this.options.maxListed ?? MAX_SHOWN_SKIPPED)) return;
     const member = (key: string) => {
       const value: unknown = isObject(document) ? document[key] : undefined;
-      // One with an overlong name is known by its index alone.
+      // A version with an overlong name is identified by its index only.
       return typeof value === 'string' && value.length <= 255 ? toStorable(value) : null;
     };
     this.skipped.push({
@@ -163,9 +164,6 @@ export class EntryReader {
   }
 }
 
-// One character beyond Latin-1 makes all of a text twice as wide.
-const WIDE = /[^\0-\xff]/;
-
 function heldBytes(text: string): number {
-  return WIDE.test(text) ? Buffer.byteLength(text) : text.length;
+  return BEYOND_LATIN1.test(text) ? Buffer.byteLength(text) : text.length;
 }

@@ -1,0 +1,106 @@
+import { isObject } from '../../json/json-values.js';
+import type { FetchState } from '../fetcher.js';
+
+const SECOND_MS = 1_000;
+const MINUTE_MS = 60 * SECOND_MS;
+/** How long entries that the upstream has removed may stay, if runs are more frequent. */
+const ROUND_MS = 6 * 60 * MINUTE_MS;
+const ROUND_RUNS = 20;
+/** A run starts at its interval or up to 10 % later. */
+const MAX_DELAY_FACTOR = 1.1;
+/** The longest expected transaction of the upstream; its changes have the time when it began. */
+const OVERLAP_MS = 5 * MINUTE_MS;
+/** How often runs reach back by OVERLAP_MS. */
+const SETTLE_MS = 10 * MINUTE_MS;
+/** The upstream's `Date` header has whole seconds. */
+const SLACK_MS = SECOND_MS;
+
+/** What a run of an api source keeps for the next run. Times are Unix times in milliseconds. */
+export interface ApiState {
+  /** When the last run began, by the upstream's clock. */
+  readonly readAt: number;
+  /** When the last run began that also looked for late commits, by the upstream's clock. */
+  readonly settledAt: number;
+  /** When the last round began, by our clock; a round begins with a full run. */
+  readonly roundAt: number;
+  /** Runs of this round so far. */
+  readonly runs: number;
+  /** Whether the upstream supports `updated_since`. */
+  readonly tellsChanges: boolean;
+  /** By type other than server: the digest of its list. */
+  readonly digests: Readonly<Record<string, string>>;
+}
+
+/** A run reads everything, or the changes since a time. */
+export type ApiPlan =
+  | { readonly reads: 'all'; readonly beginsRound: boolean }
+  | { readonly reads: 'changes'; readonly since: number; readonly catchesUp: boolean };
+
+/**
+ * Decides what a run reads. Only a full run notices removed entries, so a run is full if it is the first, the twentieth of its
+ * round, the last one within six hours, or requested. All others read changes.
+ *
+ * A change has the time when its transaction began, and may be committed after a run that has passed this time. Every 10
+ * minutes, a run therefore reads changes from 5 minutes before the last such run. Doing this in each run would read a bulk
+ * load again and again.
+ */
+export function planOf(
+  state: ApiState | null,
+  { now, intervalMs, isRequested }: { now: number; intervalMs: number; isRequested: boolean },
+): ApiPlan {
+  if (
+    !state ||
+    isRequested ||
+    state.runs + 1 >= ROUND_RUNS ||
+    now + MAX_DELAY_FACTOR * intervalMs - state.roundAt > ROUND_MS ||
+    now < state.roundAt
+  )
+    return { reads: 'all', beginsRound: true };
+  if (!state.tellsChanges) return { reads: 'all', beginsRound: false };
+  const catchesUp = now - state.settledAt >= SETTLE_MS;
+  const since = catchesUp ? state.settledAt - OVERLAP_MS : state.readAt - SLACK_MS;
+  return { reads: 'changes', since, catchesUp };
+}
+
+/** The state after a run that began at `readAt` by the upstream's clock and at `now` by ours. */
+export function stateAfter(
+  plan: ApiPlan,
+  before: ApiState | null,
+  {
+    readAt,
+    now,
+    tellsChanges,
+    digests,
+  }: Pick<ApiState, 'readAt' | 'tellsChanges' | 'digests'> & { now: number },
+): ApiState {
+  const isRoundBegun = before !== null && (plan.reads === 'changes' || !plan.beginsRound);
+  return {
+    readAt,
+    settledAt: before !== null && plan.reads === 'changes' && !plan.catchesUp ? before.settledAt : readAt,
+    roundAt: isRoundBegun ? before.roundAt : now,
+    runs: isRoundBegun ? before.runs + 1 : 0,
+    tellsChanges,
+    digests,
+  };
+}
+
+/**
+ * Returns when the upstream read a page, at the latest: its `Date` minus the duration of the request, or our clock if that is
+ * earlier. A time that is too early costs a few pages; one that is too late loses changes.
+ *
+ * @param date the `Date` header.
+ */
+export function pageTime(date: unknown, sentAt: number, receivedAt: number): number {
+  const respondedAt = typeof date === 'string' ? Date.parse(date) : NaN;
+  return Number.isNaN(respondedAt) ? sentAt : Math.min(sentAt, respondedAt - (receivedAt - sentAt));
+}
+
+/** Parses the state of the last run; null if it is missing or invalid. */
+export function readApiState(state: FetchState | null): ApiState | null {
+  if (!state) return null;
+  const { readAt, settledAt, roundAt, runs, tellsChanges, digests } = state;
+  const times = [readAt, settledAt, roundAt, runs];
+  if (!times.every((time) => typeof time === 'number') || typeof tellsChanges !== 'boolean') return null;
+  const isValid = isObject(digests) && Object.values(digests).every((digest) => typeof digest === 'string');
+  return isValid ? (state as object as ApiState) : null;
+}
