@@ -6,14 +6,14 @@ import { MANAGED_KIND, SOURCE_KINDS } from '../source-kinds/kinds.js';
 import { namedFiles } from '../source-kinds/named-files.js';
 
 /** The local file of a source. */
-export interface WatchedFile {
+interface WatchedFile {
   readonly id: number;
   readonly path: string;
   readonly lastAttemptAt: Date | null;
 }
 
 /** The metrics of a source; null: not known yet. */
-export interface SourceFigures {
+interface SourceFigures {
   readonly source: string;
   readonly kind: string;
   readonly status: string;

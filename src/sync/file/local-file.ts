@@ -8,7 +8,7 @@ import { ReadMemoryError } from '../read-memory.js';
 
 const MIB = 1024 * 1024;
 /** Default of `limits.mebibytesPerFile`, and the maximum for API-managed sources (contract §7). */
-export const DEFAULT_MAX_BYTES = 64 * MIB;
+const DEFAULT_MAX_BYTES = 64 * MIB;
 /** Hashed in less than a millisecond. */
 const CHUNK_BYTES = MIB;
 
@@ -28,7 +28,7 @@ export interface LocalFile {
   readonly digest: Buffer;
 }
 
-export interface ReadFileOptions {
+interface ReadFileOptions {
   readonly maxBytes?: number;
   /** The path was checked with symbolic links resolved, so it must not lead through one now. */
   readonly hasNoLinks?: true;

@@ -13,7 +13,7 @@ const MAX_SECRET_BYTES = 1024 * 1024;
 const MAX_TOKEN_LENGTH = 16 * 1024;
 
 /** The source that reads a file. */
-export interface FileSource extends ReadingSource {
+interface FileSource extends ReadingSource {
   readonly origin: Origin;
 }
 

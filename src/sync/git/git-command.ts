@@ -57,7 +57,7 @@ export interface GitResult {
   readonly stderr: string;
 }
 
-export interface GitCall {
+interface GitCall {
   /** The repository; also git's home directory. */
   readonly directory: string;
   /** The PATH of this server. */

@@ -40,7 +40,7 @@ export const SSH_COMMAND = `ssh -F ${SSH_CONFIG}`;
  *
  * @param address the address to connect to; the host key is still looked up by name.
  */
-export function sshConfig({ host, port }: SshRepository, address: string | undefined): string {
+function sshConfig({ host, port }: SshRepository, address: string | undefined): string {
   const name = port === 22 ? host : `[${host}]:${port}`;
   return [
     'Host *',
@@ -74,7 +74,7 @@ export function sshConfig({ host, port }: SshRepository, address: string | undef
 }
 
 /** The sections of a git configuration, in order. */
-export type GitConfiguration = readonly (readonly [section: string, Readonly<Record<string, string>>])[];
+type GitConfiguration = readonly (readonly [section: string, Readonly<Record<string, string>>])[];
 
 /**
  * An empty bare repository in a temporary directory that only this user can access. Its configuration file contains the

@@ -80,7 +80,7 @@ const EXPLANATIONS: readonly (readonly [RegExp, (hasPassword: boolean) => string
 ];
 
 /** Whether the server refused a partial fetch: filters may be disabled or only partly supported. */
-export function refusesFilters(stderr: string): boolean {
+function refusesFilters(stderr: string): boolean {
   return /filter '?.*'? not supported|invalid filter|unadvertised object|not our ref/.test(stderr);
 }
 
@@ -105,7 +105,7 @@ export function explain(
 }
 
 /** A file of a commit; its object id identifies its content. */
-export interface Blob {
+interface Blob {
   readonly id: string;
   readonly path: string;
 }

@@ -15,7 +15,7 @@ const URL = 'https://mcp.example.com/weather';
 const REQUIRED = {
   'registry-export': 'true',
   'registry-url': URL,
-  'registry-description': 'Tells the weather',
+  'registry-description': 'Weather forecasts',
 };
 const BLOCK = 'io.modelcontextprotocol.registry/publisher-provided';
 
@@ -75,7 +75,7 @@ describe('an exported object', () => {
     expect(document).toEqual({
       $schema: 'https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json',
       name: 'com.toolhive.k8s.tools/weather',
-      description: 'Tells the weather',
+      description: 'Weather forecasts',
       title: 'Weather',
       version: '1.2.3',
       icons: [{ src: 'https://example.com/icon.png' }],

@@ -23,7 +23,7 @@ const MAX_ICON_URL_LENGTH = 255;
 const HTTP_URL = /^https?:\/\/\S+$/;
 
 /** Returns the full key of an annotation. */
-export function annotationKey(name: string): string {
+function annotationKey(name: string): string {
   return `${API_GROUP}/${name}`;
 }
 

@@ -3,7 +3,7 @@ import { parse } from 'yaml';
 import { elements, isObject, member } from '../../json/json-values.js';
 import { ClusterError } from './cluster-error.js';
 
-export interface KubeconfigFile {
+interface KubeconfigFile {
   /** Absolute. */
   readonly path: string;
   readonly text: string;

@@ -14,7 +14,7 @@ const MAX_OBJECT_BYTES = 16 * 1024 * 1024;
 const SHRINK_FACTOR = 4;
 const GROWTH_FACTOR = 2;
 
-export interface ObjectPage {
+interface ObjectPage {
   readonly items: readonly unknown[];
   /** Where a watch continues after this list; the same on all pages. */
   readonly resourceVersion: string;

@@ -65,7 +65,7 @@ export function pause(ms: number, signal: AbortSignal): Promise<void> {
 }
 
 /** Receives the objects and the state of one watch. */
-export interface WatchListener<T> {
+interface WatchListener<T> {
   /** Returns what becomes of an object; null if it is not exported. */
   read(resource: Resource, object: unknown): T | null;
   isSame(before: T | undefined, after: T | undefined): boolean;

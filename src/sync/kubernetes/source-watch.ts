@@ -81,7 +81,7 @@ function named(texts: readonly string[], others: string): string[] {
 }
 
 /** The services that a source watch uses. */
-export interface WatchDependencies {
+interface WatchDependencies {
   readonly owner: string;
   readonly dataSource: DataSource;
   readonly leases: SourceLeases;
