@@ -83,17 +83,17 @@ describe('a failing upstream registry', () => {
   });
 
   it.each([
-    ['an HTML page', 'html', /no page of an MCP registry: .*malformed/],
-    ['truncated JSON', 'garbage', /no page of an MCP registry: .*closed/],
-    ['a different document', { answer: { entries: [] } }, /no page of an MCP registry: .*list "servers"/],
-    ['an array', { answer: [] }, /no page of an MCP registry/],
+    ['an HTML page', 'html', /not a page of an MCP registry: .*malformed/],
+    ['truncated JSON', 'garbage', /not a page of an MCP registry: .*closed/],
+    ['a different document', { answer: { entries: [] } }, /not a page of an MCP registry: .*list "servers"/],
+    ['an array', { answer: [] }, /not a page of an MCP registry/],
     ['an empty list', { answer: { servers: null } }, /The registry has no entries/],
     [
       'no valid entry',
       { answer: { servers: [{ server: {} }] } },
       /None of the 1 entries is valid; .*servers\[0\]/,
     ],
-    ['an invalid cursor', { answer: { servers: [], metadata: { nextCursor: 5 } } }, /no cursor/],
+    ['an invalid cursor', { answer: { servers: [], metadata: { nextCursor: 5 } } }, /not a cursor/],
     ['one byte at a time', 'drip', /no complete response within 1 s/],
     ['nothing', 'hang', /no complete response within 1 s/],
     ['a 401', { status: 401 }, /status 401: .*token/],
@@ -111,7 +111,7 @@ describe('a failing upstream registry', () => {
 
   it.each([
     ['same-cursor', /is the same as an earlier one/],
-    ['new-cursors', /without end/],
+    ['new-cursors', /does not end/],
   ] as const)('is abandoned when its pages never end: %s', async (endless, why) => {
     upstream.habits = { endless };
     expect((await mirror.synced('main')).error).toMatch(why);

@@ -55,7 +55,7 @@ describe('an unusable repository', () => {
     ['a status of 404', answer(404), /there is no such repository, or it is private/],
     ['a status of 403', answer(403), /access denied \(403\)/],
     ['a status of 429', answer(429), /refuses further requests/],
-    ['a status of 500', answer(500), /the server of the repository failed/],
+    ['a status of 500', answer(500), /its server failed with a 5xx status/],
     ['a redirect', answer(302, { Location: 'http://127.0.0.1:1/' }), /redirects to another address/],
     [
       'a web page',
@@ -64,7 +64,7 @@ describe('an unusable repository', () => {
         { 'Content-Type': 'text/html' },
         '<!doctype html>\n<title>Sign in</title>\n<h1>Please sign in</h1>\n',
       ),
-      /no Git server/,
+      /does not support the smart Git protocol/,
     ],
     [
       'a dropped connection',
