@@ -1,7 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { Injectable, Logger } from '@nestjs/common';
-import type { AccessPolicy } from '../authz/access-policy.js';
-import { policyFor, PolicyInForce, StricterPolicy, warnIfAuthOnly } from '../authz/policy-in-force.js';
+import { type Policies, policyFor, PolicyInForce, warnIfAuthOnly } from '../authz/policy-in-force.js';
 import { type AuthConfig, type Config, oauthInUse } from '../config/config.js';
 import { RegistriesRepository } from '../registries/registries.repository.js';
 import { OpenEntries } from '../visibility/open-entries.queries.js';
@@ -63,8 +62,8 @@ export interface Reloaded {
  */
 @Injectable()
 export class Reload {
-  /** The policy that a whole configuration has led to last. */
-  private settled: AccessPolicy;
+  /** The policies of the last configuration that was applied completely. */
+  private settled: Policies;
   /** What was taken over last; undefined: nothing since the start. */
   private taken: AuthConfig | undefined;
 
@@ -88,12 +87,13 @@ export class Reload {
     const before = this.policy.inForce;
     const after = policyFor(config.auth);
     // Rules for claims as another `auth.oauth` would give them may mean something else until then: they only withdraw.
-    const policy = waiting.includes('auth.oauth') ? new StricterPolicy(this.settled, after) : after;
-    this.policy.narrow(policy);
+    const mustWait = waiting.includes('auth.oauth');
+    const policies: Policies = mustWait ? [...this.settled, after] : [after];
+    this.policy.narrow(policies);
     try {
       const changes = await this.resources.apply(config, false);
-      this.policy.replace(policy);
-      if (policy === after) this.settled = after;
+      this.policy.replace(policies);
+      if (!mustWait) this.settled = policies;
       this.taken = config.auth;
       if (changes.length > 0) await this.open.report(config);
       if (changes.some((change) => change.startsWith('auth.authz'))) warnIfAuthOnly(config.auth);

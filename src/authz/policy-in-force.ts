@@ -6,178 +6,91 @@ import { type AuthConfig, type AuthzConfig, oauthInUse } from '../config/config.
 import { authorizationConfig } from '../config/slices.js';
 import { AccessPolicy, AnonymousPolicy, AuthOnlyPolicy, FullPolicy } from './access-policy.js';
 
-type Of<Method extends keyof AccessPolicy> = AccessPolicy[Method] extends (...args: infer Args) => unknown
-  ? Args
-  : never;
+/** The decisions of `AccessPolicy` with this result. */
+type Deciding<Result> = {
+  [D in keyof AccessPolicy]: AccessPolicy[D] extends (...args: never[]) => infer R
+    ? [R, Result] extends [Result, R]
+      ? D
+      : never
+    : never;
+}[keyof AccessPolicy];
 
-/** Allows what both policies allow. */
-export class StricterPolicy extends AccessPolicy {
-  constructor(
-    private readonly one: AccessPolicy,
-    private readonly other: AccessPolicy,
-  ) {
-    super();
-  }
+/** One policy, or several that must all agree. */
+export type Policies = readonly [AccessPolicy, ...AccessPolicy[]];
 
-  rolesOf(caller: Caller): readonly Role[] {
-    const others = this.other.rolesOf(caller);
-    return this.one.rolesOf(caller).filter((role) => others.includes(role));
-  }
-
-  mayAct(...args: Of<'mayAct'>) {
-    return this.one.mayAct(...args) && this.other.mayAct(...args);
-  }
-
-  mayListRegistries(...args: Of<'mayListRegistries'>) {
-    return this.one.mayListRegistries(...args) && this.other.mayListRegistries(...args);
-  }
-
-  mayReach(...args: Of<'mayReach'>) {
-    return this.one.mayReach(...args) && this.other.mayReach(...args);
-  }
-
-  mayRead(...args: Of<'mayRead'>) {
-    return this.one.mayRead(...args) && this.other.mayRead(...args);
-  }
-
-  keepsWithin(...args: Of<'keepsWithin'>) {
-    return this.one.keepsWithin(...args) && this.other.keepsWithin(...args);
-  }
-
-  maySee(...args: Of<'maySee'>) {
-    return this.one.maySee(...args) && this.other.maySee(...args);
-  }
-
-  seesAll(...args: Of<'seesAll'>) {
-    return this.one.seesAll(...args) && this.other.seesAll(...args);
-  }
-
-  checkGrant(...args: Of<'checkGrant'>) {
-    this.one.checkGrant(...args);
-    this.other.checkGrant(...args);
-  }
-
-  checkDelegation(...args: Of<'checkDelegation'>) {
-    this.one.checkDelegation(...args);
-    this.other.checkDelegation(...args);
-  }
-
-  mayManage(...args: Of<'mayManage'>) {
-    return this.one.mayManage(...args) && this.other.mayManage(...args);
-  }
-
-  checkPublish(...args: Of<'checkPublish'>) {
-    this.one.checkPublish(...args);
-    this.other.checkPublish(...args);
-  }
-
-  checkRelabel(...args: Of<'checkRelabel'>) {
-    this.one.checkRelabel(...args);
-    this.other.checkRelabel(...args);
-  }
-
-  isBoundByNames(...args: Of<'isBoundByNames'>) {
-    return this.one.isBoundByNames(...args) || this.other.isBoundByNames(...args);
-  }
-
-  inheritsClaims(...args: Of<'inheritsClaims'>) {
-    return this.one.inheritsClaims(...args) && this.other.inheritsClaims(...args);
-  }
-
-  visibilityKey(...args: Of<'visibilityKey'>) {
-    return JSON.stringify([this.one.visibilityKey(...args), this.other.visibilityKey(...args)]);
-  }
-}
-
-/** The policy that decides now. A reload of the configuration replaces it (contract §1), for every request that comes after it. */
+/**
+ * Decides for every request by the policies in force. A reload of the configuration replaces them (contract §1); until it is complete,
+ * the old and the new policies are both in force, and only what all of them allow is allowed.
+ */
 export class PolicyInForce extends AccessPolicy {
+  readonly mayAct = this.all('mayAct');
+  readonly mayListRegistries = this.all('mayListRegistries');
+  readonly mayReach = this.all('mayReach');
+  readonly mayRead = this.all('mayRead');
+  readonly keepsWithin = this.all('keepsWithin');
+  readonly maySee = this.all('maySee');
+  readonly seesAll = this.all('seesAll');
+  readonly mayManage = this.all('mayManage');
+  readonly inheritsClaims = this.all('inheritsClaims');
+  readonly checkGrant = this.each('checkGrant');
+  readonly checkDelegation = this.each('checkDelegation');
+  readonly checkPublish = this.each('checkPublish');
+  readonly checkRelabel = this.each('checkRelabel');
+
+  private policies: Policies;
   private replacements = 0;
 
-  constructor(private current: AccessPolicy) {
+  constructor(...policies: Policies) {
     super();
+    this.policies = policies;
   }
 
-  /** While the configuration changes, what both allow is allowed: nobody gets what neither the old nor the new one gives. */
-  narrow(next: AccessPolicy): void {
-    this.replace(new StricterPolicy(this.current, next));
-  }
-
-  replace(next: AccessPolicy): void {
-    this.current = next;
-    this.replacements += 1;
-  }
-
-  get inForce(): AccessPolicy {
-    return this.current;
+  get inForce(): Policies {
+    return this.policies;
   }
 
   override get version(): number {
     return this.replacements;
   }
 
-  rolesOf(...args: Of<'rolesOf'>) {
-    return this.current.rolesOf(...args);
+  /** Puts these in force in addition. */
+  narrow(added: Policies): void {
+    this.replace([...this.policies, ...added]);
   }
 
-  mayAct(...args: Of<'mayAct'>) {
-    return this.current.mayAct(...args);
+  replace(next: Policies): void {
+    this.policies = next;
+    this.replacements += 1;
   }
 
-  mayListRegistries(...args: Of<'mayListRegistries'>) {
-    return this.current.mayListRegistries(...args);
+  rolesOf(caller: Caller): readonly Role[] {
+    return this.policies
+      .map((policy) => policy.rolesOf(caller))
+      .reduce((common, roles) => common.filter((role) => roles.includes(role)));
   }
 
-  mayReach(...args: Of<'mayReach'>) {
-    return this.current.mayReach(...args);
+  isBoundByNames(caller: Caller): boolean {
+    return this.policies.some((policy) => policy.isBoundByNames(caller));
   }
 
-  mayRead(...args: Of<'mayRead'>) {
-    return this.current.mayRead(...args);
-  }
-
-  keepsWithin(...args: Of<'keepsWithin'>) {
-    return this.current.keepsWithin(...args);
-  }
-
-  maySee(...args: Of<'maySee'>) {
-    return this.current.maySee(...args);
-  }
-
-  seesAll(...args: Of<'seesAll'>) {
-    return this.current.seesAll(...args);
-  }
-
-  checkGrant(...args: Of<'checkGrant'>) {
-    this.current.checkGrant(...args);
-  }
-
-  checkDelegation(...args: Of<'checkDelegation'>) {
-    this.current.checkDelegation(...args);
-  }
-
-  mayManage(...args: Of<'mayManage'>) {
-    return this.current.mayManage(...args);
-  }
-
-  checkPublish(...args: Of<'checkPublish'>) {
-    this.current.checkPublish(...args);
-  }
-
-  checkRelabel(...args: Of<'checkRelabel'>) {
-    this.current.checkRelabel(...args);
-  }
-
-  isBoundByNames(...args: Of<'isBoundByNames'>) {
-    return this.current.isBoundByNames(...args);
-  }
-
-  inheritsClaims(...args: Of<'inheritsClaims'>) {
-    return this.current.inheritsClaims(...args);
-  }
-
-  // What was judged by another policy is judged anew.
+  // Views computed by earlier policies must not match.
   visibilityKey(caller: Caller, isRequired: (key: string) => boolean): string {
-    return `${this.replacements}|${this.current.visibilityKey(caller, isRequired)}`;
+    const keys = this.policies.map((policy) => policy.visibilityKey(caller, isRequired));
+    return JSON.stringify([this.replacements, ...keys]);
+  }
+
+  private all<D extends Deciding<boolean>>(decision: D) {
+    // Views judge thousands of claim sets by this: a loop takes less than `every` with a closure.
+    return (...args: Parameters<AccessPolicy[D]>): boolean => {
+      for (const policy of this.policies) if (!Reflect.apply(policy[decision], policy, args)) return false;
+      return true;
+    };
+  }
+
+  private each<D extends Deciding<void>>(decision: D) {
+    return (...args: Parameters<AccessPolicy[D]>): void => {
+      for (const policy of this.policies) Reflect.apply(policy[decision], policy, args);
+    };
   }
 }
 
