@@ -4,6 +4,7 @@ import { ViewsModule } from '../visibility/visibility.module.js';
 import { BARE_ENTRY_CONTROLLERS } from './bare-entries.controller.js';
 import { CatalogService } from './catalog.service.js';
 import { ClientConfigController } from './client-config.controller.js';
+import { NameTraces } from './name-trace.queries.js';
 import { PageCache } from './page-cache.js';
 import { PageReader } from './page-reader.js';
 import { RegistryListController } from './registry-list.controller.js';
@@ -14,7 +15,7 @@ import { ServersController } from './servers.controller.js';
 @Module({
   imports: [RegistriesModule, ViewsModule],
   controllers: [RegistryListController, ServersController, ...BARE_ENTRY_CONTROLLERS, ClientConfigController],
-  providers: [CatalogService, PageCache, PageReader, SearchLimit],
-  exports: [CatalogService, SearchLimit],
+  providers: [CatalogService, NameTraces, PageCache, PageReader, SearchLimit],
+  exports: [CatalogService, NameTraces, SearchLimit],
 })
 export class CatalogModule {}

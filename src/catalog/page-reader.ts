@@ -20,7 +20,7 @@ import {
   withinPage,
 } from './page-body.js';
 import { nothingVisible } from './page.queries.js';
-import { type NamedVersions, VersionLoader, versionsOfName } from './version.queries.js';
+import { missingVersion, type NamedVersions, VersionLoader, versionsOfName } from './version.queries.js';
 import { type SnapshotCheck, ViewSql } from './view-sql.queries.js';
 
 /** A page of a list, the versions of a name, one version (`latest` or exact), or a client's configuration. */
@@ -128,13 +128,12 @@ export class PageReader {
     return listBody(type, rows, last && hasMore ? nextVersionsCursor(name, request, last) : undefined);
   }
 
-  // contract §6: an entry with only deleted versions does not exist, unless they are requested.
   private async version(sql: ViewSql, asked: VersionPage): Promise<readonly string[]> {
-    const isLatest = asked.version === 'latest';
-    const row = await this.singleVersion(sql, asked, isLatest ? 'latest' : 'exact');
+    const which = asked.version === 'latest' ? 'latest' : 'exact';
+    const row = await this.singleVersion(sql, asked, which);
     if (row) return withinPage([row]).flatMap((found) => itemBody(asked.type, found));
-    const isThere = !isLatest && (await this.singleVersion(sql, asked, 'latest'));
-    throw new ApiError(isThere ? 'version_not_found' : 'entry_not_found');
+    const latest = which === 'exact' ? await this.singleVersion(sql, asked, 'latest') : undefined;
+    throw new ApiError(missingVersion(which, latest !== undefined));
   }
 
   private async singleVersion(

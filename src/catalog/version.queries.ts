@@ -15,7 +15,7 @@ import {
 import type { CurrencyRow, ViewSql } from './view-sql.queries.js';
 
 /** SQL: the condition on the versions `v` of a name. */
-const WHICH = {
+export const WHICH = {
   all: 'true',
   latest: 'v.is_latest',
   exact: 'v.version = $version',
@@ -116,8 +116,8 @@ window page as (order by found.place rows unbounded preceding)`,
   );
 }
 
-/** SQL: the visible entry of a name in the first source that has one. */
-function firstEntry(name: string): string {
+/** SQL: the visible entry of a name in the first source that has one; it shadows all others (contract §6). */
+export function firstEntry(name: string): string {
   return `select e.id, e.name
   from ranked r cross join lateral (
     select e.id, e.name from entry e
@@ -125,6 +125,14 @@ function firstEntry(name: string): string {
       and ${isVisible('e')} offset 0
   ) e
   order by r.rank limit 1`;
+}
+
+/** The error of a missing version: an entry whose versions are all deleted is missing itself (contract §6). */
+export function missingVersion(
+  which: 'latest' | 'exact',
+  hasLatest: boolean,
+): 'entry_not_found' | 'version_not_found' {
+  return which === 'exact' && hasLatest ? 'version_not_found' : 'entry_not_found';
 }
 
 /** Most names in one statement. */

@@ -15,32 +15,28 @@ export class ExpectedCaller {
   @Checked(heldClaims) readonly claims: Readonly<Record<string, unknown>>;
 }
 
-/** What is expected of one caller (contract §10). */
+/** An expectation about one caller (contract §10). */
 export class Expectation {
   @Optional() @Checked(text()) readonly name?: string;
   @Section(() => ExpectedCaller) readonly caller: ExpectedCaller;
   @Checked(text()) readonly registry: string;
   @Optional() @Checked(flag) readonly enters?: boolean;
-  /** Names of entries they see. */
+  /** Names of entries the caller sees. */
   @Optional() @Checked(listOf(text())) readonly sees?: readonly string[];
-  /** Names of entries they do not see. */
+  /** Names of entries the caller must not see. */
   @Optional() @Checked(listOf(text())) readonly not?: readonly string[];
-  /** All of their roles. */
+  /** All roles of the caller. */
   @Optional() @Checked(listOf(oneOf(...ROLES), { unique: true })) readonly roles?: readonly string[];
 }
 
-/** Whether what was expected holds: without failures it does. */
+/** The result of one expectation; it holds without failures. */
 export interface Verdict {
   readonly name: string;
   readonly registry: string;
   readonly failures: readonly string[];
 }
 
-/**
- * Reads a list of expectations.
- *
- * @returns them, or everything that is wrong with the file, a sentence each.
- */
+/** Reads a YAML list of expectations, or reports all problems of the file. */
 export function readExpectations(file: string): {
   expectations: readonly Expectation[];
   problems: readonly string[];
@@ -49,7 +45,7 @@ export function readExpectations(file: string): {
   try {
     ({ tree } = parseYamlValue(readFileSync(file, 'utf8'), file));
   } catch (error) {
-    return { expectations: [], problems: [error instanceof Error ? error.message : 'it could not be read'] };
+    return { expectations: [], problems: [error instanceof Error ? error.message : 'cannot be read'] };
   }
   if (!Array.isArray(tree))
     return { expectations: [], problems: [`must be a list of expectations, not ${foundKind(tree)}`] };
@@ -61,22 +57,23 @@ export function readExpectations(file: string): {
   };
 }
 
-/** contract §10: what is not as it is expected, by the policy of the configuration. */
+/** Compares an expectation with the policy of the configuration (contract §10). */
 export function judge(access: OfflineAccess, expected: Expectation): Verdict {
   const { caller, registry, enters, sees = [], not = [], roles } = expected;
   const { claims } = caller;
   const name = expected.name ?? `${JSON.stringify(claims)}`;
-  if (!access.registry(registry)) return { name, registry, failures: [`there is no registry ${registry}`] };
+  if (!access.registry(registry))
+    return { name, registry, failures: [`registry ${registry} does not exist`] };
   const mayEnter = access.enters(claims, registry);
   const failures: string[] = [];
   if (enters !== undefined && enters !== mayEnter)
-    failures.push(mayEnter ? 'may enter, and should not' : 'may not enter, and should');
+    failures.push(mayEnter ? 'enters, but should not' : 'does not enter, but should');
   const isSeen = (entry: string) => mayEnter && access.sees(claims, registry, entry);
-  for (const entry of sees) if (!isSeen(entry)) failures.push(`does not see ${entry}`);
-  for (const entry of not) if (isSeen(entry)) failures.push(`sees ${entry}`);
+  for (const entry of sees) if (!isSeen(entry)) failures.push(`does not see ${entry}, but should`);
+  for (const entry of not) if (isSeen(entry)) failures.push(`sees ${entry}, but should not`);
   const held = access.rolesOf(claims);
   if (roles && (roles.length !== held.length || roles.some((role) => !held.some((one) => one === role))))
-    failures.push(`has the roles ${held.join(', ') || 'none'}, and not ${roles.join(', ') || 'none'}`);
+    failures.push(`has roles ${held.join(', ') || 'none'}; expected ${roles.join(', ') || 'none'}`);
   return { name, registry, failures };
 }
 
@@ -101,7 +98,7 @@ export function junitXml(file: string, verdicts: readonly Verdict[]): string {
   ].join('\n');
 }
 
-// XML 1.0 §2.2 knows no other control characters than these three, not even escaped.
+// XML 1.0 §2.2 allows only these three control characters, even escaped.
 const NOT_XML = /[^\t\n\r\u{20}-\u{D7FF}\u{E000}-\u{FFFD}\u{10000}-\u{10FFFF}]/gu;
 const ESCAPES: Readonly<Record<string, string>> = {
   '&': '&amp;',
@@ -120,9 +117,9 @@ function escaped(text: string): string {
 const MAX_NAME_WIDTH = 60;
 
 /**
- * contract §10: holds a configuration to what is expected of callers. Exit code 0, or 1 when something is not as expected.
+ * Compares a configuration with a file of expectations (contract §10). Exit code 0, or 1 if one fails.
  *
- * @param junit where to write the same as JUnit XML.
+ * @param junit file for the results as JUnit XML.
  */
 export async function checkAccess(config: Config, file: string, junit: string | undefined): Promise<number> {
   const { expectations, problems } = readExpectations(file);

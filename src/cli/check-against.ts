@@ -5,27 +5,27 @@ import { OfflineAccess, readCatalogue, type ShownNames } from './offline-access.
 
 const MAX_CALLERS = 5_000;
 const MAX_NAMED = 5;
-const ANYBODY = 'whoever holds no claims';
+const NO_CLAIMS = 'a caller without claims';
 
 /**
- * contract §10: whose access changes from one configuration to another, and how. Callers are made up of the claims that open something in
- * either, so that everybody whose access changes holds at least those of one of them.
+ * Prints whose access changes from one configuration to another, and how (contract §10). The compared callers hold the claims that either
+ * configuration requires somewhere, so every real caller whose access changes holds at least the claims of one of them.
  */
 export async function checkAgainst(config: Config, old: Config): Promise<number> {
   const catalogue = await readCatalogue(config);
   const before = new OfflineAccess(old, await readCatalogue({ ...old, database: config.database }));
   const after = new OfflineAccess(config, catalogue);
   const lines = changes(before, after);
-  process.stdout.write(lines.length === 0 ? 'nobody gains or loses access' : lines.join('\n'));
+  process.stdout.write(lines.length === 0 ? 'No access changes.' : lines.join('\n'));
   process.stdout.write(`\n${lines.length} change(s), ${catalogue.origin}\n`);
   return 0;
 }
 
-/** One sentence for each caller and each registry, or role, that changes for them. */
+/** One sentence for each caller and each changed role or registry. */
 export function changes(before: OfflineAccess, after: OfflineAccess): string[] {
   const registries = [...new Set([...namesOf(before), ...namesOf(after)])];
   return callersOf([before, after]).flatMap((claims) => {
-    const who = sentenceOf([{ required: claims, arrays: 'all' }]) || ANYBODY;
+    const who = sentenceOf([{ required: claims, arrays: 'all' }]) || NO_CLAIMS;
     const [had, has] = [before.rolesOf(claims), after.rolesOf(claims)];
     const roles = [
       ...had.filter((role) => !has.includes(role)).map((role) => `loses the role ${role}`),
@@ -47,8 +47,8 @@ function registryChanges(
   const lost = without(had, has);
   const gained = without(has, had);
   return [
-    ...(entered && !enters ? [`may not enter registry ${registry} any more`] : []),
-    ...(!entered && enters ? [`may enter registry ${registry}`] : []),
+    ...(entered && !enters ? [`can no longer enter registry ${registry}`] : []),
+    ...(!entered && enters ? [`can now enter registry ${registry}`] : []),
     ...(lost.length > 0 ? [`loses ${listed(lost)} of registry ${registry}: ${named(lost)}`] : []),
     ...(gained.length > 0 ? [`gains ${listed(gained)} of registry ${registry}: ${named(gained)}`] : []),
   ];
@@ -62,25 +62,25 @@ function callersOf(both: readonly OfflineAccess[]): Claims[] {
   add({});
   for (const { config } of both)
     for (const rules of Object.values(config.auth.authz?.roles ?? {}))
-      for (const rule of rules) for (const caller of readingsOf(rule, 'any')) add(caller);
+      for (const rule of rules) for (const caller of callersCovering(rule, 'any')) add(caller);
   for (const access of both) {
     const arrays = access.config.auth.authz?.policy.arrayValues ?? 'all';
     for (const { name, claims: gate } of access.config.registries) {
-      for (const caller of readingsOf(gate, arrays)) add(caller);
+      for (const caller of callersCovering(gate, arrays)) add(caller);
       for (const claims of access.claimsOf(name))
-        for (const caller of readingsOf(claims, arrays))
-          for (const entering of readingsOf(gate, arrays)) add(bothOf(entering, caller, 'all'));
+        for (const caller of callersCovering(claims, arrays))
+          for (const entering of callersCovering(gate, arrays)) add(bothOf(entering, caller, 'all'));
     }
   }
   return [...callers.values()];
 }
 
-// contract §5: where one value of an array is enough, each of them is somebody else.
-function readingsOf(claims: Claims, arrays: 'all' | 'any'): Claims[] {
+// contract §5: where one value of an array is enough, each value makes another caller.
+function callersCovering(claims: Claims, arrays: 'all' | 'any'): Claims[] {
   if (arrays === 'all') return [claims];
   const [key, values] = Object.entries(claims).find(([, value]) => typeof value !== 'string') ?? [];
   if (key === undefined || values === undefined) return [claims];
-  return [values].flat().flatMap((value) => readingsOf({ ...claims, [key]: value }, arrays));
+  return [values].flat().flatMap((value) => callersCovering({ ...claims, [key]: value }, arrays));
 }
 
 function namesOf({ config }: OfflineAccess): string[] {

@@ -6,32 +6,36 @@ import { providerReaches } from '../config/provider-claims.js';
 import { proxyReport } from '../config/proxy-variables.js';
 import { ConfigurationError } from '../validation/problems.js';
 
-/** Loads the configuration, or tells everything that is wrong with it, on standard error unless told otherwise. */
+/**
+ * Loads the configuration.
+ *
+ * @param report receives all problems of an invalid file; writes them to standard error by default.
+ */
 export function configuration(
   file: string,
   flags: Flags,
-  tell: (problems: string) => void = (problems) => process.stderr.write(`${problems}\n`),
+  report: (problems: string) => void = (problems) => process.stderr.write(`${problems}\n`),
 ): LoadedConfig | undefined {
   try {
     return loadConfig(file, readEnvironment(), flags);
   } catch (error) {
     if (!(error instanceof ConfigurationError)) throw error;
-    tell(`${file}: ${error.message}`);
+    report(`${file}: ${error.message}`);
     return undefined;
   }
 }
 
-/** What a configuration may be held to beside its own rules (contract §10). */
+/** Optional checks of access (contract §10). */
 export interface AccessChecks {
   /** A file of expectations. */
   readonly access?: string;
-  /** Where what came of them is written as JUnit XML. */
+  /** A file for the results as JUnit XML. */
   readonly junit?: string;
-  /** The configuration before: whose access changes is printed. */
+  /** The previous configuration, to print whose access changes. */
   readonly against?: string;
 }
 
-/** Loads and validates; starts nothing. Exit code 0 or 1. */
+/** Validates a configuration and runs the access checks. Exit code 0 or 1. */
 export async function check(
   file: string,
   flags: Flags,

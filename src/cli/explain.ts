@@ -1,14 +1,22 @@
 import type { Judgement } from '../authz/access-policy.js';
 import { hintsFor } from '../explain/hints.js';
 import { assumedCaller } from '../explain/question.js';
-import { ABSENT_ENTRY, entryAnswer, entrySteps, judgeSources } from '../explain/see.service.js';
-import { type Answer, decisionOf, judgedStep, SHOWN, type Step } from '../explain/steps.js';
+import {
+  ABSENT_ENTRY,
+  type Answer,
+  decisionOf,
+  entrySteps,
+  judgedStep,
+  judgeSources,
+  SHOWN,
+  type Step,
+} from '../explain/steps.js';
 import { sentenceOf } from '../explain/who.service.js';
 import { isObject } from '../json/json-values.js';
 import { configuration } from './check.js';
-import { OfflineAccess, readCatalogue } from './offline-access.js';
+import { OfflineAccess, readCatalogue, readEntry } from './offline-access.js';
 
-const BAD_USE = 2;
+const BAD_USAGE = 2;
 
 export interface ExplainOptions {
   readonly config: string;
@@ -18,7 +26,7 @@ export interface ExplainOptions {
   readonly type?: string;
 }
 
-/** contract §10: exit code 0 for shown, 1 for refused or hidden, 2 for bad use. Starts and writes nothing. */
+/** contract §10. Exit code 0 for shown, 1 for refused or hidden, 2 for bad usage. */
 export async function explain({
   config: file,
   claims: text,
@@ -29,10 +37,10 @@ export async function explain({
   const claims = readClaims(text);
   if (!claims) {
     process.stderr.write('explain: --claims must be a JSON object, such as {"org":"acme"}\n');
-    return BAD_USE;
+    return BAD_USAGE;
   }
   const loaded = configuration(file, {});
-  if (!loaded) return BAD_USE;
+  if (!loaded) return BAD_USAGE;
   const catalogue = await readCatalogue(loaded.config);
   const access = new OfflineAccess(loaded.config, catalogue);
   const { answer, steps } = explained(access, claims, {
@@ -40,12 +48,12 @@ export async function explain({
     ...(entry === undefined ? {} : { entry }),
     ...(type ? { type } : {}),
   });
-  const told = [
+  const lines = [
     `${decisionOf(answer, steps)} (${answer.status}${answer.code ? ` ${answer.code}` : ''}), ${catalogue.origin}`,
     ...steps.map(stepLine),
     ...hintsFor(claims, steps).map((hint) => `hint: ${hint}`),
   ];
-  process.stdout.write(`${told.join('\n')}\n`);
+  process.stdout.write(`${lines.join('\n')}\n`);
   return answer.status < 300 ? 0 : 1;
 }
 
@@ -62,31 +70,31 @@ function explained(
   const caller = assumedCaller(claims);
   const { policy } = access;
   let gate: Judgement | undefined;
-  const isIn = policy.mayReach(caller, registry.claims, (told) => (gate = told));
+  const mayEnter = policy.mayReach(caller, registry.claims, (recorded) => (gate = recorded));
   const steps: Step[] = [{ step: 'registry', outcome: 'passed' }];
-  if (gate) steps.push(judgedStep('gate', gate, claims, isIn ? {} : { code: 'registry_forbidden' }));
-  let answer: Answer = isIn ? SHOWN : { status: 403, code: 'registry_forbidden' };
+  if (gate) steps.push(judgedStep('gate', gate, claims, mayEnter ? {} : { code: 'registry_forbidden' }));
+  let answer: Answer = mayEnter ? SHOWN : { status: 403, code: 'registry_forbidden' };
   if (entry !== undefined) {
-    const [facts = []] = access.factsOf(name, entry, type);
-    const judged = judgeSources(policy, caller, facts);
-    const asked = { type: type ?? 'server', name: entry };
-    const told = entrySteps(judged, claims, asked);
-    steps.push(...told, ...(told.some(({ step }) => step === 'entry') ? [] : [ABSENT_ENTRY]));
-    if (isIn) answer = entryAnswer(judged, asked);
+    const [sources = []] = access.candidates(name, entry, type);
+    const judged = judgeSources(policy, caller, sources);
+    const read = readEntry(judged);
+    const ofEntry = entrySteps(judged, claims, read);
+    steps.push(...ofEntry, ...(ofEntry.some(({ step }) => step === 'entry') ? [] : [ABSENT_ENTRY]));
+    if (mayEnter) answer = read.answer;
   }
   return { answer, steps };
 }
 
 function stepLine({ step, outcome, source, required, missing = [], because, shadowedBy }: Step): string {
   const arrays = because === undefined && missing.some(({ anyOf }) => anyOf) ? 'any' : 'all';
-  const told = [
+  const details = [
     source === undefined ? '' : `source ${source}`,
-    required && Object.keys(required).length > 0 ? `asks that ${sentenceOf([{ required, arrays }])}` : '',
+    required && Object.keys(required).length > 0 ? `requires ${sentenceOf([{ required, arrays }])}` : '',
     missing.length > 0 ? `missing: ${missing.map(({ key, needs }) => `${key}=${needs}`).join(', ')}` : '',
     because ?? '',
     shadowedBy === undefined ? '' : `shadowed by source ${shadowedBy}`,
   ];
-  return `  ${step.padEnd(10)}${outcome.padEnd(9)}${told.filter((part) => part !== '').join('; ')}`.trimEnd();
+  return `  ${step.padEnd(10)}${outcome.padEnd(9)}${details.filter((part) => part !== '').join('; ')}`.trimEnd();
 }
 
 function readClaims(text: string): Record<string, unknown> | undefined {

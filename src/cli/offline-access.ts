@@ -4,40 +4,46 @@ import { policyFor } from '../authz/policy-in-force.js';
 import type { Claims } from '../claims/claims.js';
 import type { Config, RegistryConfig, SourceConfig } from '../config/config.js';
 import type { EntryType } from '../documents/entry-types.js';
-import type { SourceFacts } from '../explain/explain.queries.js';
+import { COMMON_STATUS, isShown } from '../documents/statuses.js';
 import { assumedCaller } from '../explain/question.js';
-import { firstVisible, judgeSources } from '../explain/see.service.js';
+import {
+  type EntryRead,
+  type JudgedSource,
+  judgeSources,
+  NO_VISIBLE_ENTRY,
+  SHOWN,
+} from '../explain/steps.js';
 import { KINDS } from '../source-kinds/kinds.js';
 import { passesFilter } from '../sources/entry-filter.js';
 import { readLocalFile } from '../sync/file/local-file.js';
 import { readRegistryFile } from '../sync/file/registry-file.js';
 import type { StoredCatalogue } from './stored-catalogue.queries.js';
 
-/** An entry, as far as access goes. */
-export interface KnownEntry {
+interface KnownEntry {
   readonly type: EntryType;
   readonly name: string;
   readonly claims: Claims;
+  /** The status of the latest version. */
+  readonly status: string;
 }
 
-/** What a source of a configuration has. */
-export interface KnownSource {
+interface KnownSource {
   readonly name: string;
   readonly config: SourceConfig;
-  /** Null: nobody has read it. */
+  /** Null if the source was not read. */
   readonly entries: readonly KnownEntry[] | null;
 }
 
-/** The sources of a configuration with their entries: of the database, else of local files. */
+/** The sources of a configuration with their entries. */
 export interface Catalogue {
   readonly sources: ReadonlyMap<string, KnownSource>;
-  /** Where the entries are from, in one sentence. */
+  /** Where the entries were read from, for the output. */
   readonly origin: string;
 }
 
 /**
- * contract §10: the catalogue of the database where it can be reached. Without it local files are read, and of all other sources
- * only the rules are known.
+ * contract §10: reads the catalogue from the database if it is reachable, else from local files. Of other sources only the
+ * configuration is known.
  */
 export async function readCatalogue(config: Config): Promise<Catalogue> {
   const { stored, problem } = await read(config);
@@ -46,18 +52,18 @@ export async function readCatalogue(config: Config): Promise<Catalogue> {
   return {
     sources: new Map(sources.map((source) => [source.name, source])),
     origin:
-      (stored ? 'on the catalogue of the database' : `without the database (${problem})`) +
-      (unread.length > 0 ? `; of ${unread.join(', ')} on the rules alone` : ''),
+      (stored ? 'using the catalogue in the database' : `without the database (${problem})`) +
+      (unread.length > 0 ? `; using only the configuration of ${unread.join(', ')}` : ''),
   };
 }
 
 async function read({ database }: Config): Promise<{ stored?: StoredCatalogue; problem?: string }> {
-  if (!database) return { problem: 'it is an embedded one' };
+  if (!database) return { problem: 'it is embedded' };
   try {
     const { readStoredCatalogue } = await import('./stored-catalogue.queries.js');
     return { stored: await readStoredCatalogue(database) };
   } catch (error) {
-    return { problem: error instanceof Error && error.message ? error.message : 'it can not be reached' };
+    return { problem: error instanceof Error && error.message ? error.message : 'it is unreachable' };
   }
 }
 
@@ -72,12 +78,12 @@ async function sourceOf(config: SourceConfig, stored: StoredCatalogue | undefine
   return { name, config, entries: await readFileOf(config) };
 }
 
-/** May the source have an entry of this name, as far as its filter says? */
-export function mayHold({ filter }: SourceConfig, name: string): boolean {
+/** Does the source's filter accept this name? */
+function mayHold({ filter }: SourceConfig, name: string): boolean {
   return !filter?.names || passesFilter({ names: filter.names }, name, []);
 }
 
-// spec §2.4: entries of synced sources carry the claims of the source, those of the configuration that is checked.
+// spec §2.4: entries of synced sources carry the claims of the source, here those of the checked configuration.
 function claimsOf({ kind, claims }: SourceConfig, own: Claims): Claims {
   return KINDS[kind].inheritsClaims ? claims : own;
 }
@@ -88,25 +94,31 @@ async function readFileOf(config: SourceConfig): Promise<readonly KnownEntry[] |
     const { bytes } = await readLocalFile(config.settings.path);
     const { entries } = await readRegistryFile(bytes, config.filter, { add: () => undefined });
     const names = new Map(entries.map(({ type, name }) => [`${type} ${name}`, { type, name }]));
-    return [...names.values()].map((entry) => ({ ...entry, claims: config.claims }));
+    return [...names.values()].map((entry) => ({ ...entry, claims: config.claims, status: COMMON_STATUS }));
   } catch {
-    // A file that is elsewhere, such as on the machine that serves.
+    // The file may exist only on the machine that serves.
     return null;
   }
 }
 
-/** Stands for all entries of a source that nobody has read. */
+/** Prefix of a source that was not read, instead of the type of an entry. */
 const WHOLE_SOURCE = 'source';
 
-/** What somebody sees of a registry: by type and name, `server io.acme/a`, or `source catalog` for all of a source. */
+/** What a caller sees of a registry: `server io.acme/a` for an entry, `source catalog` for a source that was not read. */
 export type ShownNames = ReadonlySet<string>;
 
-/** Who may do what by a configuration, decided by the policy that its server would have. */
+/** A source that may have the entry of a question. */
+interface Candidate {
+  readonly name: string;
+  readonly entry: Pick<KnownEntry, 'claims' | 'status'> | null;
+}
+
+/** Decides by the policy that a server with this configuration would have. */
 export class OfflineAccess {
   readonly policy: AccessPolicy;
   private readonly registries: ReadonlyMap<string, RegistryConfig>;
-  /** What each of the many callers of a comparison sees: mostly the same as others. */
-  private readonly shownByPartitions = new Map<string, ShownNames>();
+  /** Most callers of a comparison see the same claim sets as another. */
+  private readonly shownByClaimSets = new Map<string, ShownNames>();
 
   constructor(
     readonly config: Config,
@@ -129,16 +141,16 @@ export class OfflineAccess {
     return registry !== undefined && this.policy.mayReach(assumedCaller(claims), registry.claims);
   }
 
-  /** Whether somebody who enters the registry sees an entry of this name, of whatever type. */
+  /** Whether a caller inside the registry sees an entry with this name, of any type. */
   sees(claims: Readonly<Record<string, unknown>>, registry: string, name: string): boolean {
     const caller = assumedCaller(claims);
-    return this.factsOf(registry, name).some(
-      (facts) => firstVisible(judgeSources(this.policy, caller, facts)) !== undefined,
+    return this.candidates(registry, name).some(
+      (sources) => readEntry(judgeSources(this.policy, caller, sources)).answer === SHOWN,
     );
   }
 
-  /** What the sources of a registry have of a name, once for each type; a source that nobody has read may have it. */
-  factsOf(registry: string, name: string, type?: string): SourceFacts[][] {
+  /** The sources of a registry with their entry of this name, once for each type. Sources that were not read may have it. */
+  candidates(registry: string, name: string, type?: string): Candidate[][] {
     const sources = this.sourcesOf(registry);
     const types = new Set(
       sources.flatMap(({ entries }) =>
@@ -146,10 +158,10 @@ export class OfflineAccess {
       ),
     );
     const asked = type === undefined ? (types.size > 0 ? [...types] : ['server']) : [type];
-    return asked.map((each) => sources.map((source) => factsOf(source, each, name)));
+    return asked.map((each) => sources.map((source) => candidate(source, each, name)));
   }
 
-  /** Everything that somebody sees of a registry; nothing of one they may not enter. */
+  /** Everything that a caller sees of a registry; empty if they may not enter it. */
   shown(claims: Readonly<Record<string, unknown>>, registry: string): ShownNames {
     if (!this.enters(claims, registry)) return new Set();
     const caller = assumedCaller(claims);
@@ -158,24 +170,23 @@ export class OfflineAccess {
       sets: this.visibleSets(source, caller),
     }));
     const key = JSON.stringify([registry, sources.map(({ sets }) => [...sets])]);
-    const known = this.shownByPartitions.get(key);
-    if (known) return known;
-    const shown = new Set(
-      sources.flatMap(({ source: { name, entries }, sets }) =>
-        entries
-          ? entries
-              .filter((entry) => sets.has(JSON.stringify(entry.claims)))
-              .map((entry) => `${entry.type} ${entry.name}`)
-          : sets.size > 0
-            ? [`${WHOLE_SOURCE} ${name}`]
-            : [],
-      ),
-    );
-    this.shownByPartitions.set(key, shown);
+    const cached = this.shownByClaimSets.get(key);
+    if (cached) return cached;
+    // contract §6: the first visible entry of a name shadows all others, even if its versions are deleted.
+    const statuses = new Map<string, string>();
+    for (const { source, sets } of sources) {
+      if (!source.entries && sets.size > 0) statuses.set(`${WHOLE_SOURCE} ${source.name}`, COMMON_STATUS);
+      for (const { type, name, claims: required, status } of source.entries ?? []) {
+        const entry = `${type} ${name}`;
+        if (sets.has(JSON.stringify(required)) && !statuses.has(entry)) statuses.set(entry, status);
+      }
+    }
+    const shown = new Set([...statuses].flatMap(([name, status]) => (isShown(status) ? [name] : [])));
+    this.shownByClaimSets.set(key, shown);
     return shown;
   }
 
-  /** The claims that the entries of a registry carry. */
+  /** The distinct claims of a registry's entries. */
   claimsOf(registry: string): Claims[] {
     const all = this.sourcesOf(registry).flatMap((source) => [...setsOf(source).values()]);
     return [...new Map(all.map((claims) => [JSON.stringify(claims), claims])).values()];
@@ -193,12 +204,20 @@ export class OfflineAccess {
   }
 }
 
+/** The read of the consumer API without its SQL: the first visible entry shadows all others (contract §6). */
+export function readEntry(sources: readonly JudgedSource<Candidate>[]): EntryRead {
+  const first = sources.find(({ judgement }) => judgement?.allowed);
+  if (!first?.source.entry) return NO_VISIBLE_ENTRY;
+  const { name: source, entry } = first.source;
+  return { ...(isShown(entry.status) ? { answer: SHOWN } : NO_VISIBLE_ENTRY), source, status: entry.status };
+}
+
 const setsBySource = new WeakMap<KnownSource, Map<string, Claims>>();
 
-/** The claim sets of a source by their text; of one that nobody has read those that its entries would inherit. */
+/** The claim sets of a source by their text; for a source that was not read, the claims its entries would inherit. */
 function setsOf(source: KnownSource): Map<string, Claims> {
-  const known = setsBySource.get(source);
-  if (known) return known;
+  const cached = setsBySource.get(source);
+  if (cached) return cached;
   const { entries, config } = source;
   const inherited = KINDS[config.kind].inheritsClaims ? [config.claims] : [];
   const claims = entries ? entries.map((entry) => entry.claims) : inherited;
@@ -207,10 +226,10 @@ function setsOf(source: KnownSource): Map<string, Claims> {
   return sets;
 }
 
-function factsOf({ name: source, config, entries }: KnownSource, type: string, name: string): SourceFacts {
+function candidate({ name: source, config, entries }: KnownSource, type: string, name: string): Candidate {
   const { kind, claims } = config;
-  const inherited = KINDS[kind].inheritsClaims && mayHold(config, name) ? { claims } : undefined;
-  const found = entries ? entries.find((entry) => entry.type === type && entry.name === name) : inherited;
-  const entry = found ? { claims: found.claims, status: 'active', latestStatus: 'active' } : null;
-  return { name: source, kind, claims, problem: null, entry };
+  const inherited =
+    KINDS[kind].inheritsClaims && mayHold(config, name) ? { claims, status: COMMON_STATUS } : null;
+  const found = entries?.find((entry) => entry.type === type && entry.name === name) ?? null;
+  return { name: source, entry: entries ? found : inherited };
 }

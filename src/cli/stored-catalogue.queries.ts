@@ -1,34 +1,37 @@
 import type { Claims } from '../claims/claims.js';
 import type { DatabaseConfig } from '../config/config.js';
-import { isOneOf } from '../database/columns.js';
 import { createDataSource } from '../database/open-database.js';
 import type { EntryType } from '../documents/entry-types.js';
-import { SHOWN_STATUSES } from '../documents/statuses.js';
 
-/** An entry of the database that is shown to somebody. */
 export interface StoredEntry {
   readonly source: string;
   readonly type: EntryType;
   readonly name: string;
   readonly claims: Claims;
+  /** The status of the latest version. */
+  readonly status: string;
 }
 
-/** What is in the database, as it is: nothing is migrated or written. */
+/** The catalogue in the database. */
 export interface StoredCatalogue {
   readonly sources: readonly string[];
   readonly entries: readonly StoredEntry[];
 }
 
-/** @throws what PostgreSQL or the way there says. */
+/**
+ * Reads the catalogue without migrating or writing anything.
+ *
+ * @throws errors of the connection and of PostgreSQL.
+ */
 export async function readStoredCatalogue(connection: DatabaseConfig): Promise<StoredCatalogue> {
   const dataSource = createDataSource({ ...connection, poolMax: 1 }, [], () => undefined);
   await dataSource.initialize();
   try {
     const sources = await dataSource.query<{ name: string }[]>(`select name from source`);
     const entries = await dataSource.query<StoredEntry[]>(
-      `select s.name as source, e.type, e.name, c.claims
+      `select s.name as source, e.type, e.name, c.claims, v.status
        from entry e join source s on s.id = e.source_id join claim_set c on c.id = e.claim_set_id
-       join entry_version v on v.entry_id = e.id and v.is_latest and ${isOneOf('v.status', SHOWN_STATUSES)}
+       join entry_version v on v.entry_id = e.id and v.is_latest
        order by e.type, e.name`,
     );
     return { sources: sources.map(({ name }) => name), entries };

@@ -38,8 +38,7 @@ export class AccessController {
   @WritesNothing(() => true)
   @ApiOperation({
     operationId: 'explainAccess',
-    summary:
-      'Why a caller sees a registry or an entry, may manage it or publish to it, or not; writes nothing',
+    summary: 'Explain why a caller may or may not see, manage or publish an entry; changes nothing',
   })
   @ApiBody({ type: ExplainBody })
   @ApiOkResponse({ type: Explanation })
@@ -61,8 +60,7 @@ export class AccessController {
   @WritesNothing(() => true)
   @ApiOperation({
     operationId: 'previewAccess',
-    summary:
-      'What a caller with other claims sees of a registry: the first page, and how many there are; writes nothing',
+    summary: 'Preview the first page and the entry counts for a caller with other claims; changes nothing',
   })
   @ApiBody({ type: PreviewBody })
   @ApiOkResponse({ type: AccessPreview })
@@ -88,7 +86,7 @@ export class WhoController {
   @ResourceRoute({ resource: 'entry', use: 'read' })
   @ApiOperation({
     operationId: 'getEntryAccess',
-    summary: 'Which claims open a published entry, registry by registry, and who manages it',
+    summary: 'List the claims that grant access to a published entry, by registry, and who manages it',
   })
   @ApiOkWithEtag(WhoHasAccess)
   async ofEntry(@CurrentCaller() caller: Caller, @Loaded() entry: Entry): Promise<JsonText> {
@@ -102,7 +100,8 @@ export class WhoController {
   @ResourceRoute({ resource: 'registry', use: 'read' })
   @ApiOperation({
     operationId: 'getRegistryAccess',
-    summary: 'Which claims open a registry, or one entry of it and what shadows that, and who manages it',
+    summary:
+      'List the claims that grant access to a registry or one of its entries, what shadows the entry, and who manages it',
   })
   @ApiOkWithEtag(WhoHasAccess)
   @ApiErrors('invalid_parameter', 'entry_not_found')

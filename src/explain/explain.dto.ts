@@ -22,7 +22,7 @@ import { type Action, ACTIONS } from './question.js';
 import { type Decision, DECISIONS, type Outcome, OUTCOMES, type StepName, STEPS } from './steps.js';
 
 const MAX_NAME = 500;
-/** Of the claims of a token that somebody makes up: larger ones than a header has room for tell nothing. */
+/** Limits of assumed claims: a real token must fit into a header. */
 const MAX_HELD = 200;
 const MAX_HELD_BYTES = 64 * 1_024;
 const MAX_HELD_DEPTH = 20;
@@ -32,11 +32,11 @@ export class AskedEntryBody {
   @Checked(oneOf(...ENTRY_TYPE_NAMES))
   type: EntryType;
 
-  @ApiProperty({ description: 'Of a skill, `namespace/name`', example: 'io.github.example/weather' })
+  @ApiProperty({ description: 'For a skill, `namespace/name`', example: 'io.github.example/weather' })
   @Checked(textUpTo(MAX_NAME))
   name: string;
 
-  @ApiPropertyOptional({ description: 'One exact version; the latest when absent' })
+  @ApiPropertyOptional({ description: 'An exact version; the latest by default' })
   @Optional()
   @Checked(textUpTo(MAX_NAME))
   version?: string;
@@ -46,7 +46,7 @@ export class AssumedCallerBody {
   @ApiProperty({
     type: 'object',
     additionalProperties: true,
-    description: 'The claims that count here, as `GET /v1/me?claims=true` shows those of a caller',
+    description: 'Mapped claims, as in `GET /v1/me?claims=true`',
     example: { sub: 'alice', org: 'acme', team: ['platform'] },
   })
   @Checked(heldClaims)
@@ -70,7 +70,7 @@ export class ExplainBody {
 
   @ApiPropertyOptional({
     type: () => AssumedCallerBody,
-    description: 'Somebody else who is asked about, for those who manage something; otherwise the caller',
+    description: 'Another caller to ask about; requires a manage role',
   })
   @Optional()
   @Section(() => AssumedCallerBody)
@@ -78,7 +78,7 @@ export class ExplainBody {
 
   @ApiPropertyOptional({
     ...CLAIMS_SCHEMA,
-    description: 'Of `publish`: the claims of the entry; when absent, those that the registry publishes with',
+    description: 'For `publish`: the claims of the entry; by default the `publishClaims` of the registry',
   })
   @Optional()
   @Checked(claims)
@@ -97,7 +97,7 @@ export class PreviewBody {
   @ApiPropertyOptional({
     enum: ENTRY_TYPE_NAMES,
     default: 'server',
-    description: 'Of which the first page is shown',
+    description: 'The type of the first page',
   })
   @Optional()
   @Checked(oneOf(...ENTRY_TYPE_NAMES))
@@ -111,7 +111,7 @@ export class RegistryAccessQuery {
   type?: string;
 
   @ApiPropertyOptional({
-    description: 'The name of one entry; the whole registry when absent',
+    description: 'The name of one entry; the whole registry by default',
     maxLength: MAX_NAME,
   })
   @Optional()
@@ -119,7 +119,7 @@ export class RegistryAccessQuery {
   entry?: string;
 }
 
-/** Any JSON, as in a token (contract §5): what of it can be compared is for the matcher to say. */
+/** Any JSON, as in a token (contract §5); the claim matcher ignores what it cannot compare. */
 function heldClaims(value: unknown): Issue[] {
   if (!isObject(value)) return issue(`must be a map of claims, not ${foundKind(value)}`);
   if (Object.keys(value).length > MAX_HELD) return issue(`must not hold more than ${MAX_HELD} claims`);
@@ -143,17 +143,17 @@ export class ExplainedAnswer {
 export class ExplainedMissingClaim {
   key: string;
 
-  /** A value that would have to be held. */
+  /** The value that the caller needs. */
   needs: string;
 
-  /** What is held of this key. */
+  /** The caller's values of this claim. */
   @ApiProperty({ type: [String] })
   held: readonly string[];
 
-  @ApiPropertyOptional({ type: [String], description: 'Where one of several values is enough: all of them' })
+  @ApiPropertyOptional({ type: [String], description: 'All accepted values, if one of several is enough' })
   anyOf?: readonly string[];
 
-  @ApiPropertyOptional({ description: 'The policy that asks for it', example: 'arrayValues: all' })
+  @ApiPropertyOptional({ description: 'The policy that requires it', example: 'arrayValues: all' })
   because?: string;
 }
 
@@ -161,7 +161,10 @@ export class ExplainedStep {
   @ApiProperty({ enum: STEPS })
   step: StepName;
 
-  @ApiProperty({ enum: OUTCOMES, description: '`skipped`: not asked in this mode' })
+  @ApiProperty({
+    enum: OUTCOMES,
+    description: '`skipped`: not checked in this mode; `unknown_to_you`: you may not know',
+  })
   outcome: Outcome;
 
   @ApiPropertyOptional(CODE)
@@ -170,28 +173,28 @@ export class ExplainedStep {
   @ApiPropertyOptional({ enum: ROLES })
   role?: Role;
 
-  @ApiPropertyOptional({ ...CLAIMS_SCHEMA, description: 'The claims that were asked for' })
+  @ApiPropertyOptional({ ...CLAIMS_SCHEMA, description: 'The required claims' })
   required?: Claims;
 
   @ApiPropertyOptional({
     type: () => [ExplainedMissingClaim],
-    description: 'The least that this step asks for in addition',
+    description: 'The values that this step alone requires in addition',
   })
   missing?: readonly ExplainedMissingClaim[];
 
-  @ApiPropertyOptional({ description: 'What decided where no claims were compared' })
+  @ApiPropertyOptional({ description: 'The reason, if no claims were compared' })
   because?: string;
 
-  @ApiPropertyOptional({ description: 'The source it is about' })
+  @ApiPropertyOptional({ description: 'The source of this step' })
   source?: string;
 
-  @ApiPropertyOptional({ description: 'The source whose entry is shown in its place' })
+  @ApiPropertyOptional({ description: 'The source whose entry is shown instead' })
   shadowedBy?: string;
 }
 
 /** contract §10 */
 export class Explanation {
-  /** What the request is answered. */
+  /** Status and error code of the request. */
   answer: ExplainedAnswer;
 
   @ApiProperty({ enum: DECISIONS })
@@ -199,13 +202,14 @@ export class Explanation {
 
   @ApiProperty({
     type: () => [ExplainedStep],
-    description: 'Those behind the first refusal too, which decides',
+    description: 'All steps, including those after the first refusal, which decides',
   })
   steps: readonly ExplainedStep[];
 
   @ApiPropertyOptional({
     type: () => [ExplainedMissingClaim],
-    description: 'The least of all steps together: with exactly this in addition, the answer is a good one',
+    description:
+      'The minimal set for all steps: a caller who also held exactly these values would be admitted',
   })
   missing?: readonly ExplainedMissingClaim[];
 
@@ -214,13 +218,13 @@ export class Explanation {
 }
 
 export class ClaimSetAccess {
-  @ApiProperty({ ...CLAIMS_SCHEMA, description: 'Who holds all of these is shown it' })
+  @ApiProperty({ ...CLAIMS_SCHEMA, description: 'A caller with all of these sees it' })
   claims: Claims;
 
   @ApiProperty({ example: 'org is acme and team is both platform and data' })
   sentence: string;
 
-  /** Entries that carry the claims. */
+  /** How many entries carry the claims. */
   count: number;
 
   @ApiPropertyOptional({ description: 'The registry that shows the entry' })
@@ -244,20 +248,20 @@ export class ShadowedEntry {
 
   @ApiProperty({
     type: [String],
-    description: 'Sources that come first: who sees the entry of one of them does not see this one',
+    description: 'Earlier sources: callers who see the entry of one of them do not see this one',
   })
   by: readonly string[];
 }
 
 /** contract §10 */
 export class WhoHasAccess {
-  @ApiProperty({ type: () => [ClaimSetAccess], description: 'Each opens it; those of most entries first' })
+  @ApiProperty({ type: () => [ClaimSetAccess], description: 'Each grants access; the most frequent first' })
   claimSets: readonly ClaimSetAccess[];
 
-  @ApiPropertyOptional({ description: 'There are more claim sets than are listed' })
+  @ApiPropertyOptional({ description: 'Set if not all claim sets are listed' })
   isCut?: boolean;
 
-  /** Whether it is open without a token. */
+  /** Whether callers without a token have access. */
   anonymous: boolean;
 
   @ApiProperty({ type: () => [ManagedBy] })
@@ -268,7 +272,7 @@ export class WhoHasAccess {
 }
 
 export class PreviewCounts {
-  @ApiProperty({ description: 'Servers that are shown' })
+  @ApiProperty({ description: 'Number of visible servers' })
   server: number;
 
   skill: number;
@@ -277,7 +281,7 @@ export class PreviewCounts {
 
 /** contract §10 */
 export class AccessPreview {
-  /** What entering the registry is answered. */
+  /** Status and error code of a request to the registry. */
   answer: ExplainedAnswer;
 
   counts: PreviewCounts;
@@ -286,7 +290,8 @@ export class AccessPreview {
     type: 'object',
     additionalProperties: true,
     nullable: true,
-    description: 'The first page as that caller gets it, byte for byte; null for one who is not let in',
+    description:
+      'The first page, byte for byte as that caller gets it; null if they have no access to the registry',
   })
   page: object | null;
 }

@@ -1,38 +1,34 @@
 import { Injectable } from '@nestjs/common';
-import { DataSource } from 'typeorm';
+import { hasShownStatus, isVisibleAmongMany, rankedBy } from '../catalog/list-conditions.js';
+import { type CurrencyRow, SnapshotCheck, ViewSql } from '../catalog/view-sql.queries.js';
 import { asGiven, type Claims } from '../claims/claims.js';
-import { hasNul, isOneOf } from '../database/columns.js';
+import { hasNul } from '../database/columns.js';
 import { PreparedStatements } from '../database/statements.js';
 import { ENTRY_TYPE_NAMES, type EntryType } from '../documents/entry-types.js';
-import { SHOWN_STATUSES } from '../documents/statuses.js';
 import type { SourceKind } from '../source-kinds/kinds.js';
 import type { View } from '../visibility/view.js';
+import { CURRENCY } from '../visibility/views.queries.js';
 
-/** An entry as a question names it; no version is the latest. */
+/** The entry of a question. */
 export interface AskedEntry {
   readonly type: string;
   readonly name: string;
+  /** The latest if undefined. */
   readonly version?: string;
 }
 
-/** What a source has of a name. */
-export interface EntryFacts {
-  readonly claims: Claims;
-  /** Of the version that was asked for; null: there is no such version. */
-  readonly status: string | null;
-  readonly latestStatus: string;
-}
-
+/** A source of a registry, and its entry with the name of the question. */
 export interface SourceFacts {
+  readonly id: number;
   readonly name: string;
   readonly kind: SourceKind;
   readonly claims: Claims;
-  /** Of its syncs: why the last one failed. */
+  /** Why its last sync failed. */
   readonly problem: string | null;
-  readonly entry: EntryFacts | null;
+  readonly entry: { readonly claims: Claims; readonly claimSetId: number } | null;
 }
 
-/** A registry with what its sources have of one name, in their order: what an explanation is about. */
+/** What an explanation depends on: a registry and its sources, in their order. */
 export interface RegistryFacts {
   readonly name: string;
   readonly claims: Claims;
@@ -40,29 +36,26 @@ export interface RegistryFacts {
   readonly sources: readonly SourceFacts[];
 }
 
-const ofRegistries = (which: string, sources = '') => `
+const registriesWhere = (condition: string, onSource = '') => `
 select r.name, c.claims, r.given_claims as "givenClaims", r.anonymous_claims as "anonymousClaims", (
   select coalesce(json_agg(json_build_object(
-      'name', s.name, 'kind', s.kind, 'claims', sc.claims, 'givenClaims', s.given_claims,
+      'id', s.id, 'name', s.name, 'kind', s.kind, 'claims', sc.claims, 'givenClaims', s.given_claims,
       'problem', case when y.status = 'failed' then y.error end,
       'entry', case when e.id is not null then json_build_object(
-        'claims', ec.claims, 'givenClaims', coalesce(e.given_claims, s.given_claims), 'status', asked.status, 'latestStatus', latest.status) end
+        'claims', ec.claims, 'claimSetId', ec.id, 'givenClaims', coalesce(e.given_claims, s.given_claims)) end
     ) order by p.position), '[]')
   from registry_source p join source s on s.id = p.source_id
   join claim_set sc on sc.id = s.claim_set_id
   left join source_sync y on y.source_id = s.id
   left join entry e on e.source_id = s.id and e.type = $2 and e.name = $3
   left join claim_set ec on ec.id = e.claim_set_id
-  left join entry_version latest on latest.entry_id = e.id and latest.is_latest
-  left join entry_version asked on asked.entry_id = e.id
-    and case when $4::text is null then asked.is_latest else asked.version = $4 end
-  where p.registry_id = r.id ${sources}
+  where p.registry_id = r.id ${onSource}
 ) as sources
 from registry r join claim_set c on c.id = r.claim_set_id
-where ${which}`;
-const BY_NAME = ofRegistries('r.name = $1');
-// Anybody who manages registries may make many, of many sources each.
-const BY_SOURCE = ofRegistries(
+where ${condition}`;
+const BY_NAME = registriesWhere('r.name = $1');
+// Only sources with the entry: registry managers may create many registries with many sources each.
+const BY_SOURCE = registriesWhere(
   `exists (
   select from registry_source p join source s on s.id = p.source_id where p.registry_id = r.id and s.name = $1
 )
@@ -70,68 +63,59 @@ order by r.origin desc, r.position, r.id`,
   'and e.id is not null',
 );
 
-/** What explanations need to know beside the answer: the steps behind it too. */
+/** Reads the registries, sources and claims that explanations are about. */
 @Injectable()
 export class FactsQueries {
   constructor(private readonly prepared: PreparedStatements) {}
 
-  /** The registry of this name; undefined when there is none. */
   async ofRegistry(name: string, entry?: AskedEntry): Promise<RegistryFacts | undefined> {
     const [found] = await this.read(BY_NAME, name, entry);
     return found;
   }
 
-  /** Those that have this source, in their order, each with those of its sources that have the name. */
+  /** The registries with this source, in their order, each with only those of its sources that have the entry. */
   async withSource(source: string, entry: AskedEntry): Promise<RegistryFacts[]> {
     return this.read(BY_SOURCE, source, entry);
   }
 
   private async read(statement: string, name: string, entry?: AskedEntry): Promise<RegistryFacts[]> {
-    const { version } = entry ?? {};
-    const isLatest = version === undefined || version === 'latest';
-    const values = [name, entry?.type ?? null, entry?.name ?? null, isLatest ? null : version];
-    if (values.some((value) => value !== null && hasNul(value))) return [];
+    if ([name, entry?.type, entry?.name, entry?.version].some((value) => value && hasNul(value))) return [];
+    const values = [name, entry?.type ?? null, entry?.name ?? null];
     const rows = await this.prepared.query<Stored<RegistryFacts>[]>(statement, values);
     return rows.map((registry) => ({
-      ...shown(registry),
+      ...withGivenClaims(registry),
       sources: registry.sources.map((source) => ({
-        ...shown(source as Stored<SourceFacts>),
-        entry: source.entry && shown(source.entry as Stored<EntryFacts>),
+        ...withGivenClaims(source as Stored<SourceFacts>),
+        entry: source.entry && withGivenClaims(source.entry as Stored<NonNullable<SourceFacts['entry']>>),
       })),
     }));
   }
 }
 
-/** As it is stored: the claims in the form that is compared, and the one they were given in. */
+/** Claims as stored: in the form that is compared, and as they were given. */
 type Stored<Facts extends { readonly claims: Claims }> = Facts & { readonly givenClaims: Claims | null };
 
-function shown<Facts extends { readonly claims: Claims }>({ givenClaims, ...facts }: Stored<Facts>) {
+function withGivenClaims<Facts extends { readonly claims: Claims }>({
+  givenClaims,
+  ...facts
+}: Stored<Facts>) {
   return { ...facts, claims: asGiven(facts.claims, givenClaims) };
 }
 
-/** Claims that entries carry, and how many do. */
+/** Claims, and how many entries carry them. */
 export interface ClaimSetCount {
   readonly claims: Claims;
   readonly count: number;
 }
 
-const VISIBLE = `select distinct on (e.type, e.name) e.id, e.type
-  from unnest($1::int[], $2::int[], $3::int[]) v(source_id, claim_set_id, rank)
-  join entry e on e.source_id = v.source_id and e.claim_set_id = v.claim_set_id
-  order by e.type, e.name, v.rank`;
-const ALL = `select distinct on (e.type, e.name) e.id, e.type
-  from unnest($1::int[]) with ordinality v(source_id, rank)
-  join entry e on e.source_id = v.source_id
-  order by e.type, e.name, v.rank`;
-
-/** Counts entries by what they show to whom. */
+/** Counts entries by their claims, and the names that a view shows. */
 @Injectable()
 export class ClaimSetCounts {
-  constructor(private readonly dataSource: DataSource) {}
+  constructor(private readonly prepared: PreparedStatements) {}
 
-  /** The claims that the entries of these sources carry, those of most entries first. */
+  /** The claim sets of the entries of these sources, the most frequent first. */
   async ofSources(sourceIds: readonly number[], limit: number): Promise<ClaimSetCount[]> {
-    return this.dataSource.query<ClaimSetCount[]>(
+    return this.prepared.query<ClaimSetCount[]>(
       `select c.claims, n.count from (
          select e.claim_set_id, count(*)::int as count from entry e
          where e.source_id = any($1::int[]) and e.type = any($2::text[])
@@ -142,23 +126,21 @@ export class ClaimSetCounts {
     );
   }
 
-  /** How many names of each type a view shows, without those whose versions are deleted. */
-  async ofView({ seesAll, sourceIds, visible }: View): Promise<Readonly<Record<EntryType, number>>> {
-    const partitions = visible.flatMap(({ sourceId, claimSetIds }, rank) =>
-      claimSetIds.map((claimSetId) => ({ sourceId, claimSetId, rank })),
-    );
-    const rows = await this.dataSource.query<{ type: EntryType; count: number }[]>(
-      `select shown.type, count(*)::int as count from (${seesAll ? ALL : VISIBLE}) shown
-       join entry_version v on v.entry_id = shown.id and v.is_latest and ${isOneOf('v.status', SHOWN_STATUSES)}
-       group by shown.type`,
-      seesAll
-        ? [sourceIds]
-        : [
-            partitions.map(({ sourceId }) => sourceId),
-            partitions.map(({ claimSetId }) => claimSetId),
-            partitions.map(({ rank }) => rank),
-          ],
-    );
+  /** How many names of each type a view shows; a name whose versions are all deleted does not count. */
+  async ofView(view: View): Promise<Readonly<Record<EntryType, number>>> {
+    const sql = new ViewSql(this.prepared, new SnapshotCheck(view));
+    const rows = await sql.query<CurrencyRow & { type: EntryType; count: number }>(`
+with ${CURRENCY},
+${rankedBy('(select $rankedSources::int[])')},
+names as (
+  select distinct on (e.type, e.name) e.id, e.type
+  from ranked r join entry e on e.source_id = r.source_id
+  where ${isVisibleAmongMany('e')}
+  order by e.type, e.name, r.rank
+)
+select (select "isCurrent" from currency), n.type, count(*)::int as count
+from names n join entry_version v on v.entry_id = n.id and v.is_latest and ${hasShownStatus()}
+group by n.type`);
     const counts = new Map(rows.map(({ type, count }) => [type, count]));
     return Object.fromEntries(ENTRY_TYPE_NAMES.map((type) => [type, counts.get(type) ?? 0])) as Record<
       EntryType,

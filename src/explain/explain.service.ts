@@ -15,10 +15,10 @@ import { type Asking, assumedCaller, type Explained, type Question } from './que
 import { SeeService } from './see.service.js';
 import { answerOf, decisionOf, type Step } from './steps.js';
 
-const HIDDEN_FROM_YOU =
-  'What a registry asks for is known to its managers: send them what `GET /v1/me?claims=true` answers, and they can ask about it here';
+const ASK_A_MANAGER =
+  'Only managers of the registry may see its claims: send them the output of `GET /v1/me?claims=true`, so that they can explain your access';
 
-/** contract §10: why a request is answered as it is, by the code that answers it. */
+/** Explains the answer to a request by running the code that answers it (contract §10). */
 @Injectable()
 export class ExplainService {
   constructor(
@@ -33,8 +33,8 @@ export class ExplainService {
   ) {}
 
   /**
-   * @param as the claims of a caller who is asked about in place of the one who asks.
-   * @throws ApiError 403 `role_required` for who may not ask about others; 429 while as many questions as may be are under way.
+   * @param as the claims of another caller to ask about.
+   * @throws ApiError 403 `role_required` if the asker may not ask about others; 429 above the asker's limit of concurrent questions.
    */
   async explain(
     asker: Caller,
@@ -49,15 +49,15 @@ export class ExplainService {
     const asking: Asking = { asker, rights, subject, isAssumed, client: client.countedAs(asker) };
     const refused = as ? undefined : this.refusedToken(asker);
     if (refused) return refused;
-    // What a caller asks about themselves costs no more than the request. Of what is asked about others few are under way at a time.
-    const told = () => this.ask(asking, question);
-    const explained = await (as ? this.searches.run(client.callerKey(asker), told) : told());
+    // A question about the asker costs no more than the request itself; questions about others are limited.
+    const ask = () => this.ask(asking, question);
+    const explained = await (as ? this.searches.run(client.callerKey(asker), ask) : ask());
     const { answer, steps, missing, hints = [] } = explained;
     const all = [tokenStep(subject), ...steps];
-    const isGuarded =
+    const hidesGate =
       !as &&
       steps.some(({ step, outcome, required }) => step === 'gate' && outcome === 'refused' && !required);
-    // What providers give stands in the configuration.
+    // Claim mappings are configuration, which only super-admins may know.
     const providers = knowsRules(rights) ? (this.authentication.oauth?.providers ?? []) : [];
     return {
       answer,
@@ -68,7 +68,7 @@ export class ExplainService {
         ...hintsFor(subject.claims, all),
         ...providerHints(subject.claims, all, providers),
         ...hints,
-        ...(isGuarded ? [HIDDEN_FROM_YOU] : []),
+        ...(hidesGate ? [ASK_A_MANAGER] : []),
       ],
     };
   }
@@ -84,7 +84,7 @@ export class ExplainService {
     }
   }
 
-  /** Where the path of explanations is public: the request that is asked about needs a token. */
+  /** The refusal of a caller without a token, where `publicPaths` lets them ask. */
   private refusedToken({ identified }: Caller): Explanation | undefined {
     const error = this.authenticator.unidentified();
     if (identified || error.code === 'anonymous_mode') return undefined;

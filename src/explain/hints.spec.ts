@@ -8,55 +8,55 @@ const missing = (key: string, needs: string): Step => ({
   missing: [{ key, needs, held: [] }],
 });
 
-describe('a hint is given', () => {
+describe('hints', () => {
   it.each<[string, Record<string, unknown>, Step[], string | RegExp]>([
+    ['a number beyond double precision', { tenant: 2 ** 60 }, [], /"tenant" has a number that is too large/],
+    ['such a number in an array', { tenant: ['1', 2 ** 60] }, [], /too large/],
+    ['scopes in one text', { scope: 'read write' }, [], /"scope" is one text/],
+    ['nested roles', { realm_access: { roles: ['x'] } }, [], /realm_access/],
+    ['groups that were left out of the token', { hasgroups: true }, [], /groups/],
+    ['a key that differs in case', { Team: 'a' }, [missing('team', 'a')], /"Team": case matters/],
     [
-      'of a number that lost its digits',
-      { tenant: 2 ** 60 },
-      [],
-      /"tenant" holds a number that is too large/,
+      'a value that differs in case and spaces',
+      { team: ' A' },
+      [missing('team', 'a')],
+      /" A": case and spaces matter/,
     ],
-    ['of one among several', { tenant: ['1', 2 ** 60] }, [], /too large/],
-    ['of scopes in one text', { scope: 'read write' }, [], /"scope" is one text/],
-    ['of roles that are nested', { realm_access: { roles: ['x'] } }, [], /realm_access/],
-    ['of groups that are elsewhere', { hasgroups: true }, [], /omit the groups/],
-    ['of a key in other letters', { Team: 'a' }, [missing('team', 'a')], /"Team": case counts/],
-    ['of a value in other letters', { team: ' A' }, [missing('team', 'a')], /" A": case and spaces count/],
-    ['of a key that is nested', { x: { y: { team: 'a' } } }, [missing('team', 'a')], /at x\.y\.team/],
+    ['a nested key', { x: { y: { team: 'a' } } }, [missing('team', 'a')], /at x\.y\.team/],
     [
-      'of an entry without claims',
+      'an entry without claims',
       {},
       [{ step: 'entry', outcome: 'refused', because: 'unlabeled' }],
       /super-admins/,
     ],
     [
-      'of a deleted version',
+      'a deleted version',
       {},
       [{ step: 'version', outcome: 'refused', because: 'status: deleted' }],
       /include_deleted/,
     ],
-  ])('%s', (_, held, steps, hint) => {
+  ])('name %s', (_, held, steps, hint) => {
     expect(hintsFor(held, steps)).toEqual([expect.stringMatching(hint)]);
   });
 
-  it('of a few among very many, in little time', () => {
+  it('take little time for very many claims', () => {
     const many = (count: number, prefix: string) => Array.from({ length: count }, (_, n) => `${prefix}${n}`);
     const below = Object.fromEntries(many(5_000, 'k').map((key) => [key, {}]));
     const held = { below, team: [...many(5_000, 'Held'), 'NEEDED1'] };
     const steps = many(10_000, 'needed').map((needs) => missing('team', needs));
     steps.push(...many(10_000, 'absent').map((key) => missing(key, 'x')));
-    expect(hintsFor(held, steps)).toEqual([expect.stringMatching(/"NEEDED1": case and spaces count/)]);
+    expect(hintsFor(held, steps)).toEqual([expect.stringMatching(/"NEEDED1": case and spaces matter/)]);
   });
 
   it.each<[string, Record<string, unknown>, Step[]]>([
-    ['of numbers that are whole', { tenant: 12 }, []],
-    ['of one scope', { scope: 'read' }, []],
-    ['of a key that is like one nobody asks for', { Team: 'a' }, [missing('org', 'a')]],
-    ['of a value that is another', { team: 'b' }, [missing('team', 'a')]],
-  ])('not %s', (_, held, steps) => expect(hintsFor(held, steps)).toEqual([]));
+    ['a safe integer', { tenant: 12 }, []],
+    ['one scope', { scope: 'read' }, []],
+    ['a similar key that is not required', { Team: 'a' }, [missing('org', 'a')]],
+    ['another value', { team: 'b' }, [missing('team', 'a')]],
+  ])('do not name %s', (_, held, steps) => expect(hintsFor(held, steps)).toEqual([]));
 });
 
-describe('that another provider is needed', () => {
+describe('a hint that the provider does not map a claim', () => {
   const mapped = { name: 'ci', issuerUrl: 'https://ci', claims: [{ to: 'org' }] };
   const open = { name: 'corporate', issuerUrl: 'https://idp' };
   it.each([
@@ -64,7 +64,7 @@ describe('that another provider is needed', () => {
     ['https://idp', [mapped, open], 0],
     ['https://ci', [mapped, { ...open, issuerUrl: 'https://ci' }], 0],
     [undefined, [mapped], 0],
-  ])('is told of tokens of %s', (iss, providers, count) => {
+  ])('is given only if all providers of issuer %s have a mapping', (iss, providers, count) => {
     expect(providerHints({ iss }, [missing('team', 'a')], providers)).toHaveLength(count);
     expect(providerHints({ iss }, [missing('org', 'a')], providers)).toEqual([]);
   });

@@ -36,7 +36,7 @@ const ROLES: Readonly<Record<string, Partial<Rights>>> = {
   },
 };
 
-/** `R`, `S`, `E`: who asks covers the claims of the registry, of the source, of the entry. */
+/** `R`, `S`, `E`: the asker covers the claims of the registry, the source, the entry. */
 const reachOf = (reached: string): Reach => ({
   ...NOTHING,
   registry: reached.includes('R'),
@@ -44,8 +44,8 @@ const reachOf = (reached: string): Reach => ({
   entry: reached.includes('E'),
 });
 
-describe('what those who ask may know', () => {
-  // contract §10: role, what they reach, and what they may know: as, registry, all entries, the entry, the source, managed, rules.
+describe('the knowledge of an asker', () => {
+  // contract §10: role, reach, and knowledge: as, registry, all entries, the entry, the source, managed, rules.
   it.each([
     ['nobody', 'RSE', ''],
     ['nobody', '', ''],
@@ -67,10 +67,10 @@ describe('what those who ask may know', () => {
     ['entries', '', 'as'],
     ['super', '', 'as registry entries entry source managed rules'],
     ['super', 'RSE', 'as registry entries entry source managed rules'],
-  ])('%s who reaches %s: %s', (who, reached, known) => {
-    const rights = { ...NO_RIGHTS, ...ROLES[who] };
+  ])('%s reaching %s: %s', (role, reached, known) => {
+    const rights = { ...NO_RIGHTS, ...ROLES[role] };
     const reach = reachOf(reached);
-    const told = {
+    const checks = {
       as: mayAssume(rights),
       registry: knowsRegistry(rights, reach),
       entries: knowsEntries(rights, reach),
@@ -79,11 +79,11 @@ describe('what those who ask may know', () => {
       managed: knowsManaged(rights, reach),
       rules: knowsRules(rights),
     };
-    const names = Object.entries(told).flatMap(([name, is]) => (is ? [name] : []));
+    const names = Object.entries(checks).flatMap(([name, is]) => (is ? [name] : []));
     expect(names.join(' ')).toBe(known);
   });
 
-  it('is never more without a role than with it, nor of what is out of reach than of what is not', () => {
+  it('never shrinks with another role or a longer reach', () => {
     const checks = [knowsRegistry, knowsEntries, knowsEntry, knowsSource, knowsManaged];
     for (const check of checks)
       for (const more of Object.keys(NO_RIGHTS) as (keyof Rights)[])

@@ -1,46 +1,51 @@
 import { type MissingClaim, withClaims } from '../claims/claims.js';
 
-/** Of more values it would take long to find out which are needed. */
+type Held = Readonly<Record<string, unknown>>;
+type Opens = (held: Held) => boolean | Promise<boolean>;
+
+/** Candidates with more values are skipped: minimising them takes too long. */
 const MAX_VALUES = 50;
-/** How often it may be asked whether something opens. */
 const MAX_TRIES = 2_000;
 
 /**
- * The least of several sets of missing values that opens something (contract §10), with nothing in it that is not needed: with
- * all of it the thing is open, and with all but one value it is not.
+ * The smallest of several sets of missing values that grants access (contract §10). It is minimal: without any one of its values,
+ * access is refused.
  *
- * @param candidates what could be added.
- * @param opens whether somebody who holds these claims is let in, by the code that lets in.
- * @param weight how many things are looked at to say whether it opens.
- * @returns undefined when none of them opens it, or only very many, or it would take too long to say.
+ * @param opens whether a caller with these claims has access, decided by the code that answers requests.
+ * @param weight checks per call of `opens`; fewer tries are left for heavier ones.
+ * @returns undefined if no candidate grants access, or if the tries run out.
  */
-export function leastMissing<Missing extends MissingClaim>(
-  held: Readonly<Record<string, unknown>>,
+export async function leastMissing<Missing extends MissingClaim>(
+  held: Held,
   candidates: readonly (readonly Missing[])[],
-  opens: (held: Readonly<Record<string, unknown>>) => boolean,
+  opens: Opens,
   weight = 1,
-): readonly Missing[] | undefined {
+): Promise<readonly Missing[] | undefined> {
   let tries = MAX_TRIES / weight;
-  const tryToOpen = (claims: Readonly<Record<string, unknown>>) => (tries -= 1) >= 0 && opens(claims);
+  const tryToOpen = (claims: Held) => (tries -= 1) >= 0 && opens(claims);
   const opening: (readonly Missing[])[] = [];
-  // The shortest first: of those that there is no time for, none is likely to be the least.
+  // Shortest first, since the tries may run out.
   const inOrder = candidates.map(withoutRepetitions).sort((one, other) => one.length - other.length);
   for (const missing of inOrder) {
     if (missing.length === 0 || missing.length > MAX_VALUES) continue;
-    if (!tryToOpen(withClaims(held, missing))) continue;
-    const least = needed(held, missing, tryToOpen);
+    if (!(await tryToOpen(withClaims(held, missing)))) continue;
+    const least = await needed(held, missing, tryToOpen);
     if (tries >= 0) opening.push(least);
   }
   return opening.sort((one, other) => one.length - other.length)[0];
 }
 
-function needed<Missing extends MissingClaim>(
-  held: Readonly<Record<string, unknown>>,
+/** Drops values as long as the rest still grants access. */
+async function needed<Missing extends MissingClaim>(
+  held: Held,
   missing: readonly Missing[],
-  opens: (held: Readonly<Record<string, unknown>>) => boolean,
-): readonly Missing[] {
-  const index = missing.findIndex((_, left) => opens(withClaims(held, missing.toSpliced(left, 1))));
-  return index === -1 ? missing : needed(held, missing.toSpliced(index, 1), opens);
+  opens: Opens,
+): Promise<readonly Missing[]> {
+  for (const index of missing.keys()) {
+    const rest = missing.toSpliced(index, 1);
+    if (await opens(withClaims(held, rest))) return needed(held, rest, opens);
+  }
+  return missing;
 }
 
 function withoutRepetitions<Missing extends MissingClaim>(missing: readonly Missing[]): Missing[] {

@@ -10,10 +10,17 @@ import type { AskedEntry } from './explain.queries.js';
 import { knowsManaged, knowsRegistry, knowsRules } from './knowledge.js';
 import { leastMissing } from './least-missing.js';
 import { type Asking, type Explained, type Question, refusalOf } from './question.js';
-import { ABSENT_ENTRY, UNKNOWN_ENTRY } from './see.service.js';
-import { firstRefusal, judgedStep, rolesStep, SHOWN, type Step } from './steps.js';
+import {
+  ABSENT_ENTRY,
+  firstRefusal,
+  judgedStep,
+  rolesStep,
+  SHOWN,
+  type Step,
+  UNKNOWN_ENTRY,
+} from './steps.js';
 
-/** Why somebody may change a registry, or a published entry, by the admin API, or may not (contract §7, §10). */
+/** Explains why a caller may or may not change a registry or a published entry (contract §7, §10). */
 @Injectable()
 export class ManageService {
   constructor(
@@ -24,7 +31,7 @@ export class ManageService {
     @Inject(changesConfig.KEY) private readonly changes: ConfigType<typeof changesConfig>,
   ) {}
 
-  /** In the order of contract §3: role, read-only, what is there, its origin. */
+  /** Checks in the order of contract §3: role, read-only, existence, origin. */
   async explain(asking: Asking, question: Question): Promise<Explained> {
     const { entry } = question;
     const steps = [
@@ -38,10 +45,9 @@ export class ManageService {
       ...(entry ? await this.entrySteps(asking, entry) : await this.registrySteps(asking, question.registry)),
     ];
     const answer = firstRefusal(steps) ?? SHOWN;
-    return { answer, steps, ...this.missing(asking, steps) };
+    return { answer, steps, ...(await this.missing(asking, steps)) };
   }
 
-  /** Whether the whole server refuses changes. */
   readOnlyStep(): Step {
     return this.changes.readOnly
       ? { step: 'read_only', outcome: 'refused', code: 'read_only' }
@@ -51,12 +57,12 @@ export class ManageService {
   private async registrySteps({ asker, rights, subject, isAssumed }: Asking, name: string): Promise<Step[]> {
     let judgement: Judgement | undefined;
     const refusal = await refusalOf(() =>
-      this.registries.load(subject, name, 'change', (told) => (judgement = told)),
+      this.registries.load(subject, name, 'change', (recorded) => (judgement = recorded)),
     );
     const isKnown =
       judgement?.required !== undefined &&
       knowsRegistry(rights, { registry: this.policy.mayReach(asker, judgement.required) });
-    // Whoever may enter knows that it is there.
+    // Callers who may enter a registry know that it exists.
     if (!isKnown && !isAssumed && judgement?.allowed === true)
       return [{ step: 'registry', outcome: 'passed' }];
     if (!isKnown || !judgement) {
@@ -76,12 +82,12 @@ export class ManageService {
 
   private async entrySteps(asking: Asking, { type, name, version }: AskedEntry): Promise<Step[]> {
     const { rights, subject, isAssumed } = asking;
-    const knows = await this.whoKnows(asking);
+    const mayKnow = await this.managedKnowledge(asking);
     let judgement: Judgement | undefined;
     const refusal = await refusalOf(() =>
-      this.entries.load(subject, { type, name }, version, (told) => (judgement = told)),
+      this.entries.load(subject, { type, name }, version, (recorded) => (judgement = recorded)),
     );
-    const isKnown = judgement?.required !== undefined && knows(judgement.required);
+    const isKnown = judgement?.required !== undefined && mayKnow(judgement.required);
     if (!isKnown || !judgement)
       return [isAssumed && !rights.superAdmin ? { ...UNKNOWN_ENTRY, code: 'entry_not_found' } : ABSENT_ENTRY];
     const refused = judgement.allowed ? {} : ({ code: 'entry_not_found' } as const);
@@ -95,23 +101,30 @@ export class ManageService {
     return steps;
   }
 
-  /** Whether the asker may know of an entry of the managed source with these claims. Takes as long whether there is one or not. */
-  async whoKnows({ asker, rights }: Pick<Asking, 'asker' | 'rights'>): Promise<(claims: Claims) => boolean> {
+  /**
+   * Returns whether the asker may know of a managed entry with given claims. Takes the same time whether the entry exists or not.
+   */
+  async managedKnowledge({
+    asker,
+    rights,
+  }: Pick<Asking, 'asker' | 'rights'>): Promise<(claims: Claims) => boolean> {
     const managed = rights.manageSources ? await this.sources.findManaged() : null;
     const source = managed !== null && this.policy.mayReach(asker, managed.claims);
     return (claims) => knowsManaged(rights, { source, entry: this.policy.mayManage(asker, claims) });
   }
 
-  private missing({ subject }: Asking, steps: readonly Step[]): Pick<Explained, 'missing'> {
+  private async missing({ subject }: Asking, steps: readonly Step[]): Promise<Pick<Explained, 'missing'>> {
     const role = steps.find(({ step }) => step === 'roles');
-    const thing = steps.find(({ step, required }) => (step === 'registry' || step === 'entry') && required);
-    const isOpenable = steps.every(
+    const resource = steps.find(
+      ({ step, required }) => (step === 'registry' || step === 'entry') && required,
+    );
+    const canBeGranted = steps.every(
       ({ step, outcome, missing }) => outcome === 'passed' || missing || step === 'origin',
     );
-    if (!role?.role || !thing?.required || !isOpenable) return {};
-    const wanted = [...(role.missing ?? []), ...(thing.missing ?? [])];
-    const missing = leastMissing(subject.claims, [wanted], (claims) =>
-      this.opens({ ...subject, claims }, role, thing),
+    if (!role?.role || !resource?.required || !canBeGranted) return {};
+    const wanted = [...(role.missing ?? []), ...(resource.missing ?? [])];
+    const missing = await leastMissing(subject.claims, [wanted], (claims) =>
+      this.opens({ ...subject, claims }, role, resource),
     );
     return missing ? { missing } : {};
   }

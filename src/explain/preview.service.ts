@@ -12,9 +12,9 @@ import { ClaimSetCounts } from './explain.queries.js';
 import { assumedCaller, refusalOf } from './question.js';
 import { SHOWN } from './steps.js';
 
-const NOTHING = Object.fromEntries(ENTRY_TYPE_NAMES.map((type) => [type, 0]));
+const NO_ENTRIES = Object.fromEntries(ENTRY_TYPE_NAMES.map((type) => [type, 0]));
 
-/** contract §10: what a caller with other claims gets, for those who manage the registry. */
+/** Shows managers of a registry the page that a caller with other claims would get (contract §10). */
 @Injectable()
 export class PreviewService {
   constructor(
@@ -25,7 +25,7 @@ export class PreviewService {
     private readonly searches: SearchLimit,
   ) {}
 
-  /** @throws ApiError 404 for a registry that is not there or hidden from who asks. */
+  /** @throws ApiError 404 `registry_not_found` for a missing registry, or one hidden from the asker. */
   async preview(asker: Caller, client: Client, body: PreviewBody): Promise<JsonText> {
     await this.registries.load(asker, body.registry, 'read');
     return this.searches.run(client.callerKey(asker), () => this.show(body, client.countedAs(asker)));
@@ -36,7 +36,7 @@ export class PreviewService {
     const refusal = await refusalOf(async () => {
       access = await this.views.enter(assumedCaller(as.claims), client, registry);
     });
-    if (!access) return answer(refusal ?? SHOWN, NOTHING, 'null');
+    if (!access) return answer(refusal ?? SHOWN, NO_ENTRIES, 'null');
     const page = await this.catalog.list(access, type, firstPage(type));
     return answer(SHOWN, await this.counts.ofView(access.view), page.bytes.toString());
   }
@@ -46,7 +46,7 @@ function firstPage(type: EntryType) {
   return type === 'server' ? serverListRequest({}) : bareListRequest(type, {});
 }
 
-// The page is put in as it is sent: documents are never parsed on the way out.
+// Documents are not parsed again: the page is copied byte for byte.
 function answer(status: object, counts: object, page: string): JsonText {
   return new JsonText(
     `{"answer":${JSON.stringify(status)},"counts":${JSON.stringify(counts)},"page":${page}}`,

@@ -15,19 +15,19 @@ import { firstRefusal, judgedStep, rolesStep, type Step, type StepName } from '.
 
 const SERVER = 'server';
 const PUBLISHED = { status: 201 };
-const NAME_CLAIMS = 'Nothing is published through this registry: name the claims of the entry in `claims`';
+const CLAIMS_REQUIRED = 'You cannot publish through this registry: pass the claims of the entry in `claims`';
 
-/** The claims to publish with, and what is told of them and of the way there. */
-interface Way {
+/** The claims to publish with, and the gate to pass first. */
+interface Target {
   readonly claims: Claims;
   readonly gate: readonly Step[];
-  /** Whether who asks may know the claims. */
+  /** Whether the asker may know the claims. */
   readonly isKnown: boolean;
 }
 
 /**
- * Whether somebody may publish an entry (contract §6.2, §7, §10): through the registry, with its `publishClaims`, or by
- * `POST /v1/entries` with claims of their own. The rules are asked one by one, where publishing stops at the first.
+ * Explains whether a caller may publish an entry (contract §6.2, §7, §10): through the registry with its `publishClaims`, or by
+ * `POST /v1/entries` with the claims of the question. Checks every rule, whereas publishing stops at the first refusal.
  */
 @Injectable()
 export class PublishService {
@@ -40,13 +40,15 @@ export class PublishService {
     private readonly policy: AccessPolicy,
   ) {}
 
-  /** Of what lies behind the role no more is told than trying it would tell those who have it. */
+  /** Reveals no more than an attempt to publish would. */
   async explain(asking: Asking, question: Question): Promise<Explained> {
     const { subject, rights, isAssumed } = asking;
     const role = rolesStep(this.policy, subject, 'manageEntries', knowsRules(rights));
     const mayTry = isAssumed ? rights.manageEntries : role.outcome === 'passed';
-    const way = question.claims ? OWN_CLAIMS(question.claims) : await this.throughRegistry(asking, question);
-    const { claims, gate, isKnown } = way ?? OWN_CLAIMS({});
+    const target = question.claims
+      ? ownClaims(question.claims)
+      : await this.throughRegistry(asking, question);
+    const { claims, gate, isKnown } = target ?? ownClaims({});
     const steps = [role, this.manage.readOnlyStep(), ...gate];
     const isIn = gate.every(({ outcome }) => outcome === 'passed');
     if (isKnown || (mayTry && isIn)) steps.push(await this.claimsStep(asking, claims));
@@ -55,21 +57,21 @@ export class PublishService {
     return {
       answer: firstRefusal(steps) ?? PUBLISHED,
       steps,
-      hints: way ? [] : [NAME_CLAIMS],
+      hints: target ? [] : [CLAIMS_REQUIRED],
     };
   }
 
-  /** Null where the registry takes nothing, and so for whoever may not know of it. */
+  /** Null if nothing can be published through the registry, or if the asker may not know it. */
   private async throughRegistry(
     { asker, rights, subject, isAssumed }: Asking,
     { registry: name, entry }: Question,
-  ): Promise<Way | null> {
+  ): Promise<Target | null> {
     const registry = await this.registries.findPublishable(name);
     if (!registry || (entry?.type ?? SERVER) !== SERVER) return null;
     const isKnown = knowsRegistry(rights, { registry: this.policy.mayReach(asker, registry.claims) });
     if (isAssumed && !isKnown) return null;
     let judgement: Judgement | undefined;
-    const isIn = this.policy.mayReach(subject, registry.claims, (told) => (judgement = told));
+    const isIn = this.policy.mayReach(subject, registry.claims, (recorded) => (judgement = recorded));
     const refused = isIn ? {} : ({ code: 'registry_forbidden' } as const);
     const gate: Step =
       isKnown && judgement
@@ -81,7 +83,7 @@ export class PublishService {
   private async claimsStep({ subject }: Asking, claims: Claims): Promise<Step> {
     let judgement: Judgement | undefined;
     const refusal = await refusalOf(() =>
-      this.rules.checkClaims(subject, claims, (told) => (judgement = told)),
+      this.rules.checkClaims(subject, claims, (recorded) => (judgement = recorded)),
     );
     const refused = refusal?.code ? { code: refusal.code } : {};
     return judgement
@@ -106,27 +108,27 @@ export class PublishService {
     return [source, name, ...(await this.entrySteps(asking, entry, claims, isRefused))];
   }
 
-  // contract §7: who tries it learns that the claims differ from those of an entry they may not see, and nothing more; and not even
-  // that where the name is reserved, or nothing is published at all.
+  // contract §7: an attempt to publish reveals that a hidden entry has other claims, and nothing else. With a reserved name or a
+  // read-only server, it does not even reveal that.
   private async entrySteps(
     asking: Asking,
     { type, name, version }: AskedEntry,
     claims: Claims,
     isRefused: boolean,
   ): Promise<Step[]> {
-    const knows = await this.manage.whoKnows(asking);
+    const mayKnow = await this.manage.managedKnowledge(asking);
     const found = isEntryType(type) ? await this.entries.findByName({ type, name }, version ?? '') : null;
-    const isKnown = found !== null && knows(found.claims);
+    const isKnown = found !== null && mayKnow(found.claims);
     if ((asking.isAssumed || isRefused) && !isKnown && !asking.rights.superAdmin)
       return [{ step: 'entry', outcome: 'unknown_to_you' }];
     if (!found) return [{ step: 'entry', outcome: 'passed', because: 'the name is new' }];
     const later = await this.rule('entry', () => this.rules.checkLater(asking.subject, found, claims));
     const step = isKnown ? { ...later, required: found.claims } : later;
     if (version === undefined || later.outcome !== 'passed') return [step];
-    const isThere = found.versions.length > 0;
+    const versionExists = found.versions.length > 0;
     return [
       step,
-      isThere
+      versionExists
         ? { step: 'version', outcome: 'refused', code: 'version_exists' }
         : { step: 'version', outcome: 'passed' },
     ];
@@ -138,4 +140,6 @@ export class PublishService {
   }
 }
 
-const OWN_CLAIMS = (claims: Claims): Way => ({ claims, gate: [], isKnown: true });
+function ownClaims(claims: Claims): Target {
+  return { claims, gate: [], isKnown: true };
+}

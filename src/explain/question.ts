@@ -10,16 +10,16 @@ import { type Answer, answerOf, type ExplainedMissing, type Step } from './steps
 export const ACTIONS = ['see', 'manage', 'publish'] as const;
 export type Action = (typeof ACTIONS)[number];
 
-/** What is asked: how a request about a registry, or an entry of it, is answered. */
+/** Asks how a request about a registry or one of its entries is answered. */
 export interface Question {
   readonly registry: string;
   readonly entry?: AskedEntry;
   readonly action?: Action;
-  /** Of what would be published. */
+  /** The claims of the entry to publish. */
   readonly claims?: Claims;
 }
 
-/** Who asks, and about whom. */
+/** The caller who asks, and the caller in question. */
 export interface Asking {
   readonly asker: Caller;
   readonly rights: Rights;
@@ -29,26 +29,26 @@ export interface Asking {
   readonly client: Client;
 }
 
-/** How the request of the subject is answered, as far as the asker may know. */
+/** The answer to the subject's request, as far as the asker may know. */
 export interface Explained {
   readonly answer: Answer;
   readonly steps: readonly Step[];
-  /** The least the subject would have to hold in addition. */
+  /** The fewest values that would grant the subject access. */
   readonly missing?: readonly ExplainedMissing[];
   readonly hints?: readonly string[];
 }
 
-/** contract §10: a caller who holds these claims, as if by a token. */
+/** contract §10: a caller with a token with these claims. */
 export function assumedCaller(claims: Readonly<Record<string, unknown>>): Caller {
   const { sub } = claims;
   return { subject: typeof sub === 'string' ? sub : null, claims, identified: true };
 }
 
 /**
- * Runs a part of a request as it is always run.
+ * Runs a part of a request.
  *
- * @returns its refusal; undefined where it has none.
- * @throws what is no refusal of the caller: a limit, or a fault.
+ * @returns its refusal; undefined if it succeeds.
+ * @throws every error that does not depend on the caller: 429, 5xx.
  */
 export async function refusalOf(part: () => unknown): Promise<Answer | undefined> {
   try {
@@ -61,14 +61,14 @@ export async function refusalOf(part: () => unknown): Promise<Answer | undefined
   }
 }
 
-/** What who asks may know of a registry. */
+/** What the asker may know of a registry. */
 export interface KnownRegistry {
-  /** Undefined where they may not know that it is there. */
+  /** Undefined if the asker may not know that the registry exists. */
   readonly facts: RegistryFacts | undefined;
   readonly knowsGate: boolean;
-  /** Whether they may know of every entry of it. */
+  /** Whether the asker may know all of its entries. */
   readonly isWhole: boolean;
-  /** The sources of which they may know what these have of the name. */
+  /** The sources whose entry with the name the asker may know. */
   readonly sources: readonly SourceFacts[];
 }
 
@@ -79,7 +79,7 @@ export const EVERYTHING_UNKNOWN: KnownRegistry = {
   sources: [],
 };
 
-/** contract §10: who asks is told what the admin API would show them, and of the rest nothing. */
+/** contract §10: the asker learns what the admin API would show them, and nothing else. */
 export function knownOf(
   policy: AccessPolicy,
   { asker, rights }: Pick<Asking, 'asker' | 'rights'>,

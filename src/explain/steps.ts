@@ -19,57 +19,59 @@ export const STEPS = [
 ] as const;
 export type StepName = (typeof STEPS)[number];
 
-/** `skipped`: not asked in this mode. `unknown_to_you`: not for who asks to know. */
+/** `skipped`: not checked in this mode. `unknown_to_you`: the asker may not know. */
 export const OUTCOMES = ['passed', 'refused', 'absent', 'skipped', 'unknown_to_you'] as const;
 export type Outcome = (typeof OUTCOMES)[number];
 
 export const DECISIONS = ['shown', 'hidden', 'refused', 'absent'] as const;
 export type Decision = (typeof DECISIONS)[number];
 
-/** Missing values that one step tells: more than are looked at together, see `leastMissing`. */
+/** Missing values listed by a step; more than `leastMissing` considers. */
 const MAX_MISSING = 100;
-/** Characters of each value that is held. */
+/** Characters of a held value. */
 const MAX_HELD_TEXT = 100;
 
-/** A value that is missing, and which policy asks for it. */
+/** A missing value, and the policy that requires it. */
 export interface ExplainedMissing extends MissingClaim {
   readonly because?: string;
 }
 
-/** One step of a request and how it came out (contract §10). */
+/** One check of a request and its outcome (contract §10). */
 export interface Step {
   readonly step: StepName;
   readonly outcome: Outcome;
-  /** The code this step alone would be refused with. */
+  /** The error code if only this step fails. */
   readonly code?: ErrorCode;
   readonly role?: Role;
   readonly required?: Claims;
   readonly missing?: readonly ExplainedMissing[];
   readonly because?: string;
   readonly source?: string;
-  /** Of a step `shadowing`: the source whose entry is shown in its place. */
+  /** The source whose entry is shown instead. */
   readonly shadowedBy?: string;
 }
 
-/** What the explained request is answered. */
+/** Status and error code of the explained request. */
 export interface Answer {
   readonly status: number;
   readonly code?: ErrorCode;
 }
 
 export const SHOWN: Answer = { status: 200 };
+export const UNKNOWN_ENTRY: Step = { step: 'entry', outcome: 'unknown_to_you' };
+export const ABSENT_ENTRY: Step = { step: 'entry', outcome: 'absent', code: 'entry_not_found' };
 
 export function answerOf({ status, code }: ApiError): Answer {
   return { status, code };
 }
 
-/** The answer of a request that passes these steps in turn: the first one that refuses decides. */
+/** The answer of a request that is checked in the order of these steps; undefined if all pass. */
 export function firstRefusal(steps: readonly Step[]): Answer | undefined {
   const code = steps.find((step) => step.outcome !== 'passed' && step.code !== undefined)?.code;
   return code && { status: ERROR_CATALOGUE[code].status, code };
 }
 
-/** How a check came out, with what was asked for and what is missing. */
+/** The step of a check, with the required claims and the missing ones. */
 export function judgedStep(
   step: StepName,
   { allowed, required, arrays, because }: Judgement,
@@ -87,11 +89,8 @@ export function judgedStep(
   };
 }
 
-/**
- * What is missing of required claims, as far as anybody would read it; `because` says how an array of several values is read. What is
- * held may be as long as a token, and stands beside each missing value.
- */
-export function explainMissing(
+/** The missing values, cut to a readable length; `because` names the policy for arrays of several values. */
+function explainMissing(
   held: Readonly<Record<string, unknown>>,
   required: Claims,
   arrays: 'all' | 'any',
@@ -112,7 +111,7 @@ function shortened(text: string): string {
   return text.length > MAX_HELD_TEXT ? `${text.slice(0, MAX_HELD_TEXT)}…` : text;
 }
 
-/** contract §10: what became of the request. What is refused by 404 is hidden where something that is there was refused. */
+/** contract §10: a 404 means `hidden` if an existing resource was refused, else `absent`. */
 export function decisionOf({ status }: Answer, steps: readonly Step[]): Decision {
   if (status < 300) return 'shown';
   if (status !== 404) return 'refused';
@@ -120,13 +119,13 @@ export function decisionOf({ status }: Answer, steps: readonly Step[]): Decision
 }
 
 /**
- * The role that a route asks for. Of several maps that grant it the one that asks for the least more is told.
+ * The step of a role that a route requires. Of several rules that grant the role, names the one with the fewest missing values.
  *
- * @param knowsRules whether who asks may know the maps.
+ * @param knowsRules whether the asker may know the rules.
  */
 export function rolesStep(policy: AccessPolicy, caller: Caller, role: Role, knowsRules: boolean): Step {
   let judgement: Judgement | undefined;
-  const allowed = policy.mayAct(caller, role, (told) => (judgement = told));
+  const allowed = policy.mayAct(caller, role, (recorded) => (judgement = recorded));
   if (allowed) return { step: 'roles', outcome: 'passed', role };
   const step: Step = { step: 'roles', outcome: 'refused', role, code: 'role_required' };
   const [nearest] = (judgement?.rules ?? [])
@@ -134,4 +133,70 @@ export function rolesStep(policy: AccessPolicy, caller: Caller, role: Role, know
     .map((required) => ({ required, missing: explainMissing(caller.claims, required, 'any') }))
     .sort((one, other) => one.missing.length - other.missing.length);
   return knowsRules && nearest ? { ...step, ...nearest } : step;
+}
+
+/** A source that may have the entry. */
+interface Candidate {
+  readonly name: string;
+  readonly entry: { readonly claims: Claims } | null;
+}
+
+export interface JudgedSource<Source extends Candidate = Candidate> {
+  readonly source: Source;
+  /** Undefined if the source does not have the entry. */
+  readonly judgement: Judgement | undefined;
+}
+
+/** Judges the entries of these sources for a caller of the consumer API. */
+export function judgeSources<Source extends Candidate>(
+  policy: AccessPolicy,
+  caller: Caller,
+  sources: readonly Source[],
+): JudgedSource<Source>[] {
+  return sources.map((source) => {
+    let judgement: Judgement | undefined;
+    if (source.entry) policy.maySee(caller, source.entry.claims, (recorded) => (judgement = recorded));
+    return { source, judgement };
+  });
+}
+
+/** What the read of an entry found. */
+export interface EntryRead {
+  readonly answer: Answer;
+  /** The source whose entry shadows all others; undefined if no entry is visible. */
+  readonly source?: string | undefined;
+  /** The status of the version; undefined if that entry does not have it. */
+  readonly status?: string | undefined;
+}
+
+export const NO_VISIBLE_ENTRY: EntryRead = { answer: { status: 404, code: 'entry_not_found' } };
+
+/** The steps of each source, in the order of the registry. */
+export function entrySteps(
+  sources: readonly JudgedSource[],
+  held: Readonly<Record<string, unknown>>,
+  read: EntryRead,
+): Step[] {
+  const isShared = sources.filter(({ judgement }) => judgement).length > 1;
+  return sources.flatMap(({ source: { name: source }, judgement }): Step[] => {
+    if (!judgement) return [{ step: 'source', outcome: 'absent', source }];
+    const refused = judgement.allowed ? {} : ({ code: 'entry_not_found' } as const);
+    const steps: Step[] = [
+      { step: 'source', outcome: 'passed', source },
+      judgedStep('entry', judgement, held, { source, ...refused }),
+    ];
+    if (source === read.source) {
+      if (isShared) steps.push({ step: 'shadowing', outcome: 'passed', source });
+      steps.push(versionStep(read, source));
+    } else if (read.source !== undefined && judgement.allowed)
+      steps.push({ step: 'shadowing', outcome: 'refused', source, shadowedBy: read.source });
+    return steps;
+  });
+}
+
+function versionStep({ answer: { code }, status }: EntryRead, source: string): Step {
+  if (code === undefined) return { step: 'version', outcome: 'passed', source };
+  return status === undefined
+    ? { step: 'version', outcome: 'absent', code, source }
+    : { step: 'version', outcome: 'refused', code, source, because: `status: ${status}` };
 }

@@ -15,7 +15,7 @@ describe('required claims in a sentence', () => {
     expect(sentenceOf([{ required: required as Claims, arrays }])).toBe(sentence);
   });
 
-  it('says what two ask for once', () => {
+  it('names a claim required by both only once', () => {
     const one = { required: { org: 'acme' }, arrays: 'all' } as const;
     expect(sentenceOf([one, { required: { org: 'acme', team: 'a' }, arrays: 'all' }])).toBe(
       'org is acme and team is a',
@@ -23,14 +23,14 @@ describe('required claims in a sentence', () => {
   });
 });
 
-describe('the claims that fulfil two', () => {
+describe('the combination of two claim sets', () => {
   const someClaims: fc.Arbitrary<Claims> = fc.dictionary(
     fc.constantFrom('org', 'team'),
     fc.subarray(['a', 'b', 'c'], { minLength: 1 }),
     { noNullPrototype: true },
   );
 
-  it('are covered by nobody who does not cover both', () => {
+  it('is covered only by callers who cover both', () => {
     fc.assert(
       fc.property(
         someClaims,

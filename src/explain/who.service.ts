@@ -13,16 +13,16 @@ import { type AskedEntry, ClaimSetCounts, FactsQueries, type RegistryFacts } fro
 import { rightsOf } from './knowledge.js';
 import { knownOf } from './question.js';
 
-/** Claims that are asked for, and how arrays among them are read. */
+/** Required claims, and how arrays in them are read. */
 export interface Condition {
   readonly required: Claims;
   readonly arrays: ArrayValues;
 }
 
-/** Values that a sentence names of one array; of more it gives the number. */
+/** Longer arrays are summarised by their length. */
 const MAX_NAMED = 20;
 
-/** contract §10: who fulfils all of these, in one sentence: `org is acme and team is both platform and data`. */
+/** contract §10: these conditions in one sentence, such as `org is acme and team is both platform and data`. */
 export function sentenceOf(conditions: readonly Condition[]): string {
   const clauses = conditions.flatMap(({ required, arrays }) =>
     Object.entries(required).map(([key, wanted]) => `${key} is ${valuesOf([wanted].flat(), arrays)}`),
@@ -31,10 +31,9 @@ export function sentenceOf(conditions: readonly Condition[]): string {
 }
 
 /**
- * The claims that who holds them fulfils both, in the words of a resource: of arrays that are read as `any` those values that
- * fulfil both.
+ * Combines two sets of required claims. Where one value of an array is enough (`any`), keeps the values that satisfy both.
  *
- * @returns undefined where no claims say it, for want of such a value.
+ * @returns undefined if no single set of claims can express both.
  */
 export function bothOf(one: Claims, other: Claims, arrays: ArrayValues): Claims | undefined {
   const joined = new Map<string, string | readonly string[]>(Object.entries(one));
@@ -66,14 +65,14 @@ function valuesOf(values: readonly string[], arrays: ArrayValues): string {
 
 /** Claim sets of one answer. */
 const MAX_CLAIM_SETS = 1_000;
-/** Sources of one name: each is told with all that come before it. */
+/** Sources of one name: each is listed with all earlier ones. */
 const MAX_SHADOWING = 100;
 const EVERYBODY = 'every caller';
 const SUPER_ADMINS = 'super-admins only';
-/** Somebody who holds nothing: what the policy asks of them, it asks of everybody. */
-const NOBODY: Caller = { subject: null, claims: {}, identified: true };
+/** A caller without claims: the policy requires of them what it requires of everyone. */
+const WITHOUT_CLAIMS: Caller = { subject: null, claims: {}, identified: true };
 
-/** The reverse of an explanation (contract §10): which claims open an entry or a registry, and who manages it. */
+/** Lists which claims grant access to an entry or a registry, and who manages it (contract §10). */
 @Injectable()
 export class WhoService {
   constructor(
@@ -83,7 +82,7 @@ export class WhoService {
     private readonly authenticator: Authenticator,
   ) {}
 
-  /** Of a published entry: by which registries it is shown, of those that who asks may enter. */
+  /** For a published entry, in each registry that the asker may enter. */
   async ofEntry(asker: Caller, { type, name, shownClaims: claims, source }: Entry): Promise<WhoHasAccess> {
     const rights = rightsOf(this.policy, asker);
     const found = await this.facts.withSource(source.name, { type, name });
@@ -97,7 +96,7 @@ export class WhoService {
     return {
       claimSets: registries.map((registry) => ({
         registry: registry.name,
-        ...this.opening(registry.claims, claims, 1),
+        ...this.accessTo(registry.claims, claims, 1),
       })),
       ...(reachable.length > registries.length ? { isCut: true } : {}),
       anonymous: reachable.some((registry) => this.isOpen(registry, claims)),
@@ -108,7 +107,7 @@ export class WhoService {
     };
   }
 
-  /** Of a registry: the claims of its entries, with its own. */
+  /** For a registry: the claims of its entries, combined with its own. */
   async ofRegistry(registry: Registry): Promise<WhoHasAccess> {
     const ids = registry.sources.map(({ sourceId }) => sourceId);
     const found = await this.counts.ofSources(ids, MAX_CLAIM_SETS + 1);
@@ -116,7 +115,7 @@ export class WhoService {
     const claimSets: ClaimSetAccess[] = [];
     for (const { claims, count } of found.slice(0, MAX_CLAIM_SETS)) {
       await slice.pause();
-      claimSets.push(this.opening(registry.shownClaims, claims, count));
+      claimSets.push(this.accessTo(registry.shownClaims, claims, count));
     }
     return {
       claimSets,
@@ -127,43 +126,43 @@ export class WhoService {
   }
 
   /**
-   * Of one name in a registry, source by source.
+   * For one name in a registry, by source.
    *
-   * @throws ApiError 404 where none of the sources has it.
+   * @throws ApiError 404 `entry_not_found` if none of the sources has it.
    */
   async ofRegistryEntry(registry: Registry, entry: AskedEntry): Promise<WhoHasAccess> {
     const facts = await this.facts.ofRegistry(registry.name, entry);
-    const having = (facts?.sources ?? []).flatMap((source) =>
+    const withEntry = (facts?.sources ?? []).flatMap((source) =>
       source.entry ? [{ ...source, entry: source.entry }] : [],
     );
-    if (!facts || having.length === 0) throw new ApiError('entry_not_found');
-    const shadowedBy = shadowing(facts.name, having);
+    if (!facts || withEntry.length === 0) throw new ApiError('entry_not_found');
+    const shadowedBy = shadowing(facts.name, withEntry);
     return {
-      claimSets: having.map(({ name, entry: { claims } }) => ({
+      claimSets: withEntry.map(({ name, entry: { claims } }) => ({
         source: name,
-        ...this.opening(facts.claims, claims, 1),
+        ...this.accessTo(facts.claims, claims, 1),
       })),
-      anonymous: having.some(({ entry: { claims } }) => this.isOpen(facts, claims)),
+      anonymous: withEntry.some(({ entry: { claims } }) => this.isOpen(facts, claims)),
       managedBy: this.managersOf(facts.claims),
       ...(shadowedBy.length > 0 ? { shadowedBy } : {}),
     };
   }
 
-  /** What opens entries with these claims in a registry with these. */
-  private opening(gate: Claims, claims: Claims, count: number): ClaimSetAccess {
-    const asked = [
-      asks((record) => this.policy.mayReach(NOBODY, gate, record)),
-      asks((record) => this.policy.maySee(NOBODY, claims, record)),
+  /** @param gate the claims of the registry. */
+  private accessTo(gate: Claims, claims: Claims, count: number): ClaimSetAccess {
+    const required = [
+      requirementOf((record) => this.policy.mayReach(WITHOUT_CLAIMS, gate, record)),
+      requirementOf((record) => this.policy.maySee(WITHOUT_CLAIMS, claims, record)),
     ];
-    if (asked.includes(SUPER_ADMINS)) return { claims, sentence: SUPER_ADMINS, count };
-    const conditions = asked.filter((one): one is Condition => typeof one === 'object');
+    if (required.includes(SUPER_ADMINS)) return { claims, sentence: SUPER_ADMINS, count };
+    const conditions = required.filter((one): one is Condition => typeof one === 'object');
     const [first] = conditions;
     if (!first) return { claims: {}, sentence: EVERYBODY, count };
     const both = bothOf(conditions[1]?.required ?? {}, first.required, first.arrays);
     return { claims: both ?? claims, sentence: sentenceOf(conditions), count };
   }
 
-  // contract §6.1: without a token somebody holds what the registry lends them, and nothing more.
+  // contract §6.1: a caller without a token has only the claims that the registry grants them.
   private isOpen(
     { claims, anonymousClaims }: Pick<RegistryFacts, 'claims' | 'anonymousClaims'>,
     entry?: Claims,
@@ -181,7 +180,7 @@ export class WhoService {
   }
 
   private managers(role: Role, reaches: (caller: Caller, record: Recorder) => boolean): ManagedBy[] {
-    const scope = asks((record) => reaches(NOBODY, record));
+    const scope = requirementOf((record) => reaches(WITHOUT_CLAIMS, record));
     return [
       ...this.rulesOf(role).flatMap((rule): ManagedBy[] => {
         if (scope === SUPER_ADMINS) return [];
@@ -195,28 +194,30 @@ export class WhoService {
     ];
   }
 
-  /** The maps that grant a role; in the modes without rules every caller has it. */
+  /** The rules that grant a role; in modes without rules every caller has it. */
   private rulesOf(role: Role): readonly (Condition | typeof EVERYBODY)[] {
     let judgement: Judgement | undefined;
-    const allowed = this.policy.mayAct(NOBODY, role, (told) => (judgement = told));
+    const allowed = this.policy.mayAct(WITHOUT_CLAIMS, role, (recorded) => (judgement = recorded));
     if (allowed) return [EVERYBODY];
     // contract §5: in a rule an array lists alternatives.
     return (judgement?.rules ?? []).map((required) => ({ required, arrays: 'any' }));
   }
 }
 
-/** What a check asks of somebody who holds nothing. */
-function asks(check: (record: Recorder) => boolean): Condition | typeof EVERYBODY | typeof SUPER_ADMINS {
+/** The claims that a check requires. */
+function requirementOf(
+  check: (record: Recorder) => boolean,
+): Condition | typeof EVERYBODY | typeof SUPER_ADMINS {
   let judgement: Judgement | undefined;
-  if (check((told) => (judgement = told))) return EVERYBODY;
+  if (check((recorded) => (judgement = recorded))) return EVERYBODY;
   const { required, arrays } = judgement ?? {};
   return required && arrays ? { required, arrays } : SUPER_ADMINS;
 }
 
 function shadowing(registry: string, sources: RegistryFacts['sources']) {
-  const having = sources
+  const withEntry = sources
     .filter(({ entry }) => entry !== null)
     .map(({ name }) => name)
     .slice(0, MAX_SHADOWING);
-  return having.slice(1).map((source, index) => ({ registry, source, by: having.slice(0, index + 1) }));
+  return withEntry.slice(1).map((source, index) => ({ registry, source, by: withEntry.slice(0, index + 1) }));
 }

@@ -39,6 +39,12 @@ export function visibleSource(sourceId: number, claimSetIds: readonly number[]):
   return { sourceId, claimSetIds, text, digest };
 }
 
+/** A view of exactly these sources, to explain a read. Without revisions, no statement takes it for a current view. */
+export function viewOfSources(visible: readonly VisibleSource[]): View {
+  const tag = `explained ${visible.map(({ digest }) => digest).join()}`;
+  return { seesAll: false, visible, tag, sourceIds: visible.map(({ sourceId }) => sourceId), revisions: '' };
+}
+
 export function isEmptyView({ seesAll, visible }: View): boolean {
   return !seesAll && visible.length === 0;
 }

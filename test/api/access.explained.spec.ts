@@ -236,9 +236,9 @@ describe('POST /v1/access/explain with `as`', () => {
     const as = { claims: { Org: 'acme', groups: { team: 'data' }, org: 'Acme' } };
     const explanation = await ask(service.as(SUPER_ADMIN), aboutAcme('io.acme/teams', { as }));
     expect(explanation.hints).toEqual([
-      '"org" is asked for, and the caller holds "Org": case counts',
-      '"org" is to be "acme", and the caller holds "Acme": case and spaces count',
-      '"team" is asked for at the top level, and the caller holds it at groups.team',
+      '"org" is required, but the caller has "Org": case matters',
+      '"org" must be "acme", but the caller has "Acme": case and spaces matter',
+      '"team" is required at the top level, but the caller has it at groups.team',
     ]);
   });
 

@@ -73,12 +73,12 @@ describe('explain', () => {
     expect(hidden.code).toBe(1);
     expect(hidden.output).toMatch(/^hidden \(404 entry_not_found\)/);
     expect(hidden.output).toContain(
-      'entry     refused  source team; asks that org is acme and team is both platform and data; missing: team=platform',
+      'entry     refused  source team; requires org is acme and team is both platform and data; missing: team=platform',
     );
     expect(refused).toMatchObject({ code: 1, output: expect.stringContaining('missing: org=acme') });
   });
 
-  it('exits 2 for bad use', async () => {
+  it('exits 2 for bad usage', async () => {
     const [noJson, noRegistry] = await Promise.all([
       run('explain', '--config', configure('registry.yaml'), '--claims', 'org=acme', '--registry', 'default'),
       run('explain', '--config', configure('registry.yaml'), '--claims', '{}'),
@@ -129,9 +129,9 @@ describe('check --access', () => {
     expect(code).toBe(1);
     expect(output).toContain('FAIL  {"org":"contoso"}');
     for (const failure of [
-      'may not enter, and should',
-      'does not see io.acme/mail',
-      'has the roles none, and not superAdmin',
+      'does not enter, but should',
+      'does not see io.acme/mail, but should',
+      'has roles none; expected superAdmin',
     ])
       expect(output).toContain(`\n      ${failure}\n`);
     expect(readFileSync(path('junit.xml'), 'utf8')).toContain('tests="2" failures="1"');
@@ -162,7 +162,7 @@ describe('check --against', () => {
       '\norg is acme: gains 2 entries of registry default: server io.acme/mail, server io.acme/wiki\n',
     );
     expect(output).not.toContain('team is data: ');
-    expect(output).toContain('of mirror on the rules alone');
+    expect(output).toContain('using only the configuration of mirror');
   });
 
   it('uses the entries of the database when it is reachable', async () => {
@@ -177,7 +177,7 @@ describe('check --against', () => {
       const { code, output } = await printed(() => checkConfiguration(file, {}, { against: old }));
       expect(code).toBe(0);
       expect(output).toContain('\norg is acme: loses 1 entry of registry default: server io.acme/stored\n');
-      expect(output).toContain('on the catalogue of the database');
+      expect(output).toContain('using the catalogue in the database');
     } finally {
       await drop();
     }

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Answer, ConsumerQuestion, Held, ModelState, Setting } from './model.js';
+import { observed, pathOf } from './questions.js';
 import type { Replica } from './replica.js';
 
 interface Missing {
@@ -14,8 +15,7 @@ interface Explanation {
     step: string;
     outcome: string;
     source?: string;
-    required?: object;
-    missing?: Missing[];
+    shadowedBy?: string;
   }[];
   readonly missing?: readonly Missing[];
   readonly hints: readonly string[];
@@ -61,7 +61,7 @@ export async function explainedDifference(replica: Replica, answered: Answered):
   const gate = byRoot.steps.find(({ step }) => step === 'gate');
   if (gate && (gate.outcome === 'passed') !== (expected.status !== 403)) return { asked, as, byRoot, wanted };
   return (
-    wrongSource(answered, byRoot) ??
+    (await wrongSteps(replica, answered, byRoot)) ??
     (await notMinimal(replica, { ...asked, as }, byRoot, answered.root)) ??
     (question.ask === 'list' ? await otherPage(replica, answered, as) : undefined)
   );
@@ -82,14 +82,37 @@ async function claimsOf(replica: Replica, token: string | null): Promise<{ claim
   return { claims: status === 200 ? (JSON.parse(text) as { claims: Held }).claims : {} };
 }
 
-// The source that explain names must be the one whose document was shown.
-function wrongSource({ question, prefix, expected }: Answered, explanation: Explanation): object | undefined {
-  if (question.ask === 'list' || !('shown' in expected)) return undefined;
-  const [first] = expected.shown as { from: string }[];
-  const source = explanation.steps.find(
-    ({ step, outcome }) => step === 'entry' && outcome === 'passed',
-  )?.source;
-  return source === `${prefix}${first?.from}` ? undefined : { question, explanation, expected };
+/** Whether the steps name another source or another version than the consumer API shows, with and without `include_deleted`. */
+async function wrongSteps(
+  replica: Replica,
+  { question, prefix, expected, token }: Answered,
+  { steps }: Explanation,
+): Promise<object | undefined> {
+  if (question.ask === 'list' || expected.status === 403) return undefined;
+  const rowsOf = async (asked: ConsumerQuestion) => {
+    const { status, text } = await replica.get(pathOf(asked, prefix), token);
+    const found = observed(asked, prefix, status, text);
+    return 'shown' in found ? (found.shown as { from: string }[]) : [];
+  };
+  const version = question.ask === 'version' ? question.version : 'latest';
+  const single = { ...question, ask: 'version', version } as const;
+  const [provided] = await rowsOf({ ...question, ask: 'versions', deleted: true });
+  const [shown] = await rowsOf(single);
+  const [stored] = await rowsOf({ ...single, deleted: true });
+  const source = provided && `${prefix}${provided.from}`;
+  const outcome = shown ? 'passed' : stored ? 'refused' : 'absent';
+  const wanted = source ? [{ source, outcome }] : [];
+  const versions = steps
+    .filter(({ step }) => step === 'version')
+    .map((step) => ({ source: step.source, outcome: step.outcome }));
+  const visible = steps.filter((step) => step.step === 'entry' && step.outcome === 'passed');
+  const shadowed = steps.filter((step) => step.step === 'shadowing' && step.outcome === 'refused');
+  const isRight =
+    isDeepStrictEqual(versions, wanted) &&
+    visible[0]?.source === source &&
+    shadowed.length === Math.max(0, visible.length - 1) &&
+    shadowed.every(({ shadowedBy }) => shadowedBy === source);
+  return isRight ? undefined : { question, steps, wanted };
 }
 
 /** contract §10: adding exactly `missing` opens it, and adding all but one value does not. */

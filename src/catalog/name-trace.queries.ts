@@ -1,0 +1,73 @@
+import { Injectable } from '@nestjs/common';
+import { PreparedStatements } from '../database/statements.js';
+import type { EntryType } from '../documents/entry-types.js';
+import { viewOfSources, type VisibleSource } from '../visibility/view.js';
+import { CURRENCY } from '../visibility/views.queries.js';
+import { hasShownStatus, rankedBy } from './list-conditions.js';
+import { firstEntry, missingVersion, WHICH } from './version.queries.js';
+import { type CurrencyRow, SnapshotCheck, ViewSql } from './view-sql.queries.js';
+
+/** One version of a name; the latest without a version. */
+export interface TracedName {
+  readonly type: EntryType;
+  readonly name: string;
+  readonly version?: string;
+}
+
+/** How the read of one version came out. */
+export interface NameTrace {
+  /** The source whose entry shadows all others; undefined if no entry is visible. */
+  readonly sourceId?: number;
+  /** The status of the version; undefined if that entry does not have it. */
+  readonly status?: string;
+  /** The code of the 404; undefined for a version that is shown. */
+  readonly code?: 'entry_not_found' | 'version_not_found';
+}
+
+interface TraceRow extends CurrencyRow {
+  readonly sourceId: number | null;
+  readonly status: string | null;
+  readonly isShown: boolean | null;
+  readonly hasLatest: boolean;
+}
+
+/**
+ * Runs the read of one version and reports what decided it (contract §10). Visibility, shadowing and status are decided by the SQL of
+ * `versionsOfName`, so an explanation cannot differ from the response.
+ */
+@Injectable()
+export class NameTraces {
+  constructor(private readonly prepared: PreparedStatements) {}
+
+  /** @param visible the claim sets that the caller sees, by source, in the order of the registry. */
+  async trace(
+    visible: readonly VisibleSource[],
+    { type, name, version = 'latest' }: TracedName,
+  ): Promise<NameTrace> {
+    const which = version === 'latest' ? 'latest' : 'exact';
+    const sql = new ViewSql(this.prepared, new SnapshotCheck(viewOfSources(visible)));
+    const [row] = await sql.query<TraceRow>(
+      `
+with ${CURRENCY},
+${rankedBy('(select $rankedSources::int[])')},
+first_entry as materialized (
+  ${firstEntry('$name')}
+)
+select currency."isCurrent", e.source_id as "sourceId",
+  asked.status, asked."isShown",
+  exists (select from entry_version v where v.entry_id = e.id and ${WHICH.latest} and ${hasShownStatus()}) as "hasLatest"
+from currency left join (first_entry f join entry e on e.id = f.id) on true
+left join lateral (
+  select v.status, ${hasShownStatus()} as "isShown" from entry_version v where v.entry_id = e.id and ${WHICH[which]}
+) asked on true`,
+      { type, name, version },
+    );
+    if (!row || row.sourceId === null) return { code: 'entry_not_found' };
+    const { sourceId, status, isShown, hasLatest } = row;
+    return {
+      sourceId,
+      ...(status === null ? {} : { status }),
+      ...(isShown ? {} : { code: missingVersion(which, hasLatest) }),
+    };
+  }
+}
