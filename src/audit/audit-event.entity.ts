@@ -2,7 +2,7 @@ import { Check, Column, Entity, Index, PrimaryColumn } from 'typeorm';
 import { BytewiseText, Timestamp } from '../database/columns.js';
 import type { AuditScope } from './audit-event.js';
 
-/** One audit event (contract §9). Written and read by statements alone: see audit.queries.ts. */
+/** One audit event (contract §9). Read and written only by SQL: see audit.queries.ts. */
 @Entity('audit_event')
 @Check('audit_event_outcome_check', `outcome in ('allowed', 'refused')`)
 @Index('audit_event_action', ['action', 'id', 'outcome'])
@@ -11,11 +11,11 @@ import type { AuditScope } from './audit-event.js';
 @Index('audit_event_target', ['target', 'id'])
 @Index('audit_event_scope', ['scopeDigest', 'id', 'action', 'outcome'], { where: 'scope_digest is not null' })
 export class AuditEventRow {
-  /** A UUID of version 7 (RFC 9562 §5.7): it rises with time, to the microsecond, and tells nothing of other events. */
+  /** A UUIDv7 (RFC 9562 §5.7) with microseconds; it reveals nothing about other events. */
   @PrimaryColumn({ type: 'uuid', primaryKeyConstraintName: 'audit_event_pkey' })
   id: string;
 
-  /** When it happened, by the clock of the database. */
+  /** By the clock of the database. */
   @Timestamp()
   time: Date;
 
@@ -25,19 +25,19 @@ export class AuditEventRow {
   @BytewiseText()
   outcome: string;
 
-  /** The subject of who did it. */
+  /** The subject of the caller. */
   @BytewiseText({ nullable: true })
   actor: string | null;
 
-  /** The name of what it was done to. */
+  /** The name of the target. */
   @BytewiseText()
   target: string;
 
-  /** Which managers may know of it, by the claims the target had then; null: super-admins alone. */
+  /** Which managers see it, by the claims of the target at that time; null: only super-admins. */
   @Column({ type: 'jsonb', nullable: true })
   scope: AuditScope | null;
 
-  /** Of the scope, to find the events of one. */
+  /** The digest of the scope, to find events by scope. */
   @Column({ name: 'scope_digest', type: 'bytea', nullable: true })
   scopeDigest: Buffer | null;
 
@@ -45,7 +45,7 @@ export class AuditEventRow {
   @Column({ type: 'integer', nullable: true })
   dropped: number | null;
 
-  /** The rest of it, as it is shown. */
+  /** The other members, as JSON. */
   @Column({ type: 'json' })
   event: object;
 }

@@ -5,30 +5,30 @@ import { canonicalClaims, type Claims } from '../claims/claims.js';
 import type { EntryType } from '../documents/entry-types.js';
 import type { RequestContext } from '../http/request-context.js';
 
-/** Characters of a text that a caller chose: names of subjects, clients, entries, versions. */
+/** Characters of a text from a caller: names of subjects, clients, entries, versions. */
 const MAX_TEXT = 255;
-/** Characters of what was there before a change, and after it, each. */
+/** Characters of the state before and after a change, each. */
 const MAX_STATE = 16_384;
-/** Characters of the claims that decide who sees an event; with more, super-admins alone do. */
+/** Characters of the claims that decide who sees an event; with more, only super-admins do. */
 export const MAX_SCOPE = 16_384;
 
 // PostgreSQL's jsonb takes neither NUL nor half a surrogate pair.
 const UNSTORABLE = /\0|\p{Surrogate}/gu;
 
-/** A text that PostgreSQL takes, cut where it is too long. */
+/** Makes a text storable in PostgreSQL and cuts it to MAX_TEXT characters. */
 export function boundedText(text: string): string {
   const storable = text.slice(0, MAX_TEXT).replaceAll(UNSTORABLE, '\uFFFD');
   return text.length > MAX_TEXT ? `${storable}…` : storable;
 }
 
-/** What there was before a change, or after it: whole, or by its digest, since claims of which a part is missing would say something else. */
+/** Replaces a large state by its digest: cut claims would mean something else. */
 export function boundedState(state: object): object {
   const text = JSON.stringify(state);
   if (text.length <= MAX_STATE) return state;
   return { tooLarge: { characters: text.length, sha256: createHash('sha256').update(text).digest('hex') } };
 }
 
-/** How many characters the claims have, or more than may be kept; looks at no more than that. */
+/** Counts the characters of claims; stops counting above MAX_SCOPE. */
 export function sizeOf(all: readonly Claims[]): number {
   let size = 0;
   for (const claims of all)
@@ -42,19 +42,19 @@ export function sizeOf(all: readonly Claims[]): number {
 
 const DIGEST_BYTES = 16;
 
-/** Who did it (contract §9). */
+/** The caller of an event (contract §9). */
 export interface AuditActor {
   readonly subject: string | null;
   readonly issuer: string | null;
   readonly client?: string;
-  /** The name of the registry's key that they came with. */
+  /** The name of the registry key that the caller used. */
   readonly key?: string;
   readonly roles: readonly string[];
 }
 
 export type AuditTargetType = 'source' | 'registry' | 'configuration' | 'route' | EntryType;
 
-/** What it was done to (contract §9). */
+/** The resource of an event (contract §9). */
 export interface AuditTarget {
   readonly type: AuditTargetType;
   readonly name: string;
@@ -63,46 +63,46 @@ export interface AuditTarget {
   readonly registry?: string;
 }
 
-/** What there was before a change, and after it: absent where there was nothing. */
+/** The state before and after a change; absent if the resource did not exist. */
 export interface AuditChange {
   readonly before?: object;
   readonly after?: object;
 }
 
-/** Which managers may know of an event: those who reach all of these claims in this role. */
+/** Which managers see an event: all with this role who cover all of these claims. */
 export interface AuditScope {
   readonly role: Role;
   readonly claims: readonly Claims[];
 }
 
-/** What happened, as it is on its way into the table. */
+/** An event to be written. */
 export interface AuditEvent {
   readonly action: AuditAction;
   readonly outcome: 'allowed' | 'refused';
   readonly code?: string;
-  /** Which rule decided. */
+  /** The rule that decided. */
   readonly step?: string;
   readonly actor: AuditActor;
   readonly target: AuditTarget;
   readonly change?: AuditChange;
-  /** Null where no request led to it. */
+  /** Null for events without a request. */
   readonly context: RequestContext | null;
-  /** Null: for super-admins alone. */
+  /** Null: only super-admins see it. */
   readonly scope: AuditScope | null;
 }
 
-/** What the server does by itself: when it syncs, and when it follows its configuration. */
+/** The actors of changes that no request made. */
 export const SYNC_ACTOR: AuditActor = { subject: 'sync', issuer: null, roles: [] };
 export const CONFIGURATION_ACTOR: AuditActor = { subject: 'configuration', issuer: null, roles: [] };
 
-/** Who published a version (contract §9). */
+/** The caller who published a version (contract §9). */
 export interface Publisher {
   readonly subject: string | null;
   readonly issuer: string | null;
   readonly client?: string;
 }
 
-/** @param caller undefined: nobody that is known. */
+/** @param caller undefined for unidentified callers. */
 export function actorOf(caller: Caller | undefined, roles: readonly string[]): AuditActor {
   const issuer = caller?.claims['iss'];
   return {
@@ -114,19 +114,19 @@ export function actorOf(caller: Caller | undefined, roles: readonly string[]): A
   };
 }
 
-/** Null where callers are not identified. */
+/** Null for unidentified callers. */
 export function publisherOf(caller: Caller): Publisher | null {
   if (!caller.identified) return null;
   const { subject, issuer, client } = actorOf(caller, []);
   return { subject, issuer, ...(client === undefined ? {} : { client }) };
 }
 
-/** A scope that may be kept: null when its claims are too large, so that an event never shows more than it may. */
+/** Null if the claims are too large to store: then only super-admins see the event. */
 export function boundedScope(role: Role, claims: readonly Claims[]): AuditScope | null {
   return sizeOf(claims) > MAX_SCOPE ? null : { role, claims };
 }
 
-/** A scope as it is stored: equal for equal claims, whatever their order. */
+/** A scope as stored: the same text and digest for the same claims in any order. */
 export function storedScope({ role, claims }: AuditScope): {
   readonly scope: string;
   readonly digest: Buffer;
@@ -136,7 +136,7 @@ export function storedScope({ role, claims }: AuditScope): {
   return { scope, digest: createHash('sha256').update(scope).digest().subarray(0, DIGEST_BYTES) };
 }
 
-/** The event as it is shown and logged (contract §9), without `id` and `time`, which the database gives it. */
+/** The event as JSON (contract §9), without `id` and `time`, which the database adds. */
 export function eventText({ context, target, change, ...event }: AuditEvent): string {
   const { action, outcome, code, step, actor } = event;
   return JSON.stringify({

@@ -19,8 +19,8 @@ export class AuditListController {
   @Get()
   @ApiOperation({
     operationId: 'listAuditEvents',
-    summary: 'What was done and refused, newest first, as far as this caller reaches what it was done to',
-    description: `With \`Accept: ${LINES_TYPE}\` the answer is a stream with an event on each line.`,
+    summary: 'List changes and refusals that the caller may know, newest first',
+    description: `With \`Accept: ${LINES_TYPE}\`, streams one event per line.`,
   })
   @ApiOkWithEtag(AuditEventList)
   @ApiErrors('invalid_parameter', 'invalid_cursor', 'database_unavailable', 'database_timeout')

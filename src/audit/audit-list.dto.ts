@@ -36,26 +36,26 @@ export class AuditListParameters {
   @Checked(emptyOr(wordParameter(AUDIT_ACTIONS)))
   action?: string;
 
-  @ApiPropertyOptional({ description: 'Only what this subject did', maxLength: MAX_NAME })
+  @ApiPropertyOptional({ description: 'Only events of this subject', maxLength: MAX_NAME })
   @Optional()
   @Checked(textParameter('a subject', MAX_NAME))
   actor?: string;
 
   @ApiPropertyOptional({
-    description: 'Only what was done to a source, registry or entry of this name',
+    description: 'Only events of the source, registry or entry with this name',
     maxLength: MAX_NAME,
   })
   @Optional()
   @Checked(textParameter('a name', MAX_NAME))
   target?: string;
 
-  @ApiPropertyOptional({ enum: OUTCOMES, description: 'Only what was allowed, or refused' })
+  @ApiPropertyOptional({ enum: OUTCOMES, description: 'Only events with this outcome' })
   @Optional()
   @Checked(emptyOr(wordParameter(OUTCOMES)))
   outcome?: string;
 
   @ApiPropertyOptional({
-    description: '`metadata.nextCursor` of the page before; it carries the query along',
+    description: '`metadata.nextCursor` of the previous page; includes its filters',
   })
   @Optional()
   @Checked(cursorParameter)
@@ -67,7 +67,7 @@ export class AuditListParameters {
     maximum: MAX_EVENTS,
     default: DEFAULT_EVENTS,
     description:
-      'Events on a page at most; a page of large events ends earlier. As lines: all there are, unless it is given',
+      'Maximum number of events on a page; large events may end it earlier. Streams are unlimited by default',
   })
   @Optional()
   @Checked(emptyOr(givenOnce(`a whole number from 1 to ${MAX_EVENTS}`, (text) => PAGE_LIMIT.test(text))))
@@ -77,21 +77,21 @@ export class AuditListParameters {
 const NULLABLE_TEXT = { type: String, nullable: true } as const;
 const STATE = { type: 'object', additionalProperties: true } as const;
 
-/** Who did it; the server itself is `sync` and `configuration`, without an issuer. */
+/** The caller; the server itself is `sync` or `configuration`, without an issuer. */
 export class AuditActorAnswer {
-  @ApiProperty({ ...NULLABLE_TEXT, description: 'Of the token; null when nobody was identified' })
+  @ApiProperty({ ...NULLABLE_TEXT, description: 'The subject of the token; null for unidentified callers' })
   subject: string | null;
 
-  @ApiProperty({ ...NULLABLE_TEXT, description: 'Of the token' })
+  @ApiProperty({ ...NULLABLE_TEXT, description: 'The issuer of the token' })
   issuer: string | null;
 
   /** The client that the token was issued to. */
   client?: string;
 
-  /** The name of the registry's key that they came with, in place of a token. */
+  /** The name of the registry key that the caller used instead of a token. */
   key?: string;
 
-  /** At that time. */
+  /** The roles of the caller at that time. */
   roles: string[];
 }
 
@@ -108,7 +108,7 @@ export class AuditTargetAnswer {
   registry?: string;
 }
 
-/** What there was before a change and after it, as far as there was anything. */
+/** The state before and after a change. */
 export class AuditChangeAnswer {
   @ApiPropertyOptional(STATE)
   before?: object;
@@ -127,7 +127,7 @@ export class AuditEventAnswer {
 
   @ApiProperty({
     ...NULLABLE_TEXT,
-    description: 'Of the request that led to it, as in `X-Request-Id` and the log',
+    description: 'The request ID, as in `X-Request-Id` and the log',
   })
   requestId: string | null;
 
@@ -139,10 +139,10 @@ export class AuditEventAnswer {
   @ApiProperty({ enum: OUTCOMES })
   outcome: string;
 
-  /** The code of a refusal. */
+  /** The error code of a refusal. */
   code?: string;
 
-  /** Which rule has refused. */
+  /** The rule that refused. */
   step?: string;
 
   actor: AuditActorAnswer;
@@ -151,12 +151,12 @@ export class AuditEventAnswer {
 
   change?: AuditChangeAnswer;
 
-  @ApiProperty({ ...NULLABLE_TEXT, description: 'The address at the other end of the connection' })
+  @ApiProperty({ ...NULLABLE_TEXT, description: 'The remote address of the connection' })
   sourceIp: string | null;
 
   @ApiPropertyOptional({
     type: 'integer',
-    description: 'Refusals and reads that were lost before this event; shown to super-admins',
+    description: 'Number of refusals and reads lost before this event; super-admins only',
   })
   dropped?: number;
 }

@@ -13,7 +13,7 @@ import { type AuditScope, boundedText } from './audit-event.js';
 import { type AuditListParameters, DEFAULT_EVENTS, MAX_EVENTS } from './audit-list.dto.js';
 import { type EventConditions, type EventRow, knownScopes, newestEvents } from './audit-page.queries.js';
 
-/** A list asked for: `limit` events, the newest of those that pass the conditions. */
+/** Requests the newest `limit` events that match the conditions. */
 export interface AuditListRequest {
   readonly conditions: EventConditions;
   readonly limit: number;
@@ -23,7 +23,7 @@ const LIST = 'audit';
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 const FIRST_ID = '00000000-0000-0000-0000-000000000000';
 const LAST_ID = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
-/** What the first 48 bits of an id hold. */
+/** The largest timestamp of a UUIDv7, which has 48 bits. */
 const LAST_MS = 2 ** 48 - 1;
 
 class CursorConditions implements EventConditions {
@@ -35,16 +35,16 @@ class CursorConditions implements EventConditions {
   @Checked(uuid) readonly before: string;
 }
 
-/** What a cursor holds: nothing that the events before it do not tell. */
+/** The content of a cursor: nothing beyond the query and the events already returned. */
 class AuditListCursor {
   @Section(() => CursorConditions) readonly conditions: CursorConditions;
   @Checked(wholeNumber(1, MAX_EVENTS)) readonly limit: number;
 }
 
 /**
- * The list that a query asks for. A cursor carries the query: filters sent along with it change nothing.
+ * Parses a query. A cursor contains the filters of its first page; other filters beside it are ignored.
  *
- * @throws ApiError `invalid_cursor`.
+ * @throws ApiError 400 `invalid_cursor`.
  */
 export function auditListRequest(query: AuditListParameters): AuditListRequest {
   const limit = query.limit ? Number(query.limit) : undefined;
@@ -53,8 +53,7 @@ export function auditListRequest(query: AuditListParameters): AuditListRequest {
     return { conditions, limit: limit ?? before };
   }
   const { since, until, action, actor, target, outcome } = query;
-  const asked = { action, actor, target, outcome };
-  const filters = Object.entries(asked).flatMap(([name, value]) =>
+  const filters = Object.entries({ action, actor, target, outcome }).flatMap(([name, value]) =>
     value ? [[name, boundedText(value)]] : [],
   );
   const conditions = {
@@ -65,12 +64,12 @@ export function auditListRequest(query: AuditListParameters): AuditListRequest {
   return { conditions, limit: limit ?? DEFAULT_EVENTS };
 }
 
-/** The cursor that goes on with this. */
+/** The cursor of the page that continues with this request. */
 export function nextCursor({ conditions }: AuditListRequest, limit: number): string {
   return encodeCursor(LIST, { conditions, limit });
 }
 
-/** The first id an event of this moment could have: ids begin with the milliseconds since 1970 (RFC 9562 §5.7). */
+/** The smallest UUIDv7 with this time: it begins with the milliseconds since 1970 (RFC 9562 §5.7). */
 export function firstIdAt(moment: string): string {
   const ms = Math.min(Math.max(0, parseTimestamp(moment)?.getTime() ?? 0), LAST_MS);
   const hex = ms.toString(16).padStart(12, '0');
@@ -86,7 +85,7 @@ export function knowsAllEvents(policy: AccessPolicy, caller: Caller): boolean {
   return policy.seesAll(caller);
 }
 
-/** contract §9: managers see the events whose target they reach, by the claims that it had at the time, in the role that they have. */
+/** contract §9: managers see an event if they cover the claims that its target had at that time, in the matching role. */
 export function mayKnow(policy: AccessPolicy, caller: Caller, { role, claims }: AuditScope): boolean {
   return (
     policy.mayAct(caller, role) &&
@@ -96,21 +95,21 @@ export function mayKnow(policy: AccessPolicy, caller: Caller, { role, claims }: 
   );
 }
 
-/** Of one page. */
+/** Characters of the events on a page. */
 const MAX_CHARACTERS = 1_024 * 1_024;
-/** Of what is read at a time of a stream: each holds as much while its client does not read. */
+/** Characters read at a time for a stream, which stay in memory while its client does not read. */
 const MAX_CHUNK_CHARACTERS = 256 * 1_024;
 const EVENTS_PER_CHUNK = 500;
 const TIMEOUT_MS = 10_000;
 
-/** Who asks, and which of the events there are they may see; null: all of them. */
+/** The caller, and the digests of the scopes they may see; null for all events. */
 interface Reader {
   readonly callerKey: string;
   readonly gone: AbortSignal;
   readonly scopes: readonly Buffer[] | null;
 }
 
-/** A part of a stream, and what is to be read next. */
+/** A chunk of a stream, and the request for the next one. */
 interface Lines {
   readonly text: string;
   readonly count: number;
@@ -118,8 +117,8 @@ interface Lines {
 }
 
 /**
- * Lists of audit events (contract §9), of each caller those that they may know. Statements that read them take turns with other long lists, and end when their client
- * goes away.
+ * Lists the audit events that a caller may know (contract §9). Its statements share a quota with other exports and end when the client
+ * disconnects.
  */
 @Injectable()
 export class AuditListService {
@@ -138,15 +137,15 @@ export class AuditListService {
     return new JsonText(`{"events":[${events.join(',')}],"metadata":${JSON.stringify(metadata)}}`);
   }
 
-  /** A line for each event, up to `limit` if it is given. Read by and by, as fast as the client takes them. */
+  /** Streams one event per line as fast as the client reads, up to `limit` if given. */
   async lines(caller: Caller, client: Client, query: AuditListParameters): Promise<JsonLines> {
     const request = auditListRequest(query);
     const reader = await this.readerOf(caller, client);
     const most = query.limit ? request.limit : Infinity;
-    // Before the answer begins: it can still be a refusal.
+    // Read before the response begins, while it can still be an error.
     const first = await this.readLines(reader, request, most);
-    const following = (rest: AuditListRequest, left: number) => this.readLines(reader, rest, left);
-    return new JsonLines(linesFrom(first, most, following), reader.gone);
+    const readMore = (rest: AuditListRequest, left: number) => this.readLines(reader, rest, left);
+    return new JsonLines(linesFrom(first, most, readMore), reader.gone);
   }
 
   private async readLines(reader: Reader, request: AuditListRequest, most: number): Promise<Lines> {
@@ -169,7 +168,7 @@ export class AuditListService {
     return { ...everything, scopes };
   }
 
-  /** @returns the rest: what is to be read next; undefined when that was all. */
+  /** @returns the events, and the request for the next ones; undefined after the last. */
   private async read(
     reader: Reader,
     request: AuditListRequest,
@@ -221,8 +220,8 @@ function sizeOf(rows: readonly EventRow[]): number {
   return rows.reduce((sum, { event }) => sum + event.length, 0);
 }
 
-// How many were lost is about everybody's events.
+// `dropped` counts the events of all callers, so only super-admins see it.
 function describe({ id, time, dropped, event }: EventRow, { scopes }: Reader): string {
-  const told = scopes === null && dropped !== null ? `,"dropped":${dropped}` : '';
-  return `{"id":"${id}","time":"${time}"${told},${event.slice(1)}`;
+  const lost = scopes === null && dropped !== null ? `,"dropped":${dropped}` : '';
+  return `{"id":"${id}","time":"${time}"${lost},${event.slice(1)}`;
 }

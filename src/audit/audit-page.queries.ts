@@ -2,15 +2,15 @@ import { utcText } from '../database/columns.js';
 import type { StatementRunner } from '../database/search-pool.js';
 import type { AuditScope } from './audit-event.js';
 
-/** Which events a list shows: those that pass all of it. */
+/** The filters of a list; an event must match all of them. */
 export interface EventConditions {
   readonly action?: string;
   readonly actor?: string;
   readonly target?: string;
   readonly outcome?: string;
-  /** Ids from this one on. */
+  /** The smallest ID, inclusive. */
   readonly from: string;
-  /** Ids before this one. */
+  /** The largest ID, exclusive. */
   readonly before: string;
 }
 
@@ -18,11 +18,11 @@ export interface EventRow {
   readonly id: string;
   readonly time: string;
   readonly dropped: number | null;
-  /** The rest of it, as JSON. */
+  /** The other members, as JSON. */
   readonly event: string;
 }
 
-/** One distinct scope of the events there are. */
+/** A distinct scope of stored events. */
 export interface KnownScope {
   readonly digest: Buffer;
   readonly scope: AuditScope;
@@ -30,12 +30,12 @@ export interface KnownScope {
 
 const COLUMNS = ['action', 'actor', 'target', 'outcome'] as const;
 
-/** Those of a statement at most: each may be large. */
+/** Scopes per statement: each may be large. */
 const SCOPES_AT_A_TIME = 200;
-/** Before every digest. */
+/** Sorts before every digest. */
 const NO_DIGEST = Buffer.alloc(0);
 
-/** The distinct scopes of events behind a digest, by jumps from one to the next in the index. */
+/** The distinct scopes after a digest, by an index skip scan. */
 const SCOPES = `
 with recursive known as (
   (select scope_digest, scope, 1 as place from audit_event where scope_digest > $1 order by scope_digest limit 1)
@@ -48,7 +48,7 @@ with recursive known as (
 )
 select scope_digest as digest, scope from known`;
 
-/** Every distinct scope of the events there are, some at a time: whoever manages entries may make many, and large ones. */
+/** All distinct scopes, in batches: managers of entries can create many large ones. */
 export async function* knownScopes(statements: StatementRunner): AsyncGenerator<KnownScope[]> {
   for (let after: Buffer | undefined = NO_DIGEST; after;) {
     const scopes: KnownScope[] = await statements.query<KnownScope[]>(SCOPES, [after, SCOPES_AT_A_TIME]);
@@ -58,10 +58,10 @@ export async function* knownScopes(statements: StatementRunner): AsyncGenerator<
 }
 
 /**
- * The newest events that pass the conditions, up to so many, or fewer when they are large.
+ * The newest events that match the conditions, newest first.
  *
- * @param scopes the digests of those that are shown; null: all events. Of others nothing is read.
- * @param most events, and characters of them.
+ * @param scopes digests of the scopes to include; null for all events.
+ * @param most the maximum number of events and of their characters; the last event may exceed the latter.
  */
 export async function newestEvents(
   statements: StatementRunner,

@@ -13,15 +13,15 @@ import { AuditQueries } from './audit.queries.js';
 
 const EVERY_MS = 5 * 60_000;
 const EVENTS_PER_SLICE = 1_000;
-/** Between two slices, for the statements of others. */
+/** Pause between two slices, so that other statements can run. */
 const PAUSE_MS = 20;
 
-/** Deletes the events that are older than `audit.retention`, a slice at a time. Every replica looks, one at a time. */
+/** Deletes events older than `audit.retention` in slices, on one replica at a time. */
 @Injectable()
 export class AuditRetention implements OnApplicationBootstrap, OnApplicationShutdown {
   private readonly logger = new Logger('audit');
   private readonly polling = new Polling(() => this.run(), EVERY_MS, this.logger, {
-    failed: 'Deleting old audit events failed; it is tried again later',
+    failed: 'Deleting old audit events failed; it will be retried',
   });
 
   constructor(
@@ -45,6 +45,6 @@ export class AuditRetention implements OnApplicationBootstrap, OnApplicationShut
       isMore = deleted === EVENTS_PER_SLICE;
       if (isMore) await sleep(PAUSE_MS);
     }
-    if (total > 0) this.logger.log({ deleted: total }, 'Old audit events were deleted');
+    if (total > 0) this.logger.log({ deleted: total }, 'Deleted old audit events');
   }
 }

@@ -18,37 +18,34 @@ import {
 } from './audit-event.js';
 import { AuditQueries, type WrittenEvent } from './audit.queries.js';
 
-/** A change, on its way into the trail. */
+/** A change to be recorded. */
 export interface ChangeEvent {
   readonly action: AuditAction;
   readonly target: AuditTarget;
-  /** The claims that the target had before the change and has after it: who sees the event reaches all of them. */
+  /** The claims of the target before and after the change: managers must cover all of them to see the event. */
   readonly claims: readonly Claims[];
   readonly change?: AuditChange;
 }
 
-/** Whose request a change is made for; null: the configuration's. */
+/** The caller and the request of a change. */
 export interface Requester {
   readonly caller: Caller;
   readonly context: RequestContext;
 }
 
-/** Writes the event of a change. Before what others wait for is locked, where that is possible: it is one statement more. */
+/** Writes the event of a change. Call it before taking contended locks if possible: it is another statement. */
 export type RecordChange = (event: ChangeEvent) => Promise<void>;
 
-/** What a sync that changed something has done. */
+/** The number of changed entries of a sync. */
 export interface SyncResult {
   readonly added: number;
   readonly changed: number;
   readonly removed: number;
-  /** From its start to the writing of this; a watch has none, as it never ends. */
+  /** From the start of the sync to this event; undefined for a watch, which never ends. */
   readonly durationMs?: number;
 }
 
-/**
- * The events of changes (contract §9): each is written in the transaction of its change, so that neither is there without the
- * other, and goes to the log once that has been committed.
- */
+/** Writes the event of each change in its transaction, and logs it after the commit (contract §9). */
 @Injectable()
 export class AuditTrail {
   private readonly logger = new Logger('audit');
@@ -59,7 +56,11 @@ export class AuditTrail {
     private readonly policy: AccessPolicy,
   ) {}
 
-  /** Runs a transaction that changes something; `record` is called for each of its changes. */
+  /**
+   * Runs a transaction; `work` must call `record` for each of its changes.
+   *
+   * @param requester null for changes of the configuration.
+   */
   async transaction<T>(
     requester: Requester | null,
     work: (manager: EntityManager, record: RecordChange) => Promise<T>,
@@ -74,16 +75,16 @@ export class AuditTrail {
         written.push(await this.queries.insertChange(manager, event));
       }),
     );
-    // Its answer comes first.
+    // The response goes out first.
     setImmediate(() => this.report(written));
     return result;
   }
 
   /**
-   * Writes that a sync has changed something, in its transaction.
+   * Writes the event of a sync in its transaction, unless nothing changed.
    *
-   * @param claimSetId of the source.
-   * @returns what is to be reported once the transaction has been committed.
+   * @param claimSetId the claim set of the source.
+   * @returns the events to pass to `report` after the commit.
    */
   async writeSync(
     manager: EntityManager,
@@ -102,14 +103,14 @@ export class AuditTrail {
     return [await this.queries.insertChange(manager, eventOf(change, SYNC_ACTOR, null))];
   }
 
-  /** Logs events that are in the database for good. */
+  /** Logs committed events. */
   report(written: readonly WrittenEvent[]): void {
     for (const { id, time, event } of written)
       this.logger.log({ id, ...(JSON.parse(event) as object), at: time }, 'Audit event');
   }
 }
 
-/** The role in which a manager reaches what an event is about; null where there is none. */
+/** The role that manages targets of this type; null if none does. */
 export function managerOf({ type }: AuditTarget): Role | null {
   switch (type) {
     case 'source':

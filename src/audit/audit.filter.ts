@@ -15,7 +15,7 @@ import { actorOf, type AuditEvent, type AuditTarget, boundedScope, boundedTarget
 import { AuditRecorder } from './audit-recorder.js';
 import { type DeclaredRoute, type RoutedRequest, targetOf } from './audit.guard.js';
 
-/** Answers of admin routes that are the same for what is missing and for what is hidden. */
+/** Codes that admin routes return for missing and for hidden resources alike. */
 const MAY_BE_HIDDEN: ReadonlySet<ErrorCode> = new Set([
   'source_not_found',
   'registry_not_found',
@@ -25,11 +25,9 @@ const MAY_BE_HIDDEN: ReadonlySet<ErrorCode> = new Set([
 const MANAGERS = { source: 'manageSources', registry: 'manageRegistries', entry: 'manageEntries' } as const;
 
 /**
- * Records refusals once they have been answered (contract §9): 401, 403, and of admin routes the 404 of what is hidden. A 400, 409,
- * 412 or 5xx leaves nothing.
+ * Records refusals after the response (contract §9): 401, 403, and on admin routes the 404 of hidden resources.
  *
- * For what is missing the same is done as for what is hidden, up to the statement that writes, so that neither the answer nor the
- * time after it tells the two apart.
+ * Missing resources take the same path as hidden ones up to the INSERT, so that callers cannot distinguish them by timing.
  */
 @Catch()
 @Injectable()
@@ -68,18 +66,18 @@ export class AuditFilter extends ErrorFilter {
     this.recorder.record(event, { callerKey: caller ? client.callerKey(caller) : client.clientKey, isKept });
   }
 
-  /** Whether a refusal is recorded; null: not even in appearance. */
+  /** Whether a refusal is recorded; null: not even for equal timing. */
   private isRecorded({ status, code, refusedClaims }: ApiError, route: DeclaredRoute | undefined) {
     if (status === 401 || status === 403) return true;
     if (status !== 404 || !route) return null;
     if (route.named || route.isPublisherRoute || route.audited?.action === 'access.read')
       return MAY_BE_HIDDEN.has(code) ? refusedClaims !== undefined : null;
-    // Of consumers, hidden and missing alike.
+    // For consumers, hidden and missing entries are recorded alike.
     return route.isRegistryRoute && this.audit.reads ? true : null;
   }
 }
 
-// A name that leads to nothing may be anything, such as a key that somebody has put into the wrong place.
+// The name of a missing resource may be anything, such as a registry key in the wrong place.
 function shownTarget(target: AuditTarget, { status, refusedClaims }: ApiError): AuditTarget {
   if (status === 403 || refusedClaims) return target;
   const { name, version, registry } = target;
@@ -91,7 +89,7 @@ function shownTarget(target: AuditTarget, { status, refusedClaims }: ApiError): 
   };
 }
 
-/** Who may know of it: who reaches what was refused, or the registry that it was asked for in. */
+/** Managers see the refusal if they cover the claims of the refused resource or of the entered registry. */
 function scopeOf(
   { code, refusedClaims }: ApiError,
   { entered }: RoutedRequest,
@@ -99,7 +97,7 @@ function scopeOf(
 ): AuditEvent['scope'] {
   const claims: Claims | undefined = refusedClaims ?? entered?.claims;
   const isEntry = refusedClaims !== undefined && code === 'entry_not_found';
-  const ofOthers: Role = isEntry ? 'manageEntries' : 'manageRegistries';
-  const role = route?.named ? MANAGERS[route.named.resource] : ofOthers;
+  const unnamed: Role = isEntry ? 'manageEntries' : 'manageRegistries';
+  const role = route?.named ? MANAGERS[route.named.resource] : unnamed;
   return claims ? boundedScope(role, [claims]) : null;
 }

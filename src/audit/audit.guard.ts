@@ -20,17 +20,17 @@ import { requestContextOf } from '../http/request-context.js';
 import { actorOf, type AuditTarget, boundedScope, boundedTarget } from './audit-event.js';
 import { AuditRecorder } from './audit-recorder.js';
 
-/** What a route says of itself, as far as the audit trail is concerned. */
+/** The declarations of a route that matter to the audit trail. */
 export interface DeclaredRoute {
   readonly audited: AuditDeclaration | undefined;
   readonly named: NamedResource | undefined;
-  /** Whether it is about one registry as consumers see it. */
+  /** Whether it is a consumer route of a registry. */
   readonly isRegistryRoute: boolean;
-  /** Whether something is published through a registry by it. */
+  /** Whether it publishes through a registry. */
   readonly isPublisherRoute: boolean;
 }
 
-/** What a request names, by what its route declares (contract §9); the route itself where that is nothing. */
+/** The resource that a request names, by the declarations of its route; else the route itself (contract §9). */
 export function targetOf(request: LoadedRequest, route: DeclaredRoute | undefined): AuditTarget {
   const text = (parameter: string): string | undefined => {
     const value: unknown = request.params?.[parameter];
@@ -67,15 +67,15 @@ function consumerTarget(
   };
 }
 
-// The pattern, and not the path: that may hold what is nobody's to read.
+// The pattern, since the path may contain secrets.
 function patternOf({ route }: Request): string {
   const path: unknown = (route as { path?: unknown } | undefined)?.path;
   return typeof path === 'string' ? path : '';
 }
 
 /**
- * With `audit.reads`, records a read of a registry once it has been answered (contract §9). Also an answer of which not all was taken;
- * what was refused is recorded by the AuditFilter.
+ * Records a read of a registry after the response, even an incomplete one (contract §9, `audit.reads`). AuditFilter records refused
+ * requests.
  */
 export function recordRead(
   context: ExecutionContext,
@@ -105,13 +105,13 @@ export function recordRead(
   });
 }
 
-/** A request that a route of ours has taken. */
+/** A request that matched a route. */
 export interface RoutedRequest extends LoadedRequest {
-  /** What its route declares; looked up when there is something to record. */
+  /** The declarations of its route, looked up only for an event. */
   declaredRoute?: () => DeclaredRoute;
 }
 
-/** Stands before all other steps and refuses nothing: it keeps what refusals are recorded by, and has reads recorded. */
+/** The first guard. It refuses nothing: it prepares the recording of refusals and reads. */
 @Injectable()
 export class AuditGuard implements CanActivate {
   constructor(

@@ -3,31 +3,31 @@ import { DataSource, type EntityManager } from 'typeorm';
 import { utcText } from '../database/columns.js';
 import { type AuditEvent, boundedText, eventText, storedScope } from './audit-event.js';
 
-/** Held by the replica that deletes what is too old. */
+/** Advisory lock of the replica that deletes old events. */
 const RETENTION_LOCK = 7_264_018_534;
 
-/** An event that has waited to be written. */
+/** An event from the queue of the recorder. */
 export interface WaitingEvent {
   readonly event: AuditEvent;
-  /** Since it happened. */
+  /** Time since the event. */
   readonly ageMs: number;
   /** Events that were lost before this one. */
   readonly dropped: number | null;
-  /** False: it is not written, but for the work everything is done that is done for one that is. */
+  /** False: it takes the same work, but is not written. */
   readonly isKept: boolean;
 }
 
-/** An event as it was written. */
+/** A stored event. */
 export interface WrittenEvent {
   readonly id: string;
   /** RFC 3339 in UTC. */
   readonly time: string;
-  /** The rest of it, as JSON. */
+  /** The other members, as JSON. */
   readonly event: string;
 }
 
-// The microseconds of `at` make the id: 48 bits of milliseconds, the rest of them in the next 12, and 62 random ones. Events of
-// one statement are a microsecond apart, so that their order is kept.
+// A UUIDv7 from `micros`: 48 bits of milliseconds, the remaining microseconds in the next 12 bits, and 62 random bits. Events of one
+// statement are a microsecond apart, which keeps their order.
 const INSERT = `
 with clock as materialized (select clock_timestamp() as now),
 timed as (
@@ -43,7 +43,7 @@ select (lpad(to_hex(micros / 1000), 12, '0') || '7' || lpad(to_hex(micros % 1000
 from timed where is_kept
 returning id, ${utcText('time')} as time, event::text as event`;
 
-// The same for one event that has just happened: a statement that PostgreSQL plans in a fraction of the time.
+// For a single event: PostgreSQL plans it in a fraction of the time.
 const INSERT_ONE = `
 insert into audit_event (id, time, action, outcome, actor, target, scope, scope_digest, event)
 select (lpad(to_hex(micros / 1000), 12, '0') || '7' || lpad(to_hex(micros % 1000 * 4), 3, '0')
@@ -52,12 +52,11 @@ select (lpad(to_hex(micros / 1000), 12, '0') || '7' || lpad(to_hex(micros % 1000
 from (select floor(extract(epoch from clock_timestamp()) * 1000000)::bigint as micros offset 0) clock
 returning id, ${utcText('time')} as time`;
 
-/** What writes and deletes audit events. */
 @Injectable()
 export class AuditQueries {
   constructor(private readonly dataSource: DataSource) {}
 
-  /** Writes events that have waited, in their order. */
+  /** Writes events in their order. */
   async insert(waiting: readonly WaitingEvent[]): Promise<WrittenEvent[]> {
     const rows = waiting.map(({ event }) => ({ event, stored: event.scope && storedScope(event.scope) }));
     return this.dataSource.query<WrittenEvent[]>(INSERT, [
@@ -74,7 +73,7 @@ export class AuditQueries {
     ]);
   }
 
-  /** Writes the event of a change, in its transaction; of one target, under its lock, the ids rise. */
+  /** Writes the event of a change in its transaction. Under the lock of the target, IDs are ascending. */
   async insertChange(manager: EntityManager, event: AuditEvent): Promise<WrittenEvent> {
     const { action, outcome, actor, target, scope } = event;
     const stored = scope && storedScope(scope);
@@ -93,9 +92,9 @@ export class AuditQueries {
   }
 
   /**
-   * Deletes the oldest events that are older than this, up to so many.
+   * Deletes at most `most` events older than `olderThanMs`, oldest first.
    *
-   * @returns how many; null while another replica is at it.
+   * @returns how many were deleted; null if another replica has the lock.
    */
   async deleteOldest(olderThanMs: number, most: number): Promise<number | null> {
     return this.dataSource.transaction(async (manager) => {
