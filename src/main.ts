@@ -24,8 +24,8 @@ interface MigrateOptions {
   destructive: boolean;
 }
 
-// Each command loads what it needs, when it runs: `serve` has to start tracing before it loads the application.
 const build = versionReport(buildReport());
+// Each command loads its modules when it runs: `serve` must start tracing before it loads the application.
 const program = new Command('registry-server')
   .description('A registry server for MCP servers, skills and plugins')
   .version(`${build.version} (commit ${build.commit})`, '-V, --version', 'print the version and the commit');
@@ -37,8 +37,8 @@ program
   .command('serve')
   .description('apply pending migrations, then serve until SIGTERM')
   .addOption(config())
-  .option('--address <host:port>', 'where the API listens', ':8080')
-  .option('--internal-address <host:port>', 'where health, readiness and version listen', ':8081')
+  .option('--address <host:port>', 'listen address of the API', ':8080')
+  .option('--internal-address <host:port>', 'listen address of health, readiness and version', ':8081')
   .addOption(authMode())
   .action(async ({ config: file, ...flags }: ServeOptions) => {
     const { serve } = await import('./cli/serve.js');
@@ -50,9 +50,9 @@ program
   .description('validate the configuration and print every problem; starts nothing')
   .addOption(config())
   .addOption(authMode())
-  .option('--access <file>', 'hold the configuration to what this file expects of callers')
-  .option('--junit <file>', 'with --access: write what came of it as JUnit XML')
-  .option('--against <file>', 'the configuration before: print whose access changes, and how')
+  .option('--access <file>', 'check the access of callers against the expectations in this file')
+  .option('--junit <file>', 'with --access: write the results as JUnit XML')
+  .option('--against <file>', 'the previous configuration: print whose access changes and how')
   .action(async ({ config: file, access, junit, against, ...flags }: CheckOptions) => {
     const { check } = await import('./cli/check.js');
     const checks = {
@@ -65,13 +65,13 @@ program
 
 program
   .command('explain')
-  .description('say whether somebody sees a registry, or an entry of it, and why; starts nothing')
+  .description('explain whether a caller sees a registry or an entry of it; starts nothing')
   .addOption(config())
-  .requiredOption('--claims <json>', 'what they hold, such as {"org":"acme"}')
-  .requiredOption('--registry <name>', 'of the configuration')
-  .option('--entry <name>', 'of a server, skill or plugin')
-  .option('--type <type>', 'of the entry, where several have the name')
-  // contract §10: 1 says no, so that bad use has to be another one.
+  .requiredOption('--claims <json>', 'the claims of the caller, such as {"org":"acme"}')
+  .requiredOption('--registry <name>', 'a registry of the configuration')
+  .option('--entry <name>', 'the name of a server, skill or plugin')
+  .option('--type <type>', 'the type of the entry, if several have the name')
+  // contract §10: bad usage exits with 2, because 1 means refused.
   .exitOverride(({ exitCode }) => process.exit(exitCode === 0 ? 0 : 2))
   .action(async (options: ExplainOptions) => {
     const { explain } = await import('./cli/explain.js');
@@ -80,23 +80,24 @@ program
 
 program
   .command('migrate')
-  .description('apply, take back or list database migrations')
-  .argument('<action>', 'up, down (the newest one) or status')
+  .description('apply, revert or list database migrations')
+  .argument('<action>', 'up, down (reverts the newest) or status')
   .addOption(config())
-  .option('--steps <number>', 'down: how many of the newest ones', '1')
-  .option('--yes', 'down: without asking', false)
-  .option('--destructive', 'down: also when data is lost', false)
+  .option('--steps <number>', 'down: how many migrations to revert', '1')
+  .option('--yes', 'down: skip the confirmation', false)
+  .option('--destructive', 'down: allow loss of data', false)
   .action(async (action: string, { config: file, steps, ...down }: MigrateOptions) => {
     if (!['up', 'down', 'status'].includes(action))
-      program.error(`migrate: ${action} is none of up, down and status`);
-    if (!/^[1-9]\d{0,3}$/.test(steps)) program.error(`migrate: --steps ${steps} is no number from 1 to 9999`);
+      program.error(`migrate: ${action} must be up, down or status`);
+    if (!/^[1-9]\d{0,3}$/.test(steps))
+      program.error(`migrate: --steps ${steps} must be a number from 1 to 9999`);
     const { migrate } = await import('./cli/migrate.js');
     exit(await migrate(action as MigrateAction, file, { ...down, steps: Number(steps) }));
   });
 
 program
   .command('dump')
-  .description('copy everything into another PostgreSQL, which must be empty')
+  .description('copy the database into another, empty PostgreSQL')
   .addOption(config())
   .requiredOption('--to <url>', 'postgres://user@host:5432/database')
   .action(async ({ config: file, to }: { config: string; to: string }) => {
@@ -106,12 +107,12 @@ program
 
 program
   .command('client-config')
-  .description('write the servers of a registry as the configuration, or the allow-list, of a client')
+  .description('write the servers of a registry as the configuration or allow-list of a client')
   .requiredOption('--url <url>', 'the registry, such as https://registry.example.com/registry/default')
   .requiredOption('--client <client>', 'vscode, copilot, claude-code or cursor')
-  .option('--form <form>', 'servers, or allowlist', 'servers')
-  .option('--token-file <file>', 'holds the access token to send')
-  .option('--output <file>', 'the file to write; standard output when absent')
+  .option('--form <form>', 'servers or allowlist', 'servers')
+  .option('--token-file <file>', 'the file with the access token')
+  .option('--output <file>', 'the file to write; standard output by default')
   .action(async (options: ClientConfigOptions) => {
     const { clientConfig } = await import('./cli/client-config.js');
     exit(await clientConfig(options));

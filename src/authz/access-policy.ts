@@ -3,22 +3,22 @@ import { type ArrayValues, type Claims, covers, findMissing, implies } from '../
 import type { AuthzConfig } from '../config/config.js';
 import { ApiError } from '../http/errors.js';
 
-/** What decided where no claims were compared. */
+/** The reason for a decision that compared no claims. */
 export type Because = 'mode' | 'superAdmin' | 'unlabeled: allow' | 'unlabeled: deny' | 'unlabeled';
 
-/** How the policy has decided one check (contract §10). */
+/** A decision of the policy, with its reasons (contract §10). */
 export interface Judgement {
   readonly allowed: boolean;
-  /** The claims that were asked for. */
+  /** The required claims. */
   readonly required?: Claims;
-  /** How arrays in them are read. */
+  /** How arrays in `required` are read. */
   readonly arrays?: ArrayValues;
-  /** Of a role: the maps of which any grants it. */
+  /** The rules of a role; any of them grants it. */
   readonly rules?: readonly Claims[];
   readonly because?: Because;
 }
 
-/** Is told how each check was decided, by the code that decides it. Ordinary requests pass none, and pay nothing. */
+/** Receives each decision from the code that makes it. Only explanations pass one. */
 export type Recorder = (judgement: Judgement) => void;
 
 /** The claims maps that grant each role; an array in one of them lists alternatives. */
@@ -36,13 +36,13 @@ export function resolveRoles(held: Readonly<Record<string, unknown>>, rules: Rol
   );
 }
 
-/** Claims that one refusal names; who lacks more has got the message. */
+/** Missing claims named in a refusal. */
 const MAX_MISSING = 20;
 const MAX_MISSING_LENGTH = 200;
 
-/** What a mode of operation decides (contract §4), and nothing else does. A recorder is told how a check was decided: it changes nothing about that. */
+/** All access decisions, which depend on the mode (contract §4). A recorder never changes a decision. */
 export abstract class AccessPolicy {
-  /** Another one when the decisions may be others: what rests on earlier ones is not used any more. */
+  /** Changes whenever decisions may have changed, to invalidate caches. */
   get version(): number {
     return 0;
   }
@@ -53,15 +53,15 @@ export abstract class AccessPolicy {
   abstract mayAct(caller: Caller, role: Role, record?: Recorder): boolean;
   /** May the caller list the registries through the admin API? */
   abstract mayListRegistries(caller: Caller): boolean;
-  /** The gate of a registry, and whether a source or registry exists for this caller of the admin API. */
+  /** May the caller enter a registry, or see a source or registry through the admin API? */
   abstract mayReach(caller: Caller, required: Claims, record?: Recorder): boolean;
-  /** May the caller have files and secrets read that are for those who cover these claims (contract §7)? */
+  /** May a source of the caller read files and secrets that require these claims (contract §7)? */
   abstract mayRead(caller: Caller, required: Claims): boolean;
-  /** Is what carries these claims opened to nobody but those who cover `required` (contract §7)? */
+  /** Do all callers who see a resource with these claims also cover `required` (contract §7)? */
   abstract keepsWithin(claims: Claims, required: Claims): boolean;
-  /** Is an entry with these claims visible to this caller of the consumer API? */
+  /** Does the caller see an entry with these claims through the consumer API? */
   abstract maySee(caller: Caller, required: Claims, record?: Recorder): boolean;
-  /** Is every entry visible to the caller of the consumer API, whatever its claims? */
+  /** Does the caller see every entry through the consumer API, whatever its claims? */
   abstract seesAll(caller: Caller): boolean;
   /**
    * May the caller give a source or registry these claims?
@@ -70,12 +70,12 @@ export abstract class AccessPolicy {
    */
   abstract checkGrant(caller: Caller, claims: Claims): void;
   /**
-   * May the caller let others act with these claims: who has no token, or publishes through a registry (contract §6)?
+   * May the caller grant these claims to callers without a token, or to publishers through a registry (contract §6)?
    *
    * @throws ApiError 400 `claims_not_subset`.
    */
   abstract checkDelegation(caller: Caller, claims: Claims): void;
-  /** Does an entry of the managed source exist for this caller of the admin API? */
+  /** May the caller see and manage an entry of the managed source through the admin API? */
   abstract mayManage(caller: Caller, required: Claims, record?: Recorder): boolean;
   /**
    * May the caller publish an entry with these claims (spec §4.2)?
@@ -84,25 +84,24 @@ export abstract class AccessPolicy {
    */
   abstract checkPublish(caller: Caller, claims: Claims, record?: Recorder): void;
   /**
-   * May the caller set the claims of an entry they manage to these (spec §4.3)? None at all clears them.
+   * May the caller change the claims of an entry they manage to these (spec §4.3)? `{}` clears them.
    *
    * @throws ApiError 400 `claims_required`, `claims_not_subset`.
    */
   abstract checkRelabel(caller: Caller, claims: Claims): void;
-  /** Do the rules about who may use a name (`managed.names`, contract §7) hold for this caller? */
+  /** Do the rules for reserved names (`managed.names`, contract §7) apply to the caller? */
   abstract isBoundByNames(caller: Caller): boolean;
-  /** Does a later version that is published without claims take over those of the first (contract §4)? */
+  /** Does a later version published without claims inherit the claims of the first (contract §4)? */
   abstract inheritsClaims(caller: Caller): boolean;
   /**
-   * What `maySee` depends on, as a text: callers with equal keys see the same entries, of those whose claims have no other
-   * keys than these.
+   * A key of everything `maySee` depends on: callers with equal keys see the same entries.
    *
-   * @param isRequired whether any of the claims has this key.
+   * @param isRequired whether any claims to be judged have this key.
    */
   abstract visibilityKey(caller: Caller, isRequired: (key: string) => boolean): string;
 }
 
-/** The modes without `authz`, where claims open and close nothing. */
+/** The modes without `authz`, where claims grant and restrict nothing. */
 abstract class OpenPolicy extends AccessPolicy {
   mayReach(_caller: Caller, required: Claims, record?: Recorder): boolean {
     record?.({ allowed: true, required, because: 'mode' });
@@ -113,7 +112,7 @@ abstract class OpenPolicy extends AccessPolicy {
     return true;
   }
 
-  // The mode may change; the sources stay.
+  // Sources outlive a change of the mode.
   keepsWithin(claims: Claims, required: Claims): boolean {
     return implies(claims, required, 'all');
   }
@@ -177,7 +176,7 @@ export class AnonymousPolicy extends OpenPolicy {
   }
 }
 
-/** spec §1.2: a valid token is all that is needed; everybody who has one has every role. */
+/** spec §1.2: every caller with a valid token has every role. */
 export class AuthOnlyPolicy extends OpenPolicy {
   rolesOf(caller: Caller): readonly Role[] {
     return caller.identified ? ROLES : [];
@@ -192,7 +191,7 @@ export class AuthOnlyPolicy extends OpenPolicy {
     return caller.identified;
   }
 
-  // contract §4: everybody has every role here, but the rules of publishing hold nevertheless.
+  // contract §4: the rules of publishing apply although every caller has every role.
   checkPublish(caller: Caller, claims: Claims, record?: Recorder): void {
     checkPublishedClaims(caller, claims, record);
   }
@@ -206,11 +205,11 @@ export class AuthOnlyPolicy extends OpenPolicy {
   }
 }
 
-const SEEN_BY_NOBODY = { allowed: false, because: 'unlabeled' } as const;
+const HIDDEN_IF_UNLABELED = { allowed: false, because: 'unlabeled' } as const;
 
 /** spec §1.2: roles, the registry gate, the entry filter and admin scoping are all enforced. */
 export class FullPolicy extends AccessPolicy {
-  // Callers are cached with their tokens, so the rules are applied once per token and not per request.
+  // Callers are cached with their tokens, so roles are computed once per token.
   private readonly roles = new WeakMap<Caller, readonly Role[]>();
 
   private readonly unlabeled: Pick<Judgement, 'allowed' | 'because'>;
@@ -222,8 +221,8 @@ export class FullPolicy extends AccessPolicy {
   }
 
   rolesOf(caller: Caller): readonly Role[] {
-    const known = this.roles.get(caller);
-    if (known) return known;
+    const cached = this.roles.get(caller);
+    if (cached) return cached;
     const roles = caller.identified ? resolveRoles(caller.claims, this.authz.roles) : [];
     this.roles.set(caller, roles);
     return roles;
@@ -243,7 +242,7 @@ export class FullPolicy extends AccessPolicy {
     return this.judge(caller, required, this.unlabeled, record);
   }
 
-  // Everybody covers `{}`, also where nothing unlabelled may be made: a directory for all is meant to be one.
+  // Every caller covers `{}`, even with `unlabeled: deny`: a directory without claims is meant for everyone.
   mayRead(caller: Caller, required: Claims): boolean {
     return this.isSuperAdmin(caller) || covers(caller.claims, required, this.authz.policy.arrayValues);
   }
@@ -254,14 +253,14 @@ export class FullPolicy extends AccessPolicy {
 
   // spec §2.2.3: both sides must have claims, so an entry without any is for super-admins only.
   maySee(caller: Caller, required: Claims, record?: Recorder): boolean {
-    return this.judge(caller, required, SEEN_BY_NOBODY, record);
+    return this.judge(caller, required, HIDDEN_IF_UNLABELED, record);
   }
 
   seesAll(caller: Caller): boolean {
     return this.isSuperAdmin(caller);
   }
 
-  // spec §4.4; an array requires all its values here, whatever the policy for reads (contract §5).
+  // spec §4.4; an array requires all its values here, regardless of the policy for reads (contract §5).
   checkGrant(caller: Caller, claims: Claims): void {
     if (this.isSuperAdmin(caller)) return;
     if (isUnlabeled(claims) && this.authz.policy.unlabeled === 'deny') throw new ApiError('claims_required');
@@ -272,8 +271,8 @@ export class FullPolicy extends AccessPolicy {
     if (!this.isSuperAdmin(caller)) checkSubset(caller, claims);
   }
 
-  // Everybody covers `{}`: an entry whose claims were cleared stays manageable, but with `unlabeled: deny` for super-admins
-  // only (contract §5).
+  // Every caller covers `{}`: an entry with cleared claims stays manageable, but with `unlabeled: deny` only for super-admins
+  // (contract §5).
   mayManage(caller: Caller, required: Claims, record?: Recorder): boolean {
     return this.mayReach(caller, required, record);
   }
@@ -343,11 +342,7 @@ function checkSubset(caller: Caller, claims: Claims, record?: Recorder): void {
   const missing = findMissing(caller.claims, claims, 'all')
     .map(({ key, needs }) => `${key}=${needs}`.slice(0, MAX_MISSING_LENGTH))
     .slice(0, MAX_MISSING);
-  throw new ApiError(
-    'claims_not_subset',
-    `The claims go beyond those of the caller: ${missing.join(', ')}`,
-    missing,
-  );
+  throw new ApiError('claims_not_subset', `You do not hold these claims: ${missing.join(', ')}`, missing);
 }
 
 function isUnlabeled(claims: Claims): boolean {

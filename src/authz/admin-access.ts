@@ -11,11 +11,10 @@ interface Resource {
 }
 
 /**
- * Whether a source or a registry is there for a caller of the admin API, and whether it may be changed there (contract §3): what is hidden
- * from the caller is not there, and what comes from the configuration file is changed in the file.
+ * Checks that a caller of the admin API may see a source or registry, and may change it there (contract §3).
  *
- * @param notFound the refusal of what is not there.
- * @throws ApiError 404; 403 `config_managed`.
+ * @throws ApiError 404 `notFound` if it is missing or hidden from the caller; 403 `config_managed` for a change of a resource that is
+ *   declared in the configuration file.
  */
 export function checkAdminAccess<R extends Resource>(
   policy: AccessPolicy,

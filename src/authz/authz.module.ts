@@ -9,7 +9,7 @@ import { RolesGuard } from './roles.guard.js';
 
 type AuthorizationConfig = ConfigType<typeof authorizationConfig>;
 
-/** What callers may do: one policy, chosen by the mode of operation. */
+/** Authorization: one policy, chosen by the mode. */
 @Module({
   imports: [AuthModule],
   controllers: [MeController],

@@ -18,7 +18,7 @@ export class MeController {
   ) {}
 
   @Get()
-  @ApiOperation({ operationId: 'getMe', summary: 'Who the caller is, and in which roles' })
+  @ApiOperation({ operationId: 'getMe', summary: 'Get the subject, roles and claims of the caller' })
   @ApiOkResponse({ type: MeAnswer })
   @ApiErrors('anonymous_mode', 'invalid_parameter')
   me(@CurrentCaller() caller: Caller, @ValidQuery() { claims }: MeQuery): MeAnswer {

@@ -5,7 +5,7 @@ import { emptyOr, flagParameter } from '../validation/value-checks.js';
 
 /** contract §10. */
 export class MeQuery {
-  @ApiPropertyOptional({ type: 'boolean', description: 'Also the claims of the caller that count here' })
+  @ApiPropertyOptional({ type: 'boolean', description: 'Include the claims of the caller' })
   @Optional()
   @Checked(emptyOr(flagParameter))
   claims?: string;
@@ -13,7 +13,7 @@ export class MeQuery {
 
 /** spec §2.7 */
 export class MeAnswer {
-  /** The token's subject; empty when the token names none. */
+  /** The subject of the token; empty if it has none. */
   subject: string;
 
   @ApiProperty({ enum: ROLES, isArray: true })
@@ -22,7 +22,7 @@ export class MeAnswer {
   @ApiPropertyOptional({
     type: 'object',
     additionalProperties: true,
-    description: 'With `claims=true`: those of the token, or what the claims of its provider make of them',
+    description: 'With `claims=true`: the claims of the token, after the claim mapping of its provider',
   })
   claims?: Readonly<Record<string, unknown>>;
 }

@@ -94,7 +94,7 @@ export class PolicyInForce extends AccessPolicy {
   }
 }
 
-/** What decides who may do what, as it is shown in the audit trail: the mode (contract §4), and the rules where there are any. */
+/** The authorization as shown in the audit trail: the mode (contract §4), with its rules in full mode. */
 export type AuthorizationForm =
   | { readonly mode: 'anonymous' | 'auth-only' }
   | ({ readonly mode: 'full' } & Pick<AuthzConfig, 'roles' | 'policy'>);
@@ -106,13 +106,13 @@ export function authorizationForm(auth: Pick<AuthConfig, 'mode' | 'oauth' | 'aut
     : { mode: 'auth-only' };
 }
 
-/** contract §4: the policy of a mode. */
+/** The policy of the configured mode (contract §4). */
 export function policyFor(auth: Pick<AuthConfig, 'mode' | 'oauth' | 'authz'>): AccessPolicy {
   if (!oauthInUse(auth)) return new AnonymousPolicy();
   return auth.authz ? new FullPolicy(auth.authz) : new AuthOnlyPolicy();
 }
 
-/** spec §1.2 prescribes the text. */
+/** The text is from spec §1.2. */
 export function warnIfAuthOnly(auth: ConfigType<typeof authorizationConfig>): void {
   if (authorizationForm(auth).mode === 'auth-only')
     new Logger('authz').warn(

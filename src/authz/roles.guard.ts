@@ -8,7 +8,7 @@ import { changesConfig } from '../config/slices.js';
 import { ApiError } from '../http/errors.js';
 import { AccessPolicy } from './access-policy.js';
 
-/** May the caller's role use this route? A route that declares nothing is refused to everybody. */
+/** Checks the role that a route requires. A route without a declaration is refused to every caller. */
 @Injectable()
 export class RolesGuard implements CanActivate {
   constructor(
@@ -35,12 +35,12 @@ export class RolesGuard implements CanActivate {
   }
 }
 
-/** A route that is no GET and yet writes nothing: always, or for the requests of which the function says so. */
+/** Declares which non-GET requests of a route write nothing. */
 export const WritesNothing = Reflector.createDecorator<(request: Request) => boolean>();
 
 /**
- * After the role and before anything is loaded (contract §3): with `readOnly`, whatever changes something is 403. A route counts
- * as changing by its method, unless it declares that it writes nothing.
+ * With `readOnly`, refuses every request that writes with 403, after the role check and before loading (contract §3). All methods but
+ * GET and HEAD write, unless the route declares otherwise.
  */
 @Injectable()
 export class ReadOnlyGuard implements CanActivate {

@@ -4,24 +4,21 @@ import { Polling } from '../database/polling.js';
 import { UnusedClaimSets } from './unused-claim-sets.queries.js';
 
 const EVERY_MS = 5 * 60_000;
-/** Between two slices, for the statements of others. */
+/** Pause between two slices, so that other statements can run. */
 const PAUSE_MS = 20;
 
-/**
- * Deletes the claim sets that nothing refers to any more: whoever may publish can make any number of them. Every replica looks
- * from time to time, one at a time.
- */
+/** Deletes unreferenced claim sets, of which publishers can create any number, on one replica at a time. */
 @Injectable()
 export class ClaimSetCleanup implements OnApplicationBootstrap, OnApplicationShutdown {
   private readonly logger = new Logger('claim-sets');
   private readonly polling = new Polling(() => this.run(), EVERY_MS, this.logger, {
-    failed: 'Deleting the claim sets that nothing uses failed; it is tried again later',
+    failed: 'Deleting unused claim sets failed; it will be retried',
   });
 
   constructor(private readonly unused: UnusedClaimSets) {}
 
   onApplicationBootstrap(): void {
-    // While replicas of the version before are replaced, some of them may not lock what they are about to refer to.
+    // During a rolling update, replicas of the previous version may not lock the claim sets that they are about to use.
     this.polling.beginLater();
   }
 
@@ -29,7 +26,7 @@ export class ClaimSetCleanup implements OnApplicationBootstrap, OnApplicationShu
     return this.polling.end();
   }
 
-  /** Goes through all claim sets once, a slice after the other, unless another replica is at it. */
+  /** Checks all claim sets once, in slices, unless another replica has the lock. */
   async run(): Promise<void> {
     let deleted = 0;
     for (let after: number | null = 0; after !== null && !this.polling.hasEnded;) {
@@ -38,6 +35,6 @@ export class ClaimSetCleanup implements OnApplicationBootstrap, OnApplicationShu
       after = slice.reached;
       if (after !== null) await sleep(PAUSE_MS);
     }
-    if (deleted > 0) this.logger.log({ deleted }, 'Claim sets that nothing uses were deleted');
+    if (deleted > 0) this.logger.log({ deleted }, 'Deleted unused claim sets');
   }
 }

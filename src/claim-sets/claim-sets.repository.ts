@@ -4,15 +4,15 @@ import { Column, type EntityManager, In, JoinColumn, ManyToOne } from 'typeorm';
 import { canonicalClaims, type Claims } from '../claims/claims.js';
 import { ClaimSet } from './claim-set.entity.js';
 
-/** Claim sets that a statement carries. */
+/** Claim sets per statement. */
 const BATCH = 2_000;
-/** How often claim sets may be removed again before they are locked. */
+/** Retries if the clean-up deletes claim sets before they are locked. */
 const MAX_ATTEMPTS = 5;
 
-/** The claim sets, one for each distinct value: claims that are equal in canonical form share one. */
+/** Stores each distinct claims value once: claims with the same canonical form share a claim set. */
 @Injectable()
 export class ClaimSetsRepository {
-  /** The claim set of these claims, made when it is not there yet, in the transaction that refers to it. */
+  /** Finds or creates the claim set in the transaction that will refer to it, and locks it until the end of that transaction. */
   async findOrCreate(manager: EntityManager, claims: Claims): Promise<ClaimSet> {
     const canonical = canonicalClaims(claims);
     const claimSet = (await this.lockAll(manager, [canonical])).get(canonical);
@@ -20,17 +20,14 @@ export class ClaimSetsRepository {
     return claimSet;
   }
 
-  /** The ids of the claim sets of many claims, in their order; as `findOrCreate`. */
+  /** Like `findOrCreate` for many claims; returns the IDs in their order. */
   async findOrCreateAll(manager: EntityManager, all: readonly Claims[]): Promise<number[]> {
     const texts = all.map((claims) => canonicalClaims(claims));
     const claimSets = await this.lockAll(manager, texts);
     return texts.flatMap((text) => claimSets.get(text)?.id ?? []);
   }
 
-  /**
-   * The claim sets of these texts, kept from the clean-up until the transaction ends. In one order, so that two transactions that
-   * add the same claim sets can't wait for each other.
-   */
+  /** Locks in the order of the digests, so that two transactions that add the same claim sets cannot deadlock. */
   private async lockAll(manager: EntityManager, texts: readonly string[]): Promise<Map<string, ClaimSet>> {
     const byDigest = new Map([...new Set(texts)].map((canonical) => [hexOf(canonical), canonical]));
     const digests = [...byDigest.keys()].sort();
@@ -39,7 +36,7 @@ export class ClaimSetsRepository {
       let wanted = digests.slice(start, start + BATCH);
       for (let attempt = 0; wanted.length > 0; attempt += 1) {
         if (attempt > MAX_ATTEMPTS) throw new Error('Claim sets were neither added nor found');
-        // One that the clean-up removes at this moment is added again.
+        // Also adds a claim set that the clean-up has just deleted.
         if (attempt > 0) await this.add(manager, wanted, byDigest);
         for (const claimSet of await this.lock(manager, wanted))
           found.set(byDigest.get(claimSet.digest.toString('hex')) ?? '', claimSet);
@@ -56,7 +53,7 @@ export class ClaimSetsRepository {
     });
   }
 
-  // One that another transaction has added meanwhile is left as it is.
+  // Ignores claim sets that another transaction has added meanwhile.
   private async add(
     manager: EntityManager,
     digests: readonly string[],
@@ -82,12 +79,12 @@ function hexOf(canonical: string): string {
   return createHash('sha256').update(canonical).digest('hex');
 }
 
-/** The number of the claim set of a row. */
+/** The column `claim_set_id`. */
 export function ClaimSetId(): PropertyDecorator {
   return Column({ name: 'claim_set_id', type: 'integer' });
 }
 
-/** The claim set of a row of this table. */
+/** The relation to the claim set, for an entity of this table. */
 export function ClaimSetOf(table: string): PropertyDecorator {
   return (prototype, property) => {
     ManyToOne(() => ClaimSet)(prototype, property);
@@ -98,7 +95,7 @@ export function ClaimSetOf(table: string): PropertyDecorator {
   };
 }
 
-/** The form in which claims were given, if it is another one: see `givenForm`. For showing alone. */
+/** The given form of the claims, if it differs from the canonical one (`givenForm`); never used to decide. */
 export function GivenClaims(): PropertyDecorator {
   return Column({ name: 'given_claims', type: 'jsonb', nullable: true });
 }

@@ -1,9 +1,9 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 
-/** Held by the replica that deletes. */
+/** Advisory lock of the replica that deletes. */
 const CLEANUP_LOCK = 7_264_018_533;
-/** Claim sets looked at by one transaction. */
+/** Claim sets checked per transaction. */
 const SLICE = 1_000;
 
 /** SQL: whether nothing refers to the claim set `c`. */
@@ -12,23 +12,21 @@ const IS_UNUSED = `not exists (select 1 from entry where claim_set_id = c.id)
   and not exists (select 1 from source where claim_set_id = c.id)
   and not exists (select 1 from registry where claim_set_id = c.id)`;
 
-/** What became of a slice. */
 export interface DeletedSlice {
   readonly deleted: number;
-  /** The last claim set that was looked at; null when there are no more, or another replica is at work. */
+  /** The last checked claim set; null after the last slice, or if another replica has the lock. */
   readonly reached: number | null;
 }
 
-/** Deletes claim sets that nothing refers to. */
 @Injectable()
 export class UnusedClaimSets {
   constructor(private readonly dataSource: DataSource) {}
 
   /**
-   * Deletes the unused ones among the next claim sets after this id.
+   * Deletes the unused claim sets among the next ones after this ID.
    *
-   * Who is about to refer to a claim set holds a lock of its row (ClaimSetsRepository); such a row is skipped. Nobody can refer to
-   * one that is locked here, so a look after the lock is the last word.
+   * Transactions that are about to use a claim set lock its row (ClaimSetsRepository); locked rows are skipped. Rows locked here cannot
+   * get new references, so the check in the DELETE is final.
    */
   async deleteSlice(after: number): Promise<DeletedSlice> {
     return this.dataSource.transaction(async (manager) => {

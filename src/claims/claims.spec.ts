@@ -75,14 +75,14 @@ describe('held claims cover required claims (contract §5, spec §2.2)', () => {
     [{ org: [['acme']] }],
     [{ org: { name: 'acme' } }],
     [{ '': 'acme' }],
-  ])('nobody covers %j, which is no claims', (required) => {
+  ])('no caller covers the invalid claims %j', (required) => {
     const held = { org: ['acme', 5, true, null], '': 'acme' };
     expect([covers(held, required, 'all'), covers(held, required, 'any')]).toEqual([false, false]);
   });
 });
 
 describe('claims that imply others', () => {
-  // contract §7: whoever covers the first covers the second.
+  // contract §7: callers who cover the first also cover the second.
   it.each<[Claims, object, boolean, boolean]>([
     [{ org: 'red' }, { org: 'red' }, true, true],
     [{ org: 'red', team: 'a' }, { org: 'red' }, true, true],
@@ -98,12 +98,12 @@ describe('claims that imply others', () => {
     [{ org: 'red' }, { org: [] }, false, false],
     [{ org: 'red' }, { org: 5 }, false, false],
     [{ constructor: 'x' }, { toString: 'x' }, false, false],
-  ])('%j and %j: %s where arrays ask for all, %s for any', (claims, required, all, any) =>
+  ])('%j imply %j: %s with arrayValues all, %s with any', (claims, required, all, any) =>
     expect([implies(claims, required, 'all'), implies(claims, required, 'any')]).toEqual([all, any]),
   );
 });
 
-describe('what is refused as claims', () => {
+describe('invalid claims', () => {
   it.each([
     [null, 'must be a map of claims'],
     ['org', 'must be a map of claims'],
@@ -116,14 +116,14 @@ describe('what is refused as claims', () => {
     [{ org: ['a', 1] }, '"org" must be a string or a list of strings'],
     [{ org: [] }, '"org" must not be an empty list'],
     [{ '': 'a' }, '"" a claim must have a name'],
-    [withProto, '"__proto__" is not a possible name of a claim'],
-    [{ jti: 'a' }, '"jti" is about one token alone and never a claim of anything else'],
-    [{ iat: '1' }, '"iat" is about one token alone and never a claim of anything else'],
-    [{ exp: ['1'] }, '"exp" is about one token alone and never a claim of anything else'],
-    [{ org: 'a', nbf: '1' }, '"nbf" is about one token alone and never a claim of anything else'],
-    [{ org: 'a\0' }, '"org" holds characters that cannot be stored'],
-    [{ org: ['\ud800'] }, '"org" holds characters that cannot be stored'],
-    [{ 'a\0': 'x' }, '"a\\u0000" the name holds characters that cannot be stored'],
+    [withProto, '"__proto__" is not a valid claim name'],
+    [{ jti: 'a' }, '"jti" identifies a token and cannot be used as a claim'],
+    [{ iat: '1' }, '"iat" identifies a token and cannot be used as a claim'],
+    [{ exp: ['1'] }, '"exp" identifies a token and cannot be used as a claim'],
+    [{ org: 'a', nbf: '1' }, '"nbf" identifies a token and cannot be used as a claim'],
+    [{ org: 'a\0' }, '"org" has characters that cannot be stored'],
+    [{ org: ['\ud800'] }, '"org" has characters that cannot be stored'],
+    [{ 'a\0': 'x' }, '"a\\u0000" has a name with characters that cannot be stored'],
   ])('%j: %s', (value, sentence) => expect(claimsProblems(value)).toEqual([sentence]));
 
   it.each([
@@ -133,7 +133,7 @@ describe('what is refused as claims', () => {
     [{ constructor: 'x' }],
     [{ iss: 'https://idp.example', sub: 'a', aud: 'b', azp: 'c', EXP: '1' }],
     [{ a: '😀' }],
-  ])('%j is fine', (value) => expect(claimsProblems(value)).toEqual([]));
+  ])('%j is valid', (value) => expect(claimsProblems(value)).toEqual([]));
 });
 
 describe('the canonical text', () => {
@@ -168,7 +168,7 @@ const someHeld = fc.dictionary(
   { maxKeys: 3, noNullPrototype: true },
 );
 
-describe('what is missing', () => {
+describe('missing claims', () => {
   it.each([
     [{}, { org: 'acme' }, 'all', [{ key: 'org', needs: 'acme', held: [] }]],
     [{ org: 'contoso' }, { org: 'acme' }, 'all', [{ key: 'org', needs: 'acme', held: ['contoso'] }]],
@@ -187,7 +187,7 @@ describe('what is missing', () => {
     expect(findMissing(held, required as unknown as Claims, arrays)).toEqual(missing);
   });
 
-  it('is nothing exactly when it is covered, opens it when it is added, and does not with one value less', () => {
+  it('are minimal: empty if covered, sufficient together, insufficient without any one', () => {
     fc.assert(
       fc.property(
         someHeld,

@@ -1,18 +1,15 @@
 import { isDeepStrictEqual } from 'node:util';
 import { isPlainMap, memberIssue } from './claim-rules.js';
 
-/**
- * Labels of a source, registry or entry, or a map that grants a role: a flat map of keys to a value or a set of values
- * (contract §5).
- */
+/** Claims of a source, registry, entry or role rule: a flat map of keys to a value or a set of values (contract §5). */
 export type Claims = Readonly<Record<string, string | readonly string[]>>;
 
 /**
- * One text for all claims that mean the same: keys sorted, arrays sorted and without repetitions. An array of one value
- * is written as that value, because the matcher treats `team: a` and `team: [a]` alike. The text is JSON.
+ * The same JSON text for all equivalent claims: keys sorted, arrays sorted and without repetitions. An array of one value becomes that
+ * value, because the matcher treats `team: a` and `team: [a]` alike.
  */
 export function canonicalClaims(claims: Claims): string {
-  // Written by hand: an object would put keys that look like numbers first, whatever the order they are added in.
+  // Not JSON.stringify of an object, which puts integer keys first.
   const members = Object.keys(claims)
     .sort()
     .map((key) => `${JSON.stringify(key)}:${JSON.stringify(canonicalValue(claims[key] ?? []))}`);
@@ -20,15 +17,15 @@ export function canonicalClaims(claims: Claims): string {
 }
 
 /**
- * contract §5: claims come back as they were given, arrays in their order and of one value too. What is kept for that beside the
- * canonical form; null when that says it already. Repeated values are not kept: they mean nothing, and take room.
+ * The form to store beside the canonical one, since claims are returned as they were given (contract §5): arrays keep their order, and
+ * arrays of one value stay arrays. Null if both forms are equal.
  */
 export function givenForm(claims: Claims): Claims | null {
   const given = shownForm(claims);
   return isDeepStrictEqual(given, JSON.parse(canonicalClaims(claims))) ? null : given;
 }
 
-/** Claims as they will be shown once they are stored. */
+/** Claims as the API returns them: as given, without repeated values. */
 export function shownForm(claims: Claims): Claims {
   return Object.fromEntries(
     Object.entries(claims).map(([key, value]) => [
@@ -38,7 +35,7 @@ export function shownForm(claims: Claims): Claims {
   );
 }
 
-/** Claims in the form that was kept, or, when that is of others by now, as they are. */
+/** The given form if it still matches the claims, else the canonical form. */
 export function asGiven(claims: Claims, given: Claims | null): Claims {
   return given !== null && equalClaims(claims, given) ? given : claims;
 }
@@ -50,27 +47,27 @@ function canonicalValue(value: string | readonly string[]): string | string[] {
   return first !== undefined && values.length === 1 ? first : values;
 }
 
-/** Do the two mean the same? Order and repetitions do not count. */
+/** Are both equivalent? Order and repetitions do not matter. */
 export function equalClaims(one: Claims, other: Claims): boolean {
   return canonicalClaims(one) === canonicalClaims(other);
 }
 
 /**
  * contract §5, spec §2.2: does the caller hold everything the resource requires? AND over the keys of `required`; a key
- * the caller lacks fails; a held array matches by any of its elements. Everybody covers `{}`.
+ * the caller lacks fails; a held array matches by any of its elements. Every caller covers `{}`.
  *
- * Fails closed: a `required` that is no map, or has a member that is neither a string nor a flat, non-empty array of
- * strings, is covered by nobody.
+ * Fails closed: no caller covers a `required` that is not a map, or has a member that is neither a string nor a flat,
+ * non-empty array of strings.
  *
  * @param held the caller's claims, straight from the token: any JSON. Numbers and booleans compare by their JSON text.
- * @param required the resource's claims, or those a request wants to set.
- * @param arrays what an array in `required` asks for: `all` its values (always so for writes) or `any` of them (role
+ * @param required the resource's claims, or the claims a request wants to set.
+ * @param arrays whether an array in `required` requires `all` of its values (always for writes) or `any` of them (role
  *   rules, and reads with `arrayValues: any`).
  */
 export function covers(held: Record<string, unknown>, required: unknown, arrays: 'all' | 'any'): boolean {
   if (!isPlainMap(required)) return false;
   return Object.entries(required).every(([key, wanted]) => {
-    // Own members only: `constructor` in a rule must not be satisfied by what every object inherits.
+    // Own members only: a rule with the key `constructor` must not match an inherited member.
     if (key === '' || !Object.hasOwn(held, key) || memberIssue(wanted) !== undefined) return false;
     const values = heldValues(held[key]);
     if (!Array.isArray(wanted)) return values.has(wanted as string);
@@ -81,10 +78,9 @@ export function covers(held: Record<string, unknown>, required: unknown, arrays:
 }
 
 /**
- * contract §7: does everybody who covers `claims` cover `required` too? Then what is labelled with `claims` is opened to
- * nobody for whom `required` is too much. Fails closed, as `covers` does.
+ * contract §7: do all callers who cover `claims` also cover `required`? Fails closed, like `covers`.
  *
- * @param arrays how an array on a resource is read: with `any`, each further value opens it to more callers.
+ * @param arrays how an array on a resource is read; with `any`, each value admits more callers.
  */
 export function implies(claims: Claims, required: unknown, arrays: 'all' | 'any'): boolean {
   if (!covers(claims, required, arrays)) return false;
@@ -96,28 +92,28 @@ export function implies(claims: Claims, required: unknown, arrays: 'all' | 'any'
   );
 }
 
-/** Lists of more values than that are made ready to be compared once: thousands of claim sets may ask for the same key. */
+/** The texts of longer lists are cached: thousands of claim sets may require the same key. */
 const LONG_LIST = 16;
-// Nobody changes what was read from a token.
-const readyLists = new WeakMap<readonly unknown[], ReadonlySet<string>>();
+// Claims of a token never change.
+const cachedTexts = new WeakMap<readonly unknown[], ReadonlySet<string>>();
 
-/** What of a claim that is held can be compared, as texts. */
+/** The comparable values of a held claim, as texts. */
 export function heldValues(value: unknown): ReadonlySet<string> {
   if (!Array.isArray(value)) return comparable([value]);
   if (value.length <= LONG_LIST) return comparable(value);
-  const ready = readyLists.get(value) ?? comparable(value);
-  readyLists.set(value, ready);
-  return ready;
+  const texts = cachedTexts.get(value) ?? comparable(value);
+  cachedTexts.set(value, texts);
+  return texts;
 }
 
 function comparable(values: readonly unknown[]): ReadonlySet<string> {
   return new Set(values.flatMap((element) => claimText(element) ?? []));
 }
 
-/** contract §5: the text by which a value of a token is compared; undefined for what is compared with nothing. */
+/** contract §5: the text of a token's value for comparison; undefined if it cannot match anything. */
 export function claimText(value: unknown): string | undefined {
   if (typeof value === 'string') return value;
-  // Beyond 2^53 the text that stood in the token is lost, and two tenants would look alike.
+  // Numbers beyond 2^53 are rounded, so two tenants could look alike.
   const isScalar =
     typeof value === 'boolean' ||
     (typeof value === 'number' && (Number.isSafeInteger(value) || isFraction(value)));
@@ -129,25 +125,25 @@ function isFraction(value: number): boolean {
 }
 
 const NONE: ReadonlySet<string> = new Set();
-/** Values that are shown of what is held of one key. */
+/** Held values listed for a missing claim. */
 const MAX_HELD = 20;
 
 /** How an array in required claims is read (contract §5). */
 export type ArrayValues = 'all' | 'any';
 
-/** One value that is not held and would have to be. */
+/** A required value that the caller does not hold. */
 export interface MissingClaim {
   readonly key: string;
   readonly needs: string;
-  /** What is held of this key, as it is compared. */
+  /** The caller's values of this key. */
   readonly held: readonly string[];
-  /** Where one of several values is enough: all of them. */
+  /** All accepted values, if one of several is enough. */
   readonly anyOf?: readonly string[];
 }
 
 /**
- * What of `required` is not held (contract §10), the least that is enough: with all of it `covers` holds, and with all but one value
- * it does not. Where one of several values is enough it is the first.
+ * The minimal missing values (contract §10): `covers` holds with all of them and fails without any one. Where one of several values is
+ * enough, names the first.
  */
 export function findMissing(
   held: Readonly<Record<string, unknown>>,
@@ -165,7 +161,7 @@ export function findMissing(
   });
 }
 
-/** These claims and what is missing of others. */
+/** Adds missing values to held claims. */
 export function withClaims(
   held: Readonly<Record<string, unknown>>,
   missing: readonly Pick<MissingClaim, 'key' | 'needs'>[],

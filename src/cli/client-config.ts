@@ -6,19 +6,19 @@ import { HttpClient, OutboundError } from '../outbound/http-client.js';
 import { parseHttpUrl } from '../validation/urls.js';
 
 export interface ClientConfigOptions {
-  /** The base URL of a registry, as clients of the MCP Registry API are given it. */
+  /** The base URL of a registry, as configured in MCP Registry clients. */
   readonly url: string;
   readonly client: string;
   readonly form?: string;
   readonly tokenFile?: string;
-  /** Absent: standard output. */
+  /** Default: standard output. */
   readonly output?: string;
 }
 
 const TIMEOUT_MS = 60_000;
 const MAX_BYTES = 64 * 1_024 * 1_024;
 
-/** Writes the configuration of a client, as a registry gives it. Exit code 0, or 1 with the reason on standard error. */
+/** Fetches the client configuration of a registry. Exit code 0, or 1 with the reason on standard error. */
 export async function clientConfig(options: ClientConfigOptions): Promise<number> {
   const base = parseHttpUrl(options.url);
   if (!base)
@@ -41,31 +41,31 @@ export async function clientConfig(options: ClientConfigOptions): Promise<number
       allowPrivate: true,
       redirects: 'same-origin',
     });
-    if (status !== 200) return failed(`the registry answers with status ${status}${HINTS[status] ?? ''}`);
+    if (status !== 200) return failed(`the registry returned status ${status}${HINTS[status] ?? ''}`);
     write(options.output, bytes);
     const omitted = Number(headers['x-omitted-count'] ?? 0);
     if (omitted > 0)
       process.stderr.write(
-        `${omitted} server(s) could not be said for ${options.client}: x-omitted in the file names them\n`,
+        `${omitted} server(s) cannot be expressed for ${options.client}: see x-omitted in the file\n`,
       );
     return 0;
   } catch (error) {
     if (error instanceof OutboundError) return failed(error.message);
     const { code, path } = error as NodeJS.ErrnoException;
-    return failed(code === undefined ? 'it did not work' : `${path ?? options.output ?? ''}: ${code}`);
+    return failed(code === undefined ? 'unexpected error' : `${path ?? options.output ?? ''}: ${code}`);
   } finally {
     await http.close();
   }
 }
 
 const HINTS: Readonly<Record<number, string>> = {
-  400: ': see --client and --form',
-  401: ': it wants a token, see --token-file',
-  403: ': it is not for the caller',
-  404: ': there is no such registry',
+  400: ': check --client and --form',
+  401: ': it requires a token, see --token-file',
+  403: ": you don't have access",
+  404: ': this registry does not exist',
 };
 
-// In one step: a client may read it at any time.
+// Atomic: a client may read the file at any time.
 function write(output: string | undefined, bytes: Buffer): void {
   if (output === undefined) {
     process.stdout.write(bytes);

@@ -4,18 +4,16 @@ import { from as copyFrom, to as copyTo } from 'pg-copy-streams';
 import type { DataSource } from 'typeorm';
 import { DatabaseStartError } from '../database/database-errors.js';
 
-/** How many rows of a table were copied. */
 export interface CopiedTable {
   readonly table: string;
   readonly rows: number;
 }
 
 /**
- * Copies everything that is in one database, as it is at one moment, into another one that is migrated alike and empty. In one
- * transaction there: it has all of it, or nothing.
+ * Copies a snapshot of one database into an empty one with the same schema, in one transaction.
  *
- * @param tables in an order in which each refers to earlier ones only.
- * @throws DatabaseStartError when there is something in it already.
+ * @param tables ordered so that each refers only to earlier ones.
+ * @throws DatabaseStartError if the target is not empty.
  */
 export async function copyDatabase(
   from: DataSource,
@@ -27,10 +25,10 @@ export async function copyDatabase(
     await source.startTransaction('REPEATABLE READ');
     await target.startTransaction();
     const [reader, writer] = [await source.connect(), await target.connect()] as [pg.Client, pg.Client];
-    // A sync of many entries takes its time, and so does this.
+    // Large tables take long to copy.
     for (const client of [reader, writer]) await client.query('set local statement_timeout = 0');
     await refuseRows(writer, tables);
-    // What triggers keep is copied too.
+    // The rows that triggers maintain are copied too.
     for (const table of tables) await writer.query(`alter table ${table} disable trigger user`);
     const copied: CopiedTable[] = [];
     for (const table of tables) copied.push({ table, rows: await copyTable(reader, writer, table) });
@@ -52,7 +50,7 @@ async function refuseRows(writer: pg.Client, tables: readonly string[]): Promise
     const { rowCount } = await writer.query(`select 1 from ${table} limit 1`);
     if (rowCount)
       throw new DatabaseStartError(
-        `The other database holds something already (in the table ${table}), and nothing was copied`,
+        `The target database is not empty (table ${table} has rows); nothing was copied`,
       );
   }
 }

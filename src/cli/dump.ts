@@ -7,10 +7,7 @@ import { type DatabaseSettings, type OpenDatabase, openDatabase } from '../datab
 import { configuration } from './check.js';
 import { copyDatabase } from './copy-database.queries.js';
 
-/**
- * Copies everything into another PostgreSQL, such as from the embedded one into a real one. Exit code 0, or 1 with the reason on
- * standard error.
- */
+/** Copies the database into another PostgreSQL. Exit code 0, or 1 with the reason on standard error. */
 export async function dump(file: string, url: string): Promise<number> {
   const loaded = configuration(file, {});
   if (!loaded) return 1;
@@ -44,12 +41,12 @@ export async function dump(file: string, url: string): Promise<number> {
   }
 }
 
-// What is only read is not migrated: another version may be at work on it.
+// The source database is not migrated: another version may be using it.
 async function checkMigrated(from: DataSource): Promise<void> {
-  const other = (await migrationStatus(from)).find(({ state }) => state !== 'applied');
-  if (other)
+  const pending = (await migrationStatus(from)).find(({ state }) => state !== 'applied');
+  if (pending)
     throw new DatabaseStartError(
-      `The migration ${other.name} is ${other.state} in the database that is to be copied, and nothing was: use the version ` +
-        'that serves it, or "migrate up" before',
+      `Migration ${pending.name} is ${pending.state} in the source database; nothing was copied. Use the version that serves it, ` +
+        'or run "migrate up" first',
     );
 }

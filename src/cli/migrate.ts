@@ -6,16 +6,16 @@ import { configuration } from './check.js';
 
 export type MigrateAction = 'up' | 'down' | 'status';
 
-/** How migrations are taken back (contract §1). */
+/** How migrations are reverted (contract §1). */
 export interface DownOptions {
   readonly steps: number;
-  /** Without asking. */
+  /** Skip the confirmation. */
   readonly yes: boolean;
-  /** Also when data is lost. */
+  /** Allow loss of data. */
   readonly destructive: boolean;
 }
 
-/** Applies, takes back or lists migrations. Exit code 0, or 1 with the reason on standard error. */
+/** Applies, reverts or lists migrations. Exit code 0, or 1 with the reason on standard error. */
 export async function migrate(action: MigrateAction, file: string, down: DownOptions): Promise<number> {
   const loaded = configuration(file, {});
   if (!loaded) return 1;
@@ -49,44 +49,44 @@ async function* act(
       return;
     }
     case 'down':
-      yield* takeBack(database, down);
+      yield* revert(database, down);
       return;
     case 'status':
       for (const { name, state } of await migrationStatus(database.dataSource)) yield `${state}  ${name}`;
   }
 }
 
-async function* takeBack(database: OpenDatabase, down: DownOptions): AsyncGenerator<string> {
+async function* revert(database: OpenDatabase, down: DownOptions): AsyncGenerator<string> {
   const newest = newestFirst(await migrationStatus(database.dataSource)).slice(0, down.steps);
   if (newest.length === 0) {
-    yield 'nothing to take back';
+    yield 'nothing to revert';
     return;
   }
   const losing = newest.filter(({ loses }) => loses !== undefined);
   if (losing.length > 0 && !down.destructive)
     throw new Error(
-      `data would be lost, and nothing was taken back: ${losing.map(({ name, loses }) => `${name} (${loses})`).join(', ')}. ` +
-        '--destructive allows it',
+      `nothing was reverted, because data would be lost: ${losing.map(({ name, loses }) => `${name} (${loses})`).join(', ')}. ` +
+        'Pass --destructive to allow it',
     );
-  if (!down.yes) await ask(`Take back ${newest.map(({ name }) => name).join(', ')}?`);
+  if (!down.yes) await ask(`Revert ${newest.map(({ name }) => name).join(', ')}?`);
   for (let step = 0; step < newest.length; step += 1) {
     const name = await database.undoMigration(down.destructive);
-    if (name !== null) yield `took back ${name}`;
+    if (name !== null) yield `reverted ${name}`;
   }
 }
 
 function newestFirst(status: readonly MigrationStatus[]): MigrationStatus[] {
   const unknown = status.find(({ state }) => state === 'unknown');
   if (unknown)
-    throw new Error(`${unknown.name} was applied by a newer version, which alone can take it back`);
+    throw new Error(`${unknown.name} was applied by a newer version; only that version can revert it`);
   return status.filter(({ state }) => state === 'applied').reverse();
 }
 
 async function ask(question: string): Promise<void> {
   if (!process.stdin.isTTY)
-    throw new Error('nobody can be asked here, and nothing was taken back: --yes says that it is meant');
+    throw new Error('nothing was reverted, because there is no terminal to confirm it; pass --yes');
   const terminal = createInterface({ input: process.stdin, output: process.stdout });
   const answer = await terminal.question(`${question} [y/N] `);
   terminal.close();
-  if (!/^y(es)?$/i.test(answer.trim())) throw new Error('nothing was taken back');
+  if (!/^y(es)?$/i.test(answer.trim())) throw new Error('nothing was reverted');
 }

@@ -9,25 +9,25 @@ import { createStreamLogger, logFormat } from '../telemetry/logger.js';
 import { Metrics } from '../telemetry/metrics.js';
 import { configuration } from './check.js';
 
-/** Why a start has failed, as a sentence for who has started it. */
+/** The reason of a failed start, for the operator. */
 export function startFailure(error: unknown): string {
   if (!(error instanceof Error)) return 'The server could not start';
-  // Known by its name: the application is not loaded here.
+  // Compared by name, because the application is not loaded here.
   if (error.name === 'ConfigurationConflict') return `The configuration can't be applied:\n${error.message}`;
   if (error.name === 'DatabaseStartError') return error.message;
   const { code, address, port } = error as NodeJS.ErrnoException & { address?: string; port?: number };
   if (code === 'EADDRINUSE')
-    return `Port ${port} is in use already; choose another with --address or --internal-address`;
+    return `Port ${port} is already in use; choose another with --address or --internal-address`;
   if (code === 'EADDRNOTAVAIL')
     return `This machine has no address ${address}; see --address and --internal-address`;
-  if (code === 'EACCES' && port !== undefined) return `The server may not listen on port ${port}`;
+  if (code === 'EACCES' && port !== undefined) return `The server is not allowed to listen on port ${port}`;
   return `The server could not start: ${error.message}`;
 }
 
-/** Reads the configuration again at each SIGHUP (contract §1), one reload after the other. */
+/** Reloads the configuration at each SIGHUP, one reload at a time (contract §1). */
 export class ReloadOnSignal {
   private isReloading = false;
-  private isWanted = false;
+  private isRequested = false;
 
   constructor(
     private readonly file: string,
@@ -36,20 +36,20 @@ export class ReloadOnSignal {
     private readonly logger: Logger,
   ) {}
 
-  /** A signal that comes while a reload is under way is followed by one more: the file may have changed since it was read. */
+  /** A signal during a reload causes another one: the file may have changed since it was read. */
   readonly request = (): void => {
-    this.isWanted = true;
-    if (!this.isReloading) void this.reloadWhileWanted();
+    this.isRequested = true;
+    if (!this.isReloading) void this.reloadWhileRequested();
   };
 
-  private async reloadWhileWanted(): Promise<void> {
+  private async reloadWhileRequested(): Promise<void> {
     this.isReloading = true;
-    while (this.isWanted) {
-      this.isWanted = false;
+    while (this.isRequested) {
+      this.isRequested = false;
       await this.reload().catch((error: unknown) =>
         this.logger.error(
           { err: error },
-          `SIGHUP: the configuration was not taken over, send the signal again: ${startFailure(error)}`,
+          `SIGHUP: the configuration was not applied; send the signal again: ${startFailure(error)}`,
         ),
       );
     }
@@ -61,23 +61,23 @@ export class ReloadOnSignal {
     let problems = '';
     const loaded = configuration(this.file, this.flags, (found) => (problems = found));
     if (!loaded) {
-      this.logger.error(`SIGHUP: the configuration is not valid, and nothing was changed:\n${problems}`);
+      this.logger.error(`SIGHUP: the configuration is invalid and was not applied:\n${problems}`);
       return;
     }
     for (const warning of loaded.warnings) this.logger.warn(warning);
     const { changes, waiting } = await service.reload(loaded.config);
     this.logger.info(
       { changes, waiting },
-      changes.length > 0 ? 'SIGHUP: the configuration was taken over' : 'SIGHUP: nothing was changed',
+      changes.length > 0 ? 'SIGHUP: the configuration was applied' : 'SIGHUP: no changes',
     );
     if (waiting.length > 0)
-      this.logger.warn(`SIGHUP: these changes wait for a restart: ${waiting.join(', ')}`);
+      this.logger.warn(`SIGHUP: these changes require a restart: ${waiting.join(', ')}`);
   }
 }
 
 const STDERR = 2;
 
-/** Serves until a signal arrives. Resolves to the exit code of a start that failed; a stop ends the process. */
+/** Serves until a signal ends the process. Resolves only if the start fails, to the exit code. */
 export async function serve(file: string, flags: Flags): Promise<number> {
   let problems = '';
   const loaded = configuration(file, flags, (found) => (problems = found));
@@ -97,7 +97,7 @@ export async function serve(file: string, flags: Flags): Promise<number> {
     stopping.abort();
     setTimeout(() => process.exit(code), noticeMs + STOP_LIMIT_MS).unref();
     stop()
-      .catch((error: unknown) => logger.error({ err: error }, 'The stop did not go smoothly'))
+      .catch((error: unknown) => logger.error({ err: error }, 'The server did not stop cleanly'))
       .finally(() => process.exit(code));
   };
   const version = versionReport(buildReport());
@@ -112,12 +112,12 @@ export async function serve(file: string, flags: Flags): Promise<number> {
   for (const signal of ['SIGTERM', 'SIGINT'] as const)
     process.on(signal, () => {
       if (stopping.signal.aborted) return;
-      // Nobody sends to one that was never ready.
+      // A server that was never ready receives no requests.
       const noticeMs = isReady ? notice : 0;
       logger.info(
-        `${signal}: stopping${noticeMs > 0 ? `, new requests are answered for ${noticeMs / 1_000} s` : ''}`,
+        `${signal}: stopping${noticeMs > 0 ? `, accepting new requests for ${noticeMs / 1_000} s` : ''}`,
       );
-      // A start that fails has taken back by itself what it had begun.
+      // A failed start cleans up after itself.
       stop = async () => stopAll(await starting.catch(() => undefined), noticeMs);
       end(0, noticeMs);
     });
@@ -129,7 +129,7 @@ export async function serve(file: string, flags: Flags): Promise<number> {
     if (!stopping.signal.aborted) announce(logger, config, service);
     void service.lost.then((reason) => {
       if (stopping.signal.aborted) return;
-      logger.fatal(`The embedded PostgreSQL ended: ${reason}`);
+      logger.fatal(`The embedded PostgreSQL stopped: ${reason}`);
       stop = () => stopAll(service, 0);
       end(1, 0);
     });
@@ -142,7 +142,7 @@ export async function serve(file: string, flags: Flags): Promise<number> {
   }
 }
 
-// Loaded only where it is wanted, and before the application: it changes what that imports.
+// Loaded before the application, whose imports it instruments.
 async function startTelemetry(
   { telemetry }: Config,
   version: string,
@@ -154,7 +154,7 @@ async function startTelemetry(
   return startOpenTelemetry(telemetry, version, metrics, logger);
 }
 
-/** Why there is no service, on standard error, in the form of the log. */
+/** Logs the reason of a failed start on standard error. */
 async function failed(config: Config | null, reason: string): Promise<void> {
   const logger = await createStreamLogger(
     'fatal',

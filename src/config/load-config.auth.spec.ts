@@ -121,7 +121,7 @@ describe('the auth section', () => {
     [
       withAuthz({ roles: { superAdmin: [{ role: 'x', exp: '1' }] } }),
       'auth.authz.roles.superAdmin[0].exp',
-      'is about one token alone',
+      'identifies a token',
     ],
     [
       withAuthz({ roles: { manageEntries: [{ a: 'b' }, { a: 1 }] } }),

@@ -229,7 +229,7 @@ describe('a source', () => {
     [{ managed: {}, claims: [] }, 'sources[0].claims', 'must be a map of claims'],
     [{ managed: {}, claims: null }, 'sources[0].claims', 'must be a map of claims'],
     [{ managed: {}, claims: { org: 5 } }, 'sources[0].claims.org', 'must be a string or a list of strings'],
-    [{ managed: {}, claims: { org: 'a', jti: 'b' } }, 'sources[0].claims.jti', 'is about one token alone'],
+    [{ managed: {}, claims: { org: 'a', jti: 'b' } }, 'sources[0].claims.jti', 'identifies a token'],
     [{ managed: {}, claims: { team: [] } }, 'sources[0].claims.team', 'must not be an empty list'],
     [
       { managed: {}, claims: { 'a b': { c: 'd' } } },
@@ -338,7 +338,7 @@ describe('a registry', () => {
     [{ sources: ['s', 'other'] }, 'registries[0].sources[1]', 'is not the name of a source in this file'],
     [{ sources: [null] }, 'registries[0].sources[0]', 'must be a string, not nothing'],
     [{ name: 'R', sources: ['s'] }, 'registries[0].name', 'DNS label'],
-    [{ sources: ['s'], claims: { iat: '1' } }, 'registries[0].claims.iat', 'is about one token alone'],
+    [{ sources: ['s'], claims: { iat: '1' } }, 'registries[0].claims.iat', 'identifies a token'],
     [{ sources: ['s'], claims: 'x' }, 'registries[0].claims', 'must be a map of claims'],
     [
       { sources: ['s'], claims: { org: [['a']] } },

@@ -122,7 +122,7 @@ export class RegistryAccessQuery {
 /** Any JSON, as in a token (contract §5); the claim matcher ignores what it cannot compare. */
 function heldClaims(value: unknown): Issue[] {
   if (!isObject(value)) return issue(`must be a map of claims, not ${foundKind(value)}`);
-  if (Object.keys(value).length > MAX_HELD) return issue(`must not hold more than ${MAX_HELD} claims`);
+  if (Object.keys(value).length > MAX_HELD) return issue(`must not have more than ${MAX_HELD} claims`);
   const text = Buffer.from(JSON.stringify(value));
   if (text.length > MAX_HELD_BYTES) return issue(`must not be longer than ${MAX_HELD_BYTES} bytes`);
   return isDeeperThan(text, MAX_HELD_DEPTH)

@@ -40,7 +40,7 @@ describe('the message of a refusal names', () => {
     const reply = await service.as(ACME_WRITER).post('/v1/entries', { server: aServer('io.acme/n'), claims });
     expectRefused(reply, 400, 'claims_not_subset');
     expect(messageOf(reply)).toEqual({
-      error: 'The claims go beyond those of the caller: team=data, region=eu',
+      error: 'You do not hold these claims: team=data, region=eu',
       details: 'team=data\nregion=eu',
     });
     const grant = await admin().put('/v1/registries/other', {

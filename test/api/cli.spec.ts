@@ -185,13 +185,13 @@ describe('serve', () => {
     expect(ready).toMatch(/INFO: Ready: registries at \S+\/registry, documentation at \S+\/docs, metrics at/);
     expect(ready).not.toContain('"level"');
     const taken = /127\.0\.0\.1:(\d+)\/registry/.exec(ready)?.[1];
-    const sentence = `Port ${taken} is in use already`;
+    const sentence = `Port ${taken} is already in use`;
     const second = await serving(config, `127.0.0.1:${taken}`).finished;
     expect(second.code).toBe(1);
     const [last = ''] = second.output.trim().split('\n').slice(-1);
     expect(JSON.parse(last)).toMatchObject({ level: 'fatal', msg: expect.stringContaining(sentence) });
     first.child.kill('SIGTERM');
-    await first.logs('SIGTERM: stopping, new requests are answered for 1 s');
+    await first.logs('SIGTERM: stopping, accepting new requests for 1 s');
     expect((await call(`http://127.0.0.1:${taken}/registry`)).headers['connection']).toBe('close');
     expect((await first.finished).code).toBe(0);
     await database.drop();
@@ -248,7 +248,7 @@ describe('migrate', () => {
     expect(await here(config, 'up')).toMatch(/^0: .*nothing to apply/);
     expect(await here(config, 'status')).toMatch(/^0: applied {2}InitialSchema/);
     const newestFirst = migrations.map(({ name }) => name).reverse();
-    expect(await run('down', '--yes')).toBe(`took back ${newestFirst[0]}\n`);
+    expect(await run('down', '--yes')).toBe(`reverted ${newestFirst[0]}\n`);
     expect(await here(config, 'status')).toMatch(
       new RegExp(`^0: applied {2}InitialSchema.*\npending {2}${newestFirst[0]}`, 's'),
     );
@@ -260,7 +260,7 @@ describe('migrate', () => {
       expect(await opened.undoMigration(true)).toMatch(new RegExp(`^${one}`));
     await opened.close();
     expect(await tables()).toBe(0);
-    expect(await run('sideways')).toMatch(/none of up, down and status/);
+    expect(await run('sideways')).toMatch(/must be up, down or status/);
     await database.drop();
   });
 
@@ -270,14 +270,14 @@ describe('migrate', () => {
     const applied = async () =>
       (await here(config, 'status')).split('\n').filter((line) => line.includes('applied ')).length;
     expect(await here(config, 'down')).toBe(
-      '1: migrate down: nobody can be asked here, and nothing was taken back: --yes says that it is meant\n',
+      '1: migrate down: nothing was reverted, because there is no terminal to confirm it; pass --yes\n',
     );
     expect(await here(config, 'down', { yes: true, steps: 99 })).toMatch(
-      /^1: migrate down: data would be lost, and nothing was taken back: .*InitialSchema\w* \(all sources.*--destructive allows it$/m,
+      /^1: migrate down: nothing was reverted, because data would be lost: .*InitialSchema\w* \(all sources.*Pass --destructive to allow it$/m,
     );
     expect(await applied()).toBe(migrations.length);
     expect(await here(config, 'down', { yes: true, steps: 2, destructive: true })).toMatch(
-      /^0: took back \w+\ntook back \w+\n$/,
+      /^0: reverted \w+\nreverted \w+\n$/,
     );
     expect(await applied()).toBe(migrations.length - 2);
     await database.query(
@@ -307,7 +307,7 @@ describe('migrate', () => {
     );
     expect(owners).toEqual([{ tableowner: owner }]);
     const { output } = await new Cli(['migrate', 'down', '--yes', '--config', config]).finished;
-    expect(output).toMatch(/^took back/);
+    expect(output).toMatch(/^reverted/);
     await database.query(`drop owned by ${owner}, ${app}; drop role ${owner}; drop role ${app}`);
     await database.drop();
   });

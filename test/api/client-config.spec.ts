@@ -203,7 +203,7 @@ describe('the command client-config', () => {
     const args = ['--client', 'cursor', '--token-file', token, '--output', output];
     expect(await run(...args)).toEqual({
       code: 0,
-      output: '1 server(s) could not be said for cursor: x-omitted in the file names them\n',
+      output: '1 server(s) cannot be expressed for cursor: see x-omitted in the file\n',
     });
     expect(readFileSync(output, 'utf8')).toBe((await of(service.as(ACME))).text);
   });
@@ -213,7 +213,7 @@ describe('the command client-config', () => {
     const { code, output: message } = await run('--client', 'cursor', '--output', output);
     expect({ code, message }).toEqual({
       code: 1,
-      message: 'client-config: the registry answers with status 401: it wants a token, see --token-file\n',
+      message: 'client-config: the registry returned status 401: it requires a token, see --token-file\n',
     });
     expect(existsSync(output)).toBe(false);
   });

@@ -135,7 +135,7 @@ describe('reload of the configuration', () => {
       .registry('acme', { sources: ['data', 'web', 'published'], claims: { org: 'acme' } });
   });
 
-  it('names the changes that wait for a restart, and applies the rest', async () => {
+  it('names the changes that require a restart, and applies the rest', async () => {
     const reloaded = await service.reload((edited) =>
       edited
         .configuration({ limits: { connections: 17 }, cors: { origins: [] } })
@@ -210,13 +210,13 @@ describe('SIGHUP', () => {
       readOnly: true,
     });
     served.child.kill('SIGHUP');
-    expect(await served.logs('wait for a restart')).toMatch(
-      /taken over.*these changes wait for a restart: readOnly"/s,
+    expect(await served.logs('require a restart')).toMatch(
+      /was applied.*these changes require a restart: readOnly"/s,
     );
     expect(await status()).toBe(200);
     write({ ...good, registries: [{ name: 'main', sources: ['nowhere'] }] });
     served.child.kill('SIGHUP');
-    expect(await served.logs('nothing was changed')).toMatch(/registries\[0\]\.sources\[0\]/);
+    expect(await served.logs('was not applied')).toMatch(/registries\[0\]\.sources\[0\]/);
     await within(5_000, async () => expect(await status()).toBe(200));
     served.child.kill('SIGTERM');
     expect((await served.finished).code).toBe(0);

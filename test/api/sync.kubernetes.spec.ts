@@ -192,7 +192,7 @@ describe('claims annotations', () => {
     ['{"org":', 'is not valid JSON'],
     [
       '{"org":"acme","exp":"1"}',
-      'is not a valid claims map: "exp" is about one token alone and never a claim of anything else',
+      'is not a valid claims map: "exp" identifies a token and cannot be used as a claim',
     ],
   ])('hide only their object when invalid (%s), and report it', async (text, mistake) => {
     cluster.put('MCPServer', 'tools/acme', exported('acme', { 'authz-claims': text }));
