@@ -351,7 +351,7 @@ describe('a registry', () => {
     [
       { sources: ['s'], anonymous: { claims: { exp: '1' } } },
       'registries[0].anonymous.claims.exp',
-      'is about one token',
+      'identifies a token',
     ],
     [{ sources: ['s'], publishClaims: 'x' }, 'registries[0].publishClaims', 'must be a map of claims'],
     [{ sources: ['s'], keys: { a: copilot } }, 'registries[0].keys', 'must be a list, not a map'],

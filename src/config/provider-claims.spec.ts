@@ -56,7 +56,7 @@ describe('the claims of a provider', () => {
     [[{ ...GOOD, to: 'iss' }], 'claims[0].to: must not be iss or sub'],
     [[{ ...GOOD, to: 'exp' }], 'claims[0].to: identifies a token'],
     [[{ ...GOOD, to: 'jti' }], 'claims[0].to: identifies a token'],
-    [[{ ...GOOD, to: '__proto__' }], 'claims[0].to: is not a possible name'],
+    [[{ ...GOOD, to: '__proto__' }], 'claims[0].to: is not a valid claim name'],
     [[{ ...GOOD, from: 'groups' }], 'claims[0].from: must be a JSON Pointer'],
     [[{ ...GOOD, from: '' }], 'claims[0].from: must not be empty'],
     [[{ ...GOOD, from: '/a~b' }], 'claims[0].from: must be a JSON Pointer'],

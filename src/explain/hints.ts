@@ -5,7 +5,7 @@ import type { ExplainedMissing, Step } from './steps.js';
 
 const MAX_HINTS = 20;
 /** Missing values that are compared with the held claims. */
-const MAX_COMPARED = 20;
+const MAX_COMPARED = 200;
 /** Levels of nested claims that are searched. */
 const MAX_DEPTH = 4;
 const MAX_PATH = 500;
@@ -32,9 +32,7 @@ export function hintsFor(held: Held, steps: readonly Step[]): string[] {
       .filter((key) => isTooLarge(held[key]))
       .map(tooLarge),
     ...scopeHint(held),
-    ...distinct(missing)
-      .slice(0, MAX_COMPARED)
-      .flatMap((each) => similarClaims(held, each)),
+    ...similarClaims(held, distinct(missing).slice(0, MAX_COMPARED)),
     ...steps.flatMap(ofStep),
   ];
   return [...new Set(hints)].slice(0, MAX_HINTS);
@@ -84,41 +82,53 @@ function scopeHint({ scope }: Held): string[] {
     : [];
 }
 
-/** Held claims that differ from a missing one only in case, spaces or nesting. */
-function similarClaims(held: Held, { key, needs }: ExplainedMissing): string[] {
-  const hints: string[] = [];
-  const otherKey = Object.keys(held).find((other) => other !== key && isSimilar(other, key));
-  if (otherKey !== undefined)
-    hints.push(`${quoted(key)} is required, but the caller has ${quoted(otherKey)}: case matters`);
-  if (Object.hasOwn(held, key)) {
-    const values: unknown[] = [held[key]].flat();
-    const value = values.find((other) => other !== needs && isSimilar(other, needs));
-    if (typeof value === 'string')
-      hints.push(
-        `${quoted(key)} must be ${quoted(needs)}, but the caller has ${quoted(value)}: case and spaces matter`,
-      );
+/** Held claims that differ from missing ones only in case, spaces or nesting. */
+function similarClaims(held: Held, missing: readonly ExplainedMissing[]): string[] {
+  const ownKeys = byLetters(Object.keys(held));
+  const paths = nestedPaths(held);
+  return [...new Set(missing.map(({ key }) => key))].flatMap((key) => {
+    const isHeld = Object.hasOwn(held, key);
+    const hints: string[] = [];
+    const ownKey = ownKeys.get(lettersOf(key)) ?? key;
+    if (ownKey !== key)
+      hints.push(`${quoted(key)} is required, but the caller has ${quoted(ownKey)}: case matters`);
+    const ownValues = byLetters(isHeld ? [held[key]].flat() : []);
+    for (const { needs } of missing.filter((one) => one.key === key)) {
+      const value = ownValues.get(lettersOf(needs)) ?? needs;
+      if (value !== needs)
+        hints.push(
+          `${quoted(key)} must be ${quoted(needs)}, but the caller has ${quoted(value)}: case and spaces matter`,
+        );
+    }
+    const path = isHeld ? undefined : paths.get(key)?.slice(0, MAX_PATH);
+    if (path !== undefined)
+      hints.push(`${quoted(key)} is required at the top level, but the caller has it at ${path}`);
     return hints;
-  }
-  const path = pathTo(key, held, MAX_DEPTH);
-  if (path)
-    hints.push(
-      `${quoted(key)} is required at the top level, but the caller has it at ${path.join('.').slice(0, MAX_PATH)}`,
-    );
-  return hints;
+  });
 }
 
-function isSimilar(one: unknown, other: string): boolean {
-  return typeof one === 'string' && one.trim().toLowerCase() === other.trim().toLowerCase();
+function byLetters(values: readonly unknown[]): Map<string, string> {
+  const texts = values.filter((value) => typeof value === 'string');
+  return new Map(texts.map((text) => [lettersOf(text), text]));
 }
 
-function pathTo(key: string, held: Held, levels: number): string[] | undefined {
+function lettersOf(text: string): string {
+  return text.trim().toLowerCase();
+}
+
+/** The path to each key below the top level. */
+function nestedPaths(
+  held: Held,
+  parent = '',
+  levels = MAX_DEPTH,
+  found = new Map<string, string>(),
+): Map<string, string> {
   for (const [name, member] of Object.entries(held)) {
     if (levels === 0 || !isObject(member)) continue;
-    if (Object.hasOwn(member, key)) return [name, key];
-    const rest = pathTo(key, member, levels - 1);
-    if (rest) return [name, ...rest];
+    for (const key of Object.keys(member)) if (!found.has(key)) found.set(key, `${parent}${name}.${key}`);
+    nestedPaths(member, `${parent}${name}.`, levels - 1, found);
   }
-  return undefined;
+  return found;
 }
 
 function distinct(missing: readonly ExplainedMissing[]): ExplainedMissing[] {
