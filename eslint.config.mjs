@@ -112,13 +112,6 @@ export default tseslint.config(
     files: ['src/**/*.ts'],
     rules: {
       '@typescript-eslint/consistent-type-imports': 'off',
-      'no-restricted-syntax': [
-        'error',
-        {
-          selector: 'Decorator > CallExpression[callee.name="Query"]',
-          message: 'Use @ValidQuery(), which validates the query.',
-        },
-      ],
     },
   },
   ...direction,

@@ -1,5 +1,5 @@
 import { type DynamicModule, Module } from '@nestjs/common';
-import { APP_FILTER, APP_GUARD, APP_INTERCEPTOR } from '@nestjs/core';
+import { APP_FILTER, APP_GUARD, APP_INTERCEPTOR, APP_PIPE } from '@nestjs/core';
 import { AuditFilter } from '../audit/audit.filter.js';
 import { AuditGuard } from '../audit/audit.guard.js';
 import { AuditModule } from '../audit/audit.module.js';
@@ -15,6 +15,7 @@ import type { OpenDatabase } from '../database/open-database.js';
 import { DiscoveryModule } from '../discovery/discovery.module.js';
 import { EntriesModule } from '../entries/entries.module.js';
 import { AccessModule } from '../explain/explain.module.js';
+import { RequestValidationPipe } from '../http/validation.pipe.js';
 import { McpModule } from '../mcp-endpoint/mcp-endpoint.module.js';
 import { PublisherModule } from '../mcp-publisher/publisher.module.js';
 import { RegistriesModule } from '../registries/registries.module.js';
@@ -25,11 +26,13 @@ import type { Metrics } from '../telemetry/metrics.js';
 import { TelemetryModule } from '../telemetry/telemetry.module.js';
 import { ViewsModule } from '../visibility/visibility.module.js';
 import { PageModule } from '../web-ui/web-ui.module.js';
+import { BodyInterceptor } from './body.interceptor.js';
 import { ClaimsInterceptor } from './claims.interceptor.js';
+import { ConcurrencyInterceptor } from './concurrency.interceptor.js';
 import { AuthorizationChanges, ConfiguredResources } from './configured-resources.js';
 import { OpenRegistries, Reload } from './reload.js';
 
-/** The whole public application. The global steps stand in the order in which they run. */
+/** The public application. Guards, interceptors and the pipe run in the order in which they are listed. */
 @Module({})
 export class AppModule {
   static with(config: Config, database: OpenDatabase, metrics: Metrics): DynamicModule {
@@ -39,9 +42,9 @@ export class AppModule {
         configurationModule(config),
         TelemetryModule.with(metrics),
         DatabaseModule.with(database),
-        // Express tries one route after the other, and almost all requests are for this module's.
+        // First: Express tries the routes in order, and most requests are for this module.
         CatalogModule,
-        // Before what takes every path below a registry.
+        // Before PublisherModule, which has routes for every path below a registry.
         McpModule,
         PublisherModule,
         AuthModule,
@@ -68,6 +71,9 @@ export class AppModule {
         { provide: APP_GUARD, useClass: RolesGuard },
         { provide: APP_GUARD, useClass: ReadOnlyGuard },
         { provide: APP_INTERCEPTOR, useClass: ClaimsInterceptor },
+        { provide: APP_INTERCEPTOR, useClass: BodyInterceptor },
+        { provide: APP_INTERCEPTOR, useClass: ConcurrencyInterceptor },
+        { provide: APP_PIPE, useClass: RequestValidationPipe },
       ],
     };
   }

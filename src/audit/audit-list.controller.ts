@@ -1,11 +1,10 @@
-import { Controller, Get, Req, Res } from '@nestjs/common';
+import { Controller, Get, Query, Req, Res } from '@nestjs/common';
 import { ApiOperation, ApiTags } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
 import { type Caller, Client, CurrentCaller, CurrentClient } from '../auth/caller.js';
 import { Audited, RequiresAnyRole } from '../auth/route.js';
 import { type JsonLines, JsonText, LINES_TYPE } from '../http/json-answers.js';
 import { ApiErrors, ApiOkWithEtag } from '../http/openapi/api-answers.js';
-import { ValidQuery } from '../http/validation.pipes.js';
 import { AuditEventList, AuditListParameters } from './audit-list.dto.js';
 import { AuditListService } from './audit-list.service.js';
 
@@ -27,7 +26,7 @@ export class AuditListController {
   list(
     @CurrentCaller() caller: Caller,
     @CurrentClient() client: Client,
-    @ValidQuery() query: AuditListParameters,
+    @Query() query: AuditListParameters,
     @Req() request: Request,
     @Res({ passthrough: true }) response: Response,
   ): Promise<JsonText | JsonLines> {

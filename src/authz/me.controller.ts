@@ -1,10 +1,9 @@
-import { Controller, Get } from '@nestjs/common';
+import { Controller, Get, Query } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import { Authenticator } from '../auth/authenticator.js';
 import { type Caller, CurrentCaller } from '../auth/caller.js';
 import { AnyCaller } from '../auth/route.js';
 import { ApiErrors } from '../http/openapi/api-answers.js';
-import { ValidQuery } from '../http/validation.pipes.js';
 import { AccessPolicy } from './access-policy.js';
 import { MeAnswer, MeQuery } from './me.dto.js';
 
@@ -21,7 +20,7 @@ export class MeController {
   @ApiOperation({ operationId: 'getMe', summary: 'Get the subject, roles and claims of the caller' })
   @ApiOkResponse({ type: MeAnswer })
   @ApiErrors('anonymous_mode', 'invalid_parameter')
-  me(@CurrentCaller() caller: Caller, @ValidQuery() { claims }: MeQuery): MeAnswer {
+  me(@CurrentCaller() caller: Caller, @Query() { claims }: MeQuery): MeAnswer {
     if (!caller.identified) throw this.authenticator.unidentified();
     return {
       subject: caller.subject ?? '',

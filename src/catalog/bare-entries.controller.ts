@@ -1,11 +1,10 @@
-import { Controller, Get, Param, type Type } from '@nestjs/common';
+import { Controller, Get, Param, Query, type Type } from '@nestjs/common';
 import { ApiOperation, ApiParam, ApiTags } from '@nestjs/swagger';
 import { AnyCaller, Audited, RegistryRoute } from '../auth/route.js';
 import { BARE_TYPES, type BareType, ENTRY_TYPES } from '../documents/entry-types.js';
 import { describedClass, documentClassOf, nounOf } from '../entries/entries.dto.js';
 import type { CachedJson } from '../http/json-answers.js';
 import { ApiErrors, ApiOkWithEtag } from '../http/openapi/api-answers.js';
-import { ValidQuery } from '../http/validation.pipes.js';
 import type { RegistryAccess } from '../visibility/registry-views.js';
 import { CatalogAccess, CatalogRead } from './catalog-read.js';
 import { PageMetadata } from './catalog.responses.js';
@@ -48,7 +47,7 @@ function controllerOf(type: BareType): Type {
     })
     @ApiOkWithEtag(listed)
     @ApiErrors('invalid_parameter', 'invalid_cursor', 'search_too_broad')
-    list(@CatalogAccess() access: RegistryAccess, @ValidQuery() query: BareListQuery): Promise<CachedJson> {
+    list(@CatalogAccess() access: RegistryAccess, @Query() query: BareListQuery): Promise<CachedJson> {
       return this.catalog.list(access, type, bareListRequest(type, query));
     }
 
@@ -63,7 +62,7 @@ function controllerOf(type: BareType): Type {
       @CatalogAccess() access: RegistryAccess,
       @Param('namespace') namespace: string,
       @Param('name') name: string,
-      @ValidQuery() query: VersionQuery,
+      @Query() query: VersionQuery,
     ): Promise<CachedJson> {
       return this.catalog.version(access, type, `${namespace}/${name}`, 'latest', includesDeleted(query));
     }
@@ -82,7 +81,7 @@ function controllerOf(type: BareType): Type {
       @CatalogAccess() access: RegistryAccess,
       @Param('namespace') namespace: string,
       @Param('name') name: string,
-      @ValidQuery() query: VersionsQuery,
+      @Query() query: VersionsQuery,
     ): Promise<CachedJson> {
       const entry = `${namespace}/${name}`;
       return this.catalog.versions(access, type, entry, versionsRequest(entry, query));
@@ -101,7 +100,7 @@ function controllerOf(type: BareType): Type {
       @Param('namespace') namespace: string,
       @Param('name') name: string,
       @Param('version') version: string,
-      @ValidQuery() query: VersionQuery,
+      @Query() query: VersionQuery,
     ): Promise<CachedJson> {
       return this.catalog.version(access, type, `${namespace}/${name}`, version, includesDeleted(query));
     }

@@ -1,9 +1,8 @@
-import { Controller, Get } from '@nestjs/common';
+import { Controller, Get, Query } from '@nestjs/common';
 import { ApiOperation, ApiTags } from '@nestjs/swagger';
 import { AnyCaller, Audited, Loaded, RegistryRoute } from '../auth/route.js';
 import type { CachedJson } from '../http/json-answers.js';
 import { ApiErrors, ApiOkWithEtag } from '../http/openapi/api-answers.js';
-import { ValidQuery } from '../http/validation.pipes.js';
 import type { VerifiedAccess } from '../visibility/registry-views.js';
 import { CatalogService } from './catalog.service.js';
 import { ClientConfigAnswer, ClientConfigQuery } from './client-config.dto.js';
@@ -27,7 +26,7 @@ export class ClientConfigController {
   })
   @ApiOkWithEtag(ClientConfigAnswer)
   @ApiErrors('invalid_parameter', 'too_many_servers')
-  get(@Loaded() access: VerifiedAccess, @ValidQuery() query: ClientConfigQuery): Promise<CachedJson> {
+  get(@Loaded() access: VerifiedAccess, @Query() query: ClientConfigQuery): Promise<CachedJson> {
     return this.catalog.clientConfig(access, query.client, query.form || 'servers');
   }
 }

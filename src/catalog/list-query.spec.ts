@@ -2,10 +2,10 @@ import { describe, expect, it } from 'vitest';
 import { PublishQuery } from '../entries/entries.dto.js';
 import { ApiError } from '../http/errors.js';
 import { AdminListParameters } from '../http/lists.dto.js';
-import { QueryValidation } from '../http/validation.pipes.js';
+import { RequestValidationPipe } from '../http/validation.pipe.js';
 import { BareListQuery, ServerListQuery, VersionQuery, VersionsQuery } from './list-query.dto.js';
 
-const pipe = new QueryValidation();
+const pipe = new RequestValidationPipe();
 const validated = (metatype: new () => object, query: object) =>
   pipe.transform(query, { type: 'query', metatype });
 

@@ -1,9 +1,8 @@
-import { Controller, Get, Param } from '@nestjs/common';
+import { Controller, Get, Param, Query } from '@nestjs/common';
 import { ApiOperation, ApiParam, ApiTags } from '@nestjs/swagger';
 import { AnyCaller, Audited, RegistryRoute } from '../auth/route.js';
 import type { CachedJson } from '../http/json-answers.js';
 import { ApiErrors, ApiOkWithEtag } from '../http/openapi/api-answers.js';
-import { ValidQuery } from '../http/validation.pipes.js';
 import type { RegistryAccess } from '../visibility/registry-views.js';
 import { CatalogAccess, CatalogRead } from './catalog-read.js';
 import { ServerItem, ServerList } from './catalog.responses.js';
@@ -40,7 +39,7 @@ export class ServersController {
   })
   @ApiOkWithEtag(ServerList)
   @ApiErrors('invalid_parameter', 'invalid_cursor', 'search_too_broad')
-  list(@CatalogAccess() access: RegistryAccess, @ValidQuery() query: ServerListQuery): Promise<CachedJson> {
+  list(@CatalogAccess() access: RegistryAccess, @Query() query: ServerListQuery): Promise<CachedJson> {
     return this.catalog.list(access, 'server', serverListRequest(query));
   }
 
@@ -53,7 +52,7 @@ export class ServersController {
   versions(
     @CatalogAccess() access: RegistryAccess,
     @Param('name') name: string,
-    @ValidQuery() query: VersionsQuery,
+    @Query() query: VersionsQuery,
   ): Promise<CachedJson> {
     return this.catalog.versions(access, 'server', name, versionsRequest(name, query));
   }
@@ -69,7 +68,7 @@ export class ServersController {
     @CatalogAccess() access: RegistryAccess,
     @Param('name') name: string,
     @Param('version') version: string,
-    @ValidQuery() query: VersionQuery,
+    @Query() query: VersionQuery,
   ): Promise<CachedJson> {
     return this.catalog.version(access, 'server', name, version, includesDeleted(query));
   }

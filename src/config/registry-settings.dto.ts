@@ -4,7 +4,7 @@ import type { Claims } from '../claims/claims.js';
 import { member } from '../json/json-values.js';
 import { Checked, Optional, Rule, Section, SectionList } from '../validation/class-checks.js';
 import { below, type Issue, issue } from '../validation/problems.js';
-import { claims, dnsLabel, foundKind, listOf, text } from '../validation/value-checks.js';
+import { anything, claims, dnsLabel, foundKind, listOf, text } from '../validation/value-checks.js';
 import { parseExpiry } from './registry-keys.js';
 
 /** A request with a key is compared with all of them. */
@@ -44,6 +44,17 @@ export class RegistrySettings {
   /** Claims of entries that `mcp-publisher` publishes through this registry; absent: publishing is not possible. */
   @ApiPropertyOptional(CLAIMS_SCHEMA) @Optional() @Checked(claims) publishClaims?: Claims;
 }
+
+/** The body of `PUT /v1/registries/{name}`: it may repeat what only the server sets (contract §7). */
+export class RegistryBody extends RegistrySettings {
+  @Optional() @Checked(anything) name?: unknown;
+  @Optional() @Checked(anything) origin?: unknown;
+  @Optional() @Checked(anything) createdAt?: unknown;
+  @Optional() @Checked(anything) updatedAt?: unknown;
+}
+
+/** The members of a RegistryBody that must equal the stored ones. */
+export const REGISTRY_READ_ONLY = ['name', 'origin', 'createdAt', 'updatedAt'] as const;
 
 function expiry(value: unknown): Issue[] {
   if (typeof value !== 'string') return issue(`must be a date or a time, not ${foundKind(value)}`);

@@ -1,4 +1,17 @@
-import { Body, Controller, Delete, Get, HttpCode, Param, Patch, Post, Put, Res } from '@nestjs/common';
+import {
+  Body,
+  Controller,
+  Delete,
+  Get,
+  HttpCode,
+  Param,
+  Patch,
+  Post,
+  Put,
+  Query,
+  RawBody,
+  Res,
+} from '@nestjs/common';
 import {
   ApiBody,
   ApiCreatedResponse,
@@ -12,13 +25,12 @@ import type { Response } from 'express';
 import { type Caller, CurrentCaller } from '../auth/caller.js';
 import { Audited, Loaded, MayBeLong, RequiresRole, ResourceRoute } from '../auth/route.js';
 import { WritesNothing } from '../authz/roles.guard.js';
-import { type SentBody, SentJson, TakesBody } from '../http/body.js';
+import { TakesBody } from '../http/body.js';
 import { JsonText } from '../http/json-answers.js';
 import { AdminListParameters } from '../http/lists.dto.js';
 import { ApiErrors, ApiIfMatch, ApiOkWithEtag } from '../http/openapi/api-answers.js';
 import { type Preconditions, RequestPreconditions } from '../http/preconditions.js';
 import { CurrentRequest, type RequestContext } from '../http/request-context.js';
-import { ValidQuery } from '../http/validation.pipes.js';
 import { ClaimsBody, PUBLISH_EXAMPLES, PublishBody, PublishQuery, StatusBody } from './entries.dto.js';
 import { EntryClaimsAnswer, EntryList, ManagedEntry, PublishedVersionAnswer } from './entries.responses.js';
 import { EntriesService } from './entries.service.js';
@@ -52,7 +64,7 @@ export class EntriesController {
   @ApiOperation({ operationId: 'listEntries', summary: 'Lists the published entries the caller may manage' })
   @ApiOkWithEtag(EntryList)
   @ApiErrors('invalid_parameter', 'invalid_cursor')
-  list(@CurrentCaller() caller: Caller, @ValidQuery() query: AdminListParameters): Promise<JsonText> {
+  list(@CurrentCaller() caller: Caller, @Query() query: AdminListParameters): Promise<JsonText> {
     return this.lists.manageable(caller, query);
   }
 
@@ -73,13 +85,14 @@ export class EntriesController {
   @ApiErrors('invalid_parameter', 'read_only', ...PUBLISH_ERRORS)
   async publish(
     @CurrentCaller() caller: Caller,
-    @ValidQuery() { dry_run: dryRun }: PublishQuery,
-    @SentJson() sent: SentBody,
+    @Query() { dry_run: dryRun }: PublishQuery,
+    @Body() body: PublishBody,
+    @RawBody() raw: Buffer | undefined,
     @CurrentRequest() context: RequestContext,
     @Res({ passthrough: true }) response: Response,
   ): Promise<JsonText> {
     const isDry = dryRun === 'true';
-    const answer = new JsonText(await this.entries.publish(caller, sent, isDry, context));
+    const answer = new JsonText(await this.entries.publish(caller, body, raw, isDry, context));
     response.status(isDry ? 200 : 201);
     return answer;
   }
@@ -98,10 +111,11 @@ export class EntriesController {
   @ApiErrors(...PUBLISH_ERRORS)
   async validate(
     @CurrentCaller() caller: Caller,
-    @SentJson() sent: SentBody,
+    @Body() body: PublishBody,
+    @RawBody() raw: Buffer | undefined,
     @CurrentRequest() context: RequestContext,
   ): Promise<JsonText> {
-    return new JsonText(await this.entries.publish(caller, sent, true, context));
+    return new JsonText(await this.entries.publish(caller, body, raw, true, context));
   }
 
   @Get(':type/:name')
@@ -174,11 +188,11 @@ export class EntriesController {
     @CurrentCaller() caller: Caller,
     @Param('type') type: string,
     @Param('name') name: string,
-    @SentJson() sent: SentBody,
+    @Body() { claims }: ClaimsBody,
     @RequestPreconditions() preconditions: Preconditions,
     @CurrentRequest() context: RequestContext,
   ): Promise<void> {
-    return this.entries.setClaims(caller, { type, name }, sent, preconditions, context);
+    return this.entries.setClaims(caller, { type, name }, claims, preconditions, context);
   }
 
   @Patch(':type/:name/status')
@@ -193,7 +207,7 @@ export class EntriesController {
     @CurrentCaller() caller: Caller,
     @Param('type') type: string,
     @Param('name') name: string,
-    @Body() body: unknown,
+    @Body() body: StatusBody,
     @CurrentRequest() context: RequestContext,
   ): Promise<JsonText> {
     return this.entries.setStatus(caller, { type, name }, body, undefined, context);
@@ -213,7 +227,7 @@ export class EntriesController {
     @Param('type') type: string,
     @Param('name') name: string,
     @Param('version') version: string,
-    @Body() body: unknown,
+    @Body() body: StatusBody,
     @CurrentRequest() context: RequestContext,
   ): Promise<JsonText> {
     return this.entries.setStatus(caller, { type, name }, body, version, context);

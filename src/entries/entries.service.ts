@@ -11,20 +11,19 @@ import { lockEntry } from '../database/locks.js';
 import { documentDigest } from '../documents/document-check.js';
 import { isEntryType, withStatus } from '../documents/entry-types.js';
 import type { EntryName, IncomingVersion } from '../documents/incoming-version.js';
-import type { SentBody } from '../http/body.js';
 import { ApiError } from '../http/errors.js';
 import { JsonText } from '../http/json-answers.js';
 import { checkPreconditions, contentTag, type Preconditions } from '../http/preconditions.js';
 import type { RequestContext } from '../http/request-context.js';
 import { SourcesRepository } from '../sources/sources.repository.js';
 import { CatalogMetrics } from '../telemetry/registry-metrics.js';
+import type { PublishBody, StatusBody } from './entries.dto.js';
 import { EntriesRepository } from './entries.repository.js';
 import { describeEntry, describeVersion, statusOf } from './entries.responses.js';
 import type { Entry, EntryVersion } from './entry.entity.js';
 import {
   type PublishRequest,
   PublishRules,
-  readClaimsRequest,
   readPublishRequest,
   readStatusRequest,
 } from './publish-request.js';
@@ -62,7 +61,8 @@ export class EntriesService {
    */
   publish(
     caller: Caller,
-    { body, raw }: SentBody,
+    body: PublishBody,
+    raw: Buffer | undefined,
     dryRun: boolean,
     context: RequestContext,
   ): Promise<string> {
@@ -149,11 +149,10 @@ export class EntriesService {
   async setClaims(
     caller: Caller,
     path: EntryPath,
-    { body }: SentBody,
+    claims: Claims,
     preconditions: Preconditions,
     context: RequestContext,
   ): Promise<void> {
-    const claims = readClaimsRequest(body);
     await this.change({ caller, context }, path, undefined, async (manager, entry, _now, record) => {
       this.policy.checkRelabel(caller, claims);
       const source = await this.sources.shareManaged(manager);
@@ -193,7 +192,7 @@ export class EntriesService {
   async setStatus(
     caller: Caller,
     path: EntryPath,
-    body: unknown,
+    body: StatusBody,
     version: string | undefined,
     context: RequestContext,
   ): Promise<JsonText> {
@@ -206,7 +205,7 @@ export class EntriesService {
   async changeStatus(
     caller: Caller,
     path: EntryPath,
-    body: unknown,
+    body: StatusBody,
     version: string | undefined,
     context: RequestContext,
   ): Promise<{ readonly entry: Entry; readonly versions: readonly EntryVersion[] }> {

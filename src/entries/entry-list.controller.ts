@@ -1,10 +1,9 @@
-import { Controller, Get } from '@nestjs/common';
+import { Controller, Get, Query } from '@nestjs/common';
 import { ApiOperation, ApiTags } from '@nestjs/swagger';
 import { Audited, Loaded, MayBeLong, RequiresRole, ResourceRoute } from '../auth/route.js';
 import type { JsonText } from '../http/json-answers.js';
 import { AdminListParameters } from '../http/lists.dto.js';
 import { ApiErrors, ApiOkWithEtag } from '../http/openapi/api-answers.js';
-import { ValidQuery } from '../http/validation.pipes.js';
 import { Registry } from '../registries/registry.entity.js';
 import { Source } from '../sources/source.entity.js';
 import { EntryList } from './entries.responses.js';
@@ -26,7 +25,7 @@ export class EntryListController {
     summary: 'Lists all entries of a source with their claims and versions',
   })
   @ApiOkWithEtag(EntryList)
-  ofSource(@Loaded() source: Source, @ValidQuery() query: AdminListParameters): Promise<JsonText> {
+  ofSource(@Loaded() source: Source, @Query() query: AdminListParameters): Promise<JsonText> {
     return this.entries.ofSource(source, query);
   }
 
@@ -41,7 +40,7 @@ export class EntryListController {
     summary: 'Lists all entries of the sources of a registry, including shadowed ones',
   })
   @ApiOkWithEtag(EntryList)
-  ofRegistry(@Loaded() registry: Registry, @ValidQuery() query: AdminListParameters): Promise<JsonText> {
+  ofRegistry(@Loaded() registry: Registry, @Query() query: AdminListParameters): Promise<JsonText> {
     return this.entries.ofRegistry(registry, query);
   }
 }

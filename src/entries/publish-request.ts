@@ -6,11 +6,11 @@ import { checkDocument, formatProblem } from '../documents/document-check.js';
 import type { EntryName, IncomingVersion } from '../documents/incoming-version.js';
 import { type EntryType, isStatus, type Status, statusesOf } from '../documents/statuses.js';
 import { ApiError } from '../http/errors.js';
-import { invalidBody, readBody } from '../http/validation.pipes.js';
+import { invalidBody } from '../http/validation.pipe.js';
 import { matchesGlob } from '../sources/entry-filter.js';
 import { below, issue } from '../validation/problems.js';
 import { oneOf } from '../validation/value-checks.js';
-import { ClaimsBody, PublishBody, StatusBody, typesIn } from './entries.dto.js';
+import { type PublishBody, type StatusBody, typesIn } from './entries.dto.js';
 import type { Entry } from './entry.entity.js';
 
 /** A version to publish that passed all checks without database access. */
@@ -26,28 +26,18 @@ export interface PublishRequest {
  * @param raw the text, to detect numbers that lost digits in parsing.
  * @throws ApiError 400 `invalid_body`, `invalid_document`, with one sentence per problem in the details.
  */
-export function readPublishRequest(body: unknown, raw: Buffer | undefined): PublishRequest {
+export function readPublishRequest(body: PublishBody, raw: Buffer | undefined): PublishRequest {
   refuseLostDigits(raw);
-  const sent = readBody(PublishBody, body);
-  const [type] = typesIn(sent);
+  const [type] = typesIn(body);
   if (type === undefined) throw new Error('A body without a document passed validation');
-  const { claims = {} } = sent;
-  const { problems, version } = checkDocument(type, sent[type]);
+  const { claims = {} } = body;
+  const { problems, version } = checkDocument(type, body[type]);
   if (version) return { version, claims };
   const details = problems.map(
     (problem) =>
       `${type}${problem.path === '' || problem.path.startsWith('[') ? ' ' : '.'}${formatProblem(problem)}`,
   );
   throw new ApiError('invalid_document', `The ${type} is not valid: ${details.join('; ')}`, details);
-}
-
-/**
- * Reads `{ claims }`, which is required.
- *
- * @throws ApiError 400 `invalid_body`.
- */
-export function readClaimsRequest(body: unknown): Claims {
-  return readBody(ClaimsBody, body).claims;
 }
 
 /** The status to set. */
@@ -61,11 +51,10 @@ export interface StatusRequest {
  *
  * @throws ApiError 400 `invalid_body`.
  */
-export function readStatusRequest(type: EntryType, body: unknown): StatusRequest {
-  const { status, statusMessage = null } = readBody(StatusBody, body);
+export function readStatusRequest(type: EntryType, { status, statusMessage }: StatusBody): StatusRequest {
   const issues = oneOf(...statusesOf(type))(status);
   if (issues.length > 0 || !isStatus(status)) throw invalidBody(below(['status'], issues));
-  return { status, message: statusMessage };
+  return { status, message: statusMessage ?? null };
 }
 
 // Matches strings too, to skip digits inside them.

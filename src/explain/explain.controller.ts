@@ -1,4 +1,4 @@
-import { Body, Controller, Get, HttpCode, Post } from '@nestjs/common';
+import { Body, Controller, Get, HttpCode, Post, Query } from '@nestjs/common';
 import { ApiBody, ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import { type Caller, Client, CurrentCaller, CurrentClient } from '../auth/caller.js';
 import { AnyCaller, Audited, Loaded, MayBeLong, RequiresRole, ResourceRoute } from '../auth/route.js';
@@ -7,7 +7,6 @@ import { Entry } from '../entries/entry.entity.js';
 import { TakesBody } from '../http/body.js';
 import { JsonText } from '../http/json-answers.js';
 import { ApiErrors, ApiOkWithEtag } from '../http/openapi/api-answers.js';
-import { BodyValidation, ValidQuery } from '../http/validation.pipes.js';
 import { Registry } from '../registries/registry.entity.js';
 import {
   AccessPreview,
@@ -46,7 +45,7 @@ export class AccessController {
   explain(
     @CurrentCaller() caller: Caller,
     @CurrentClient() client: Client,
-    @Body(new BodyValidation(ExplainBody)) { as, ...question }: ExplainBody,
+    @Body() { as, ...question }: ExplainBody,
   ): Promise<Explanation> {
     return this.explanations.explain(caller, client, question, as?.claims);
   }
@@ -68,7 +67,7 @@ export class AccessController {
   preview(
     @CurrentCaller() caller: Caller,
     @CurrentClient() client: Client,
-    @Body(new BodyValidation(PreviewBody)) body: PreviewBody,
+    @Body() body: PreviewBody,
   ): Promise<JsonText> {
     return this.previews.preview(caller, client, body);
   }
@@ -107,7 +106,7 @@ export class WhoController {
   @ApiErrors('invalid_parameter', 'entry_not_found')
   async ofRegistry(
     @Loaded() registry: Registry,
-    @ValidQuery() { type, entry }: RegistryAccessQuery,
+    @Query() { type, entry }: RegistryAccessQuery,
   ): Promise<JsonText> {
     const found = entry
       ? await this.who.ofRegistryEntry(registry, { type: type || 'server', name: entry })

@@ -1,32 +1,56 @@
 import { isUtf8 } from 'node:buffer';
-import { applyDecorators, createParamDecorator, type ExecutionContext } from '@nestjs/common';
+import {
+  applyDecorators,
+  type CallHandler,
+  createParamDecorator,
+  type ExecutionContext,
+  type NestInterceptor,
+  UseInterceptors,
+} from '@nestjs/common';
 import { Reflector } from '@nestjs/core';
 import express, { type Request, type Response } from 'express';
+import type { Observable } from 'rxjs';
 import { isDeeperThan, repeatedKey } from '../json/json-text.js';
 import { isObject } from '../json/json-values.js';
 import { ApiError } from './errors.js';
 import { ApiErrors } from './openapi/api-answers.js';
 
-/** A document of 1 MiB, and what is around it when it is published; also of what a compressed body holds. */
+/** A document of 1 MiB and its envelope; also the limit of a compressed body once inflated. */
 const MAX_BODY_BYTES = 1_200 * 1_024;
-/** Of bodies that arrive or wait for their turn, of all requests: see Quota. */
-export const MAX_HELD_BYTES = 48 * 1_024 * 1_024;
-/** Reads that have a body, once it is parsed: at a time. */
-export const MAX_PARSED = 32;
-/** Documents may be nested 100 levels deep, and stand a level or two below the top of a body. */
+/** Documents may be nested 100 levels deep, and begin a level or two below the top of a body. */
 const MAX_BODY_DEPTH = 128;
 
-/** What the ClaimsInterceptor reads of a route: how many bytes its body may have. */
-export const HasBody = Reflector.createDecorator<number>();
+interface BodyOptions {
+  /** Compressed bodies may not be longer once inflated either. */
+  readonly maxBytes: number;
+  /** An absent body counts as `{}`. */
+  readonly isOptional: boolean;
+}
 
-/**
- * A route that takes a JSON body. On all others a body is neither inflated nor parsed.
- *
- * @param maxBytes also of what a compressed one holds.
- */
-export const TakesBody = (maxBytes = MAX_BODY_BYTES) =>
+/** The options of a route with `@TakesBody()`, for the BodyInterceptor. */
+export const HasBody = Reflector.createDecorator<BodyOptions>();
+
+interface RequestWithBody extends Request {
+  rawBody?: Buffer;
+}
+
+/** Parses the body that the BodyInterceptor has received. Interceptors of a route run after the global ones. */
+class BodyParserInterceptor implements NestInterceptor {
+  constructor(private readonly isOptional: boolean) {}
+
+  intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> {
+    const request = context.switchToHttp().getRequest<RequestWithBody>();
+    parseBody(request);
+    if (this.isOptional) request.body ??= {};
+    return next.handle();
+  }
+}
+
+/** A route that takes a JSON body. On other routes bodies are neither inflated nor parsed. */
+export const TakesBody = ({ maxBytes = MAX_BODY_BYTES, isOptional = false }: Partial<BodyOptions> = {}) =>
   applyDecorators(
-    HasBody(maxBytes),
+    HasBody({ maxBytes, isOptional }),
+    UseInterceptors(new BodyParserInterceptor(isOptional)),
     ApiErrors(
       'malformed_json',
       'malformed_body',
@@ -37,21 +61,18 @@ export const TakesBody = (maxBytes = MAX_BODY_BYTES) =>
     ),
   );
 
-interface RequestWithBody extends Request {
-  /** The bytes of the body, for readers who have to know how it was spelled. */
-  rawBody?: Buffer;
+/** A parsed body that its route validates itself, with its bytes: parsing rounds long numbers. */
+export class SentJson {
+  constructor(
+    readonly json: unknown,
+    readonly raw: Buffer | undefined,
+  ) {}
 }
 
-/** A JSON body, parsed and as it was sent: what was parsed does not show all digits of long numbers. */
-export interface SentBody {
-  readonly body: unknown;
-  readonly raw: Buffer | undefined;
-}
-
-/** The body of the request in both forms. */
-export const SentJson = createParamDecorator((_: unknown, context: ExecutionContext): SentBody => {
+/** The body as sent, for routes whose documents no DTO describes. All others take `@Body()`, which is validated. */
+export const UnvalidatedBody = createParamDecorator((_: unknown, context: ExecutionContext): SentJson => {
   const { body, rawBody } = context.switchToHttp().getRequest<RequestWithBody>();
-  return { body: body as unknown, raw: rawBody };
+  return new SentJson(body, rawBody);
 });
 
 const readers = new Map<string, ReturnType<typeof express.raw>>();
@@ -64,23 +85,20 @@ function readerFor({ maxBytes, mayInflate }: BodyLimits): ReturnType<typeof expr
   return reader;
 }
 
-export interface BodyLimits {
-  readonly maxBytes: number;
-  /** A thousand bytes may hold a mebibyte, which costs nothing but its sender's time to send: that is for callers who are known. */
+interface BodyLimits extends Pick<BodyOptions, 'maxBytes'> {
   readonly mayInflate: boolean;
 }
 
-/** How many bytes the body of a request may take, by its headers: as many as it says, or as may be. */
+/** The most memory that the body of a request can take, in bytes, by its headers. */
 export function bodyBytes({ headers }: Request, { maxBytes }: BodyLimits): number {
-  const told = Number(headers['content-length'] ?? maxBytes);
-  return headers['content-encoding'] === undefined ? Math.min(told, maxBytes) : maxBytes;
+  const declared = Number(headers['content-length'] ?? maxBytes);
+  return headers['content-encoding'] === undefined ? Math.min(declared, maxBytes) : maxBytes;
 }
 
 /**
- * Receives the body of a request, if it has one. Called for routes that take a body alone, and after everything else: a caller
- * without a token, or one who may not know what they named, costs nothing (contract §3: token, role, load or 404, body).
+ * Receives the body of a request, if it has one, into `rawBody`.
  *
- * @throws ApiError 415 for what is no JSON in UTF-8; and what Express' parser throws: 413, 400, 415.
+ * @throws ApiError 415 unless it is JSON in UTF-8; and the errors of Express' parser: 413, 400, 415.
  */
 export async function receiveBody(
   request: RequestWithBody,
@@ -101,18 +119,14 @@ export async function receiveBody(
   if (Buffer.isBuffer(bytes) && bytes.length > 0) request.rawBody = bytes;
 }
 
-/**
- * Parses a body that was received. Apart from that, as what is parsed may take many times as much memory: not before it is needed.
- *
- * @throws ApiError 400 `malformed_json`, and 400 `invalid_body` for one that is nested too deep to be parsed in short time.
- */
-export function parseBody(request: RequestWithBody): void {
+/** @throws ApiError 400 `malformed_json`, and 400 `invalid_body` for a body nested too deeply or with a repeated key. */
+function parseBody(request: RequestWithBody): void {
   const { rawBody: bytes } = request;
   if (!bytes) return;
   if (isDeeperThan(bytes, MAX_BODY_DEPTH))
     throw new ApiError('invalid_body', `The body is nested more than ${MAX_BODY_DEPTH} levels deep`);
   request.body = parse(bytes);
-  // JSON.parse takes the last one; whoever looked at the body before may have taken the first.
+  // JSON.parse takes the last value; a proxy that inspected the body may have taken the first.
   const repeated = repeatedKey(bytes.toString());
   if (repeated !== null)
     throw new ApiError(
@@ -121,8 +135,8 @@ export function parseBody(request: RequestWithBody): void {
     );
 }
 
-/** Lets go of a body: its request may be there for much longer, until its answer has been read. */
-export function forgetBody(request: RequestWithBody): void {
+/** Frees the memory of a body: the request lives on until its answer has been sent. */
+export function discardBody(request: RequestWithBody): void {
   request.body = undefined;
   delete request.rawBody;
 }

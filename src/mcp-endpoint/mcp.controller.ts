@@ -1,5 +1,4 @@
 import {
-  Body,
   type CanActivate,
   Controller,
   Delete,
@@ -25,7 +24,7 @@ import {
 } from '../auth/route.js';
 import { WritesNothing } from '../authz/roles.guard.js';
 import { authenticationConfig, corsConfig } from '../config/slices.js';
-import { TakesBody } from '../http/body.js';
+import { SentJson, TakesBody, UnvalidatedBody } from '../http/body.js';
 import { ApiError } from '../http/errors.js';
 import { ApiErrors } from '../http/openapi/api-answers.js';
 import type { VerifiedAccess } from '../visibility/registry-views.js';
@@ -83,7 +82,7 @@ export class McpController {
   @RegistryRoute()
   @ReadByPost()
   @WritesNothing(() => true)
-  @TakesBody(MAX_MESSAGE_BYTES)
+  @TakesBody({ maxBytes: MAX_MESSAGE_BYTES })
   @Audited('catalog.read')
   @ApiOperation({
     operationId: 'callMcp',
@@ -101,7 +100,7 @@ export class McpController {
   @ApiErrors('origin_refused', 'search_too_broad')
   async post(
     @Loaded() access: VerifiedAccess,
-    @Body() message: unknown,
+    @UnvalidatedBody() { json: message }: SentJson,
     @Req() request: LoadedRequest,
     @Res() response: Response,
   ): Promise<void> {

@@ -25,11 +25,10 @@ import { AnyCaller, Audited, Loaded, Public, PublisherRoute } from '../auth/rout
 import { WritesNothing } from '../authz/roles.guard.js';
 import { ServerItem } from '../catalog/catalog.responses.js';
 import { documentClassOf, StatusBody } from '../entries/entries.dto.js';
-import { type SentBody, SentJson, TakesBody } from '../http/body.js';
+import { SentJson, TakesBody, UnvalidatedBody } from '../http/body.js';
 import type { JsonText } from '../http/json-answers.js';
 import { ApiErrors } from '../http/openapi/api-answers.js';
 import { CurrentRequest, type RequestContext } from '../http/request-context.js';
-import { BodyValidation } from '../http/validation.pipes.js';
 import type { PublishingRegistry } from './publisher-gate.js';
 import {
   RegistryTokenAnswer,
@@ -81,7 +80,7 @@ export class PublisherController {
   publish(
     @CurrentCaller() caller: Caller,
     @Loaded() registry: PublishingRegistry,
-    @SentJson() sent: SentBody,
+    @UnvalidatedBody() sent: SentJson,
     @CurrentRequest() context: RequestContext,
   ): Promise<JsonText> {
     return this.publisher.publish(caller, registry, sent, context);
@@ -99,7 +98,7 @@ export class PublisherController {
   })
   @ApiBody({ type: documentClassOf('server') })
   @ApiOkResponse({ type: ValidationAnswer })
-  validate(@SentJson() sent: SentBody): ValidationAnswer {
+  validate(@UnvalidatedBody() sent: SentJson): ValidationAnswer {
     return this.publisher.validate(sent);
   }
 
@@ -124,10 +123,10 @@ export class PublisherController {
     'provider_unavailable',
   )
   exchange(
-    @Body(new BodyValidation(TokenExchangeBody)) body: unknown,
+    @Body() { oidc_token: token }: TokenExchangeBody,
     @Req() request: Request,
   ): Promise<RegistryTokenAnswer> {
-    return this.publisher.exchange((body as TokenExchangeBody).oidc_token, request);
+    return this.publisher.exchange(token, request);
   }
 
   // Whoever logs in has no token yet: to be asked for one would be no help.
@@ -150,7 +149,7 @@ export class PublisherController {
   setStatus(
     @CurrentCaller() caller: Caller,
     @Param('name') name: string,
-    @Body() body: unknown,
+    @Body() body: StatusBody,
     @CurrentRequest() context: RequestContext,
   ): Promise<JsonText> {
     return this.publisher.setStatus(caller, name, body, undefined, context);
@@ -174,7 +173,7 @@ export class PublisherController {
     @CurrentCaller() caller: Caller,
     @Param('name') name: string,
     @Param('version') version: string,
-    @Body() body: unknown,
+    @Body() body: StatusBody,
     @CurrentRequest() context: RequestContext,
   ): Promise<JsonText> {
     return this.publisher.setStatus(caller, name, body, version, context);

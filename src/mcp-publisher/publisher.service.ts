@@ -6,9 +6,10 @@ import { readJwt } from '../auth/token-claims.js';
 import { checkDocument, type CheckedDocument, formatProblem } from '../documents/document-check.js';
 import { MAX_PROBLEMS } from '../documents/document-problem.js';
 import { type IncomingVersion, officialMeta, type VersionState } from '../documents/incoming-version.js';
+import type { StatusBody } from '../entries/entries.dto.js';
 import { EntriesService } from '../entries/entries.service.js';
 import { refuseLostDigits } from '../entries/publish-request.js';
-import type { SentBody } from '../http/body.js';
+import type { SentJson } from '../http/body.js';
 import { ApiError } from '../http/errors.js';
 import { JsonText } from '../http/json-answers.js';
 import type { RequestContext } from '../http/request-context.js';
@@ -21,7 +22,7 @@ import type { RegistryTokenAnswer, ValidationAnswer, ValidationIssue } from './p
  *
  * @throws ApiError 422 `unprocessable_document`, upon which the client asks for the issues.
  */
-export function readPublishedServer(sent: SentBody): IncomingVersion {
+export function readPublishedServer(sent: SentJson): IncomingVersion {
   const checked = checkServer(sent);
   if (checked.version) return checked.version;
   const details = checked.problems.map(formatProblem);
@@ -29,7 +30,7 @@ export function readPublishedServer(sent: SentBody): IncomingVersion {
 }
 
 /** What is wrong with the document, as the client prints it; nothing when it could be published. */
-export function validationIssues(sent: SentBody): ValidationIssue[] {
+export function validationIssues(sent: SentJson): ValidationIssue[] {
   return checkServer(sent).problems.map(({ path, message }) => ({
     type: 'schema',
     path,
@@ -39,8 +40,8 @@ export function validationIssues(sent: SentBody): ValidationIssue[] {
   }));
 }
 
-function checkServer({ body, raw }: SentBody): CheckedDocument {
-  const checked = checkDocument('server', withoutEmptyRepository(body));
+function checkServer({ json, raw }: SentJson): CheckedDocument {
+  const checked = checkDocument('server', withoutEmptyRepository(json));
   const [lost] = lostDigits(raw);
   if (lost === undefined) return checked;
   return { problems: [{ path: '', message: lost }, ...checked.problems.slice(0, MAX_PROBLEMS - 1)] };
@@ -91,7 +92,7 @@ export class PublisherService {
   async publish(
     caller: Caller,
     { publishClaims }: PublishingRegistry,
-    sent: SentBody,
+    sent: SentJson,
     context: RequestContext,
   ): Promise<JsonText> {
     const request = { version: readPublishedServer(sent), claims: publishClaims };
@@ -106,7 +107,7 @@ export class PublisherService {
     );
   }
 
-  validate(sent: SentBody): ValidationAnswer {
+  validate(sent: SentJson): ValidationAnswer {
     const issues = validationIssues(sent);
     return { valid: issues.length === 0, issues };
   }
@@ -114,7 +115,7 @@ export class PublisherService {
   async setStatus(
     caller: Caller,
     name: string,
-    body: unknown,
+    body: StatusBody,
     version: string | undefined,
     context: RequestContext,
   ): Promise<JsonText> {

@@ -1,16 +1,16 @@
-import { Body, Controller, Delete, Get, HttpCode, Param, Put, Res } from '@nestjs/common';
+import { Body, Controller, Delete, Get, HttpCode, Param, Put, Query, Res } from '@nestjs/common';
 import { ApiBody, ApiNoContentResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import type { Response } from 'express';
 import { type Caller, CurrentCaller } from '../auth/caller.js';
 import { Audited, ListsRegistries, Loaded, RequiresRole, ResourceRoute } from '../auth/route.js';
-import { RegistrySettings } from '../config/registry-settings.dto.js';
+import { RegistryBody, RegistrySettings } from '../config/registry-settings.dto.js';
 import { TakesBody } from '../http/body.js';
 import type { JsonText } from '../http/json-answers.js';
 import { AdminListParameters } from '../http/lists.dto.js';
 import { ApiErrors, ApiIfMatch, ApiOkWithEtag, ApiPutAnswer } from '../http/openapi/api-answers.js';
 import { type Preconditions, RequestPreconditions } from '../http/preconditions.js';
 import { CurrentRequest, type RequestContext } from '../http/request-context.js';
-import { DnsNamePipe, type PutBody, PutBodyPipe, ValidQuery } from '../http/validation.pipes.js';
+import { DnsNamePipe } from '../http/validation.pipe.js';
 import { RegistryAnswer, RegistryAnswerList } from './registries.responses.js';
 import { RegistriesService } from './registries.service.js';
 import { Registry } from './registry.entity.js';
@@ -30,7 +30,7 @@ export class RegistriesController {
   })
   @ApiOkWithEtag(RegistryAnswerList)
   @ApiErrors('invalid_parameter', 'invalid_cursor')
-  list(@CurrentCaller() caller: Caller, @ValidQuery() query: AdminListParameters): Promise<JsonText> {
+  list(@CurrentCaller() caller: Caller, @Query() query: AdminListParameters): Promise<JsonText> {
     return this.registries.list(caller, query);
   }
 
@@ -63,19 +63,12 @@ export class RegistriesController {
   async put(
     @CurrentCaller() caller: Caller,
     @Param('name', DnsNamePipe) name: string,
-    @Body(new PutBodyPipe(RegistrySettings, { equal: ['name', 'origin', 'createdAt', 'updatedAt'] }))
-    body: unknown,
+    @Body() body: RegistryBody,
     @RequestPreconditions() preconditions: Preconditions,
     @CurrentRequest() context: RequestContext,
     @Res({ passthrough: true }) response: Response,
   ): Promise<JsonText> {
-    const { created, answer } = await this.registries.put(
-      caller,
-      name,
-      body as PutBody<RegistrySettings>,
-      preconditions,
-      context,
-    );
+    const { created, answer } = await this.registries.put(caller, name, body, preconditions, context);
     response.status(created ? 201 : 200);
     return answer;
   }

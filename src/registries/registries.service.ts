@@ -5,13 +5,13 @@ import type { Caller } from '../auth/caller.js';
 import type { ResourceUse } from '../auth/route.js';
 import { AccessPolicy, type Recorder } from '../authz/access-policy.js';
 import { checkAdminAccess } from '../authz/admin-access.js';
-import type { RegistrySettings } from '../config/registry-settings.dto.js';
+import { REGISTRY_READ_ONLY, type RegistryBody } from '../config/registry-settings.dto.js';
 import { ApiError } from '../http/errors.js';
 import { JsonText } from '../http/json-answers.js';
 import { type AdminListQuery, pageOf } from '../http/lists.js';
 import { checkPreconditions, type Preconditions } from '../http/preconditions.js';
 import type { RequestContext } from '../http/request-context.js';
-import { checkRepeated, type PutBody } from '../http/validation.pipes.js';
+import { checkReadOnlyMembers } from '../http/validation.pipe.js';
 import type { Source } from '../sources/source.entity.js';
 import { SourcesRepository } from '../sources/sources.repository.js';
 import { RegistriesRepository } from './registries.repository.js';
@@ -64,17 +64,11 @@ export class RegistriesService {
   async put(
     caller: Caller,
     name: string,
-    { settings, repeated }: PutBody<RegistrySettings>,
+    body: RegistryBody,
     preconditions: Preconditions,
     context: RequestContext,
   ): Promise<{ created: boolean; answer: JsonText }> {
-    const {
-      sources: sourceNames,
-      claims = {},
-      anonymous,
-      keys: sentKeys = [],
-      publishClaims = null,
-    } = settings;
+    const { sources: sourceNames, claims = {}, anonymous, keys: sentKeys = [], publishClaims = null } = body;
     this.policy.checkGrant(caller, claims);
     const delegated = [anonymous?.claims, ...sentKeys.map((key) => key.claims), publishClaims];
     for (const held of delegated) if (held) this.policy.checkDelegation(caller, held);
@@ -83,7 +77,7 @@ export class RegistriesService {
       const found = await this.registries.lockByName(manager, name);
       if (found) checkAdminAccess(this.policy, caller, found, 'put', 'registry_not_found');
       checkPreconditions(preconditions, found ? registryTag(found) : null);
-      checkRepeated(repeated, found ? this.describe(caller, found) : { name });
+      checkReadOnlyMembers(body, REGISTRY_READ_ONLY, found ? this.describe(caller, found) : { name });
       const sources = await this.getSources(manager, caller, sourceNames, found);
       const anonymousClaims = anonymous?.claims ?? null;
       const declared = { name, sources: sourceNames, claims, anonymousClaims, keys, publishClaims };

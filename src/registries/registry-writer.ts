@@ -10,7 +10,7 @@ import type { RegistryConfig } from '../config/config.js';
 import { isKey, NO_KEY, type RegistryKey } from '../config/registry-keys.js';
 import type { RegistryKeySettings } from '../config/registry-settings.dto.js';
 import { registryKeyOf } from '../config/resolve-config.js';
-import { invalidBody } from '../http/validation.pipes.js';
+import { invalidBody } from '../http/validation.pipe.js';
 import { AdminFiles } from '../sources/admin-limits.js';
 import type { Origin, Source } from '../sources/source.entity.js';
 import { below, issue } from '../validation/problems.js';

@@ -3,7 +3,7 @@ import { CLAIMS_SCHEMA } from '../claims/claim-rules.js';
 import type { Claims } from '../claims/claims.js';
 import { Checked, Optional, Rule, Section, type Unchecked } from '../validation/class-checks.js';
 import { below, type Issue, issue } from '../validation/problems.js';
-import { claims, duration, flag, globs } from '../validation/value-checks.js';
+import { anything, claims, duration, flag, globs } from '../validation/value-checks.js';
 import {
   ApiSettings,
   FileSettings,
@@ -53,6 +53,20 @@ export class SourceSettings implements KindSections {
   @Optional() @Checked(flag) allowShrink?: boolean;
   @ApiPropertyOptional(CLAIMS_SCHEMA) @Optional() @Checked(claims) claims?: Claims;
 }
+
+/** The body of `PUT /v1/sources/{name}`: it may repeat what only the server sets (contract §7). */
+export class SourceBody extends SourceSettings {
+  @Optional() @Checked(anything) name?: unknown;
+  @Optional() @Checked(anything) kind?: unknown;
+  @Optional() @Checked(anything) origin?: unknown;
+  @Optional() @Checked(anything) createdAt?: unknown;
+  @Optional() @Checked(anything) updatedAt?: unknown;
+  /** Ignored: it changes all the time. */
+  @Optional() @Checked(anything) sync?: unknown;
+}
+
+/** The members of a SourceBody that must equal the stored ones. */
+export const SOURCE_READ_ONLY = ['name', 'kind', 'origin', 'createdAt', 'updatedAt'] as const;
 
 /** The optional body of `POST /v1/sources/{name}/sync` (contract §7). */
 export class SyncRequest {

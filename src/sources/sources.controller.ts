@@ -1,4 +1,4 @@
-import { Body, Controller, Delete, Get, HttpCode, Param, Post, Put, Res } from '@nestjs/common';
+import { Body, Controller, Delete, Get, HttpCode, Param, Post, Put, Query, Res } from '@nestjs/common';
 import { ApiAcceptedResponse, ApiBody, ApiNoContentResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import type { Response } from 'express';
 import { type Caller, CurrentCaller } from '../auth/caller.js';
@@ -9,13 +9,16 @@ import { AdminListParameters } from '../http/lists.dto.js';
 import { ApiErrors, ApiIfMatch, ApiOkWithEtag, ApiPutAnswer } from '../http/openapi/api-answers.js';
 import { type Preconditions, RequestPreconditions } from '../http/preconditions.js';
 import { CurrentRequest, type RequestContext } from '../http/request-context.js';
-import { DnsNamePipe, type PutBody, PutBodyPipe, readBody, ValidQuery } from '../http/validation.pipes.js';
-import { SOURCE_EXAMPLES, SourceSettings, SyncRequest } from '../source-kinds/source-settings.dto.js';
+import { DnsNamePipe } from '../http/validation.pipe.js';
+import {
+  SOURCE_EXAMPLES,
+  SourceBody,
+  SourceSettings,
+  SyncRequest,
+} from '../source-kinds/source-settings.dto.js';
 import { Source } from './source.entity.js';
 import { SourceAnswer, SourceList } from './sources.responses.js';
 import { SourcesService } from './sources.service.js';
-
-const READ_ONLY = { equal: ['name', 'kind', 'origin', 'createdAt', 'updatedAt'], ignored: ['sync'] };
 
 @ApiTags('sources')
 @Controller('v1/sources')
@@ -32,7 +35,7 @@ export class SourcesController {
   })
   @ApiOkWithEtag(SourceList)
   @ApiErrors('invalid_parameter', 'invalid_cursor')
-  list(@CurrentCaller() caller: Caller, @ValidQuery() query: AdminListParameters): Promise<JsonText> {
+  list(@CurrentCaller() caller: Caller, @Query() query: AdminListParameters): Promise<JsonText> {
     return this.sources.list(caller, query);
   }
 
@@ -71,18 +74,12 @@ export class SourcesController {
   async put(
     @CurrentCaller() caller: Caller,
     @Param('name', DnsNamePipe) name: string,
-    @Body(new PutBodyPipe(SourceSettings, READ_ONLY)) body: unknown,
+    @Body() body: SourceBody,
     @RequestPreconditions() preconditions: Preconditions,
     @CurrentRequest() context: RequestContext,
     @Res({ passthrough: true }) response: Response,
   ): Promise<JsonText> {
-    const { created, answer } = await this.sources.put(
-      caller,
-      name,
-      body as PutBody<SourceSettings>,
-      preconditions,
-      context,
-    );
+    const { created, answer } = await this.sources.put(caller, name, body, preconditions, context);
     response.status(created ? 201 : 200);
     return answer;
   }
@@ -107,7 +104,7 @@ export class SourcesController {
   @Post(':name/sync')
   @Audited('source.sync')
   @HttpCode(202)
-  @TakesBody()
+  @TakesBody({ isOptional: true })
   @ResourceRoute({ resource: 'source', use: 'read' })
   @ApiOperation({
     operationId: 'syncSource',
@@ -119,10 +116,9 @@ export class SourcesController {
   sync(
     @CurrentCaller() caller: Caller,
     @Loaded() source: Source,
-    @Body() body: unknown,
+    @Body() request: SyncRequest,
     @CurrentRequest() context: RequestContext,
   ): Promise<JsonText> {
-    const request = body === undefined ? {} : readBody(SyncRequest, body);
     return this.sources.sync(caller, source, request, context);
   }
 }

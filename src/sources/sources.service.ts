@@ -12,8 +12,13 @@ import { JsonText } from '../http/json-answers.js';
 import { type AdminListQuery, pageOf } from '../http/lists.js';
 import { checkPreconditions, type Preconditions } from '../http/preconditions.js';
 import type { RequestContext } from '../http/request-context.js';
-import { checkRepeated, type PutBody } from '../http/validation.pipes.js';
-import type { SourceSettings, SyncRequest } from '../source-kinds/source-settings.dto.js';
+import { checkReadOnlyMembers } from '../http/validation.pipe.js';
+import {
+  SOURCE_READ_ONLY,
+  type SourceBody,
+  type SourceSettings,
+  type SyncRequest,
+} from '../source-kinds/source-settings.dto.js';
 import { AdminFiles, AdminNamespaces } from './admin-limits.js';
 import { registriesOf } from './source-registries.queries.js';
 import { SourceStates } from './source-states.queries.js';
@@ -61,18 +66,22 @@ export class SourcesService {
   async put(
     caller: Caller,
     name: string,
-    { settings, repeated }: PutBody<SourceSettings>,
+    body: SourceBody,
     preconditions: Preconditions,
     context: RequestContext,
   ): Promise<{ created: boolean; answer: JsonText }> {
-    const declared = await this.resolve(caller, name, settings);
+    const declared = await this.resolve(caller, name, body);
     this.policy.checkGrant(caller, declared.claims);
     return this.write({ caller, context }, async (manager, record) => {
       const found = await this.sources.lockByName(manager, name);
       if (found) checkAdminAccess(this.policy, caller, found, 'put', 'source_not_found');
       checkPreconditions(preconditions, found ? sourceTag(found) : null);
       if (found && found.kind !== declared.kind) throw new ApiError('kind_immutable');
-      checkRepeated(repeated, found ? describeSource(found) : { name, kind: declared.kind });
+      checkReadOnlyMembers(
+        body,
+        SOURCE_READ_ONLY,
+        found ? describeSource(found) : { name, kind: declared.kind },
+      );
       const before = found && { claims: found.shownClaims, form: declaredForm(found) };
       const { source, outcome } = await this.writer.put(manager, found, declared, 'api');
       if (outcome !== 'unchanged')

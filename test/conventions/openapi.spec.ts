@@ -3,7 +3,7 @@ import { createConfig, lintFromString } from '@redocly/openapi-core';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { ERROR_CATALOGUE } from '../../dist/http/errors.js';
-import { readBody } from '../../dist/http/validation.pipes.js';
+import { readBody } from '../../dist/http/validation.pipe.js';
 import { SOURCE_KINDS } from '../../dist/source-kinds/kinds.js';
 import { SourceSettings } from '../../dist/source-kinds/source-settings.dto.js';
 import { aServer, aSkill } from '../support/documents.js';

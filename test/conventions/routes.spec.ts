@@ -1,3 +1,4 @@
+import { getMetadataStorage } from 'class-validator';
 import { describe, expect, it } from 'vitest';
 import {
   type AuditDeclaration,
@@ -10,7 +11,7 @@ import {
 import { WritesNothing } from '../../dist/authz/roles.guard.js';
 import { IsCatalogRead } from '../../dist/catalog/catalog-read.js';
 import { ENTRY_TYPES } from '../../dist/documents/entry-types.js';
-import { HasBody } from '../../dist/http/body.js';
+import { HasBody, SentJson } from '../../dist/http/body.js';
 import { aServer } from '../support/documents.js';
 import { call } from '../support/http.js';
 import { expectRefused } from '../support/matchers.js';
@@ -81,12 +82,32 @@ describe('every route', () => {
   it('that uses a body declares it, or it would be neither read nor bounded', () => {
     const takers = HANDLERS.map((handler) => ({
       name: handler.name,
-      // Parsed by Nest (`@Body()`), or raw (`@SentJson()`).
+      // Parsed by Nest (`@Body()`), or unvalidated (`@UnvalidatedBody()`).
       looks: handler.parameters.some(({ isBody, reads }) => isBody || reads.includes('rawBody')),
       takes: handler.says(HasBody) !== undefined,
     }));
     expect(takers.filter(({ looks, takes }) => looks !== takes)).toEqual([]);
     expect(takers.filter(({ takes }) => takes).length).toBeGreaterThan(5);
+  });
+
+  it('that takes a body declares it with a DTO class that validates it', () => {
+    const bodies = HANDLERS.flatMap(({ name, parameters }) =>
+      parameters
+        .filter(({ isBody, reads }) => isBody || reads.includes('rawBody'))
+        .map(({ type }) => ({ name, type })),
+    );
+    const unvalidated = bodies.filter(
+      ({ type }) =>
+        type !== SentJson &&
+        getMetadataStorage().getTargetValidationMetadatas(type as Function, '', false, false).length === 0,
+    );
+    expect(unvalidated).toEqual([]);
+    expect(bodies.filter(({ type }) => type === SentJson).map(({ name }) => name)).toEqual([
+      'McpController.post',
+      'PublisherController.publish',
+      'PublisherController.validate',
+    ]);
+    expect(bodies.length).toBeGreaterThan(10);
   });
 
   it('that changes something, or may refuse, declares its audit record', () => {

@@ -22,6 +22,8 @@ export interface Handler {
 
 interface RouteParameter {
   readonly isBody: boolean;
+  /** The class it is declared with; `Object` for `unknown` and interfaces. */
+  readonly type: unknown;
   /** The source of the function that reads it, for our own decorators. */
   readonly reads: string;
 }
@@ -82,10 +84,12 @@ function templateOf(path: string): string {
 function parametersOf(controller: Controller, method: string): RouteParameter[] {
   const parameters = (Reflect.getMetadata(ROUTE_ARGS_METADATA, controller, method) ?? {}) as Record<
     string,
-    { factory?: unknown }
+    { readonly index: number; readonly factory?: unknown }
   >;
-  return Object.entries(parameters).map(([key, { factory }]) => ({
+  const types = Reflect.getMetadata('design:paramtypes', controller.prototype, method) as unknown[];
+  return Object.entries(parameters).map(([key, { factory, index }]) => ({
     isBody: key.startsWith(`${RouteParamtypes.BODY}:`),
+    type: types[index],
     reads: factory === undefined ? '' : String(factory),
   }));
 }

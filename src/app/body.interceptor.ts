@@ -1,0 +1,57 @@
+import { type CallHandler, type ExecutionContext, Injectable, type NestInterceptor } from '@nestjs/common';
+import { Reflector } from '@nestjs/core';
+import type { Response } from 'express';
+import { finalize, type Observable } from 'rxjs';
+import { type AuthenticatedRequest, clientIn, UNIDENTIFIED_CALLER } from '../auth/caller.js';
+import { bodyBytes, discardBody, HasBody, receiveBody } from '../http/body.js';
+import { ApiError } from '../http/errors.js';
+import { Quota } from '../limits/quota.js';
+
+/** Memory for the bodies that all requests hold, in bytes; shared fairly by callers. */
+const MAX_HELD_BYTES = 48 * 1_024 * 1_024;
+
+/**
+ * Receives the body on routes with `@TakesBody()`, within a memory budget that it releases when the handler is done. Runs after
+ * token, role and 404 (contract §3). Not parsed yet: that takes far more memory, so it waits until the request has a permit.
+ */
+@Injectable()
+export class BodyInterceptor implements NestInterceptor {
+  private readonly budget = new Quota({ total: MAX_HELD_BYTES, reserve: true });
+
+  constructor(private readonly reflector: Reflector) {}
+
+  intercept(
+    context: ExecutionContext,
+    next: CallHandler,
+  ): Observable<unknown> | Promise<Observable<unknown>> {
+    const options = this.reflector.get(HasBody, context.getHandler());
+    return options ? this.receive(context, next, options.maxBytes) : next.handle();
+  }
+
+  private async receive(
+    context: ExecutionContext,
+    next: CallHandler,
+    maxBytes: number,
+  ): Promise<Observable<unknown>> {
+    const http = context.switchToHttp();
+    const request = http.getRequest<AuthenticatedRequest>();
+    const { caller = UNIDENTIFIED_CALLER } = request;
+    // A small compressed body can hold a mebibyte: public routes do not inflate.
+    const limits = { maxBytes, mayInflate: request.caller !== undefined };
+    const key = clientIn(context).callerKey(caller);
+    const bytes = bodyBytes(request, limits);
+    if (!this.budget.tryAcquire(key, bytes)) throw new ApiError('overloaded');
+    const release = () => {
+      discardBody(request);
+      this.budget.release(key, bytes);
+    };
+    try {
+      await receiveBody(request, http.getResponse<Response>(), limits);
+    } catch (error) {
+      release();
+      throw error;
+    }
+    // When the handler is done, not when its answer has been sent: a slow reader must not hold the memory.
+    return next.handle().pipe(finalize(release));
+  }
+}

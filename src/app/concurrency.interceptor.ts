@@ -1,0 +1,59 @@
+import { type CallHandler, type ExecutionContext, Injectable, type NestInterceptor } from '@nestjs/common';
+import { Reflector } from '@nestjs/core';
+import type { Request } from 'express';
+import { finalize, type Observable } from 'rxjs';
+import { type AuthenticatedRequest, clientIn, UNIDENTIFIED_CALLER } from '../auth/caller.js';
+import { IsRegistryRoute, MayBeLong } from '../auth/route.js';
+import { PoolSemaphores } from '../database/pool-semaphores.js';
+import { Semaphore } from '../limits/semaphore.js';
+
+/** Reads of registries by POST at a time: a parsed body may take twenty times its size in memory. */
+const MAX_PARSED = 32;
+
+/** Makes changes, complete lists and reads by POST wait for a permit, which they hold until the handler is done. */
+@Injectable()
+export class ConcurrencyInterceptor implements NestInterceptor {
+  private readonly readsByPost = new Semaphore(MAX_PARSED);
+
+  constructor(
+    private readonly reflector: Reflector,
+    private readonly semaphores: PoolSemaphores,
+  ) {}
+
+  intercept(
+    context: ExecutionContext,
+    next: CallHandler,
+  ): Observable<unknown> | Promise<Observable<unknown>> {
+    const semaphore = this.semaphoreFor(context);
+    return semaphore ? this.acquire(context, next, semaphore) : next.handle();
+  }
+
+  private semaphoreFor(context: ExecutionContext): Semaphore | undefined {
+    const request = context.switchToHttp().getRequest<AuthenticatedRequest>();
+    const route = [context.getHandler(), context.getClass()];
+    const isRead = request.method === 'GET' || request.method === 'HEAD';
+    // Reads of a registry acquire a permit of the pool themselves.
+    if (this.reflector.getAllAndOverride(IsRegistryRoute, route) !== undefined)
+      return isRead ? undefined : this.readsByPost;
+    const mayBeLong = this.reflector.getAllAndOverride(MayBeLong, route);
+    if (mayBeLong === 'always' || (mayBeLong === 'unless paged' && !isPaged(request)))
+      return this.semaphores.lists;
+    return isRead ? undefined : this.semaphores.changes;
+  }
+
+  private async acquire(
+    context: ExecutionContext,
+    next: CallHandler,
+    semaphore: Semaphore,
+  ): Promise<Observable<unknown>> {
+    const { caller = UNIDENTIFIED_CALLER } = context.switchToHttp().getRequest<AuthenticatedRequest>();
+    const client = clientIn(context);
+    const release = await semaphore.acquire(client.callerKey(caller), client.abortSource);
+    return next.handle().pipe(finalize(release));
+  }
+}
+
+// contract §6: an empty parameter counts as absent.
+function isPaged({ query: { limit, cursor } }: Request): boolean {
+  return Boolean(limit) || Boolean(cursor);
+}

@@ -1,0 +1,110 @@
+import { type ArgumentMetadata, Injectable, type PipeTransform } from '@nestjs/common';
+import { LRUCache } from 'lru-cache';
+import { isObject } from '../json/json-values.js';
+import { checkShape } from '../validation/class-checks.js';
+import { below, formatPath, type Issue, issue } from '../validation/problems.js';
+import { dnsLabel, foundKind } from '../validation/value-checks.js';
+import { ApiError } from './errors.js';
+
+/** Keys and values of bodies may be of any length and number. */
+const MAX_DETAILS = 50;
+const MAX_LENGTH = 300;
+/** Memory for queries found valid, in characters of their text. */
+const CACHED_CHARACTERS = 1024 * 1024;
+
+/** The metatypes that TypeScript emits for anything but a class: they would validate nothing. */
+const NO_CLASSES: readonly unknown[] = [undefined, Object, Array, String, Number, Boolean, Promise, Function];
+
+type Class<T extends object = object> = new () => T;
+
+/**
+ * The global validation pipe: `@Body()` and `@Query()` are validated by the class of their parameter. Parameters of other kinds pass.
+ *
+ * @throws ApiError 400 `invalid_body`, 400 `invalid_parameter`.
+ * @throws Error for a body or query without a class: a mistake in the route.
+ */
+@Injectable()
+export class RequestValidationPipe implements PipeTransform<unknown, unknown> {
+  // Clients repeat their queries.
+  private readonly validQueries = new LRUCache<string, object>({ maxSize: CACHED_CHARACTERS });
+
+  transform(value: unknown, { type, metatype, data }: ArgumentMetadata): unknown {
+    if (type !== 'query' && type !== 'body') return value;
+    if (data !== undefined || NO_CLASSES.includes(metatype))
+      throw new Error(`The ${type} of a route must be one parameter with a DTO class`);
+    const shape = metatype as Class;
+    return type === 'body' ? readBody(shape, value) : this.validQuery(shape, value);
+  }
+
+  private validQuery(shape: Class, value: unknown): object {
+    const text = `${shape.name} ${JSON.stringify(value)}`;
+    const cached = this.validQueries.get(text);
+    if (cached) return cached;
+    const query = Object.freeze(readQuery(shape, value));
+    this.validQueries.set(text, query, { size: text.length });
+    return query;
+  }
+}
+
+// Unknown parameters are ignored (contract §6).
+function readQuery(shape: Class, query: unknown): object {
+  const { value, issues } = checkShape(shape, query, { unknownKeys: 'ignored' });
+  if (issues.length === 0) return value;
+  const details = issues.map(({ path, message }) => `${formatPath(path)}: ${message}`);
+  throw new ApiError('invalid_parameter', details.join('; '), details);
+}
+
+/**
+ * Returns the body as an instance of the class.
+ *
+ * @throws ApiError 400 `invalid_body` with every problem, unknown keys included.
+ */
+export function readBody<T extends object>(shape: Class<T>, body: unknown): T {
+  if (!isObject(body)) throw invalidBody(issue(`must be a JSON object, not ${foundKind(body)}`));
+  const { value, issues } = checkShape(shape, body);
+  if (issues.length > 0) throw invalidBody(issues);
+  return value;
+}
+
+/** 400 `invalid_body` with one sentence per issue in the details. */
+export function invalidBody(issues: readonly Issue[]): ApiError {
+  const details = issues
+    .map(({ path, message }) =>
+      path.length === 0 ? `the body ${message}` : `${formatPath(path)}: ${message}`,
+    )
+    .slice(0, MAX_DETAILS)
+    .map((detail) => detail.slice(0, MAX_LENGTH));
+  return new ApiError('invalid_body', `The body is not valid: ${details.join('; ')}`, details);
+}
+
+/**
+ * A PUT may repeat read-only members of the answer to a GET, with their stored values (contract §7).
+ *
+ * @param stored the resource as a GET shows it; for a new resource, its known members.
+ * @throws ApiError 400 `invalid_body` for a member that differs.
+ */
+export function checkReadOnlyMembers<T extends object>(
+  body: T,
+  members: readonly (keyof T & string)[],
+  stored: object,
+): void {
+  const storedMembers = new Map(Object.entries(stored));
+  const issues = members.flatMap((key) => {
+    const value = body[key];
+    if (value === undefined || storedMembers.get(key) === value) return [];
+    const message = storedMembers.has(key)
+      ? `cannot be changed: it is ${JSON.stringify(storedMembers.get(key))}; leave it out`
+      : 'is set by the server: leave it out';
+    return below([key], issue(message));
+  });
+  if (issues.length > 0) throw invalidBody(issues);
+}
+
+/** The name of a resource to create: 400 `invalid_name` unless it is a DNS label. */
+@Injectable()
+export class DnsNamePipe implements PipeTransform<string, string> {
+  transform(name: string): string {
+    if (dnsLabel(name).length > 0) throw new ApiError('invalid_name');
+    return name;
+  }
+}
